@@ -20,7 +20,7 @@ async function sent(withSearch: boolean): Promise<readonly number[]> {
 
 const sum = (bytes: readonly number[]) => bytes.reduce((all, some) => all + some, 0)
 
-test('a run of a thousand tools sends at most 2 % of their definitions where it searches, one step more included', async () => {
+test('a run with a thousand tools sends at most 2 % of their definitions if it searches, including the extra step', async () => {
   const [all, searching] = [await sent(false), await sent(true)]
   expect([all.length, searching.length]).toEqual([2, 3])
   expect(searching[0]).toBeLessThan(0.002 * (all[0] ?? 0))

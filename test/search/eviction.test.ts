@@ -17,13 +17,13 @@ function use(eviction: Eviction, ...sessions: readonly string[]): readonly (read
   })
 }
 
-test('lru lets the session go that was not used for the longest', () => {
+test('lru evicts the session that was not used for the longest', () => {
   expect(use(lruEviction(2), 'a', 'b', 'a', 'c', 'b')).toEqual([[], [], [], ['b'], ['a']])
   const many = lruEviction()
   expect(use(many, ...Array.from({ length: 1001 }, (_, at) => `s${at}`)).flat()).toEqual(['s0'])
 })
 
-test('ttl lets sessions go after their time, never the one that is used', () => {
+test('ttl evicts sessions after their time, never the one in use', () => {
   let now = 0
   const eviction = ttlEviction(10, () => now)
   expect(use(eviction, 'a')).toEqual([[]])
@@ -37,7 +37,7 @@ test('ttl lets sessions go after their time, never the one that is used', () => 
   expect(use(eviction, 'c')).toEqual([['b']])
 })
 
-test('composite lets go of what any lets go, and tells all of it', () => {
+test('composite evicts what any of its policies evicts, and informs all of them', () => {
   let now = 0
   const eviction = compositeEviction(
     lruEviction(2),
@@ -49,12 +49,12 @@ test('composite lets go of what any lets go, and tells all of it', () => {
   expect(use(eviction, 'e')).toEqual([[]])
 })
 
-test('never keeps all, always lets the used one go', () => {
+test('no policy evicts the session in use', () => {
   expect(use(neverEviction(), 'a', 'b', 'a')).toEqual([[], [], []])
   expect(use(alwaysEviction(), 'a', 'b', 'a')).toEqual([['a'], ['b'], ['a']])
 })
 
-test('limits that make no sense are refused', () => {
+test('invalid limits are refused', () => {
   for (const most of [0, -1, 1.5, Number.NaN]) expect(() => lruEviction(most)).toThrow(RangeError)
   for (const ms of [0, -1, Number.NaN]) expect(() => ttlEviction(ms)).toThrow(RangeError)
 })

@@ -33,7 +33,7 @@ function scene(...definitions: readonly ToolDefinition[]) {
 const mail = definitionOf({ name: 'mail', description: 'Sends mail.' })
 const news = definitionOf({ name: 'news', description: 'Reads news.' })
 
-test('indexes nothing before the first search, and then what has changed alone', async () => {
+test('the finder indexes nothing before the first search, and later only what has changed', async () => {
   const { finder, log, state } = scene(mail, news)
   expect([await finder.size(), log]).toEqual([2, []])
   expect(await finder.search('send a mail', 5)).toEqual(['mail'])
@@ -46,13 +46,13 @@ test('indexes nothing before the first search, and then what has changed alone',
   expect(log).toEqual(['add mail,news', 'add news', 'remove mail', 'add news'])
 })
 
-test('searches at the same time index once', async () => {
+test('concurrent searches index once', async () => {
   const { finder, log } = scene(mail, news)
   expect(await Promise.all(['mail', 'news'].map((text) => finder.search(text, 1)))).toEqual([['mail'], ['news']])
   expect(log).toEqual(['add mail,news'])
 })
 
-test('an index that fails is filled anew', async () => {
+test('an index that failed is filled again', async () => {
   const { finder, log, state } = scene(mail, news)
   state.fails = true
   await expect(finder.search('mail', 5)).rejects.toThrow('down')
@@ -61,7 +61,7 @@ test('an index that fails is filled anew', async () => {
   expect(log).toEqual(['add mail,news', 'add mail,news'])
 })
 
-test('a tool that goes while the index fails is not found any more', async () => {
+test('a tool that is removed while the index fails is not found any more', async () => {
   const { finder, log, state } = scene(mail)
   await finder.search('mail', 5)
   state.texts = [mail, news]
@@ -73,7 +73,7 @@ test('a tool that goes while the index fails is not found any more', async () =>
   expect(log).toEqual(['add mail', 'add news', 'remove mail', 'add news'])
 })
 
-test('a source without texts is searched by its definitions', async () => {
+test('a source without search texts is searched by its definitions', async () => {
   const tool = { definition: mail, origin: 'inline', place: 'x', offered: true, call: () => Promise.reject() } as const
   const finder = createFinder({
     list: async () => ({ tools: [tool], unavailable: [] }),

@@ -18,7 +18,7 @@ const filler = (count: number, definition: Partial<ToolDefinition> = {}) =>
 const QUESTION = { input: [{ role: 'user', content: "What's the weather in Amsterdam?" }] as const }
 
 describe('tool search', () => {
-  test('tells the model of the search alone, then of what it found; the tool runs, the answer follows', async () => {
+  test('offers the model only the search, then the tools that it found; the tool runs and the model answers', async () => {
     const { requests, state, events } = await play({
       script: [
         ask(['tool_search', { query: 'weather in a city' }]),
@@ -42,7 +42,7 @@ describe('tool search', () => {
     expect(types(events)).toContain('tools.added')
   })
 
-  test('tells which results made which tools known, of those on offer, and keeps none of it', async () => {
+  test('records which results made which offered tools available, and stores nothing of that', async () => {
     const { requests, state } = await play({
       script: [ask(['tool_search', { query: 'weather in a city' }]), ask(['getWeather', { city: 'Delft' }]), say('ok')],
       tools: [...filler(60), weather],
@@ -54,7 +54,7 @@ describe('tool search', () => {
     expect(state.messages.some((each) => 'found' in each)).toBe(false)
   })
 
-  test('is off by itself for few tools, and where it is told so', async () => {
+  test('is off by default for few tools, and if it is switched off', async () => {
     const offer = async (count: number, hook = searchHook()) => {
       const { requests } = await play({ script: [say('hi')], tools: filler(count), loop: { hooks: [hook] } })
       return requests[0]?.tools.length
@@ -66,7 +66,7 @@ describe('tool search', () => {
     expect(await offer(3, searchHook({ when: 'on' }))).toBe(1)
   })
 
-  test('is on for fewer tools whose definitions are long', async () => {
+  test('is on for fewer tools with long definitions', async () => {
     const { requests } = await play({
       script: [say('hi')],
       tools: filler(12, { description: 'Posts an entry. '.repeat(300) }),
@@ -100,7 +100,7 @@ describe('tool search', () => {
     expect(requests[0]?.tools.map(({ name }) => name).toSorted()).toEqual(['getWeather', 'tool_search'])
   })
 
-  test('takes off offer what a later search did not find, where only the latest counts', async () => {
+  test('removes tools that a later search did not find, if only the latest counts', async () => {
     const { requests } = await play({
       script: [
         ask(['tool_search', { query: 'weather in a city', maxResults: 1 }]),
@@ -117,7 +117,7 @@ describe('tool search', () => {
     ])
   })
 
-  test('leaves what the caller brings on offer, and refuses what was not found', async () => {
+  test('keeps tools of the caller on offer, and refuses tools that were not found', async () => {
     const { requests, state } = await play({
       script: [ask(['getWeather', { city: 'Oslo' }]), say('sorry')],
       tools: [...filler(60), weather],
@@ -128,7 +128,7 @@ describe('tool search', () => {
     expect(state.calls[0]?.result?.error?.code).toBe('unknown_tool')
   })
 
-  test('may go without the hint', async () => {
+  test('may omit the hint', async () => {
     const { requests } = await play({
       script: [say('hi')],
       tools: filler(60),
@@ -138,7 +138,7 @@ describe('tool search', () => {
   })
 })
 
-test('conversations of one name are two sessions where they are of two tenants', async () => {
+test('conversations of one id in two tenants are two sessions', async () => {
   const used: string[] = []
   const eviction = { onAccess: (session: string) => (used.push(session), []), onRemoved: () => {} }
   const hook = searchHook({ when: 'on', eviction })
@@ -149,7 +149,7 @@ test('conversations of one name are two sessions where they are of two tenants',
   expect(used).toEqual(['acme/conv_1', 'other/conv_1'])
 })
 
-test('whoever holds its search lets go of a session', async () => {
+test('the owner of a search can end a session', async () => {
   let filled = 0
   const search = createToolSearch({
     index: () => {
@@ -173,7 +173,7 @@ test('whoever holds its search lets go of a session', async () => {
   expect([await filledBy(talk), await filledBy(talk)]).toEqual([1, 0])
 })
 
-test('a tool that the request has chosen is on offer without a search', async () => {
+test('a tool that the request forces is offered without a search', async () => {
   const { requests } = await play({
     script: [ask(['look']), say('hi')],
     tools: [tool('look'), tool('other')],
@@ -208,7 +208,7 @@ describe('a search of all tools of the edge', () => {
     readonly when: 'auto' | 'on'
   }
 
-  test('finds what is not on offer, beside what is', async () => {
+  test('finds tools that are not offered, beside those that are', async () => {
     const { offers: each, state } = await offers({ tools: [help], others: [...filler(60), weather] })
     expect(each).toEqual([
       ['help', 'tool_search'],
@@ -218,12 +218,12 @@ describe('a search of all tools of the edge', () => {
     expect(state.finished?.answer).toBe('18')
   })
 
-  test('finds both what is on offer, where that is much, and what is not', async () => {
+  test('finds offered tools, if there are many, and others', async () => {
     const { offers: each } = await offers({ tools: filler(60), others: [weather] })
     expect(each.slice(0, 2)).toEqual([['tool_search'], ['getWeather', 'tool_search']])
   })
 
-  test('is off where there are few tools in all, and on where that is asked for', async () => {
+  test('is off if there are few tools in all, and on if it is switched on', async () => {
     const few = { tools: [help], others: [...filler(8), weather] }
     expect((await offers(few, { script: [say('hi')] })).offers).toEqual([['help']])
     expect((await offers(few, { when: 'on', script: [search, say('hi')] })).offers).toEqual([
@@ -232,7 +232,7 @@ describe('a search of all tools of the edge', () => {
     ])
   })
 
-  test('finds nothing beside what a request names, and nothing that it removes', async () => {
+  test('finds nothing beyond the tools that a request names, and nothing that it removes', async () => {
     const many = { tools: [help], others: [...filler(60), weather] }
     const named = await offers(many, { selection: ['help'], script: [say('hi')] })
     expect(named.offers).toEqual([['help']])
@@ -243,7 +243,7 @@ describe('a search of all tools of the edge', () => {
     ])
   })
 
-  test('finds only what is there for the run, however far down that is', async () => {
+  test('finds only tools that the run can call, however low their rank', async () => {
     const hidden = Array.from({ length: 200 }, (_, index) =>
       tool(`weather_${index}`, undefined, { description: 'Weather in a city.' }),
     )
@@ -261,7 +261,7 @@ describe('a search of all tools of the edge', () => {
     ])
   })
 
-  test('remembers what earlier turns found; what is gone since is left out', async () => {
+  test('remembers what earlier turns found, except for removed tools', async () => {
     const found = 'getWeather: Tells the weather.\ngone: Not there any more.'
     const { requests } = await play({
       script: [say('hi')],
@@ -278,7 +278,7 @@ describe('a search of all tools of the edge', () => {
   })
 })
 
-test('a caller who runs the calls itself is offered no search, which it could not run', async () => {
+test('a caller that executes the calls itself is offered no search', async () => {
   const { requests } = await play({
     script: [say('hi')],
     tools: filler(60),

@@ -32,12 +32,12 @@ describe('names', () => {
     expect(await find(named('other_thing', name, 'next_matter'), text)).toEqual([name])
   })
 
-  test('the tool of exactly that name comes first', async () => {
+  test('rank the tool of exactly that name first', async () => {
     const tools = named('list_users_admin', 'users_list', 'list_users', 'list_users_by_group')
     for (const { name } of tools) expect((await find(tools, name))[0]).toBe(name)
   })
 
-  test('a word in the name counts more than in the description, and that more than in a parameter', async () => {
+  test('count more than descriptions, and these more than parameters', async () => {
     const inputSchema = { type: 'object', properties: { invoice: { type: 'string' } } }
     const tools = [
       definitionOf({ name: 'first', inputSchema }),
@@ -49,7 +49,7 @@ describe('names', () => {
   })
 })
 
-test('tags, values of enums, and parameters inside of others are searched', async () => {
+test('tags, enum values and nested parameters are searched', async () => {
   const nested = {
     type: 'object',
     properties: {
@@ -85,11 +85,11 @@ describe('misspellings', () => {
     expect(await find(named('forecast', 'other_thing'), asked)).toEqual(['forecast'])
   })
 
-  test('a word that is there is never taken for another', async () => {
+  test('never make the index replace a word that exists by another', async () => {
     expect(await find(named('message_send', 'massage_book'), 'massage')).toEqual(['massage_book'])
   })
 
-  test('the word itself comes before its other forms, and these before words that begin with it', async () => {
+  test('rank below other forms, which rank above longer words', async () => {
     const tools = named('translator_x', 'translates_x', 'translate_x')
     expect(await find(tools, 'translate')).toEqual(['translate_x', 'translates_x', 'translator_x'])
   })
@@ -108,24 +108,24 @@ test.each([
   expect(await find(tools, asked)).toEqual(['wanted'])
 })
 
-test('paths and addresses in a question count by host and ending alone', async () => {
+test('only the host and the ending of paths and addresses in a question count', async () => {
   const tools = named('list_home_data', 'read_pdf', 'github_fork')
   expect(await find(tools, '/home/ann/data/list.pdf')).toEqual(['read_pdf'])
   expect(await find(tools, 'https://github.com/home/data')).toEqual(['github_fork'])
 })
 
-test('ids in a question are not taken apart', async () => {
+test('ids in a question are not split', async () => {
   const tools = named('sc_list', 'camera_show')
   expect(await find(tools, "camera 'YgSC7KRZI'")).toEqual(['camera_show'])
 })
 
-test('fillers count only where a question has no other words', async () => {
+test('stop words count only if a question has no other words', async () => {
   const tools = named('get_it', 'weather')
   expect(await find(tools, 'can you please get me the weather')).toEqual(['weather'])
   expect(await find(tools, 'get')).toEqual(['get_it'])
 })
 
-test('nothing is found without a word that fits', async () => {
+test('a question finds nothing without a matching word', async () => {
   expect(await find(named('weather'), '')).toEqual([])
   expect(await find(named('weather'), '?! \u0000 🙂')).toEqual([])
   expect(await find(named('weather'), 'zebra')).toEqual([])
@@ -133,11 +133,11 @@ test('nothing is found without a word that fits', async () => {
   expect(await find(named('weather'), 'weather', 0)).toEqual([])
 })
 
-test('tools that fit as well come by name, as many as are asked for', async () => {
+test('equally good tools are sorted by name, and at most the requested number is returned', async () => {
   expect(await find(named('c_mail', 'a_mail', 'd_mail', 'b_mail'), 'mail', 3)).toEqual(['a_mail', 'b_mail', 'c_mail'])
 })
 
-test('a tool that is added again takes the place of the old one', async () => {
+test('a tool that is added again replaces the old one', async () => {
   const index = createKeywordIndex()
   await index.add([definitionOf({ name: 'a', description: 'Sends mail.' })])
   expect((await index.search('mail', 5)).length).toBe(1)
@@ -146,7 +146,7 @@ test('a tool that is added again takes the place of the old one', async () => {
   expect((await index.search('news', 5)).map(({ name }) => name)).toEqual(['a'])
 })
 
-test('an index answers alike however its tools came and went', async () => {
+test('an index answers the same however tools were added and removed', async () => {
   const all = TOOLS.map(([name, description]) => definitionOf({ name, description }))
   const names = fc.uniqueArray(fc.integer({ min: 0, max: all.length - 1 }), { minLength: 1, maxLength: 60 })
   const steps = fc.array(fc.record({ add: names, remove: names, search: fc.boolean() }), { maxLength: 5 })
@@ -175,7 +175,7 @@ test('an index answers alike however its tools came and went', async () => {
   )
 })
 
-test('any text is searched without a fault', async () => {
+test('any text can be searched without an error', async () => {
   const index = createKeywordIndex()
   await index.add(TOOLS.map(([name, description]) => definitionOf({ name, description })))
   await fc.assert(
@@ -199,7 +199,7 @@ describe('a long question', () => {
     expect([...found].sort()).toEqual(words.slice(0, 64).sort())
   })
 
-  test('for which many tools are listed has the rest of them, after the first 50, in the order of their scores', async () => {
+  test('for which many tools match lists the rest after the first 50, in the order of their scores', async () => {
     const tools = Array.from({ length: 300 }, (_, at) =>
       definitionOf({ name: `tool_${at}`, description: words.slice(at % 20, (at % 20) + 12).join(' ') }),
     )

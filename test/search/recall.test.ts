@@ -22,7 +22,7 @@ async function keywordSearch(): Promise<Search> {
   return async (question, limit) => (await index.search(question, limit)).map(({ name }) => name)
 }
 
-test('the keyword index finds what is wanted, and finds it sooner than plain BM25', async () => {
+test('the keyword index finds the labelled tools, and ranks them higher than plain BM25', async () => {
   const [keyword, plain] = [await keywordSearch(), plainBm25(TOOLS)]
   expect(await recall(keyword, QUESTIONS, 4)).toBeGreaterThanOrEqual(0.98)
   expect(await recall(keyword, QUESTIONS, 0)).toBeGreaterThanOrEqual(0.9)
@@ -30,7 +30,7 @@ test('the keyword index finds what is wanted, and finds it sooner than plain BM2
   expect(await recall(keyword, QUESTIONS, 0)).toBeGreaterThan((await recall(plain, QUESTIONS, 0)) + 0.04)
 })
 
-test('a question that asks for several things finds the tools for each', async () => {
+test('a question with several requests finds the tools for each', async () => {
   const several = QUESTIONS.filter(([, ...wanted]) => wanted.length > 1)
   const [keyword, plain] = [await keywordSearch(), plainBm25(TOOLS)]
   expect(await recall(keyword, several, 2)).toBeGreaterThanOrEqual(0.95)

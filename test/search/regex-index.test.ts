@@ -22,7 +22,7 @@ test('a name counts twice as much as a description, and an early match more than
   ])
 })
 
-test('the characters of a question stand for themselves', async () => {
+test('characters of a question are matched literally', async () => {
   const index = await indexOf(['a', 'Knows C++ and (a+)+$ and .*'], ['b', 'Knows C and aaaa'])
   for (const text of ['c++', '(a+)+$', '.* c++', 'C++|zebra', '[a-z]+x++']) {
     expect((await index.search(text, 5)).map(({ name }) => name)).not.toContain('b')
@@ -30,32 +30,32 @@ test('the characters of a question stand for themselves', async () => {
   expect((await index.search('c++', 5)).map(({ name }) => name)).toEqual(['a'])
 })
 
-test('a question that would be a slow pattern is answered like any other', async () => {
+test('a question that would be a slow pattern is answered quickly', async () => {
   const index = await indexOf(['a', 'a'.repeat(20_000)])
   expect((await index.search('(a|a)*b (a+)+$ ([a-z]+)*!', 5)).map(({ name }) => name)).toEqual([])
 })
 
-test('words that every question has are left out, unless there are no others', async () => {
+test('stop words are ignored unless there are no others', async () => {
   const index = await indexOf(...tools)
   expect((await index.search('please show me the mail', 5)).map(({ name }) => name)).toEqual(['mail'])
   // Words are looked for inside of others too: there is a “the” in “weather”.
   expect((await index.search('of the', 5)).map(({ name }) => name)).toEqual(['weather', 'report'])
 })
 
-test('a question without a word finds all tools, as many as are asked for', async () => {
+test('a question without a word finds all tools, up to the requested number', async () => {
   const index = await indexOf(...tools)
   expect((await index.search('', 5)).map(({ name }) => name)).toEqual(['mail', 'report', 'weather'])
   expect((await index.search(' ?', 2)).map(({ name }) => name)).toEqual(['mail', 'report'])
 })
 
-test('words past 200 characters are not looked for', async () => {
+test('words beyond 200 characters of a question are ignored', async () => {
   const index = await indexOf(...tools)
   const long = Array.from({ length: 40 }, (_, at) => `zebra${at}`).join(' ')
   expect(await index.search(`${long} weather`, 5)).toEqual([])
   expect((await index.search(`weather ${long}`, 1)).map(({ name }) => name)).toEqual(['weather'])
 })
 
-test('tools can be taken out and changed', async () => {
+test('tools can be removed and replaced', async () => {
   const index = await indexOf(...tools)
   await index.remove(['weather', 'nobody'])
   await index.add([definitionOf({ name: 'report', description: 'Says nothing.' })])

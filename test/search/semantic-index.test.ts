@@ -30,7 +30,7 @@ const namesOf = async (index: ToolIndex, text: string, limit = 5) =>
   (await index.search(text, limit)).map(({ name }) => name)
 
 describe('semantic index', () => {
-  test('finds tools by what is meant, and none below the threshold', async () => {
+  test('finds tools by meaning, and none below the threshold', async () => {
     const index = createSemanticIndex({ embed: embedder().embed })
     await index.add(tools)
     expect(await namesOf(index, 'Do I need an umbrella?')).toEqual(['weather'])
@@ -38,7 +38,7 @@ describe('semantic index', () => {
     expect(await namesOf(index, '   ')).toEqual([])
   })
 
-  test('embeds name and description once, in batches, and again only what has changed', async () => {
+  test('embeds name and description once, in batches, and again only after a change', async () => {
     const { calls, embed } = embedder()
     const index = createSemanticIndex({ embed, batch: 1 })
     await index.add(tools)
@@ -52,7 +52,7 @@ describe('semantic index', () => {
     expect(await namesOf(index, 'umbrella')).toEqual([])
   })
 
-  test('rejects with the fault of the embedder, and with wrong counts', async () => {
+  test('rejects with the error of the embedder, and if it returns a wrong number of vectors', async () => {
     const down = createSemanticIndex({ embed: () => Promise.reject(new Error('down')) })
     await expect(down.add(tools)).rejects.toThrow('down')
     const short = createSemanticIndex({ embed: async () => [[1, 0, 0]] })
@@ -60,7 +60,7 @@ describe('semantic index', () => {
   })
 })
 
-test('vectors in memory: nearest first by their angle, whatever their length', async () => {
+test('vectors in memory are ordered by angle, whatever their length', async () => {
   const vectors = memoryVectors()
   await vectors.put([
     { id: 'x', values: [100, 0] },
@@ -78,7 +78,7 @@ test('vectors in memory: nearest first by their angle, whatever their length', a
   expect((await vectors.nearest([2, 0], 1)).map(({ id }) => id)).toEqual(['xy'])
 })
 
-test('vectors in Vectorize carry their namespace and their own id', async () => {
+test('vectors in Vectorize have their namespace and an id of their own', async () => {
   const rows = new Map<string, VectorizeVector>()
   const asked: VectorizeQueryOptions[] = []
   const binding: VectorizeBinding = {
@@ -112,7 +112,7 @@ describe('fused index', () => {
   })
   const broken = (reason: string): ToolIndex => ({ ...fixed(), search: () => Promise.reject(new Error(reason)) })
 
-  test('adds up the places of a tool in every answer', async () => {
+  test('sums the ranks of a tool in all indexes', async () => {
     const index = createFusedIndex(fixed('a', 'b', 'c'), fixed('c', 'b', 'd'))
     expect(await index.search('x', 3)).toEqual([
       { name: 'c', score: 1 / 63 + 1 / 61 },
@@ -121,12 +121,12 @@ describe('fused index', () => {
     ])
   })
 
-  test('an index that fails is left out, and where all fail so does the search', async () => {
+  test('omits an index that fails, and fails if all fail', async () => {
     expect(await namesOf(createFusedIndex(broken('down'), fixed('a')), 'x')).toEqual(['a'])
     await expect(createFusedIndex(broken('first'), broken('second')).search('x', 5)).rejects.toThrow('first')
   })
 
-  test('an index that took nothing in is left out too, and takes it in once it can', async () => {
+  test('omits an index that could not add a tool until it can', async () => {
     let up = false
     const { calls, embed } = embedder()
     const fails = () => Promise.reject(new Error('down'))
@@ -144,7 +144,7 @@ describe('fused index', () => {
     await expect(none.search('invoice', 5)).rejects.toThrow('down')
   })
 
-  test('an index that could not remove a tool is left out until it can', async () => {
+  test('omits an index that could not remove a tool until it can', async () => {
     let up = false
     const held = new Set<string>()
     const index = createFusedIndex(fixed('a'), {
@@ -165,7 +165,7 @@ describe('fused index', () => {
     expect(held.size).toBe(0)
   })
 
-  test('keyword and semantic together find by word and by meaning', async () => {
+  test('of keyword and semantic indexes finds by word and by meaning', async () => {
     const index = createFusedIndex(createKeywordIndex(), createSemanticIndex({ embed: embedder().embed }))
     await index.add([...tools, definitionOf({ name: 'zebra_count', description: 'Counts zebras.' })])
     expect((await namesOf(index, 'count the zebras'))[0]).toBe('zebra_count')

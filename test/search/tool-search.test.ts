@@ -53,7 +53,7 @@ describe('the search tool', () => {
     expect(offered).toBe(true)
   })
 
-  test('names each tool on a line of its own, with the beginning of what it does', async () => {
+  test('lists each tool on a line with the beginning of its description', async () => {
     const tool = await createToolSearch().open('s', [mail, weather, forecast])
     expect(await ask(tool, { query: 'send a mail' })).toEqual({
       ok: true,
@@ -65,7 +65,7 @@ describe('the search tool', () => {
     expect(lines[1]).toMatch(/^forecast: Weather of the .{1,150}…$/)
   })
 
-  test('names as many as the model asks for, else as many as the setting says, and never more than 20', async () => {
+  test('lists as many as the model requests, else the configured number, and at most 20', async () => {
     const tools = Array.from({ length: 30 }, (_, at) => definitionOf({ name: `mail_${at + 100}` }))
     const count = async (tool: Tool, maxResults?: unknown) =>
       textFrom(await ask(tool, { query: 'mail', maxResults })).split('\n').length
@@ -78,7 +78,7 @@ describe('the search tool', () => {
     for (const odd of [null, 0, -2, 'many', Number.NaN]) expect(await count(seven, odd)).toBe(7)
   })
 
-  test('says so where nothing fits, and what it expects where there is no query', async () => {
+  test('reports that nothing matches, and what it expects if there is no query', async () => {
     const tool = await createToolSearch().open('s', [mail])
     expect(textFrom(await ask(tool, { query: 'zebra' }))).toBe('No tool matches this query. Try other words.')
     expect(textFrom(await ask(tool, {}))).toBe('invalid_arguments')
@@ -86,8 +86,8 @@ describe('the search tool', () => {
   })
 })
 
-describe('sessions', () => {
-  test('the same set is indexed once, whatever its order, for all sessions', async () => {
+describe('search sessions', () => {
+  test('share the index of an equal set of tools, in any order', async () => {
     const { log, index } = watched()
     const search = createToolSearch({ index })
     await search.open('a', [mail, weather])
@@ -96,7 +96,7 @@ describe('sessions', () => {
     expect(log).toEqual(['create', 'add send_mail,weather'])
   })
 
-  test('a set that has changed is brought up to date where no other session has it', async () => {
+  test('update the index of a changed set that no other session uses', async () => {
     const { log, index } = watched()
     const search = createToolSearch({ index })
     await search.open('a', [mail, weather])
@@ -106,7 +106,7 @@ describe('sessions', () => {
     expect(textFrom(await ask(tool, { query: 'current' }))).toMatch(/^No tool/)
   })
 
-  test('a set that another session has is left as it is', async () => {
+  test('leave a set that another session uses unchanged', async () => {
     const { log, index } = watched()
     const search = createToolSearch({ index })
     const tool = await search.open('a', [mail, weather])
@@ -116,7 +116,7 @@ describe('sessions', () => {
     expect(textFrom(await ask(tool, { query: 'weather' }))).toBe('weather: Current weather.')
   })
 
-  test('a session that was let go is indexed anew, and its search tool still works', async () => {
+  test('are indexed again after eviction, and their search tools still work', async () => {
     const { log, index } = watched()
     const search = createToolSearch({ index, eviction: lruEviction(1) })
     const tool = await search.open('a', [mail])
@@ -134,7 +134,7 @@ describe('sessions', () => {
     ])
   })
 
-  test('always indexes anew', async () => {
+  test('with `always` index each time', async () => {
     const { log, index } = watched()
     const search = createToolSearch({ index, eviction: alwaysEviction() })
     await search.open('a', [mail])
@@ -142,7 +142,7 @@ describe('sessions', () => {
     expect(log).toEqual(['create', 'add send_mail', 'create', 'add send_mail'])
   })
 
-  test('an index that fails leaves nothing behind', async () => {
+  test('keep nothing of an index that fails', async () => {
     let up = true
     const index = () => {
       const inner = createKeywordIndex()
@@ -161,7 +161,7 @@ describe('sessions', () => {
     expect(textFrom(await ask(tool, { query: 'weather' }))).toBe('weather: Current weather.')
   })
 
-  test('a fingerprint follows what tools are told by', async () => {
+  test('have a fingerprint of the texts that tools are searched by', async () => {
     const of = (...tools: Parameters<typeof fingerprintOf>[0]) => fingerprintOf(tools)
     expect(await of(mail, weather)).toBe(await of(weather, mail))
     expect(await of(mail)).not.toBe(await of(mail, weather))
@@ -189,12 +189,12 @@ describe('tools that were found', () => {
   const known = new Set(['weather', 'forecast', 'send_mail', 'other', 'clock'])
   const isKnown = (name: string) => known.has(name)
 
-  test('come from all searches, or from all calls of the latest step that searched', () => {
+  test('come from all searches, or from all calls of the latest step with a search', () => {
     expect(foundTools(messages, isKnown)).toEqual(['weather', 'forecast', 'send_mail'])
     expect(foundTools(messages, isKnown, 'latest')).toEqual(['forecast', 'send_mail'])
   })
 
-  test('are none of a search that failed or found nothing', () => {
+  test('are none after a search that failed or found nothing', () => {
     const failed = [
       ...messages,
       assistant,
@@ -206,7 +206,7 @@ describe('tools that were found', () => {
   })
 })
 
-test('the hint stands at the end of the system message, can be another, and can be left out', () => {
+test('the hint is at the end of the system message, and can be replaced or omitted', () => {
   expect(withSearchHint('Be brief.')).toBe(`Be brief.\n\n${SEARCH_HINT}`)
   expect(withSearchHint(undefined)).toBe(SEARCH_HINT)
   expect(withSearchHint('Be brief.', 'Search.')).toBe('Be brief.\n\nSearch.')

@@ -36,7 +36,7 @@ describe('a form that is made from a schema', () => {
     $defs: { guest: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] } },
   }
 
-  test('begins with the defaults of required fields, and leaves to a person what only a person knows', () => {
+  test('begins with the defaults of required fields, and leaves the other fields empty', () => {
     expect(emptyOf(root, root)).toEqual({ guests: [], nights: 1, breakfast: false })
   })
 

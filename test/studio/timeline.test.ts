@@ -30,7 +30,7 @@ function finished(answer: string): RunEventBody {
 }
 
 describe('the timeline of a run', () => {
-  test('tells the time of the model from that of tools, and counts parallel calls once', () => {
+  test('separates the time of the model from that of tools, and counts parallel calls once', () => {
     const run = fold(
       STARTED,
       { type: 'step.started', step: 1 },

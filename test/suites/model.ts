@@ -126,7 +126,7 @@ export function modelSuite(name: string, stage: (scene: Scene) => Promise<Staged
   }
 
   describe(`the model of ${name}`, () => {
-    test('says its text, then why it stopped and what it used', async () => {
+    test('emits its text, then the stop reason and the usage', async () => {
       const usage = { inputTokens: 12, outputTokens: 3, cachedInputTokens: 8, reasoningTokens: 1 }
       const events = await play({ text: 'It is noon.', usage }, (model) => gather(model))
       expect(textOf(events, 'text')).toBe('It is noon.')
@@ -135,12 +135,12 @@ export function modelSuite(name: string, stage: (scene: Scene) => Promise<Staged
       expect(events.filter(isEnd)).toHaveLength(1)
     })
 
-    test('keeps reasoning apart from text', async () => {
+    test('separates reasoning from text', async () => {
       const events = await play({ reasoning: 'Noon there.', text: 'Noon.' }, (model) => gather(model))
       expect([textOf(events, 'reasoning'), textOf(events, 'text')]).toEqual(['Noon there.', 'Noon.'])
     })
 
-    test('asks for tools with whole arguments, once for each call and in order', async () => {
+    test('emits each call once, in order, with complete arguments', async () => {
       const events = await play({ text: 'I look.', calls: CALLS }, (model) => gather(model))
       expect(callsOf(events)).toEqual(CALLS.map((call, index) => ({ type: 'call', index, ...call })))
       expect(textOf(events, 'text')).toBe('I look.')
@@ -151,12 +151,12 @@ export function modelSuite(name: string, stage: (scene: Scene) => Promise<Staged
       }
     })
 
-    test.each(['length', 'content_filter'] as const)('says that it stopped for %s', async (finish) => {
+    test.each(['length', 'content_filter'] as const)('emits the stop reason for %s', async (finish) => {
       const events = await play({ text: 'It is', finish }, (model) => gather(model))
       expect(events.at(-1)).toMatchObject({ type: 'finish', finish })
     })
 
-    test('ends with an error where its stream is cut, and asks for nothing', async () => {
+    test('ends with an error and without calls if its stream is cut', async () => {
       const events = await play('cut', (model) => gather(model))
       expect(events.filter(isEnd)).toEqual([
         { type: 'error', error: expect.objectContaining({ code: 'model_stream_cut', retryable: true }) },
@@ -184,12 +184,12 @@ export function modelSuite(name: string, stage: (scene: Scene) => Promise<Staged
       })
     })
 
-    test('ends at once for a caller who has left before', async () => {
+    test('ends at once if the caller has left before', async () => {
       const events = await play('endless', (model) => gather(model, AbortSignal.abort()))
       expect(events.filter((event) => event.type !== 'error')).toEqual([])
     })
 
-    test('can be left in the middle of a stream', async () => {
+    test('closes its stream if the reader leaves in the middle', async () => {
       await play('endless', async (model) => {
         for await (const event of model.stream(REQUEST, NEVER)) {
           expect(event.type).toBe('text')
@@ -198,7 +198,7 @@ export function modelSuite(name: string, stage: (scene: Scene) => Promise<Staged
       })
     })
 
-    test('can do what it declares, and nothing more', async () => {
+    test('has exactly the capabilities that it declares', async () => {
       const { model, sent, form, close } = await stage({ calls: CALLS })
       try {
         // A model that asks no provider has none to tell of.
@@ -210,7 +210,7 @@ export function modelSuite(name: string, stage: (scene: Scene) => Promise<Staged
       }
     })
 
-    test('answers request after request', async () => {
+    test('answers one request after another', async () => {
       const [first, second] = await play({ text: 'Noon.' }, async (model) => [await gather(model), await gather(model)])
       expect(second).toEqual(first)
     })

@@ -50,7 +50,7 @@ describe('the conformance checks', () => {
       { call: async ({ hash }) => failure(hash === 'h' ? 'invalid_arguments' : 'schema_mismatch', ' ') },
       ['hash', 'bad-input', 'bad-input', 'unknown-tool'],
     ],
-  ])('find %s', async (_what, replaced, checks) => {
+  ])('find a fault in %s', async (_what, replaced, checks) => {
     expect((await checkConformance(worker(replaced))).map(({ check }) => check)).toEqual(checks)
   })
 })

@@ -40,8 +40,8 @@ function reader() {
 
 const SENT = { city: 'Rome', thought: 'They asked.', confidence: '0.9' }
 
-describe('one tool', () => {
-  test('has the fields in its schema, all else, and a hash of its own', async () => {
+describe('an augmented tool', () => {
+  test('has the fields in its schema, the rest unchanged, and its own hash', async () => {
     const augmented = augment(weather, { fields, read: () => {} })
     const [before, after] = await Promise.all([weather.describe(), augmented.describe()])
     expect(after).toEqual({
@@ -61,7 +61,7 @@ describe('one tool', () => {
     expect(augmented.outline).toMatchObject({ returnDirect: 'always', annotations: { readOnly: true }, undo: true })
   })
 
-  test('is called without the fields, which are read, typed, beside the arguments as they were sent', async () => {
+  test('is called without the fields, which are passed typed beside the original arguments', async () => {
     const { events, read } = reader()
     const augmented = augment(weather, { fields, read })
     seen.length = 0
@@ -78,14 +78,14 @@ describe('one tool', () => {
     ])
   })
 
-  test('keeps them where it is told to', async () => {
+  test('keeps the fields in its arguments if set to', async () => {
     const augmented = augment(weather, { fields, read: () => {}, keep: true })
     seen.length = 0
     await augmented.call(SENT, CONTEXT)
     expect(seen).toEqual([SENT])
   })
 
-  test('is not called where a field that is required is missing, or one does not fit', async () => {
+  test('is not called if a required field is missing or a field is invalid', async () => {
     const { events, read } = reader()
     const augmented = augment(weather, { fields, read })
     seen.length = 0
@@ -101,7 +101,7 @@ describe('one tool', () => {
     expect([events, seen]).toEqual([[], []])
   })
 
-  test('finds them inside of a key too many', async () => {
+  test('finds the fields within one key of arguments', async () => {
     const { events, read } = reader()
     const strict = defineTool({
       name: 'x',
@@ -115,7 +115,7 @@ describe('one tool', () => {
     expect(events[0]).toMatchObject({ fields: { thought: 'So.' }, rawInput: { arguments: { n: '1', thought: 'So.' } } })
   })
 
-  test('is asked about and undone without the fields', async () => {
+  test('is asked for its status and undone without the fields', async () => {
     const augmented = augment(weather, { fields, read: () => {} })
     expect(await augmented.status?.(SENT, CONTEXT)).toEqual(text('Rome'))
     expect(await augmented.undo?.(SENT, { ok: true, content: [] }, CONTEXT)).toEqual(text('{"city":"Rome"}'))
@@ -129,7 +129,7 @@ describe('one tool', () => {
       },
     ],
     ['rejects', () => Promise.reject(new Error('no disk'))],
-  ])('answers all the same where the reader %s, which is reported', async (_, read) => {
+  ])('returns its result even if the reader %s, which is reported', async (_, read) => {
     const report = vi.fn()
     expect(await augment(weather, { fields, read, report }).call(SENT, CONTEXT)).toEqual(text('Sun in Rome'))
     expect(report.mock.calls).toEqual([[new Error('no disk')]])
@@ -150,14 +150,14 @@ describe('one tool', () => {
     expect(order).toEqual(['read', 'answered'])
   })
 
-  test('with a field of that name is refused, and both are named', () => {
+  test('with a field of that name is refused with an error that names both', () => {
     const clash = v.object({ city: v.string() })
     expect(() => augment(weather, { fields: clash, read: () => {} })).toThrow(
       new TypeError('augment: the tool "weather" has a field "city" of its own'),
     )
   })
 
-  test('keeps references apart from those of the fields, twice over', async () => {
+  test('keeps its references apart from those of the fields, even twice', async () => {
     const list = (key: string) => {
       const node: v.GenericSchema = v.object({ next: v.optional(v.lazy(() => node)) })
       return v.object({ [key]: v.optional(v.lazy(() => node)) })
@@ -171,7 +171,7 @@ describe('one tool', () => {
   })
 })
 
-test('several tools', async () => {
+test('several tools can be augmented at once', async () => {
   const { events, read } = reader()
   const other = defineTool({ name: 'other', description: 'O.', input: v.object({}), run: () => 'other' })
   const tools = augment([weather, other], { fields, read })
@@ -180,7 +180,7 @@ test('several tools', async () => {
   expect(events.map(({ definition }) => definition.name)).toEqual(['other'])
 })
 
-describe('a source', () => {
+describe('an augmented source', () => {
   const clash = defineTool({
     name: 'clash',
     description: 'C.',
@@ -202,7 +202,7 @@ describe('a source', () => {
     return { requests, source: { ...source, find: async (names) => (await source.find(names)).map(watch) } }
   }
 
-  test('lists, offers and finds its tools with the fields; one that clashes is listed with the reason', async () => {
+  test('lists, offers and finds its tools with the fields; a conflicting tool is listed with the reason', async () => {
     const augmented = augment(source, { fields, read: () => {} })
     const { tools, unavailable } = await augmented.list()
     const [tool] = tools
@@ -215,7 +215,7 @@ describe('a source', () => {
     expect(await augmented.find(['clash', 'none'])).toEqual([])
   })
 
-  test('a call goes on with the hash that the tool inside knows, and without the fields', async () => {
+  test('passes on a call with the hash of the inner tool and without the fields', async () => {
     const { events, read } = reader()
     const { requests, source } = watched()
     const [tool] = await augment(source, { fields, read }).find(['weather'])
@@ -230,7 +230,7 @@ describe('a source', () => {
     expect(await tool?.undo?.(request, { ok: true, content: [] })).toEqual(text('{"city":"Rome"}'))
   })
 
-  test('a call for another definition, such as the one inside, is not made', async () => {
+  test('refuses a call of another definition, such as the inner one', async () => {
     const { requests, source } = watched()
     const [tool] = await augment(source, { fields, read: () => {} }).find(['weather'])
     const { hash } = await weather.describe()

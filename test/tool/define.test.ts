@@ -16,8 +16,8 @@ function call(tool: DefinedTool, args: unknown) {
 const LOG = vi.spyOn(console, 'error').mockImplementation(() => {})
 afterEach(() => LOG.mockClear())
 
-describe('what a tool says of itself', () => {
-  test('all of it, with a hash of what the model reads', async () => {
+describe('the definition of a tool', () => {
+  test('has all its fields and a hash of what the model reads', async () => {
     const tool = defineTool({
       ...base,
       title: 'Weather',
@@ -60,12 +60,12 @@ describe('what a tool says of itself', () => {
     })
   })
 
-  test('nothing that was not said', async () => {
+  test('has no fields that were not given', async () => {
     const { hash: _, ...said } = await defineTool({ ...base, run: () => '' }).describe()
     expect(Object.keys(said)).toEqual(['name', 'description', 'inputSchema', 'version', 'annotations'])
   })
 
-  test('a name that providers refuse is mapped, and kept as the title', async () => {
+  test('has a wire name if providers refuse its name, which becomes the title', async () => {
     const tool = defineTool({ ...base, name: 'weather.get now', run: () => 'sun' })
     expect([tool.name, tool.outline.title]).toEqual(['weather_x2e_get_x20_now', 'weather.get now'])
     expect(await call(tool, {})).toMatchObject({
@@ -74,7 +74,7 @@ describe('what a tool says of itself', () => {
     expect(defineTool({ ...base, name: 'a.b', title: 'Mine', run: () => '' }).outline.title).toBe('Mine')
   })
 
-  test('a tool without a name or a description is refused at once', () => {
+  test('is refused at once without a name or a description', () => {
     expect(() => defineTool({ ...base, name: '', run: () => '' })).toThrow(new TypeError('A tool needs a name'))
     expect(() => defineTool({ ...base, description: ' ', run: () => '' })).toThrow(
       new TypeError('Tool "weather" needs a description: it is all the model sees'),
@@ -82,8 +82,8 @@ describe('what a tool says of itself', () => {
   })
 })
 
-describe('arguments', () => {
-  test('as sent where they fit, mended where they do not, and else told to the model', async () => {
+describe('the arguments of a tool', () => {
+  test('are passed unchanged if they fit, else mended, else refused with issues for the model', async () => {
     const seen: unknown[] = []
     const tool = defineTool({
       ...base,
@@ -109,7 +109,7 @@ describe('arguments', () => {
     })
   })
 
-  test('a root that is no object is sent as one field, and unwrapped', async () => {
+  test('that are not an object are sent as one field, and unwrapped', async () => {
     const words = defineTool({ ...base, name: 'count', input: v.array(v.string()), run: (list) => list.length })
     expect(words.outline.inputSchema).toEqual({
       type: 'object',
@@ -126,7 +126,7 @@ describe('arguments', () => {
     })
   })
 
-  test('a union at the root may come with or without the field', async () => {
+  test('of a union at the root may come with or without the field', async () => {
     const shape = defineTool({
       ...base,
       input: v.variant('kind', [
@@ -139,7 +139,7 @@ describe('arguments', () => {
     expect(await call(shape, { kind: 'square', side: '3' })).toMatchObject({ structured: 3 })
   })
 
-  test('an optional root may be left out, and a recursive one refers to itself where it is', async () => {
+  test('may be optional or recursive at the root', async () => {
     const maybe = defineTool({ ...base, input: v.optional(v.string(), 'none'), run: (it) => it })
     expect(maybe.outline.inputSchema['required']).toEqual([])
     expect(await call(maybe, {})).toEqual(text('none'))
@@ -160,7 +160,7 @@ describe('arguments', () => {
     expect(await call(deep, { input: [[], [[]]] })).toEqual(text('[[],[[]]]'))
   })
 
-  test('a schema whose own code throws is a failed call', async () => {
+  test('fail the call if the code of their schema throws', async () => {
     const input = v.object({
       a: v.pipe(
         v.string(),
@@ -177,8 +177,8 @@ function boom(): never {
   throw new Error('boom')
 }
 
-describe('results', () => {
-  test('are made by `result`, of what `run` returned', async () => {
+describe('the results of a tool', () => {
+  test('are made by `result` from what `run` returned', async () => {
     const tool = defineTool({
       ...base,
       run: async ({ city }) => ({ city, secret: 1 }),
@@ -187,7 +187,7 @@ describe('results', () => {
     expect(await call(tool, { city: 'Rome' })).toEqual(text('Rome call_1'))
   })
 
-  test('what `result` throws, or a result throws as it is written, is a failure', async () => {
+  test('become a failure if `result` or their serialization throws', async () => {
     expect(await call(defineTool({ ...base, run: () => 1, result: boom }), { city: '' })).toMatchObject({
       error: { code: 'tool_failed', detail: expect.stringContaining('boom') },
     })
@@ -196,7 +196,7 @@ describe('results', () => {
   })
 })
 
-describe('errors', () => {
+describe('the errors of a tool', () => {
   const failing = (error: unknown, onError?: (error: unknown) => string | ToolError | undefined) =>
     defineTool({
       ...base,
@@ -206,7 +206,7 @@ describe('errors', () => {
       ...(onError && { onError }),
     })
 
-  test('a ToolError is told to the model, with its cause for operators', async () => {
+  test('show a ToolError to the model, and its cause to operators', async () => {
     const cause = new Error('socket')
     const error = new ToolError('No such city.', { code: 'no_city', retryable: false, fatal: true, cause })
     expect(await call(failing(error), { city: '' })).toEqual({
@@ -215,7 +215,7 @@ describe('errors', () => {
     })
   })
 
-  test('any other error is told to operators alone', async () => {
+  test('show other errors only to operators', async () => {
     const error = new Error('password=1')
     expect(await call(failing(error), { city: '' })).toEqual({
       ok: false,
@@ -244,12 +244,12 @@ describe('errors', () => {
       { code: 'tool_error', message: 'Thrown.' },
     ],
     ['another error that it throws', () => boom(), { code: 'tool_failed', detail: expect.stringContaining('first') }],
-  ])('`onError` may answer %s', async (_, onError, error) => {
+  ])('are replaced by `onError`: %s', async (_, onError, error) => {
     const thrown = new Error('first boom')
     expect(await call(failing(thrown, onError), { city: '' })).toMatchObject({ ok: false, error })
   })
 
-  test('an error that cannot be shown is one all the same', async () => {
+  test('that cannot be shown still fail the call', async () => {
     const circle: Record<string, unknown> = {}
     circle['self'] = circle
     expect(await call(failing(circle), { city: '' })).toMatchObject({
@@ -258,7 +258,7 @@ describe('errors', () => {
   })
 })
 
-describe('status and undo', () => {
+describe('status and undo of a tool', () => {
   const DONE = { ok: true as const, content: [{ type: 'text' as const, text: 'booked' }] }
 
   test.each<[string, () => 'done' | 'absent' | 'started' | 'unknown', string]>([
@@ -267,12 +267,12 @@ describe('status and undo', () => {
     ['started: nobody can say', () => 'started', 'unknown'],
     ['unknown', () => 'unknown', 'unknown'],
     ['what throws: nobody can say', boom, 'unknown'],
-  ])('a status that is %s', async (_, status, expected) => {
+  ])('accept a status that is %s', async (_, status, expected) => {
     const tool = defineTool({ ...base, run: () => '', status })
     expect(await tool.status?.({ city: '' }, CONTEXT)).toBe(expected)
   })
 
-  test('a status with its result is an outcome as `run` would have had it', async () => {
+  test('accept a status with a result, which becomes the outcome that `run` would have returned', async () => {
     const tool = defineTool({
       ...base,
       run: () => ({ number: 1 }),
@@ -290,7 +290,7 @@ describe('status and undo', () => {
     expect(await untold.status?.({ city: '' }, CONTEXT)).toBe('done')
   })
 
-  test('undo gets the input, the outcome and the context, and never rejects', async () => {
+  test('pass the input, the outcome and the context to undo, which never rejects', async () => {
     const tool = defineTool({
       ...base,
       run: () => '',
@@ -311,7 +311,7 @@ describe('status and undo', () => {
     expect(await tool.undo?.({}, DONE, CONTEXT)).toMatchObject({ error: { code: 'invalid_arguments' } })
   })
 
-  test('a tool without them has neither', () => {
+  test('are absent without the functions', () => {
     const { status, undo, outline } = defineTool({ ...base, run: () => '' })
     expect([status, undo, outline.reconcile, outline.undo]).toEqual([undefined, undefined, undefined, undefined])
   })

@@ -19,7 +19,7 @@ const branch: v.GenericSchema<Branch> = v.object({
 
 const DATE = { type: 'string', format: 'date-time' }
 
-describe('each Valibot type is told as JSON has it', () => {
+describe('each Valibot type is converted to JSON Schema:', () => {
   test.each<[string, InputSchema, object]>([
     ['text', v.pipe(v.string(), v.minLength(2)), { type: 'string', minLength: 2 }],
     ['a number', v.pipe(v.number(), v.minValue(0)), { type: 'number', minimum: 0 }],
@@ -71,7 +71,7 @@ describe('each Valibot type is told as JSON has it', () => {
     expect(inputSchema(schema)).toEqual(json)
   })
 
-  test('an asynchronous schema as its synchronous twin', () => {
+  test('an asynchronous schema like its synchronous twin', () => {
     const schema = v.objectAsync({
       a: v.pipeAsync(
         v.string(),
@@ -102,7 +102,7 @@ describe('each Valibot type is told as JSON has it', () => {
   })
 })
 
-describe('`run` gets what JSON does not have', () => {
+describe('`run` receives types that JSON lacks:', () => {
   const read = async (schema: InputSchema, value: unknown): Promise<unknown> => {
     let got: unknown
     const input = v.object({ it: schema as v.GenericSchema })
@@ -165,7 +165,7 @@ describe('`run` gets what JSON does not have', () => {
   })
 })
 
-test('and the compiler knows what it gets', async () => {
+test('the compiler infers the types that `run` receives', async () => {
   const tool = defineTool({
     name: 'stay',
     description: 'Stays.',
@@ -188,7 +188,7 @@ test('and the compiler knows what it gets', async () => {
   expect(await tool.call(sent, CONTEXT)).toMatchObject({ structured: [31, 2, true, '10', null] })
 })
 
-describe('a schema with no JSON form is refused, with the place and what to do', () => {
+describe('a schema without a JSON form is refused with the place and a remedy:', () => {
   const remedy = 'Accept a JSON type (text, number, boolean, null, object, array) and convert it: v.transform(…).'
 
   test.each<[string, InputSchema, string]>([

@@ -34,7 +34,7 @@ describe('jsonSchema', () => {
     })
   })
 
-  test('one that is unsound is refused at once', () => {
+  test('is refused at once if it is invalid', () => {
     expect(() => jsonSchema({ type: 'object', properties: { a: { type: 'text' } }, required: 'a' })).toThrow(
       new TypeError(
         'Invalid JSON Schema: required: expected a list of names, received "a"; properties.a.type: expected one of ' +
@@ -62,7 +62,7 @@ describe('defineRawTool', () => {
     },
   ]
 
-  test('one function performs the calls of all definitions, which it is given', async () => {
+  test('runs the calls of all definitions in one function, which receives the definition', async () => {
     const tools = rows.map((row) => defineRawTool(row, (input, { callId }, { name }) => ({ name, input, callId })))
     expect(tools.map(({ outline }) => outline)).toEqual([
       {
@@ -104,7 +104,7 @@ describe('defineRawTool', () => {
     expect(await sum?.call({ input: ['1', 2] }, CONTEXT)).toMatchObject({ structured: { input: [1, 2] } })
   })
 
-  test('takes what else a tool may have', async () => {
+  test('accepts the other fields of a tool', async () => {
     const tool = defineRawTool({ name: 'x' }, () => 5, {
       result: (value) => `${String(value)} pieces`,
       status: () => 'absent',

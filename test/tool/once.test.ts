@@ -62,7 +62,7 @@ describe.each([
     shelf = shelfOf()
   })
 
-  test('the work of a key runs once, and its result is kept, over a restart too', async () => {
+  test('the work of a key runs once, and its result is stored, also across a restart', async () => {
     const { effect, count } = counter()
     const once = shelf.open()
     expect(await once('a', effect)).toEqual({ effects: 1 })
@@ -77,7 +77,7 @@ describe.each([
     expect(await shelf.open()('a', () => 'another')).toEqual(result)
   })
 
-  test('those who ask while it runs share its outcome', async () => {
+  test('concurrent callers share the outcome of the work', async () => {
     const once = shelf.open()
     const { work, finish } = held('sent')
     const asked = Array.from({ length: 20 }, () => once('a', work))
@@ -89,7 +89,7 @@ describe.each([
     expect(await once.status('a')).toBe('done')
   })
 
-  test('those who ask while it runs share its failure', async () => {
+  test('concurrent callers share the failure of the work', async () => {
     const once = shelf.open()
     const { work, fail } = held('sent')
     const asked = [once('a', work), once('a', work)]
@@ -99,14 +99,14 @@ describe.each([
     expect(work).toHaveBeenCalledTimes(1)
   })
 
-  test('after a ToolError it may run again', async () => {
+  test('the work may run again after a ToolError', async () => {
     const once = shelf.open()
     await expect(once('a', () => Promise.reject(NOT_SENT))).rejects.toBe(NOT_SENT)
     expect(await once.status('a')).toBe('absent')
     expect(await once('a', () => 'sent')).toBe('sent')
   })
 
-  test('cut off by a crash it is in doubt, and does not run again by itself', async () => {
+  test('work that a crash cut off is in doubt, and does not run again by itself', async () => {
     const before = held('sent')
     void shelf.open()('a', before.work)
     await vi.waitFor(() => expect(before.work).toHaveBeenCalled())
@@ -118,7 +118,7 @@ describe.each([
     expect(count()).toBe(0)
   })
 
-  test('after any other error it is in doubt, and the error is the cause', async () => {
+  test('after any other error the work is in doubt, and the error is the cause', async () => {
     const once = shelf.open()
     const lost = new Error('Network connection lost.')
     const { effect, count } = counter()
@@ -127,7 +127,7 @@ describe.each([
     expect([count(), await once.status('a')]).toEqual([0, 'started'])
   })
 
-  test('work can say itself that it is in doubt', async () => {
+  test('the work can declare itself in doubt', async () => {
     const once = shelf.open()
     const doubt = new ToolError('The service gave no answer.', { code: 'in_doubt' })
     await expect(once('a', () => Promise.reject(doubt))).rejects.toBe(doubt)
@@ -139,7 +139,7 @@ describe.each([
       await expect(shelf.open()('a', () => Promise.reject(new Error('cut')))).rejects.toThrow()
     })
 
-    test('that proves done is done', async () => {
+    test('that turns out to be done is done', async () => {
       const { effect, count } = counter()
       const onDoubt = vi.fn(async () => ({ status: 'done' as const, result: { effects: 7 } }))
       expect(await shelf.open()('a', effect, { onDoubt })).toEqual({ effects: 7 })
@@ -148,7 +148,7 @@ describe.each([
       expect(count()).toBe(0)
     })
 
-    test('that proves absent runs, once for all who ask', async () => {
+    test('that turns out not to have run runs, once for all callers', async () => {
       const once = shelf.open()
       const { effect, count } = counter()
       const onDoubt = vi.fn(async () => ({ status: 'absent' as const }))
@@ -158,7 +158,7 @@ describe.each([
       expect([onDoubt.mock.calls.length, count()]).toEqual([1, 1])
     })
 
-    test('of which nothing can be found out stays in doubt', async () => {
+    test('without evidence stays in doubt', async () => {
       const once = shelf.open()
       const down = new Error('The service is down.')
       await expect(once('a', () => 'sent', { onDoubt: () => Promise.reject(down) })).rejects.toBe(down)
@@ -166,7 +166,7 @@ describe.each([
     })
   })
 
-  test('a result over 1 MiB is told, and after that only that the work was done', async () => {
+  test('a result over 1 MiB is returned, and later only that the work was done', async () => {
     const long = 'ä'.repeat(600 * 1024)
     const once = shelf.open()
     expect(await once('a', () => long)).toBe(long)
@@ -174,7 +174,7 @@ describe.each([
     expect(await once.status('a')).toBe('done')
   })
 
-  test('a result without a JSON form is a mistake, and does not make the work run again', async () => {
+  test('a result without a JSON form is an error, and the work does not run again', async () => {
     const once = shelf.open()
     await expect(once<unknown>('a', () => 10n)).rejects.toThrow(TypeError)
     await expect(once('a', () => 'again')).rejects.toMatchObject({ code: 'result_not_kept' })
@@ -202,14 +202,14 @@ test('in SQLite, old keys are dropped when a new one comes', async () => {
   expect(database.prepare('SELECT key FROM once').all()).toEqual([{ key: 'e' }])
 })
 
-test('in SQLite, a key is noted before its work begins', async () => {
+test('in SQLite, a key is stored before its work begins', async () => {
   const { open, database } = sqlShelf()
   const rows = () => database.prepare('SELECT key, state FROM once').all()
   expect(await open()('a', rows)).toEqual([{ key: 'a', state: 'started' }])
   expect(rows()).toEqual([{ key: 'a', state: 'done' }])
 })
 
-test('in KV, no key is written twice in a row, nor forgotten by KV before its time', async () => {
+test('in KV, no key is written twice in a row or forgotten early', async () => {
   const { open, values } = kvShelf()
   await open()('a', () => 'sent')
   expect([...values]).toEqual([
@@ -218,7 +218,7 @@ test('in KV, no key is written twice in a row, nor forgotten by KV before its ti
   ])
 })
 
-test('an end that cannot be noted fails no work that was done, and leaves its key in doubt', async () => {
+test('a failure to store the end does not fail finished work, and leaves its key in doubt', async () => {
   const said = vi.spyOn(console, 'error').mockImplementation(() => {})
   const values = new Map<string, string>()
   const once = onceInKv({
@@ -239,7 +239,7 @@ test('an end that cannot be noted fails no work that was done, and leaves its ke
   said.mockRestore()
 })
 
-describe('sync', () => {
+describe('`once.sync`', () => {
   let database: DatabaseSync
   let once: SqlOnce
   beforeEach(() => {
@@ -276,12 +276,12 @@ describe('sync', () => {
     expect(once.sync('a', () => add('tea'))).toEqual({ name: 'tea', of: 1 })
   })
 
-  test('refuses work that waits for something', async () => {
+  test('refuses asynchronous work', async () => {
     expect(() => once.sync('a', async () => add('tea'))).toThrow(TypeError)
     expect([effects(), await once.status('a')]).toEqual([[], 'absent'])
   })
 
-  test('finds a key in doubt that was started otherwise', async () => {
+  test('throws for a key in doubt that was started asynchronously', async () => {
     await expect(once('a', () => Promise.reject(new Error('cut')))).rejects.toThrow()
     expect(() => once.sync('a', () => add('tea'))).toThrow(expect.objectContaining(IN_DOUBT))
   })

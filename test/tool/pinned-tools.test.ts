@@ -12,14 +12,14 @@ function tool(name: string, hash: string, parts: Partial<Tool> = {}): Tool {
   return { definition: told, origin: 'kv', place: 'P', offered: true, call: async () => text(hash), ...parts }
 }
 
-test('a tool that is as it was is called, under the definition that the model saw', async () => {
+test('an unchanged tool is called with the definition that the model saw', async () => {
   const seen = { ...definition('a', 'h'), description: 'as it was told' }
   const pinned = pinTools([seen], [tool('a', 'h')]).get('a')
   expect(pinned?.definition).toBe(seen)
   expect(await call(pinned)).toEqual(text('h'))
 })
 
-test('one that has changed, or is gone, is not called', async () => {
+test('a changed or removed tool is not called', async () => {
   const pinned = pinTools([definition('a', 'old'), definition('b', 'h')], [tool('a', 'new')])
   expect([await call(pinned.get('a')), await call(pinned.get('b'))]).toMatchObject([
     { error: { code: 'tool_changed' } },
@@ -29,7 +29,7 @@ test('one that has changed, or is gone, is not called', async () => {
   expect([gone?.place, 'status' in Object(gone), 'undo' in Object(gone)]).toEqual(['none', false, false])
 })
 
-test('a call of before is asked about and undone by the tool of now, changed or not', async () => {
+test('the status and undo of an earlier call use the current tool, changed or not', async () => {
   const parts: Partial<Tool> = { status: async () => 'done', undo: async () => text('undone') }
   const tools = pinTools(
     [definition('a', 'old'), definition('b', 'h')],

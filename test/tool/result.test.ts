@@ -14,7 +14,7 @@ const bytes = new Uint8Array([0, 127, 128, 255])
 const DATA = 'AH+A/w=='
 const FILE = { type: 'file', mediaType: 'application/octet-stream', data: DATA }
 
-describe('one value', () => {
+describe('content is made of one value', () => {
   test.each<[string, unknown, object]>([
     ['nothing', undefined, text('Success')],
     ['a text', ' "as it is"\n', text(' "as it is"\n')],
@@ -53,12 +53,12 @@ describe('one value', () => {
     ['an error with facts', Object.assign(new Error('x'), { errno: 5 }), { errno: 5 }],
     ['what has no prototype', Object.create(null), {}],
     ['boxed values', [new Number(5), new String('a'), new Boolean(false)], [5, 'a', false]],
-  ])('compact JSON: %s', async (_, value, structured) => {
+  ])('as compact JSON: %s', async (_, value, structured) => {
     const json = JSON.stringify(structured)
     expect(await toOutcome(value)).toEqual({ ok: true, content: [{ type: 'text', text: json }], structured })
   })
 
-  test('many bytes', async () => {
+  test('of many bytes', async () => {
     const many = new Uint8Array(100_000).map((_, index) => index % 251)
     const outcome = await toOutcome(many)
     const [part] = outcome.ok ? outcome.content : []
@@ -66,8 +66,8 @@ describe('one value', () => {
   })
 })
 
-describe('parts', () => {
-  test('texts, bytes and parts, in their order', async () => {
+describe('content is made', () => {
+  test('of texts, bytes and parts, in their order', async () => {
     const parts = content(
       'The map:',
       new Blob([bytes], { type: 'image/webp' }),
@@ -89,12 +89,12 @@ describe('parts', () => {
     })
   })
 
-  test('none', async () => {
+  test('of no parts', async () => {
     expect(await toOutcome(content())).toEqual({ ok: true, content: [] })
   })
 })
 
-describe('a value with no JSON form is a failure, and nothing is thrown', () => {
+describe('a value without a JSON form is a failure and does not throw:', () => {
   const circle: Record<string, unknown> = {}
   circle['self'] = circle
 
@@ -137,7 +137,7 @@ describe('a value with no JSON form is a failure, and nothing is thrown', () => 
   })
 })
 
-test('writes results as Spring AI does where that is asked for', async () => {
+test('a result is written as Spring AI does in its compatibility mode', async () => {
   const textOf = async (value: unknown) => {
     const outcome = await toOutcome(value, 'spring-ai')
     return outcome.ok && outcome.content

@@ -33,18 +33,18 @@ async function hashOf(name: string): Promise<string> {
 
 const DONE = { ok: true as const, content: [{ type: 'text' as const, text: 'booked' }] }
 
-test('describes its tools in their order, each once', async () => {
+test('a Worker describes its tools in their order, each once', async () => {
   expect(await worker().describe()).toEqual({ contract: 1, tools: [await book.describe(), await look.describe()] })
 })
 
 describe('calls', () => {
-  test('with the bindings of the Worker and what the edge trusts', async () => {
+  test('run with the bindings of the Worker and the context of the edge', async () => {
     const request = toolRequest('book', { room: '7' }, { hash: await hashOf('book') })
     const context = { ...request.context, trusted: { plan: 'pro' } }
     expect(await worker().call({ ...request, context }, CONTROL)).toEqual(text('Grand 7 pro'))
   })
 
-  test('of no tool, or of another definition, do nothing', async () => {
+  test('of an unknown tool or another definition do nothing', async () => {
     expect(await worker().call(toolRequest('none'), CONTROL)).toMatchObject({ error: { code: 'unknown_tool' } })
     expect(await worker().call(toolRequest('book', {}, { hash: 'old' }), CONTROL)).toMatchObject({
       error: { code: 'schema_mismatch' },
@@ -52,15 +52,15 @@ describe('calls', () => {
   })
 })
 
-describe('what was called before', () => {
+describe('an earlier call', () => {
   const request = toolRequest('book', { room: '7' }, { hash: 'of a definition that has changed since' })
 
-  test('can be asked about, and undone', async () => {
+  test('has a status and can be undone', async () => {
     expect(await worker().status(request)).toEqual(text('Grand key_1'))
     expect(await worker().undo(request, DONE)).toEqual(text('Grand 7 1'))
   })
 
-  test('is unknown to a tool without status, and cannot be undone by one without undo', async () => {
+  test('has an unknown status and cannot be undone if the tool does not offer that', async () => {
     for (const name of ['look', 'none']) {
       expect(await worker().status({ ...request, name })).toBe('unknown')
       expect(await worker().undo({ ...request, name }, DONE)).toEqual({
@@ -71,16 +71,16 @@ describe('what was called before', () => {
   })
 })
 
-test('nothing is answered over HTTP', () => {
+test('a Worker of tools answers nothing over HTTP', () => {
   expect(worker().fetch().status).toBe(404)
 })
 
-test('two tools of one name are refused at once', () => {
+test('two tools of one name in a Worker are refused at once', () => {
   const other = defineTool<typeof input, Env>({ name: 'book', description: 'Another.', input, run: () => '' })
   expect(() => serveTools(book, other)).toThrow(new TypeError('Two tools here are named "book"'))
 })
 
-test('a call asks its host for nothing that the tool does not use', async () => {
+test('a call asks its host only for what the tool uses', async () => {
   const asked: string[] = []
   const control = {
     whenAborted: async () => (asked.push('whenAborted'), 'settled'),

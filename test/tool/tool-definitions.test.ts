@@ -15,7 +15,7 @@ const tools = ['zebra', 'ant', 'bee'].map((name) =>
   }),
 )
 
-test('definitions in their order, of one tool, of several and of a source, and nothing runs', async () => {
+test('definitions of one tool, of several and of a source are returned in order, and nothing runs', async () => {
   const definitions = await Promise.all(tools.map((tool) => tool.describe()))
   const [zebra, ...others] = tools
   expect(await toolDefinitions(tools)).toEqual(definitions)

@@ -46,7 +46,7 @@ test('methods become tools in the order of their options, each with its context'
   expect(await part?.call({}, context)).toMatchObject({ error: { code: 'invalid_arguments' } })
 })
 
-test('inherited methods count, and overrides win', async () => {
+test('inherited methods become tools, and overrides win', async () => {
   const [greet, part] = toolsOf(new LoudGreeter(), {
     greet: { description: 'Greets.', input },
     part: { description: 'Says goodbye.', input },
@@ -55,13 +55,13 @@ test('inherited methods count, and overrides win', async () => {
   expect(await part?.call({ name: 'Ada' }, runContext({ GREETING: '' }))).toEqual(text('BYE ADA!'))
 })
 
-test('a plain object will do', async () => {
+test('the methods of a plain object become tools', async () => {
   const numbers = { base: 10, add: ({ n }: { n: number }) => numbers.base + n }
   const [add] = toolsOf(numbers, { add: { description: 'Adds.', input: v.object({ n: v.number() }) } })
   expect(await add?.call({ n: '5' }, CONTEXT)).toMatchObject({ structured: 15 })
 })
 
-describe('refused at once', () => {
+describe('a tool of a method is refused at once:', () => {
   const options = { description: 'X.', input }
 
   test.each<[string, object, string, string]>([
@@ -79,7 +79,7 @@ describe('refused at once', () => {
     expect(() => Reflect.apply(toolsOf, undefined, [target, { [method]: options }])).toThrow(new TypeError(message))
   })
 
-  test('and by the compiler: a method that takes something else', () => {
+  test('by the compiler: a method with another parameter', () => {
     // @ts-expect-error the schema makes a number of what the method takes as text
     expect(toolsOf(new Greeter(), { part: { description: 'X.', input: v.object({ name: v.number() }) } })).toHaveLength(
       1,

@@ -41,18 +41,18 @@ describe.each(globSync('tools/definitions/*.json'))('%s', (path) => {
     http?: { url: string; secrets?: string[] }
   }
 
-  test('is named after its file, and described', () => {
+  test('is named after its file and has a description', () => {
     const [file = ''] = path.split('/').slice(-1)
     expect(file).toBe(`${definition.name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}.json`)
     expect(definition['description']).toEqual(expect.any(String))
     expect(definition.inputSchema).toMatchObject({ type: 'object', properties: expect.any(Object) })
   })
 
-  test('is what the edge takes', () => {
+  test('is accepted by the edge', () => {
     expect(parseStored(definition)).toEqual({ ok: true, stored: definition })
   })
 
-  test('fills its template from required arguments and secrets alone', () => {
+  test('uses exactly its required arguments and secrets in its template', () => {
     const { http, inputSchema } = definition
     if (!http) return
     expect(new URL(http.url).protocol).toBe('https:')

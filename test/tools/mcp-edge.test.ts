@@ -85,7 +85,7 @@ describe.each([
     })
   }
 
-  test('say the same of themselves', async () => {
+  test('have the same definitions', async () => {
     const { tools } = await service().describe()
     const forecast: ToolDefinition | undefined = tools.find(({ name }) => name === 'far_forecast')
     expect(tools.map(({ name }) => name)).toEqual(['far_broken', 'far_forecast', 'far_map'])

@@ -57,7 +57,7 @@ function worker(given: McpServer | object[], env: Record<string, unknown> = {}) 
 }
 
 describe('a server of the newest revision', () => {
-  test('is asked what it speaks once, and says with each request what it is about', async () => {
+  test('is asked for its revision once, and receives its context with each request', async () => {
     const server = await start()
     server.tools = [echo]
     server.call = ({ arguments: args }) => ({
@@ -86,7 +86,7 @@ describe('a server of the newest revision', () => {
     })
   })
 
-  test('that refuses a revision and names that same one is taken at its word', async () => {
+  test('that refuses a revision and offers the same one is answered in it', async () => {
     const server = await start()
     server.tools = [echo]
     let refused = false
@@ -101,7 +101,7 @@ describe('a server of the newest revision', () => {
     expect(server.methods).toEqual(['tools/list'])
   })
 
-  test('that turns out to be an older one is met anew', async () => {
+  test('that turns out to be older is connected again', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const [server, replaced] = [await start(), await start('2025-11-25', { wantsSession: true })]
     server.tools = [echo]
@@ -116,7 +116,7 @@ describe('a server of the newest revision', () => {
     expect(await mcp.names()).toEqual(['echo', 'more'])
   })
 
-  test('gives all pages of its list', async () => {
+  test('returns all pages of its list', async () => {
     const server = await start()
     server.tools = Array.from({ length: 7 }, (_, index) => ({ ...echo, name: `tool${index}` }))
     server.page = 3
@@ -124,7 +124,7 @@ describe('a server of the newest revision', () => {
     expect(server.of('tools/list').map(({ params }) => params['cursor'])).toEqual([undefined, '3', '6'])
   })
 
-  test('ends a list whose pages go round in a circle', async () => {
+  test('ends a list whose cursors form a circle', async () => {
     const server = await start()
     server.tools = [echo, { ...echo, name: 'more' }]
     server.page = 1
@@ -133,7 +133,7 @@ describe('a server of the newest revision', () => {
     expect(server.of('tools/list').map(({ params }) => params['cursor'])).toEqual([undefined, '1', '0'])
   })
 
-  test('repeats arguments in headers where a schema asks for it, and tools that ask wrongly are refused', async () => {
+  test('receives arguments in headers if a schema asks for it, and invalid markers refuse the tool', async () => {
     const server = await start()
     const marked = (name: string, type: string, more = {}) => ({ type, 'x-mcp-header': name, ...more })
     const schema = {
@@ -173,7 +173,7 @@ describe('a server of the newest revision', () => {
     ])
   })
 
-  test('that wants other headers than its list had is listed again and asked once more', async () => {
+  test('that requires other headers than its list said is listed again and asked once more', async () => {
     const server = await start()
     server.tools = [echo]
     let refused = 0
@@ -187,7 +187,7 @@ describe('a server of the newest revision', () => {
 })
 
 describe('a server of an older revision', () => {
-  test.each(['2025-11-25', '2025-06-18'] as const)('%s is greeted first', async (revision) => {
+  test.each(['2025-11-25', '2025-06-18'] as const)('%s is initialized first', async (revision) => {
     const server = await start(revision, { wantsSession: true })
     server.tools = [echo]
     const mcp = worker(server)
@@ -214,7 +214,7 @@ describe('a server of an older revision', () => {
     expect(call!.params).toEqual({ name: 'echo', arguments: {}, _meta: { progressToken: 'call_1' } })
   })
 
-  test('never puts two tenants into one session', async () => {
+  test('gets a session for each tenant', async () => {
     const server = await start('2025-11-25', { wantsSession: true })
     server.tools = [echo]
     const mcp = worker(server)
@@ -228,7 +228,7 @@ describe('a server of an older revision', () => {
     ])
   })
 
-  test('that has lost a session gets another, and the call is done once', async () => {
+  test('that lost a session gets another, and the call runs once', async () => {
     const server = await start('2025-11-25', { wantsSession: true })
     server.tools = [echo]
     let calls = 0
@@ -240,7 +240,7 @@ describe('a server of an older revision', () => {
     expect(server.methods.slice(-4)).toEqual(['tools/call', 'initialize', 'notifications/initialized', 'tools/call'])
   })
 
-  test('may let go of a stream, and is asked for the rest', async () => {
+  test('may close a stream, which is then resumed', async () => {
     const server = await start('2025-11-25')
     server.tools = [echo]
     server.call = (_, talk) => {
@@ -251,7 +251,7 @@ describe('a server of an older revision', () => {
     expect(server.of('GET').map(({ headers }) => headers['last-event-id'])).toEqual(['7'])
   })
 
-  test('is not asked for the rest before the time that it names, however far off', async () => {
+  test('is not asked to resume before the delay that it names, however long', async () => {
     const server = await start('2025-11-25')
     server.tools = [echo]
     server.call = (_, talk) => talk.drop(`id: 7\nretry: ${'9'.repeat(400)}\ndata:\n\n`)
@@ -260,7 +260,7 @@ describe('a server of an older revision', () => {
     expect(server.of('GET')).toEqual([])
   })
 
-  test('may break off within an event, and is asked for it again', async () => {
+  test('may break off within an event, which is then requested again', async () => {
     const server = await start('2025-11-25')
     server.tools = [echo]
     server.call = (_, talk) => {
@@ -271,7 +271,7 @@ describe('a server of an older revision', () => {
     expect(server.of('GET').map(({ headers }) => headers['last-event-id'])).toEqual(['7'])
   })
 
-  test('that has forgotten the session of a stream which it let go of is not called again', async () => {
+  test('that lost the session of a closed stream is not called again', async () => {
     const server = await start('2025-11-25', { wantsSession: true })
     server.tools = [echo]
     let calls = 0
@@ -291,7 +291,7 @@ describe('a server of an older revision', () => {
     expect(calls).toBe(1)
   })
 
-  test('that breaks off in the middle has the call', async () => {
+  test('that breaks off in the middle has received the call', async () => {
     const server = await start('2025-11-25')
     server.tools = [echo]
     server.call = async ({ _meta: { progressToken } }, talk) => {
@@ -305,7 +305,7 @@ describe('a server of an older revision', () => {
     })
   })
 
-  test('is answered when it asks whether anyone is there, and told that more cannot be asked', async () => {
+  test('gets an answer to its ping, and an error for other requests', async () => {
     const server = await start('2025-11-25')
     server.tools = [echo]
     server.call = async (_, talk) => {
@@ -324,8 +324,8 @@ describe('a server of an older revision', () => {
   })
 })
 
-describe('the definitions', () => {
-  test('say what the server says, under names that every provider takes', async () => {
+describe('the definitions of MCP tools', () => {
+  test('have the texts of the server, under names that every provider accepts', async () => {
     const server = await start()
     const outputSchema = { type: 'object', properties: { a: { type: 'number' } } }
     server.tools = [
@@ -375,14 +375,14 @@ describe('the definitions', () => {
     ['a value', { inputSchema: { ...OBJECT, properties: { a: { enum: ['x\u{e0041}'] } } } }, 'properties.a.enum.0'],
     ['a name', { inputSchema: { ...OBJECT, properties: { 'a\u200b': {} } } }, 'properties.a\u200b'],
     ['the schema of the result', { outputSchema: { ...OBJECT, title: 'x\u2066' } }, 'title'],
-  ])('with text that nobody sees in %s are refused, the others not', async (_, hidden, path) => {
+  ])('with invisible text in %s are refused, the others are not', async (_, hidden, path) => {
     const server = await start()
     server.tools = [{ ...echo, name: 'bad', ...hidden }, echo]
     expect(await worker(server).names()).toEqual(['echo'])
     expect(logs).toMatchObject([{ event: 'mcp.tool_refused', tool: 'bad', detail: expect.stringContaining(path) }])
   })
 
-  test('say their names and titles as people see them', async () => {
+  test('have visible names and titles', async () => {
     const server = await start()
     server.tools = [
       { ...echo, name: 'a\u200bb' },
@@ -393,7 +393,7 @@ describe('the definitions', () => {
     expect(second).toMatchObject({ name: 'c', title: 'See it' })
   })
 
-  test('that are too deep, or have too many schemas, are refused, the others not', async () => {
+  test('that are too deep or have too many schemas are refused, the others are not', async () => {
     const server = await start()
     const nested = (levels: number): object =>
       levels === 0 ? {} : { ...OBJECT, properties: { a: nested(levels - 1) } }
@@ -410,7 +410,7 @@ describe('the definitions', () => {
     ])
   })
 
-  test('are those that the configuration wants, as it wants them', async () => {
+  test('can be selected and changed by the configuration', async () => {
     const server = await start()
     server.tools = ['get_a', 'get_b', 'set_a', 'get_a_now', 'other'].map((name) => ({
       ...echo,
@@ -437,14 +437,14 @@ describe('the definitions', () => {
     expect(await mcp.call('put')).toEqual({ ok: true, content: [{ type: 'text', text: 'set_a' }] })
   })
 
-  test('may be named otherwise whatever they are called', async () => {
+  test('can be renamed by the configuration', async () => {
     const server = await start()
     server.tools = ['constructor', 'toString'].map((name) => ({ ...echo, name }))
     const mcp = worker([{ name: 'test', url: server.url, rename: { constructor: 'build' } }])
     expect(await mcp.names()).toEqual(['build', 'toString'])
   })
 
-  test('of one name keep apart by their servers, the same ones whoever answers first', async () => {
+  test('of one name are distinguished by their servers, in the same way whoever answers first', async () => {
     const [first, second] = [await start(), await start()]
     first.tools = [echo]
     second.tools = [echo, { ...echo, name: 'first' }]
@@ -460,7 +460,7 @@ describe('the definitions', () => {
     expect(await worker(config).names()).toEqual(['echo', 'two_echo', 'first'])
   })
 
-  test('leave out a tool with an unsound schema, and nothing else', async () => {
+  test('omit a tool with an invalid schema, and nothing else', async () => {
     const server = await start()
     server.tools = [
       { ...echo, name: 'wrong', inputSchema: { type: 'object', properties: { a: { type: 'nothing' } } } },
@@ -475,8 +475,8 @@ describe('the definitions', () => {
   })
 })
 
-describe('a list', () => {
-  test('is gone by until its time is over, the server’s own where that is longer', async () => {
+describe('the list of an MCP server', () => {
+  test('is cached for its time, or the server’s if that is longer', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const server = await start()
     server.tools = [echo]
@@ -493,7 +493,7 @@ describe('a list', () => {
     expect(server.of('tools/list')).toHaveLength(2)
   })
 
-  test('is asked for anew once the server says that it has changed', async () => {
+  test('is read again after the server reports a change', async () => {
     const server = await start()
     server.tools = [echo]
     server.call = (_, talk) => {
@@ -506,7 +506,7 @@ describe('a list', () => {
     expect(await mcp.names()).toEqual(['echo', 'more'])
   })
 
-  test('is asked for anew when the host means another definition than this one', async () => {
+  test('is read again when the host calls another definition', async () => {
     const server = await start()
     server.tools = [echo]
     const mcp = worker(server)
@@ -523,7 +523,7 @@ describe('a list', () => {
     expect(server.of('tools/call')).toHaveLength(1)
   })
 
-  test('of before stands in for a server that fails', async () => {
+  test('that was cached is used when a server fails', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const server = await start()
     server.tools = [echo]
@@ -535,7 +535,7 @@ describe('a list', () => {
     expect(logs).toEqual([{ event: 'mcp.unavailable', server: 'test', detail: 'Error: it answered HTTP 503' }])
   })
 
-  test('that cannot be had hides no other; where none can, the host is told why', async () => {
+  test('that fails hides no other; if all fail, the host learns why', async () => {
     const [good, bad] = [await start(), await start()]
     good.tools = [echo]
     bad.intercept = (_, response) => Boolean(response.writeHead(401).end())
@@ -545,7 +545,7 @@ describe('a list', () => {
     expect(await worker([]).names()).toEqual([])
   })
 
-  test('that could never be had is left alone for a while, whatever is called of others', async () => {
+  test('that never worked is not requested for a while, whatever else is called', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const [good, bad] = [await start(), await start()]
     good.tools = [echo]
@@ -564,7 +564,7 @@ describe('a list', () => {
   })
 })
 
-describe('a call', () => {
+describe('a call of an MCP tool', () => {
   async function outcomeOf(result: object, revision: '2026-07-28' | '2025-11-25' = '2026-07-28'): Promise<ToolOutcome> {
     const server = await start(revision)
     server.tools = [echo]
@@ -626,12 +626,12 @@ describe('a call', () => {
       { content: [...text('x'), { type: 'image', data: 'AAAA', mimeType: 'image/png' }], structuredContent: { a: 1 } },
       { content: [...text('{"a":1}'), { type: 'image', data: 'AAAA', mediaType: 'image/png' }] },
     ],
-  ])('brings %s', async (_, result, expected) => {
+  ])('returns %s', async (_, result, expected) => {
     expect(await outcomeOf(result)).toEqual({ ok: true, ...expected })
     expect(await outcomeOf(result, '2025-11-25')).toEqual({ ok: true, ...expected })
   })
 
-  test('that fails tells the model in the server’s words', async () => {
+  test('that fails gives the model the error of the server', async () => {
     expect(await outcomeOf({ content: text('No such city.', 'Try another.'), isError: true })).toEqual({
       ok: false,
       error: { code: 'tool_error', message: 'No such city.\nTry another.' },
@@ -641,7 +641,7 @@ describe('a call', () => {
     })
   })
 
-  test('that waits for input from a user fails, and says so', async () => {
+  test('that needs input from a user fails with a message', async () => {
     expect(await outcomeOf({ resultType: 'input_required', inputRequests: {} })).toMatchObject({
       ok: false,
       error: { code: 'input_required' },
@@ -707,7 +707,7 @@ describe('a call', () => {
           )),
       { code: 'mcp_unavailable', detail: expect.stringContaining('over 8388608 bytes') },
     ],
-  ])('fails at %s', async (_, prepare, error) => {
+  ])('fails after %s', async (_, prepare, error) => {
     const server = await start()
     server.tools = [echo]
     const mcp = worker(server)
@@ -716,14 +716,14 @@ describe('a call', () => {
     expect(await mcp.call('echo')).toMatchObject({ ok: false, error })
   })
 
-  test('does not leave where its arguments do not fit', async () => {
+  test('with invalid arguments is not sent', async () => {
     const server = await start()
     server.tools = [{ ...echo, inputSchema: { ...OBJECT, properties: { n: { type: 'integer' } } } }]
     expect(await worker(server).call('echo', { n: 'x' })).toMatchObject({ error: { code: 'invalid_arguments' } })
     expect(server.of('tools/call')).toEqual([])
   })
 
-  test('passes progress on, and nobody else’s', async () => {
+  test('passes on its own progress only', async () => {
     const server = await start()
     server.tools = [echo]
     server.call = ({ _meta: { progressToken } }, talk) => {
@@ -742,7 +742,7 @@ describe('a call', () => {
   test.each([
     ['2026-07-28', ['tools/call']],
     ['2025-11-25', ['tools/call', 'notifications/cancelled']],
-  ] as const)('that is given up is closed, and a server of %s hears of it', async (revision, methods) => {
+  ] as const)('that is aborted is closed, and a server of %s is told', async (revision, methods) => {
     const server = await start(revision)
     server.tools = [echo]
     const mcp = worker(server)
@@ -764,7 +764,7 @@ describe('a call', () => {
     expect(server.methods.slice(known)).toEqual(methods)
   })
 
-  test('has its server’s time', async () => {
+  test('has the time limit of its server', async () => {
     const server = await start()
     server.tools = [echo]
     server.call = async (_, talk) => talk.closed
@@ -775,7 +775,7 @@ describe('a call', () => {
     })
   })
 
-  test('tells the server of the tool context what it may know', async () => {
+  test('passes the server the parts of the tool context that it may know', async () => {
     const server = await start()
     server.tools = [echo]
     const mcp = worker([{ name: 'test', url: server.url, context: ['timeZone', 'progressToken'] }])
@@ -789,8 +789,8 @@ describe('a call', () => {
   })
 })
 
-describe('the configuration', () => {
-  test('puts secrets into headers', async () => {
+describe('the configuration of MCP servers', () => {
+  test('sends secrets in headers', async () => {
     const server = await start()
     server.tools = [echo]
     const config = [{ name: 'test', url: server.url, headers: { Authorization: 'Bearer {SECRET_KEY}' } }]
@@ -799,7 +799,7 @@ describe('the configuration', () => {
     expect(() => worker(config)).toThrow('MCP_SERVERS: the secret SECRET_KEY is not set')
   })
 
-  test('keeps secrets out of what a server says back', async () => {
+  test('redacts secrets from what a server returns', async () => {
     const secret = 'token-0123456789'
     const server = await start()
     server.tools = [{ ...echo, description: `Says ${secret} again`, inputSchema: { type: 'object', title: secret } }]
@@ -832,14 +832,14 @@ describe('the configuration', () => {
     ['[{"name":"a","url":"https://example.com","rename":{"a":1}}]', 'MCP_SERVERS: 0.rename: expected texts by name'],
     ['[{"name":"a","url":"https://example.com","nope":1}]', 'MCP_SERVERS: 0.nope: '],
     ['[{"name":"a","url":"https://example.com"},{"name":"a","url":"https://example.com"}]', 'each name once'],
-  ])('%s is refused', (MCP_SERVERS, message) => {
+  ])('is refused: %s', (MCP_SERVERS, message) => {
     expect(() => mcpService(LIFETIME, { MCP_SERVERS })).toThrow(message)
   })
 
   const config = (url: string) => mcpService(LIFETIME, { MCP_SERVERS: [{ name: 'a', url }] })
 
   test.each(['https://mcp.example.com/mcp', 'http://localhost:3000/mcp', 'http://[::1]:1/', 'http://127.0.0.1/'])(
-    'takes the address %s',
+    'accepts the address %s',
     (url) => expect(() => config(url)).not.toThrow(),
   )
 

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { burst } from '../../src/wire/burst.ts'
 
-test('additions that come turn by turn of the microtask queue are one burst, and those after a pause another', async () => {
+test('additions in consecutive microtasks are flushed together, and those after a pause separately', async () => {
   let buffer = ''
   const flushed: string[] = []
   const added = burst(() => {
@@ -23,7 +23,7 @@ test('additions that come turn by turn of the microtask queue are one burst, and
   expect(flushed).toEqual(['one', 'two'])
 })
 
-test('an addition less than a millisecond after a flush leaves with those of the rest of that time', async () => {
+test('an addition less than a millisecond after a flush waits for the rest of that millisecond', async () => {
   vi.useFakeTimers({ toFake: ['Date', 'setTimeout'] })
   try {
     let buffer = ''

@@ -28,7 +28,7 @@ const FORMATS: readonly [string, (request: ModelRequest) => unknown, number][] =
   ['the AI SDK', (request) => toCallOptions(request, { version: 'v4', richResults: true }), 2],
 ]
 
-test.each(FORMATS)('a name that no tool can have is another in the history of %s', (_, encode, times) => {
+test.each(FORMATS)('a name that no tool can have is replaced in the history of %s', (_, encode, times) => {
   for (const [tool = '', name] of NAMES) {
     const messages: Message[] = [
       { role: 'user', content: 'Hi' },

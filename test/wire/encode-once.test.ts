@@ -14,7 +14,7 @@ function encoder() {
 const [a, b, c] = [{ n: 1 }, { n: 2 }, { n: 3 }] as const
 
 describe('an encoder of growing lists', () => {
-  test('encodes only the items that a list has more than the one before', () => {
+  test('encodes only the items that were added to a list', () => {
     const { encode, encoded } = encoder()
     expect(encode([])).toEqual([])
     expect(encode([a])).toEqual([{ item: 1 }])
@@ -23,7 +23,7 @@ describe('an encoder of growing lists', () => {
     expect(encoded).toEqual([1, 2, 3])
   })
 
-  test('encodes a list anew that is shorter than the one before, or has other items', () => {
+  test('encodes a list again if it is shorter or has other items', () => {
     const { encode, encoded } = encoder()
     encode([a, b])
     expect(encode([a])).toEqual([{ item: 1 }])
@@ -32,7 +32,7 @@ describe('an encoder of growing lists', () => {
     expect(encoded).toEqual([1, 2, 1, 3, 1, 3, 2])
   })
 
-  test('keeps lists with other first items apart', () => {
+  test('separates lists with different first items', () => {
     const { encode, encoded } = encoder()
     encode([a, c])
     expect(encode([b, c])).toEqual([{ item: 2 }, { item: 3 }])

@@ -39,14 +39,14 @@ const EVENTS: readonly RunEvent[] = [
 ]
 
 describe('a run’s event', () => {
-  test('is a frame with its type, its place, and one line of JSON that begins with the type', () => {
+  test('is a frame with its type, its id, and one line of JSON that begins with the type', () => {
     const event: RunEvent = { runId: 'run_1', seq: 7, type: 'text.delta', step: 2, text: 'a\nb' }
     expect(encodeEvent(event)).toBe(
       'event: text.delta\nid: run_1.7\ndata: {"type":"text.delta","runId":"run_1","seq":7,"step":2,"text":"a\\nb"}\n\n',
     )
   })
 
-  test('comes back as it was', async () => {
+  test('is decoded to an equal event', async () => {
     const bytes = new TextEncoder().encode(`: alive\n\n${EVENTS.map(encodeEvent).join('')}`)
     const read: RunEvent[] = []
     for await (const event of decodeEvents(inPieces(bytes, 7))) read.push(event)
@@ -54,14 +54,14 @@ describe('a run’s event', () => {
     expect(EVENTS.map(encodeLine).map(decodeLine)).toEqual(EVENTS)
   })
 
-  test('is framed from a line that was kept just as it was when new', () => {
+  test('is framed from its stored line exactly as when it was new', () => {
     for (const event of EVENTS) {
       const line = encodeLine(event)
       expect(frameOfLine(typeOfLine(line), eventId(event.runId, event.seq), line)).toBe(encodeEvent(event))
     }
   })
 
-  test('is left out where it is of an unknown type or no event', () => {
+  test('of an unknown type or shape is omitted', () => {
     const lines = [
       '{"type":"run.exploded","runId":"run_1","seq":1}',
       '{"type":"toString","runId":"run_1","seq":1}',
@@ -75,7 +75,7 @@ describe('a run’s event', () => {
   })
 })
 
-test('an event id names run and place, and nothing else does', () => {
+test('an event id names run and position, and only valid ids are read', () => {
   expect(parseEventId(eventId('run_aB-9', 12))).toEqual({ runId: 'run_aB-9', seq: 12 })
   const none = [
     '',

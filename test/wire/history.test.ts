@@ -22,7 +22,7 @@ const result = (callId: string, tool = ''): Message => ({
 const LAST = 'must not be from the assistant, since it is the last message.'
 
 describe('a history', () => {
-  test('that ends with a user’s word or with results stays as it is', () => {
+  test('that ends with a user message or results is unchanged', () => {
     const histories: Message[][] = [
       [user],
       [user, answer, user],
@@ -32,14 +32,14 @@ describe('a history', () => {
     for (const messages of histories) expect(check(messages)).toEqual({ ok: true, request: messages })
   })
 
-  test('gets its results in call order, with the names of the tools', () => {
+  test('gets results in call order, with the names of tools', () => {
     expect(check([user, asks('a', 'b'), result('b', 'other'), result('a'), answer, user])).toEqual({
       ok: true,
       request: [user, asks('a', 'b'), result('a', 'tool_a'), result('b', 'tool_b'), answer, user],
     })
   })
 
-  test('may use an id again in a later step', () => {
+  test('may reuse a call id in a later step', () => {
     const messages = [user, asks('a'), result('a', 'tool_a'), asks('a'), result('a', 'tool_a')]
     expect(check(messages)).toEqual({ ok: true, request: messages })
   })

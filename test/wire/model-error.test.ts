@@ -27,13 +27,13 @@ test.each([
   ['context_length_exceeded', 'model_context_exceeded', false],
   ['server_error', 'model_unavailable', true],
   [undefined, 'model_unavailable', true],
-])('without a status the code %s is %s, retryable: %s', (word, code, retryable) => {
+])('without a status, the code %s is %s, retryable: %s', (word, code, retryable) => {
   const error = modelError({ message: 'm', ...(word !== undefined && { code: word }) })
   const message = code === 'model_unauthorized' ? 'The model provider refused the key of the edge.' : 'm'
   expect(error).toEqual({ code, message, retryable })
 })
 
-test('what a model has garbled is worth another try, though its server calls the request a bad one', () => {
+test('an answer that the model garbled is retryable, even if its server reports a bad request', () => {
   const errors = ['tool_use_failed', 'json_validate_failed'].map((code) =>
     modelError({ message: "Failed to call a function. See 'failed_generation'.", code, status: 400 }),
   )
@@ -43,7 +43,7 @@ test('what a model has garbled is worth another try, though its server calls the
   ])
 })
 
-test('a quota that is used up is not worth another try, whatever the status says', () => {
+test('an exhausted quota is not retryable, whatever the status', () => {
   expect(modelError({ message: 'Pay.', code: 'insufficient_quota', status: 429 })).toEqual({
     code: 'model_quota_exceeded',
     message: 'Pay.',
@@ -52,7 +52,7 @@ test('a quota that is used up is not worth another try, whatever the status says
   })
 })
 
-test('what is said of a key is not passed on, and no message is endless', () => {
+test('keys are redacted from messages, and messages are truncated', () => {
   expect(modelError({ message: 'Incorrect API key: sk-12***89', status: 401 }).message).not.toContain('sk-')
   expect(modelError({ message: 'x'.repeat(5000), status: 400 }).message).toHaveLength(1001)
 })
@@ -69,6 +69,6 @@ test.each([
   [400, 'tools[0].function.parameters: "oneOf" is not supported', false],
   [400, 'This model does not support images.', false],
   [500, 'the server does not support tools', false],
-])('status %i with "%s" refuses tools as such: %s', (status, message, isSo) => {
+])('status %i with "%s" means missing tool support: %s', (status, message, isSo) => {
   expect(modelError({ message, status }).code === 'model_without_tools').toBe(isSo)
 })

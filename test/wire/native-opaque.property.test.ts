@@ -41,7 +41,7 @@ const block = fc.oneof(
   fc.tuple(name, args).map(([tool, input]) => ({ type: 'tool_use', id: '', name: tool, input })),
 )
 
-test('an answer of Anthropic’s with thinking comes back as it was', () => {
+test('an Anthropic answer with thinking is sent back unchanged', () => {
   fc.assert(
     fc.property(fc.array(block, { minLength: 1, maxLength: 8 }), words, (blocks, signature) => {
       let calls = 0
@@ -64,7 +64,7 @@ const part = fc.oneof(
   })),
 )
 
-test('an answer of Gemini’s that was signed comes back as it was', () => {
+test('a signed Gemini answer is sent back unchanged', () => {
   fc.assert(
     fc.property(fc.array(part, { minLength: 1, maxLength: 8 }), words, (signed, text) => {
       const parts = [{ text }, ...signed, { text: 'So.' }]

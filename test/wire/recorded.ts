@@ -18,7 +18,7 @@ export function testRecorded(
 ): void {
   const fixtures = `test/fixtures/${folder}`
 
-  test('every recorded stream is read', () => {
+  test('every recorded stream is used', () => {
     const recorded = readdirSync(fixtures).map((file) => file.replace(/\.sse$/, ''))
     expect(recorded.toSorted()).toEqual(Object.keys(said).toSorted())
   })
@@ -29,7 +29,7 @@ export function testRecorded(
 
     for (const [breaks, body] of Object.entries(lines)) {
       const bytes = new TextEncoder().encode(body)
-      test.each([bytes.length, 1, 7, 97])(`says the same with ${breaks}, in pieces of %i bytes`, async (size) => {
+      test.each([bytes.length, 1, 7, 97])(`has the same events with ${breaks}, in pieces of %i bytes`, async (size) => {
         expect(await replay(inPieces(bytes, size), codec)).toEqual(events)
       })
     }

@@ -4,11 +4,11 @@ import { decodeRunBody } from '../../src/wire/client/request.ts'
 const hi = [{ role: 'user', content: 'Hi' }]
 
 describe('the body of a run', () => {
-  test('may be a text alone', () => {
+  test('may have only a text', () => {
     expect(decodeRunBody({ input: 'Hi' })).toEqual({ ok: true, request: { input: hi } })
   })
 
-  test('has all that a run may be asked', () => {
+  test('may have all fields of a run', () => {
     const body = {
       system: 'Be brief.',
       model: 'openai/probe',
@@ -34,7 +34,7 @@ describe('the body of a run', () => {
     expect(decodeRunBody({ input: 'Hi', ...body })).toEqual({ ok: true, request: { input: hi, ...body } })
   })
 
-  test.each(['constructor', 'prototype', '__proto__'])('bounds a tool of any name: %s', (name) => {
+  test.each(['constructor', 'prototype', '__proto__'])('limits a tool of any name: %s', (name) => {
     const limits = JSON.parse(`{"tools":{"${name}":1}}`)
     const decoded = decodeRunBody({ input: 'Hi', limits })
     expect(JSON.stringify(decoded.ok && decoded.request.limits)).toBe(JSON.stringify(limits))
@@ -43,7 +43,7 @@ describe('the body of a run', () => {
     })
   })
 
-  test('has messages in our words, with what may be left out', () => {
+  test('has messages of our types, with optional parts', () => {
     const input = [
       { role: 'user', content: [{ type: 'image', mediaType: 'image/png', data: 'AAAA' }] },
       { role: 'assistant', content: '', calls: [{ callId: 'c1', tool: 'clock', arguments: '{}' }] },

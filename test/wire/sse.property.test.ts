@@ -51,7 +51,7 @@ function parsed(bytes: Uint8Array): Read {
   return { events, retryMs }
 }
 
-test('a stream is read as eventsource-parser reads it, however it is cut', async () => {
+test('a stream is read as eventsource-parser reads it, however it is split', async () => {
   await fc.assert(
     fc.asyncProperty(streams, fc.array(fc.nat(200), { maxLength: 30 }), async (text, places) => {
       const bytes = new TextEncoder().encode(text)
@@ -62,7 +62,7 @@ test('a stream is read as eventsource-parser reads it, however it is cut', async
   )
 })
 
-test('bytes that are no UTF-8 are replaced in the same way', async () => {
+test('invalid UTF-8 is replaced in the same way as eventsource-parser does', async () => {
   const bytes = fc.uint8Array({ maxLength: 30 })
   await fc.assert(
     fc.asyncProperty(bytes, fc.array(fc.nat(60), { maxLength: 10 }), async (noise, places) => {

@@ -14,26 +14,26 @@ describe('an event stream', () => {
   const stream = ': hello\r\n\r\nevent: a\r\nid: 7\r\ndata: {"ä":"🎈"}\r\n\r\ndata:one\r\ndata: two\r\n\r\ndata\r\n\r\n'
   const frames = [{ event: 'a', id: '7', data: '{"ä":"🎈"}' }, { data: 'one\ntwo' }, { data: '' }]
 
-  test.each([1000, 1, 2, 3, 5, 7, 97])('is the same in pieces of %i bytes', async (size) => {
+  test.each([1000, 1, 2, 3, 5, 7, 97])('is read the same in pieces of %i bytes', async (size) => {
     expect(await framesOf(inPieces(utf8(stream), size))).toEqual(frames)
     expect(await framesOf(inPieces(utf8(stream.replaceAll('\r\n', '\n')), size))).toEqual(frames)
     expect(await framesOf(inPieces(utf8(stream.replaceAll('\r\n', '\r')), size))).toEqual(frames)
   })
 
-  test('hands over together what one read brought', async () => {
+  test('returns together what one read contained', async () => {
     const batches: (readonly SseFrame[])[] = []
     for await (const together of readSse(inPieces(utf8('data: 1\n\ndata: 2\n\ndata: 3\n\n'), 18)))
       batches.push(together)
     expect(batches).toEqual([[{ data: '1' }, { data: '2' }], [{ data: '3' }]])
   })
 
-  test('tells of bytes that are no event yet', async () => {
+  test('reports bytes that are not yet an event', async () => {
     const sizes: number[] = []
     for await (const together of readSse(inPieces(utf8(': ping\n\ndata: 1\n\n'), 8))) sizes.push(together.length)
     expect(sizes).toEqual([0, 0, 1])
   })
 
-  test('lets through a last event that only lacks the empty line, and drops half a line', async () => {
+  test('accepts a last event that lacks only the empty line, and drops half a line', async () => {
     expect(await framesOf(inPieces(utf8('data: 1\n\ndata: 2\n')))).toEqual([{ data: '1' }, { data: '2' }])
     expect(await framesOf(inPieces(utf8('data: 1\n\ndata: 2')))).toEqual([{ data: '1' }])
     expect(await framesOf(inPieces(utf8('')))).toEqual([])
@@ -47,7 +47,7 @@ describe('an event stream', () => {
     // An event that is not over is to come again.
     ['id: 7\ndata: 1\n\nid: 8\ndata: 2', { lastId: '7' }],
     ['id: 7\ndata: 1\n\nid: 8\ndata: 2\n', { lastId: '7' }],
-  ])('%j says how it is taken up again', async (text, expected) => {
+  ])('%j has the fields for resuming', async (text, expected) => {
     const resume: SseResume = {}
     for await (const _ of readSse(inPieces(utf8(text), 3), resume));
     expect(resume).toEqual(expected)
@@ -58,7 +58,7 @@ describe('an event stream', () => {
     expect(await framesOf(inPieces(utf8(`data: ${data}\n\n`), 1024))).toEqual([{ data }])
   })
 
-  test('takes text that is not UTF-8 and a byte order mark', async () => {
+  test('accepts invalid UTF-8 and a byte order mark', async () => {
     const bytes = new Uint8Array([0xef, 0xbb, 0xbf, ...utf8('data: a'), 0xff, ...utf8('b\n\n')])
     expect(await framesOf(inPieces(bytes, 1))).toEqual([{ data: 'a\u{fffd}b' }])
   })
@@ -78,7 +78,7 @@ describe('an event stream', () => {
     expect(cancelled).toBe(true)
   })
 
-  test('fails as its body fails, after the events before', async () => {
+  test('fails when its body fails, after the earlier events', async () => {
     let pulls = 0
     const body = new ReadableStream<Uint8Array>({
       pull: (controller) =>
@@ -92,7 +92,7 @@ describe('an event stream', () => {
     expect(frames).toEqual([{ data: 'x' }])
   })
 
-  test('fails for an event without end', async () => {
+  test('fails for an endless event', async () => {
     const mebibyte = utf8('x'.repeat(1024 * 1024))
     let pulls = 0
     const body = new ReadableStream<Uint8Array>({

@@ -14,7 +14,7 @@ const codecs: readonly [string, (tool: ToolDefinition) => unknown][] = [
 ]
 
 describe.each(codecs)('the schema of a tool in %s', (_, parametersOf) => {
-  test('says of every list what it may hold, and of an object which properties, though these be any and none', () => {
+  test('has items for every list and properties for every object, even if these are empty', () => {
     const lists = {
       tags: { type: 'array', description: 'Any' },
       rows: { type: ['array', 'null'], items: { type: 'array' } },
@@ -35,7 +35,7 @@ describe.each(codecs)('the schema of a tool in %s', (_, parametersOf) => {
 describe.each(codecs)('the schema of a strict tool in %s', (_, parametersOf) => {
   const told = (inputSchema: JsonSchema) => parametersOf({ ...CLOCK, inputSchema, strict: true })
 
-  test('gives every property, those that may be left out as null, and closes every object', () => {
+  test('requires every property, optional ones as null, and closes every object', () => {
     const inputSchema = {
       type: 'object',
       properties: {
@@ -84,7 +84,7 @@ describe.each(codecs)('the schema of a strict tool in %s', (_, parametersOf) => 
     })
   })
 
-  test('is left as it is where it is strict already, and made whole where it takes nothing', () => {
+  test('is unchanged if it is strict already, and complete if it has no properties', () => {
     const strict = {
       type: 'object',
       properties: { a: { type: 'string', title: 'A' }, b: { anyOf: [{ type: 'number' }, { type: 'null' }] } },
@@ -106,7 +106,7 @@ describe.each(codecs)('the schema of a strict tool in %s', (_, parametersOf) => 
       { labels: { additionalProperties: { type: 'string' }, type: 'object' } },
     ],
     ['"clock"/properties/other refers to "https://example.com/s"', { other: { $ref: 'https://example.com/s' } }],
-  ])('or says what of it cannot be held to, and where: %s', (message, properties) => {
+  ])('is refused with the place of what cannot be strict: %s', (message, properties) => {
     expect(() => told({ type: 'object', properties })).toThrow(message)
   })
 })

@@ -41,14 +41,14 @@ const FULL = {
   metadata: { team: 'billing' },
 }
 
-test('a stored tool and a bound tool may have the same fields, but for those that its functions decide', () => {
+test('stored tools and bound tools have the same fields, except those that functions decide', () => {
   const [worker, stored] = [toolFields('worker'), toolFields('stored')].map(Object.keys)
   expect(stored).toEqual(Object.keys(FULL))
   expect(worker?.filter((field) => !stored?.includes(field))).toEqual(['hash', 'reconcile', 'undo', 'callsTools'])
   expect(Object.keys(TOOL_FIELDS).filter((field) => !worker?.includes(field))).toEqual(['aliasOf'])
 })
 
-test('every field of a stored definition reaches the tool, and every field of a bound one the host', async () => {
+test('every field of a stored definition reaches the tool, and every field of a bound one reaches the host', async () => {
   const stored = await definitionService().write('pay', { ...FULL, static: { structured: {} } }, {})
   expect(stored).toMatchObject({
     ok: true,
@@ -68,7 +68,7 @@ test('docs/tool-definition.md is made from this code: else run `npm run openapi`
   expect(readFileSync(join(ROOT, TOOL_DEFINITION), 'utf8')).toBe(toolFieldsText())
 })
 
-test('a new field is an entry in two files: the type of a definition, and the table that the compiler then asks for', async () => {
+test('a new field needs entries in two files: the type of a definition, and the table that the compiler then demands', async () => {
   const copy = mkdtempSync(join(tmpdir(), 'fields-'))
   try {
     cpSync(join(ROOT, 'src'), join(copy, 'src'), { recursive: true })

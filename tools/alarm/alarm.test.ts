@@ -35,7 +35,7 @@ function memoryAlarms(): AlarmEnv {
 const TEA = { time: '2026-11-20T14:00:00+01:00', message: 'Tea' }
 
 describe('setAlarm', () => {
-  test('sets one alarm for one call, however often that is sent', async () => {
+  test('sets one alarm for one call, however often the call is sent', async () => {
     const context = runContext(memoryAlarms())
     const first = await setAlarm.call(TEA, context)
     expect(first).toMatchObject({ ok: true, structured: { id: expect.any(String), ...TEA } })
@@ -56,7 +56,7 @@ describe('setAlarm', () => {
     })
   })
 
-  test('refuses more than a hundred', async () => {
+  test('refuses more than a hundred pending alarms', async () => {
     const context = runContext(memoryAlarms())
     for (let count = 0; count < 100; count++) await setAlarm.call(TEA, { ...context, idempotencyKey: `key ${count}` })
     expect(await setAlarm.call(TEA, context)).toMatchObject({ error: { code: 'too_many_alarms' } })
@@ -64,14 +64,14 @@ describe('setAlarm', () => {
 })
 
 describe('listAlarms', () => {
-  test('tells a tenant of its own alarms alone', async () => {
+  test('returns only the alarms of the tenant', async () => {
     const context = runContext(memoryAlarms())
     await setAlarm.call(TEA, context)
     const other = { ...context, caller: { tenant: 'globex', scopes: [] }, values: { tenantId: 'acme' } }
     expect(await listAlarms.call({}, other)).toMatchObject({ structured: { alarms: [] } })
   })
 
-  test('tells what has fired', async () => {
+  test('includes alarms that have fired', async () => {
     const context = runContext(memoryAlarms())
     await setAlarm.call(TEA, context)
     vi.setSystemTime('2026-11-20T13:00:00.250Z')
@@ -82,7 +82,7 @@ describe('listAlarms', () => {
 })
 
 describe('cancelAlarm', () => {
-  test('cancels, and says the same when asked again', async () => {
+  test('cancels, and returns the same when asked again', async () => {
     const context = runContext(memoryAlarms())
     const set = await setAlarm.call(TEA, context)
     const { id } = (set.ok ? set.structured : {}) as { id: string }
@@ -91,7 +91,7 @@ describe('cancelAlarm', () => {
     expect(await listAlarms.call({}, context)).toMatchObject({ structured: { alarms: [] } })
   })
 
-  test('says so when there is none, or it has gone off', async () => {
+  test('fails if there is no such alarm, or it has fired', async () => {
     const context = runContext(memoryAlarms())
     const set = await setAlarm.call(TEA, context)
     const { id } = (set.ok ? set.structured : {}) as { id: string }
@@ -102,7 +102,7 @@ describe('cancelAlarm', () => {
   })
 })
 
-test('only the first two change anything, and all may be sent twice', async () => {
+test('only setAlarm and cancelAlarm have effects, and all alarm tools are idempotent', async () => {
   const annotations = await Promise.all(
     [setAlarm, cancelAlarm, listAlarms].map(async (tool) => (await tool.describe()).annotations),
   )
@@ -160,7 +160,7 @@ describe('notify', () => {
     ])
   })
 
-  test('tells why it was not taken, and follows no redirect', async () => {
+  test('reports why the notice was refused, and follows no redirect', async () => {
     expect((await post(503)).problem).toBe('HTTP 503')
     const moved = await post(307, { location: '/elsewhere' })
     expect([moved.problem, moved.arrived.length]).toEqual(['HTTP 307', 1])

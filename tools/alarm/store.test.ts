@@ -38,8 +38,8 @@ function idOf(key: string, ahead: number): string {
 const messages = (notices: readonly { message: string }[]) => notices.map(({ message }) => message)
 const listed = () => readAlarms(sql).map(({ message, state, delivery }) => [message, state, delivery])
 
-describe('setting', () => {
-  test('one key is one alarm, whatever became of it and whatever is asked the second time', () => {
+describe('setting an alarm', () => {
+  test('makes one alarm for one key, whatever became of it and whatever the second request has', () => {
     const first = add('tea', 5 * SECOND)
     expect(first).toEqual({ id: expect.any(String), time: '2026-11-20T12:00:05.000Z', message: 'tea' })
     expect(add('tea', 9 * SECOND, { message: 'coffee' })).toEqual(first)
@@ -48,12 +48,12 @@ describe('setting', () => {
     expect(listed()).toEqual([['tea', 'fired', undefined]])
   })
 
-  test('refuses the past, now, and more than a year ahead', () => {
+  test('refuses the past, the present, and more than a year ahead', () => {
     expect([add('a', -1), add('b', 0), add('c', 366 * DAY + 1)]).toEqual(['past', 'past', 'too-far'])
     expect(add('d', 366 * DAY)).toMatchObject({ message: 'd' })
   })
 
-  test('refuses the 101st pending alarm, until one is over', () => {
+  test('refuses the 101st pending alarm until one has fired', () => {
     for (let count = 1; count <= 100; count++) add(`alarm ${count}`, count * SECOND)
     expect(add('one more', SECOND)).toBe('too-many')
     fireDue(sql, NOW + SECOND, false)
@@ -61,8 +61,8 @@ describe('setting', () => {
   })
 })
 
-describe('firing', () => {
-  test('wakes for the earliest, whenever it was set', () => {
+describe('firing alarms', () => {
+  test('wakes for the earliest alarm, whenever it was set', () => {
     add('later', 9 * SECOND)
     add('sooner', 4 * SECOND)
     expect(nextDue(sql)).toBe(NOW + 4 * SECOND)
@@ -71,7 +71,7 @@ describe('firing', () => {
     expect(nextDue(sql)).toBe(NOW + 9 * SECOND)
   })
 
-  test('fires all that are overdue, and those of one instant, once each and in order', () => {
+  test('fires all overdue alarms, including those of one instant, once each and in order', () => {
     add('twin 1', 5 * SECOND)
     add('twin 2', 5 * SECOND)
     add('early', SECOND)
@@ -92,7 +92,7 @@ describe('firing', () => {
     expect(nextDue(sql)).toBe(NOW + DAY)
   })
 
-  test('lists pending alarms by time, then fired ones, the last first', () => {
+  test('lists pending alarms by time, then fired ones, the latest first', () => {
     add('third', 3 * SECOND)
     add('first', SECOND)
     add('second', 2 * SECOND)
@@ -107,19 +107,19 @@ describe('firing', () => {
     ])
   })
 
-  test('nothing is due when there is nothing', () => {
+  test('has nothing due without alarms', () => {
     expect([nextDue(sql), readAlarms(sql), bookAttempts(sql, NOW)]).toEqual([undefined, [], []])
   })
 })
 
-describe('cancelling', () => {
-  test('ends a pending alarm, and says the same again', () => {
+describe('cancelling an alarm', () => {
+  test('ends a pending alarm, and returns the same again', () => {
     const id = idOf('tea', SECOND)
     expect([endAlarm(sql, id, NOW), endAlarm(sql, id, NOW)]).toEqual(['cancelled', 'cancelled'])
     expect([nextDue(sql), fireDue(sql, NOW + DAY, true), readAlarms(sql)]).toEqual([undefined, [], []])
   })
 
-  test('does not touch one that has fired, nor find one that never was', () => {
+  test('does not change a fired alarm, and does not find an unknown one', () => {
     const id = idOf('tea', SECOND)
     fireDue(sql, NOW + SECOND, true)
     expect([endAlarm(sql, id, NOW + SECOND), endAlarm(sql, 'nope', NOW)]).toEqual(['fired', undefined])
@@ -127,8 +127,8 @@ describe('cancelling', () => {
   })
 })
 
-describe('notices', () => {
-  test('are tried six times, ever more rarely, and then given up', () => {
+describe('notices of alarms', () => {
+  test('are sent up to six times with growing delays', () => {
     const id = idOf('tea', 0 + SECOND)
     let now = NOW + SECOND
     fireDue(sql, now, true)
@@ -143,7 +143,7 @@ describe('notices', () => {
     expect(listed()).toEqual([['tea', 'fired', 'failed']])
   })
 
-  test('are over once delivered', () => {
+  test('end once delivered', () => {
     const id = idOf('tea', SECOND)
     fireDue(sql, NOW + SECOND, true)
     bookAttempts(sql, NOW + SECOND)
@@ -151,7 +151,7 @@ describe('notices', () => {
     expect([nextDue(sql), listed()]).toEqual([undefined, [['tea', 'fired', 'delivered']]])
   })
 
-  test('are tried again after an attempt that nobody recorded, and not for ever', () => {
+  test('are sent again after an attempt that nobody recorded, but not endlessly', () => {
     add('tea', SECOND)
     let now = NOW + SECOND
     fireDue(sql, now, true)
@@ -165,7 +165,7 @@ describe('notices', () => {
     expect(listed()).toEqual([['tea', 'fired', 'failed']])
   })
 
-  test('go out six at a time', () => {
+  test('are sent six at a time', () => {
     for (let count = 1; count <= 8; count++) add(`alarm ${count}`, SECOND)
     fireDue(sql, NOW + SECOND, true)
     expect([bookAttempts(sql, NOW + SECOND), bookAttempts(sql, NOW + SECOND)].map(messages)).toEqual([
@@ -175,7 +175,7 @@ describe('notices', () => {
   })
 })
 
-test('what is over is forgotten after a week, what is not stays', () => {
+test('an alarm that has ended is forgotten after a week, and a pending one is not', () => {
   add('fired', SECOND)
   add('still tried', 2 * SECOND)
   add('pending', 30 * DAY)

@@ -72,20 +72,20 @@ describe('findBooking', () => {
 })
 
 describe('bookRoom', () => {
-  test('books, and the booking is found by its number', async () => {
+  test('makes a booking that is found by its number', async () => {
     expect(await call(bookRoom, STAY)).toEqual(BOOKED)
     expect(await call(findBooking, { number: 'B-12346' })).toEqual(BOOKED)
     expect(await call(bookRoom, STAY)).toEqual({ ...BOOKED, number: 'B-12347' })
   })
 
-  test('is one booking for one key, however often it is sent', async () => {
+  test('makes one booking for one key, however often the call is sent', async () => {
     const idempotencyKey = 'the same'
     expect(await call(bookRoom, STAY, { idempotencyKey })).toEqual(BOOKED)
     expect(await call(bookRoom, STAY, { idempotencyKey, attempt: 2 })).toEqual(BOOKED)
     expect(await call(findBooking, { number: 'B-12347' })).toMatchObject({ code: 'unknown_booking' })
   })
 
-  test('is one refusal for one key, whatever has become free since', async () => {
+  test('refuses once for one key, even if a room has become free since', async () => {
     const suite = { ...STAY, room: 'suite' }
     await call(bookRoom, suite)
     const idempotencyKey = 'the same'
@@ -95,7 +95,7 @@ describe('bookRoom', () => {
     expect(await call(bookRoom, suite)).toMatchObject({ number: 'B-12347' })
   })
 
-  test('takes no more guests than there are rooms of the kind, on any night', async () => {
+  test('accepts at most as many bookings as there are rooms of the kind, on any night', async () => {
     for (const checkIn of ['2026-12-22', '2026-12-23', '2026-12-25']) await call(bookRoom, { ...STAY, checkIn })
     // The 24th has one guest of these, the 23rd two, and the 25th one.
     expect(await call(bookRoom, { ...STAY, checkIn: '2026-12-23', nights: 4 })).toMatchObject({ number: 'B-12349' })
@@ -121,7 +121,7 @@ describe('bookRoom', () => {
     },
   )
 
-  test('takes today, and a year ahead', async () => {
+  test('accepts today and up to a year ahead', async () => {
     expect(await call(bookRoom, { ...STAY, checkIn: '2026-11-20' })).toMatchObject({ checkOut: '2026-11-22' })
     expect(await call(bookRoom, { ...STAY, checkIn: '2027-11-20' })).toMatchObject({ checkOut: '2027-11-22' })
   })
@@ -139,7 +139,7 @@ describe('a call of bookRoom', () => {
     runContext(env, { idempotencyKey: 'the same', ...parts } as { idempotencyKey: string })
   const status = (parts?: Parameters<typeof runContext>[1]) => bookRoom.status?.(STAY, context(parts))
 
-  test('tells by its key what became of it, and changes nothing', async () => {
+  test('returns its status by its key, and changes nothing', async () => {
     expect([await status(), await status()]).toEqual(['absent', 'absent'])
     const outcome = await bookRoom.call(STAY, context())
     expect(outcome).toMatchObject({ ok: true, structured: BOOKED })
@@ -149,14 +149,14 @@ describe('a call of bookRoom', () => {
     expect(await call(bookRoom, STAY)).toMatchObject({ number: 'B-12347' })
   })
 
-  test('that was refused has not happened', async () => {
+  test('that was refused has the status of a call that did not run', async () => {
     const suite = { ...STAY, room: 'suite' }
     await call(bookRoom, suite)
     expect(await bookRoom.call(suite, context())).toMatchObject({ error: { code: 'no_room' } })
     expect(await bookRoom.status?.(suite, context())).toBe('absent')
   })
 
-  test('is undone by cancelling what it booked, however often', async () => {
+  test('is undone by cancelling its booking, however often', async () => {
     const outcome = await bookRoom.call(STAY, context())
     if (!outcome.ok) throw new Error(outcome.error.message)
     const undo = () => bookRoom.undo?.(STAY, outcome, context())
@@ -167,7 +167,7 @@ describe('a call of bookRoom', () => {
   })
 
   test.each([undefined, {}, { number: 12346 }, { number: 'B-99999' }])(
-    'is not undone by an outcome that names no booking: %o',
+    'is not undone by an outcome without a booking: %o',
     async (structured) => {
       await bookRoom.call(STAY, context())
       const undone = await bookRoom.undo?.(STAY, { ok: true, content: [], structured }, context())
@@ -176,13 +176,13 @@ describe('a call of bookRoom', () => {
     },
   )
 
-  test('says of itself that it can be asked after and undone', async () => {
+  test('declares status and undo', async () => {
     expect(await bookRoom.describe()).toMatchObject({ reconcile: true, undo: true })
   })
 })
 
 describe('cancelBooking', () => {
-  test('takes back what bookRoom did, and says the same when asked again', async () => {
+  test('reverts bookRoom, and returns the same when asked again', async () => {
     const suite = { ...STAY, room: 'suite' }
     const { number } = (await call(bookRoom, suite)) as { number: string }
     const cancelled = { ...BOOKED, room: 'suite', price: 480, state: 'cancelled' }
@@ -192,17 +192,17 @@ describe('cancelBooking', () => {
     expect(await call(bookRoom, suite)).toMatchObject({ number: 'B-12347', state: 'confirmed' })
   })
 
-  test('says so when there is none', async () => {
+  test('fails for an unknown number', async () => {
     expect(await call(cancelBooking, { number: 'B-1' })).toMatchObject({ code: 'unknown_booking' })
   })
 
-  test('the sample stays cancelled', async () => {
+  test('leaves the sample cancelled', async () => {
     await call(cancelBooking, { number: 'B-12345' })
     expect(await call(findBooking, { number: 'B-12345' })).toEqual({ ...SAMPLE, state: 'cancelled' })
   })
 })
 
-test('each tenant has a hotel of its own', async () => {
+test('each tenant has its own hotel', async () => {
   const globex = { caller: { tenant: 'globex', scopes: [] }, values: { tenantId: 'acme' } }
   await call(bookRoom, STAY)
   expect(await call(findBooking, { number: 'B-12346' }, globex)).toMatchObject({ code: 'unknown_booking' })
@@ -210,7 +210,7 @@ test('each tenant has a hotel of its own', async () => {
   expect(await call(findBooking, { number: 'B-12345' })).toEqual(SAMPLE)
 })
 
-test('all may be sent twice, and a person agrees to each cancellation', async () => {
+test('all booking tools are idempotent, and cancelling needs approval', async () => {
   const described = await Promise.all([findBooking, bookRoom, cancelBooking].map((tool) => tool.describe()))
   expect(described.map(({ annotations, approval }) => ({ ...annotations, approval }))).toEqual([
     { readOnly: true, idempotent: true, openWorld: false, approval: undefined },
@@ -219,7 +219,7 @@ test('all may be sent twice, and a person agrees to each cancellation', async ()
   ])
 })
 
-test('days are those of the calendar', () => {
+test('invalid calendar days are refused', () => {
   expect(['2028-02-29', '2027-02-29', '2027-2-3', '+12027-02-03', ''].map(isDay)).toEqual([
     true,
     false,

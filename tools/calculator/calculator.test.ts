@@ -120,7 +120,7 @@ describe('calculate', () => {
     expect(await valueOf(expression)).toMatchObject({ code: 'invalid_arguments' })
   })
 
-  test('copes with expressions as deep and as costly as fit', async () => {
+  test('evaluates the deepest and most costly expressions that fit', async () => {
     expect(await valueOf('('.repeat(499) + '1' + ')'.repeat(499))).toMatchObject({ value: 1 })
     expect(await valueOf('-'.repeat(998) + '1')).toMatchObject({ value: 1 })
     const primes = '1/3^1250+1/7^700+1/11^590+1/13^550+'.repeat(28)

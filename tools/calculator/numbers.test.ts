@@ -39,7 +39,7 @@ describe('decimal text', () => {
     expect(exactText(value)).toBe(text)
   })
 
-  test('knows fractions that never end', () => {
+  test('recognizes fractions that never end', () => {
     expect([rational(1n, 3n), rational(7n, 12n)].map(exactText)).toEqual([undefined, undefined])
   })
 
@@ -64,7 +64,7 @@ describe('decimal text', () => {
     )
   })
 
-  test('agrees with doubles on how to read and write them', () => {
+  test('agrees with doubles on reading and writing', () => {
     fc.assert(
       fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (double) => {
         expect(Number(exactText(parseDecimal(String(double))))).toBe(double === 0 ? 0 : double)
@@ -95,7 +95,7 @@ describe('squareRoot', () => {
     )
   })
 
-  test('squares back to the number, to 55 digits, for any other', () => {
+  test('returns a root whose square has the number’s first 55 digits', () => {
     fc.assert(
       fc.property(positives, positives, (above, below) => {
         const number = rational(above, below)
@@ -114,7 +114,7 @@ describe('evaluate', () => {
   /** Fractions as an expression writes them. */
   const sources = fractions.map(({ numerator, denominator }) => `(${numerator}/${denominator})`)
 
-  test('keeps the laws of arithmetic, exactly', () => {
+  test('obeys the laws of arithmetic exactly', () => {
     fc.assert(
       fc.property(sources, sources, sources, (a, b, c) => {
         expect(exact(`${a} + ${b}`)).toEqual(exact(`${b} + ${a}`))
@@ -134,7 +134,7 @@ describe('evaluate', () => {
     )
   })
 
-  test('agrees with doubles to 12 digits where those are at home', () => {
+  test('agrees with doubles to 12 digits within their precision', () => {
     const small = fc.integer({ min: -1e9, max: 1e9 }).map((thousands) => thousands / 1000)
     fc.assert(
       fc.property(small, small, (a, b) => {
@@ -145,7 +145,7 @@ describe('evaluate', () => {
     )
   })
 
-  test('either has a value or says why, whatever it is asked', () => {
+  test('either returns a value or says why not', () => {
     const words = fc.constantFrom(
       '1',
       '2.5',

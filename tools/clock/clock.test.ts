@@ -13,7 +13,7 @@ const shift = async (input: Record<string, unknown>, zone = 'Europe/Berlin') => 
 }
 
 describe('currentTime', () => {
-  test('tells the time of the zone named', async () => {
+  test('returns the time of the given zone', async () => {
     expect(await currentTime.call({ timeZone: 'Asia/Kathmandu' }, inZone('Europe/Paris'))).toMatchObject({
       ok: true,
       structured: {
@@ -27,7 +27,7 @@ describe('currentTime', () => {
     })
   })
 
-  test('takes the zone of the tool context where none is named', async () => {
+  test('uses the zone of the tool context if none is given', async () => {
     expect(await currentTime.call({}, inZone('Pacific/Auckland'))).toMatchObject({
       structured: { timeZone: 'Pacific/Auckland', dateTime: '2026-11-21T02:21:15+13:00', weekday: 'Saturday' },
     })
@@ -50,7 +50,7 @@ describe('currentTime', () => {
     })
   })
 
-  test.each([42, 'Nowhere'])('asks for a zone, and repeats nothing, when the context holds %j', async (value) => {
+  test.each([42, 'Nowhere'])('requires a zone, and echoes nothing, when the context has %j', async (value) => {
     expect(await currentTime.call({}, inZone(value))).toEqual({
       ok: false,
       error: {
@@ -69,7 +69,7 @@ describe('currentTime', () => {
 })
 
 describe('shiftTime', () => {
-  test('answers the start and the whole reading of the end', async () => {
+  test('returns the start and the full local time of the end', async () => {
     expect(await shift({ minutes: 90 })).toEqual({
       from: '2026-11-20T14:21:15+01:00',
       timeZone: 'Europe/Berlin',
@@ -116,7 +116,7 @@ describe('shiftTime', () => {
   })
 })
 
-test('both say that they change nothing, and close their schemas', async () => {
+test('both clock tools are read-only and have closed schemas', async () => {
   for (const tool of [currentTime, shiftTime]) {
     expect(await tool.describe()).toMatchObject({
       annotations: { readOnly: true, idempotent: true },

@@ -19,38 +19,38 @@ describe('offsetAt', () => {
     ['2026-07-15T00:00', 'Pacific/Kiritimati', 14 * HOUR],
     ['2026-07-15T00:00', '-03:30', -(3 * HOUR + 30 * MINUTE)],
     ['1874-12-07T00:00', 'Asia/Kathmandu', 5 * HOUR + 41 * MINUTE + 16_000],
-  ])('at %s in %s is %d', (text, zone, offset) => {
+  ])('of %s in %s is %d', (text, zone, offset) => {
     expect(offsetAt(utc(text), zone)).toBe(offset)
   })
 
-  test('changes at the very second of a transition', () => {
+  test('changes exactly at the second of a transition', () => {
     const spring = utc('2026-03-29T01:00')
     expect([offsetAt(spring - 1, 'Europe/Berlin'), offsetAt(spring, 'Europe/Berlin')]).toEqual([HOUR, 2 * HOUR])
   })
 })
 
 describe('toInstant', () => {
-  test('moves a reading that the spring gap skips later by the gap', () => {
+  test('moves a time in the spring gap later by the gap', () => {
     expect(instantOf('2026-03-29T02:30', 'Europe/Berlin')).toBe('2026-03-29T01:30:00.000Z')
     expect(instantOf('2026-03-08T02:00', 'America/New_York')).toBe('2026-03-08T07:00:00.000Z')
   })
 
-  test('takes the first of a reading that comes twice in autumn', () => {
+  test('takes the first of two equal times in autumn', () => {
     expect(instantOf('2026-10-25T02:30', 'Europe/Berlin')).toBe('2026-10-25T00:30:00.000Z')
     expect(instantOf('2026-11-01T01:30', 'America/New_York')).toBe('2026-11-01T05:30:00.000Z')
   })
 
-  test('knows gaps of half an hour, and of a whole day', () => {
+  test('supports gaps of half an hour and of a whole day', () => {
     expect(instantOf('2026-10-04T02:15', 'Australia/Lord_Howe')).toBe('2026-10-03T15:45:00.000Z')
     expect(instantOf('2011-12-30T12:00', 'Pacific/Apia')).toBe('2011-12-30T22:00:00.000Z')
   })
 
-  test('gives the first midnight moment where midnight itself is skipped', () => {
+  test('returns the first moment of a day without midnight', () => {
     // Clocks in Havana went from 00:00 to 01:00 on 8 March 2026.
     expect(instantOf('2026-03-08T00:00', 'America/Havana')).toBe('2026-03-08T05:00:00.000Z')
   })
 
-  test('is undone by toWall for every reading that exists, in every zone', () => {
+  test('is inverted by toWall for every existing time, in every zone', () => {
     const zones = fc.constantFrom(...Intl.supportedValuesOf('timeZone'))
     const instants = fc.integer({ min: utc('1970-01-01T00:00') / 1000, max: utc('2037-12-31T00:00') / 1000 })
     fc.assert(
@@ -118,7 +118,7 @@ describe('parseIso', () => {
   )
 })
 
-test('formats a wall and an offset', () => {
+test('a local time is formatted with its offset', () => {
   const wall = utc('0987-06-05T04:03:02')
   expect([formatDate(wall), formatTime(wall)]).toEqual(['0987-06-05', '04:03:02'])
   expect([0, -HOUR, 5 * HOUR + 45 * MINUTE, -16_000].map(formatOffset)).toEqual([

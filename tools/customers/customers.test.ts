@@ -15,7 +15,7 @@ const ADA = {
 }
 
 describe('getCustomer', () => {
-  test('answers the record of the tenant that calls', async () => {
+  test('returns the record of the calling tenant', async () => {
     expect(await getCustomer.call({ id: 42 }, of('acme'))).toEqual({
       ok: true,
       content: [{ type: 'text', text: JSON.stringify(ADA) }],
@@ -30,7 +30,7 @@ describe('getCustomer', () => {
     ['acme', 1],
     ['initech', 42],
     ['__proto__', 42],
-  ])('for %s, customer %d is as unknown as one that never was', async (tenant, id) => {
+  ])('for %s, reports customer %d exactly like an unknown one', async (tenant, id) => {
     expect(await getCustomer.call({ id }, of(tenant))).toEqual({
       ok: false,
       error: { code: 'unknown_customer', message: `There is no customer ${id}.` },
@@ -73,7 +73,7 @@ test.each(['globex', '', 7, null, ['acme']])('the tool context cannot name anoth
   expect(await getCustomer.call({ id: 42 }, of('acme', { tenantId: 'acme' }))).toMatchObject({ ok: true })
 })
 
-test('no definition and no answer names a tenant', async () => {
+test('definitions and answers name no tenant', async () => {
   for (const tool of [getCustomer, customerCard]) {
     const told = JSON.stringify([await tool.describe(), await tool.call({ id: 42 }, of('acme'))])
     expect(told).not.toMatch(/tenant|acme/i)

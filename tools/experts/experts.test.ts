@@ -21,7 +21,7 @@ async function answerOf(question: string, scripts: readonly Script[]) {
   return { finished: state.finished, requests: model.requests }
 }
 
-test('the router is told of the experts alone, and their answer is its own, unchanged', async () => {
+test('the router is offered only the experts, and their answer is returned unchanged', async () => {
   const question = 'I broke my leg what should I do'
   const advice = '  Call 112 now.\n\n- Do not move it. '
   const { finished, requests } = await answerOf(question, [callAnswer(medical.name, { question }), say(advice)])
@@ -36,13 +36,13 @@ test('the router is told of the experts alone, and their answer is its own, unch
   ])
 })
 
-test('where no expert is the right one, the router answers itself', async () => {
+test('the router answers itself if no expert fits', async () => {
   const { finished } = await answerOf('Sing!', [say('There is a legal, a medical and a technical expert.')])
   expect(finished?.answer).toBe('There is a legal, a medical and a technical expert.')
 })
 
-describe('the Worker', () => {
-  test('describes its agents once it has a model, and says what is missing until then', async () => {
+describe('the Worker of the experts', () => {
+  test('describes its agents once it has a model, and reports what is missing before', async () => {
     const { contract, tools } = await worker({ MODEL: 'openai/test' }).describe()
     expect([contract, tools.map(({ name, returnDirect }) => [name, returnDirect])]).toEqual([
       1,
@@ -52,7 +52,7 @@ describe('the Worker', () => {
     expect(worker({}).fetch().status).toBe(404)
   })
 
-  test('refuses what it does not know, and what was meant for another definition', async () => {
+  test('refuses unknown agents, and calls of another definition', async () => {
     const experts = worker({ MODEL: 'openai/test' })
     const request: ToolRequest = {
       name: 'nobody',

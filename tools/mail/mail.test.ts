@@ -55,8 +55,8 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-describe('without a service', () => {
-  test('the stand-in takes a mail, says so, and keeps it', async () => {
+describe('mail without a service', () => {
+  test('the stand-in accepts a mail, says that it is one, and stores it', async () => {
     const outboxes = new Outboxes()
     const receipt = {
       id: expect.stringMatching(/^stand-in-/),
@@ -97,7 +97,7 @@ describe('without a service', () => {
           'Tell the person who asked, and send it again only if they want to risk a second one.',
       },
     ],
-  ])('%s fails with a word of what to do', async (to, error) => {
+  ])('%s fails with advice', async (to, error) => {
     const outboxes = new Outboxes()
     expect(await send(outboxes, { ...MAIL, to })).toEqual(error)
     expect(await sent(outboxes)).toEqual([])
@@ -116,7 +116,7 @@ describe('without a service', () => {
   })
 })
 
-describe('arguments', () => {
+describe('the arguments of a mail', () => {
   test.each([
     { to: 'friend' },
     { to: 'friend@example' },
@@ -130,7 +130,7 @@ describe('arguments', () => {
     { text: ' ' },
     { text: 'x'.repeat(20_001) },
     { bcc: 'boss@example.com' },
-  ])('refuses %o', async (wrong) => {
+  ])('are refused: %o', async (wrong) => {
     const outboxes = new Outboxes()
     expect(await send(outboxes, { ...MAIL, ...wrong })).toMatchObject({ code: 'invalid_arguments' })
     expect(await sent(outboxes)).toEqual([])
@@ -144,7 +144,7 @@ interface Arrived {
   readonly body: unknown
 }
 
-describe('over HTTP', () => {
+describe('mail over HTTP', () => {
   const arrived: Arrived[] = []
   let onArrival = () => {}
   const arrival = () => new Promise<void>((resolve) => (onArrival = resolve))
@@ -180,7 +180,7 @@ describe('over HTTP', () => {
     server.close()
   })
 
-  test('posts the mail with its key, and names the host that took it', async () => {
+  test('posts the mail with its key, and names the host that accepted it', async () => {
     const outboxes = new Outboxes(service)
     expect(await send(outboxes)).toMatchObject({ id: 'm-1', to: 'friend@example.com', source: host })
     expect(arrived).toMatchObject([
@@ -197,7 +197,7 @@ describe('over HTTP', () => {
     ])
   })
 
-  test('one key is one mail, however often and at the same time it is sent, over a restart too', async () => {
+  test('sends one mail for one key, however often and concurrently it is called, also across a restart', async () => {
     const outboxes = new Outboxes(service)
     const answers = await Promise.all(Array.from({ length: 5 }, () => send(outboxes)))
     outboxes.restart()
@@ -208,7 +208,7 @@ describe('over HTTP', () => {
     expect([arrived.length, (await sent(outboxes)).length]).toEqual([2, 2])
   })
 
-  test('without an answer in time it is in doubt, and never sent again', async () => {
+  test('leaves a mail without an answer in doubt, and never sends it again', async () => {
     answer = undefined
     const outboxes = new Outboxes(service)
     const asked = send(outboxes)
@@ -223,7 +223,7 @@ describe('over HTTP', () => {
     expect(await sent(outboxes)).toEqual([])
   })
 
-  test('what became of it can be asked by its key, over a restart too', async () => {
+  test('returns the status of a mail by its key, also across a restart', async () => {
     const outboxes = new Outboxes(service)
     const status = (parts: Partial<RunContext<MailEnv>> = {}) => {
       return sendMail.status?.(MAIL, runContext(outboxes.env, parts))
@@ -251,7 +251,7 @@ describe('over HTTP', () => {
     expect(await sendMail.describe()).toMatchObject({ reconcile: true })
   })
 
-  test('lost in a crash on its way it is in doubt, and never sent again', async () => {
+  test('leaves a mail that a crash cut off in doubt, and never sends it again', async () => {
     answer = undefined
     const outboxes = new Outboxes(service)
     const lost = send(outboxes)
@@ -263,7 +263,7 @@ describe('over HTTP', () => {
     expect(arrived).toHaveLength(1)
   })
 
-  test.each([500, 502, 307])('after HTTP %i it is in doubt, and never sent again', async (status) => {
+  test.each([500, 502, 307])('leaves a mail in doubt after HTTP %i, and never sends it again', async (status) => {
     answer = { status, headers: { location: '/elsewhere' } }
     const outboxes = new Outboxes(service)
     expect(await send(outboxes)).toMatchObject({
@@ -274,7 +274,7 @@ describe('over HTTP', () => {
     expect(arrived).toHaveLength(1)
   })
 
-  test('after a refusal the same key may come again', async () => {
+  test('accepts the same key again after a refusal', async () => {
     const outboxes = new Outboxes(service)
     for (const status of [503, 429, 422]) {
       answer = { status, body: '{"message":"Not now."}' }
@@ -286,7 +286,7 @@ describe('over HTTP', () => {
   })
 
   test.each(['', '<p>Accepted</p>', '[]', '{"id":7}', `{"id":"${'x'.repeat(201)}"}`])(
-    'what it took is sent, even if it says so with %s',
+    'counts an accepted mail as sent, even if the answer is %s',
     async (body) => {
       answer = { status: 200, body }
       const outboxes = new Outboxes(service)
@@ -297,7 +297,7 @@ describe('over HTTP', () => {
     },
   )
 
-  test('a refusal is told in the words of the service, unless they are too many', async () => {
+  test('reports a refusal in the words of the service, truncated', async () => {
     const outboxes = new Outboxes(service)
     const said = async (body: string) => {
       answer = { status: 400, body }
@@ -309,7 +309,7 @@ describe('over HTTP', () => {
     expect(await said('Rude.')).toBe(`${refused}it answered HTTP 400`)
   })
 
-  test('nothing is sent once nobody waits for it', async () => {
+  test('sends nothing for an aborted call', async () => {
     const outboxes = new Outboxes(service)
     const late = { deadline: Date.now() - 1 }
     expect(await send(outboxes, MAIL, late)).toEqual({
@@ -324,7 +324,7 @@ describe('over HTTP', () => {
     expect(await asked).toMatchObject({ code: 'in_doubt' })
   })
 
-  test('a service that is not there leaves the mail in doubt; one that cannot be, does not', async () => {
+  test('leaves a mail in doubt if the service is unreachable, and refuses it if the address is invalid', async () => {
     expect(await send(new Outboxes({ MAIL_URL: 'http://127.0.0.1:1' }))).toMatchObject({ code: 'in_doubt' })
     for (const wrong of [
       { MAIL_URL: 'mail.example.com' },
@@ -342,7 +342,7 @@ describe('over HTTP', () => {
 })
 
 describe('listSent', () => {
-  test('tells the last ten, the newest first, for thirty days', async () => {
+  test('returns the last ten mails, the newest first, for thirty days', async () => {
     vi.useFakeTimers({ now: Date.parse('2026-11-20T12:00:00Z'), toFake: ['Date'] })
     const outboxes = new Outboxes()
     for (let count = 1; count <= 12; count++) {
@@ -359,7 +359,7 @@ describe('listSent', () => {
     vi.useRealTimers()
   })
 
-  test('tells a tenant of its own mail alone', async () => {
+  test('returns only the mail of the tenant', async () => {
     const outboxes = new Outboxes()
     await send(outboxes)
     const globex = { caller: { tenant: 'globex', scopes: [] }, values: { tenantId: 'acme' } }
@@ -367,7 +367,7 @@ describe('listSent', () => {
   })
 })
 
-test('sending asks a person first, and both may be sent twice', async () => {
+test('sending mail needs approval, and both mail tools are idempotent', async () => {
   const described = await Promise.all([sendMail, listSent].map((tool) => tool.describe()))
   expect(described.map(({ annotations, approval }) => ({ ...annotations, approval }))).toEqual([
     { readOnly: false, idempotent: true, destructive: true, openWorld: true, approval: 'always' },

@@ -18,8 +18,8 @@ async function ask(input: Record<string, unknown>, env: WeatherEnv = {}, parts: 
   return told
 }
 
-describe('without a service', () => {
-  test('the stand-in answers, and says so', async () => {
+describe('the weather without a service', () => {
+  test('comes from the stand-in, which says so', async () => {
     expect(await ask({ place: ' Lisbon ' })).toEqual({
       place: 'Lisbon',
       date: '2026-11-20',
@@ -32,7 +32,7 @@ describe('without a service', () => {
     })
   })
 
-  test('a place and a day always have the same weather, other days another', async () => {
+  test('is the same for the same place and day, and differs on other days', async () => {
     const [once, again, shouted, tomorrow] = await Promise.all([
       ask({ place: 'Lisbon' }),
       ask({ place: 'Lisbon', date: '2026-11-20' }),
@@ -44,7 +44,7 @@ describe('without a service', () => {
     expect({ ...(tomorrow as object), date: '2026-11-20' }).not.toEqual(once)
   })
 
-  test('its weather is possible', async () => {
+  test('is possible weather', async () => {
     const dates = Array.from({ length: 8 }, (_, day) => `2026-11-${20 + day}`)
     const places = ['Lisbon', 'Oslo', 'Nairobi', 'Lima', 'Perth', 'Québec', '東京']
     const asked = await Promise.all(places.flatMap((place) => dates.map((date) => ask({ place, date }))))
@@ -56,8 +56,8 @@ describe('without a service', () => {
   })
 })
 
-describe('the date', () => {
-  test('is today in the zone of the tool context', async () => {
+describe('the date of a forecast', () => {
+  test('defaults to today in the zone of the tool context', async () => {
     expect(await ask({ place: 'Oslo' }, {}, { values: { timeZone: 'Asia/Tokyo' } })).toMatchObject({
       date: '2026-11-21',
     })
@@ -79,7 +79,7 @@ describe('the date', () => {
   )
 })
 
-test('tells readers of the run what it is doing', async () => {
+test('the weather tool reports its progress', async () => {
   const news: (Progress | string)[] = []
   await ask({ place: 'Oslo' }, {}, { progress: (progress) => news.push(progress) })
   expect(news).toEqual(['Asking for the weather of Oslo on 2026-11-20'])
@@ -95,7 +95,7 @@ async function answer({ url = '' }: IncomingMessage, response: ServerResponse): 
   response.writeHead(reply.status).end(await reply.text())
 }
 
-describe('over HTTP', () => {
+describe('the weather over HTTP', () => {
   let server: Server
   let env: WeatherEnv
   beforeAll(async () => {
@@ -109,7 +109,7 @@ describe('over HTTP', () => {
     server.close()
   })
 
-  test('asks the service for the place and the date', async () => {
+  test('is requested for the place and the date', async () => {
     expect(await ask({ place: 'São Paulo & co', date: '2026-11-22' }, env)).toMatchObject({
       place: 'São Paulo & co',
       date: '2026-11-22',
@@ -157,20 +157,23 @@ describe('over HTTP', () => {
         retryable: true,
       },
     ],
-  ])('%s fails with a word of what to do', async (place, error) => {
+  ])('fails with advice after %s', async (place, error) => {
     expect(await ask({ place }, env)).toEqual(error)
     expect(await ask({ place })).toEqual(error)
   })
 
-  test.each(['[]', '{}', '{"place":"Elsewhere","temperatureMinC":"warm"}'])('%s is no forecast', async (json) => {
-    body = json
-    expect(await ask({ place: 'Elsewhere' }, env)).toMatchObject({
-      code: 'weather_unavailable',
-      message: expect.stringContaining('its answer is not a forecast'),
-    })
-  })
+  test.each(['[]', '{}', '{"place":"Elsewhere","temperatureMinC":"warm"}'])(
+    'is refused as a forecast if it is %s',
+    async (json) => {
+      body = json
+      expect(await ask({ place: 'Elsewhere' }, env)).toMatchObject({
+        code: 'weather_unavailable',
+        message: expect.stringContaining('its answer is not a forecast'),
+      })
+    },
+  )
 
-  test('gives up on a service that is slow', async () => {
+  test('fails after the time limit', async () => {
     const slow = {
       code: 'weather_timeout',
       message: 'The forecast service took too long to answer. Try again later.',
@@ -182,7 +185,7 @@ describe('over HTTP', () => {
   })
 
   test.each([{ WEATHER_TIMEOUT_MS: 'abc' }, { WEATHER_TIMEOUT_MS: '-5' }, { WEATHER_URL: 'weather.example.com' }])(
-    'says that it is not set up: %j',
+    'reports that it is not set up: %j',
     async (wrong) => {
       expect(await ask({ place: 'Lisbon' }, { ...env, ...wrong })).toEqual({
         code: 'weather_misconfigured',
@@ -191,13 +194,13 @@ describe('over HTTP', () => {
     },
   )
 
-  test('gives up when nobody wants the answer any more', async () => {
+  test('aborts its request when the caller leaves', async () => {
     const wanted = new AbortController()
     const asked = ask({ place: 'Slowville' }, env, { signal: wanted.signal, progress: () => wanted.abort() })
     expect(await asked).toEqual({ code: 'cancelled', message: 'The forecast was cancelled.' })
   })
 
-  test('says so when the service cannot be reached', async () => {
+  test('reports that the service cannot be reached', async () => {
     expect(await ask({ place: 'Lisbon' }, { WEATHER_URL: 'http://127.0.0.1:1' })).toMatchObject({
       code: 'weather_unavailable',
       message: expect.stringContaining('it could not be reached'),

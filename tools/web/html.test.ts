@@ -5,7 +5,7 @@ import { readHtml } from './html.ts'
 
 const textOf = (html: string) => readHtml(html).text
 
-describe('a page', () => {
+describe('the text of a page', () => {
   test('becomes its title and its lines', () => {
     const html = `<!doctype html><html><head><title>
       Fish &amp; chips</title><style>p { color: red }</style></head>
@@ -22,27 +22,27 @@ describe('a page', () => {
     expect(readHtml('')).toEqual({ title: '', text: '' })
   })
 
-  test('of a table has a line for each row', () => {
+  test('with a table has a line for each row', () => {
     expect(textOf('<table><tr><th>City<th>°C</tr><tr><td>Oslo<td>3</tr></table>')).toBe('City °C\n\nOslo 3')
   })
 
-  test('keeps the lines of what is preformatted', () => {
+  test('keeps the lines of preformatted text', () => {
     expect(textOf('<p>So:</p><pre>if a:\n  b &lt; c</pre>')).toBe('So:\n\nif a:\n  b < c')
   })
 
-  test('with a main part is that part', () => {
+  test('with a main element is reduced to it', () => {
     expect(textOf('<div>Skip to content</div><main><p>News</p></main><div>More</div>')).toBe('News')
     expect(textOf('<div>Before</div><main> </main><div>After</div>')).toBe('Before\n\nAfter')
   })
 
-  test('loses what frames it, unless the frame is never closed', () => {
+  test('loses its frame, unless the frame is never closed', () => {
     expect(textOf('<nav>Home <nav>Sub</nav> About</nav><p>News</p><footer>Imprint</footer>')).toBe('News')
     expect(textOf('<nav>Home<p>News</p>')).toBe('Home\n\nNews')
     expect(textOf('<form>Only a form</form>')).toBe('Only a form')
   })
 })
 
-describe('what is not text', () => {
+describe('content that is not text is removed:', () => {
   test.each([
     '<script>if (a < b) alert("<p>x</p>")</script>',
     '<SCRIPT type="a>b">x</SCRIPT >',
@@ -65,14 +65,14 @@ describe('what is not text', () => {
     ['one <scripture>two', 'one two'],
     ['1 < 2 and 3 <4', '1 < 2 and 3 <4'],
     ['a<', 'a<'],
-  ])('ends, where it is broken: %s', (html, text) => {
+  ])('ends where it is broken: %s', (html, text) => {
     expect(textOf(html)).toBe(text)
   })
 })
 
 // Work that grew faster than the page would outlast the time of the test.
 test.each(['<', '<!--', '<a ', '<a "', '<a "\'', '<script>', '</script', '<p>', '<nav>', '&', '&#', ' ', '\n'])(
-  'a large page of nothing but %j is read',
+  'a large page of only %j is read',
   (piece) => {
     expect(readHtml(piece.repeat(300_000)).title).toBe('')
     expect(readHtml(`<title>x</title><pre>${piece.repeat(300_000)}`).title).toBe('x')
@@ -86,7 +86,7 @@ test.each([
   ['&#150;&#x93;', '–“'],
   ['&#0;&#xD800;&#9999999;&#x110000;', '\ufffd\ufffd\ufffd\ufffd'],
   ['&unknown; AT&T &; &#; &#x; fish&chips', '&unknown; AT&T &; &#; &#x; fish&chips'],
-])('the references of %s', (text, decoded) => {
+])('references of %s are decoded', (text, decoded) => {
   expect(decodeEntities(text)).toBe(decoded)
 })
 
@@ -101,7 +101,7 @@ describe('the charset of a page', () => {
     expect(decodeBody(Uint8Array.of(...meta, 0xc3, 0xa9), 'text/html; charset=utf-8')).toBe('<meta charset="gbk">é')
   })
 
-  test('is else that which the page names, else UTF-8', () => {
+  test('is else that in the page, else UTF-8', () => {
     expect(decodeBody(Uint8Array.of(...meta, 0xd0, 0xc2), 'text/html')).toBe('<meta charset="gbk">新')
     expect(decodeBody(utf8, 'text/html')).toBe('café')
     expect(decodeBody(utf8, 'text/html; charset=klingon')).toBe('café')

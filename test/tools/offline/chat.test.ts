@@ -11,12 +11,12 @@ const CLOCK = {
 const ask = (content: string, rest: object = {}) =>
   post({ model: 'offline', messages: [{ role: 'user', content }], ...rest })
 
-test('GET /v1/models lists the one model', async () => {
+test('GET /v1/models of the offline model lists the one model', async () => {
   const response = await worker.fetch(new Request('http://offline/v1/models'))
   expect(await response.json()).toMatchObject({ object: 'list', data: [{ id: 'offline', object: 'model' }] })
 })
 
-test('a completion has the calls of the step, each with its own id, and the usage', async () => {
+test('a completion of the offline model has the calls of the step, each with its own id, and the usage', async () => {
   const response = await ask('What time is it in Tokyo and in Paris?', { tools: toolsOf([CLOCK]) })
   const body = (await response.json()) as any
   const call = (zone: string) => ({
@@ -35,7 +35,7 @@ test('a completion has the calls of the step, each with its own id, and the usag
   expect(first.id).not.toBe(second.id)
 })
 
-test('a stream has the same text in pieces, then the reason, the usage and [DONE]', async () => {
+test('a stream of the offline model has the same text in pieces, then the stop reason, the usage and [DONE]', async () => {
   const completion = (await (await ask('Write a poem')).json()) as any
   const response = await ask('Write a poem', { stream: true, stream_options: { include_usage: true } })
   expect(response.headers.get('content-type')).toBe('text/event-stream')
@@ -48,7 +48,7 @@ test('a stream has the same text in pieces, then the reason, the usage and [DONE
   expect(chunks.at(-1)).toMatchObject({ choices: [], usage: completion.usage })
 })
 
-test('a stream has a chunk for each call', async () => {
+test('a stream of the offline model has a chunk for each call', async () => {
   const response = await ask('What time is it in Tokyo?', { tools: toolsOf([CLOCK]), stream: true })
   const chunks = (await response.text()).split('\n\n').slice(0, -2)
   const deltas = chunks.map((line) => JSON.parse(line.slice('data: '.length)).choices[0].delta)

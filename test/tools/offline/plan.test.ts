@@ -96,7 +96,7 @@ const MAIL: Prop = {
 const ALL = [CLOCK, WEATHER, REMIND, REMINDERS, CANCEL, CONVERT, CALCULATE, ROOT, CUSTOMER, BOOK, MAIL]
 const NOW_CALL = ['currentTime', {}] as const
 
-describe('a question', () => {
+describe('a question to the offline model', () => {
   test.each([
     ['What time is it in Tokyo?', [[['currentTime', { timeZone: 'Asia/Tokyo' }]]]],
     ['Will it rain in Copenhagen tomorrow?', [[NOW_CALL], [['weather', { place: 'Copenhagen', date: '2026-11-21' }]]]],
@@ -174,7 +174,7 @@ describe('a question', () => {
   })
 })
 
-describe('several calls', () => {
+describe('several calls of the offline model', () => {
   test('that are independent are made in one step', async () => {
     const { steps } = await play(ALL, 'What time is it in Tokyo and what is the weather in Paris?')
     expect(steps).toEqual([
@@ -191,7 +191,7 @@ describe('several calls', () => {
   })
 })
 
-describe('a conversation', () => {
+describe('a conversation with the offline model', () => {
   test('is asked for what is missing, and takes the reply', async () => {
     const { steps, answer } = await play(ALL, 'Will it rain tomorrow?')
     expect({ steps, answer }).toEqual({ steps: [], answer: 'I still need to know: place (Town or city)' })
@@ -209,7 +209,7 @@ describe('a conversation', () => {
   })
 })
 
-describe('a refusal', () => {
+describe('a refusal by the offline model', () => {
   test.each([
     'Write me a poem about autumn leaves',
     'Who won the battle of Hastings?',
@@ -235,22 +235,22 @@ describe('a refusal', () => {
     expect(answer).toMatch(words)
   })
 
-  test('says that nothing tells the time', async () => {
+  test('says that no tool knows the time', async () => {
     const { steps, answer } = await play([REMIND], 'remind me in 10 minutes to stretch')
     expect(steps).toEqual([])
     expect(answer).toBe('I cannot tell: that depends on the present time, and no tool tells me that.')
   })
 
-  test('comes instead of the present time for another one', async () => {
+  test('replaces the present time if another one is asked for', async () => {
     const { steps } = await play([CLOCK], 'What time is it in Tokyo when it is 3 pm in London?')
     expect(steps).toEqual([])
   })
 
-  test('comes instead of a square root for another one', async () => {
+  test('replaces a square root if another root is asked for', async () => {
     expect((await play([ROOT], 'What is the cube root of 27?')).steps).toEqual([])
   })
 
-  test('names the part that no tool fits, beside the answer to the other', async () => {
+  test('names the part without a tool, beside the answer to the other part', async () => {
     const { answer } = await play(ALL, 'Write me a poem. What time is it in Tokyo?')
     expect(answer).toMatch(/^It is 22:05 .*\nSorry, I cannot answer “Write me a poem\.”/)
   })

@@ -156,7 +156,7 @@ const clientOf = (text: string) =>
   })
 
 describe('a streamed answer', () => {
-  test('is frames of one form, then [DONE]', () => {
+  test('has frames of one form, then [DONE]', () => {
     expect(encode(ANSWER)).toBe(
       chunk('{"role":"assistant","content":""}') +
         chunk('{"content":"It is noon."}') +
@@ -165,14 +165,14 @@ describe('a streamed answer', () => {
     )
   })
 
-  test('has its usage in a frame of its own where that was asked for', () => {
+  test('has its usage in a separate frame on request', () => {
     const frames = framesOf(encode(AFTER_TOOL, { includeUsage: true }))
     expect(frames.map((frame) => frame.usage)).toEqual([null, null, null, CHAT_USAGE(20, 10), undefined])
     expect(frames.at(-2)).toEqual({ ...HEAD, object: 'chat.completion.chunk', choices: [], usage: CHAT_USAGE(20, 10) })
     expect(frames.at(-1)).toBe('DONE')
   })
 
-  test('begins with the run and comes as the model speaks, once it is longer than a preamble', () => {
+  test('begins with the run and streams text once it is longer than a preamble', () => {
     const encoder = completionEncoder(FINAL)
     const long = 'x'.repeat(250)
     const events = [
@@ -195,7 +195,7 @@ describe('a streamed answer', () => {
     ])
   })
 
-  test('comes as the model speaks from its first word where there are no tools', () => {
+  test('streams from the first word if there are no tools', () => {
     const encoder = completionEncoder(FINAL)
     const events = [
       { ...started, tools: [] },
@@ -213,7 +213,7 @@ describe('a streamed answer', () => {
     ])
   })
 
-  test('says nothing after its end', () => {
+  test('emits nothing after its end', () => {
     const encoder = completionEncoder(FINAL)
     const events = place([...ANSWER, delta(2, 'more')])
     expect(events.slice(0, -1).map(encoder.event).join('')).toBe(encode(ANSWER))
@@ -247,13 +247,13 @@ describe('a streamed answer', () => {
     })
   })
 
-  test('has the reasoning of a step of which no delta was seen', () => {
+  test('has the reasoning of a step without deltas', () => {
     const events = [started, step(1), thought('It said noon.', 1, 'Noon.'), finished('Noon.')]
     const [, reasoning, content] = deltasOf(encode(events))
     expect([reasoning, content]).toEqual([{ reasoning_content: 'It said noon.' }, { content: 'Noon.' }])
   })
 
-  test('ends in an error where the run fails, and never says it is done', () => {
+  test('ends in an error if the run fails, and never with [DONE]', () => {
     const error = { code: 'model_unreachable', message: 'The model server cannot be reached.' }
     const failed = finished('', { status: 'failed', finish: 'error', error })
     const frame = { error: { message: error.message, type: 'server_error', param: null, code: error.code } }
@@ -276,8 +276,8 @@ describe('a streamed answer', () => {
   })
 })
 
-describe('which text is shown', () => {
-  test('hides what is said before the edge’s tools, and shows it with rounds "all"', () => {
+describe('the visible text', () => {
+  test('without rounds "all" excludes text before the edge’s tools', () => {
     expect(deltasOf(encode(AFTER_TOOL))).toEqual([ROLE, { content: 'Noon.' }, { reason: 'stop' }, 'DONE'])
     expect(deltasOf(encode(AFTER_TOOL, { rounds: 'all' }))).toEqual([
       ROLE,
@@ -334,7 +334,7 @@ describe('which text is shown', () => {
     expect(bothOf(events, options)).toEqual({ whole: said, streamed: said })
   })
 
-  test('a stream shows a long preamble, which may be the answer, and a complete answer never shows it', () => {
+  test('in a stream includes a long preamble, which may be the answer, and in a complete answer never does', () => {
     const events = [
       ...[started, step(1), delta(1, preamble), answered(1, preamble, call('a'))],
       ...[step(2), answered(2, 'Noon.'), finished('Noon.')],
@@ -345,7 +345,7 @@ describe('which text is shown', () => {
     })
   })
 
-  test('an answer that must be complete is held back until it is known to fit its format', () => {
+  test('is held back until it fits its format', () => {
     const rejected: RunEventBody = { type: 'answer.rejected', step: 1, text: '{', issues: 'It is not JSON.' }
     const restarted: RunEventBody = { type: 'step.restarted', step: 1, attempt: 2 }
     const events = [
@@ -362,7 +362,7 @@ describe('which text is shown', () => {
     expect(shown).toEqual([ROLE, { content: '{}' }, { reason: 'stop' }, 'DONE'])
   })
 
-  test('a stream ends in an error if the answer is rejected after parts of it were shown', () => {
+  test('that was shown and is then rejected ends the stream with an error', () => {
     const rejected: RunEventBody = { type: 'answer.rejected', step: 1, text: '{', issues: 'It is not JSON.' }
     const restarted: RunEventBody = { type: 'step.restarted', step: 1, attempt: 2 }
     const events = [
@@ -380,7 +380,7 @@ describe('which text is shown', () => {
     expect(deltasOf(encode(events, { rounds: 'all' }))).toEqual([ROLE, { content: '{' }, { error }])
   })
 
-  test('a step that is asked again adds to what was sent if it says the same, and else is an error', () => {
+  test('of a repeated step continues if it is the same, and else is an error', () => {
     const events: RunEventBody[] = [
       started,
       step(1),
@@ -421,13 +421,13 @@ describe('calls that the caller runs', () => {
     requested('c'),
   ]
 
-  test('are told after the text that belongs to them; the edge’s own are not', () => {
+  test('follow the text before them, without the edge’s own calls', () => {
     const deltas = [ROLE, { content: 'One moment.' }, told(0, 'b'), told(1, 'c'), { reason: 'tool_calls' }, 'DONE']
     expect(deltasOf(encode([...mixed, { type: 'run.waiting', for: 'caller', at: 1 }]))).toEqual(deltas)
     expect(deltasOf(encode([...mixed, ended(1), finished('One moment.', { finish: 'tool_calls' })]))).toEqual(deltas)
   })
 
-  test('are in a whole answer beside what the edge did', () => {
+  test('are in a complete answer beside what the edge did', () => {
     const waiting = collect([...mixed, { type: 'run.waiting', for: 'caller', at: 1 }], { conversation: 'conv_1' })
     expect(waiting).toEqual({
       ok: true,
@@ -459,7 +459,7 @@ describe('calls that the caller runs', () => {
     })
   })
 
-  test('make the content null where nothing was said', () => {
+  test('make the content null if there is no text', () => {
     const events = [
       started,
       step(1),
@@ -470,7 +470,7 @@ describe('calls that the caller runs', () => {
     expect(collect(events)).toMatchObject({ body: { choices: [{ message: { content: null } }] } })
   })
 
-  test('once answered go on in an answer that counts its own steps alone', () => {
+  test('are continued after their results in an answer that counts only its own steps', () => {
     const resumed: RunEventBody[] = [
       { type: 'run.resumed', at: 2 },
       ended(1),
@@ -504,13 +504,13 @@ describe('a run that waits for approval', () => {
     waiting,
   ]
 
-  test('says what it waits for', () => {
+  test('has the reason for its wait', () => {
     const said = { content: 'Waits for clock b.', reason: 'stop' }
     expect(bothOf(events, { waitingText })).toEqual({ whole: said, streamed: said })
     expect(collect(events, { waitingText })).toMatchObject({ body: { edgecall: { finish: 'waiting' } } })
   })
 
-  test('still hands out the calls that its caller must run', () => {
+  test('still hands out calls of its caller', () => {
     const both = [...events.slice(0, -1), requested('c'), waiting]
     const said = { content: 'I need consent.\n\nWaits for clock b.', reason: 'tool_calls' }
     expect(bothOf(both, { waitingText })).toEqual({ whole: said, streamed: said })
@@ -524,15 +524,15 @@ test.each([
   ['length', 'length'],
   ['limit', 'length'],
   ['content_filter', 'content_filter'],
-] as const)('the finish %s is %s', (finish, reason) => {
+] as const)('the finish %s becomes %s', (finish, reason) => {
   const events = [started, step(1), answered(1, 'So far.'), finished('So far.', { finish })]
   const { whole, streamed } = bothOf(events)
   expect([whole.reason, streamed.reason]).toEqual([reason, reason])
   expect(collect(events)).toMatchObject({ body: { edgecall: { finish } } })
 })
 
-describe('a whole answer', () => {
-  test('tells what happened at the edge', () => {
+describe('a complete chat completion', () => {
+  test('lists the calls of the edge', () => {
     const broken = { callId: 'b', tool: 'clock', arguments: '{zone' }
     const events: RunEventBody[] = [
       started,
@@ -594,10 +594,10 @@ test('an edge can be the model of another edge', async () => {
   ])
 })
 
-describe('OpenAI’s own client', () => {
+describe('the official OpenAI client', () => {
   const request = { model: 'probe', messages: [{ role: 'user' as const, content: 'Hi' }] }
 
-  test('puts the stream together', async () => {
+  test('assembles the stream', async () => {
     const events = [
       started,
       step(1),
@@ -625,7 +625,7 @@ describe('OpenAI’s own client', () => {
     })
   })
 
-  test('throws what a failed run says', async () => {
+  test('throws the error of a failed run', async () => {
     const error = { code: 'model_unavailable', message: 'The engine is overloaded.' }
     const text = encode([started, finished('', { status: 'failed', finish: 'error', error })])
     const stream = await clientOf(text).chat.completions.create({ ...request, stream: true })

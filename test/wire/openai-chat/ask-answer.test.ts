@@ -272,8 +272,8 @@ const whole = (body: unknown) => readWhole(ANSWERS, body)
 
 testRecorded('openai-chat', ANSWERS, SAID)
 
-describe('a whole answer', () => {
-  test('says what a stream would say', () => {
+describe('a complete answer', () => {
+  test('has the same events as a stream', () => {
     const message = {
       role: 'assistant',
       content: 'Looking.',
@@ -294,7 +294,7 @@ describe('a whole answer', () => {
     ])
   })
 
-  test('needs a choice, or else an error that says why there is none', () => {
+  test('without a choice is an error with its reason', () => {
     const refused = { error: { message: 'No such model.', type: 'invalid_request_error', code: 'model_not_found' } }
     expect(whole(refused)).toEqual([error('model_not_found', 'No such model.', { retryable: false })])
     const none = error('model_bad_response', 'The model server sent an empty answer.', { retryable: true })
@@ -303,7 +303,7 @@ describe('a whole answer', () => {
     expect(whole(undefined)).toEqual([none])
   })
 
-  test('may say why there is none in the words of other frameworks', () => {
+  test('may have the reason in the format of other frameworks', () => {
     const full = { code: 'rate_limit_exceeded', message: 'Slow down.' }
     const slow = error('model_rate_limited', 'Slow down.', { retryable: true })
     expect([{ error: full }, [{ error: full }], { detail: 'Slow down.', code: 429 }].map(whole)).toEqual([
@@ -313,7 +313,7 @@ describe('a whole answer', () => {
     ])
   })
 
-  test('that breaks off for length or a filter tells no calls', () => {
+  test('that was cut for length or by a filter has no calls', () => {
     const message = { content: null, tool_calls: [{ id: 'call_a', function: { name: 'weather', arguments: '{"pl' } }] }
     expect(whole(completion(message, 'length'))).toEqual([
       first(0, 'weather', '{"pl'),
@@ -322,14 +322,14 @@ describe('a whole answer', () => {
   })
 })
 
-test('the end of a stream that said nothing is no answer', () => {
+test('an empty stream is not an answer', () => {
   const decoder = ANSWERS.decoder()
   expect([...decoder.push({ data: '[DONE]' }), ...decoder.push({ data: '[DONE]' }), ...decoder.end()]).toEqual([
     error('model_bad_response', 'The model server sent an empty answer.', { retryable: true }),
   ])
 })
 
-test('an error says what the server said, in whatever form', () => {
+test('an error has the message of the server, in any format', () => {
   const bodies = [
     { error: { message: 'Bad key', type: 'auth', code: 'invalid_api_key' } },
     [{ error: { code: 404, message: 'models/x is not found', status: 'NOT_FOUND' } }],

@@ -34,7 +34,7 @@ test.each([
   ['their id alone', (_: number, __: boolean, id: string) => ({ id })],
   ['their id, under one index', (_: number, __: boolean, id: string) => ({ index: 0, id })],
   ['both', (index: number, _: boolean, id: string) => ({ index, id })],
-])('calls whose fragments come in any order are told apart by %s', (_, label) => {
+])('calls with fragments in any order are separated by %s', (_, label) => {
   fc.assert(
     fc.property(answers, ({ calls, turns }) => {
       const fragments = calls.map(({ tool, text, cuts }, index) => [

@@ -12,8 +12,8 @@ const messagesOf = (...messages: Message[]): unknown => {
   return typeof body === 'object' && body !== null && 'messages' in body ? body.messages : undefined
 }
 
-describe('the request', () => {
-  test('asks for a stream with its usage, and says nothing of tools where there are none', () => {
+describe('a chat completion request', () => {
+  test('requests a stream with usage, and has no tools if there are none', () => {
     expect(
       bodyOf({ toolChoice: 'none', sampling: { temperature: 0.2, stop: ['x'], parallel_tool_calls: false } }),
     ).toEqual({
@@ -44,7 +44,7 @@ describe('the request', () => {
     expect(bodyOf({ tools, toolChoice: 'required' })).toMatchObject({ tool_choice: 'required' })
   })
 
-  test('tells a choice at the top of a schema in words, which OpenAI refuses there, and leaves the rest as it is', () => {
+  test('describes a union at the top of a schema in words, which OpenAI refuses there, and keeps the rest', () => {
     const union = [{ properties: { zone: {} }, required: ['zone'] }, { required: ['place'] }]
     const place = { oneOf: [{ type: 'string' }, { type: 'object', properties: {} }] }
     const inputSchema = { type: 'object', description: 'Where', properties: { place }, anyOf: union }
@@ -72,15 +72,15 @@ describe('the request', () => {
       { type: 'json_schema', name: 'answer', schema: { type: 'object' }, strict: true },
       { type: 'json_schema', json_schema: { name: 'answer', schema: { type: 'object' }, strict: true } },
     ],
-  ] as const)('asks for the form %j', (responseFormat, response_format) => {
+  ] as const)('requests the format %j', (responseFormat, response_format) => {
     expect(bodyOf({ responseFormat })).toMatchObject({ response_format })
   })
 })
 
-describe('the history', () => {
+describe('the history of a chat completion request', () => {
   const calls = [{ callId: 'call_1', tool: 'clock', arguments: '{"zone":"UTC"}' }]
 
-  test('has every role, results as text', () => {
+  test('has every role, with results as text', () => {
     expect(
       messagesOf(
         { role: 'system', content: 'Be brief.' },
@@ -111,13 +111,13 @@ describe('the history', () => {
     ])
   })
 
-  test('has text beside calls, and no answer that says nothing', () => {
+  test('has text beside calls, and no empty answer', () => {
     expect(messagesOf({ role: 'assistant', content: 'I look.', calls }, { role: 'assistant', content: '' })).toEqual([
       { role: 'assistant', content: 'I look.', tool_calls: [expect.anything()] },
     ])
   })
 
-  test('has the pictures and files of users as data URLs', () => {
+  test('has images and files of users as data URLs', () => {
     const content = [
       { type: 'text', text: 'What is this?' },
       { type: 'image', mediaType: 'image/png', data: 'AAAA' },
@@ -142,7 +142,7 @@ describe('the history', () => {
     ['{place: Oslo', '{"unreadable":"{place: Oslo"}'],
     ['["Oslo"]', '{"unreadable":"[\\"Oslo\\"]"}'],
     ['null', '{"unreadable":"null"}'],
-  ])('has only objects as arguments: %j as %j', (args, sent) => {
+  ])('has objects as arguments: %j as %j', (args, sent) => {
     const message: Message = {
       role: 'assistant',
       content: '',
@@ -152,7 +152,7 @@ describe('the history', () => {
     expect(messagesOf(message)).toEqual([{ role: 'assistant', content: null, tool_calls: [call] }])
   })
 
-  test('says the reasoning of every answer again where the server wants it, and only then', () => {
+  test('repeats the reasoning of answers only if the server requires it', () => {
     const messages: Message[] = [
       USER,
       { role: 'assistant', content: '', reasoning: 'I need a clock.', calls },
@@ -169,7 +169,7 @@ describe('the history', () => {
     ])
   })
 
-  test('gives back what a server said beside its answer, to that server alone', () => {
+  test('returns the opaque parts of an answer only to the server that sent them', () => {
     const details = [{ type: 'reasoning.encrypted', data: 'gAAA', index: 0 }]
     const google = { google: { thought_signature: 'sig' } }
     const kept = { codec: 'openai-chat/a', data: { details, extras: { 1: google } } }
@@ -202,7 +202,7 @@ describe('the history', () => {
     expect([sentWith({ codec: 'openai-chat/b' }), sentWith()]).toEqual([plain, plain])
   })
 
-  test('gives LiteLLM its thinking back in its own field', () => {
+  test('returns thinking to LiteLLM in its own field', () => {
     const thinking_blocks = [{ type: 'thinking', thinking: 'Hm.', signature: 'sig' }]
     const opaque = { codec: 'openai-chat/a', data: { details: thinking_blocks, extras: {} } }
     const messages: Message[] = [{ role: 'assistant', content: '', calls, opaque }]
@@ -213,7 +213,7 @@ describe('the history', () => {
   })
 
   test.each([[null], ['text'], [{ details: 'x', extras: [] }], [{ extras: { 7: {} } }]])(
-    'is sent whatever was kept of it: %j',
+    'is valid whatever opaque data was stored: %j',
     (data) => {
       const opaque = { codec: 'openai-chat/a', data }
       const body = encodeChatRequest(

@@ -26,11 +26,11 @@ const image = (url: string) => ({ role: 'user', content: [{ type: 'image_url', i
 const tool = (name: string, parameters?: unknown) => ({ type: 'function', function: { name, parameters } })
 
 describe('the body of a chat completion', () => {
-  test('may be messages alone', () => {
+  test('may have only messages', () => {
     expect(decodeRequest({ messages: [USER] })).toEqual({ ok: true, request: PLAIN })
   })
 
-  test('may have null for whatever it does not say', () => {
+  test('may have null for all optional fields', () => {
     const names = [
       'model',
       'stream',
@@ -47,7 +47,7 @@ describe('the body of a chat completion', () => {
     expect(decodeRequest({ messages: [USER], ...nulls })).toEqual({ ok: true, request: PLAIN })
   })
 
-  test('is told in our words', () => {
+  test('is decoded to our types', () => {
     const parameters = { type: 'object', properties: { n: { type: 'number' } } }
     const edgecall = {
       conversation: 'c-1',
@@ -92,7 +92,7 @@ describe('the body of a chat completion', () => {
     })
   })
 
-  test('passes on what is the model’s business, and ignores what it does not know', () => {
+  test('passes on model options, and ignores unknown fields', () => {
     const sampling = {
       temperature: 0.3,
       top_p: 0.9,
@@ -116,7 +116,7 @@ describe('the body of a chat completion', () => {
   })
 })
 
-describe('its messages', () => {
+describe('the messages of a chat completion', () => {
   test('have every role and kind of content', () => {
     expect(
       messagesOf([
@@ -187,7 +187,7 @@ describe('its messages', () => {
   })
 })
 
-describe('a body is refused', () => {
+describe('a chat completion body is refused:', () => {
   test.each([
     ['that is no object', 'x', null, 'invalid_value'],
     ['without messages', {}, 'messages', 'missing_required_parameter'],
@@ -294,7 +294,7 @@ describe('a body is refused', () => {
     if (!decoded.ok) expect(decoded.error.message).toContain(param ?? 'The body')
   })
 
-  test('in words that say what to change', () => {
+  test('with a message that says what to change', () => {
     const messages = [
       decodeRequest({ messages: [image('http://example.com/cat.png')] }),
       decodeRequest({ messages: [USER], n: 3 }),

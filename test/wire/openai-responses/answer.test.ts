@@ -88,7 +88,7 @@ const script: Play['script'] = [
 ]
 const clock = tool('clock', () => '12:00')
 
-test('a streamed response tells its items one by one, then itself', async () => {
+test('a streamed response emits its items one by one, then itself', async () => {
   const { events } = await play({ script, tools: [clock] })
   const text = encode(events, { conversation: 'c1' })
   // Each names the conversation that keeps it.
@@ -170,7 +170,7 @@ test('a streamed response tells its items one by one, then itself', async () => 
   })
 })
 
-describe('the official client reads', () => {
+describe('the official OpenAI client reads', () => {
   const run = async (run: Play, options?: Partial<ResponseOptions>) => {
     const { events } = await play(run)
     const response = await readBySdk(encode(events, options))
@@ -186,14 +186,14 @@ describe('the official client reads', () => {
     return response
   }
 
-  test('an answer after calls, whose preamble is not shown unless it is asked for', async () => {
+  test('an answer after calls, whose preamble is only shown on request', async () => {
     expect((await run({ script, tools: [clock] })).output_text).toBe('It is noon.')
     const all = await run({ script, tools: [clock] }, { rounds: 'all' })
     expect(all.output.map((item) => item.type)).toEqual(['reasoning', 'message', 'mcp_call', 'reasoning', 'message'])
     expect(all.output_text).toBe('Let me look.\n\nIt is noon.')
   })
 
-  test('calls side by side, and one that failed', async () => {
+  test('parallel calls, one of which failed', async () => {
     const gate = Promise.withResolvers<string>()
     const slow = tool('slow', () => gate.promise)
     const quick = tool('quick', () => {
@@ -208,14 +208,14 @@ describe('the official client reads', () => {
     ])
   })
 
-  test('a call that was not run', async () => {
+  test('a call that did not run', async () => {
     const response = await run({ script: [ask(['nope']), say('Hm.')] })
     expect(response.output[0]).toMatchObject({ type: 'mcp_call', name: 'nope', status: 'failed', output: null })
   })
 
   const pick = { name: 'pick', description: 'Picks', inputSchema: { type: 'object' } }
 
-  test('calls of its own, with the text before them', async () => {
+  test('calls for itself, with the text before them', async () => {
     const script: Play['script'] = [[{ type: 'text', text: 'Pick one.' }, ...ask(['clock'], ['pick', { of: 2 }])]]
     const response = await run({ script, tools: [clock], request: { clientTools: [pick] } })
     expect(response.status).toBe('completed')
@@ -249,7 +249,7 @@ describe('the official client reads', () => {
     ])
   })
 
-  test('an answer that is incomplete, and why', async () => {
+  test('an incomplete answer and its reason', async () => {
     const cut = (finish: 'length' | 'content_filter'): Play['script'] => [
       [
         { type: 'text', text: 'It is' },
@@ -265,7 +265,7 @@ describe('the official client reads', () => {
     })
   })
 
-  test('a failure in the middle', async () => {
+  test('a failure in mid-stream', async () => {
     const broken: Play['script'] = [
       [
         { type: 'text', text: 'x'.repeat(300) },
@@ -281,7 +281,7 @@ describe('the official client reads', () => {
   })
 })
 
-test('a response that fails says why', async () => {
+test('a failed response has the reason', async () => {
   const { events } = await play({
     script: [[{ type: 'error', error: { code: 'model_failed', message: 'No.', retryable: false } }]],
   })
@@ -308,7 +308,7 @@ test('events that break off are a failure; calls that ran are incomplete', async
   })
 })
 
-test('a step that is asked again leaves nothing of its first attempt in what is sent whole', () => {
+test('a repeated step leaves nothing of its first attempt in a complete response', () => {
   const events = place([
     { type: 'step.started', step: 1 },
     { type: 'text.delta', step: 1, text: 'y'.repeat(300) },
@@ -326,7 +326,7 @@ test('a step that is asked again leaves nothing of its first attempt in what is 
   expect(collect(events).response.output).toMatchObject([{ content: [{ text: 'Noon.' }] }])
 })
 
-test('a response that goes on tells what was approved, and no result that its caller gave', async () => {
+test('a continued response lists approvals, and no results that its caller gave', async () => {
   const asked: CallRecord[] = [{ id: id(1, 0), tool: 'danger', arguments: { a: 1 }, status: 'approval' }]
   const events = place(
     [
@@ -365,7 +365,7 @@ test('a response that goes on tells what was approved, and no result that its ca
   expect(response.output_text).toBe('boom')
 })
 
-test('nothing is told after the end', async () => {
+test('nothing is emitted after the end', async () => {
   const { events } = await play({ script: [say('Hi.')] })
   const more = place([{ type: 'text.delta', step: 2, text: 'More' }], 90)
   expect(encode([...events, ...more])).toBe(encode(events))

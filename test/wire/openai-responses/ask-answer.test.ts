@@ -181,7 +181,7 @@ testRecorded('openai-responses', responsesAnswers, SAID)
 
 const whole = (body: unknown) => readWhole(responsesAnswers, body)
 
-describe('a whole answer', () => {
+describe('a complete response', () => {
   const output = [
     { ...ENCRYPTED, summary: [{ type: 'summary_text', text: 'Hm.' }] },
     {
@@ -196,7 +196,7 @@ describe('a whole answer', () => {
   ]
   const response = { object: 'response', status: 'completed', error: null, output }
 
-  test('says what a stream would say', () => {
+  test('has the same events as a stream', () => {
     const usage = { input_tokens: 4, output_tokens: 2 }
     expect(whole({ ...response, usage })).toEqual([
       reasoning('Hm.'),
@@ -210,12 +210,12 @@ describe('a whole answer', () => {
     ])
   })
 
-  test('that breaks off tells no calls and keeps nothing', () => {
+  test('that breaks off has no calls and no opaque parts', () => {
     const broken = { ...response, status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }
     expect(whole(broken)).toEqual([reasoning('Hm.'), text('I won’t.'), finish('length')])
   })
 
-  test('is none without a response in it', () => {
+  test('without a response is an error', () => {
     const none = error('model_bad_response', 'The model server sent an empty answer.')
     expect([whole({}), whole({ object: 'list' })]).toEqual([[none], [none]])
     expect(whole([])).toEqual([none])

@@ -20,8 +20,8 @@ const bodyOf = (request: Partial<ModelRequest>, isPlain?: boolean): Record<strin
 
 const inputOf = (messages: readonly Message[], isPlain?: boolean): unknown => bodyOf({ messages }, isPlain).input
 
-describe('the request', () => {
-  test('stores nothing, and wants the reasoning to take along', () => {
+describe('a Responses request', () => {
+  test('disables storage and requests encrypted reasoning', () => {
     expect(
       bodyOf({ toolChoice: 'none', sampling: { parallel_tool_calls: false } }),
     ).toEqual<ResponseCreateParamsStreaming>({
@@ -33,7 +33,7 @@ describe('the request', () => {
     })
   })
 
-  test('says sampling in this format’s words', () => {
+  test('has sampling options in the names of the format', () => {
     const sampling = {
       temperature: 0.2,
       max_tokens: 5,
@@ -52,7 +52,7 @@ describe('the request', () => {
     expect(bodyOf({ sampling: { stop: ['END'], seed: 7, logit_bias: { 5: 1 } } })).toEqual(bodyOf({}))
   })
 
-  test('offers tools flat, and not strict', () => {
+  test('has flat tools that are not strict', () => {
     const sampling = { parallel_tool_calls: false }
     expect(bodyOf({ tools: [CLOCK], toolChoice: { tool: 'clock' }, sampling })).toMatchObject<
       Partial<ResponseCreateParamsStreaming>
@@ -72,7 +72,7 @@ describe('the request', () => {
     expect(bodyOf({ tools: [CLOCK], toolChoice: 'required' })).toMatchObject({ tool_choice: 'required' })
   })
 
-  test('tells a choice at the top of a schema in words', () => {
+  test('describes a union at the top of a schema in words', () => {
     const anyOf = [{ required: ['zone'] }, { required: ['place'] }]
     const parameters = { ...CLOCK.inputSchema, description: JSON.stringify({ anyOf }) }
     expect(bodyOf({ tools: [{ ...CLOCK, inputSchema: { ...CLOCK.inputSchema, anyOf } }] })).toHaveProperty('tools', [
@@ -87,12 +87,12 @@ describe('the request', () => {
       { type: 'json_schema', name: 'answer', schema: { type: 'object' }, strict: true },
       { format: { type: 'json_schema', name: 'answer', schema: { type: 'object' }, strict: true } },
     ],
-  ] as const)('asks for the form %j', (responseFormat, text) => {
+  ] as const)('requests the format %j', (responseFormat, text) => {
     expect(bodyOf({ responseFormat })).toMatchObject({ text })
   })
 })
 
-describe('the history', () => {
+describe('the history of a Responses request', () => {
   const calls = [{ callId: 'call_1', tool: 'clock', arguments: '{"zone":"UTC"}' }]
   const callItem: ResponseFunctionToolCall = {
     type: 'function_call',
@@ -120,7 +120,7 @@ describe('the history', () => {
     ])
   })
 
-  test('has arguments that are an object, and no message that says nothing', () => {
+  test('has objects as arguments, and no empty message', () => {
     const broken = { ...calls[0]!, arguments: '{zone' }
     expect(
       inputOf([USER, { role: 'assistant', content: '' }, { role: 'assistant', content: '', calls: [broken] }]),
@@ -130,7 +130,7 @@ describe('the history', () => {
     ])
   })
 
-  test('has pictures and files, of users and of tools', () => {
+  test('has images and files of users and tools', () => {
     const content = [
       { type: 'text', text: 'Look.' },
       { type: 'image', mediaType: 'image/png', data: 'AAAA' },
@@ -184,7 +184,7 @@ describe('the reasoning of an earlier answer', () => {
   })
   const withoutReasoning = [{ role: 'assistant', content: 'I look.Done.' }, ...items]
 
-  test('goes back as it came, in its place', () => {
+  test('is returned unchanged in its place', () => {
     expect(inputOf([USER, answer(data)])).toEqual<ResponseInput>([
       { role: 'user', content: 'What time is it?' },
       sent,
@@ -196,24 +196,24 @@ describe('the reasoning of an earlier answer', () => {
     ])
   })
 
-  test('stays away where it is not wanted, or where another codec kept it', () => {
+  test('is omitted if it is not wanted, or if another codec stored it', () => {
     expect(inputOf([answer(data)], true)).toEqual(withoutReasoning)
     expect(inputOf([answer(data, 'anthropic')])).toEqual(withoutReasoning)
     expect(bodyOf({}, true)).not.toHaveProperty('include')
   })
 
-  test('stays away where nothing followed it', () => {
+  test('is omitted if nothing followed it', () => {
     const last = [...data, { reasoning: { ...reasoning, id: 'rs_3' } }]
     expect(inputOf([answer(last)])).toEqual(inputOf([answer(data)]))
     const opaque = { codec: 'openai-responses', data: [{ reasoning }, { text: 0 }] }
     expect(inputOf([USER, { role: 'assistant', content: '', opaque }, USER])).toEqual(inputOf([USER, USER]))
   })
 
-  test.each([[null], ['text'], [[null, 1, { text: 'x' }, { call: 7 }]]])('cannot harm the answer: %j', (damaged) => {
+  test.each([[null], ['text'], [[null, 1, { text: 'x' }, { call: 7 }]]])('cannot break the answer: %j', (damaged) => {
     expect(inputOf([answer(damaged)])).toEqual(withoutReasoning)
   })
 
-  test('may know less than the answer holds', () => {
+  test('may be incomplete', () => {
     expect(inputOf([answer([{ reasoning }, { call: 1 }])])).toEqual([
       sent,
       items[1],
@@ -296,12 +296,12 @@ describe('tools that a search has found', () => {
   })
   const outputItem = (call_id: string) => ({ type: 'function_call_output', call_id, output: 'noon' })
 
-  test('are searched for by a tool of its own kind', () => {
+  test('come from a search tool of its own type', () => {
     expect(deferring({}).tools).toEqual([searchTool, told(CLOCK), told(DICE)])
     expect(bodyOf({ tools }).tools).toEqual([told(SEARCH), told(CLOCK), told(DICE)])
   })
 
-  test('are told where they were found alone, as they are, and called by their own namespace from then on', () => {
+  test('are defined only where they were found, and called by their namespace afterwards', () => {
     const messages = [
       USER,
       ...calling('call_0', 'dice'),
@@ -325,7 +325,7 @@ describe('tools that a search has found', () => {
     ])
   })
 
-  test('are named only while they are on offer, each time that they are found', () => {
+  test('are listed only while they are offered, each time that they are found', () => {
     const again = [searching('call_1'), searched('call_1', { found: ['clock', 'gone', 'tool_search'] })]
     expect(inputAfter(...again, searching('call_2'), searched('call_2', { found: ['clock'] }))).toEqual([
       searchItem('call_1'),
@@ -358,14 +358,14 @@ describe('tools that a search has found', () => {
   ]
   const seen = ({ tools, input }: Record<string, unknown>) => ({ tools, input })
 
-  test('are told as all others where that is not wished, though a request before was told otherwise', () => {
+  test('are defined like all others if deferred loading is off, even after a request with it', () => {
     const messages = history(['clock'])
     deferring({ messages })
     expect(seen(bodyOf({ messages, tools }))).toEqual({ tools: tools.map(told), input: PLAIN })
     expect(seen(bodyOf({ messages, tools }, true))).toEqual({ tools: tools.map(told), input: PLAIN })
   })
 
-  test('are told as all others where nobody says what was found, or the search itself must be called', () => {
+  test('are defined like all others if no names are recorded, or if the search itself is forced', () => {
     expect(seen(deferring({ messages: history() }))).toEqual({ tools: tools.map(told), input: PLAIN })
     expect(deferring({ messages: history(['clock']), toolChoice: { tool: 'tool_search' } })).toMatchObject({
       tools: tools.map(told),
@@ -374,11 +374,11 @@ describe('tools that a search has found', () => {
     })
   })
 
-  test('are told as all others where no search is on offer any more', () => {
+  test('are defined like all others if no search is offered any more', () => {
     expect(seen(deferring({ messages: history(), tools: [CLOCK] }))).toEqual({ tools: [told(CLOCK)], input: PLAIN })
   })
 
-  test('are told beforehand where they must be called', () => {
+  test('are defined in advance if they are forced', () => {
     const body = deferring({ messages: history(['clock', 'dice']), toolChoice: { tool: 'clock' } })
     expect(seen(body)).toEqual({
       tools: [searchTool, told(CLOCK)],

@@ -19,7 +19,7 @@ const call = (call_id: string, name = 'pick') => ({
 })
 const output = (call_id: string, output: unknown = 'left') => ({ type: 'function_call_output', call_id, output })
 
-test('a text is a message, and what was left out has the defaults of the format', () => {
+test('a text becomes a message, and omitted fields have the defaults of the format', () => {
   expect(decoded({ model: 'test/a', input: 'Hi' })).toEqual({
     model: 'test/a',
     messages: [user('Hi')],
@@ -52,7 +52,7 @@ test('a text is a message, and what was left out has the defaults of the format'
   })
 })
 
-test('what is asked is in our words, and in the caller’s for the response', () => {
+test('the body is decoded to our types, and echoed in the caller’s terms', () => {
   const schema = { type: 'object', properties: { a: { type: 'number' } } }
   const tool = { type: 'function', name: 'pick', description: 'Picks', parameters: schema, strict: true }
   const format = { type: 'json_schema', name: 'answer', schema, strict: true }
@@ -110,8 +110,8 @@ test('what is asked is in our words, and in the caller’s for the response', ()
   })
 })
 
-describe('items', () => {
-  test('are messages: a text and its calls are one, and calls of the edge bring their results along', () => {
+describe('the items of a Responses request', () => {
+  test('become messages: a text and its calls are one, and calls of the edge include their results', () => {
     const { messages, input, answers } = decoded({
       input: [
         { role: 'developer', content: 'Be kind.' },
@@ -174,7 +174,7 @@ describe('items', () => {
     expect(answers).toEqual({})
   })
 
-  test('answer calls: those before them, those of a response before, and approvals', () => {
+  test('answer calls: earlier ones, those of the previous response, and approvals', () => {
     expect(decoded({ input: [user('Go'), call('a'), output('a')] })).toMatchObject({
       input: [],
       answers: { a: { result: 'left', ok: true } },
@@ -195,7 +195,7 @@ describe('items', () => {
   })
 })
 
-test('what is referred to is in its conversation: what follows it is new', () => {
+test('a reference points into the conversation: what follows it is new', () => {
   const reference = (id: string) => ({ type: 'item_reference', id })
   const system = { role: 'system', content: 'Be brief.' }
   const text = reference(`msg_${RUN}_7_c-1`)
@@ -268,7 +268,7 @@ test.each([
   })
 })
 
-test('the id of a response says where its run is found again', () => {
+test('the id of a response encodes where its run is stored', () => {
   const place = { runId: 'run_0123456789012345678901', conversation: 'my_chat-1', after: 17 }
   const id = responseId(place)
   expect(id).toBe('resp_0123456789012345678901_17_my_chat-1')

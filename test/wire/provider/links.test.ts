@@ -35,6 +35,6 @@ test.each([
     ],
   ],
   ['Gemini', toGemini(request), [`{"fileData":{"mimeType":"application/pdf","fileUri":"${url}"}}`]],
-])('%s has a form for a file under a URL', (_format, body, parts) => {
+])('%s has a format for a file under a URL', (_format, body, parts) => {
   for (const part of parts) expect(body).toContain(part)
 })

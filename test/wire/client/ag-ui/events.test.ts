@@ -82,7 +82,7 @@ const finished = (steps: number, outcome: object = { type: 'success' }) => ({
   usage: usage(steps),
 })
 
-test('a run is steps of messages, thoughts, calls and results', async () => {
+test('a run becomes steps of messages, thoughts, calls and results', async () => {
   const script: Play['script'] = [
     [
       { type: 'reasoning', text: 'Hmm.' },
@@ -117,12 +117,12 @@ test('a run is steps of messages, thoughts, calls and results', async () => {
   ])
 })
 
-test('calls without a text are one message too', async () => {
+test('calls without text belong to one message', async () => {
   const events = await played({ script: [ask(['a'], ['b']), say('Done.')], tools: [tool('a'), tool('b')] })
   expect(events.slice(2, 8)).toEqual([...call(id(1, 0), 'a', '{}', 5), ...call(id(1, 1), 'b', '{}', 5)])
 })
 
-test('a result that is returned direct is a message', async () => {
+test('a direct result becomes a message', async () => {
   const direct = tool('direct', () => 'Here.', { returnDirect: 'always' })
   expect((await played({ script: [ask(['direct'])], tools: [direct] })).slice(5)).toEqual([
     result(1, 0, 'Here.'),
@@ -132,7 +132,7 @@ test('a result that is returned direct is a message', async () => {
   ])
 })
 
-test('a call that left while the model still spoke stands before the rest of the text', () => {
+test('an early call comes before the rest of the text', () => {
   const started = { callId: id(1, 0), tool: 'clock', arguments: '{"a":1}' }
   const events = place([
     { type: 'step.started', step: 1 },
@@ -148,7 +148,7 @@ test('a call that left while the model still spoke stands before the rest of the
   ])
 })
 
-describe('how a run ends', () => {
+describe('a run ends', () => {
   const failing: Play = {
     script: [[{ type: 'error', error: { code: 'model_failed', message: 'No.', retryable: false } }]],
   }
@@ -158,14 +158,14 @@ describe('how a run ends', () => {
     return { script: [say('Never')], signal: stop.signal, onEvent }
   }
 
-  test('failed', async () => {
+  test('as failed', async () => {
     expect((await played(failing)).slice(2)).toEqual([
       stepEnd(1),
       { type: 'RUN_ERROR', message: 'No.', code: 'model_failed' },
     ])
   })
 
-  test('cancelled; to a client from before 1.0 that is an error', async () => {
+  test('as cancelled, which clients before 1.0 receive as an error', async () => {
     const { usage: _none, ...end } = finished(0, { type: 'cancelled' })
     expect((await played(cancelled())).at(-1)).toEqual(end)
     expect((await played(cancelled(), {})).at(-1)).toEqual({
@@ -175,7 +175,7 @@ describe('how a run ends', () => {
     })
   })
 
-  test('not at all: its events broke off', () => {
+  test('without an end event', () => {
     expect(encode(place([{ type: 'step.started', step: 1 }])).slice(2)).toEqual([
       stepEnd(1),
       { type: 'RUN_ERROR', message: 'The event stream of the run ended early.', code: 'run_interrupted' },
@@ -223,7 +223,7 @@ describe('a run that waits', () => {
     })
   })
 
-  test('goes on in another stream, with results that its caller does not have', () => {
+  test('continues in another stream, with results that its caller does not have', () => {
     const settled = (index: number, rest: object): RunEventBody => ({
       type: 'call.settled',
       callId: id(1, index),

@@ -20,7 +20,7 @@ function decoded(body: unknown): object {
   return result.request
 }
 
-test('what is asked is what follows the last answer, in the light of instructions and context', () => {
+test('the new messages are those after the last answer, with instructions and context', () => {
   const messages = [
     { id: 's', role: 'system', content: 'Be kind.' },
     user('First'),
@@ -67,7 +67,7 @@ test('what is asked is what follows the last answer, in the light of instruction
   })
 })
 
-test('a part that no model can be shown is refused, and not dropped', () => {
+test('a part that no model accepts is refused, not dropped', () => {
   const messages = [
     user([
       { type: 'text', text: 'Look' },
@@ -80,7 +80,7 @@ test('a part that no model can be shown is refused, and not dropped', () => {
   })
 })
 
-test('results and decisions are answers by call id', () => {
+test('results and decisions become answers by call id', () => {
   const messages = [
     user('Go'),
     assistant({ toolCalls: [] }),

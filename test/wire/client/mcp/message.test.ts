@@ -19,7 +19,7 @@ function request(method: string, params?: unknown, id: unknown = 1): object {
 }
 
 describe('a message of an older revision', () => {
-  test('is one that claims none, by header or body', () => {
+  test('names no revision in header or body, or an older one', () => {
     expect(read(request('ping', undefined, 'a'))).toEqual({
       id: 'a',
       method: 'ping',
@@ -36,7 +36,7 @@ describe('a message of an older revision', () => {
     })
   })
 
-  test('may name it in its body too', () => {
+  test('may name its revision in the body', () => {
     const meta = { ...META, [`${PREFIX}protocolVersion`]: '2025-11-25' }
     const told = { 'mcp-protocol-version': '2025-11-25' }
     expect(read(request('ping', { _meta: meta }), told)).toMatchObject({ method: 'ping', modern: false })
@@ -48,12 +48,12 @@ describe('a message of an older revision', () => {
     expect(read(body)).toEqual({ method: 'notifications/initialized', params: {}, meta: {}, modern: false })
   })
 
-  test('agrees on its revision by initialize, whatever its header says', () => {
+  test('negotiates its revision by initialize, whatever its header says', () => {
     for (const version of ['2024-11-05', '2026-07-28', 'nonsense'])
       expect(read(request('initialize'), { 'mcp-protocol-version': version })).toMatchObject({ modern: false })
   })
 
-  test.each(['2025-03-26', '1999-01-01', 'nonsense'])('%s is not spoken', (requested) => {
+  test.each(['2025-03-26', '1999-01-01', 'nonsense'])('of the unsupported revision %s is refused', (requested) => {
     expect(read(request('ping'), { 'mcp-protocol-version': requested })).toMatchObject({
       id: 1,
       status: 400,
@@ -66,7 +66,7 @@ describe('a message of the newest revision', () => {
   const headers = { ...VERSION, 'mcp-method': 'tools/call', 'mcp-name': 'echo' }
   const call = request('tools/call', { name: 'echo', _meta: META })
 
-  test('says so in its body and its headers', () => {
+  test('names its revision in body and headers', () => {
     expect(read(call, headers)).toEqual({
       id: 1,
       method: 'tools/call',
@@ -82,12 +82,12 @@ describe('a message of the newest revision', () => {
     expect(read(named, { ...headers, 'mcp-name': '=?base64?5aSp5rC?=' })).toMatchObject({ error: { code: -32020 } })
   })
 
-  test('may have a name of any length, and is refused then', () => {
+  test('may have a name of any length, which is then refused', () => {
     const named = request('tools/call', { name: 'x'.repeat(2 ** 20), _meta: META })
     expect(read(named, headers)).toMatchObject({ status: 400, error: { code: -32020 } })
   })
 
-  test('is one too where only its header claims it, and then lacks what it needs', () => {
+  test('is one too if only its header names the revision, and then lacks required parts', () => {
     expect(read(request('tools/list'), headers)).toEqual({
       id: 1,
       status: 400,
@@ -111,7 +111,7 @@ describe('a message of the newest revision', () => {
     expect(read(call, told)).toMatchObject({ id: 1, status: 400, error: { code: -32020 } })
   })
 
-  test('of a revision that is not spoken is told which are, whatever else it lacks', () => {
+  test('of an unsupported revision is refused with the supported ones, whatever else it lacks', () => {
     const requested = '2027-01-01'
     const meta = { ...META, [`${PREFIX}protocolVersion`]: requested }
     expect(read(request('x', { _meta: meta }), { 'mcp-protocol-version': requested })).toMatchObject({
@@ -137,11 +137,11 @@ test.each<[string, unknown]>([
   ['an id that is null', request('ping', undefined, null)],
   ['an id that is a fraction', request('ping', undefined, 1.5)],
   ['params that are a list', request('ping', [])],
-])('%s is no message', (_, body) => {
+])('%s is not a valid message', (_, body) => {
   expect(read(body)).toMatchObject({ status: 400, error: { code: -32600 } })
 })
 
-test('an answer has its message’s id, and of the newest revision its kind and who gave it', () => {
+test('an answer has the id of its message, and in the newest revision its kind and server', () => {
   const made = { tools: [] }
   expect(toMessage({ id: 7, modern: false }, made)).toEqual({ jsonrpc: '2.0', id: 7, result: made })
   expect(toMessage({ id: 'a', modern: true }, made)).toEqual({

@@ -16,7 +16,7 @@ const outputSchema = { type: 'object', properties: { a: { type: 'number' } } }
 /** As a client reads it. */
 const sent = (value: object): unknown => JSON.parse(JSON.stringify(value))
 
-test('a tool is listed with what a client may know of it', () => {
+test('a tool is listed with the fields that a client may see', () => {
   const annotations = { readOnly: true, destructive: false, idempotent: true, openWorld: false }
   expect(sent(toMcpTool({ ...definition, title: 'Weather', outputSchema, annotations, timeoutMs: 5 }))).toEqual({
     name: 'forecast',
@@ -34,14 +34,14 @@ test('a tool is listed with what a client may know of it', () => {
   })
 })
 
-test('a schema of something else than an object is not told', () => {
+test('an output schema that is not an object is omitted', () => {
   expect(sent(toMcpTool({ ...definition, outputSchema: { type: 'string' } }))).not.toHaveProperty('outputSchema')
 })
 
-describe('an outcome', () => {
+describe('an outcome for MCP clients', () => {
   const content: Content[] = [{ type: 'text', text: 'Here' }]
 
-  test('in parts has them all', () => {
+  test('has all its parts', () => {
     const parts: Content[] = [
       ...content,
       { type: 'image', mediaType: 'image/png', data: 'AA==' },
@@ -58,7 +58,7 @@ describe('an outcome', () => {
     })
   })
 
-  test('with a structured value has that too; a list only where any value may stand', () => {
+  test('with a structured value has it too; a list only if the schema allows any value', () => {
     const structured = { a: 1 }
     const shown = { content, structuredContent: structured }
     expect(toCallResult({ ok: true, content, structured }, definition, false)).toEqual(shown)
@@ -69,12 +69,12 @@ describe('an outcome', () => {
     })
   })
 
-  test('that lacks the value which was promised is an error that can be read', () => {
+  test('without the promised value becomes a readable error', () => {
     const promised = { ...definition, outputSchema }
     expect(toCallResult({ ok: true, content }, promised, true)).toEqual({ content, isError: true })
   })
 
-  test('that is a failure tells the model, and no one of its detail', () => {
+  test('that failed has its message and no details', () => {
     expect(toCallResult(failure('timeout', 'Too late.', 'secret'), definition, true)).toEqual({
       content: [{ type: 'text', text: 'Too late.' }],
       isError: true,
@@ -82,7 +82,7 @@ describe('an outcome', () => {
   })
 })
 
-test('progress always grows', () => {
+test('progress values always increase', () => {
   const noticeOf = progressNotices('token')
   const params = [{ message: 'Begun' }, { fraction: 0.5 }, { fraction: 0.2, message: 'Back' }, { fraction: 1 }].map(
     (news) => sent(noticeOf(news)),

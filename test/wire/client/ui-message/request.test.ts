@@ -17,8 +17,8 @@ function faultOf(body: unknown): string | undefined {
   return result.ok ? undefined : result.error.message
 }
 
-describe('a new message', () => {
-  test('is what follows the last answer', () => {
+describe('a new message of useChat', () => {
+  test('comes after the last answer', () => {
     const messages = [
       user(text('First')),
       assistant({ type: 'step-start' }, { ...text('One.'), state: 'done' }),
@@ -47,7 +47,7 @@ describe('a new message', () => {
     })
   })
 
-  test('comes with what a native run may ask', () => {
+  test('may have the options of a native run', () => {
     const edgecall = { model: 'test/a', tools: ['clock'], clientTools: [{ name: 'pick' }], system: 'Be kind' }
     expect(decoded(chat([user(text('Hi'))], { edgecall, version: 5 }))).toMatchObject({
       version: 5,
@@ -56,14 +56,14 @@ describe('a new message', () => {
   })
 })
 
-test('an answer is wanted again: that of a message, or the last', () => {
+test('a regenerate request names a message or means the last answer', () => {
   const again = { trigger: 'regenerate-message' }
   const messages = [user(text('Hi'))]
   expect(decoded(chat(messages, again))).toEqual({ conversation: 'chat-1', answers: {}, regenerate: '', follows: '' })
   expect(decoded(chat(messages, { ...again, messageId: 'run_1' }))).toMatchObject({ regenerate: 'run_1' })
 })
 
-test('a message of the user in other words follows the last answer that stays', () => {
+test('an edited message of the user follows the last answer before it', () => {
   const told = [user(text('Hi')), { ...assistant(text('Hello.')), id: 'run_1' }]
   const edited = { messageId: 'm1' }
   expect(decoded(chat([user(text('Hey'))], edited))).toMatchObject({ follows: '', parameters: {} })
@@ -71,8 +71,8 @@ test('a message of the user in other words follows the last answer that stays', 
   expect(decoded(chat([...told, user(text('Bye'))]))).not.toHaveProperty('follows')
 })
 
-describe('answers', () => {
-  test('are those to the calls of the last step', () => {
+describe('answers of useChat', () => {
+  test('are for the calls of the last step', () => {
     const part = (toolCallId: string, rest: object) => ({ type: 'tool-pick', toolCallId, input: {}, ...rest })
     const messages = [
       user(text('Go')),
@@ -104,7 +104,7 @@ describe('answers', () => {
     })
   })
 
-  test('to no call are a fault', () => {
+  test('to unknown calls are an error', () => {
     expect(faultOf(chat([user(text('Go')), assistant(text('Done.'))]))).toBe(
       'messages[1]: must contain a new user message or the result of a call.',
     )

@@ -53,8 +53,8 @@ const fault = (step: number, index: number, errorText: string) => ({
   providerExecuted: true,
 })
 
-describe('a run', () => {
-  test('is one message of steps, whose texts and thoughts are parts', async () => {
+describe('a run for useChat', () => {
+  test('becomes one message of steps with text and reasoning parts', async () => {
     const script = [
       [
         { type: 'reasoning', text: 'Hmm.' },
@@ -75,7 +75,7 @@ describe('a run', () => {
     ])
   })
 
-  test('tells calls of the edge as the provider’s own, their input as it is written', async () => {
+  test('has calls of the edge as provider-executed, with streamed input', async () => {
     const script: Play['script'] = [
       [
         { type: 'call.delta', index: 0, tool: 'clock', arguments: '' },
@@ -107,7 +107,7 @@ describe('a run', () => {
     ])
   })
 
-  test('tells why a call was not run, and what one failed with', async () => {
+  test('has the reason why a call was refused or failed', async () => {
     const broken = tool('broken', () => ({ ok: false, error: { code: 'tool_failed', message: 'It broke.' } }))
     const script = [ask(['broken'], ['nope'], ['broken', '{"a']), say('Sorry.')]
     const chunks = await played({ script, tools: [broken] })
@@ -122,7 +122,7 @@ describe('a run', () => {
     ])
   })
 
-  test('whose result is returned direct has it as its text', async () => {
+  test('with a direct result has it as text', async () => {
     const direct = tool('direct', () => 'Here.', { returnDirect: 'always' })
     expect((await played({ script: [ask(['direct'])], tools: [direct] })).slice(2)).toEqual([
       input(1, 0, 'direct', {}),
@@ -133,7 +133,7 @@ describe('a run', () => {
     ])
   })
 
-  test('that fails ends with its error, one that is cancelled with abort', async () => {
+  test('that fails ends with an error, and one that is cancelled with abort', async () => {
     const failed = await played({
       script: [[{ type: 'error', error: { code: 'model_failed', message: 'No.', retryable: false } }]],
     })
@@ -155,7 +155,7 @@ describe('a run', () => {
     ])
   })
 
-  test('whose events break off says so', () => {
+  test('ends with an error if its events break off', () => {
     const events = place([{ type: 'step.started', step: 1 }])
     expect(encode(events)).toEqual([
       START,
@@ -165,7 +165,7 @@ describe('a run', () => {
     ])
   })
 
-  test('tells what a reader missed of a step that was answered', () => {
+  test('includes the missed part of an answered step for a reader that joined late', () => {
     const events = place([
       { type: 'text.delta', step: 1, text: 'It is' },
       { type: 'step.answered', step: 1, text: 'It is noon.', reasoning: 'Hmm.', calls: [], finish: 'stop' },
@@ -177,7 +177,7 @@ describe('a run', () => {
     ])
   })
 
-  test('ends calls that an attempt before had begun to write, and this one does not ask for', () => {
+  test('ends calls of an earlier attempt that the current one does not repeat', () => {
     const events = place([
       { type: 'step.started', step: 1 },
       { type: 'call.delta', step: 1, index: 0, callId: id(1, 0), name: 'clock', arguments: '{' },
@@ -202,7 +202,7 @@ describe('a run', () => {
     ])
   })
 
-  test('tells a call that left while the model still spoke, and its result, once', () => {
+  test('has an early call and its result once', () => {
     const call = { callId: id(1, 0), tool: 'clock', arguments: '{"a":1}' }
     const events = place([
       { type: 'step.started', step: 1 },
@@ -220,7 +220,7 @@ describe('a run', () => {
   })
 })
 
-describe('a run that waits', () => {
+describe('a waiting run for useChat', () => {
   const danger = tool('danger', () => 'boom', { approval: 'always' })
   const pick = { name: 'pick', description: 'Picks', inputSchema: { type: 'object' } }
   const waits = (script: Play['script'] = [ask(['danger', { a: 1 }], ['pick', { b: 2 }])]) => ({
@@ -229,7 +229,7 @@ describe('a run that waits', () => {
     request: { conversation: 'c1', clientTools: [pick] },
   })
 
-  test('asks for approval, and hands calls to its caller, as no other’s', async () => {
+  test('requests approvals, and hands calls to its caller without provider-executed', async () => {
     expect((await played(waits())).slice(2)).toEqual([
       { ...input(1, 0, 'danger', { a: 1 }), providerExecuted: undefined },
       { type: 'tool-approval-request', approvalId: id(1, 0), toolCallId: id(1, 0) },
@@ -239,7 +239,7 @@ describe('a run that waits', () => {
     ])
   })
 
-  test('asks version 5 for approval by a part of data, and tells it no reason', async () => {
+  test('requests approval from version 5 by a data part, without a reason', async () => {
     const chunks = await played(waits(), { version: 5 })
     expect(chunks[3]).toEqual({
       type: 'data-approval',
@@ -287,7 +287,7 @@ describe('a run that waits', () => {
   }
   const stepEnd: RunEventBody = { type: 'step.finished', step: 1, finish: 'tool_calls' }
 
-  test('goes on in the same message, where its caller’s results are already', () => {
+  test('continues in the same message, which has the caller’s results', () => {
     const events = place([...decided('approve'), started, settled, stepEnd, { type: 'step.started', step: 2 }], 20)
     expect(encode(events).slice(0, -2)).toEqual([
       START,
@@ -296,13 +296,13 @@ describe('a run that waits', () => {
     ])
   })
 
-  test('denies a call that a person refused; to version 5 it failed', () => {
+  test('denies a rejected call, which for version 5 failed', () => {
     const events = place([...decided('reject'), rejected], 20)
     expect(encode(events)[1]).toEqual({ type: 'tool-output-denied', toolCallId: id(1, 0) })
     expect(encode(events, { version: 5 })[1]).toEqual(fault(1, 0, 'A person refused this call.'))
   })
 
-  test('is told whole to a reader who comes later, results of the caller too', async () => {
+  test('is complete for a reader that joins later, including results of the caller', async () => {
     const { events } = await play(waits())
     const rest = place([...decided('approve'), started, settled], events.length + 1)
     const chunks = encode([...events, ...rest])

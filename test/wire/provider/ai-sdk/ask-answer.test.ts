@@ -17,8 +17,8 @@ const errorOf = (...parts: readonly unknown[]) => {
   return end?.type === 'error' ? end.error : end
 }
 
-describe('the parts of an answer', () => {
-  test('say text, reasoning and nothing else', () => {
+describe('the parts of an AI SDK answer', () => {
+  test('become text and reasoning, and nothing else', () => {
     expect(
       read(
         { type: 'stream-start', warnings: [] },
@@ -44,7 +44,7 @@ describe('the parts of an answer', () => {
     ])
   })
 
-  test('may tell calls piece by piece, two at a time, and as a whole', () => {
+  test('may stream calls in pieces, two at a time, or completely', () => {
     expect(
       read(
         { type: 'tool-input-start', id: 'a', toolName: 'clock' },
@@ -76,7 +76,7 @@ describe('the parts of an answer', () => {
     ])
   })
 
-  test('of calls that the provider runs are not told', () => {
+  test('for provider-executed calls are ignored', () => {
     expect(
       read(
         { type: 'tool-input-start', id: 'a', toolName: 'web_search', providerExecuted: true },
@@ -88,7 +88,7 @@ describe('the parts of an answer', () => {
     ).toEqual([{ type: 'finish', finish: 'stop' }])
   })
 
-  test('keep what the provider said beside them, in the order they began', () => {
+  test('keep the provider’s metadata in the order in which they began', () => {
     const end = read(
       { type: 'reasoning-start', id: '0' },
       { type: 'reasoning-delta', id: '0', delta: 'A clock.' },
@@ -127,14 +127,14 @@ describe('the parts of an answer', () => {
   })
 })
 
-describe('the end of an answer', () => {
+describe('the end of an AI SDK answer', () => {
   test.each([
     ['stop', 'stop'],
     ['length', 'length'],
     ['content-filter', 'content_filter'],
     ['other', 'stop'],
     ['tool-calls', 'stop'],
-  ])('for %s, in every version', (reason, finish) => {
+  ])('is mapped for %s, in every version', (reason, finish) => {
     const usage = { inputTokens: 12, outputTokens: 3, totalTokens: 15, reasoningTokens: 1, cachedInputTokens: 8 }
     const parted = {
       inputTokens: { total: 12, noCache: 4, cacheRead: 8, cacheWrite: undefined },
@@ -146,7 +146,7 @@ describe('the end of an answer', () => {
     expect(read({ type: 'finish', finishReason: { unified: reason, raw: reason }, usage: parted })).toEqual(events)
   })
 
-  test('with calls is theirs, whatever the reason', () => {
+  test('with calls is `tool_calls`, whatever the reason', () => {
     const call = { type: 'tool-call', toolCallId: 'a', toolName: 'now', input: '{}' }
     expect(read(call, STOP).at(-1)).toEqual({ type: 'finish', finish: 'tool_calls' })
   })
@@ -163,7 +163,7 @@ describe('the end of an answer', () => {
     expect(read(begun, cut).at(-1)).toEqual({ type: 'finish', finish: 'length' })
   })
 
-  test('as an error has what there is to say', () => {
+  test('that is an error has its message', () => {
     expect(errorOf({ type: 'finish', finishReason: 'error' })).toMatchObject({ code: 'model_unavailable' })
     expect(errorOf({ type: 'error', error: 'overloaded' })).toMatchObject({ message: 'overloaded', retryable: true })
     expect(errorOf({ type: 'error', error: new Error('Broken pipe') })).toMatchObject({ message: 'Broken pipe' })
@@ -175,10 +175,10 @@ describe('the end of an answer', () => {
   })
 })
 
-describe('what a provider throws', () => {
+describe('an error that an AI SDK provider throws', () => {
   const thrown = (name: string, fields: object = {}) => Object.assign(new Error('It failed.'), { name, ...fields })
 
-  test('has its status, its words, and whether it may be tried again', () => {
+  test('becomes an error with its status, message and retryability', () => {
     const call = {
       statusCode: 429,
       isRetryable: true,
@@ -210,7 +210,7 @@ describe('what a provider throws', () => {
     expect(thrownError(thrown('AI_APICallError', { isRetryable: true }))).toMatchObject({ code: 'model_unavailable' })
   })
 
-  test('of an answer that had begun is a stream that was cut', () => {
+  test('after the start of an answer is a stream that was cut', () => {
     const begun = thrown('AI_APICallError', { statusCode: 200, isRetryable: false })
     expect(thrownError(begun)).toMatchObject({ code: 'model_stream_cut', retryable: true })
   })
@@ -220,11 +220,11 @@ describe('what a provider throws', () => {
     ['AI_UnsupportedFunctionalityError', 'model_refused_request', false],
     ['AI_TypeValidationError', 'model_bad_response', true],
     ['AI_EmptyResponseBodyError', 'model_bad_response', true],
-  ])('as %s is %s, retryable: %s', (name, code, retryable) => {
+  ])('such as %s is %s, retryable: %s', (name, code, retryable) => {
     expect(thrownError(thrown(name))).toMatchObject({ code, retryable })
   })
 
-  test('without a word of the SDK is a broken connection', () => {
+  test('without an SDK error is a broken connection', () => {
     expect([thrownError(new TypeError('fetch failed')), thrownError('text'), thrownError(undefined)]).toEqual([
       undefined,
       undefined,

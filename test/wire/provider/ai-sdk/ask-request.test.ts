@@ -12,12 +12,12 @@ const optionsOf = (request: Partial<ModelRequest>, version: AiSdkVersion = 'v4')
 const promptOf = (messages: readonly Message[], version?: AiSdkVersion): unknown =>
   optionsOf({ messages }, version).prompt
 
-describe('the options', () => {
-  test('say nothing of what was not said', () => {
+describe('the options of an AI SDK call', () => {
+  test('omit what was not set', () => {
     expect(optionsOf({ toolChoice: 'none' })).toEqual({ prompt: [SAID] })
   })
 
-  test('say sampling in the specification’s words', () => {
+  test('have sampling in the names of the specification', () => {
     const sampling = {
       temperature: 0.2,
       top_p: 0.9,
@@ -51,7 +51,7 @@ describe('the options', () => {
     ['auto', { type: 'auto' }],
     ['required', { type: 'required' }],
     [{ tool: 'clock' }, { type: 'tool', toolName: 'clock' }],
-  ] as const)('offer tools, and a choice: %j', (toolChoice, said) => {
+  ] as const)('have tools and the choice %j', (toolChoice, said) => {
     expect(optionsOf({ tools: [CLOCK], toolChoice })).toEqual({
       prompt: [SAID],
       tools: [{ type: 'function', name: 'clock', description: 'Tells the time.', inputSchema: CLOCK.inputSchema }],
@@ -66,18 +66,18 @@ describe('the options', () => {
       { type: 'json_schema', name: 'answer', schema: { type: 'object' }, strict: true },
       { type: 'json', name: 'answer', schema: { type: 'object' } },
     ],
-  ] as const)('ask for the form %j', (responseFormat, said) => {
+  ] as const)('request the format %j', (responseFormat, said) => {
     expect(optionsOf({ responseFormat })).toEqual({ prompt: [SAID], responseFormat: said })
   })
 })
 
-describe('the prompt', () => {
+describe('the prompt of an AI SDK call', () => {
   const calls = [
     { callId: 'call_1', tool: 'clock', arguments: '{"zone":"UTC"}' },
     { callId: 'call_2', tool: 'clock', arguments: '{zone' },
   ]
 
-  test('has every role, the results of one step together', () => {
+  test('has every role, with the results of one step together', () => {
     expect(
       promptOf([
         { role: 'system', content: 'Be brief.' },
@@ -140,7 +140,7 @@ describe('the prompt', () => {
       { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'AAAA' } },
       { type: 'file', mediaType: 'application/pdf', data: { type: 'data', data: 'QQ==' } },
     ],
-  ] as const)('of %s carries bytes as it should', (version, data, image, file) => {
+  ] as const)('of %s has its bytes in the right encoding', (version, data, image, file) => {
     const messages: Message[] = [
       { role: 'user', content: content.slice(0, 2) },
       { role: 'assistant', content: '', calls: calls.slice(0, 1) },
@@ -159,14 +159,14 @@ describe('the prompt', () => {
     })
   })
 
-  test('shows results as text to a model that takes no other', () => {
+  test('has results as text for a model that accepts nothing else', () => {
     const result: Message = { role: 'tool', callId: 'call_1', tool: 'clock', ok: true, content }
     const { prompt } = toCallOptions({ messages: [result], tools: [] }, { version: 'v4', richResults: false })
     const value = 'Look.\n[image: image/png]\n[file: application/pdf]'
     expect(prompt).toMatchObject([{ content: [{ output: { type: 'text', value } }] }])
   })
 
-  test('gives back what a provider said beside its answer, in place, and its own ids', () => {
+  test('returns the provider’s metadata in its place, with the provider’s ids', () => {
     const answer: AssistantMessage = {
       role: 'assistant',
       content: 'I look.',
@@ -216,7 +216,7 @@ describe('the prompt', () => {
     [{ codec: 'anthropic', data: [{ text: 2 }] }],
     [{ codec: 'ai-sdk', data: 'damaged' }],
     [{ codec: 'ai-sdk', data: [null, { call: 9 }, { text: 'x' }] }],
-  ])('has the whole answer, whatever was kept of it: %j', (opaque) => {
+  ])('has the complete answer whatever opaque data was stored: %j', (opaque) => {
     const answer: AssistantMessage = { role: 'assistant', content: 'I look.', calls: calls.slice(0, 1), opaque }
     expect(promptOf([answer])).toEqual([
       {

@@ -143,7 +143,7 @@ const whole = (body: unknown) => readWhole(anthropicAnswers, body)
 
 testRecorded('anthropic', anthropicAnswers, SAID)
 
-describe('a whole answer', () => {
+describe('a complete Anthropic answer', () => {
   const message = (content: unknown, stop_reason: string | null = 'end_turn') => ({
     id: 'msg_01',
     type: 'message',
@@ -154,7 +154,7 @@ describe('a whole answer', () => {
   })
   const usage = { inputTokens: 4, outputTokens: 2 }
 
-  test('says what a stream would say', () => {
+  test('has the same events as a stream', () => {
     const thinking = { type: 'thinking', thinking: 'A tool.', signature: 'sig' }
     const content = [
       thinking,
@@ -175,12 +175,12 @@ describe('a whole answer', () => {
     ])
   })
 
-  test('that breaks off for length tells no calls', () => {
+  test('that was cut for length has no calls', () => {
     const content = [{ type: 'tool_use', id: 'toolu_1', name: 'weather', input: {} }]
     expect(whole(message(content, 'max_tokens'))).toEqual([first(0, 'weather'), finish('length', usage)])
   })
 
-  test('needs a message, or else an error that says why there is none', () => {
+  test('without a message is an error with its reason', () => {
     const refused = { type: 'error', error: { type: 'not_found_error', message: 'model: claude-9' } }
     expect(whole(refused)).toEqual([error('model_not_found', 'model: claude-9', false)])
     expect([{}, [], null, { type: 'ping' }].map(whole)).toEqual([[NOTHING], [NOTHING], [NOTHING], [NOTHING]])
@@ -188,7 +188,7 @@ describe('a whole answer', () => {
   })
 })
 
-test('an error says what the server said', () => {
+test('an error of Anthropic has the message of the server', () => {
   const body = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' }, request_id: 'req_1' }
   expect(anthropicAnswers.explain(body)).toEqual({ message: 'Overloaded', code: 'overloaded_error' })
 })

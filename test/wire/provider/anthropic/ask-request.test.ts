@@ -30,7 +30,7 @@ describe('tools that a search has found', () => {
   ]
   const contentOf = ({ messages: [, , results] }: any) => results.content[0].content
 
-  test('load where their result names them, after what is cached', () => {
+  test('are loaded where their result names them, after the cached part', () => {
     const body = bodyOf({ messages, tools: [CLOCK, SEARCH] }, true)
     expect(body.tools).toEqual([
       { name: 'tool_search', description: 'Finds tools.', input_schema: expect.any(Object), ...MARK },
@@ -39,7 +39,7 @@ describe('tools that a search has found', () => {
     expect(contentOf(body)).toEqual([{ type: 'tool_reference', tool_name: 'clock' }])
   })
 
-  test('are told as all others to a model that cannot, and the one that must be called to any', () => {
+  test('are defined like all others for a model without deferred loading, as is a forced tool for any model', () => {
     const request = { messages, tools: [CLOCK, SEARCH] }
     const plain = JSON.parse(
       encodeAnthropicRequest(request, { model: 'probe', maxTokens: 500, cache: false, isPlain: true }),
@@ -51,8 +51,8 @@ describe('tools that a search has found', () => {
   })
 })
 
-describe('the request', () => {
-  test('says how much an answer may be, and nothing of tools where there are none', () => {
+describe('an Anthropic request', () => {
+  test('has the size limit of the answer, and no tools if there are none', () => {
     expect(bodyOf({ toolChoice: 'required' })).toEqual({
       model: 'probe',
       max_tokens: 500,
@@ -61,7 +61,7 @@ describe('the request', () => {
     })
   })
 
-  test('has the sampling fields that the format knows, in its words', () => {
+  test('has the sampling options of the format, in its names', () => {
     const sampling = { temperature: 0.2, top_p: 0.9, top_k: 5, stop: 'END', max_tokens: 9, seed: 1, logit_bias: {} }
     expect(bodyOf({ sampling })).toEqual({
       model: 'probe',
@@ -81,7 +81,7 @@ describe('the request', () => {
     )
   })
 
-  test('has the system messages at the top, wherever they were', () => {
+  test('has all system messages at the top', () => {
     const messages: Message[] = [
       { role: 'system', content: 'Be brief.' },
       USER,
@@ -117,11 +117,11 @@ describe('the request', () => {
     ['required', { parallel_tool_calls: false }, { type: 'any', disable_parallel_tool_use: true }],
     [{ tool: 'clock' }, { parallel_tool_calls: true }, { type: 'tool', name: 'clock' }],
     [undefined, { parallel_tool_calls: false }, { type: 'auto', disable_parallel_tool_use: true }],
-  ] as const)('with the choice %j and %j asks for %j', (toolChoice, sampling, tool_choice) => {
+  ] as const)('with the choice %j and %j has %j', (toolChoice, sampling, tool_choice) => {
     expect(bodyOf({ tools: [CLOCK], sampling, ...(toolChoice && { toolChoice }) }).tool_choice).toEqual(tool_choice)
   })
 
-  test('names the tools of its history where it has none to offer, for they may not be missing', () => {
+  test('defines the tools of its history if it offers none, because they are required', () => {
     const messages: Message[] = [USER, { role: 'assistant', content: '', calls: [call('a'), call('b')] }]
     expect(bodyOf({ messages })).toMatchObject({
       tools: [{ name: 'clock', input_schema: { type: 'object' } }],
@@ -137,7 +137,7 @@ describe('the request', () => {
       { thinking: { type: 'adaptive', display: 'summarized' }, output_config: { effort: 'low' } },
     ],
     ['none', undefined, {}],
-  ] as const)('with the effort %s and the choice %j asks for %j', (effort, toolChoice, asked) => {
+  ] as const)('with the effort %s and the choice %j has %j', (effort, toolChoice, asked) => {
     const { thinking, output_config } = bodyOf({
       tools: [CLOCK],
       sampling: { reasoning_effort: effort },
@@ -149,7 +149,7 @@ describe('the request', () => {
     }).toEqual(asked)
   })
 
-  test('asks for a form of the answer', () => {
+  test('requests a response format', () => {
     const schema = {
       $schema: 'https://json-schema.org/draft/2020-12/schema',
       type: 'object',
@@ -187,7 +187,7 @@ describe('the request', () => {
     })
   })
 
-  test('asks for JSON of no schema in words', () => {
+  test('requests JSON without a schema in words', () => {
     const messages: Message[] = [{ role: 'system', content: 'Be brief.' }, USER]
     const { system, output_config } = bodyOf({ messages, responseFormat: { type: 'json_object' } })
     expect([system, output_config]).toEqual([
@@ -200,7 +200,7 @@ describe('the request', () => {
     expect(bodyOf({ responseFormat: { type: 'text' } })).not.toHaveProperty('output_config')
   })
 
-  test('tells a choice at the top of a schema in words, and leaves the rest as it is', () => {
+  test('describes a union at the top of a schema in words, and keeps the rest', () => {
     const inputSchema = {
       type: 'object',
       description: 'A place.',
@@ -214,7 +214,7 @@ describe('the request', () => {
   })
 })
 
-describe('the cache', () => {
+describe('the cache of an Anthropic request', () => {
   const messages: Message[] = [
     { role: 'system', content: 'Be brief.' },
     { role: 'system', content: 'Be kind.' },
@@ -226,7 +226,7 @@ describe('the cache', () => {
     result('b', [NOON, PICTURE]),
   ]
 
-  test('is told the ends of what comes again: tools, system, the newest turn and the one before', () => {
+  test('marks the ends of repeated parts: tools, system, the newest turn and the one before', () => {
     const body = bodyOf({ messages, tools: [CLOCK, { ...CLOCK, name: 'sundial' }] }, true)
     expect(body).toMatchObject({
       tools: [{ name: 'clock' }, { name: 'sundial', ...MARK }],
@@ -252,7 +252,7 @@ describe('the cache', () => {
     expect(JSON.stringify(body).match(/cache_control/g)).toHaveLength(4)
   })
 
-  test('costs no second encoding', () => {
+  test('needs no second encoding', () => {
     const { reads, message } = counted()
     const request = { messages: [message], tools: [] }
     for (const cache of [true, false, true]) bodyOf(request, cache)
@@ -260,8 +260,8 @@ describe('the cache', () => {
   })
 })
 
-describe('the history', () => {
-  test('has results as the user’s, with what he says next', () => {
+describe('the history of an Anthropic request', () => {
+  test('has results in the user’s turn, before the user’s text', () => {
     expect(
       messagesOf(
         USER,
@@ -293,7 +293,7 @@ describe('the history', () => {
     ])
   })
 
-  test('has nothing that is empty', () => {
+  test('has nothing empty', () => {
     const empty: Content = { type: 'text', text: '' }
     expect(
       messagesOf(
@@ -311,7 +311,7 @@ describe('the history', () => {
     ])
   })
 
-  test('has pictures, PDFs and texts of users, and names what is something else', () => {
+  test('has images, PDFs and texts of users, and names other files', () => {
     const content: Content[] = [
       { type: 'image', mediaType: 'image/webp', data: 'AAAA' },
       { type: 'file', mediaType: 'application/pdf', data: 'QQ==' },
@@ -338,13 +338,13 @@ describe('the history', () => {
     ['', {}],
     ['{place: Oslo', { unreadable: '{place: Oslo' }],
     ['["Oslo"]', { unreadable: '["Oslo"]' }],
-  ])('has only objects as arguments: %j as %j', (args, input) => {
+  ])('has objects as arguments: %j as %j', (args, input) => {
     expect(messagesOf({ role: 'assistant', content: '', calls: [call('a', args)] })).toEqual([
       { role: 'assistant', content: [use('a', input)] },
     ])
   })
 
-  test('has ids that Anthropic takes, whoever made them', () => {
+  test('has ids that Anthropic accepts, whatever their source', () => {
     const id = 'functions.clock:0'
     expect(messagesOf({ role: 'assistant', content: '', calls: [call(id)] }, result(id, []))).toEqual([
       { role: 'assistant', content: [use('functions_clock_0')] },
@@ -353,10 +353,10 @@ describe('the history', () => {
   })
 })
 
-describe('thinking', () => {
+describe('thinking in an Anthropic request', () => {
   const thinking = (signature: string) => ({ type: 'thinking', thinking: 'Hm.', signature })
 
-  test('comes back in its place, word for word', () => {
+  test('is returned unchanged in its place', () => {
     const blocks = [
       thinking('a'),
       { type: 'redacted_thinking', data: 'x' },
@@ -381,21 +381,21 @@ describe('thinking', () => {
     expect(messagesOf(USER, answer)).toEqual([HI, { role: 'assistant', content: blocks }])
   })
 
-  test('of another provider is not read', () => {
+  test('of another provider is ignored', () => {
     const opaque = { codec: 'gemini', data: [thinking('a')] }
     expect(messagesOf({ role: 'assistant', content: 'Yes.', opaque })).toEqual([
       { role: 'assistant', content: [{ type: 'text', text: 'Yes.' }] },
     ])
   })
 
-  test('alone is no message', () => {
+  test('alone is not a message', () => {
     const opaque = { codec: 'anthropic', data: [thinking('a')] }
     expect(messagesOf(USER, { role: 'assistant', content: '', opaque }, USER)).toEqual([
       { role: 'user', content: [...HI.content, ...HI.content] },
     ])
   })
 
-  test('does not lose what was said since', () => {
+  test('keeps what was added later', () => {
     const opaque = { codec: 'anthropic', data: [thinking('a'), 3, null, null] }
     expect(messagesOf({ role: 'assistant', content: 'Yes, but.', calls: [call('a')], opaque })).toEqual([
       {

@@ -127,7 +127,7 @@ const whole = (body: unknown) => readWhole(geminiAnswers, body)
 
 testRecorded('gemini', geminiAnswers, SAID)
 
-describe('a whole answer', () => {
+describe('a complete Gemini answer', () => {
   const chunk = (parts: readonly unknown[], finishReason?: string) => ({
     candidates: [{ content: { role: 'model', parts }, ...(finishReason && { finishReason }) }],
     usageMetadata: { promptTokenCount: 4, candidatesTokenCount: 2 },
@@ -135,7 +135,7 @@ describe('a whole answer', () => {
   const usage = { inputTokens: 4, outputTokens: 2 }
   const asked = { functionCall: { name: 'weather', args: { place: 'Oslo' } } }
 
-  test('says what a stream would say', () => {
+  test('has the same events as a stream', () => {
     expect(whole(chunk([{ text: 'Looking.' }, asked], 'STOP'))).toEqual([
       text('Looking.'),
       first(0, 'weather', OSLO),
@@ -153,7 +153,7 @@ describe('a whole answer', () => {
     ])
   })
 
-  test('needs a candidate, or else an error that says why there is none', () => {
+  test('without a candidate is an error with its reason', () => {
     const refused = { error: { code: 503, message: 'Overloaded.', status: 'UNAVAILABLE' } }
     const unavailable = error('model_unavailable', 'Overloaded.', 503)
     expect([refused, [refused]].map(whole)).toEqual([[unavailable], [unavailable]])
@@ -161,7 +161,7 @@ describe('a whole answer', () => {
   })
 })
 
-test('an error says what the server said', () => {
+test('an error of Gemini has the message of the server', () => {
   const body = [{ error: { code: 404, message: 'models/x is not found', status: 'NOT_FOUND' } }]
   expect(geminiAnswers.explain(body)).toEqual({ message: 'models/x is not found', status: 404 })
 })

@@ -20,12 +20,12 @@ const answered = (response: object, id?: string) => ({
   functionResponse: { ...(id && { id }), name: 'clock', response },
 })
 
-describe('the request', () => {
-  test('says nothing of tools where there are none', () => {
+describe('a Gemini request', () => {
+  test('has no tools if there are none', () => {
     expect(bodyOf({ toolChoice: 'required' })).toEqual({ generationConfig: {}, contents: [HI] })
   })
 
-  test('has the sampling fields that the format knows, in its words', () => {
+  test('has the sampling options of the format, in its names', () => {
     const sampling = {
       temperature: 0.2,
       top_p: 0.9,
@@ -58,11 +58,11 @@ describe('the request', () => {
     ['minimal', { thinkingLevel: 'low', includeThoughts: true }],
     ['medium', { thinkingLevel: 'medium', includeThoughts: true }],
     ['xhigh', { thinkingLevel: 'high', includeThoughts: true }],
-  ])('with the effort %s thinks as %j', (reasoning_effort, thinkingConfig) => {
+  ])('with the effort %s has the thinking level %j', (reasoning_effort, thinkingConfig) => {
     expect(bodyOf({ sampling: { reasoning_effort } }).generationConfig).toEqual({ thinkingConfig })
   })
 
-  test('has the system messages in their own place', () => {
+  test('has the system messages in their own field', () => {
     const messages: Message[] = [
       { role: 'system', content: 'Be brief.' },
       USER,
@@ -96,11 +96,11 @@ describe('the request', () => {
     ['none', { mode: 'NONE' }],
     ['required', { mode: 'ANY' }],
     [{ tool: 'clock' }, { mode: 'ANY', allowedFunctionNames: ['clock'] }],
-  ] as const)('with the choice %j asks for %j', (toolChoice, functionCallingConfig) => {
+  ] as const)('with the choice %j has %j', (toolChoice, functionCallingConfig) => {
     expect(bodyOf({ tools: [CLOCK], toolChoice }).toolConfig).toEqual({ functionCallingConfig })
   })
 
-  test('keeps to the words of JSON Schema that Gemini documents, and tells the others', () => {
+  test('has the keywords of JSON Schema that Gemini documents, and describes the others', () => {
     const inputSchema = {
       $schema: 'http://json-schema.org/draft-07/schema#',
       type: 'object',
@@ -152,7 +152,7 @@ describe('the request', () => {
         responseJsonSchema: { type: 'object', properties: { a: { enum: [1] } } },
       },
     ],
-  ] as const)('asks for the form %j', (responseFormat, generationConfig) => {
+  ] as const)('requests the format %j', (responseFormat, generationConfig) => {
     expect(bodyOf({ responseFormat, tools: [CLOCK] }).generationConfig).toEqual(generationConfig)
   })
 
@@ -164,8 +164,8 @@ describe('the request', () => {
   })
 })
 
-describe('the history', () => {
-  test('has results as the user’s, by name', () => {
+describe('the history of a Gemini request', () => {
+  test('has results in the user’s turn, by name', () => {
     expect(
       contentsOf(
         USER,
@@ -184,7 +184,7 @@ describe('the history', () => {
     ])
   })
 
-  test('has pictures and files in results, and names what may not be there', () => {
+  test('has images and files in results, and names those that are not allowed', () => {
     const sound: Content = { type: 'file', mediaType: 'audio/wav', data: 'UklG' }
     expect(contentsOf(USER, result('a', [NOON, PICTURE, sound]))).toMatchObject([
       {
@@ -201,7 +201,7 @@ describe('the history', () => {
     ])
   })
 
-  test('has the pictures and files of users, and nothing that is empty', () => {
+  test('has images and files of users, and nothing empty', () => {
     const content: Content[] = [
       { type: 'text', text: '' },
       PICTURE,
@@ -225,14 +225,14 @@ describe('the history', () => {
     ['{"a":1}', { a: 1 }],
     ['{place: Oslo', { unreadable: '{place: Oslo' }],
     ['null', { unreadable: 'null' }],
-  ])('has only objects as arguments: %j as %j', (text, args) => {
+  ])('has objects as arguments: %j as %j', (text, args) => {
     expect(contentsOf({ role: 'assistant', content: '', calls: [call('a', text)] })).toEqual([
       { role: 'model', parts: [{ ...asked(args), ...UNSIGNED }] },
     ])
   })
 })
 
-describe('what was signed', () => {
+describe('a signed part in a Gemini request', () => {
   const answerOf = (parts: readonly object[], calls: number): AssistantMessage => {
     const decoder = geminiAnswers.decoder()
     const chunk = { candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP' }] }
@@ -246,7 +246,7 @@ describe('what was signed', () => {
     }
   }
 
-  test('comes back in its very part, and calls with their ids', () => {
+  test('is returned in its own part, and calls with their ids', () => {
     const parts = [
       { text: 'Hm.', thought: true, thoughtSignature: 'T' },
       { text: 'Let me look. 🕟' },
@@ -262,19 +262,19 @@ describe('what was signed', () => {
     ])
   })
 
-  test('is not made one with what was not', () => {
+  test('is not merged with unsigned parts', () => {
     const parts = [{ text: 'One. ' }, { text: 'Two. ', thoughtSignature: 'A' }, { text: 'Three.' }]
     expect(contentsOf(answerOf(parts, 0))).toEqual([{ role: 'model', parts }])
   })
 
-  test('of another provider is not read, and its calls go unsigned', () => {
+  test('of another provider is ignored, and its calls are unsigned', () => {
     const opaque = { codec: 'anthropic', data: [{ call: true, thoughtSignature: 'A' }] }
     expect(contentsOf({ role: 'assistant', content: '', calls: [call('a'), call('b')], opaque })).toEqual([
       { role: 'model', parts: [{ ...asked(), ...UNSIGNED }, asked()] },
     ])
   })
 
-  test('does not lose what was said since', () => {
+  test('keeps what was added later', () => {
     const answer = answerOf([{ text: 'Yes' }, { ...asked(), thoughtSignature: 'A' }], 2)
     expect(contentsOf({ ...answer, content: 'Yes, but.' })).toEqual([
       { role: 'model', parts: [{ text: 'Yes' }, { ...asked(), thoughtSignature: 'A' }, { text: ', but.' }, asked()] },

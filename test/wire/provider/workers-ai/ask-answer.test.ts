@@ -51,7 +51,7 @@ const whole = (body: unknown) => readWhole(workersAiAnswers, body)
 
 testRecorded('workers-ai', workersAiAnswers, SAID)
 
-describe('a whole answer', () => {
+describe('a complete Workers AI answer', () => {
   test.each([
     [
       { response: 'Noon.', usage: { prompt_tokens: 4, completion_tokens: 2 } },
@@ -78,12 +78,12 @@ describe('a whole answer', () => {
       [...WEATHER, finish('tool_calls')],
     ],
     [{}, [error('model_bad_response', 'The model server sent an empty answer.')]],
-  ])('says what a stream would say: %j', (body, said) => {
+  ])('has the same events as a stream: %j', (body, said) => {
     expect(whole(body)).toEqual(said)
   })
 })
 
-test('an error says what the platform said, in whatever form', () => {
+test('an error of Workers AI has the message of the platform, in any format', () => {
   const bodies = [
     { internalCode: 5007, name: 'No such model', message: 'AiError', description: 'No such model @cf/x or task' },
     { errors: [{ code: 3036, message: 'You have used up your daily free allocation.' }], success: false },

@@ -6,8 +6,8 @@ import { CLOCK, USER } from '../../clock.ts'
 
 const inputsOf = (request: Partial<ModelRequest>): unknown => toInputs({ messages: [USER], tools: [], ...request })
 
-describe('the inputs', () => {
-  test('ask for a stream, and say nothing of tools where there are none', () => {
+describe('the inputs of Workers AI', () => {
+  test('request a stream, and have no tools if there are none', () => {
     const sampling = { temperature: 0.2, max_completion_tokens: 5, parallel_tool_calls: false }
     expect(inputsOf({ toolChoice: 'none', sampling })).toEqual({
       temperature: 0.2,
@@ -17,7 +17,7 @@ describe('the inputs', () => {
     })
   })
 
-  test('offer tools as functions', () => {
+  test('have tools as functions', () => {
     const sampling = { parallel_tool_calls: false }
     expect(inputsOf({ tools: [CLOCK], toolChoice: { tool: 'clock' }, sampling })).toEqual({
       messages: [USER],
@@ -39,16 +39,16 @@ describe('the inputs', () => {
       { type: 'json_schema', name: 'answer', schema: { type: 'object' }, strict: true },
       { type: 'json_schema', json_schema: { type: 'object' } },
     ],
-  ] as const)('ask for the form %j, which does not stream', (responseFormat, response_format) => {
+  ] as const)('request the format %j, which is not streamed', (responseFormat, response_format) => {
     expect(inputsOf({ responseFormat })).toEqual({ messages: [USER], response_format })
   })
 
-  test('stream plain text that was asked for', () => {
+  test('stream plain text that was requested', () => {
     expect(inputsOf({ responseFormat: { type: 'text' } })).toEqual({ messages: [USER], stream: true })
   })
 })
 
-test('the history has a text in every message, and the tool’s name at its result', () => {
+test('the history for Workers AI has a text in every message, and the tool’s name in its result', () => {
   const calls = [{ callId: 'call_1', tool: 'clock', arguments: '' }]
   const messages: Message[] = [
     { role: 'system', content: 'Be brief.' },
