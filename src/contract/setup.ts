@@ -1,6 +1,7 @@
 import type { Acceptances } from './acceptance.ts'
 import type { StoredTools } from './catalogue.ts'
 import type { Config } from './config.ts'
+import type { ConnectionService } from './connection.ts'
 import type { ConversationService, DirectoryService, Objects, WebhookSetup } from './conversation.ts'
 import type { ChatModel } from './model.ts'
 import type { LoopSetup } from './hook.ts'
@@ -34,6 +35,8 @@ export interface Setup {
   readonly stored: (owner: 'edge' | 'tenant', caller: Caller) => StoredTools
   /** Records which definitions of tools are accepted; others are held back. Default: none are held back. */
   readonly acceptances?: Acceptances
+  /** Keeps the access to other servers. Default: there are none. */
+  readonly connections?: ConnectionService
   readonly conversations: Objects<ConversationService>
   readonly directories: Objects<DirectoryService>
   readonly report: Report

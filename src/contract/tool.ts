@@ -129,6 +129,11 @@ export interface ToolContext {
   readonly history?: readonly Message[]
   /** The marks of all data that the model had read when it asked for the call. */
   readonly marks?: readonly DataMark[]
+  /**
+   * What the call can ask for by an `InputRequired`: methods of MCP, such as `elicitation/create` where a person can be
+   * asked. Default: nothing.
+   */
+  readonly asks?: readonly string[]
   /** The answers to what this call asked for when it was sent before. */
   readonly input?: CallInput
   /** The host's policies (`TOOL_POLICY`), for a tool with `callsTools`: they bind the tools that it calls. */

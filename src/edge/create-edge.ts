@@ -33,5 +33,9 @@ export interface Edge extends EdgeWorker<Env> {
  */
 export function createEdge({ surfaces = [], ...options }: EdgeOptions): Edge {
   const setup: MakeSetup<Env> = (env) => makeSetup(env, options)
-  return { ...edge(setup, surfaces), Conversation: conversation(setup), setup }
+  return {
+    ...edge(setup, [...surfaces, ...(options.connections?.surfaces ?? [])]),
+    Conversation: conversation(setup),
+    setup,
+  }
 }

@@ -1,5 +1,6 @@
 import type { AcceptanceService } from '../contract/acceptance.ts'
 import type { CatalogueService, VersionedDefinitions } from '../contract/catalogue.ts'
+import type { ConnectionService } from '../contract/connection.ts'
 import type { ConversationService, DirectoryService, Objects } from '../contract/conversation.ts'
 
 /**
@@ -15,6 +16,8 @@ export interface Env {
   readonly TOOLS?: KVNamespace
   /** Needed for stored tools, and to check structured answers. */
   readonly DEFINITIONS?: VersionedDefinitions
+  /** The Worker `tools/mcp`, which is a tool Worker too. Needed for `mcpConnections`. */
+  readonly TOOL_MCP?: ConnectionService
   /** Holds which API keys are disabled, and when each was last used. */
   readonly KEYS?: KVNamespace
   readonly [name: string]: unknown

@@ -6,6 +6,7 @@ import { chatCompletions } from '../http/surfaces/chat-completions.ts'
 import { mcp } from '../http/surfaces/mcp.ts'
 import { responsesApi } from '../http/surfaces/responses.ts'
 import { uiChat } from '../http/surfaces/ui-chat.ts'
+import { mcpConnections } from './connections.ts'
 import type { EdgeOptions } from './create-edge.ts'
 import { allProviders } from './providers.ts'
 import { storedTools } from './stored-tools.ts'
@@ -22,4 +23,5 @@ export const everything = {
   stored: storedTools,
   search: toolSearch(),
   identity: identityTokens,
+  connections: mcpConnections,
 } satisfies EdgeOptions

@@ -1,6 +1,7 @@
 import type { Hook, LoopSetup } from '../contract/hook.ts'
 import type { IdentityTokens, Setup } from '../contract/setup.ts'
 import type { ToolSource } from '../contract/tool.ts'
+import type { ConnectionsFeature } from './connections.ts'
 import type { Env } from './env.ts'
 import type { ProviderFromEnv } from './providers.ts'
 import type { StoredToolsFeature } from './stored-tools.ts'
@@ -14,6 +15,8 @@ export interface SetupOptions {
   readonly stored?: StoredToolsFeature
   /** `identityTokens`: accepts tokens of `IDENTITY_PROVIDERS`. Default: API keys alone. */
   readonly identity?: IdentityTokens
+  /** `mcpConnections`: access to MCP servers by OAuth. Default: by the headers of their configuration alone. */
+  readonly connections?: ConnectionsFeature
   /** `toolSearch()`. Default: models are given all tools on offer. */
   readonly search?: ToolSearchFeature
   /** Further tools, such as `agentSource(agents, setup)`. `setup` is that of the edge. Default: none. */

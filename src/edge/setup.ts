@@ -27,6 +27,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
   const { sources } = options
   const others = sources ? [lazySource(() => inOrder(sources(setup, env), report))] : []
   const { tools, finder, stored, rates, approvals } = makeTools(parts, options, others)
+  const connections = options.connections?.service(env)
   const webhookSecret = textOf(env, 'WEBHOOK_SECRET')
   const setup: Setup = {
     config,
@@ -39,6 +40,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
     directories: env.DIRECTORIES,
     report,
     rates,
+    ...(connections && { connections }),
     ...(options.identity && { identityTokens: options.identity }),
     ...(env.KEYS && { keyStates: keyStates({ namespace: env.KEYS, report }) }),
     ...(webhookSecret !== undefined && { webhook: { secret: webhookSecret, hosts: config.webhookHosts } }),

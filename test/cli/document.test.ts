@@ -44,7 +44,7 @@ function urlAndKey(vendor: string): string[] {
 
 test('the document has exactly the routes of the edge', () => {
   // What is registered for all methods is no route of its own: middleware, and the 405 of /mcp.
-  const served = routes(everything.surfaces)
+  const served = routes([...everything.surfaces, ...everything.connections.surfaces])
     .routes.filter(({ method }) => method !== 'ALL')
     .map(({ method, path }) => `${method} ${path.replace(/:(\w+)(?:\{.*\})?/g, '{$1}')}`)
   const told = operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`)
@@ -79,6 +79,6 @@ test('every operation has an id of its own, a known tag, an answer, and the para
 
 test('exactly the operations without a required scope may be called without a key', () => {
   const open = operations.filter(({ operation }) => operation.security?.length === 0)
-  expect(open.map(({ path }) => path).sort()).toEqual(['/', '/health', '/openapi.json'])
+  expect(open.map(({ path }) => path).sort()).toEqual(['/', '/connections/callback', '/health', '/openapi.json'])
   expect(document.security).toEqual([{ key: [] }])
 })

@@ -61,6 +61,7 @@ describe('the matrix of routes and keys', () => {
   test('has all routes of the document and a body for each that takes one', () => {
     expect(ROUTES.length).toBeGreaterThan(35)
     expect(ROUTES.filter(({ scopes }) => scopes === undefined).map(name)).toEqual([
+      'GET /connections/callback',
       'GET /health',
       'GET /openapi.json',
       'GET /',

@@ -123,7 +123,7 @@ export async function openWorld(): Promise<World> {
   const setup = (own: Env) => makeSetup(own, { ...everything, providers })
   const Conversation = conversation<Env>(setup)
   const Catalog = catalogue<Env>(catalogueParts)
-  const app = edge<Env>(setup, everything.surfaces)
+  const app = edge<Env>(setup, [...everything.surfaces, ...everything.connections.surfaces])
   const send: World['send'] = async (request) => app.fetch(request, env, { waitUntil: () => {} })
   const ask: World['ask'] = (path, as, { method = 'GET', json } = {}) =>
     send(

@@ -2,17 +2,23 @@
 const LOCAL = /\.(?:localhost|local|internal|intranet|lan|home|corp|home\.arpa|test|invalid|onion)$/
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
 
+/** Whether an address is on this machine, where something answers in development only. */
+export function isLoopback(address: string): boolean {
+  return LOOPBACK.includes(new URL(address).hostname)
+}
+
 /**
  * Checks and normalizes the address of a server: https on the standard port at a public DNS name, without credentials;
- * or http(s) on loopback, where something answers in development only. Throws an Error for any other address.
+ * or http(s) on loopback, where something answers in development only. Throws an Error for any other address, which
+ * begins with `subject`.
  */
-export function checkAddress(text: string): string {
+export function checkAddress(text: string, subject = 'MCP_SERVERS'): string {
   if (URL.canParse(text)) {
     const url = new URL(text)
-    const isLoopback = LOOPBACK.includes(url.hostname) && /^https?:$/.test(url.protocol)
-    if (url.username === '' && url.password === '' && (isLoopback || isPublic(url))) return url.href
+    const isLocal = LOOPBACK.includes(url.hostname) && /^https?:$/.test(url.protocol)
+    if (url.username === '' && url.password === '' && (isLocal || isPublic(url))) return url.href
   }
-  throw new Error(`MCP_SERVERS: "${text}" is not an https address of a public server`)
+  throw new Error(`${subject}: "${text}" is not an https address of a public server`)
 }
 
 function isPublic({ protocol, port, hostname }: URL): boolean {

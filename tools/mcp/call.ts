@@ -1,4 +1,6 @@
-import { defineRawTool, OutOfTime, type RunContext, ToolError, withTimeLimit } from 'edgecall/tool'
+import { defineRawTool, InputRequired, OutOfTime, page, type RunContext, ToolError, withTimeLimit } from 'edgecall/tool'
+import { SignInNeeded } from './access.ts'
+import { answersOf, Elicitations } from './elicit.ts'
 import { AnswerLost, HttpFault, RpcFault } from './exchange.ts'
 import { headersOf } from './headers.ts'
 import { fieldsOf, textOf } from './json.ts'
@@ -52,8 +54,11 @@ async function callRemote(
   server: McpServer,
   { name, headers }: RemoteTool,
   input: unknown,
-  { callId: progressToken, caller, progress, signal, values }: RunContext,
+  context: RunContext<McpEnv>,
 ): Promise<unknown> {
+  const { callId: progressToken, caller, env, progress, signal, values } = context
+  const question = new AbortController()
+  const elicitations = new Elicitations(context, () => question.abort())
   const meta = server.context.flatMap((key) => (values[key] === undefined ? [] : [[key, values[key]]]))
   const params = { name, arguments: input, _meta: { ...Object.fromEntries(meta), progressToken } }
   const onNotice = (method: string, notice: unknown) => {
@@ -65,17 +70,22 @@ async function callRemote(
     const result = await withTimeLimit(
       server.timeoutMs,
       (signal) =>
-        ask(server, caller.tenant, {
+        ask(env, server, caller.tenant, {
           method: 'tools/call',
           params,
-          headers: headersOf(headers, input),
+          newest: { params: answersOf(context.input), headers: headersOf(headers, input), asks: context.asks },
           signal,
           onNotice,
+          ...(elicitations.arePossible && {
+            onRequest: (method: string, params: unknown) => elicitations.answer(method, params),
+          }),
         }),
-      signal,
+      AbortSignal.any([signal, question.signal]),
     )
     return readResult(result)
   } catch (error) {
+    elicitations.demand()
+    if (error instanceof SignInNeeded) throw await signInFailure(error)
     throw error instanceof ToolError ? error : failureOf(error, server, signal)
   }
 }
@@ -89,6 +99,21 @@ function toProgress({
   return {
     ...(textOf(message) && { message: textOf(message) }),
     ...(isCounted && { fraction: Math.min(1, Math.max(0, progress / total)) }),
+  }
+}
+
+/** Returns what asks a person of the tenant to sign in; a connection of the edge is for its operators alone. */
+async function signInFailure({ connection, target }: SignInNeeded): Promise<ToolError> {
+  const { name, oauth, callback } = target
+  if (oauth.owner === 'edge' || oauth.grant !== 'authorization_code' || callback === undefined) {
+    const message = `This edge is not connected to the server "${name}". An operator must connect it.`
+    return new ToolError(message, { code: 'mcp_not_connected' })
+  }
+  try {
+    const url = await connection.signIn(target)
+    return new InputRequired({ sign_in: page(`Sign in to ${name}.`, url, crypto.randomUUID()) })
+  } catch (cause) {
+    return new ToolError(`Nobody can sign in to the server "${name}" now.`, { code: 'mcp_not_connected', cause })
   }
 }
 

@@ -4,10 +4,13 @@ import { fieldsOf, isObject, parseJson, textOf } from './json.ts'
 /** A server's HTTP response that holds no result. */
 export class HttpFault extends Error {
   readonly status: number
+  /** The `WWW-Authenticate` header of the response. */
+  readonly challenge: string | null
 
-  constructor(status: number, message = `it answered HTTP ${status}`) {
+  constructor(status: number, message = `it answered HTTP ${status}`, challenge: string | null = null) {
     super(message)
     this.status = status
+    this.challenge = challenge
   }
 }
 
@@ -18,8 +21,8 @@ export class RpcFault extends HttpFault {
   /** The server's message, which a model may read. */
   readonly serverMessage: string
 
-  constructor({ code, data, message }: Readonly<Record<string, unknown>>, status: number) {
-    super(status, `it answered ${String(code)} ${textOf(message)}`)
+  constructor({ code, data, message }: Readonly<Record<string, unknown>>, { status, headers }: Response) {
+    super(status, `it answered ${String(code)} ${textOf(message)}`, headers.get('www-authenticate'))
     this.code = Number(code)
     this.data = data
     this.serverMessage = textOf(message)
@@ -59,18 +62,31 @@ export interface Posted {
  * are not followed.
  */
 export async function post(posting: Posting): Promise<Posted> {
+  // An answer may come before its stream ends, which only an abort closes.
+  const end = new AbortController()
+  try {
+    return await exchange({ ...posting, signal: AbortSignal.any([posting.signal, end.signal]) })
+  } finally {
+    end.abort()
+  }
+}
+
+async function exchange(posting: Posting): Promise<Posted> {
   const response = await send(posting, 'POST', { 'content-type': 'application/json' })
-  const { status } = response
   const session = response.headers.get('mcp-session-id')
   if (posting.isRequest === false) {
     await response.body?.cancel()
-    if (!response.ok) throw new HttpFault(status)
+    if (!response.ok) throw faultOf(response)
     return { result: {}, session }
   }
   const answer = await readAnswer(response, posting)
-  if (isObject(answer['error'])) throw new RpcFault(answer['error'], status)
-  if (!response.ok || !isObject(answer['result'])) throw new HttpFault(status)
+  if (isObject(answer['error'])) throw new RpcFault(answer['error'], response)
+  if (!response.ok || !isObject(answer['result'])) throw faultOf(response)
   return { result: answer['result'], session }
+}
+
+function faultOf({ status, headers }: Response): HttpFault {
+  return new HttpFault(status, undefined, headers.get('www-authenticate'))
 }
 
 function send(
@@ -121,6 +137,24 @@ async function follow(response: Response, posting: Posting): Promise<Message> {
     await pause(resume.retryMs ?? RETRY_MS, signal)
     stream = await send(posting, 'GET', { 'last-event-id': resume.lastId })
     if (!stream.ok || !isEvents(stream)) throw new HttpFault(stream.status)
+  }
+}
+
+/** Reads the stream that a server has beside its answers, until it ends or the signal aborts. */
+export async function readStream({
+  onMessage = () => {},
+  ...rest
+}: Omit<Posting, 'message' | 'resumes' | 'isRequest'>): Promise<void> {
+  const posting = { ...rest, message: {} }
+  const stream = await send(posting, 'GET', {})
+  if (!stream.ok || !isEvents(stream) || !stream.body) return stream.body?.cancel()
+  let size = 0
+  for await (const events of readSse(stream.body)) {
+    for (const { data } of events) {
+      size += data.length
+      if (size > MOST_BYTES) return
+      onMessage(fieldsOf(read(data, posting)))
+    }
   }
 }
 

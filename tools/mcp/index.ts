@@ -1,17 +1,37 @@
 import { WorkerEntrypoint } from 'cloudflare:workers'
+import type { ConnectionService } from 'edgecall/tool'
 import type { McpEnv } from './servers.ts'
 import { mcpService } from './service.ts'
+import { connectionService } from './sign-in.ts'
+
+export { McpConnection } from './oauth/object.ts'
 
 type Service = ReturnType<typeof mcpService>
 
 /** A tool Worker that offers the tools of MCP servers, read from the servers while it runs. */
-export default class extends WorkerEntrypoint<McpEnv> {
+export default class extends WorkerEntrypoint<McpEnv> implements ConnectionService {
   async describe(): ReturnType<Service['describe']> {
     return mcpService(this.ctx, this.env).describe()
   }
 
   async call(...request: Parameters<Service['call']>): ReturnType<Service['call']> {
     return mcpService(this.ctx, this.env).call(...request)
+  }
+
+  async connections(owner: string): ReturnType<ConnectionService['connections']> {
+    return connectionService(this.env).connections(owner)
+  }
+
+  async signIn(owner: string, server: string): ReturnType<ConnectionService['signIn']> {
+    return connectionService(this.env).signIn(owner, server)
+  }
+
+  async disconnect(owner: string, server: string): Promise<boolean> {
+    return connectionService(this.env).disconnect(owner, server)
+  }
+
+  async finish(query: string): ReturnType<ConnectionService['finish']> {
+    return connectionService(this.env).finish(query)
   }
 
   override fetch(): Response {

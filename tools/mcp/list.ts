@@ -1,9 +1,10 @@
 import { withoutHidden, withTimeLimit } from 'edgecall/tool'
+import { SignInNeeded } from './access.ts'
 import { paramHeaders, type ParamHeader, withoutMarks } from './headers.ts'
 import { fieldsOf, isObject, textOf } from './json.ts'
 import { isLike } from './names.ts'
 import { ask, forget, isModern } from './peer.ts'
-import type { McpServer } from './servers.ts'
+import type { McpEnv, McpServer } from './servers.ts'
 
 /** A tool of a server, as the server lists it. */
 export interface RemoteTool {
@@ -46,16 +47,18 @@ export function expireList(server: McpServer): void {
  * Lists the tools of a server that its configuration selects. If the server cannot be reached, the previous list is
  * used; rejects if there is none.
  */
-export async function listTools(server: McpServer): Promise<readonly RemoteTool[]> {
+export async function listTools(env: McpEnv, server: McpServer): Promise<readonly RemoteTool[]> {
   const cachedList = cache.get(keyOf(server))
   if (cachedList && Date.now() - cachedList.at < cachedList.ttlMs) return toolsIn(cachedList)
   try {
-    const list = await withTimeLimit(LIST_MS, (signal) => readList(server, signal))
+    const list = await withTimeLimit(LIST_MS, (signal) => readList(env, server, signal))
     cache.set(keyOf(server), list)
     return list.tools
   } catch (error) {
     warn({ event: 'mcp.unavailable', server: server.name, detail: String(error) })
     forget(server)
+    // Somebody may sign in at any time, and wants to see the tools then.
+    if (error instanceof SignInNeeded) throw error
     const failure = error instanceof Error ? error.message : String(error)
     const before = cachedList && cachedList.failure === undefined ? cachedList : { tools: [], failure }
     const list = { ...before, at: Date.now(), ttlMs: AGAIN_MS }
@@ -73,7 +76,7 @@ function keyOf({ name, url }: McpServer): string {
   return JSON.stringify([name, url])
 }
 
-async function readList(server: McpServer, signal: AbortSignal): Promise<CachedList> {
+async function readList(env: McpEnv, server: McpServer, signal: AbortSignal): Promise<CachedList> {
   const tools = new Map<string, RemoteTool>()
   let ttlMs = server.ttlMs
   const cursors = new Set<unknown>()
@@ -81,7 +84,7 @@ async function readList(server: McpServer, signal: AbortSignal): Promise<CachedL
   do {
     cursors.add(cursor)
     const params = cursor === undefined ? {} : { cursor }
-    const page = await ask(server, undefined, { method: 'tools/list', params, signal })
+    const page = await ask(env, server, undefined, { method: 'tools/list', params, signal })
     const { tools: items, nextCursor, ttlMs: hinted } = page
     for (const item of Array.isArray(items) ? items : []) {
       const tool = readTool(server, item)

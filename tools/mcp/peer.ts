@@ -1,7 +1,9 @@
-import { HttpFault, post, type Posted, RpcFault } from './exchange.ts'
+import { withAccess } from './access.ts'
+import { capabilitiesFor } from './elicit.ts'
+import { HttpFault, post, type Posted, readStream, RpcFault } from './exchange.ts'
 import { headerValue } from './headers.ts'
 import { fieldsOf, textOf } from './json.ts'
-import type { McpServer } from './servers.ts'
+import type { McpEnv, McpServer } from './servers.ts'
 
 const MODERN = '2026-07-28'
 /** The revisions that begin with `initialize`, newest first. */
@@ -22,11 +24,18 @@ interface Peer {
 export interface Question {
   readonly method: string
   readonly params: Readonly<Record<string, unknown>>
-  /** Further headers, sent only to servers of the newest revision. */
-  readonly headers?: Readonly<Record<string, string>>
+  /** What is sent only to servers of the newest revision. */
+  readonly newest?: {
+    readonly params?: Readonly<Record<string, unknown>>
+    readonly headers: Readonly<Record<string, string>>
+    /** The methods of requests that can be answered. */
+    readonly asks?: readonly string[] | undefined
+  }
   readonly signal: AbortSignal
   /** Receives notifications of the server. */
   readonly onNotice?: (method: string, params: unknown) => void
+  /** Answers requests of a server of an older revision. Returns undefined for one that is refused. */
+  readonly onRequest?: (method: string, params: unknown) => Readonly<Record<string, unknown>> | undefined
 }
 
 /** What this isolate knows of servers. Plain values, because a Worker's requests cannot share I/O objects. */
@@ -39,11 +48,16 @@ let lastId = 0
  * share a session, and those of two tenants never do. Resolves with the result, or rejects as `post` does. If the
  * signal aborts, the server is told that the request is cancelled.
  */
-export async function ask(
+export function ask(
+  env: McpEnv,
   server: McpServer,
   tenant: string | undefined,
   question: Question,
 ): Promise<Posted['result']> {
+  return withAccess(env, server, tenant, (authorized) => askPeer(authorized, tenant, question))
+}
+
+async function askPeer(server: McpServer, tenant: string | undefined, question: Question): Promise<Posted['result']> {
   const peer = await peerFor(server, tenant, question.signal)
   try {
     return await send(server, peer, question)
@@ -88,7 +102,7 @@ async function peerFor(server: McpServer, tenant: string | undefined, signal: Ab
     modern.add(keyOf(server))
     return newest
   }
-  const peer = await initialize(server, signal)
+  const peer = await initialize(server, tenant === undefined ? [] : ['elicitation/create'], signal)
   if (older.size > MOST_SESSIONS) older.clear()
   older.set(keyOf(server, tenant), peer)
   return peer
@@ -113,10 +127,10 @@ function isNewestIn(versions: unknown): boolean {
   return Array.isArray(versions) && versions.includes(MODERN)
 }
 
-async function initialize(server: McpServer, signal: AbortSignal): Promise<Peer> {
+async function initialize(server: McpServer, asks: readonly string[], signal: AbortSignal): Promise<Peer> {
   const { url, headers, secrets } = server
   const [protocolVersion] = OLDER
-  const params = { protocolVersion, capabilities: {}, clientInfo: CLIENT }
+  const params = { protocolVersion, capabilities: capabilitiesFor(asks), clientInfo: CLIENT }
   const message = { jsonrpc: '2.0', id: ++lastId, method: 'initialize', params }
   const { result, session } = await post({ url, headers, message, signal, secrets })
   const version = textOf(result['protocolVersion'])
@@ -127,16 +141,22 @@ async function initialize(server: McpServer, signal: AbortSignal): Promise<Peer>
 }
 
 async function send(server: McpServer, peer: Peer, question: Question): Promise<Posted['result']> {
-  const { method, params, signal, onNotice = () => {} } = question
+  const { method, params, newest, signal, onNotice = () => {} } = question
   const id = ++lastId
   const isNewest = peer.version === MODERN
-  const message = { jsonrpc: '2.0', id, method, params: isNewest ? withMeta(params) : params }
+  const message = {
+    jsonrpc: '2.0',
+    id,
+    method,
+    params: isNewest ? withMeta({ ...params, ...newest?.params }, newest?.asks) : params,
+  }
   const toolName = textOf(params['name'])
-  const repeated = { ...question.headers, 'mcp-method': method, ...(toolName && { 'mcp-name': headerValue(toolName) }) }
+  const repeated = { ...newest?.headers, 'mcp-method': method, ...(toolName && { 'mcp-name': headerValue(toolName) }) }
   const onMessage = (answer: Readonly<Record<string, unknown>>) => {
     if (answer['id'] === undefined) onNotice(textOf(answer['method']), answer['params'])
-    else refuse(server, peer, answer, signal)
+    else tell(server, peer, responseTo(answer, question), signal).catch(() => {})
   }
+  const stop = isNewest || !question.onRequest ? () => {} : listen(server, peer, onMessage)
   try {
     const { result } = await post({
       url: server.url,
@@ -155,13 +175,32 @@ async function send(server: McpServer, peer: Peer, question: Question): Promise<
       await tell(server, peer, cancelled, AbortSignal.timeout(LAST_WORD_MS)).catch(() => {})
     }
     throw error
+  } finally {
+    stop()
   }
 }
 
-/** Answers a request that a server sends to this client: `ping` with a result, any other with an error. */
-function refuse(server: McpServer, peer: Peer, { id, method }: Readonly<Record<string, unknown>>, signal: AbortSignal) {
+/** Reads the stream on which servers of older revisions send requests that belong to no other stream, until stopped. */
+function listen(
+  server: McpServer,
+  peer: Peer,
+  onMessage: (message: Readonly<Record<string, unknown>>) => void,
+): () => void {
+  const end = new AbortController()
+  const { url, secrets } = server
+  // Most servers have no such stream.
+  readStream({ url, headers: headersFor(server, peer), signal: end.signal, secrets, onMessage }).catch(() => {})
+  return () => end.abort()
+}
+
+/** Returns the response to a request of a server: `ping` has a result, a request that cannot be served an error. */
+function responseTo(
+  { id, method, params }: Readonly<Record<string, unknown>>,
+  { onRequest = () => undefined }: Question,
+): object {
+  const result = method === 'ping' ? {} : onRequest(textOf(method), params)
   const error = { code: METHOD_NOT_FOUND, message: 'This client has no such method.' }
-  tell(server, peer, { id, ...(method === 'ping' ? { result: {} } : { error }) }, signal).catch(() => {})
+  return { id, ...(result ? { result } : { error }) }
 }
 
 async function tell(server: McpServer, peer: Peer, notice: object, signal: AbortSignal): Promise<void> {
@@ -173,8 +212,9 @@ function headersFor({ headers }: McpServer, { version, session }: Peer): Record<
   return { ...headers, 'mcp-protocol-version': version, ...(session !== null && { 'mcp-session-id': session }) }
 }
 
-function withMeta({ _meta, ...params }: Readonly<Record<string, unknown>>): object {
-  const clientMeta = { protocolVersion: MODERN, clientInfo: CLIENT, clientCapabilities: {} }
+function withMeta({ _meta, ...params }: Readonly<Record<string, unknown>>, asks?: readonly string[]): object {
+  const clientCapabilities = capabilitiesFor(asks)
+  const clientMeta = { protocolVersion: MODERN, clientInfo: CLIENT, clientCapabilities }
   const metaEntries = Object.entries(clientMeta).map(([key, value]) => [META + key, value])
   return { ...params, _meta: { ...Object(_meta), ...Object.fromEntries(metaEntries) } }
 }

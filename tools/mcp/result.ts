@@ -1,18 +1,17 @@
 import { content, ToolError } from 'edgecall/tool'
+import { askFor } from './elicit.ts'
 import { fieldsOf, isObject, textOf } from './json.ts'
 
 type Part = Parameters<typeof content>[number]
 
 /**
  * Converts a server's result to a tool's result: the structured value if there is one, else the content parts. Throws a
- * ToolError with the server's text for an error result, and a ToolError for a result that asks for more input.
+ * ToolError with the server's text for an error result, and an InputRequired for a result that asks for input.
  */
 export function readResult(result: Readonly<Record<string, unknown>>): unknown {
   const { content: items, structuredContent, isError, resultType = 'complete' } = result
-  if (resultType !== 'complete') {
-    const message = 'This tool asks its user for more input, which is not possible here. Trying again will not help.'
-    throw new ToolError(message, { code: 'input_required' })
-  }
+  if (resultType === 'input_required') askFor(result)
+  if (resultType !== 'complete') throw new ToolError('The server answered in a way that is not known here.')
   const parts = (Array.isArray(items) ? items : []).map(toPart)
   if (isError === true) {
     const text = parts.filter((part) => typeof part === 'string').join('\n')

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { type SecretFilter, secretFilter } from 'edgecall/tool'
 import { checkAddress } from './address.ts'
 import { isObject } from './json.ts'
+import type { OAuthConfig } from './oauth/config.ts'
 
 /** An MCP server whose tools are offered here. */
 export interface McpServer {
@@ -10,7 +11,9 @@ export interface McpServer {
   readonly url: string
   /** Sent with every request; `{SECRET_NAME}` stands for a secret of this Worker. Default: none. */
   readonly headers: Readonly<Record<string, string>>
-  /** Removes the secrets in `headers` from what the server sends. */
+  /** The secrets in `headers` and `oauth`. */
+  readonly secretTexts: readonly string[]
+  /** Removes these secrets from what the server sends. */
   readonly secrets: SecretFilter | undefined
   /** The tools to offer, by their own names; `*` stands for any text. Default: all. */
   readonly tools: readonly string[]
@@ -33,6 +36,10 @@ export interface McpServer {
   readonly approval?: 'always' | undefined
   /** Names of tool context values that are sent to it, as members of `_meta`. Default: none. */
   readonly context: readonly string[]
+  /** How to get access to it by OAuth. Default: `headers` are all it needs. */
+  readonly oauth?: OAuthConfig | undefined
+  /** Where authorization servers send people back to, from MCP_CALLBACK_URL. */
+  readonly callback: string | undefined
 }
 
 /** The variables of this Worker: MCP_SERVERS, and the secrets that it names. */
@@ -44,6 +51,18 @@ const count = v.pipe(v.number(), v.integer(), v.minValue(1))
 const byName = v.custom<Readonly<Record<string, string>>>(
   (value) => isObject(value) && Object.values(value).every((each) => typeof each === 'string'),
   'expected texts by name',
+)
+
+const OAuth = v.pipe(
+  v.strictObject({
+    grant: v.optional(v.picklist(['authorization_code', 'client_credentials']), 'authorization_code'),
+    owner: v.optional(v.picklist(['edge', 'tenant']), 'edge'),
+    clientId: v.optional(v.string()),
+    clientSecret: v.optional(v.string()),
+    privateKey: v.optional(v.string()),
+    scope: v.optional(v.string()),
+  }),
+  v.check(({ grant, owner }) => grant !== 'client_credentials' || owner === 'edge', 'nobody of a tenant signs in'),
 )
 
 const Server = v.strictObject({
@@ -59,6 +78,7 @@ const Server = v.strictObject({
   trusted: v.optional(v.boolean(), false),
   approval: v.optional(v.literal('always')),
   context: v.optional(texts, []),
+  oauth: v.optional(OAuth),
 })
 
 const Servers = v.pipe(
@@ -68,7 +88,7 @@ const Servers = v.pipe(
 
 /** Reads MCP_SERVERS and fills in its secrets. Throws an Error that says what is wrong and contains no secret. */
 export function readServers(env: McpEnv): readonly McpServer[] {
-  const { MCP_SERVERS: value } = env
+  const { MCP_SERVERS: value, MCP_CALLBACK_URL: callback } = env
   const parsed = v.safeParse(Servers, typeof value === 'string' ? parse(value || '[]') : (value ?? []))
   if (!parsed.success) {
     const [issue] = parsed.issues
@@ -83,7 +103,21 @@ export function readServers(env: McpEnv): readonly McpServer[] {
         return secret
       })
     const headers = Object.fromEntries(Object.entries(server.headers).map(([header, value]) => [header, fill(value)]))
-    return { ...server, url: checkAddress(server.url), headers, secrets: secretFilter(secrets) }
+    const { clientSecret, privateKey } = server.oauth ?? {}
+    const oauthSecrets = {
+      ...(clientSecret !== undefined && { clientSecret: fill(clientSecret) }),
+      ...(privateKey !== undefined && { privateKey: fill(privateKey) }),
+    }
+    return {
+      ...server,
+      url: checkAddress(server.url),
+      headers,
+      ...(server.oauth && { oauth: { ...server.oauth, ...oauthSecrets } }),
+      callback:
+        typeof callback === 'string' && callback !== '' ? checkAddress(callback, 'MCP_CALLBACK_URL') : undefined,
+      secretTexts: secrets,
+      secrets: secretFilter(secrets),
+    }
   })
 }
 

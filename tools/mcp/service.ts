@@ -13,7 +13,7 @@ type Service = Pick<InstanceType<ReturnType<typeof serveTools<McpEnv>>>, 'descri
 export function mcpService(ctx: ExecutionContext, env: McpEnv): Service {
   const servers = readServers(env)
   const serve = async (isWanted: (name: string) => boolean): Promise<Service> => {
-    const tools = [...nameTools(await listAll(servers))].filter(([name]) => isWanted(name))
+    const tools = [...nameTools(await listAll(env, servers))].filter(([name]) => isWanted(name))
     const Served = serveTools<McpEnv>(...tools.flatMap(([, entry]) => toolOf(...entry)))
     return new Served(ctx, env)
   }
@@ -37,12 +37,13 @@ export function mcpService(ctx: ExecutionContext, env: McpEnv): Service {
 }
 
 async function listAll(
+  env: McpEnv,
   servers: readonly McpServer[],
 ): Promise<readonly (readonly [McpServer, readonly RemoteTool[]])[]> {
   const failures: string[] = []
   const listings = await Promise.all(
     servers.map(async (server) => {
-      const tools = await listTools(server).catch((error: unknown) => {
+      const tools = await listTools(env, server).catch((error: unknown) => {
         failures.push(`${server.name}: ${error instanceof Error ? error.message : String(error)}`)
         return []
       })

@@ -268,6 +268,19 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
   ),
   InputNeeds: object({ requests: { type: 'object', additionalProperties: ref('InputRequest') } }, { state: text }),
   InputRequest: object({ method: text, params: OBJECT }),
+  Connection: object(
+    {
+      owner: { enum: ['edge', 'tenant'] },
+      server: text,
+      url: text,
+      signIn: { enum: ['edge', 'tenant', 'none'], description: 'Who must sign in.' },
+      connected: flag,
+    },
+    {
+      scope: { type: 'string', description: 'The granted scopes, with spaces between.' },
+      expiresAt: { type: 'integer', description: 'When the present token expires, in epoch milliseconds.' },
+    },
+  ),
   Version: object({
     name: text,
     hash: text,

@@ -1,3 +1,4 @@
+import { ref } from './json-schema.ts'
 import type { Routes } from './operation.ts'
 
 const CONVERSATION = {
@@ -15,6 +16,11 @@ const ERRORS = {
   503: 'No model is configured.',
 }
 const STREAM = { says: 'The answer, streamed as server-sent events.', type: 'text/event-stream' }
+
+const OWNER = {
+  owner:
+    '`edge` (scope `tools:admin`) selects the connection that serves all tenants, `tenant` (scope `tools:write`) that of the key’s tenant. Default: `edge` for keys with `tools:admin`, else `tenant`.',
+}
 
 /** The routes of other clients' protocols, and those about the edge itself. */
 export const CLIENT_ROUTES: Routes = {
@@ -142,6 +148,54 @@ export const CLIENT_ROUTES: Routes = {
         200: { says: 'The JSON-RPC response.', json: { type: 'object' }, events: 'McpMessage' },
         202: { says: 'The notification was accepted.' },
       },
+    },
+  },
+  '/connections': {
+    get: {
+      tag: 'Tools',
+      id: 'listConnections',
+      summary: 'List the servers that the edge gets access to by OAuth',
+      description: 'The tenant’s own; keys with `tools:admin` also see those of the edge.',
+      scope: 'tools:read',
+      answers: { 200: { says: 'The connections.', json: { type: 'array', items: ref('Connection') } } },
+      errors: { 404: 'The edge has no connections.' },
+    },
+  },
+  '/connections/{server}': {
+    post: {
+      tag: 'Tools',
+      id: 'signIn',
+      summary: 'Begin a sign-in to a server',
+      description: 'A person opens the `url`, and comes back to `/connections/callback`.',
+      scope: 'tools:write',
+      query: OWNER,
+      answers: {
+        200: {
+          says: 'The address to open.',
+          json: { type: 'object', properties: { url: { type: 'string' } }, required: ['url'] },
+        },
+      },
+      errors: { 422: 'There is no such server, or nobody can sign in to it now.' },
+    },
+    delete: {
+      tag: 'Tools',
+      id: 'disconnect',
+      summary: 'Forget the tokens of a connection',
+      scope: 'tools:write',
+      query: OWNER,
+      answers: { 204: { says: 'The tokens are forgotten.' } },
+      errors: { 404: 'There is no such connection.' },
+    },
+  },
+  '/connections/callback': {
+    get: {
+      tag: 'Edge',
+      id: 'finishSignIn',
+      summary: 'End a sign-in',
+      description: 'Where authorization servers send people back to.',
+      query: { state: 'As it was sent.', code: 'The code to exchange for tokens.', iss: 'The authorization server.' },
+      answers: { 200: { says: 'The connection holds.', type: 'text/plain' } },
+      errors: { 400: 'The sign-in is not known, took too long, or was refused.' },
     },
   },
   '/health': {

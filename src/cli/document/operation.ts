@@ -88,6 +88,7 @@ const PATH_TEXTS: Readonly<Record<string, string>> = {
   id: 'The id of the conversation.',
   name: 'The name of the tool.',
   run: 'The id of the run.',
+  server: 'The name of the server in `MCP_SERVERS`.',
   '/chat/id': 'The id of the chat, as the AI SDK sent it.',
   '/v1/models/name': 'The name of the model.',
   '/v1/responses/id': 'The id of the response.',

@@ -85,6 +85,10 @@ export const SOURCE_ERRORS: ErrorTexts = {
   'http_<status>': errorText('The API answered with this status, such as `http_404`.', 'The message has its text.'),
   http_unreachable: errorText('The API could not be reached.', 'Check its host.'),
   mcp_error: errorText('An MCP server failed at the call.', 'Look in its log.'),
+  mcp_not_connected: errorText(
+    'Nobody is signed in to the MCP server.',
+    'Sign in: `POST /connections/{server}`; see [MCP](mcp.md#servers-with-oauth).',
+  ),
   mcp_refused: errorText('An MCP server refused the arguments.', 'The message is the server’s.'),
   mcp_timeout: errorText('An MCP server took too long.', 'It may have taken effect.'),
   mcp_unavailable: errorText('An MCP server could not be reached, or refused the edge.', 'Check its URL and its key.'),

@@ -27,6 +27,12 @@ export const ACCESS_ERRORS: ErrorTexts = {
     'The public keys of the identity provider could not be fetched.',
     'Try again; check the `issuer` and `jwks` of `IDENTITY_PROVIDERS`.',
   ),
+  sign_in_failed: http(
+    422,
+    'Nobody can sign in to the server now, or there is no such server.',
+    'Read the message. Check `oauth` and `MCP_CALLBACK_URL` of the Worker `tools/mcp`.',
+  ),
+  unknown_connection: http(404, 'There is no connection of this name and owner.', 'See `GET /connections`.'),
   internal_error: http(
     500,
     'The edge failed. This is a defect.',

@@ -1,0 +1,29 @@
+/** A server that the edge gets access to by OAuth, and whether it has it. */
+export interface ServerConnection {
+  readonly server: string
+  readonly url: string
+  /** Who must sign in: an operator for all tenants, each tenant for itself, or nobody. */
+  readonly signIn: 'edge' | 'tenant' | 'none'
+  readonly connected: boolean
+  /** The scopes that were granted, with spaces between. */
+  readonly scope?: string
+  /** When the present token expires, in epoch milliseconds. It is renewed before, if the server allows that. */
+  readonly expiresAt?: number
+}
+
+/** The owner of connections that serve all tenants. No tenant has this name. */
+export const EDGE_OWNER = ''
+
+/**
+ * The RPC methods of a tool Worker that is connected to other servers by OAuth. `owner` is a tenant, or `EDGE_OWNER`.
+ * Contract: all resolve with values.
+ */
+export interface ConnectionService {
+  connections(owner: string): Promise<readonly ServerConnection[]>
+  /** Begins a sign-in: `url` is what a person opens. */
+  signIn(owner: string, server: string): Promise<{ readonly url: string } | { readonly error: string }>
+  /** Forgets the tokens of a connection. False if there is no such server. */
+  disconnect(owner: string, server: string): Promise<boolean>
+  /** Ends a sign-in with the query that the authorization server sent the person back with. */
+  finish(query: string): Promise<{ readonly server: string } | { readonly error: string }>
+}

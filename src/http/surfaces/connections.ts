@@ -1,0 +1,73 @@
+import type { Context } from 'hono'
+import { Hono } from 'hono/tiny'
+import { type ConnectionService, EDGE_OWNER } from '../../contract/connection.ts'
+import { requireScope } from '../middleware/auth.ts'
+import type { EdgeEnv } from '../context.ts'
+import { Problem } from '../problem.ts'
+import type { Surface } from '../surface.ts'
+
+const app = new Hono<EdgeEnv>()
+const callback = new Hono<EdgeEnv>()
+
+/** `/connections`: the servers that the edge gets access to by OAuth, and who is signed in to them. */
+export const connections: Surface = { routes: { '/connections': app } }
+
+/** Where authorization servers send people back to. They bring no key; the state that they bring was given to one. */
+export const connectionCallback: Surface = { routes: { '/connections/callback': callback }, isPublic: true }
+
+app.get('/', async (c) => {
+  requireScope(c.env.caller, 'tools:read')
+  const service = serviceOf(c)
+  const { tenant, scopes } = c.env.caller
+  const owners = scopes.includes('tools:admin') ? [EDGE_OWNER, tenant] : [tenant]
+  const lists = await Promise.all(
+    owners.map(async (owner) => {
+      const owned = await service.connections(owner)
+      return owned.map((each) => ({ owner: owner === EDGE_OWNER ? 'edge' : 'tenant', ...each }))
+    }),
+  )
+  return c.json(lists.flat())
+})
+
+app.post('/:server', async (c) => {
+  const owner = writableOwner(c)
+  const answer = await serviceOf(c).signIn(owner, c.req.param('server'))
+  if ('url' in answer) return c.json(answer)
+  throw new Problem({ status: 422, code: 'sign_in_failed', message: answer.error })
+})
+
+app.delete('/:server', async (c) => {
+  const owner = writableOwner(c)
+  const server = c.req.param('server')
+  if (await serviceOf(c).disconnect(owner, server)) return c.body(null, 204)
+  throw new Problem({ status: 404, code: 'unknown_connection', message: `There is no connection to "${server}".` })
+})
+
+callback.get('/', async (c) => {
+  const answer = await serviceOf(c).finish(new URL(c.req.url).search)
+  const text = 'server' in answer ? `You are connected to ${answer.server}. You can close this page.` : answer.error
+  return c.text(text, 'server' in answer ? 200 : 400, {
+    'cache-control': 'no-store',
+    // The address has the code.
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+  })
+})
+
+/** Returns whose connection a request is about, by `?owner=`, if the caller may change it. */
+function writableOwner(c: Context<EdgeEnv>): string {
+  const { caller } = c.env
+  const wanted = c.req.query('owner') ?? (caller.scopes.includes('tools:admin') ? 'edge' : 'tenant')
+  if (wanted !== 'edge' && wanted !== 'tenant') {
+    const message = 'The owner of a connection is "edge" or "tenant".'
+    throw new Problem({ status: 400, code: 'invalid_request', message, param: 'owner' })
+  }
+  requireScope(caller, wanted === 'edge' ? 'tools:admin' : 'tools:write')
+  return wanted === 'edge' ? EDGE_OWNER : caller.tenant
+}
+
+function serviceOf({ env }: Context<EdgeEnv>): ConnectionService {
+  const { connections: service } = env.setup
+  if (service) return service
+  throw new Problem({ status: 404, code: 'not_found', message: 'This edge is connected to no other servers.' })
+}

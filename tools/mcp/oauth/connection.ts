@@ -1,0 +1,246 @@
+import { textOf } from '../json.ts'
+import { base64Url } from './base64-url.ts'
+import { type Challenge, hasScopes, joinScopes } from './challenge.ts'
+import { configuredClient, type OAuthClient, registerClient, tokenRequest } from './client.ts'
+import type { Target } from './config.ts'
+import { type AuthorizationServer, discover, type Discovery } from './discover.ts'
+import { fetchJson } from './http.ts'
+
+/** What a connection stores. */
+export interface ConnectionStorage {
+  get<Value>(key: string): Promise<Value | undefined>
+  put(key: string, value: unknown): Promise<void>
+  delete(key: string): Promise<unknown>
+}
+
+/** The tokens of a connection, and where they may go to be renewed. */
+interface Grant {
+  readonly accessToken: string
+  readonly refreshToken?: string
+  /** Epoch milliseconds. */
+  readonly expiresAt?: number
+  readonly scope: string
+  readonly resource: string
+  readonly issuer: string
+  readonly tokenEndpoint: string
+  readonly client: OAuthClient
+}
+
+/** A sign-in that has begun. */
+interface SignIn {
+  /** The name of the MCP server. */
+  readonly name: string
+  readonly nonce: string
+  readonly verifier: string
+  readonly server: AuthorizationServer
+  readonly client: OAuthClient
+  readonly callback: string
+  readonly resource: string
+  readonly scope: string
+  readonly expiresAt: number
+}
+
+/** What becomes of a request that a server has refused: it is sent again with a token, or somebody must sign in. */
+export type Renewal = { readonly token: string } | { readonly needs: 'sign-in' } | { readonly refused: string }
+
+export interface ConnectionState {
+  readonly connected: boolean
+  readonly scope?: string
+  readonly expiresAt?: number
+}
+
+/** How long a sign-in may take. */
+const SIGN_IN_MS = 15 * 60_000
+/** A token that expires sooner is renewed before it is used. */
+const MARGIN_MS = 30_000
+
+/**
+ * The access to one server for one owner: the registered client, the tokens, and the sign-in that is under way. Lives in
+ * a Durable Object, so that one renewal is done at a time. Tokens leave it only towards their server.
+ */
+export class Connection {
+  readonly #storage: ConnectionStorage
+  #renewal: Promise<Renewal> | undefined
+
+  constructor(storage: ConnectionStorage) {
+    this.#storage = storage
+  }
+
+  /** Returns the token to send, renewed if it has expired; undefined if there is none. */
+  async token(target: Target): Promise<string | undefined> {
+    const grant = await this.#grant()
+    if (!grant) return undefined
+    if ((grant.expiresAt ?? Infinity) > Date.now() + MARGIN_MS) return grant.accessToken
+    const renewal = await this.#once(() => this.#renew(target, grant))
+    return 'token' in renewal ? renewal.token : undefined
+  }
+
+  /** Returns what becomes of a request that the server refused, with the token that it had. */
+  async refused(target: Target, token: string | undefined, challenge: Challenge): Promise<Renewal> {
+    const grant = await this.#grant()
+    // Another request has renewed it meanwhile.
+    if (grant && grant.accessToken !== token) return { token: grant.accessToken }
+    return this.#once(() => this.#answer(target, grant, challenge))
+  }
+
+  /** Begins a sign-in. Returns the address that a person opens. `id` leads the way back to this connection. */
+  async signIn(target: Target, id: string): Promise<string> {
+    const { oauth, url, callback } = target
+    if (oauth.grant !== 'authorization_code') throw new Error('nobody signs in to it: it has credentials of its own')
+    if (callback === undefined) throw new Error('MCP_CALLBACK_URL is not set')
+    const challenge = (await this.#storage.get<Challenge>('challenge')) ?? {}
+    const { authorizationServer: server, resource, scopes } = await discover(url, challenge)
+    if (server.authorizationEndpoint === '') throw new Error(`${server.issuer} has no authorization endpoint`)
+    const client = await this.#client(target, server)
+    const grant = await this.#grant()
+    const grantedScope = grant?.issuer === server.issuer ? grant.scope : ''
+    const wanted = joinScopes(oauth.scope, grantedScope, challenge.scope) || joinScopes(...scopes)
+    const scope = server.scopes.includes('offline_access') ? joinScopes(wanted, 'offline_access') : wanted
+    const [nonce, verifier] = [randomText(), randomText()]
+    const expiresAt = Date.now() + SIGN_IN_MS
+    const signIn: SignIn = { name: target.name, nonce, verifier, server, client, callback, resource, scope, expiresAt }
+    await this.#storage.put('signIn', signIn)
+    const address = new URL(server.authorizationEndpoint)
+    const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier))
+    const fields = {
+      response_type: 'code',
+      client_id: client.id,
+      redirect_uri: callback,
+      state: `${id}.${nonce}`,
+      code_challenge: base64Url(new Uint8Array(digest)),
+      code_challenge_method: 'S256',
+      resource,
+      ...(scope !== '' && { scope }),
+    }
+    for (const [name, value] of Object.entries(fields)) address.searchParams.set(name, value)
+    return address.href
+  }
+
+  /** Returns the name of the server that a sign-in is for. */
+  async serverOf(nonce: string): Promise<string | undefined> {
+    const signIn = await this.#storage.get<SignIn>('signIn')
+    return signIn?.nonce === nonce ? signIn.name : undefined
+  }
+
+  /**
+   * Ends a sign-in with what the authorization server sent back: exchanges the code for tokens. Returns what went wrong,
+   * for the person; undefined if the connection holds. A sign-in ends once, whatever comes back.
+   */
+  async finish(target: Pick<Target, 'oauth'>, nonce: string, back: URLSearchParams): Promise<string | undefined> {
+    const signIn = await this.#storage.get<SignIn>('signIn')
+    if (!signIn || signIn.nonce !== nonce) return 'This sign-in is not known, or another one has begun since.'
+    await this.#storage.delete('signIn')
+    if (Date.now() > signIn.expiresAt) return 'This sign-in took too long.'
+    const { server, client, callback, verifier, resource, scope } = signIn
+    const issuer = back.get('iss')
+    // Another authorization server could have sent the person here with its own code (RFC 9207).
+    if (issuer === null ? server.namesItself : issuer !== server.issuer)
+      return 'The answer is not from the right server.'
+    const code = back.get('code')
+    if (code === null) return `The authorization server refused: ${back.get('error') ?? 'it sent no code'}.`
+    const fields = { grant_type: 'authorization_code', code, redirect_uri: callback, code_verifier: verifier, resource }
+    const { tokenEndpoint, issuer: recorded } = server
+    const grant = await this.#requestToken(target, { client, tokenEndpoint, issuer: recorded, resource, scope }, fields)
+    return grant ? undefined : 'The authorization server did not accept the sign-in.'
+  }
+
+  async state(): Promise<ConnectionState> {
+    const grant = await this.#grant()
+    if (!grant) return { connected: false }
+    const { scope, expiresAt } = grant
+    return { connected: true, ...(scope !== '' && { scope }), ...(expiresAt !== undefined && { expiresAt }) }
+  }
+
+  /** Forgets the tokens and the sign-in under way. The registered client stays. */
+  async forget(): Promise<void> {
+    for (const key of ['grant', 'signIn', 'challenge']) await this.#storage.delete(key)
+  }
+
+  #grant(): Promise<Grant | undefined> {
+    return this.#storage.get<Grant>('grant')
+  }
+
+  /** Renews for all that ask at the same time. */
+  #once(renew: () => Promise<Renewal>): Promise<Renewal> {
+    this.#renewal ??= renew().finally(() => (this.#renewal = undefined))
+    return this.#renewal
+  }
+
+  async #answer(target: Target, grant: Grant | undefined, challenge: Challenge): Promise<Renewal> {
+    const isStepUp = challenge.error === 'insufficient_scope'
+    if (isStepUp && grant && hasScopes(grant.scope, challenge.scope ?? '')) {
+      return { refused: 'it refuses a token that has the scopes it asks for' }
+    }
+    await this.#storage.put('challenge', challenge)
+    if (target.oauth.grant === 'client_credentials') return this.#withCredentials(target, challenge)
+    if (!grant || isStepUp) return { needs: 'sign-in' }
+    // The server may have moved to another authorization server, which must not get what the old one gave.
+    const { authorizationServer } = await discover(target.url, challenge)
+    if (authorizationServer.issuer === grant.issuer) return this.#renew(target, grant)
+    await this.#storage.delete('grant')
+    return { needs: 'sign-in' }
+  }
+
+  /** Renews tokens that the server no longer accepts. If that fails, somebody must sign in. */
+  async #renew(target: Target, grant: Grant): Promise<Renewal> {
+    if (target.oauth.grant === 'client_credentials') return this.#withCredentials(target, {})
+    const { refreshToken, resource } = grant
+    const fields = refreshToken && { grant_type: 'refresh_token', refresh_token: refreshToken, resource }
+    const renewed = fields && (await this.#requestToken(target, grant, fields))
+    if (renewed) return { token: renewed.accessToken }
+    await this.#storage.delete('grant')
+    return { needs: 'sign-in' }
+  }
+
+  async #withCredentials(target: Target, challenge: Challenge): Promise<Renewal> {
+    const discovery = await discover(target.url, challenge)
+    const { authorizationServer, resource } = discovery
+    const client = await this.#client(target, authorizationServer)
+    const scope = joinScopes(target.oauth.scope, challenge.scope) || joinScopes(...discovery.scopes)
+    const fields = { grant_type: 'client_credentials', resource, ...(scope !== '' && { scope }) }
+    const { issuer, tokenEndpoint } = authorizationServer
+    const grant = await this.#requestToken(target, { client, issuer, tokenEndpoint, resource, scope }, fields)
+    return grant ? { token: grant.accessToken } : { refused: 'its authorization server refused the credentials' }
+  }
+
+  /** Returns the client for this authorization server: the configured one, or one that is registered for it. */
+  async #client(target: Target, server: Discovery['authorizationServer']): Promise<OAuthClient> {
+    const configured = configuredClient(target, server)
+    if (configured) return configured
+    const stored = await this.#storage.get<OAuthClient>('client')
+    if (stored && stored.issuer === server.issuer && stored.callback === target.callback) return stored
+    const client = await registerClient(target, server)
+    await this.#storage.put('client', client)
+    return client
+  }
+
+  async #requestToken(
+    target: Pick<Target, 'oauth'>,
+    { client, issuer, tokenEndpoint, resource, scope }: Omit<Grant, 'accessToken' | 'refreshToken' | 'expiresAt'>,
+    fields: Readonly<Record<string, string>>,
+  ): Promise<Grant | undefined> {
+    const { status, fields: answer } = await fetchJson(tokenEndpoint, await tokenRequest(target, client, fields))
+    if (status >= 500) throw new Error(`${issuer} answered HTTP ${status}`)
+    const accessToken = textOf(answer['access_token'])
+    if (status !== 200 || accessToken === '') return undefined
+    const { expires_in: lifetime } = answer
+    // A renewal without a new refresh token leaves the old one valid.
+    const refreshToken = textOf(answer['refresh_token']) || fields['refresh_token']
+    const grant: Grant = {
+      accessToken,
+      ...(refreshToken !== undefined && { refreshToken }),
+      ...(typeof lifetime === 'number' && lifetime > 0 && { expiresAt: Date.now() + lifetime * 1000 }),
+      scope: textOf(answer['scope']) || scope,
+      resource,
+      issuer,
+      tokenEndpoint,
+      client,
+    }
+    await this.#storage.put('grant', grant)
+    return grant
+  }
+}
+
+function randomText(): string {
+  return base64Url(crypto.getRandomValues(new Uint8Array(32)))
+}

@@ -1,0 +1,51 @@
+import { DurableObject } from 'cloudflare:workers'
+import type { McpEnv } from '../servers.ts'
+import type { Challenge } from './challenge.ts'
+import type { Target } from './config.ts'
+import { Connection, type ConnectionState, type Renewal } from './connection.ts'
+import type { ConnectionStub } from './connections.ts'
+
+/** The Durable Object of one connection: its server and its owner are its name. */
+export class McpConnection extends DurableObject<McpEnv> implements ConnectionStub {
+  readonly #connection: Connection
+  readonly #id: string
+
+  constructor(state: DurableObjectState, env: McpEnv) {
+    super(state, env)
+    this.#id = state.id.toString()
+    const { storage } = state
+    this.#connection = new Connection({
+      get: (key) => storage.get(key),
+      put: (key, value) => storage.put(key, value),
+      delete: (key) => storage.delete(key),
+    })
+  }
+
+  async token(target: Target): Promise<string | undefined> {
+    return this.#connection.token(target)
+  }
+
+  async refused(target: Target, token: string | undefined, challenge: Challenge): Promise<Renewal> {
+    return this.#connection.refused(target, token, challenge)
+  }
+
+  async signIn(target: Target): Promise<string> {
+    return this.#connection.signIn(target, this.#id)
+  }
+
+  async serverOf(nonce: string): Promise<string | undefined> {
+    return this.#connection.serverOf(nonce)
+  }
+
+  async finish(target: Target, nonce: string, back: string): Promise<string | undefined> {
+    return this.#connection.finish(target, nonce, new URLSearchParams(back))
+  }
+
+  async state(): Promise<ConnectionState> {
+    return this.#connection.state()
+  }
+
+  async forget(): Promise<void> {
+    return this.#connection.forget()
+  }
+}
