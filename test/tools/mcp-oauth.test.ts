@@ -39,7 +39,7 @@ function namespace() {
       objects.set(id, connection)
       return {
         token: connection.token.bind(connection),
-        refused: connection.refused.bind(connection),
+        renewToken: connection.renewToken.bind(connection),
         signIn: (target: Parameters<Connection['signIn']>[0]) => connection.signIn(target, id),
         serverOf: connection.serverOf.bind(connection),
         finish: (target: Parameters<Connection['finish']>[0], nonce: string, back: string) =>

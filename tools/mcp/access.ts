@@ -43,8 +43,8 @@ export async function withAccess<Result>(
       const challenge = error instanceof HttpFault ? readChallenge(error.challenge) : undefined
       const isRefused = error instanceof HttpFault && (error.status === 401 || isStepUp(error, challenge?.error))
       if (!isRefused || !challenge || renewals === MOST_RENEWALS) throw error
-      const renewal = await connection.refused(target, token, challenge)
-      if ('refused' in renewal) throw error
+      const renewal = await connection.renewToken(target, token, challenge)
+      if ('denial' in renewal) throw error
       if ('needs' in renewal) throw new SignInNeeded(connection, target)
       token = renewal.token
     }

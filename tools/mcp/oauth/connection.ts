@@ -41,7 +41,7 @@ interface SignIn {
 }
 
 /** What becomes of a request that a server has refused: it is sent again with a token, or somebody must sign in. */
-export type Renewal = { readonly token: string } | { readonly needs: 'sign-in' } | { readonly refused: string }
+export type Renewal = { readonly token: string } | { readonly needs: 'sign-in' } | { readonly denial: string }
 
 export interface ConnectionState {
   readonly connected: boolean
@@ -76,7 +76,7 @@ export class Connection {
   }
 
   /** Returns what becomes of a request that the server refused, with the token that it had. */
-  async refused(target: Target, token: string | undefined, challenge: Challenge): Promise<Renewal> {
+  async renewToken(target: Target, token: string | undefined, challenge: Challenge): Promise<Renewal> {
     const grant = await this.#grant()
     // Another request has renewed it meanwhile.
     if (grant && grant.accessToken !== token) return { token: grant.accessToken }
@@ -169,7 +169,7 @@ export class Connection {
   async #answer(target: Target, grant: Grant | undefined, challenge: Challenge): Promise<Renewal> {
     const isStepUp = challenge.error === 'insufficient_scope'
     if (isStepUp && grant && hasScopes(grant.scope, challenge.scope ?? '')) {
-      return { refused: 'it refuses a token that has the scopes it asks for' }
+      return { denial: 'it refuses a token that has the scopes it asks for' }
     }
     await this.#storage.put('challenge', challenge)
     if (target.oauth.grant === 'client_credentials') return this.#withCredentials(target, challenge)
@@ -200,7 +200,7 @@ export class Connection {
     const fields = { grant_type: 'client_credentials', resource, ...(scope !== '' && { scope }) }
     const { issuer, tokenEndpoint } = authorizationServer
     const grant = await this.#requestToken(target, { client, issuer, tokenEndpoint, resource, scope }, fields)
-    return grant ? { token: grant.accessToken } : { refused: 'its authorization server refused the credentials' }
+    return grant ? { token: grant.accessToken } : { denial: 'its authorization server refused the credentials' }
   }
 
   /** Returns the client for this authorization server: the configured one, or one that is registered for it. */

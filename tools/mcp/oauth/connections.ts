@@ -6,7 +6,7 @@ import type { ConnectionState, Renewal } from './connection.ts'
 /** A connection, over RPC. */
 export interface ConnectionStub {
   token(target: Target): Promise<string | undefined>
-  refused(target: Target, token: string | undefined, challenge: Challenge): Promise<Renewal>
+  renewToken(target: Target, token: string | undefined, challenge: Challenge): Promise<Renewal>
   signIn(target: Target): Promise<string>
   serverOf(nonce: string): Promise<string | undefined>
   finish(target: Target, nonce: string, back: string): Promise<string | undefined>

@@ -25,8 +25,8 @@ export class McpConnection extends DurableObject<McpEnv> implements ConnectionSt
     return this.#connection.token(target)
   }
 
-  async refused(target: Target, token: string | undefined, challenge: Challenge): Promise<Renewal> {
-    return this.#connection.refused(target, token, challenge)
+  async renewToken(target: Target, token: string | undefined, challenge: Challenge): Promise<Renewal> {
+    return this.#connection.renewToken(target, token, challenge)
   }
 
   async signIn(target: Target): Promise<string> {
