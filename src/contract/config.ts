@@ -2,7 +2,7 @@ import { type ApiKey, type IdentityProvider, isStrings, readApiKeys, readIdentit
 import type { WindowOptions } from './conversation.ts'
 import { isObject } from './json.ts'
 import type { Patience } from './model.ts'
-import { initialLimits, LIMITS, type Limits, limitsOf } from './limits.ts'
+import { initialLimits, LIMITS, type Limits, limitsOf, NEVER } from './limits.ts'
 import { type Quotas, quotasOf } from './quotas.ts'
 import { type Compat, optionValues, type RunOptionValues } from './run-options.ts'
 import type { Price } from './usage.ts'
@@ -79,10 +79,10 @@ export function readConfig(vars: Vars): Config {
     taintRule: oneOfVar(vars, 'TAINT_RULE', ['on', 'off']) === 'on',
     fourEyes: oneOfVar(vars, 'FOUR_EYES', ['off', 'on']) === 'on',
     ...(compat && { compat }),
-    toolSearch: oneOfVar(vars, 'TOOL_SEARCH', ['auto', 'on', 'off']),
+    toolSearch: oneOfVar(vars, 'TOOL_SEARCH', compat ? ['off', 'auto', 'on'] : ['auto', 'on', 'off']),
     log: oneOfVar(vars, 'LOG', ['faults', 'runs']),
     includeContent: oneOfVar(vars, 'INCLUDE_CONTENT', ['false', 'true']) === 'true',
-    window: readWindow(vars),
+    window: { ...(compat === 'spring-ai' && SPRING_WINDOW), ...readWindow(vars) },
     webhookHosts: listVar(vars, 'WEBHOOK_HOSTS') ?? [],
     ...readContext(vars),
     ...(textVar(vars, 'TOOL_BREAKER_FAILURES') !== 'off' && {
@@ -123,7 +123,8 @@ function readOptions(vars: Vars, compat: Compat | undefined): RunOptionValues {
 function readLimits(vars: Vars, compat: Compat | undefined): Limits {
   const initial = initialLimits(compat)
   const byTool = readCallsByTool(vars)
-  const limits = limitsOf(({ variable, above }, name) => {
+  const limits = limitsOf(({ variable, above, mayBeUnlimited }, name) => {
+    if (mayBeUnlimited && String(vars[variable]) === UNLIMITED) return name in initial ? NEVER : undefined
     if (name === 'callsPerTool' && byTool) return byTool['*'] ?? Reflect.get(initial, name)
     if (vars[variable] === undefined || vars[variable] === '') return Reflect.get(initial, name)
     return above === undefined ? countVar(vars, variable, 0) : numberAbove(vars, variable, above)
@@ -134,10 +135,13 @@ function readLimits(vars: Vars, compat: Compat | undefined): Limits {
 /** Reads `MAX_CALLS_PER_TOOL` where it is a JSON object of limits by the names of tools. */
 function readCallsByTool(vars: Vars): Record<string, number> | undefined {
   const { variable } = LIMITS.callsPerTool
-  return isObject(jsonVar(vars, variable, COUNT_BY_TOOL))
-    ? objectVar(vars, variable, COUNT_BY_TOOL, isCount)
-    : undefined
+  if (!isObject(jsonVar(vars, variable, COUNT_BY_TOOL))) return undefined
+  const byTool = objectVar(vars, variable, COUNT_BY_TOOL, (value) => value === -1 || isCount(value))
+  return Object.fromEntries(Object.entries(byTool).map(([name, most]) => [name, most === -1 ? NEVER : most]))
 }
+
+/** The memory of Spring AI: the newest 20 messages, without the calls of tools. */
+const SPRING_WINDOW: Partial<WindowOptions> = { messages: 20, show: 'answers' }
 
 function readWindow(vars: Vars): Partial<WindowOptions> {
   const [messages, tokens] = [countVar(vars, 'MEMORY_MESSAGES', 0), countVar(vars, 'MEMORY_TOKENS', 0)]
@@ -151,7 +155,11 @@ function readWindow(vars: Vars): Partial<WindowOptions> {
   }
 }
 
-const COUNT_BY_TOOL = 'a whole number from 1, or a JSON object of them by the names of tools ("*" for the rest)'
+/** The value of a variable that lifts a limit. */
+const UNLIMITED = '-1'
+
+const COUNT_BY_TOOL =
+  'a whole number from 1, -1 for no limit, or a JSON object of them by the names of tools ("*" for the rest)'
 const PRICES = 'a JSON object { "provider/name": { "input", "output", "cachedInput"? } }, prices of a million tokens'
 
 const TIMEOUTS = 'a JSON object { "provider/name": { "firstByteMs"?, "silenceMs"? } }, in milliseconds'

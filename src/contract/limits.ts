@@ -10,24 +10,26 @@ interface LimitRule {
   readonly compat?: Readonly<Partial<Record<Compat, number>>>
   /** The least value, which need not be whole. Default: whole numbers from 1. */
   readonly above?: number
+  /** Whether the variable may be -1 for no limit. */
+  readonly mayBeUnlimited?: true
 }
 
-/** Stands for “no limit” where a library has none and ours has. */
-const NEVER = 1_000_000
+/** Stands for “no limit” of a limit that every run has. */
+export const NEVER = 1_000_000
 
 /**
  * The limits of a run. This is the only list of them: the configuration, the schema of requests, the OpenAPI document
  * and docs/configuration.md are made from it, the texts from the comments here. By default, a limit that is reached
  * leads to one last answer without tools (see `OnLimit`); only `runMs` and
- * `answerCharacters` end the run at once.
+ * `answerCharacters` end the run at once. A variable of -1 lifts a limit on calls, steps, tokens or cost.
  */
 export const LIMITS = {
   /** The maximum number of model answers that call tools. The final answer is not counted. */
-  steps: { variable: 'MAX_STEPS', initial: 50, compat: { 'spring-ai': NEVER, langchain4j: 100 } },
+  steps: { variable: 'MAX_STEPS', mayBeUnlimited: true, initial: 50, compat: { 'spring-ai': NEVER, langchain4j: 100 } },
   /** The maximum number of tool calls in a run. */
-  calls: { variable: 'MAX_CALLS', initial: 150, compat: { langchain4j: NEVER } },
+  calls: { variable: 'MAX_CALLS', mayBeUnlimited: true, initial: 150, compat: { langchain4j: NEVER } },
   /** The maximum number of calls of any one tool. */
-  callsPerTool: { variable: 'MAX_CALLS_PER_TOOL', initial: 40, compat: { langchain4j: NEVER } },
+  callsPerTool: { variable: 'MAX_CALLS_PER_TOOL', mayBeUnlimited: true, initial: 40, compat: { langchain4j: NEVER } },
   /** The time limit of one call in milliseconds. */
   callMs: { variable: 'CALL_TIMEOUT_MS', initial: 30_000 },
   /** The time limit of the run in milliseconds, not counting the time it waits for people or for its caller. */
@@ -49,11 +51,16 @@ export const LIMITS = {
   /** The maximum number of calls that run at the same time. */
   concurrentCalls: { variable: 'MAX_CONCURRENT_CALLS', initial: 8, compat: { 'spring-ai': 1, langchain4j: 1 } },
   /** The maximum number of input and output tokens, summed over all steps. */
-  tokens: { variable: 'MAX_TOKENS' },
+  tokens: { variable: 'MAX_TOKENS', mayBeUnlimited: true },
   /** The maximum cost of all steps together, in the currency of `MODEL_PRICES`. */
-  cost: { variable: 'MAX_COST', above: 0 },
+  cost: { variable: 'MAX_COST', mayBeUnlimited: true, above: 0 },
   /** The maximum number of calls of one tool with the same arguments. Further ones are refused. */
-  sameCalls: { variable: 'MAX_SAME_CALLS', initial: 10, compat: { 'spring-ai': NEVER, langchain4j: NEVER } },
+  sameCalls: {
+    variable: 'MAX_SAME_CALLS',
+    mayBeUnlimited: true,
+    initial: 10,
+    compat: { 'spring-ai': NEVER, langchain4j: NEVER },
+  },
 } as const satisfies Readonly<Record<string, LimitRule>>
 
 type Rules = typeof LIMITS

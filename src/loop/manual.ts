@@ -97,6 +97,11 @@ export async function executeToolCalls(options: ManualOptions, answer: StepAnswe
     results,
     returnDirect: finished?.finish === 'return_direct',
     ...(finished?.error && { error: finished.error }),
+    ...(finished?.finish === 'limit' &&
+      !finished.error && {
+        // A library that answers with the text of a limit throws it where the application loops by itself.
+        error: { code: 'limit_reached', message: finished.answer },
+      }),
   }
 }
 

@@ -1,6 +1,7 @@
 import { canonicalJson, type JsonSchema, sha256 } from '../contract/json.ts'
 import type { CallStatus, ToolDefinition, ToolOutcome, ToolSuccess, ToolTerms } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
+import { parseWithNulls } from './missing-arguments.ts'
 import { argumentsOf } from './arguments.ts'
 import { describeIssues } from '../schema/issue.ts'
 import { toFailure, ToolError } from './tool-error.ts'
@@ -102,9 +103,13 @@ export function defineTool<const Schema extends InputSchema, Env = unknown, Resu
   const outline = outlineOf(options, name, schema)
   const failureOf = (error: unknown) => toFailure(name, error)
   /** Parses the arguments and passes them to `work`; an exception becomes a failed outcome. */
-  const withInput = async <Output>(rawInput: unknown, work: (input: OutputOf<Schema>) => Promise<Output>) => {
+  const withInput = async <Output>(
+    rawInput: unknown,
+    { compat }: Pick<RunContext<Env>, 'compat'>,
+    work: (input: OutputOf<Schema>) => Promise<Output>,
+  ) => {
     try {
-      const parsed = await parse(rawInput)
+      const parsed = await parseWithNulls({ schema, parse }, rawInput, compat)
       if (parsed.ok) return await work(parsed.value)
       return failure('invalid_arguments', describeIssues(name, parsed.issues))
     } catch (error) {
@@ -118,7 +123,7 @@ export function defineTool<const Schema extends InputSchema, Env = unknown, Resu
     outline,
     describe: describer(outline),
     call: (rawInput, context) =>
-      withInput(rawInput, async (input) => {
+      withInput(rawInput, context, async (input) => {
         try {
           return await outcomeOf(await run(input, context), context)
         } catch (error) {
@@ -127,7 +132,7 @@ export function defineTool<const Schema extends InputSchema, Env = unknown, Resu
       }),
     ...(status && {
       status: async (rawInput, context) => {
-        const answer = await withInput(rawInput, async (input): Promise<CallStatus> => {
+        const answer = await withInput(rawInput, context, async (input): Promise<CallStatus> => {
           const answer = await status(context, input)
           if (typeof answer === 'string') return answer === 'started' ? 'unknown' : answer
           if (answer.status !== 'done') return answer.status
@@ -140,7 +145,7 @@ export function defineTool<const Schema extends InputSchema, Env = unknown, Resu
     }),
     ...(undo && {
       undo: (rawInput, outcome, context) =>
-        withInput(rawInput, async (input) => toOutcome(await undo(input, outcome, context))),
+        withInput(rawInput, context, async (input) => toOutcome(await undo(input, outcome, context))),
     }),
   }
 }

@@ -1,6 +1,10 @@
 import type { CallFault } from '../../contract/hook.ts'
 import { type Compat } from '../../contract/run-options.ts'
 import { type LimitName, type Limits, mostCalls } from '../../contract/limits.ts'
+import type { RunRequest } from '../../contract/run.ts'
+import type { ToolDefinition } from '../../contract/tool.ts'
+
+type ReturnDirect = NonNullable<ToolDefinition['returnDirect']>
 
 /** How Spring AI or LangChain4j treats faults and limits, where it differs from us. */
 interface LibraryRules {
@@ -10,6 +14,12 @@ interface LibraryRules {
   /** The text of a tool's exception that has no message. */
   readonly silent: (tool: string, kind: string) => string
   readonly limit: (which: LimitName, limits: Limits, tool: string) => string | undefined
+  /** Whether the text of a limit is the answer of the run, rather than the error of one that failed. */
+  readonly answersLimit: boolean
+  /** Whether the error of a tool whose result is the answer is the answer too. */
+  readonly returnsErrors: boolean
+  /** The modes with which all calls of a step must return their results, so that these are the answer. */
+  readonly direct: readonly ReturnDirect[]
 }
 
 const LIBRARY_RULES: Readonly<Record<Compat, LibraryRules>> = {
@@ -24,6 +34,9 @@ const LIBRARY_RULES: Readonly<Record<Compat, LibraryRules>> = {
       if (which !== 'calls') return undefined
       return `Total tool call limit (${limits.calls}) exceeded for this turn. No further tool calls are allowed.`
     },
+    answersLimit: true,
+    returnsErrors: true,
+    direct: ['always'],
   },
   langchain4j: {
     fatal: ['unknown_tool', 'invalid_arguments'],
@@ -35,6 +48,9 @@ const LIBRARY_RULES: Readonly<Record<Compat, LibraryRules>> = {
       which === 'steps'
         ? `Something is wrong, exceeded ${steps} tool calling round trips (maxToolCallingRoundTrips)`
         : undefined,
+    answersLimit: false,
+    returnsErrors: false,
+    direct: ['always', 'if-last'],
   },
 }
 
@@ -54,6 +70,23 @@ export function compatFault(compat: Compat, { code, tool, detail }: CallFault): 
 /** Returns the library's text for a limit that is reached; undefined if it has no such limit. */
 export function compatLimit(compat: Compat, which: LimitName, limits: Limits, tool: string): string | undefined {
   return LIBRARY_RULES[compat].limit(which, limits, tool)
+}
+
+/** Whether the run ends with the library's text for this limit as its answer, after the calls before the one that exceeds it. */
+export function answersLimit({ compat, onLimit, limits }: RunRequest, which: LimitName | undefined): boolean {
+  if (which === undefined || compat === undefined || onLimit !== 'fail') return false
+  const { answersLimit: answers, limit } = LIBRARY_RULES[compat]
+  return answers && limit(which, limits, '') !== undefined
+}
+
+/** Whether the error of a tool that returns its result directly is the answer. */
+export function returnsErrors(compat: Compat | undefined): boolean {
+  return compat !== undefined && LIBRARY_RULES[compat].returnsErrors
+}
+
+/** Returns the modes with which all calls of a step must return their results, so that these are the answer. */
+export function directModes(compat: Compat | undefined): readonly (ReturnDirect | undefined)[] {
+  return compat === undefined ? ['always'] : LIBRARY_RULES[compat].direct
 }
 
 /** Returns the library's text for a call that succeeded and was undone; undefined if the library undoes nothing. */

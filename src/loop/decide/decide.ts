@@ -5,7 +5,8 @@ import { failure, type ToolFailure } from '../../contract/tool.ts'
 import { needsApproval } from '../../host/approval.ts'
 import { parseArguments } from '../../host/parse-arguments.ts'
 import { unknownTool } from '../../host/unknown-tool.ts'
-import { endingLimit, refuseOverLimit } from './limits.ts'
+import { answersLimit } from './compat.ts'
+import { endingLimit, NO_MORE_TOOLS, refuseOverLimit } from './limits.ts'
 import { callRefused } from '../settled.ts'
 import type { CallState, RunState, StepState } from '../state.ts'
 import { needsDataFlowApproval } from './data-flow-guard.ts'
@@ -44,11 +45,15 @@ function decideAfterAnswer(state: RunState, step: StepState, now: number): Decis
     return openCalls.some(isWaitingForOthers) ? { do: 'wait' } : record({ type: 'run.resumed', at: now })
   }
   const which = limitReached(state, openCalls)
-  if (which && state.request.onLimit === 'fail') {
+  const isAnswered = answersLimit(state.request, which)
+  if (which && state.request.onLimit === 'fail' && !isAnswered) {
     const end = limitedRun(state, which)
     return record({ type: 'limit.reached', which }, ...endEarly(state, `the limit "${which}" is reached`, end))
   }
-  const refusals = openCalls.flatMap((call) => refuse(state, step, call))
+  const last = isAnswered ? openCalls.findIndex((call) => endingLimit(state, call)) : openCalls.length
+  const refusals = openCalls.flatMap((call, index) =>
+    index > last ? [callRefused(call, failure(NO_MORE_TOOLS, AFTER_LIMIT))] : refuse(state, step, call),
+  )
   if (refusals.length > 0) return record(...(which ? [{ type: 'limit.reached', which } as const] : []), ...refusals)
 
   const proposed = openCalls.filter((call) => call.status === 'proposed')
@@ -105,6 +110,8 @@ function refuse(state: RunState, step: StepState, call: CallState): CallSettled[
     ? [callRefused(call, NEEDS_CONVERSATION)]
     : []
 }
+
+const AFTER_LIMIT = 'Not run: a limit of the run was reached before this call.'
 
 function limitReached(state: RunState, openCalls: readonly CallState[]): LimitName | undefined {
   if (state.limit) return undefined

@@ -1,7 +1,7 @@
 import type { RunFinished } from '../../contract/event.ts'
 import { contentText } from '../../contract/message.ts'
 import type { LimitName } from '../../contract/limits.ts'
-import { compatLimit } from './compat.ts'
+import { answersLimit, compatLimit, directModes, returnsErrors } from './compat.ts'
 import { NO_MORE_TOOLS } from './limits.ts'
 import type { CallState, RunState, StepState } from '../state.ts'
 
@@ -11,6 +11,16 @@ export function runEnd(state: RunState, step: StepState): RunFinished | undefine
   const failed = calls.find((call) => !call.result?.ok)
   if (state.limit && calls.length > 0 && calls.every((call) => call.result?.error?.code === NO_MORE_TOOLS))
     return limitedRun(state, state.limit.which)
+  const exceeding = calls.find((call) => call.result?.error?.code === 'limit')
+  if (exceeding && answersLimit(state.request, state.limit?.which)) {
+    const answer = exceeding.result?.error?.message ?? ''
+    return runFinished(state, {
+      status: 'completed',
+      finish: 'limit',
+      ...(state.limit && { which: state.limit.which }),
+      answer,
+    })
+  }
   const fatal = calls.find((call) => call.result?.error?.fatal) ?? (state.request.toolErrors === 'fail' && failed)
   if (fatal) {
     const { code = 'tool_failed', message = '' } = fatal.result?.error ?? {}
@@ -19,8 +29,8 @@ export function runEnd(state: RunState, step: StepState): RunFinished | undefine
   // Input that arrived meanwhile is answered first.
   if (state.pendingInput.length > 0) return undefined
   if (calls.length === 0) return answeredRun(state, answer)
-  if (failed === undefined && returnsDirect(state, calls)) {
-    const answer = calls.map((call) => contentText(call.result?.content ?? [])).join('\n\n')
+  if ((failed === undefined || returnsErrors(state.request.compat)) && returnsDirect(state, calls)) {
+    const answer = calls.map(({ result }) => result?.error?.message ?? contentText(result?.content ?? [])).join('\n\n')
     return runFinished(state, { status: 'completed', finish: 'return_direct', answer })
   }
   return undefined
@@ -76,8 +86,9 @@ function runFinished(state: RunState, end: Omit<RunFinished, 'type' | 'usage'>):
   return { type: 'run.finished', ...end, usage: state.usage }
 }
 
-/** Whether the results, none of them failed, are the answer: all tools say `always`, or the last says `if-last`. */
-function returnsDirect({ offered }: RunState, calls: readonly CallState[]): boolean {
+/** Whether the results are the answer: all tools say `always`, or the last says `if-last`. */
+function returnsDirect({ offered, request }: RunState, calls: readonly CallState[]): boolean {
   const modes = calls.map((call) => offered.get(call.tool)?.returnDirect)
-  return modes.every((mode) => mode === 'always') || modes.at(-1) === 'if-last'
+  const direct = directModes(request.compat)
+  return modes.every((mode) => direct.includes(mode)) || modes.at(-1) === 'if-last'
 }

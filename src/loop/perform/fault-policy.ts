@@ -15,8 +15,12 @@ export function applyFaultPolicy(running: FaultPolicyPorts, call: CallState, out
   const fault = { ...outcome.error, callId, tool, arguments: text }
   const compatible = compat ? { ...fault, ...compatFault(compat, fault) } : fault
   try {
-    const { message = compatible.message, fatal = compatible.fatal } = running.loop.onFault?.(compatible) ?? {}
-    return { ...outcome, error: { ...outcome.error, message, ...(fatal !== undefined && { fatal }) } }
+    const decision = running.loop.onFault?.(compatible)
+    const message = decision?.message ?? compatible.message
+    // A handler that returns only a message has dealt with the fault: the model reads it, and the run goes on.
+    const fatal = decision?.fatal ?? (decision?.message === undefined ? compatible.fatal : undefined)
+    const { fatal: _, ...error } = outcome.error
+    return { ...outcome, error: { ...error, message, ...(fatal !== undefined && { fatal }) } }
   } catch (error) {
     return { ...outcome, ...hookFailed(running, call, error) }
   }

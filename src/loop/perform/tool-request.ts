@@ -12,6 +12,8 @@ export function toolRequest(
   const parsed = parseArguments(name, text)
   if (!parsed.ok) return parsed
   const { runId, conversation, caller, context, trusted, compat } = state.request
+  // LangChain4j gives tools the memory id "default" where a request names none.
+  const conversationId = conversation ?? (compat === 'langchain4j' ? 'default' : undefined)
   const { hash = '', history: wantsHistory = false } = tools.get(name)?.definition ?? {}
   return {
     ok: true,
@@ -20,7 +22,7 @@ export function toolRequest(
       arguments: parsed.value,
       hash,
       context: {
-        ...(conversation !== undefined && { conversationId: conversation }),
+        ...(conversationId !== undefined && { conversationId }),
         runId,
         callId,
         idempotencyKey: key,

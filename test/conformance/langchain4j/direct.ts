@@ -8,6 +8,7 @@ import { ask, play, say, tool } from '../../fixtures/play.ts'
 import { keptEdge } from '../../http/kept-edge.ts'
 import { different, type Row, same } from '../rows.ts'
 import { asking, carried, chat, chatStream, QUESTION } from '../scene.ts'
+import { COMPAT } from './scene.ts'
 
 /** What a tool of each letter wants: to the model, immediately, immediately if last. */
 const TOOLS = [
@@ -18,7 +19,7 @@ const TOOLS = [
 ]
 
 const DIRECT = ['I', 'II', 'L', 'LL', 'TL', 'IL', 'TIL', 'ITL']
-/** Theirs returns `LI` directly too: it takes a wish to be last for one that is met anywhere. */
+/** LangChain4j returns `LI` directly too: a tool that is direct if it is last is so beside tools that always are. */
 const AGAIN = ['LI', 'T', 'TT', 'TI', 'IT', 'LT', 'TLI', 'ILT', 'LTI', 'LIT']
 
 /** The letters, one of which stands for a tool that fails. */
@@ -39,7 +40,7 @@ export const direct: readonly Row[] = [
   {
     row: 49,
     says: 'results are the answer where all calls want that, or the last one does if it is last; else the model goes on',
-    verdict: different('a tool that is direct if it is last is not where it comes first', async () => {
+    verdict: different('only under COMPAT=langchain4j is [IMMEDIATE_IF_LAST, IMMEDIATE] immediate', async () => {
       const outcomes: Record<string, unknown> = {}
       const expected: Record<string, unknown> = {}
       for (const letters of [...DIRECT, ...AGAIN]) {
@@ -52,6 +53,10 @@ export const direct: readonly Row[] = [
         expected[letters] = [said, said, isDirect ? 1 : 2]
       }
       expect(outcomes).toEqual(expected)
+      const again = await Promise.all(
+        AGAIN.map((letters) => chat({ script: [calling(letters), say('said')], tools: TOOLS, vars: COMPAT })),
+      )
+      expect(AGAIN.filter((_, index) => again[index]?.requests.length === 1)).toEqual(['LI'])
     }),
   },
   {

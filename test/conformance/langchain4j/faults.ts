@@ -62,9 +62,15 @@ const FAULTS: readonly Fault[] = [
     told: 'Numbers, please',
   },
   {
-    says: "the application's own words for the end",
+    says: 'a text alone of the application, after which the model tries again',
     call: ['tool', { i: 'x' }],
     loop: telling({ invalid_arguments: 'No numbers' }),
+    told: 'No numbers',
+  },
+  {
+    says: "the application's own words for the end",
+    call: ['tool', { i: 'x' }],
+    loop: { onFault: () => ({ message: 'No numbers', fatal: true }) },
     ends: ['invalid_arguments', 'No numbers'],
   },
 ]
