@@ -1,8 +1,17 @@
 /** The door for agents: models with their own instructions and tools, called as tools. */
 import { WorkerEntrypoint } from 'cloudflare:workers'
 import type { AgentOptions } from './contract/agent.ts'
-import { type MakeSetup, setupOf } from './contract/setup.ts'
-import type { Caller, ToolControl, ToolDescription, ToolOutcome, ToolRequest, ToolService } from './contract/tool.ts'
+import { type MakeSetup, type Setup, setupOf } from './contract/setup.ts'
+import type {
+  Caller,
+  Tool,
+  ToolControl,
+  ToolDescription,
+  ToolOutcome,
+  ToolRequest,
+  ToolService,
+  ToolSuccess,
+} from './contract/tool.ts'
 import { failure } from './contract/tool.ts'
 import { readPolicies } from './host/policy/policies.ts'
 import { applyPolicies } from './host/policy/source.ts'
@@ -39,22 +48,34 @@ export function serveAgents<Env extends object>(
     }
 
     async call(request: ToolRequest, control: ToolControl = NOBODY): Promise<ToolOutcome> {
-      const { name, hash, context } = request
-      const setup = setupOf(makeSetup, this.env)
-      // The policies of the edge that asks bind the tools of this Worker too.
-      const policies = readPolicies({ TOOL_POLICY: context.policies })
-      const tools = (caller: Caller) =>
-        applyPolicies(setup.tools(caller), { policies, rates: setup.rates ?? {} })(caller)
-      const [agent] = await agentSource(agents, { ...setup, tools }).find([name])
+      const { name, hash } = request
+      const agent = await findAgent(setupOf(makeSetup, this.env), agents, request)
       if (!agent) return failure('unknown_tool', `There is no agent "${name}" here.`)
       if (agent.definition.hash !== hash) return failure('schema_mismatch', `The agent "${name}" has changed.`)
       return agent.call(request, control)
+    }
+
+    async undo(request: ToolRequest, outcome: ToolSuccess): Promise<ToolOutcome> {
+      const agent = await findAgent(setupOf(makeSetup, this.env), agents, request)
+      return agent?.undo?.(request, outcome) ?? failure('unknown_tool', `There is no agent "${request.name}" here.`)
     }
 
     override fetch(): Response {
       return new Response('An agent Worker answers only over its service binding.\n', { status: 404 })
     }
   }
+}
+
+/** Finds the agent of a request. The policies of the edge that asks bind the tools of this Worker too. */
+async function findAgent(
+  setup: Setup,
+  agents: readonly AgentOptions[],
+  { name, context }: ToolRequest,
+): Promise<Tool | undefined> {
+  const policies = readPolicies({ TOOL_POLICY: context.policies })
+  const tools = (caller: Caller) => applyPolicies(setup.tools(caller), { policies, rates: setup.rates ?? {} })(caller)
+  const [agent] = await agentSource(agents, { ...setup, tools }).find([name])
+  return agent
 }
 
 /** The control of a host that takes no news and never aborts. */

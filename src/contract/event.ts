@@ -1,3 +1,4 @@
+import type { JsonObject } from './json.ts'
 import type { Content, DataMark, Message, Opaque, ToolCall } from './message.ts'
 import type { ModelFinish } from './model.ts'
 import type { Usage } from './usage.ts'
@@ -172,6 +173,7 @@ export interface CallSettled {
   /** Bytes of the complete result, if `content` is only a part of it; the rest is stored beside the journal. */
   readonly cut?: number
   readonly structured?: unknown
+  readonly metadata?: JsonObject
   readonly error?: { readonly code: string; readonly message: string; readonly fatal?: true }
   /** The usage of models that ran inside the tool. */
   readonly usage?: Usage

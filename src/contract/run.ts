@@ -1,3 +1,4 @@
+import type { JsonObject } from './json.ts'
 import type { BudgetRemainder } from './budget.ts'
 import type { Content, Message } from './message.ts'
 import type { ResponseFormat, ToolChoice } from './model.ts'
@@ -103,6 +104,7 @@ export interface CallRecord {
   /** The result that the model read; a failed call has `error` instead. */
   readonly content?: readonly Content[]
   readonly structured?: unknown
+  readonly metadata?: JsonObject
   readonly error?: { readonly code: string; readonly message: string }
   /** Set if an outcome came after the call had been given up; no model has read it. */
   readonly late?: { readonly ok: boolean }

@@ -155,6 +155,11 @@ export interface ToolSuccess {
   readonly ok: true
   readonly content: readonly Content[]
   readonly structured?: unknown
+  /**
+   * Data beside the result, such as the id of what was made: for hooks and for the caller, never for a model. Left out if
+   * its JSON is longer than `limits.resultBytes`.
+   */
+  readonly metadata?: JsonObject
   /** The usage of models that ran inside the tool; it counts as the run's own. */
   readonly usage?: Usage
   /** The marks of this result, in addition to those that the tool's annotations give to every result. */

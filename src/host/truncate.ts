@@ -4,7 +4,7 @@ import type { ToolOutcome, ToolSuccess } from '../contract/tool.ts'
 /**
  * Cuts an outcome down to what a model may see: at most `limit` bytes of UTF-8 text and base64 data over all parts.
  * Text is cut between characters, with a note of its full size; a note replaces a part that cannot be cut, and follows
- * the content in place of a structured value over the limit. `rest` returns words on how to read on from an offset into
+ * the content in place of a structured value over the limit; metadata over the limit is left out. `continuation` returns words on how to read on from an offset into
  * the whole text (its parts joined by line ends).
  */
 export function truncateOutcome(
@@ -15,6 +15,10 @@ export function truncateOutcome(
   if (!outcome.ok) {
     const message = truncateText(outcome.error.message, limit)
     return message === outcome.error.message ? outcome : { ...outcome, error: { ...outcome.error, message } }
+  }
+  if (outcome.metadata && JSON.stringify(outcome.metadata).length > limit) {
+    const { metadata: _, ...success } = outcome
+    return truncateOutcome(success, limit, continuation)
   }
   const value = largeValue(outcome, limit)
   if (value) {

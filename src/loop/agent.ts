@@ -23,6 +23,7 @@ import { fittingArguments } from '../schema/validate.ts'
 import { chain } from '../host/source/chain.ts'
 import { memoryJournal } from './journal.ts'
 import { run } from './run.ts'
+import { undoableCalls, undoAgentCalls } from './agent-undo.ts'
 import { loopPorts } from './running.ts'
 import { newState } from './state.ts'
 
@@ -92,6 +93,7 @@ export async function agentTool(agent: AgentOptions, ports: AgentPorts): Promise
     ...declaration,
     hash: await sha256(canonicalJson({ ...declaration, instructions, template })),
     callsTools: true,
+    ...(agent.compensate && { undo: true }),
   }
   return {
     definition,
@@ -103,6 +105,9 @@ export async function agentTool(agent: AgentOptions, ports: AgentPorts): Promise
       const fitting = fittingArguments(definition, request.arguments)
       return fitting.ok ? runAgent(agent, ports, { ...request, arguments: fitting.value }, control) : fitting
     },
+    ...(agent.compensate && {
+      undo: (request, outcome) => undoAgentCalls(request, outcome, ports.tools?.(request.context.caller)),
+    }),
   }
 }
 
@@ -152,10 +157,12 @@ async function runAgent(
     return { ...failure('agent_failed', `The agent "${agent.name}" failed: ${message}`), ...accounting }
   }
   const structured = agent.output && parseJson(answer)
+  const metadata = agent.compensate && undoableCalls(state)
   return {
     ok: true,
     content: [{ type: 'text', text: answer }],
     ...(structured !== undefined && { structured }),
+    ...(metadata && { metadata }),
     ...accounting,
   }
 }

@@ -205,7 +205,7 @@ function foldUndone(
     const message =
       compatUndone(request.compat, tool, failed.tool) ??
       `The tool "${tool}" succeeded but was undone, because "${failed.tool}" failed.`
-    const { content: _, structured: __, ...settled } = call.result
+    const { content: _, structured: __, metadata: ___, ...settled } = call.result
     call.result = { ...settled, ok: false, error: { code: 'undone', message } }
   } else {
     failed.notes = [...(failed.notes ?? []), `${what} was undone because of it.`]

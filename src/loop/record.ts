@@ -32,13 +32,14 @@ function waitsForPeople(calls: readonly CallState[]): boolean {
 function callRecord({ callId, tool, arguments: text, status, result, wasUndone }: CallState): CallRecord {
   const call = { id: callId, tool, arguments: readableArguments(text) }
   if (result) {
-    const { ok, durationMs, content, structured, error } = result
+    const { ok, durationMs, content, structured, metadata, error } = result
     return {
       ...call,
       status: 'settled',
       ...{ ok, durationMs },
       ...(content && { content }),
       ...(structured !== undefined && { structured }),
+      ...(metadata && { metadata }),
       ...(error && { error: { code: error.code, message: error.message } }),
       ...(wasUndone && { undone: wasUndone }),
     }

@@ -25,7 +25,7 @@ export function callSettled(
       ...accounting,
       durationMs,
     }
-  const { content, structured } = outcome
+  const { content, structured, metadata } = outcome
   return {
     type: 'call.settled',
     callId,
@@ -34,6 +34,7 @@ export function callSettled(
     content: content.map(wellFormed),
     ...(cut !== undefined && { cut }),
     ...(structured !== undefined && { structured }),
+    ...(metadata && { metadata }),
     ...accounting,
     durationMs,
   }

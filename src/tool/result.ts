@@ -28,6 +28,25 @@ export function content(...parts: Part[]): unknown {
   return new Parts(parts)
 }
 
+/** A return value with metadata; made by `withMetadata`. */
+class Annotated {
+  readonly value: unknown
+  readonly metadata: object
+
+  constructor(value: unknown, metadata: object) {
+    this.value = value
+    this.metadata = metadata
+  }
+}
+
+/**
+ * Makes a result with data beside it, which hooks and the caller get, but no model:
+ * `withMetadata('Booked.', { booking: 'B-7' })`.
+ */
+export function withMetadata(value: unknown, metadata: object): unknown {
+  return new Annotated(value, metadata)
+}
+
 /**
  * Turns a tool's return value into the outcome of its call: undefined is `Success`, a string stays as it is, bytes are
  * an image or a file by their media type, anything else is compact JSON. Maps become objects, sets arrays, dates ISO
@@ -38,6 +57,10 @@ export function content(...parts: Part[]): unknown {
  */
 export async function toOutcome(value: unknown, compat?: Compat): Promise<ToolOutcome> {
   try {
+    if (value instanceof Annotated) {
+      const outcome = await toOutcome(value.value, compat)
+      return outcome.ok ? { ...outcome, metadata: JSON.parse(JSON.stringify(value.metadata, toJson)) } : outcome
+    }
     if (compat === 'spring-ai') {
       if (value === undefined) return text('"Done"')
       if (typeof value === 'string' && parseJson(value) === undefined) return text(JSON.stringify(value))

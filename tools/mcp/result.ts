@@ -1,12 +1,13 @@
-import { content, ToolError } from 'edgecall/tool'
+import { content, ToolError, withMetadata } from 'edgecall/tool'
 import { askFor } from './elicit.ts'
 import { fieldsOf, isObject, textOf } from './json.ts'
 
 type Part = Parameters<typeof content>[number]
 
 /**
- * Converts a server's result to a tool's result: the structured value if there is one, else the content parts. Throws a
- * ToolError with the server's text for an error result, and an InputRequired for a result that asks for input.
+ * Converts a server's result to a tool's result: the structured value if there is one, else the content parts, with the
+ * server's own members of `_meta` as metadata. Throws a ToolError with the server's text for an error result, and an
+ * InputRequired for a result that asks for input.
  */
 export function readResult(result: Readonly<Record<string, unknown>>): unknown {
   const { content: items, structuredContent, isError, resultType = 'complete' } = result
@@ -17,6 +18,15 @@ export function readResult(result: Readonly<Record<string, unknown>>): unknown {
     const text = parts.filter((part) => typeof part === 'string').join('\n')
     throw new ToolError(text.trim() === '' ? 'The tool failed without giving a reason.' : text)
   }
+  const value = valueOf(parts, structuredContent)
+  const metadata = Object.entries(fieldsOf(result['_meta'])).filter(([key]) => !RESERVED.test(key))
+  return metadata.length > 0 ? withMetadata(value, Object.fromEntries(metadata)) : value
+}
+
+/** The keys of `_meta` that belong to the protocol: `progressToken`, and prefixes such as `io.modelcontextprotocol/`. */
+const RESERVED = /^(?:progressToken$|(?:[\w-]+\.)*(?:modelcontextprotocol|mcp)(?:\.[\w-]+)*\/)/
+
+function valueOf(parts: readonly Part[], structuredContent: unknown): unknown {
   // Some servers write null for an absent value.
   if (structuredContent === undefined || structuredContent === null)
     return parts.length === 0 ? structuredContent : content(...parts)

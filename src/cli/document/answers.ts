@@ -47,6 +47,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
       durationMs: count,
       content: list(ref('Content')),
       structured: {},
+      metadata: OBJECT,
       error: FAULT,
       late: object({ ok: flag }),
       undone: flag,
@@ -264,7 +265,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
   ),
   Outcome: object(
     { ok: flag, content: list(ref('Content')), durationMs: count },
-    { structured: {}, usage: USAGE, error: FAULT, input: ref('InputNeeds') },
+    { structured: {}, metadata: OBJECT, usage: USAGE, error: FAULT, input: ref('InputNeeds') },
   ),
   InputNeeds: object({ requests: { type: 'object', additionalProperties: ref('InputRequest') } }, { state: text }),
   InputRequest: object({ method: text, params: OBJECT }),

@@ -114,6 +114,7 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
       content: list(ref('Content')),
       cut: { ...count, description: 'Bytes of the complete result, if `content` is only a part of it.' },
       structured: {},
+      metadata: { type: 'object', description: 'Data beside the result, which no model sees.' },
       error: object({ code: text, message: text }, { fatal: { const: true } }),
       usage: { ...usage, description: 'The usage of models that ran inside the tool.' },
       marks: list({ enum: ['untrusted', 'private'] }),

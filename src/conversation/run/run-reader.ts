@@ -18,10 +18,12 @@ const MOST_CHARACTERS = 8 * 1024 * 1024
 export function fitRecord(record: RunRecord): RunRecord {
   if (JSON.stringify(record).length <= MOST_CHARACTERS) return record
   const { preambles: _preambles, calls, answer, ...rest } = record
-  const light = calls.map(({ arguments: _arguments, content: _content, structured: _structured, ...call }) => ({
-    ...call,
-    arguments: null,
-  }))
+  const light = calls.map(
+    ({ arguments: _arguments, content: _content, structured: _structured, metadata: _metadata, ...call }) => ({
+      ...call,
+      arguments: null,
+    }),
+  )
   return { ...rest, answer: answer.slice(0, MOST_CHARACTERS / 4), calls: light, isPartial: true }
 }
 

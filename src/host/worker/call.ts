@@ -136,6 +136,7 @@ const Outcome = v.variant('ok', [
     ok: v.literal(true),
     content: v.array(part),
     structured: v.exactOptional(v.unknown()),
+    metadata: v.exactOptional(v.record(v.string(), v.unknown())),
     usage,
     marks,
   }),

@@ -31,12 +31,18 @@ async function undoCall(running: Running, call: CallState): Promise<ToolOutcome>
   const { state, tools, now } = running
   const tool = tools.get(call.tool)
   const { content, structured } = outcomeOf(running, call)
+  const metadata = call.result?.metadata
   const limit = state.request.limits.callMs
   const request = toolRequest(running, call, { attempt: call.attempt, deadline: now() + limit })
   if (!tool?.undo || !request.ok) return failure('tool_unavailable', 'Its tool is not available any more.')
   const timeout = failure('timeout', `It was not undone within ${limit} ms.`)
   try {
-    const success = { ok: true, content, ...(structured !== undefined && { structured }) } as const
+    const success = {
+      ok: true,
+      content,
+      ...(structured !== undefined && { structured }),
+      ...(metadata && { metadata }),
+    } as const
     return await within<ToolOutcome>(limit, tool.undo(request.value, success), timeout)
   } catch (error) {
     return failure('tool_failed', 'Undoing it failed.', messageOf(error))

@@ -5,7 +5,7 @@ import { TOOL_SEARCH } from '../../../src/contract/tool.ts'
 import { ask, play, say } from '../../fixtures/play.ts'
 import { type McpServer, Refusal } from '../../tools/mcp-server.ts'
 import { bringing, brought, listed, serving, texts, toolsFrom } from '../mcp-scene.ts'
-import { different, type Row } from '../rows.ts'
+import { different, type Row, same } from '../rows.ts'
 import { type Asked, namesIn, native, resultsIn } from '../scene.ts'
 
 const LOOK = listed('look')
@@ -103,18 +103,20 @@ export const mcp: readonly Row[] = [
   },
   {
     row: 98,
-    says: 'what an MCP server says beside a result is kept or dropped, and structured results win',
-    verdict: different('it is always dropped', async () => {
+    says: '`_meta` of an MCP result becomes attributes, which no model sees, and structured results win',
+    verdict: same(async () => {
       const server = await serving([LOOK])
       const tools = await brought(server)
+      const note = { 'example.com/note': 'beside' }
       const told = async (result: object) => {
         server.call = () => result
         const { json, requests } = await native({ script: [ask(['look']), say('ok')], tools })
-        expect(JSON.stringify([json, requests])).not.toContain('beside')
+        expect(JSON.stringify(requests)).not.toContain('beside')
+        expect(json.calls[0]?.metadata).toEqual(note)
         return resultsIn(requests[1]?.messages)
       }
-      const note = { 'example.com/note': 'beside' }
-      expect(await told({ content: texts('Rain'), _meta: note })).toEqual(['Rain'])
+      const reserved = { progressToken: 1, 'io.modelcontextprotocol/serverInfo': {}, 'tools.mcp.com/x': 1 }
+      expect(await told({ content: texts('Rain'), _meta: { ...note, ...reserved } })).toEqual(['Rain'])
       expect(await told({ content: texts('Rain'), structuredContent: { sky: ['grey'] }, _meta: note })).toEqual([
         '{"sky":["grey"]}',
       ])

@@ -185,7 +185,7 @@ export const undo: readonly Row[] = [
   {
     row: 81,
     says: 'what one agent did is undone where another fails later, newest first; not where that was not asked for',
-    verdict: different('an agent undoes what it did where it fails itself; what a finished one did stays', async () => {
+    verdict: same(async () => {
       const made = async (undone: string[], rest: Partial<AgentOptions> = {}, ...last: readonly Tool[]) => {
         const inner = [undoable('book', undone), undoable('pay', undone), ...last]
         const names = inner.map(({ definition }) => definition.name)
@@ -213,7 +213,8 @@ export const undo: readonly Row[] = [
       }
       expect(await outcome({}, broken)).toEqual([])
       expect(await outcome({ compensate: true }, broken)).toEqual(['pay', 'book'])
-      expect(await outcome({ compensate: true })).toEqual([])
+      expect(await outcome({ compensate: true })).toEqual(['pay', 'book'])
+      expect(await outcome({})).toEqual([])
     }),
   },
 ]

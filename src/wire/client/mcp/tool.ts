@@ -31,11 +31,13 @@ export function toMcpTool({
 /** Converts an outcome to the result of `tools/call`. `anyValue`: whether structured content may be no object. */
 export function toCallResult(outcome: ToolOutcome, { outputSchema }: ToolDefinition, anyValue: boolean): object {
   if (!outcome.ok) return { content: [{ type: 'text', text: outcome.error.message }], isError: true }
+  const { structured, metadata } = outcome
   const content = outcome.content.map(toMcpContent)
-  const { structured } = outcome
-  if (isObject(structured) || (anyValue && structured !== undefined)) return { content, structuredContent: structured }
+  const meta = metadata && { _meta: metadata }
+  if (isObject(structured) || (anyValue && structured !== undefined))
+    return { content, structuredContent: structured, ...meta }
   // If the schema promised a value, clients take a result without one for a broken server; an error goes to the model.
-  return outputSchema?.['type'] === 'object' ? { content, isError: true } : { content }
+  return outputSchema?.['type'] === 'object' ? { content, isError: true, ...meta } : { content, ...meta }
 }
 
 function toMcpContent(part: Content, index: number): object {
