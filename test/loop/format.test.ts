@@ -40,6 +40,15 @@ test('an invalid structured answer is corrected by the model, without tools and 
   expect(state.usage).toEqual({ inputTokens: 40, outputTokens: 20 })
 })
 
+test.each(['```json\n{"sum": 3}\n```', 'Here you are:\n```\n{"sum": 3}\n```', '{"sum": 3,}'])(
+  'an answer in a code fence or with a comma too many is taken as the JSON that it holds: %j',
+  async (text) => {
+    const { state, requests } = await play({ script: [say(text)], request: { responseFormat }, loop })
+    expect([state.finished?.answer, requests.length]).toEqual(['{"sum":3}', 1])
+    expect(state.messages.at(-1)).toMatchObject({ role: 'assistant', content: '{"sum":3}' })
+  },
+)
+
 test('after two failed corrections the run fails and reports the issues', async () => {
   const { state, events } = await play({
     script: [say('1'), say('2'), say('3')],

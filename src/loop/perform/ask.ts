@@ -8,7 +8,7 @@ import { addUsage, withCost, type Usage } from '../../contract/usage.ts'
 import { compose, type Middleware, asHook } from './middleware.ts'
 import { tokensOf } from './window.ts'
 import { isGuardedBySetup, startEarly } from './eager.ts'
-import { formatIssues, MAX_REJECTIONS, invalidAnswer } from './response-format.ts'
+import { formatIssues, MAX_REJECTIONS, invalidAnswer, withPlainJson } from './response-format.ts'
 import { modelRequest } from './prompt.ts'
 import { hookContext, type Running } from '../running.ts'
 import type { StepState } from '../state.ts'
@@ -53,9 +53,10 @@ function runErrorOf({ code, message, retryAfterMs, retryable, attempts }: ModelE
 async function checkAnswer(
   running: Running,
   { step, attempt, rejections }: StepState,
-  answer: StepAnswer,
+  modelAnswer: StepAnswer,
 ): Promise<RunFact[]> {
   const { state, loop } = running
+  const answer = withPlainJson(running, modelAnswer)
   const issues = await formatIssues(running, answer)
   if (issues === undefined) {
     const { calls, ...rest } = answer

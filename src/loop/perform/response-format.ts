@@ -1,5 +1,6 @@
 import type { StepAnswer } from '../../contract/hook.ts'
 import { parseJson } from '../../contract/json.ts'
+import { mendJson } from '../../schema/mend-json.ts'
 import type { Message } from '../../contract/message.ts'
 import type { RunError } from '../../contract/run.ts'
 import type { Running } from '../running.ts'
@@ -7,6 +8,18 @@ import type { StepState } from '../state.ts'
 
 /** How often a model may correct an answer that does not fit its format. */
 export const MAX_REJECTIONS = 2
+
+/**
+ * Takes a code fence, or prose before it, off an answer that is to be JSON. Models without a mode for JSON write such
+ * answers; the text is held back until it is known, so no reader has seen the fence. Any other answer stays as it is.
+ */
+export function withPlainJson({ state }: Pick<Running, 'state'>, answer: StepAnswer): StepAnswer {
+  const { text, calls, finish } = answer
+  const isJson = state.request.responseFormat?.type === 'json_schema'
+  if (!isJson || calls.length > 0 || finish !== 'stop' || parseJson(text) !== undefined) return answer
+  const value = mendJson(text)
+  return value === undefined ? answer : { ...answer, text: JSON.stringify(value) }
+}
 
 /** Returns why a text answer does not fit the requested format; undefined if it does, or if there is no format. */
 export async function formatIssues(

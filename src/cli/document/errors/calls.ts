@@ -70,6 +70,7 @@ export const CALL_ERRORS: ErrorTexts = {
     'The tool is no longer bound, or its Worker does not answer.',
     'See `available` in `GET /tools`.',
   ),
+  not_undone: errorText('Calls of an agent could not be undone.', 'The message names them.'),
   tool_unreachable: errorText('The Worker of the tool could not be reached.', 'Check that it is deployed and bound.'),
   undone: errorText('The call was undone, because a later call of the run failed.', 'Nothing: `compensate` was on.'),
   unknown_result: errorText('`read_result` was called with an id that does not exist.', 'Nothing: the model is told.'),

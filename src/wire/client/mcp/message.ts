@@ -56,15 +56,15 @@ export function isFault(content: object): content is McpFault {
   return 'error' in content
 }
 
-function metaOf(content: object): object {
-  return '_meta' in content ? fieldsOf(content._meta) : {}
-}
-
 /** Makes the JSON-RPC response to a message from its result, or from what is wrong with it. */
 export function toMessage({ id, modern }: Partial<McpMessage>, content: object): object {
   if (isFault(content)) return { jsonrpc: '2.0', id, error: content.error }
   const result = modern
-    ? { resultType: 'complete', ...content, _meta: { ...metaOf(content), [`${RESERVED}serverInfo`]: SERVER_INFO } }
+    ? {
+        resultType: 'complete',
+        ...content,
+        _meta: { ...fieldsOf(fieldsOf(content)['_meta']), [`${RESERVED}serverInfo`]: SERVER_INFO },
+      }
     : content
   return { jsonrpc: '2.0', id, result }
 }
