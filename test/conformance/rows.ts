@@ -27,11 +27,19 @@ export const notApplicable = (why: string): Verdict => ({ kind: 'not applicable'
 /** At most so many of a hundred rows may be about something that does not exist here. */
 const MOST_NOT_APPLICABLE = 15
 
-/** Registers a case for each row, and checks that the list is whole and that the table in README.md tells of it. */
-export function conformance(library: string, total: number, rows: readonly Row[]): void {
+/** What rows are about: from this one on, the names of the library by which a migrant looks them up. */
+export type Subjects = readonly (readonly [from: number, names: string])[]
+
+/** Returns the names of the library that a row is about. */
+function subjectOf(subjects: Subjects, row: number): string {
+  return subjects.findLast(([from]) => from <= row)?.[1] ?? ''
+}
+
+/** Registers a case for each row, named after its subject, and checks that the list is whole and that the table in README.md tells of it. */
+export function conformance(library: string, total: number, subjects: Subjects, rows: readonly Row[]): void {
   describe(library, () => {
     for (const { row, says, verdict } of rows) {
-      const name = `${row}. ${says}`
+      const name = `${row}. ${subjectOf(subjects, row)}: ${says}`
       if (verdict.kind === 'same') test(name, verdict.run)
       else if (verdict.kind === 'different') test(`${name} — deliberately different: ${verdict.why}`, verdict.run)
       else test.skip(`${name} — not applicable: ${verdict.why}`)

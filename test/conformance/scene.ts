@@ -153,6 +153,11 @@ export function namesIn(request: ModelRequest | undefined): string[] | undefined
   return request?.tools.map(({ name }) => name)
 }
 
+/** The same in the order of the alphabet, where the order of the tools does not matter. */
+export function sortedNamesIn(request: ModelRequest | undefined): string[] | undefined {
+  return namesIn(request)?.toSorted()
+}
+
 /** The same answer with this usage, or with none. */
 export function costing(events: readonly ModelEvent[], usage?: Usage): ModelEvent[] {
   return events.map((event) =>

@@ -1,5 +1,5 @@
 import { vi } from 'vitest'
-import { conformance } from './rows.ts'
+import { conformance, type Subjects } from './rows.ts'
 import { answers } from './spring-ai/answers.ts'
 import { augmented } from './spring-ai/augmented.ts'
 import { author } from './spring-ai/author.ts'
@@ -20,10 +20,82 @@ import { search } from './spring-ai/search.ts'
 import { settings } from './spring-ai/settings.ts'
 import { stream } from './spring-ai/stream.ts'
 
+/** Spring AI's classes, annotations and options that the rows are about. */
+const SUBJECTS: Subjects = [
+  [1, 'ToolCallingManager.executeToolCalls'],
+  [4, 'ToolCallbackResolver'],
+  [6, 'ToolCallingManager.executeToolCalls'],
+  [7, 'returnDirect'],
+  [11, 'ToolExecutionException'],
+  [12, 'ToolCallingObservationContext'],
+  [13, 'ToolContext'],
+  [14, 'ToolCallLimits'],
+  [22, 'ToolCallback.call'],
+  [26, 'ToolCallingManager.executeToolCalls'],
+  [27, 'ToolExecutionResult, returnDirect'],
+  [32, 'ToolCallingChatOptions.toolCallbacks'],
+  [33, 'ToolCallingChatOptions.toolContext'],
+  [34, 'ToolCallingChatOptions'],
+  [36, 'ChatClient.tools'],
+  [37, 'ChatClient.toolContext'],
+  [38, 'ChatClient.options'],
+  [39, 'ChatClient.tools, ToolCallbackProvider'],
+  [41, 'ChatClient.toolContext'],
+  [42, 'ChatClient.tools'],
+  [43, 'ToolCallingAdvisor'],
+  [48, 'ToolCallingAdvisor, returnDirect'],
+  [49, 'ToolExecutionEligibilityChecker'],
+  [51, 'ToolCallingAdvisor, Usage'],
+  [53, 'ToolCallingAdvisor.adviseStream'],
+  [58, 'disableInternalConversationHistory'],
+  [60, 'ToolCallLimitExceededException'],
+  [61, 'ToolCallingAdvisor.doBeforeCall, doAfterCall'],
+  [63, 'UsageAccumulator'],
+  [64, 'ChatClient, auto-registered ToolCallingAdvisor'],
+  [72, 'ToolCallResultConverter'],
+  [77, 'MethodToolCallback'],
+  [79, 'MethodToolCallback, ToolContext'],
+  [80, 'MethodToolCallback, ToolExecutionException'],
+  [81, 'ToolExecutionExceptionProcessor'],
+  [86, 'FunctionToolCallback'],
+  [89, '@Tool, MethodToolCallbackProvider'],
+  [92, '@Tool(name)'],
+  [93, '@Tool(description)'],
+  [94, 'JsonSchemaGenerator'],
+  [95, '@ToolParam'],
+  [96, 'JsonSchemaGenerator'],
+  [98, 'JsonSchemaGenerator, ToolContext'],
+  [99, 'JsonSchemaGenerator'],
+  [102, 'JsonHelper'],
+  [103, 'AugmentedToolCallback'],
+  [107, 'AugmentedToolCallbackProvider'],
+  [109, 'MessageWindowChatMemory'],
+  [113, 'MessageChatMemoryAdvisor'],
+  [117, 'ToolSearchToolCallingAdvisor'],
+  [127, 'toolSearchTool'],
+  [128, 'ToolIndexEvictionStrategy'],
+  [129, 'RegexToolIndex'],
+  [130, 'LuceneToolIndex, VectorToolIndex'],
+  [131, 'ToolCallingObservationConvention'],
+  [135, 'spring.ai.tools.resolution.fallback'],
+  [136, 'spring.ai.tools.limits'],
+  [137, 'spring.ai.tools.throw-exception-on-error'],
+  [138, 'spring.ai.chat.client.tool-search-advisor'],
+  [139, 'SyncMcpToolCallback'],
+  [143, 'McpToolNamePrefixGenerator'],
+  [144, 'McpToolFilter'],
+  [145, 'McpToolUtils.prefixedToolName'],
+  [146, 'McpToolUtils.toSyncToolSpecification'],
+  [147, 'ToolContextToMcpMetaConverter'],
+  [148, 'OpenAiChatModel, ChunkMerger'],
+  [149, 'StructuredOutputValidationAdvisor'],
+  [150, 'ToolCallingAdvisor'],
+]
+
 // A tool Worker logs what its tools throw, and here they throw on purpose.
 vi.spyOn(console, 'error').mockImplementation(() => {})
 
-conformance('Spring AI', 150, [
+conformance('Spring AI', 150, SUBJECTS, [
   ...[...calls, ...limits, ...answers, ...options],
   ...[...loop, ...stream, ...hooks],
   ...[...results, ...faults, ...author, ...schemas, ...augmented],

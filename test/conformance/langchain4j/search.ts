@@ -2,12 +2,12 @@ import { expect } from 'vitest'
 import type { Message } from '../../../src/contract/message.ts'
 import { type Tool, TOOL_SEARCH, type ToolDefinition } from '../../../src/contract/tool.ts'
 import { executeToolCalls } from '../../../src/loop.ts'
-import { foundTools } from '../../../src/search/search-tool.ts'
+import { searchHook } from '../../../src/search/hook.ts'
 import { createSemanticIndex } from '../../../src/search/semantic-index.ts'
 import { createToolSearch } from '../../../src/search/tool-search.ts'
 import { ask, play, say, tool } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
-import { asking, namesIn, QUESTION, resultsIn } from '../scene.ts'
+import { asking, QUESTION, resultsIn, sortedNamesIn } from '../scene.ts'
 
 const described = (name: string, description: string) => tool(name, () => `${name}!`, { description })
 
@@ -26,22 +26,13 @@ const searching = (tools: readonly Tool[], maxResults?: number) =>
 
 /** A run that sees the search tool, what searches have found, and what is always on offer. */
 async function found(script: Parameters<typeof play>[0]['script'], history: readonly Message[] = []) {
-  const isKnown = (name: string) => CITY.some(({ definition }) => definition.name === name)
   const { requests, state } = await play({
     script,
-    tools: [await searching(CITY), ALWAYS],
-    others: CITY,
+    tools: [...CITY, ALWAYS],
     history: [...history],
-    loop: {
-      hooks: [
-        {
-          name: 'search',
-          activate: (_, { messages }) => [TOOL_SEARCH, 'clock', ...foundTools([...history, ...messages], isKnown)],
-        },
-      ],
-    },
+    loop: { hooks: [searchHook({ when: 'on', always: ['clock'] })] },
   })
-  return { names: requests.map(namesIn), results: resultsIn(state.messages), messages: state.messages }
+  return { names: requests.map(sortedNamesIn), results: resultsIn(state.messages), messages: state.messages }
 }
 
 const search = (query: string): [string, object] => [TOOL_SEARCH, { query, maxResults: 1 }]
@@ -74,10 +65,10 @@ export const searches: readonly Row[] = [
         say('Sunny, and 3 €'),
       ])
       expect(first.names).toEqual([
-        [TOOL_SEARCH, 'clock'],
-        [TOOL_SEARCH, 'clock', 'forecast'],
-        [TOOL_SEARCH, 'clock', 'forecast', 'convert'],
-        [TOOL_SEARCH, 'clock', 'forecast', 'convert'],
+        ['clock', TOOL_SEARCH],
+        ['clock', 'forecast', TOOL_SEARCH],
+        ['clock', 'convert', 'forecast', TOOL_SEARCH],
+        ['clock', 'convert', 'forecast', TOOL_SEARCH],
       ])
       expect(first.results).toEqual([
         'forecast: Tells the weather of tomorrow',
@@ -86,11 +77,8 @@ export const searches: readonly Row[] = [
         'convert!',
       ])
       const next = await found([ask(['convert']), say('4 €')], first.messages)
-      expect([next.names[0]?.toSorted(), next.results]).toEqual([
-        ['clock', 'convert', 'forecast', TOOL_SEARCH],
-        ['convert!'],
-      ])
-      expect((await found([say('Hello')])).names).toEqual([[TOOL_SEARCH, 'clock']])
+      expect([next.names[0], next.results]).toEqual([['clock', 'convert', 'forecast', TOOL_SEARCH], ['convert!']])
+      expect((await found([say('Hello')])).names).toEqual([['clock', TOOL_SEARCH]])
     }),
   },
   {
@@ -102,8 +90,8 @@ export const searches: readonly Row[] = [
         ask(search('weather tomorrow')),
         say('ok'),
       ])
-      const all = [TOOL_SEARCH, 'clock', 'forecast', 'convert']
-      expect(names).toEqual([[TOOL_SEARCH, 'clock'], all, all])
+      const all = ['clock', 'convert', 'forecast', TOOL_SEARCH]
+      expect(names).toEqual([['clock', TOOL_SEARCH], all, all])
       expect(results[2]).toBe('clock!')
     }),
   },
@@ -117,10 +105,8 @@ export const searches: readonly Row[] = [
         result('convert: Fails', false),
         result('forecast: Tells the weather\nclock: Tells the time'),
       ]
-      const isKnown = (name: string) => name !== 'gone'
-      expect(foundTools(messages, isKnown)).toEqual(['forecast', 'clock'])
       const { names } = await found([say('ok')], messages)
-      expect(names).toEqual([[TOOL_SEARCH, 'clock', 'forecast']])
+      expect(names).toEqual([['clock', 'forecast', TOOL_SEARCH]])
     }),
   },
   {

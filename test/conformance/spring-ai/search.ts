@@ -1,17 +1,17 @@
 import { expect } from 'vitest'
 import type { Message } from '../../../src/contract/message.ts'
-import { TOOL_SEARCH, type ToolDefinition } from '../../../src/contract/tool.ts'
+import { type Tool, TOOL_SEARCH, type ToolDefinition } from '../../../src/contract/tool.ts'
 import { lruEviction } from '../../../src/search/eviction.ts'
-import { foundTools, SEARCH_HINT, withSearchHint } from '../../../src/search/search-tool.ts'
+import { searchHook, type SearchHookOptions } from '../../../src/search/hook.ts'
+import { SEARCH_HINT } from '../../../src/search/search-tool.ts'
 import type { FoundTool, ToolIndex } from '../../../src/search/tool-index.ts'
-import { createToolSearch, type ToolSearchOptions } from '../../../src/search/tool-search.ts'
+import { createToolSearch, type ToolSearch, type ToolSearchOptions } from '../../../src/search/tool-search.ts'
 import { ask, play, say, tool, types } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
-import { namesIn, resultsIn } from '../scene.ts'
+import { QUESTION, resultsIn, sortedNamesIn } from '../scene.ts'
 
 const sun = tool('sun', () => 'It shines', { description: 'Tells when the sun rises.' })
 const rain = tool('rain', () => 'It falls', { description: 'Tells how much rain falls.' })
-const DEFINITIONS = [sun.definition, rain.definition]
 
 /** An index that finds what it is told to, and notes what it is asked. */
 class NotedIndex implements ToolIndex {
@@ -42,21 +42,20 @@ function noted(options: ToolSearchOptions = {}) {
   return { notes, search: createToolSearch({ index: () => new NotedIndex(notes), ...options }) }
 }
 
-const HINTED = withSearchHint('Be brief.')
+/** A run of an edge with tool search, whose tools are the sun and the rain. */
+function searching(
+  script: Parameters<typeof play>[0]['script'],
+  options: SearchHookOptions = {},
+  more: Partial<Parameters<typeof play>[0]> = {},
+) {
+  const hooks = [searchHook({ when: 'on', ...options })]
+  return play({ script, tools: [sun, rain], request: { system: 'Be brief.' }, loop: { hooks }, ...more })
+}
 
-/** A run whose model is told of the search tool alone, and of what it has found. */
-async function searching(script: Parameters<typeof play>[0]['script'], options: ToolSearchOptions = {}) {
-  const search = await createToolSearch(options).open('talk', DEFINITIONS)
-  const isKnown = (name: string) => DEFINITIONS.some((definition) => definition.name === name)
-  return play({
-    script,
-    tools: [search],
-    others: [sun, rain],
-    request: HINTED === undefined ? {} : { system: HINTED },
-    loop: {
-      hooks: [{ name: 'search', activate: (_, { messages }) => [TOOL_SEARCH, ...foundTools(messages, isKnown)] }],
-    },
-  })
+/** One turn in each of these conversations, by an edge that keeps the sessions of its search. */
+async function talking(search: ToolSearch, ...turns: readonly (readonly [conversation: string, ...tools: Tool[]])[]) {
+  for (const [conversation, ...tools] of turns)
+    await searching([say('done')], { search }, { tools, request: { conversation } })
 }
 
 /** The messages of searches: each step a list of what its calls have found. */
@@ -85,9 +84,11 @@ export const search: readonly Row[] = [
     says: 'the tools of a run are indexed once, and the model is told how to find them',
     verdict: same(async () => {
       const { notes, search } = noted()
-      await search.open('talk', DEFINITIONS)
-      expect(notes).toEqual([['add', 'sun', 'rain']])
-      const { requests } = await searching([ask([TOOL_SEARCH, { query: 'sun' }]), say('done')])
+      const { requests } = await searching([ask([TOOL_SEARCH, { query: 'sun' }]), say('done')], { search })
+      expect(notes).toEqual([
+        ['add', 'sun', 'rain'],
+        ['sun', 5],
+      ])
       expect(requests.map(({ messages }) => messages[0])).toEqual([
         { role: 'system', content: `Be brief.\n\n${SEARCH_HINT}` },
         { role: 'system', content: `Be brief.\n\n${SEARCH_HINT}` },
@@ -99,10 +100,9 @@ export const search: readonly Row[] = [
     says: 'the same tools are not indexed again, others are',
     verdict: different('of other tools only those that changed', async () => {
       const { notes, search } = noted()
-      await search.open('talk', DEFINITIONS)
-      await search.open('talk', [rain.definition, sun.definition])
+      await talking(search, ['talk', sun, rain], ['talk', rain, sun])
       expect(notes).toEqual([['add', 'sun', 'rain']])
-      await search.open('talk', [rain.definition, tool('wind').definition])
+      await talking(search, ['talk', rain, tool('wind')])
       expect(notes.slice(1)).toEqual([
         ['remove', 'sun'],
         ['add', 'wind'],
@@ -114,17 +114,14 @@ export const search: readonly Row[] = [
     says: 'where one session is kept, the other is indexed anew when it comes back; so is one that was let go',
     verdict: same(async () => {
       const { notes, search } = noted({ eviction: lruEviction(1) })
-      await search.open('a', [sun.definition])
-      await search.open('b', [rain.definition])
-      await search.open('b', [rain.definition])
-      await search.open('a', [sun.definition])
+      await talking(search, ['a', sun], ['b', rain], ['b', rain], ['a', sun])
       expect(notes).toEqual([
         ['add', 'sun'],
         ['add', 'rain'],
         ['add', 'sun'],
       ])
-      search.evict('a')
-      await search.open('a', [sun.definition])
+      search.evict('acme/a')
+      await talking(search, ['a', sun])
       expect(notes.slice(3)).toEqual([['add', 'sun']])
     }),
   },
@@ -135,8 +132,9 @@ export const search: readonly Row[] = [
       const { requests } = await searching([ask([TOOL_SEARCH, { query: 'ghost' }]), say('none')], {
         index: () => new NotedIndex([], ['ghost']),
       })
-      expect(requests.map(namesIn)).toEqual([[TOOL_SEARCH], [TOOL_SEARCH]])
-      expect(foundTools(searches(['ghost', 'sun']), (name) => name === 'sun')).toEqual(['sun'])
+      expect(requests.map(sortedNamesIn)).toEqual([[TOOL_SEARCH], [TOOL_SEARCH]])
+      const earlier = await searching([say('done')], {}, { history: [QUESTION, ...searches(['ghost', 'sun'])] })
+      expect(earlier.requests.map(sortedNamesIn)).toEqual([['sun', TOOL_SEARCH]])
     }),
   },
   {
@@ -148,7 +146,7 @@ export const search: readonly Row[] = [
         ask(['rain']),
         say('It falls'),
       ])
-      expect(requests.map(namesIn)).toEqual([[TOOL_SEARCH], [TOOL_SEARCH, 'rain'], [TOOL_SEARCH, 'rain']])
+      expect(requests.map(sortedNamesIn)).toEqual([[TOOL_SEARCH], ['rain', TOOL_SEARCH], ['rain', TOOL_SEARCH]])
       expect(resultsIn(state.messages)).toEqual(['rain: Tells how much rain falls.', 'It falls'])
     }),
   },
@@ -172,22 +170,22 @@ export const search: readonly Row[] = [
     says: 'the index outlives the run',
     verdict: same(async () => {
       const { notes, search } = noted()
-      for (let run = 0; run < 2; run++) {
-        await play({ script: [say('done')], tools: [await search.open('talk', DEFINITIONS)] })
-      }
+      await talking(search, ['talk', sun, rain], ['talk', sun, rain])
       expect(notes).toEqual([['add', 'sun', 'rain']])
     }),
   },
   {
     row: 125,
     says: 'what was found stays on offer: of all searches, or of those of the last step',
-    verdict: same(() => {
-      const any = () => true
-      const messages = searches(['a'], ['b', 'c'])
-      expect(foundTools(messages, any)).toEqual(['a', 'b', 'c'])
-      expect(foundTools(messages, any, 'latest')).toEqual(['b', 'c'])
-      const later: Message[] = [...messages, { role: 'user', content: 'And now?' }, ...searches(['d'])]
-      expect(foundTools(later, any, 'latest')).toEqual(['d'])
+    verdict: same(async () => {
+      const tools = ['a', 'b', 'c', 'd'].map((name) => tool(name))
+      const offered = async (keep: 'all' | 'latest', history: readonly Message[]) =>
+        sortedNamesIn((await searching([say('done')], { keep }, { tools, history })).requests[0])
+      const history = [QUESTION, ...searches(['a'], ['b', 'c'])]
+      expect(await offered('all', history)).toEqual(['a', 'b', 'c', TOOL_SEARCH])
+      expect(await offered('latest', history)).toEqual(['b', 'c', TOOL_SEARCH])
+      const later = [...history, QUESTION, ...searches(['d'])]
+      expect(await offered('latest', later)).toEqual(['d', TOOL_SEARCH])
     }),
   },
   {
@@ -196,15 +194,15 @@ export const search: readonly Row[] = [
     verdict: same(async () => {
       const { events } = await searching([ask([TOOL_SEARCH, { query: 'sun' }]), ask(['sun']), say('It shines')])
       const shown = types(events).filter((type) => /^(tools|call\.settled|text|run\.finished)/.test(type))
-      expect(shown).toEqual(['call.settled', 'tools.added', 'call.settled', 'text.delta', 'run.finished'])
+      expect(shown).toEqual(['tools.added', 'call.settled', 'call.settled', 'text.delta', 'run.finished'])
     }),
   },
   {
     row: 127,
     says: 'the search tool takes a query, a number and a category, and no tool context',
     verdict: different('there are no categories, which theirs takes and ignores', async () => {
-      const { definition } = await noted().search.open('talk', DEFINITIONS)
-      expect(definition.inputSchema).toEqual({
+      const { requests } = await searching([say('done')])
+      expect(requests[0]?.tools[0]?.inputSchema).toEqual({
         type: 'object',
         properties: {
           query: { type: 'string', description: 'A few words, or the whole question' },
