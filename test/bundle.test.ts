@@ -34,9 +34,9 @@ test('the edge Worker with all providers and surfaces stays under 128 KiB gzip a
   for (const foreign of ['ZodError', 'ajv', '@ai-sdk']) expect(code).not.toContain(foreign)
 })
 
-test('an edge that names few parts contains no others, and stays under 97 KiB gzip', async () => {
+test('an edge that names few parts contains no others, and stays under 98 KiB gzip', async () => {
   const code = await bundle('test/fixtures/core-edge/wrangler.toml', '--minify')
-  expect(gzipSync(code).byteLength).toBeLessThan(97 * KIB)
+  expect(gzipSync(code).byteLength).toBeLessThan(98 * KIB)
   for (const foreign of [
     'TEXT_MESSAGE_START',
     'tool-input-available',
