@@ -296,6 +296,8 @@ export interface ToolText extends Pick<ToolDefinition, 'name' | 'title' | 'descr
   readonly inputSchema?: JsonSchema
   /** Names, descriptions and values of the parameters, instead of the schema. */
   readonly parameters?: readonly string[]
+  /** The name of the server or Worker that has the tool, such as `github`. */
+  readonly group?: string
 }
 
 /** Finds tools by words among all tools of an edge, whether or not they are on offer. */

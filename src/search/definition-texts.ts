@@ -4,18 +4,20 @@ import type { ToolText } from '../contract/tool.ts'
 export interface DefinitionTexts {
   readonly title: readonly string[]
   readonly tags: readonly string[]
+  readonly group: readonly string[]
   readonly description: readonly string[]
   /** Names, descriptions and string values of the parameters, nested ones too. */
   readonly parameters: readonly string[]
 }
 
 /** Returns the texts by which a tool can be found, beside its name. */
-export function textsOf({ title, tags = [], description, inputSchema, parameters }: ToolText): DefinitionTexts {
+export function textsOf({ title, tags = [], description, inputSchema, parameters, group }: ToolText): DefinitionTexts {
   const texts: string[] = []
   if (!parameters) collect(inputSchema, texts, 0)
   return {
     title: title === undefined ? [] : [title],
     tags,
+    group: group === undefined ? [] : [group],
     description: [description],
     parameters: parameters ?? texts,
   }

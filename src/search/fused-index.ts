@@ -1,11 +1,10 @@
 import type { ToolText } from '../contract/tool.ts'
 import type { FoundTool, ToolIndex } from './tool-index.ts'
 
-/** The constant of reciprocal rank fusion: the higher, the less the first ranks of one index outweigh the rest. */
-const EVEN = 60
-
 /**
- * Combines several indexes, such as keyword and semantic, by a tool's ranks in their answers (reciprocal rank fusion).
+ * Combines several indexes, such as keyword and semantic, by the sum of a tool's scores in their answers, each as a share of
+ * the best score there: an index that finds nothing much better than the rest does not outweigh one that does, as it would by
+ * ranks.
  * Added tools are passed on to each index with the next search. An index that fails to add or to answer is left out of
  * the answer; tools that it failed to add are passed to it again. If all fail, the search rejects with the first error.
  */
@@ -35,7 +34,8 @@ export function createFusedIndex(...indexes: readonly [ToolIndex, ...ToolIndex[]
       const scores = new Map<string, number>()
       for (const answer of answers) {
         if (answer.status === 'rejected') continue
-        answer.value.forEach(({ name }, place) => scores.set(name, (scores.get(name) ?? 0) + 1 / (EVEN + place + 1)))
+        const most = answer.value[0]?.score ?? 1
+        for (const { name, score } of answer.value) scores.set(name, (scores.get(name) ?? 0) + score / most)
       }
       const matches: FoundTool[] = [...scores].map(([name, score]) => ({ name, score }))
       return matches.sort((a, b) => b.score - a.score || (a.name < b.name ? -1 : 1)).slice(0, limit)

@@ -6,7 +6,7 @@ import type { ToolIndex } from './tool-index.ts'
 import { FILLERS, textWords } from './words.ts'
 
 /**
- * Makes an index that finds tools by the words of their names, titles, tags, descriptions and parameters (BM25 over
+ * Makes an index that finds tools by the words of their names, titles, tags, groups, descriptions and parameters (BM25 over
  * weighted fields), in any language. Added tools are read by the next search.
  */
 export function createKeywordIndex(): ToolIndex {
@@ -60,7 +60,7 @@ export function createKeywordIndex(): ToolIndex {
 }
 
 /** BM25's k1: the lower, the sooner another occurrence of a word adds nothing more. */
-const SATURATION = 1.6
+const SATURATION = 1
 
 const MOST_CHARACTERS = 1000
 /** The most different words of a question that count, in their order. */

@@ -22,7 +22,7 @@ const MANY = 10
 /** The most tools that are chosen with regard to those already taken; it costs their square times the words. */
 const MOST_SPREAD = 50
 /** The share by which a word counts less, once a tool that fully matches it has been taken. */
-const COVERED = 0.35
+const COVERED = 0.2
 
 /**
  * Returns the best tools, best first, equal scores by name. The share of its name that the question contains raises a
@@ -50,7 +50,7 @@ export function rank(
     const part = nameMatches[slot]
     if (entry && part) {
       const total = entry.terms.reduce((sum, term) => sum + rarity(term), 0)
-      scores[slot] = (scores[slot] ?? 0) * (1 + part / total)
+      scores[slot] = (scores[slot] ?? 0) * (1 + (part / total) ** 1.5)
     }
   })
   const several = shares.length >= MANY

@@ -102,7 +102,7 @@ function likenessOf(queryWord: string, stems: Stems, neighbour: Neighbour): numb
   if (deep === stems.deep) return 0.6
   const [short, long] = word.length < queryWord.length ? [word, queryWord] : [queryWord, word]
   const isRelated = short.length > 3 && long.length - short.length < LONGER && long.startsWith(short)
-  return isRelated ? (0.5 * short.length) / long.length : 0
+  return isRelated ? (0.8 * short.length) / long.length : 0
 }
 
 /** A word that begins with another is related if it is longer by fewer characters than this; fits German compounds. */

@@ -11,8 +11,9 @@ const FIELDS = {
   name: [3, 4],
   title: [2, 4],
   tags: [2, 4],
+  group: [1, 2],
   description: [1, 20],
-  parameters: [0.7, 40],
+  parameters: [1, 40],
 } as const
 
 /** A word with its term, so that the term is looked up once. */
@@ -69,6 +70,7 @@ export function weigh(
   const texts = textsOf(tool)
   weighField('title', texts.title)
   weighField('tags', texts.tags)
+  weighField('group', texts.group)
   weighField('description', texts.description)
   weighField('parameters', texts.parameters)
   for (const term of toolTerms) {

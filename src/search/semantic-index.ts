@@ -50,6 +50,7 @@ export function createSemanticIndex(options: SemanticOptions): ToolIndex {
   }
 }
 
-function describe({ name, title, description }: ToolText): string {
-  return `${title ?? name.replace(/[_.-]+/g, ' ')}: ${description}`
+function describe({ name, title, description, group }: ToolText): string {
+  const place = group === undefined ? '' : ` (${group})`
+  return `${title ?? name.replace(/[_.-]+/g, ' ')}${place}: ${description}`
 }

@@ -1,4 +1,4 @@
-import type { ToolSource, ToolText } from '../contract/tool.ts'
+import type { Tool, ToolDefinition, ToolSource, ToolText } from '../contract/tool.ts'
 
 /**
  * Returns a function that asks a source for its search texts, or for its definitions if it has no `texts`. It returns
@@ -7,9 +7,25 @@ import type { ToolSource, ToolText } from '../contract/tool.ts'
 export function textReader(source: ToolSource): () => Promise<readonly ToolText[]> {
   let last: readonly ToolText[] = []
   return async () => {
-    const texts = source.texts ? await source.texts() : (await source.list()).tools.map(({ definition }) => definition)
+    const texts = source.texts ? await source.texts() : (await source.list()).tools.map(toolText)
     return (last = sameOr(last, texts))
   }
+}
+
+/** The texts of definitions, so that a definition that has not changed has the same text. */
+const textByDefinition = new WeakMap<ToolDefinition, ToolText>()
+
+/** Returns the search text of a tool: its definition, and the name of its server or Worker. */
+function toolText({ definition, place }: Tool): ToolText {
+  let text = textByDefinition.get(definition)
+  if (!text) textByDefinition.set(definition, (text = { ...definition, group: groupOf(definition, place) }))
+  return text
+}
+
+/** Returns the server that an MCP tool names in its metadata, else the name of its binding without `TOOL_`. */
+function groupOf({ metadata }: ToolDefinition, place: string): string {
+  const server = metadata?.['server']
+  return typeof server === 'string' ? server : place.replace(/^TOOL_/, '').toLowerCase()
 }
 
 /** Returns the first of two lists if the second holds the same items, else the second. */

@@ -40,5 +40,6 @@ export async function update<Text extends ToolText>(
 
 /** Returns whether two tools are the same to a search. */
 function isSame(tool: ToolText, previous: ToolText | undefined): boolean {
-  return tool.hash === previous?.hash && tool.title === previous.title && String(tool.tags) === String(previous.tags)
+  if (tool.hash !== previous?.hash || tool.title !== previous.title || tool.group !== previous.group) return false
+  return String(tool.tags) === String(previous.tags)
 }

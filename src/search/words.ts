@@ -81,12 +81,17 @@ export function deepStem(word: string): string {
   return root === undefined || light.length < 6 ? light : root.replace(/[eyi]$/, '')
 }
 
+/** Single characters of Chinese that questions have whatever they are about: particles, pronouns, and “please help me”. */
+const CHINESE_FILLERS =
+  '的了是在我你他她它们和与或请帮要想能会可以把被给吗呢吧啊哪什么怎样个这那有一下为对从到就都也很还不'
+
 /** Words that questions have whatever they are about. Of a tool's texts only the name is indexed by them. */
-export const FILLERS: ReadonlySet<string> = new Set(
-  (
+export const FILLERS: ReadonlySet<string> = new Set([
+  ...CHINESE_FILLERS,
+  ...(
     'a an the of to in on at by for from with and or but if is are was were be been am do does did has have had i me my we ' +
     'us our you your he she it its they them their this that these those there here what which who whom whose when where ' +
     'why how can could will would shall should may might must not no so as than then too very just also any some such ' +
     'about into over out up please help want need like know tell let get give show find hi hello hey thanks ve ll re whats'
   ).split(' '),
-)
+])

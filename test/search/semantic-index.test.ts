@@ -112,13 +112,22 @@ describe('fused index', () => {
   })
   const broken = (reason: string): ToolIndex => ({ ...fixed(), search: () => Promise.reject(new Error(reason)) })
 
-  test('sums the ranks of a tool in all indexes', async () => {
+  test('sums the scores of a tool in all indexes, each as a share of the best score there', async () => {
     const index = createFusedIndex(fixed('a', 'b', 'c'), fixed('c', 'b', 'd'))
     expect(await index.search('x', 3)).toEqual([
-      { name: 'c', score: 1 / 63 + 1 / 61 },
-      { name: 'b', score: 1 / 62 + 1 / 62 },
-      { name: 'a', score: 1 / 61 },
+      { name: 'b', score: 2 / 3 + 2 / 3 },
+      { name: 'c', score: 1 / 3 + 1 },
+      { name: 'a', score: 1 },
     ])
+  })
+
+  test('is not misled by an index that scores all tools nearly the same', async () => {
+    const weak: ToolIndex = {
+      ...fixed(),
+      search: async () => ['d', 'c', 'b', 'a'].map((name, at) => ({ name, score: 0.4 - at / 1000 })),
+    }
+    const sure: ToolIndex = { ...fixed(), search: async () => [{ name: 'a', score: 9 }, { name: 'b', score: 2 }] }
+    expect(await namesOf(createFusedIndex(sure, weak), 'x', 2)).toEqual(['a', 'b'])
   })
 
   test('omits an index that fails, and fails if all fail', async () => {
