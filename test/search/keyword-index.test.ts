@@ -37,7 +37,7 @@ describe('names', () => {
     for (const { name } of tools) expect((await find(tools, name))[0]).toBe(name)
   })
 
-  test('count more than descriptions, and these more than parameters', async () => {
+  test('count more than titles, and these more than descriptions and parameters', async () => {
     const inputSchema = { type: 'object', properties: { invoice: { type: 'string' } } }
     const tools = [
       definitionOf({ name: 'first', inputSchema }),
@@ -45,8 +45,29 @@ describe('names', () => {
       definitionOf({ name: 'third', title: 'Invoice', description: 'Sends it.' }),
       definitionOf({ name: 'send_invoice', description: 'Sends it.' }),
     ]
-    expect(await find(tools, 'invoice')).toEqual(['send_invoice', 'third', 'second', 'first'])
+    const found = await find(tools, 'invoice')
+    expect([found.slice(0, 2), found.slice(2).toSorted()]).toEqual([
+      ['send_invoice', 'third'],
+      ['first', 'second'],
+    ])
   })
+})
+
+test('the server or Worker of a tool is searched', async () => {
+  const tools = [
+    { ...definitionOf({ name: 'list_issues', description: 'Lists issues.' }), group: 'github' },
+    { ...definitionOf({ name: 'list_tickets', description: 'Lists issues.' }), group: 'jira cloud' },
+  ]
+  expect(await find(tools, 'issues in jira')).toEqual(['list_tickets', 'list_issues'])
+  expect(await find(tools, 'github')).toEqual(['list_issues'])
+})
+
+test('particles and pleasantries of Chinese do not count', async () => {
+  const tools = [
+    definitionOf({ name: 'a', description: '我的你的他的，请帮我' }),
+    definitionOf({ name: 'b', description: '查询天气' }),
+  ]
+  expect(await find(tools, '请你查一下天气的')).toEqual(['b'])
 })
 
 test('tags, enum values and nested parameters are searched', async () => {

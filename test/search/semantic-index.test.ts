@@ -126,7 +126,13 @@ describe('fused index', () => {
       ...fixed(),
       search: async () => ['d', 'c', 'b', 'a'].map((name, at) => ({ name, score: 0.4 - at / 1000 })),
     }
-    const sure: ToolIndex = { ...fixed(), search: async () => [{ name: 'a', score: 9 }, { name: 'b', score: 2 }] }
+    const sure: ToolIndex = {
+      ...fixed(),
+      search: async () => [
+        { name: 'a', score: 9 },
+        { name: 'b', score: 2 },
+      ],
+    }
     expect(await namesOf(createFusedIndex(sure, weak), 'x', 2)).toEqual(['a', 'b'])
   })
 
