@@ -87,7 +87,7 @@ const CHINESE_FILLERS =
 
 /** Words that questions have whatever they are about. Of a tool's texts only the name is indexed by them. */
 export const FILLERS: ReadonlySet<string> = new Set([
-  ...CHINESE_FILLERS,
+  ...CHINESE_FILLERS.split(''),
   ...(
     'a an the of to in on at by for from with and or but if is are was were be been am do does did has have had i me my we ' +
     'us our you your he she it its they them their this that these those there here what which who whom whose when where ' +
