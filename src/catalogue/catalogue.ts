@@ -1,5 +1,6 @@
 import { DurableObject } from 'cloudflare:workers'
 import type { Acceptance, AcceptanceService, ToolFingerprint } from '../contract/acceptance.ts'
+import type { EmbeddingService, StoredEmbedding } from '../contract/embedding.ts'
 import type { Report } from '../contract/setup.ts'
 import type { ToolNamespace } from '../host/stored/version-cache.ts'
 import type {
@@ -28,9 +29,12 @@ const FIRST_CHANGE: Change = { change: 'created', breaks: [] }
 
 /**
  * The Durable Object that orders the writes of an edge's stored definitions, and of the accepted definitions of other
- * tools. Its methods are its RPC methods.
+ * tools, and keeps the vectors of tool texts. Its methods are its RPC methods.
  */
-export abstract class CatalogueObject<Env> extends DurableObject<Env> implements CatalogueService, AcceptanceService {
+export abstract class CatalogueObject<Env>
+  extends DurableObject<Env>
+  implements CatalogueService, AcceptanceService, EmbeddingService
+{
   readonly #store: CatalogueStore
   readonly #kvSync: KvSync
   readonly #compare: CatalogueParts['compare']
@@ -82,6 +86,14 @@ export abstract class CatalogueObject<Env> extends DurableObject<Env> implements
     const acceptances = this.#store.accept(tools, by, Date.now())
     this.#kvSync.wake()
     return acceptances
+  }
+
+  async embeddings(model: string, keys: readonly string[]): Promise<(Uint8Array | null)[]> {
+    return this.#store.embeddings(model, keys)
+  }
+
+  async storeEmbeddings(model: string, embeddings: readonly StoredEmbedding[]): Promise<void> {
+    this.#store.storeEmbeddings(model, embeddings)
   }
 
   async size(): Promise<number> {

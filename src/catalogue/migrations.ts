@@ -17,4 +17,6 @@ export const MIGRATIONS: readonly string[] = [
    CREATE INDEX history_of_place ON history (place, action);`,
   // owner: whose definitions these are, and with that the keys of the copy. Catalogues from before are the edge's.
   "ALTER TABLE copy ADD COLUMN owner TEXT NOT NULL DEFAULT 'edge'",
+  // key: the hash of the text that was embedded. The oldest rows are dropped.
+  'CREATE TABLE embeddings (id INTEGER PRIMARY KEY, model TEXT NOT NULL, key TEXT NOT NULL, bytes BLOB NOT NULL, UNIQUE (model, key))',
 ]

@@ -1,10 +1,12 @@
 import type { Author, Change, HistoryEntry, HistoryPage, QuotaRefusal, VersionWrite } from '../contract/catalogue.ts'
 import { LazySchema } from '../contract/lazy-schema.ts'
 import type { ReachedQuota } from '../contract/quotas.ts'
+import type { StoredEmbedding } from '../contract/embedding.ts'
 import type { Owner } from '../contract/owner.ts'
 import type { Acceptance, ToolFingerprint } from '../contract/acceptance.ts'
 import { acceptedKey, type IndexEntry } from '../host/stored/copy.ts'
 import type { VersionText } from '../host/stored/texts.ts'
+import { readEmbeddings, writeEmbeddings } from './embeddings.ts'
 import { type HistoryRow, toEntry } from './entry.ts'
 import { MIGRATIONS } from './migrations.ts'
 
@@ -236,6 +238,17 @@ export class CatalogueStore {
   owner(): Owner {
     const [row] = this.#rows<{ owner: Owner }>('SELECT owner FROM copy')
     return row?.owner ?? 'edge'
+  }
+
+  embeddings(model: string, keys: readonly string[]): (Uint8Array | null)[] {
+    return readEmbeddings((query, ...values) => this.#rows(query, ...values), model, keys)
+  }
+
+  storeEmbeddings(model: string, embeddings: readonly StoredEmbedding[]): void {
+    this.#schema.ensure()
+    this.#storage.transactionSync(() =>
+      writeEmbeddings((query, ...values) => this.#rows(query, ...values), model, embeddings),
+    )
   }
 
   setCopied(revision: number): void {

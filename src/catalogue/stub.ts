@@ -1,5 +1,6 @@
 import type { AcceptanceService } from '../contract/acceptance.ts'
 import type { CatalogueService } from '../contract/catalogue.ts'
+import type { EmbeddingService } from '../contract/embedding.ts'
 import type { Objects } from '../contract/conversation.ts'
 import type { Owner } from '../contract/owner.ts'
 
@@ -16,5 +17,17 @@ export function catalogueStub(
     version: (name, hash) => one().version(name, hash),
     size: () => one().size(),
     accept: (tools, by) => one().accept(tools, by),
+  }
+}
+
+/**
+ * Returns the service that keeps the vectors of tool texts. They are in an object of their own, since the bytes of a
+ * catalogue count towards the quota of its owner.
+ */
+export function embeddingsStub(catalogues: Objects<EmbeddingService>): EmbeddingService {
+  const one = () => catalogues.getByName('embeddings')
+  return {
+    embeddings: (model, keys) => one().embeddings(model, keys),
+    storeEmbeddings: (model, embeddings) => one().storeEmbeddings(model, embeddings),
   }
 }

@@ -1,6 +1,7 @@
 import type { AcceptanceService } from '../contract/acceptance.ts'
 import type { CatalogueService, VersionedDefinitions } from '../contract/catalogue.ts'
 import type { ConnectionService } from '../contract/connection.ts'
+import type { EmbeddingService } from '../contract/embedding.ts'
 import type { ConversationService, DirectoryService, Objects } from '../contract/conversation.ts'
 
 /**
@@ -11,7 +12,7 @@ export interface Env {
   readonly CONVERSATIONS: Objects<ConversationService>
   readonly DIRECTORIES: Objects<DirectoryService>
   /** Needed for stored tools, and to hold back tools that change. */
-  readonly CATALOG?: Objects<CatalogueService & AcceptanceService>
+  readonly CATALOG?: Objects<CatalogueService & AcceptanceService & EmbeddingService>
   /** Needed for the same. */
   readonly TOOLS?: KVNamespace
   /** Needed for stored tools, and to check structured answers. */

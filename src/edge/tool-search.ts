@@ -4,18 +4,19 @@ import type { Caller, ToolFinder, ToolSource } from '../contract/tool.ts'
 import { createFinder } from '../search/finder.ts'
 import { searchHook, type SearchHookOptions } from '../search/hook.ts'
 import type { ToolIndex } from '../search/tool-index.ts'
+import type { Env } from './env.ts'
 
 /** A feature of an edge: search over its tools. */
 export interface ToolSearchFeature {
   /** Searches all tools of the edge, for `GET /tools?query=`. */
-  readonly finder: (tools: ToolSource) => ToolFinder
+  readonly finder: (tools: ToolSource, env: Env) => ToolFinder
   /** Offers `tool_search` to models, if the configuration wants it. */
   readonly hook: (config: Config, finder: (caller: Caller) => ToolFinder) => Hook | undefined
 }
 
-export interface ToolSearchFeatureOptions extends Omit<SearchHookOptions, 'when' | 'finder'> {
-  /** Makes the index of all tools. Default: by keywords. */
-  readonly index?: () => ToolIndex
+export interface ToolSearchFeatureOptions extends Omit<SearchHookOptions, 'when' | 'finder' | 'index'> {
+  /** Makes the index of all tools, such as `workersAiIndex()`. Default: by keywords. */
+  readonly index?: (env: Env) => ToolIndex
 }
 
 /**
@@ -26,7 +27,7 @@ export interface ToolSearchFeatureOptions extends Omit<SearchHookOptions, 'when'
  */
 export function toolSearch({ index, ...options }: ToolSearchFeatureOptions = {}): ToolSearchFeature {
   return {
-    finder: (tools) => createFinder(tools, index?.()),
+    finder: (tools, env) => createFinder(tools, index?.(env)),
     hook: ({ toolSearch: when }, finder) => (when === 'off' ? undefined : searchHook({ ...options, when, finder })),
   }
 }

@@ -26,6 +26,7 @@ export function makeTools(
   others: readonly ToolSource[],
 ): SetupTools {
   const { env, config, report, secrets } = parts
+  const { search } = options
   const policies = readPolicies(env)
   const approvals = options.stored?.approvals(parts)
   if (!approvals && env['HOLD_CHANGED'] && config.holdChanged.length > 0) {
@@ -51,7 +52,7 @@ export function makeTools(
     others,
     rules: { policies, rates, secrets, breaker: config.breaker && createBreaker(config.breaker) },
     stored: options.stored?.tools(parts),
-    search: options.search?.finder,
+    search: search && ((source) => search.finder(source, env)),
     report,
   })
   return { ...tools, rates, approvals }

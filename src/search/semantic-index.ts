@@ -1,10 +1,13 @@
+import type { Embed } from '../contract/embedding.ts'
 import type { ToolText } from '../contract/tool.ts'
 import type { ToolIndex } from './tool-index.ts'
 import { memoryVectors, type VectorStore } from './vectors.ts'
 
 export interface SemanticOptions {
   /** Contract: resolves with one vector for each text, in their order, all of one length. */
-  readonly embed: (texts: readonly string[]) => Promise<readonly (readonly number[])[]>
+  readonly embed: Embed
+  /** The same for the texts of tools, such as `storedEmbeddings(…)`. Default: `embed`. */
+  readonly embedTools?: Embed
   /** Keeps the vectors. Default: in the isolate's memory. */
   readonly vectors?: VectorStore
   /** The least similarity (cosine) of a tool that is found, from -1 to 1. Default 0.2. */
@@ -19,14 +22,14 @@ export interface SemanticOptions {
  * then the batch that failed and those after it were not added.
  */
 export function createSemanticIndex(options: SemanticOptions): ToolIndex {
-  const { embed, vectors = memoryVectors(), threshold = 0.2, batch = 96 } = options
+  const { embed, embedTools = embed, vectors = memoryVectors(), threshold = 0.2, batch = 96 } = options
   const textOf = new Map<string, string>()
   return {
     async add(tools) {
       const changed = tools.filter((tool) => textOf.get(tool.name) !== describe(tool))
       for (let from = 0; from < changed.length; from += batch) {
         const part = changed.slice(from, from + batch)
-        const embeddings = await embed(part.map(describe))
+        const embeddings = await embedTools(part.map(describe))
         if (embeddings.length !== part.length)
           throw new TypeError(`Expected ${part.length} vectors but received ${embeddings.length}`)
         await vectors.put(part.map(({ name }, at) => ({ id: name, values: embeddings[at] ?? [] })))
