@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import type { EmbeddingService } from '../../src/contract/embedding.ts'
 import { INDEX_KEY, readIndex, versionKey } from '../../src/host/stored/copy.ts'
 import { chunksOf, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { type Stage, startStage } from './stage.ts'
@@ -184,4 +185,23 @@ test('a run does not call a tool whose definition changed while the run waited',
     const run = (await ask(`${path}/${body.id}`)).body
     expect(run.answer).toContain('The tool "moved" has changed since it was offered; it was not called.')
   }, 10_000)
+})
+
+test('vectors of tool texts are kept over RPC, those of a key that is stored again replaced', async () => {
+  interface Env {
+    readonly CATALOG: { getByName(name: string): EmbeddingService }
+  }
+  const { CATALOG } = await stage.server.getWorker<Env>('edgecall').getEnv()
+  const service = CATALOG.getByName('embeddings')
+  expect(await service.embeddings('m', ['a'])).toEqual([null])
+  const values = (...numbers: number[]) => new Uint8Array(numbers)
+  const keys = Array.from({ length: 200 }, (_, index) => `key ${index}`)
+  await service.storeEmbeddings(
+    'm',
+    keys.map((key, index) => ({ key, values: values(index, 255) })),
+  )
+  await service.storeEmbeddings('m', [{ key: 'key 0', values: values(7) }])
+  const stored = await service.embeddings('m', [...keys, 'none'])
+  expect(stored.map((each) => each && [...each])).toEqual([[7], ...keys.slice(1).map((_, at) => [at + 1, 255]), null])
+  expect(await service.embeddings('other', ['key 0'])).toEqual([null])
 })
