@@ -1,11 +1,17 @@
 import { existsSync } from 'node:fs'
 import { createTestHarness, type TestHarness } from 'wrangler'
 
-const isThere = (name: string) => existsSync(`tools/${name}/wrangler.toml`)
+/** Tools for tests that are about the edge, which stand in for the sample tools of the same names. */
+const BASIC_TOOLS = ['calculator', 'clock', 'weather']
 
-/** The sample tools that have not been deleted from this repository. */
-const TOOLS = ['clock', 'alarm', 'calculator', 'weather', 'bookings', 'mail', 'web'].filter(isThere)
-const CUSTOMERS = ['customers'].filter(isThere).map((name) => ({ configPath: `tools/${name}/wrangler.toml` }))
+/** Whether a sample tool is still in this repository: any of them may be deleted. */
+export function hasSample(name: string): boolean {
+  return existsSync(`tools/${name}/wrangler.toml`)
+}
+
+function sampleWorkers(...names: string[]): { configPath: string }[] {
+  return names.filter(hasSample).map((name) => ({ configPath: `tools/${name}/wrangler.toml` }))
+}
 
 /** A request as `fetch` takes it, with `json` for its body. */
 export interface Ask {
@@ -24,23 +30,34 @@ export interface Stage {
 }
 
 /**
- * Starts the edge with these variables. The binding `TOOL_CUSTOMERS` leads to the rogue tool Worker of the fixtures when
- * `rogue` is set; definitions with code are of use when `code` is, in isolates as it says.
+ * Starts the edge with these variables. `samples` binds the sample tools themselves instead of basic ones, `rogue` binds
+ * the rogue tool Worker of the fixtures as `TOOL_CUSTOMERS`, and `code` makes definitions with code available, in
+ * isolates of the kind that it names.
  */
 export async function startStage(
   vars: Record<string, string>,
-  { rogue = false, code = false }: { rogue?: boolean; code?: boolean | 'call' } = {},
+  {
+    rogue = false,
+    code = false,
+    samples = false,
+  }: { rogue?: boolean; code?: boolean | 'call'; samples?: boolean } = {},
 ): Promise<Stage> {
+  const basics = samples ? [] : BASIC_TOOLS
+  const bindingOverrides = {
+    ...Object.fromEntries(basics.map((name) => [`TOOL_${name.toUpperCase()}`, `basic-${name}`])),
+    ...(rogue && { TOOL_CUSTOMERS: 'rogue' }),
+  }
   const server = createTestHarness({
     root: new URL('../..', import.meta.url).pathname,
     workers: [
-      { configPath: 'wrangler.toml', vars, ...(rogue && { bindingOverrides: { TOOL_CUSTOMERS: 'rogue' } }) },
-      ...TOOLS.map((name) => ({ configPath: `tools/${name}/wrangler.toml` })),
+      { configPath: 'wrangler.toml', vars, bindingOverrides },
+      ...basics.map((name) => ({ configPath: `test/fixtures/basic-tools/${name}/wrangler.toml` })),
+      ...sampleWorkers('alarm', 'bookings', 'mail', 'web', ...(samples ? BASIC_TOOLS : [])),
       {
         configPath: code ? 'test/fixtures/code-tools/wrangler.toml' : 'tools/definitions/wrangler.toml',
         ...(code === 'call' && { vars: { CODE_ISOLATES: 'call' } }),
       },
-      ...(rogue ? [{ configPath: 'test/fixtures/rogue/wrangler.toml' }] : CUSTOMERS),
+      ...(rogue ? [{ configPath: 'test/fixtures/rogue/wrangler.toml' }] : sampleWorkers('customers')),
     ],
   })
   const { url } = await server.listen()
