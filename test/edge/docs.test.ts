@@ -7,6 +7,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { createTestHarness } from 'wrangler'
 import { type Block, pages } from '../docs/pages.ts'
 import { npmStart } from './npm-start.ts'
+import { hasSamples } from './stage.ts'
 
 const run = promisify(execFile)
 const root = new URL('../..', import.meta.url).pathname
@@ -63,45 +64,48 @@ test('the tool Worker from README, bound as README says, is found and called', a
   }
 })
 
-describe('the documented examples, run against `npm start`,', () => {
-  const edge = npmStart()
-  const folder = mkdtempSync(join(root, 'test/edge/.docs-'))
-  afterAll(() => rmSync(folder, { recursive: true }))
-  // A request that the edge refuses fails the command.
-  writeFileSync(join(folder, '.curlrc'), 'fail-with-body\nmax-time = 20\n')
+describe.runIf(hasSamples('clock', 'calculator', 'weather', 'mail', 'web', 'alarm', 'bookings'))(
+  'the documented examples, run against `npm start`,',
+  () => {
+    const edge = npmStart()
+    const folder = mkdtempSync(join(root, 'test/edge/.docs-'))
+    afterAll(() => rmSync(folder, { recursive: true }))
+    // A request that the edge refuses fails the command.
+    writeFileSync(join(folder, '.curlrc'), 'fail-with-body\nmax-time = 20\n')
 
-  const blocks = pages().flatMap((page) => page.blocks.filter(({ kind }) => kind === 'run'))
-  const textOf = ({ text }: Block) => text.replaceAll('http://127.0.0.1:8787', edge.url)
-  const named = (language: string) =>
-    blocks
-      .filter((block) => block.language === language)
-      .map((block) => [`${block.page}:${block.line}`, block] as const)
+    const blocks = pages().flatMap((page) => page.blocks.filter(({ kind }) => kind === 'run'))
+    const textOf = ({ text }: Block) => text.replaceAll('http://127.0.0.1:8787', edge.url)
+    const named = (language: string) =>
+      blocks
+        .filter((block) => block.language === language)
+        .map((block) => [`${block.page}:${block.line}`, block] as const)
 
-  test.each(named('sh'))('succeed as commands at %s', async (_place, block) => {
-    const script = `set -e\n${textOf(block)}`
-    const { stdout } = await run('sh', ['-c', script], { env: { ...process.env, CURL_HOME: folder } })
-    expect(stdout).not.toBe('')
-  })
-
-  test.concurrent.each(named('ts'))('run as the program at %s, which prints an answer', async (place, block) => {
-    const file = join(folder, `${place.replaceAll(/\W/g, '-')}.ts`)
-    // Node knows no `paths` of tsconfig.json.
-    const code = textOf(block).replaceAll(/'edgecall\/(\w+)'/g, `'${root}src/$1.ts'`)
-    writeFileSync(file, code)
-    const { stdout } = await run('node', [file])
-    expect(stdout.trim()).not.toBe('')
-  })
-
-  test('give the answers of README and of the page on calling', async () => {
-    const outputOf = async (text: string) => {
-      const block = blocks.find((each) => each.text.includes(text))
-      const { stdout } = await run('sh', ['-c', block ? textOf(block) : 'false'])
-      return stdout
-    }
-    expect(JSON.parse(await outputOf('475695037565')).choices[0].message.content).toContain('689706.48')
-    expect(JSON.parse(await outputOf('"steps": 3'))).toMatchObject({
-      status: 'completed',
-      calls: [{ tool: 'squareRoot' }],
+    test.each(named('sh'))('succeed as commands at %s', async (_place, block) => {
+      const script = `set -e\n${textOf(block)}`
+      const { stdout } = await run('sh', ['-c', script], { env: { ...process.env, CURL_HOME: folder } })
+      expect(stdout).not.toBe('')
     })
-  })
-})
+
+    test.concurrent.each(named('ts'))('run as the program at %s, which prints an answer', async (place, block) => {
+      const file = join(folder, `${place.replaceAll(/\W/g, '-')}.ts`)
+      // Node knows no `paths` of tsconfig.json.
+      const code = textOf(block).replaceAll(/'edgecall\/(\w+)'/g, `'${root}src/$1.ts'`)
+      writeFileSync(file, code)
+      const { stdout } = await run('node', [file])
+      expect(stdout.trim()).not.toBe('')
+    })
+
+    test('give the answers of README and of the page on calling', async () => {
+      const outputOf = async (text: string) => {
+        const block = blocks.find((each) => each.text.includes(text))
+        const { stdout } = await run('sh', ['-c', block ? textOf(block) : 'false'])
+        return stdout
+      }
+      expect(JSON.parse(await outputOf('475695037565')).choices[0].message.content).toContain('689706.48')
+      expect(JSON.parse(await outputOf('"steps": 3'))).toMatchObject({
+        status: 'completed',
+        calls: [{ tool: 'squareRoot' }],
+      })
+    })
+  },
+)

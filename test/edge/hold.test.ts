@@ -8,6 +8,7 @@ import { ACCEPTED_KEY, readIndex } from '../../src/host/stored/copy.ts'
 import { chunksOf, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { McpServer } from '../tools/mcp-server.ts'
 import { withMcp } from './with-mcp.ts'
+import { sampleWorkers } from './stage.ts'
 
 const TOOLS = ['clock', 'alarm', 'calculator', 'weather', 'customers', 'bookings', 'mail', 'web', 'definitions']
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
@@ -51,7 +52,7 @@ beforeAll(async () => {
           TOOL_POLICY: JSON.stringify({ look_up: { concurrency: 3 } }),
         },
       },
-      ...TOOLS.map((name) => ({ configPath: `tools/${name}/wrangler.toml` })),
+      ...sampleWorkers(...TOOLS),
       {
         configPath: 'tools/mcp/wrangler.toml',
         vars: { MCP_SERVERS: JSON.stringify([{ name: 'other', url: server.url, ttlMs: 1 }]) },

@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test as anyTest } from 'vitest'
 import { createTestHarness, type TestHarness } from 'wrangler'
 import { chunksOf, type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
-import { readEvents } from './stage.ts'
+import { hasSamples, readEvents } from './stage.ts'
+
+/** These tests are about sample tools, and are skipped when one of them is deleted. */
+const test = anyTest.runIf(hasSamples('bookings', 'weather'))
 
 /** What an application adds in its setup (test/fixtures/shaped-edge), over HTTP, in conversations, on real workerd. */
 let model: ModelServer

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestHarness } from 'wrangler'
 import { McpServer } from '../tools/mcp-server.ts'
 import { withMcp } from './with-mcp.ts'
+import { sampleWorkers } from './stage.ts'
 
 const TOOLS = ['clock', 'alarm', 'calculator', 'weather', 'customers', 'bookings', 'mail', 'web', 'definitions']
 const PREFIX = 'io.modelcontextprotocol/'
@@ -34,7 +35,7 @@ beforeAll(async () => {
     root: ROOT,
     workers: [
       { configPath: withMcp(temp), vars: { AUTH: 'open' } },
-      ...TOOLS.map((name) => ({ configPath: `tools/${name}/wrangler.toml` })),
+      ...sampleWorkers(...TOOLS),
       {
         configPath: 'tools/mcp/wrangler.toml',
         vars: {

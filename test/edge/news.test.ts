@@ -1,6 +1,9 @@
-import { expect, test } from 'vitest'
+import { expect, test as anyTest } from 'vitest'
 import { npmStart } from './npm-start.ts'
-import { readEvents } from './stage.ts'
+import { hasSamples, readEvents } from './stage.ts'
+
+/** These tests are about sample tools, and are skipped when one of them is deleted. */
+const test = anyTest.runIf(hasSamples('mail', 'web'))
 
 const QUESTION = 'Send a mail to friend@email.com with the subject "AI news" and the text "Nothing new today."'
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createTestHarness } from 'wrangler'
 import type { ToolDescription, ToolOutcome, ToolRequest } from '../../src/contract/tool.ts'
 import type { Ask } from '../fixtures/once/index.ts'
+import { hasSamples, sampleWorkers } from './stage.ts'
 
 let posts: { url: string; key: string | string[] | undefined }[] = []
 /** Counts what is posted to it, and answers the count after a while, so that calls overlap. */
@@ -18,11 +19,15 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
   const url = `http://127.0.0.1:${typeof address === 'object' && address?.port}`
+  // The binding of a deleted sample must lead somewhere; its test is skipped.
+  const unused = Object.fromEntries(
+    ['bookings', 'mail'].flatMap((name) => (hasSamples(name) ? [] : [[`TOOL_${name.toUpperCase()}`, 'once']])),
+  )
   harness = createTestHarness({
     workers: [
-      { configPath: 'test/fixtures/once/wrangler.toml', vars: { EFFECT_URL: url } },
-      { configPath: 'tools/bookings/wrangler.toml' },
-      { configPath: 'tools/mail/wrangler.toml', vars: { MAIL_URL: url } },
+      { configPath: 'test/fixtures/once/wrangler.toml', vars: { EFFECT_URL: url }, bindingOverrides: unused },
+      ...sampleWorkers('bookings'),
+      ...sampleWorkers('mail').map((worker) => ({ ...worker, vars: { MAIL_URL: url } })),
     ],
   })
   await harness.listen()
@@ -95,7 +100,7 @@ async function call(binding: 'TOOL_BOOKINGS' | 'TOOL_MAIL', name: string, args: 
   return ask<ToolOutcome>({ ask: binding, request })
 }
 
-test('two calls with one key make one booking, even across an eviction', async () => {
+test.runIf(hasSamples('bookings'))('two calls with one key make one booking, even across an eviction', async () => {
   const stay = {
     guest: 'Noor Haddad',
     room: 'double',
@@ -114,7 +119,7 @@ test('two calls with one key make one booking, even across an eviction', async (
   expect(await call('TOOL_BOOKINGS', 'findBooking', { number: 'B-12345' }, 'key-4')).toEqual(cancelled)
 })
 
-test('two calls with one key send one mail, even across an eviction', async () => {
+test.runIf(hasSamples('mail'))('two calls with one key send one mail, even across an eviction', async () => {
   const mail = { to: 'friend@example.com', subject: 'AI news', text: 'Nothing new.' }
   const send = (key: string) => call('TOOL_MAIL', 'sendMail', mail, key)
   const [first, second] = await Promise.all([send('key-1'), send('key-1')])

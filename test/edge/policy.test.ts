@@ -1,8 +1,11 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test as anyTest } from 'vitest'
 import { chunksOf, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
-import { type Stage, startStage } from './stage.ts'
+import { hasSamples, type Stage, startStage } from './stage.ts'
+
+/** These tests are about sample tools, and are skipped when one of them is deleted. */
+const test = anyTest.runIf(hasSamples('clock', 'mail', 'web', 'customers', 'weather'))
 
 /** What the model asks for next, by how many results this turn has. */
 const PLAN = [
@@ -31,19 +34,22 @@ beforeAll(async () => {
   })
   await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve))
   const origin = `http://127.0.0.1:${(host.address() as AddressInfo).port}`
-  stage = await startStage({
-    AUTH: 'open',
-    MODEL: 'openai/any',
-    OPENAI_BASE_URL: model.baseUrl,
-    TOOL_POLICY: JSON.stringify({
-      sendMail: { timeoutMs: 5000 },
-      '@TOOL_CLOCK': { scopes: ['time'] },
-      '#nothing': { scopes: ['nobody'] },
-      '#near': { hosts: [origin] },
-      '#far': { hosts: ['api.example.com'] },
-    }),
-    HTTP_TOOL_HOSTS: JSON.stringify({ [origin]: [], 'api.example.com': [] }),
-  })
+  stage = await startStage(
+    {
+      AUTH: 'open',
+      MODEL: 'openai/any',
+      OPENAI_BASE_URL: model.baseUrl,
+      TOOL_POLICY: JSON.stringify({
+        sendMail: { timeoutMs: 5000 },
+        '@TOOL_CLOCK': { scopes: ['time'] },
+        '#nothing': { scopes: ['nobody'] },
+        '#near': { hosts: [origin] },
+        '#far': { hosts: ['api.example.com'] },
+      }),
+      HTTP_TOOL_HOSTS: JSON.stringify({ [origin]: [], 'api.example.com': [] }),
+    },
+    { samples: true },
+  )
 }, 60_000)
 afterAll(async () => {
   await stage?.close()

@@ -1,5 +1,11 @@
-import { expect, test } from 'vitest'
+import { expect, test as anyTest } from 'vitest'
 import { npmStart } from './npm-start.ts'
+import { hasSamples } from './stage.ts'
+
+/** These tests are about sample tools, and are skipped when one of them is deleted. */
+const test = anyTest.runIf(
+  hasSamples('clock', 'calculator', 'alarm', 'weather', 'web', 'customers', 'mail', 'bookings'),
+)
 
 const edge = npmStart()
 

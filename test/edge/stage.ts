@@ -4,13 +4,14 @@ import { createTestHarness, type TestHarness } from 'wrangler'
 /** Tools for tests that are about the edge, which stand in for the sample tools of the same names. */
 const BASIC_TOOLS = ['calculator', 'clock', 'weather']
 
-/** Whether a sample tool is still in this repository: any of them may be deleted. */
-export function hasSample(name: string): boolean {
-  return existsSync(`tools/${name}/wrangler.toml`)
+/** Returns whether these sample tools are in this repository: any of them may be deleted. */
+export function hasSamples(...names: readonly string[]): boolean {
+  return names.every((name) => existsSync(`tools/${name}/wrangler.toml`))
 }
 
-function sampleWorkers(...names: string[]): { configPath: string }[] {
-  return names.filter(hasSample).map((name) => ({ configPath: `tools/${name}/wrangler.toml` }))
+/** Returns the Workers of those of the sample tools that are in this repository. */
+export function sampleWorkers(...names: readonly string[]): { configPath: string }[] {
+  return names.filter((name) => hasSamples(name)).map((name) => ({ configPath: `tools/${name}/wrangler.toml` }))
 }
 
 /** A request as `fetch` takes it, with `json` for its body. */

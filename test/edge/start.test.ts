@@ -8,6 +8,10 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { family, stillRunning } from '../../src/cli/processes.ts'
 import { type Command, freePort, start } from '../cli/command.ts'
 import { chunksOf, startModelServer } from '../fixtures/model-server.ts'
+import { hasSamples } from './stage.ts'
+
+/** The example question asks the clock, a sample tool that may be deleted. */
+const testWithClock = test.runIf(hasSamples('clock'))
 
 interface Started extends Command {
   readonly url: string
@@ -50,7 +54,7 @@ describe('npm start', () => {
     key = /\bek_\S+(?=\. )/.exec(edge.out())?.[0] ?? ''
   })
 
-  test('asks the example question and prints the call, its result and the answer', () => {
+  testWithClock('asks the example question and prints the call, its result and the answer', () => {
     const [, run] = edge.out().split('> What time is it in Tokyo?\n')
     const time = String.raw`\{"timeZone":"Asia/Tokyo","dateTime":"\d{4}-.+"\}`
     const [call, result, answer] = (run ?? '').split('\n')
@@ -59,12 +63,12 @@ describe('npm start', () => {
     expect(answer).toMatch(/\d\d:\d\d.*Tokyo/)
   })
 
-  test('prints a curl line that works', () => {
+  testWithClock('prints a curl line that works', () => {
     const answer: unknown = JSON.parse(execFileSync('sh', ['-c', `${curl} --silent`], { encoding: 'utf8' }))
     expect(answer).toMatchObject({ status: 'completed', finish: 'stop', calls: [{ ok: true }] })
   })
 
-  test('requires the key that it made and printed', async () => {
+  testWithClock('requires the key that it made and printed', async () => {
     const tools = await fetch(`${edge.url}/tools?source=kv`, { headers: { authorization: `Bearer ${key}` } })
     const names = ((await tools.json()) as { name: string }[]).map((tool) => tool.name)
     expect(names).toEqual(['exchangeRate', 'localTime', 'supportHours'])
@@ -79,7 +83,7 @@ describe('npm start', () => {
     expect(list).not.toContain('never-in-the-process-list')
   })
 
-  test('prints where the page is, and each run as a tree', async () => {
+  testWithClock('prints where the page is, and each run as a tree', async () => {
     expect(edge.out()).toContain(`Serving ${edge.url} until Ctrl-C, to the key ${key}. Open that page, or ask:`)
     const tree =
       /run_\w+ {2}completed {2}openai\/offline .+\n├ step 1 {2}1 call .+\n│ {3}currentTime {2}\d+ ms .+\n└ step 2 {2}answer/
@@ -104,7 +108,7 @@ describe('npm start', () => {
 })
 
 describe('npm start -- --ask', () => {
-  test('passes its variables to the edge, prints the run, and exits with 0', async () => {
+  testWithClock('passes its variables to the edge, prints the run, and exits with 0', async () => {
     const prompt = 'Don\'t say "so" in `code`: $HOME ${PATH} \\n \\$1 \\\\ # none\n\n# Rules\n{"a": [1]}\t明天 '
     const replies = [{ calls: [{ tool: 'shiftTime', arguments: '{"days":"two"}' }] }, { text: 'I could not tell.' }]
     const server = await startModelServer((_call, index) => ({ chunks: chunksOf(replies[index] ?? {}) }))
@@ -138,7 +142,7 @@ describe('npm start -- --ask', () => {
     }
   })
 
-  test('continues if a policy hides all tools of a Worker', async () => {
+  testWithClock('continues if a policy hides all tools of a Worker', async () => {
     const TOOL_POLICY = JSON.stringify({ '@TOOL_WEATHER': { scopes: ['weather'] } })
     const edge = await npmStart({ TOOL_POLICY }, '--ask', 'What is the square root of 9?')
     expect(await edge.ended, edge.errors()).toBe(0)

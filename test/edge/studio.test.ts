@@ -3,6 +3,7 @@ import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { npmStart } from './npm-start.ts'
+import { hasSamples } from './stage.ts'
 
 const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
 const hasChromium = existsSync(CHROMIUM)
@@ -59,48 +60,54 @@ describe.skipIf(!hasChromium)('the studio in Chromium', () => {
     })
   }
 
-  test('shows the answer, and beside it the run with its parallel calls; the address leads to a call again', async () => {
-    const { page, faults } = await open()
-    await ask(page, WEATHER)
-    await page.getByRole('status').filter({ hasText: 'completed' }).waitFor()
-    const rows = page.getByRole('list', { name: 'Timeline' }).getByRole('listitem')
-    const names = await rows.locator('.name').allInnerTexts()
-    expect(names.map((name) => name.trim().split(/\s/)[0])).toEqual([
-      'Step',
-      'currentTime',
-      'Step',
-      'forecast',
-      'forecast',
-      'Step',
-    ])
-    await rows.filter({ hasText: 'Oslo' }).getByRole('link').click()
-    await page.getByRole('group', { name: 'Result' }).getByText('Oslo').waitFor()
-    const other = await open(new URL(page.url()).hash)
-    await other.page.getByRole('group', { name: 'Result' }).getByText('Oslo').waitFor()
-    await other.page.getByRole('log').getByText(WEATHER).waitFor()
-    expect(await violations(other.page)).toEqual([])
-    expect([...faults, ...other.faults]).toEqual([])
-  })
+  test.runIf(hasSamples('clock', 'weather'))(
+    'shows the answer, and beside it the run with its parallel calls; the address leads to a call again',
+    async () => {
+      const { page, faults } = await open()
+      await ask(page, WEATHER)
+      await page.getByRole('status').filter({ hasText: 'completed' }).waitFor()
+      const rows = page.getByRole('list', { name: 'Timeline' }).getByRole('listitem')
+      const names = await rows.locator('.name').allInnerTexts()
+      expect(names.map((name) => name.trim().split(/\s/)[0])).toEqual([
+        'Step',
+        'currentTime',
+        'Step',
+        'forecast',
+        'forecast',
+        'Step',
+      ])
+      await rows.filter({ hasText: 'Oslo' }).getByRole('link').click()
+      await page.getByRole('group', { name: 'Result' }).getByText('Oslo').waitFor()
+      const other = await open(new URL(page.url()).hash)
+      await other.page.getByRole('group', { name: 'Result' }).getByText('Oslo').waitFor()
+      await other.page.getByRole('log').getByText(WEATHER).waitFor()
+      expect(await violations(other.page)).toEqual([])
+      expect([...faults, ...other.faults]).toEqual([])
+    },
+  )
 
-  test('continues a waiting run after a reload, and approves its call on the page of approvals', async () => {
-    const { page, faults } = await open()
-    await ask(page, MAIL)
-    await page.getByRole('form', { name: 'Approve sendMail?' }).waitFor()
-    await page.reload()
-    await page.getByRole('form', { name: 'Approve sendMail?' }).waitFor()
-    const chat = page.url()
-    await page.getByRole('link', { name: 'Approvals' }).click()
-    const form = page.getByRole('form', { name: 'Approve sendMail?' })
-    await form.getByText('ada@example.com').waitFor()
-    expect(await violations(page)).toEqual([])
-    await form.getByLabel('Reason').fill('Looks right')
-    await page.keyboard.press('Enter')
-    await form.getByRole('button', { name: 'Approve' }).click()
-    await page.getByText('was approved').waitFor()
-    await page.goto(chat)
-    await page.getByRole('status').filter({ hasText: 'completed' }).waitFor()
-    expect(faults).toEqual([])
-  })
+  test.runIf(hasSamples('mail'))(
+    'continues a waiting run after a reload, and approves its call on the page of approvals',
+    async () => {
+      const { page, faults } = await open()
+      await ask(page, MAIL)
+      await page.getByRole('form', { name: 'Approve sendMail?' }).waitFor()
+      await page.reload()
+      await page.getByRole('form', { name: 'Approve sendMail?' }).waitFor()
+      const chat = page.url()
+      await page.getByRole('link', { name: 'Approvals' }).click()
+      const form = page.getByRole('form', { name: 'Approve sendMail?' })
+      await form.getByText('ada@example.com').waitFor()
+      expect(await violations(page)).toEqual([])
+      await form.getByLabel('Reason').fill('Looks right')
+      await page.keyboard.press('Enter')
+      await form.getByRole('button', { name: 'Approve' }).click()
+      await page.getByText('was approved').waitFor()
+      await page.goto(chat)
+      await page.getByRole('status').filter({ hasText: 'completed' }).waitFor()
+      expect(faults).toEqual([])
+    },
+  )
 
   test('stores a definition, calls it by a form, edits it, and shows what the version changed', async () => {
     const { page, faults } = await open('#/define')
@@ -217,7 +224,7 @@ describe.skipIf(!hasChromium)('the studio in Chromium', () => {
     expect(faults).toEqual([])
   })
 
-  test('is usable with the keyboard alone on a phone in dark mode', async () => {
+  test.runIf(hasSamples('clock'))('is usable with the keyboard alone on a phone in dark mode', async () => {
     const { page } = await open('', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' })
     await page.getByLabel('Question').waitFor()
     await page.keyboard.type('What time is it in Tokyo?')
