@@ -66,6 +66,61 @@ function bareNames(source: string): string[] {
   return [...new Set(names)].filter((name) => BARE.has(name.replace('#', '').toLowerCase()))
 }
 
+/** Constructions that make a reader stop, each with what to write instead. */
+const RIDDLES: readonly (readonly [pattern: RegExp, instead: string])[] = [
+  [/\banew\b/i, '“again”, or a verb such as “restart”'],
+  [/\bwhoever\b/i, 'the person: “the caller”, “anyone who”'],
+  [/\b(?:go|goes|going|went) on\b/i, '“continue”'],
+  [/(?<!\b(?:there|here) )\b(?:is|was) no (?!longer\b|more\b|such\b|one\b)[a-z]+/i, '“is not a”'],
+  [/(?<!\bthere )\b(?:is|are|was|were) none (?!of\b)\w/i, 'what it is not'],
+  [/\b(?:can|cannot|could) be had\b/i, '“available”'],
+  [/\blets? go of\b/i, '“release”, “end” or “evict”'],
+  [/\bof (?:before|now)\b/i, '“earlier”, “current”'],
+  [/\b(?:heard|thought) of before\b/i, '“unknown”, “new”'],
+  [/(?:^|[.:] )Nor (?:is|are|does|do|has|can|may)\b/m, 'a sentence that begins with its subject'],
+]
+
+/** The titles of tests in a source text. */
+const TITLE =
+  /\b(?:test|describe)[\w.]*(?:\([^()\n]*\))?\(\s*('(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`)/g
+
+/** Returns the constructions in a text that make a reader stop, each as it stands there. */
+function riddlesIn(text: string): string[] {
+  return RIDDLES.flatMap(([pattern, instead]) => {
+    const [match] = pattern.exec(text) ?? []
+    return match === undefined ? [] : [`${match.trim()} → ${instead}`]
+  })
+}
+
+function linesOf(file: string): string[] {
+  const source = readFileSync(file, 'utf8')
+  return file.endsWith('.test.ts') ? [...source.matchAll(TITLE)].map(([, title = '']) => title) : source.split('\n')
+}
+
+describe('texts', () => {
+  test.each([
+    ['The run goes on whoever leaves.', 2],
+    ['The list is read anew.', 1],
+    ['A text that is no URL is refused.', 1],
+    ['The run continues if the client disconnects.', 0],
+    ['There is no such tool, and no tool is on offer any longer.', 0],
+  ])('are searched for riddles: %s', (text, count) => {
+    expect(riddlesIn(text)).toHaveLength(count)
+  })
+
+  test('are plain in comments, errors, documents and the names of tests', () => {
+    const folders = ['src', 'tools', 'docs', 'examples', 'test']
+    const files = folders
+      .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)))
+      .filter((file) => !/node_modules|\.wrangler|\.vitepress\/dist|web\/corpus|words\.test/.test(file))
+      .filter((file) => (file.startsWith('test/') ? /\.test\.ts$/ : /\.(?:tsx?|md|json)$|openapi\.txt$/).test(file))
+    const found = ['README.md', 'CONTRIBUTING.md', ...files].flatMap((file) =>
+      linesOf(file).flatMap((line, index) => riddlesIn(line).map((riddle) => `${file}:${index + 1} ${riddle}`)),
+    )
+    expect(found).toEqual([])
+  })
+})
+
 describe('names', () => {
   test.each([
     ['const kept = 1', ['kept']],

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 
 /**
- * The site of these pages: `npx vitepress@1.6.4 build docs`, or `dev docs` to write them. VitePress is no dependency of
+ * The site of these pages: `npx vitepress@1.6.4 build docs`, or `dev docs` to write them. VitePress is not a dependency of
  * this repository, so Vue is taken from where npx has put VitePress.
  */
 const vue = dirname(createRequire(process.argv[1] ?? '').resolve('vue/package.json'))

@@ -149,7 +149,7 @@ export class CatalogueStore {
 
   /**
    * A revision is the current time in epoch milliseconds, or the last revision plus one if that is higher. So a
-   * catalogue that begins anew continues after the revisions that KV still holds.
+   * catalogue that starts again continues after the revisions that KV still holds.
    */
   #note(...values: SqlStorageValue[]): number {
     const [row] = this.#rows<{ revision: number }>(

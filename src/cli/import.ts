@@ -33,7 +33,10 @@ export interface ImportOptions {
 export async function importOpenApi({ root, env, file, out, put, ...options }: ImportOptions): Promise<void> {
   const { secret } = options
   if (secret !== undefined && !/^SECRET_[A-Z0-9_]+$/.test(secret)) {
-    throw new Failure(`--secret ${secret} is no name of a secret.`, 'Names begin with SECRET_, such as SECRET_PETS.')
+    throw new Failure(
+      `--secret ${secret} is not a valid name of a secret.`,
+      'Names begin with SECRET_, such as SECRET_PETS.',
+    )
   }
   const path = resolve(root, file)
   const document = bundleOpenApi(readDocument(path), (other) => readOther(resolve(dirname(path), other)))

@@ -105,7 +105,9 @@ function toTool(document: Fields, operation: Operation, options: OpenApiOptions,
   const wantsKey = way !== undefined && way.length > 0
   if (sound) return { name, definition: sound.definition, wantsKey }
   const issues = checked.flatMap(({ parsed }) => (parsed.ok ? [] : parsed.issues))
-  throw new UnsupportedError(issues.map(({ path, message }) => `${path}: ${message}`)[0] ?? 'it is no definition')
+  throw new UnsupportedError(
+    issues.map(({ path, message }) => `${path}: ${message}`)[0] ?? 'it is not a valid definition',
+  )
 }
 
 /** Returns a unique name: the operation's id, or else its method and path. */
@@ -196,7 +198,7 @@ function baseOf(document: Fields, { item, fields }: Operation, host: string | un
   const base = URL.parse(filled, origin)
   if (!base) throw new Failure('The document does not say where its API answers.', 'Say so: --host api.example.com')
   const address = origin === undefined ? base : URL.parse(origin)
-  if (!address) throw new Failure(`--host ${host} is no host.`)
+  if (!address) throw new Failure(`--host ${host} is not a host.`)
   const path = address.pathname === '/' ? base.pathname : address.pathname
   return `${address.origin}${path.replace(/\/+$/, '')}`
 }

@@ -122,7 +122,7 @@ function passedOn(env: NodeJS.ProcessEnv, names: ReadonlySet<string>): Record<st
   return variables
 }
 
-/** The length from which a name is told from another one by a single letter. */
+/** The length from which a name is distinguished from another one by a single letter. */
 const LONG = 5
 
 /** Throws a Failure if a name differs from that of a variable of the edge by one letter, its case or underscores. */

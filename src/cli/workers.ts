@@ -26,7 +26,7 @@ export interface Workers {
   readonly tools: readonly Worker[]
 }
 
-/** The folder of the offline model. It is no tool Worker: `npm start` alone runs it, and it is never deployed. */
+/** The folder of the offline model. It is not a tool Worker: `npm start` alone runs it, and it is never deployed. */
 const OFFLINE = join('tools', 'offline')
 
 /**
@@ -72,7 +72,7 @@ export function unbound({ edge, tools }: Workers): readonly string[] {
 
 /**
  * Returns the service bindings of the edge to Workers in `tools/` whose names do not begin with `TOOL_`, so that their
- * tools are not found; `DEFINITIONS` is no tool Worker's.
+ * tools are not found; `DEFINITIONS` does not belong to a tool Worker.
  */
 export function looseBindings({ edge, tools }: Workers): readonly (readonly [binding: string, service: string])[] {
   const names = new Set(tools.map(({ name }) => name))

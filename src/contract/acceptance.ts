@@ -22,7 +22,7 @@ export interface Acceptance {
 export interface AcceptanceService {
   /**
    * Returns the accepted hash of each tool, in the order given. Without `by`, a definition is accepted if it is the
-   * first one seen under its name at its place, whoever asks first; the entry is null if the place already has as many
+   * first one seen under its name at its place, by any caller; the entry is null if the place already has as many
    * remembered tools as it may. With `by`, the definition is accepted and replaces the one accepted before.
    */
   accept(tools: readonly ToolFingerprint[], by?: Author): Promise<readonly (Acceptance | null)[]>

@@ -171,7 +171,7 @@ export type RunTerms = Partial<
 >
 
 /**
- * The input and the terms that a request brings with its answers to calls. The run goes on with them, if the API key of
+ * The input and the terms that a request brings with its answers to calls. The run continues with them, if the API key of
  * the request started it: a run has that key's tools and trusted values, to which another key may have no right. The
  * terms of another key are left out, and its input is refused with `run_waiting`.
  */

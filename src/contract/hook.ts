@@ -114,7 +114,7 @@ export interface LoopSetup {
   readonly execute?: (tool: Tool, request: ToolRequest, options: ExecuteOptions) => Promise<ToolOutcome>
   /**
    * Decides what becomes of a failed call, by its `code`: `unknown_tool`, `invalid_arguments`, `timeout`, or any of a
-   * tool's own. A `message` is what the model reads instead, and the run goes on, also where `compat` would fail it;
+   * tool's own. A `message` is what the model reads instead, and the run continues, also where `compat` would fail it;
    * `fatal` fails the run with the message; undefined changes nothing.
    */
   readonly onFault?: (fault: CallFault) => { readonly message?: string; readonly fatal?: boolean } | undefined

@@ -22,7 +22,7 @@ export const RUN_OPTIONS = {
   toolErrors: { variable: 'TOOL_ERRORS', values: ['model', 'fail'] },
   /**
    * What happens when a limit is reached. `answer`: one last answer without tools. `model`: the call is refused and the
-   * model goes on with its tools; for `steps`, `tokens` and `cost` this is the same as `answer`. `fail`: the run fails.
+   * model continues with its tools; for `steps`, `tokens` and `cost` this is the same as `answer`. `fail`: the run fails.
    */
   onLimit: { variable: 'ON_LIMIT', values: ['answer', 'model', 'fail'], compat: 'fail' },
   /** Whether the finished calls of the run are undone, newest first, when a call fails. */

@@ -47,7 +47,7 @@ function escape(character: string): string {
   return `_x${character.codePointAt(0)?.toString(16)}_`
 }
 
-/** Returns the 64-bit FNV-1a hash of the UTF-16 units, in hex. It tells names apart, and is no cryptographic hash. */
+/** Returns the 64-bit FNV-1a hash of the UTF-16 units, in hex. It tells names apart, and is not a cryptographic hash. */
 function hashOf(text: string): string {
   let hash = 0xcbf29ce484222325n
   for (let index = 0; index < text.length; index++) {

@@ -7,7 +7,7 @@ import type { CallState, RunState } from './state.ts'
 const MAX_ATTEMPTS = 3
 
 /**
- * Returns the events that a run needs to go on after a crash: an unfinished model step is asked again; a call in flight
+ * Returns the events that a run needs to continue after a crash: an unfinished model step is asked again; a call in flight
  * is sent again with the same key if its tool is read-only or idempotent, otherwise settled as `outcome_unknown`.
  */
 export function recover(state: RunState, now: number): RunFact[] {

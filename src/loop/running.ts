@@ -11,7 +11,7 @@ import type { RunState } from './state.ts'
 
 /** Everything that a run needs from outside. */
 export interface RunPorts {
-  /** Read anew for each step. */
+  /** Read again for each step. */
   readonly model: ChatModel
   /** The edge's tools on offer, by name: the tools of `state.offered`. */
   readonly tools: ReadonlyMap<string, Tool>
@@ -84,7 +84,7 @@ export function openLedger(state: RunState, ports: Pick<RunPorts, 'journal' | 'l
     try {
       journal.commit(events, state)
     } catch (error) {
-      // The state contains events that are not stored: the run must not go on from it.
+      // The state contains events that are not stored: the run must not continue from it.
       failure = { error }
       throw error
     }

@@ -5,7 +5,7 @@ type Result = IteratorResult<ModelEvent, void>
 
 /**
  * Makes one stream of several attempts. If the first event of an attempt is an error, `next` may return another attempt
- * in its place. If it returns none, or if the first event is no error, the stream is that attempt's to the end. Later
+ * in its place. If it returns none, or if the first event is not an error, the stream is that attempt's to the end. Later
  * events cost nothing: they come from the attempt's own iterator.
  */
 export function attempts(

@@ -44,7 +44,7 @@ export async function* listen(options: Listen): AsyncGenerator<ModelEvent, void>
   const start = Date.now()
   let deadline = start + connectMs
   let timer = setTimeout(watch, Math.min(connectMs, silenceMs))
-  // The timer is set anew when it fires, not at every read. It fires at least every `silenceMs`, to see each limit in
+  // The timer is set again when it fires, not at every read. It fires at least every `silenceMs`, to see each limit in
   // time.
   function watch(): void {
     const remainingMs = deadline - Date.now()

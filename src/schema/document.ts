@@ -157,7 +157,7 @@ function once<Key, Value>(all: Map<Key, Value>, key: Key, make: () => Value): Va
   return value
 }
 
-/** Resolves a reference to an absolute URI, or to an empty text if it is no reference. */
+/** Resolves a reference to an absolute URI, or to an empty text if it is not a reference. */
 function absolute(ref: unknown, base: string): string {
   return typeof ref === 'string' && URL.canParse(ref, base) ? new URL(ref, base).href : ''
 }

@@ -107,7 +107,7 @@ function readTexts(texts: readonly string[], reader: Reader): number {
   return length
 }
 
-/** Does the same for a name, and adds the words that are no fillers to `telling`. */
+/** Does the same for a name, and adds the words that are not fillers to `telling`. */
 function readName(texts: readonly string[], terms: Terms, reader: Reader, nameTerms: Set<Term>): number {
   let length = 0
   let previous = ''

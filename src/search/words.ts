@@ -71,7 +71,7 @@ export function lightStem(word: string): string {
   return bare.length > 4 ? bare.replace(/[eyi]$/, '') : bare
 }
 
-/** The longest word that is stemmed, in characters; longer ones are no words of a language. */
+/** The longest word that is stemmed, in characters; longer ones are not words of a language. */
 const LONGEST = 40
 
 /** Returns the stem of a family of words: `translate`, `translation`, `translator`. Coarser than `lightStem`. */

@@ -42,7 +42,7 @@ export async function startTool(folder: string, { vars }: StartToolOptions = {})
   try {
     await harness.listen()
     const service: unknown = await harness.getWorker().getExport()
-    if (!isToolService(service)) throw new Error(`${configPath} is no tool Worker: it has no describe().`)
+    if (!isToolService(service)) throw new Error(`${configPath} is not a tool Worker: it has no describe().`)
     const { tools } = copied(await service.describe())
     return runningTool(service, tools, () => harness.close())
   } catch (error) {

@@ -60,7 +60,7 @@ export function encodeEvent(event: RunEvent): string {
   return frameOfLine(event.type, eventId(event.runId, event.seq), encodeLine(event))
 }
 
-/** Parses a line that `encodeLine` made. Undefined for an event of an unknown type, or for a text that is no event. */
+/** Parses a line that `encodeLine` made. Undefined for an event of an unknown type, or for a text that is not an event. */
 export function decodeLine(line: string): RunEvent | undefined {
   const event = parseJson(line)
   return isRunEvent(event) ? event : undefined
@@ -80,7 +80,7 @@ export function eventId(runId: string, seq: number): string {
   return `${runId}.${seq}`
 }
 
-/** Returns the run and the number of an event from its id, or undefined for a text that is no event id. */
+/** Returns the run and the number of an event from its id, or undefined for a text that is not an event id. */
 export function parseEventId(id: string): { readonly runId: string; readonly seq: number } | undefined {
   const [, runId = '', seq] = /^([\w-]{1,64})\.(\d{1,15})$/.exec(id) ?? []
   return seq ? { runId, seq: Number(seq) } : undefined

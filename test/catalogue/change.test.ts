@@ -256,7 +256,7 @@ describe('a change of the rest of a definition', () => {
     expect([change, breaks.map(({ path }) => path)]).toEqual(['breaking', paths])
   })
 
-  test('is none for the same content in another order', () => {
+  test('is absent for the same content in another order', () => {
     expect(changeOf({ title: 'A', version: '1' }, { version: '1', title: 'A' }).change).toBe('unchanged')
   })
 

@@ -630,7 +630,7 @@ describe('the command', () => {
     ['a document of 20,000 levels', ['deep.json'], 1, /deep\.json cannot be read: it is nested over 100 levels deep/],
     ['a file that is not there', ['none.json'], 1, /none\.json cannot be read: /],
     ['nothing', [], 2, /^import openapi needs <file>/],
-    ['a name of no secret', ['api.json', '--secret', 'KEY'], 1, /^--secret KEY is no name of a secret\.\n/],
+    ['a name of no secret', ['api.json', '--secret', 'KEY'], 1, /^--secret KEY is not a valid name of a secret\.\n/],
     ['a document without operations', ['empty.json'], 1, /^empty\.json has no operation/],
   ])('refuses %s', async (_, args, code, errors) => {
     const deep = `${'{"paths":'.repeat(20_000)}{}${'}'.repeat(20_000)}`

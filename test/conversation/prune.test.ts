@@ -130,7 +130,7 @@ describe('the definitions of tools', () => {
     expect(await Promise.all([0, 1, 2].map(async (run) => there.object.record(runId(run), 0)))).toEqual(before)
   })
 
-  test('of a pruned run are read anew when the run is asked again', async () => {
+  test('of a pruned run are read again when the run is regenerated', async () => {
     const there = await finished()
     await until(there, 11 * MINUTE)
     there.live()

@@ -54,7 +54,7 @@ test('a summary of the messages that it does not cover yet is made once and show
   const [asked, ...others] = talked.requests.filter(isForNotes)
   expect(others).toEqual([])
   expect(contentText(asked?.messages[1]?.content ?? '')).toMatch(
-    /^The conversation went on:\nuser: turn 1\nassistant: ok\n/,
+    /^The conversation continued:\nuser: turn 1\nassistant: ok\n/,
   )
   expect(told(talked)).toEqual([
     'What was said before, in notes:\nLikes tea.',
@@ -73,7 +73,7 @@ test('a later summary is made from the earlier one and newer messages, and its u
   expect(asked).toHaveLength(2)
   const [, request] = asked[1]?.messages ?? []
   expect(contentText(request?.content ?? '')).toMatch(
-    /^Earlier notes:\nLikes tea\.\n\nThe conversation went on:\nuser: turn 12\n/,
+    /^Earlier notes:\nLikes tea\.\n\nThe conversation continued:\nuser: turn 12\n/,
   )
   const usage = await talked.object.usage()
   expect(usage).toMatchObject({ ok: true, usage: { inputTokens: 26 * 10 + 2 * 1000 } })

@@ -10,7 +10,7 @@ import { McpServer } from '../tools/mcp-server.ts'
 import { withMcp } from './with-mcp.ts'
 import { sampleWorkers } from './stage.ts'
 
-const TOOLS = ['clock', 'alarm', 'calculator', 'weather', 'customers', 'bookings', 'mail', 'web', 'definitions']
+const TOOLS = ['clock', 'alarm', 'calculator', 'customers', 'bookings', 'mail', 'web', 'definitions']
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 const [KEY, READER] = ['ek_writer', 'ek_reader']
 const by = { tenant: 'acme', key: sha256(KEY).slice(0, 12) }
@@ -44,6 +44,7 @@ beforeAll(async () => {
     workers: [
       {
         configPath: withMcp(temp),
+        bindingOverrides: { TOOL_WEATHER: 'basic-weather' },
         vars: {
           API_KEYS: JSON.stringify(keys),
           MODEL: 'openai/test',
@@ -52,6 +53,7 @@ beforeAll(async () => {
           TOOL_POLICY: JSON.stringify({ look_up: { concurrency: 3 } }),
         },
       },
+      { configPath: 'test/fixtures/basic-weather/wrangler.toml' },
       ...sampleWorkers(...TOOLS),
       {
         configPath: 'tools/mcp/wrangler.toml',

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestHarness } from 'wrangler'
+import { sampleWorkers } from './stage.ts'
 
 /** MCP's own suite, as its command line: `npx @modelcontextprotocol/conformance server …`. */
 const SUITE = new URL('../node_modules/@modelcontextprotocol/conformance/dist/index.js', import.meta.url).pathname
@@ -68,7 +69,7 @@ beforeAll(async () => {
         vars: { AUTH: 'open' },
         bindingOverrides: { TOOL_CUSTOMERS: 'conformance-tools' },
       },
-      ...TOOLS.map((name) => ({ configPath: `tools/${name}/wrangler.toml` })),
+      ...sampleWorkers(...TOOLS),
       { configPath: 'test/fixtures/conformance-tools/wrangler.toml' },
     ],
   })

@@ -7,7 +7,7 @@ import { McpServer } from '../tools/mcp-server.ts'
 import { withMcp } from './with-mcp.ts'
 import { sampleWorkers } from './stage.ts'
 
-const TOOLS = ['clock', 'alarm', 'calculator', 'weather', 'customers', 'bookings', 'mail', 'web', 'definitions']
+const TOOLS = ['clock', 'alarm', 'calculator', 'customers', 'bookings', 'mail', 'web', 'definitions']
 const PREFIX = 'io.modelcontextprotocol/'
 
 const ROOT = new URL('../..', import.meta.url).pathname
@@ -34,7 +34,8 @@ beforeAll(async () => {
   harness = createTestHarness({
     root: ROOT,
     workers: [
-      { configPath: withMcp(temp), vars: { AUTH: 'open' } },
+      { configPath: withMcp(temp), bindingOverrides: { TOOL_WEATHER: 'basic-weather' }, vars: { AUTH: 'open' } },
+      { configPath: 'test/fixtures/basic-weather/wrangler.toml' },
       ...sampleWorkers(...TOOLS),
       {
         configPath: 'tools/mcp/wrangler.toml',

@@ -52,7 +52,7 @@ export async function startStage(
     root: new URL('../..', import.meta.url).pathname,
     workers: [
       { configPath: 'wrangler.toml', vars, bindingOverrides },
-      ...basics.map((name) => ({ configPath: `test/fixtures/basic-tools/${name}/wrangler.toml` })),
+      ...basics.map((name) => ({ configPath: `test/fixtures/basic-${name}/wrangler.toml` })),
       ...sampleWorkers('alarm', 'bookings', 'mail', 'web', ...(samples ? BASIC_TOOLS : [])),
       {
         configPath: code ? 'test/fixtures/code-tools/wrangler.toml' : 'tools/definitions/wrangler.toml',

@@ -142,7 +142,7 @@ describe('an image under an https: URL', () => {
     }
   })
 
-  test('that is no https: URL is refused', async () => {
+  test('is refused if its scheme is not https:', async () => {
     for (const send of Object.values(LINKS)) {
       const edge = await linkedEdge({ imageUrls: true })
       expect((await send(edge, 'http://files.example.com/cat.png')).status).toBe(400)

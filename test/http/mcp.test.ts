@@ -331,7 +331,7 @@ describe('a call that needs input', () => {
   })
   const withCapabilities = (clientCapabilities: object) => ({ [`${PREFIX}clientCapabilities`]: clientCapabilities })
 
-  test('asks a client of the newest revision for what it can serve, and goes on with its answers', async () => {
+  test('asks a client of the newest revision for what it can serve, and continues with its answers', async () => {
     const { newest } = client({ tools: [needy] })
     const call = { name: 'needy', _meta: withCapabilities({ elicitation: {} }) }
     expect(await read(await newest('tools/call', call))).toEqual(

@@ -454,7 +454,7 @@ describe('the encrypted content of reasoning', () => {
     ])
   })
 
-  test('that OpenAI itself made goes on to a model of OpenAI, and nothing that no codec knows fails', async () => {
+  test('made by OpenAI is sent to a model of OpenAI, and unknown content does not fail', async () => {
     const edge = keptEdge({ script: [say('One.')] })
     const reasoning = { id: 'rs_1', type: 'reasoning', summary: [], encrypted_content: 'gAAAA' }
     const broken = { ...reasoning, encrypted_content: 'edgecall.%' }

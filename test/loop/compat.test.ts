@@ -57,7 +57,7 @@ describe('a required argument that the model left out', () => {
 })
 
 describe('a run with COMPAT', () => {
-  test('goes on after a trailing comma, which LangChain4j mends too', async () => {
+  test('continues after a trailing comma, which LangChain4j mends too', async () => {
     const tools = [tool('add', ({ a }) => `${String(a)}!`)]
     const script = [ask(['add', '{"a": 1,}']), say('done')]
     const { answer, requests } = await chat({ script, tools, vars: { COMPAT: 'langchain4j' } })
@@ -85,7 +85,7 @@ describe('a run with COMPAT', () => {
   })
 
   test.each(['spring-ai', 'langchain4j'])(
-    'goes on where `onFault` returns only a message, under "%s"',
+    'continues where `onFault` returns only a message, under "%s"',
     async (compat) => {
       const loop: LoopSetup = { onFault: ({ tool: name }) => ({ message: `No ${name} here.` }) }
       const script = [ask(['nosuch']), say('I cannot')]

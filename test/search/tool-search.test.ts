@@ -194,7 +194,7 @@ describe('tools that were found', () => {
     expect(foundTools(messages, isKnown, 'latest')).toEqual(['forecast', 'send_mail'])
   })
 
-  test('are none after a search that failed or found nothing', () => {
+  test('are absent after a search that failed or found nothing', () => {
     const failed = [
       ...messages,
       assistant,

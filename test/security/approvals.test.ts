@@ -155,7 +155,7 @@ describe('a key with approve alone', () => {
     expect(decisions).toMatchObject([{ callId: at.danger, decision: 'approve', by: 'approver' }])
   })
 
-  test('cannot be told by a key with chat alone', async () => {
+  test('is never a key with chat alone', async () => {
     const at = await waiting()
     const path = `/conversations/c/runs/${at.run}/calls/${at.danger}`
     expect(await codeOf(await at.edge.fetch(path, { headers: program }))).toEqual([403, 'missing_scope'])

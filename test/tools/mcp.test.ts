@@ -444,7 +444,7 @@ describe('the definitions of MCP tools', () => {
     expect(await mcp.names()).toEqual(['build', 'toString'])
   })
 
-  test('of one name are distinguished by their servers, in the same way whoever answers first', async () => {
+  test('of one name are distinguished by their servers, in the same way whichever answers first', async () => {
     const [first, second] = [await start(), await start()]
     first.tools = [echo]
     second.tools = [echo, { ...echo, name: 'first' }]

@@ -1,6 +1,6 @@
 const MOMENT = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(?::(\d\d)(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?$/
 
-/** A date-time in epoch milliseconds, or the reason why a text is none. */
+/** A date-time in epoch milliseconds, or the reason why a text is not one. */
 export type Moment = number | 'no-offset' | 'invalid'
 
 /** Reads an ISO 8601 date-time such as `2026-11-20T09:30:00+01:00`; seconds may be left out. */

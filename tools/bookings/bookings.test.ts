@@ -10,7 +10,7 @@ import { runContext } from '../../test/fixtures/run-context.ts'
 
 freezeClock('2026-11-20T12:00:00Z')
 
-/** Hotels whose objects are made anew for each request, as after an eviction: only their storage lasts. */
+/** Hotels whose objects are made again for each request, as after an eviction: only their storage lasts. */
 function hotels(): BookingsEnv {
   const databases = new Map<string, DatabaseSync>()
   const get = (tenant: string) => {

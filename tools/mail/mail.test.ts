@@ -9,7 +9,7 @@ import { listSent, sendMail } from './tools.ts'
 import { memoryStorage } from '../../test/fixtures/sqlite.ts'
 import { runContext } from '../../test/fixtures/run-context.ts'
 
-/** Outboxes in memory. With `restart` an outbox is made anew over its storage, as after a crash. */
+/** Outboxes in memory. With `restart` an outbox is made again over its storage, as after a crash. */
 class Outboxes {
   readonly env: MailEnv
   readonly #databases = new Map<string, DatabaseSync>()

@@ -35,7 +35,7 @@ export function remoteTool(
         ...(!server.trusted && { untrusted: true, openWorld: true }),
       },
       timeoutMs: server.timeoutMs,
-      // Part of the digest by which a tool is accepted: the same tool of another server must be accepted anew.
+      // Part of the digest by which a tool is accepted: the same tool of another server must be accepted again.
       metadata: { server: server.name },
       ...(server.approval && { approval: server.approval }),
     },

@@ -31,7 +31,7 @@ export function askFor({ inputRequests, requestState }: Fields): never {
 /**
  * Answers the requests that a server of an older revision sends while a call is open, one after the other. A question
  * that nobody has answered yet cancels the call (`cancel`), since a person may take hours. With the answer the call is
- * made anew, and all its questions are answered with what came back so far.
+ * made again, and all its questions are answered with what came back so far.
  */
 export class Elicitations {
   readonly #answers: Readonly<Record<string, Fields>>

@@ -110,7 +110,7 @@ async function readAnswer(response: Response, posting: Posting): Promise<Message
   } catch (error) {
     if (!response.ok || posting.signal.aborted) throw error
     // The server has accepted the message, so it must not be sent again, even if the error here is that of an ended
-    // session, which `ask` would answer by sending it anew.
+    // session, which `ask` would answer by sending it again.
     throw new AnswerLost(error instanceof Error ? error.message : String(error), { cause: error })
   }
 }

@@ -81,7 +81,7 @@ function isForgotten(error: unknown, { version, session }: Peer): boolean {
 
 /**
  * Forgets a server's revision and its session with the tenant (or without one), so that the next request finds them
- * anew.
+ * again.
  */
 export function forget(server: McpServer, tenant?: string): void {
   modern.delete(keyOf(server))

@@ -50,7 +50,7 @@ export function tell(result: Result): string {
 /** Tells the time of a result, or a day or time reckoned from the present that it tells. */
 function tellTime({ tool, reading, text }: Result): string | undefined {
   const { when, isHan, names, clockPlace, words } = reading
-  // What the tool takes is no news: a start, which is told before what it comes to.
+  // The arguments of the tool are known: an answer with a start states that before the result.
   const starts = tool.fields.flatMap(({ name, kind }) => (kind === 'instant' ? name : []))
   const news = Object.entries(parseJson(text) ?? {}).filter(([key]) => !starts.includes(key))
   const moment = readMoment(JSON.stringify(Object.fromEntries(news)))

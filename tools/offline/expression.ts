@@ -30,7 +30,7 @@ const REWRITES = [
 const TERM = '(?:sqrt\\(|[-(] *)*\\d+(?:\\.\\d+)?\\)*'
 const EXPRESSION = new RegExp(`${TERM}(?: *[-+*/^] *${TERM})+|sqrt\\(\\d+(?:\\.\\d+)?\\)`, 'g')
 
-/** Returns the longest expression in a text, or undefined. A root that no rule knows is no expression. */
+/** Returns the longest expression in a text, or undefined. A root that no rule knows is not an expression. */
 export function findExpression(text: string): string | undefined {
   const digits = text
     .toLowerCase()

@@ -137,7 +137,7 @@ function personOf(names: readonly Proper[]): Proper | undefined {
   return people.find(({ name }) => name.includes(' ')) ?? people[0]
 }
 
-/** Returns a place that no capital shows: `in aarhus`, or the Chinese characters that are no known word. */
+/** Returns a place that no capital shows: `in aarhus`, or Chinese characters that are not a known word. */
 function guessPlace({ reading, isReply }: Question): string | undefined {
   const unknown = reading.words.filter(({ isKnown }) => !isKnown)
   if (reading.isHan) return unknown.map(({ text }) => text).join('') || undefined

@@ -1,5 +1,5 @@
 /**
- * Plans the next step of a conversation. Every step settles all parts of the question anew from the results so far:
+ * Plans the next step of a conversation. Every step settles all parts of the question again from the results so far:
  * while any of them needs a call, the step is those calls; then it is the text of their answers.
  */
 import { tell } from './answer.ts'

@@ -26,7 +26,7 @@ export class Chat extends AbstractChat<UIMessage> {
       state.messages = messages
       onChange(messages)
     }
-    // Once a person has decided, the answer goes on by itself.
+    // Once a person has decided, the answer continues by itself.
     super({ id, transport, state, sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses })
   }
 }

@@ -15,7 +15,7 @@ form?.addEventListener('submit', (event) => {
   if (typeof text === 'string') void chat.sendMessage({ text })
 })
 
-// An answer that was under way when the page was reloaded goes on.
+// An answer that was under way when the page was reloaded continues.
 void chat.resumeStream()
 
 function render(messages: readonly UIMessage[]): void {

@@ -4,7 +4,7 @@ import type { DefinitionFile } from '../definitions.ts'
 import { type EdgeAddress, refusal, send } from '../edge.ts'
 import type { DeployedDefinition } from './record.ts'
 
-/** Returns the digest by which a changed definition is told from one that is stored. */
+/** Returns the digest by which a changed definition is distinguished from the stored one. */
 export function fileDigest({ definition }: DefinitionFile): string {
   return createHash('sha256').update(canonicalJson(definition)).digest('hex')
 }
@@ -36,7 +36,7 @@ export async function restoreDefinition(edge: EdgeAddress, { name, hash }: Deplo
   await answer.body?.cancel()
 }
 
-/** Removes a definition that a manifest does not have; one that is gone already is no error. */
+/** Removes a definition that a manifest does not have; one that does not exist is not an error. */
 export async function removeDefinition(edge: EdgeAddress, name: string): Promise<void> {
   const answer = await send(edge, { method: 'DELETE', path: `/tools/${encodeURIComponent(name)}` })
   if (!answer.ok && answer.status !== 404) throw await refusal(`${name} was not removed`, answer)

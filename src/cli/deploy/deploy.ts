@@ -19,7 +19,7 @@ import { askMissing, readSecrets, type Secrets } from './secrets.ts'
 /**
  * Checks everything, then deploys the tool Workers that have changed, then the edge, whose bindings need Workers that
  * exist, asks the new edge for its health, and stores the definitions that have changed. The record in the account says
- * after each step what is live. Throws a Failure at the first step that fails, and says how to go on or back.
+ * after each step what is live. Throws a Failure at the first step that fails, and says how to continue or roll back.
  */
 export async function deploy(options: DeployOptions): Promise<void> {
   const { root, env, terminal, dryRun } = options

@@ -228,7 +228,7 @@ function newId(): string {
   return randomBytes(5).toString('hex')
 }
 
-/** Adds to a failure what is live, what is not, and how to go on or back. */
+/** Adds to a failure what is live, what is not, and how to continue or roll back. */
 function halfWay(
   error: unknown,
   {
@@ -245,6 +245,6 @@ function halfWay(
   const back = hasBefore ? `, or back: edgecall rollback${env}` : ''
   return new Failure(
     error.message,
-    `${error.hint === '' ? '' : `${error.hint}\n`}${done}${rest} To go on: edgecall deploy --continue${env}${back}.`,
+    `${error.hint === '' ? '' : `${error.hint}\n`}${done}${rest} To continue: edgecall deploy --continue${env}${back}.`,
   )
 }

@@ -15,7 +15,7 @@ export interface ProjectIdentity {
 const FILE = 'package.json'
 const PREFIX = /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/
 
-/** Reads `edgecall` of package.json. Throws a Failure if it cannot be read, or the prefix is no name of a Worker. */
+/** Reads `edgecall` of package.json. Throws a Failure if it cannot be read, or the prefix is not a valid name of a Worker. */
 export function readIdentity(root: string): ProjectIdentity {
   const { edgecall } = readPackage(root)
   const { project: id, prefix } = isObject(edgecall) ? edgecall : {}

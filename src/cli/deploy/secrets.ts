@@ -45,7 +45,7 @@ function readFile(root: string, file: string): Readonly<Record<string, unknown>>
   } catch {
     // The parser's message would show a part of the file.
   }
-  throw new Failure(`${file} is no valid JSON.`, 'Values are texts, or an object of texts for each Worker.')
+  throw new Failure(`${file} is not valid JSON.`, 'Values are texts, or an object of texts for each Worker.')
 }
 
 /**

@@ -61,7 +61,7 @@ interface ServeOptions {
   readonly signal: AbortSignal
 }
 
-/** Serves, and starts the Workers anew after changes that wrangler does not follow, until the signal aborts. */
+/** Serves, and restarts the Workers after changes that wrangler does not follow, until the signal aborts. */
 async function serveForever(
   place: DevEnvironment,
   first: Project,
@@ -86,7 +86,7 @@ async function serveForever(
       await changes.next(signal)
     }
     project = undefined
-    print('\nStarting anew, since the files have changed\n')
+    print('\nRestarting, since the files have changed\n')
   }
 }
 
@@ -95,7 +95,7 @@ async function present(session: Session, isFirst: boolean): Promise<void> {
   const { edge, project, signal } = session
   if (isFirst && project.isOffline && (await hasClock(session))) {
     print(`> ${EXAMPLE}\n`)
-    // What the example comes to is no reason to end.
+    // The command continues whatever the outcome of the example is.
     await askAndPrint(session, EXAMPLE).catch((error: unknown) => {
       signal.throwIfAborted()
       if (!(error instanceof Failure)) throw error
@@ -115,7 +115,7 @@ Serving ${url} until Ctrl-C${key === undefined ? '' : `, to the key ${key}`}. Op
   session.onLine(runLog(print))
 }
 
-/** Returns once the Workers must be started anew. Throws a Failure if they end by themselves. */
+/** Returns once the Workers must be restarted. Throws a Failure if they end by themselves. */
 async function followChanges(session: Session, changes: Changes): Promise<void> {
   const { project, edge, signal } = session
   for (;;) {

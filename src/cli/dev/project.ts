@@ -3,7 +3,7 @@ import { Failure } from '../failure.ts'
 import { type LocalEdge, localEdge, namesNoModel, readDevVars, readSetup } from '../variables.ts'
 import { findWorkers, looseBindings, unbound, type Workers } from '../workers.ts'
 
-/** What stays the same however often the Workers are started anew. */
+/** What stays the same however often the Workers are restarted. */
 export interface DevEnvironment {
   readonly root: string
   readonly env: NodeJS.ProcessEnv

@@ -76,7 +76,7 @@ function withDefaults(schema: Schema, filled: Readonly<Record<string, unknown>>)
 
 function checked(value: object): Schema {
   if (isSchema(value)) return value
-  throw new Error('What was made of a schema is none')
+  throw new Error('The rewritten schema is not a schema')
 }
 
 function isSchema(value: unknown): value is Schema {

@@ -15,7 +15,7 @@ export interface AddressOptions {
  */
 export function addressOf({ root, env, url = env['EDGECALL_URL'] }: AddressOptions): EdgeAddress {
   if (url !== undefined && url !== '') {
-    if (!URL.canParse(url)) throw new Failure(`"${url}" is no address of an edge.`, 'Such as https://edge.example.com')
+    if (!URL.canParse(url)) throw new Failure(`"${url}" is not the URL of an edge.`, 'Such as https://edge.example.com')
     return { url: url.replace(/\/+$/, ''), key: env['EDGECALL_KEY'] }
   }
   const running = findRunning(root, env['STATE_DIR'] ?? STATE_DIR)

@@ -112,7 +112,7 @@ function readEntries(root: string): readonly unknown[] {
   } catch {
     // Told below.
   }
-  throw new Failure(`${FILE} is no JSON array.`, 'Mend it, or move it away.')
+  throw new Failure(`${FILE} is not a JSON array.`, 'Mend it, or move it away.')
 }
 
 function check(entries: readonly unknown[]): void {

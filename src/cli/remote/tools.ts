@@ -45,7 +45,7 @@ function readArguments(text: string): Readonly<Record<string, unknown>> {
   try {
     value = JSON.parse(text)
   } catch (error) {
-    throw new Failure(`--args is no JSON: ${String(error)}`, `Such as --args '{ "name": "Ada" }'`)
+    throw new Failure(`--args is not JSON: ${String(error)}`, `Such as --args '{ "name": "Ada" }'`)
   }
   if (!isObject(value)) throw new Failure('--args must be a JSON object.', `Such as --args '{ "name": "Ada" }'`)
   return value

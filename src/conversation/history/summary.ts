@@ -27,7 +27,7 @@ export async function summarize(
   signal: AbortSignal,
 ): Promise<{ readonly text: string; readonly usage?: Usage } | undefined> {
   const notes = earlier === undefined ? '' : `Earlier notes:\n${earlier}\n\n`
-  const content = `${notes}The conversation went on:\n${messages.map(lineOf).join('\n')}`
+  const content = `${notes}The conversation continued:\n${messages.map(lineOf).join('\n')}`
   const request = { messages: [system(INSTRUCTIONS), { role: 'user', content } as const], tools: [] }
   let text = ''
   for await (const event of model.stream(request, signal)) {

@@ -152,7 +152,7 @@ export class Alarms {
     await store.deleteAll()
   }
 
-  /** Notes activity in the conversation: its idle time begins anew. */
+  /** Notes activity in the conversation: its idle time starts again. */
   touch(): void {
     const { store } = this.#ports
     const { ttlSeconds } = store.settings()

@@ -60,7 +60,7 @@ export const NO_PROGRESS: RunError = {
   message: `The run made no progress for ${MOST_IDLE_MS / 60_000} minutes and was stopped.`,
 }
 
-/** Returns why a run must not start or go on; undefined if it may. */
+/** Returns why a run must not start or continue; undefined if it may. */
 export function reasonToEnd({ stored, isBroken, state }: OpenRun): RunError | undefined {
   if (state.status === 'cancelling') return undefined
   if (isBroken) return { code: 'run_lost', message: 'Part of the journal of this run cannot be read.' }

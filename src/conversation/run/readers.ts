@@ -41,7 +41,7 @@ interface Reader {
 
 /**
  * The readers that follow runs. No reader slows a run or fills memory: one that reads more slowly than events arrive
- * falls behind, and goes on from the journal when its queue has room again.
+ * falls behind, and continues from the journal when its queue has room again.
  */
 export class Readers {
   readonly #readers = new Set<Reader>()

@@ -74,7 +74,7 @@ export class Runner {
     const onDriven = (isOver: boolean) => {
       delete open.completion
       if (!isOver) return
-      // The run may have been answered before the hooks around it returned: then it goes on.
+      // The run may have been answered before the hooks around it returned: then it continues.
       if (open.state.finished || isWaiting(open)) this.#announceRest(open)
       else this.pump()
     }
@@ -87,8 +87,8 @@ export class Runner {
 
   /**
    * Drops a run from memory after its journal could not be written or the loop threw. The journal tells how the run
-   * stands: it is folded anew when the alarm rings. Requests that wait for the record keep waiting; the streams of
-   * readers end, and readers that reconnect go on after the last event.
+   * stands: it is folded again when the alarm rings. Requests that wait for the record keep waiting; the streams of
+   * readers end, and readers that reconnect continue after the last event.
    */
   #dropLost(open: OpenRun, error: unknown): void {
     const { setup, readers } = this.#ports
@@ -125,7 +125,7 @@ export class Runner {
   }
 
   /**
-   * Records answers to calls, with the input and the terms that came with them. The run goes on unless other calls
+   * Records answers to calls, with the input and the terms that came with them. The run continues unless other calls
    * still wait for answers.
    */
   answer(open: OpenRun, events: readonly RunFact[], { input = [], terms }: Partial<Continuation> = {}): void {
@@ -169,7 +169,7 @@ export class Runner {
     else this.#ports.store.appendFact(run, fact)
   }
 
-  /** Changes a run from outside its drive. If the change cannot be stored, the run is dropped, to be folded anew. */
+  /** Changes a run from outside its drive. If the change cannot be stored, the run is dropped, to be folded again. */
   #change(open: OpenRun, work: () => void): void {
     try {
       work()
@@ -222,7 +222,7 @@ export class Runner {
     if (open.state.finished) this.pump()
   }
 
-  /** Drives a run until it ends or waits. Returns false if it must not go on yet; an alarm is set for the fence. */
+  /** Drives a run until it ends or waits. Returns false if it must not continue yet; an alarm is set for the fence. */
   async #drive(open: OpenRun): Promise<boolean> {
     const { now, wakeAt } = this.#ports
     // A run that is being cancelled sends no call again, so it need not wait for the fence.

@@ -1,4 +1,4 @@
-/** While a run is under way, the object is woken this often, so that a lost run goes on without any request. */
+/** While a run is under way, the object is woken this often, so that a lost run continues without any request. */
 export const WATCHDOG_MS = 10_000
 
 /** How long the news of a run is kept after the run has ended. */

@@ -16,7 +16,7 @@ export class Waiters {
     return record
   }
 
-  /** Lets all requests that wait go on without a record. */
+  /** Releases all requests that wait, without a record. */
   end(): void {
     for (const waiters of this.#waiters.values()) for (const resolve of waiters) resolve()
   }

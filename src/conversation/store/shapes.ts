@@ -5,7 +5,7 @@ import type { RunRecord, RunRequest } from '../../contract/run.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 
 /**
- * The shapes of what is stored as JSON. A value of another shape is set aside, like one that is no JSON: it may have
+ * The shapes of what is stored as JSON. A value of another shape is set aside, like one that is not JSON: it may have
  * been damaged, and must not reach a model, a caller or the loop.
  */
 

@@ -111,7 +111,7 @@ function placeholderFaults(http: HttpCall, { properties }: JsonSchema): Fault[] 
   return [
     ...parameterNames
       .filter((name) => name.startsWith(SECRET))
-      .map((name): Fault => [`inputSchema.properties.${name}`, 'a name that is no secret’s']),
+      .map((name): Fault => [`inputSchema.properties.${name}`, 'a name that no secret has']),
     ...[...texts, ...hidden].flatMap(([path, value], index) =>
       namesIn(value).flatMap((name): Fault[] => {
         const expected = faultOf(name, index < texts.length)

@@ -12,7 +12,7 @@ const OF_EFFECTS = new Set(['content-type', 'idempotency-key'])
 
 /**
  * Returns the request by which a redirect is followed, checked as the first request was. Undefined for a response that
- * is no redirect, or that may not be followed: to an origin that is not allowed, with a user name or a secret in the
+ * is not a redirect, or that may not be followed: to an origin that is not allowed, with a user name or a secret in the
  * URL, or by repeating a request that may have an effect. Another origin gets no header of the definition.
  */
 export function redirectedRequest(

@@ -66,7 +66,7 @@ function lineOf({ name, hash, text }: VersionText, most: number): string {
   return JSON.stringify(line)
 }
 
-/** Reads texts. A tool that has not changed is the object of the earlier texts; a line that is no tool's is ignored. */
+/** Reads texts. A tool that has not changed is the object of the earlier texts; a line without a tool is ignored. */
 export function readTexts(text: string, { tools }: CatalogueTexts): CatalogueTexts {
   const earlier = new Map(tools.map((tool) => [tool.name, tool]))
   const [revision, ...lines] = text.split('\n')

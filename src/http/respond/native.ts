@@ -24,7 +24,7 @@ export async function answerRun(request: Request, handle: RunHandle): Promise<Re
 
 /**
  * Answers with the record of a run: 200 if the run has ended, 202 if it waits for others. Throws the Problem of a run
- * that failed with an error, and a Problem 504 if the run still goes on.
+ * that failed with an error, and a Problem 504 if the run still continues.
  */
 export function answerRecord(record: RunRecord, handle: RunRef): Response {
   const { status, calls, error, finish = 'error' } = record

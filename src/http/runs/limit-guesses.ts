@@ -56,7 +56,7 @@ export function limitGuesses(
   const note = (method: unknown, reply: unknown) => {
     if (!isObject(reply)) return
     if (reply['code'] === 'unknown_conversation') {
-      // A request asks for settings first. If it goes on to create the conversation, it guesses nothing.
+      // A request asks for settings first. If it continues to create the conversation, it guesses nothing.
       if (method === 'settings') return
       const current = byKey.get(key)
       if (current) current.count += 1

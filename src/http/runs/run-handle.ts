@@ -51,7 +51,7 @@ export function storedRunHandle(
 ): RunHandle {
   const { runId } = location
   let isDisconnected = false
-  /** Repeats a request if the object was lost: deployed anew, or evicted. Its stub stays broken, so another is made. */
+  /** Repeats a request if the object was lost: deployed again, or evicted. Its stub stays broken, so another is made. */
   async function retryOnLoss<Value>(request: () => Promise<Value>): Promise<Value> {
     for (let losses = 1; ; losses++) {
       try {

@@ -61,7 +61,7 @@ function answerOptions(
   { runId, conversation }: RunHandle,
   { model, messages, edgecall, responseFormat, stream }: ChatRequest & { readonly model: string },
 ) {
-  // Each response of a run has its own id: one that goes on with results is named after the last call among them.
+  // Each response of a run has its own id: one that continues with results is named after the last call among them.
   const lastResult = newPart(messages).results.findLast(({ callId }) => runOfCall(callId) === runId)
   return {
     id: `chatcmpl-${lastResult?.callId ?? runId}`,

@@ -108,7 +108,7 @@ async function continueConversation(
   return takeTurn(context, { id, create, after: previous, answers, parameters, start })
 }
 
-/** Starts a run in a branch, because another response has followed `previous`: each goes on in its own conversation. */
+/** Starts a run in a branch, because another response has followed `previous`: each continues in its own conversation. */
 async function startInBranch(
   context: RequestContext,
   { run, tools }: PreparedRun,

@@ -5,7 +5,7 @@ import { answersLimit, compatLimit, directModes, returnsErrors } from './compat.
 import { NO_MORE_TOOLS } from './limits.ts'
 import type { CallState, RunState, StepState } from '../state.ts'
 
-/** Returns how the run ends with this step, whose calls are all settled; undefined if the model goes on. */
+/** Returns how the run ends with this step, whose calls are all settled; undefined if the model continues. */
 export function runEnd(state: RunState, step: StepState): RunFinished | undefined {
   const { answer, calls } = step
   const failed = calls.find((call) => !call.result?.ok)

@@ -17,7 +17,7 @@ export function applyFaultPolicy(running: FaultPolicyPorts, call: CallState, out
   try {
     const decision = running.loop.onFault?.(compatible)
     const message = decision?.message ?? compatible.message
-    // A handler that returns only a message has dealt with the fault: the model reads it, and the run goes on.
+    // A handler that returns only a message has dealt with the fault: the model reads it, and the run continues.
     const fatal = decision?.fatal ?? (decision?.message === undefined ? compatible.fatal : undefined)
     const { fatal: _, ...error } = outcome.error
     return { ...outcome, error: { ...error, message, ...(fatal !== undefined && { fatal }) } }

@@ -9,7 +9,7 @@ export interface Loaded<Value> {
   readonly isLoading: boolean
 }
 
-/** Loads a value, anew whenever `inputs` or the key change, and by `reload`. */
+/** Loads a value, and again whenever `inputs` or the key change, and by `reload`. */
 export function useLoaded<Value>(
   load: () => Promise<Value>,
   inputs: readonly unknown[],

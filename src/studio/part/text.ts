@@ -45,7 +45,7 @@ export function shortened(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most).trimEnd()}…` : text
 }
 
-/** Parses JSON; a text that is none stays as it is. */
+/** Parses JSON; returns other text unchanged. */
 export function jsonOrText(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -54,7 +54,7 @@ interface RowProps {
 
 const ChartRow = memo(ShownRow, isSameRow)
 
-/** Rows are made anew with every event; most of them look as before. */
+/** Rows are made again with every event; most of them look as before. */
 function isSameRow(before: RowProps, after: RowProps): boolean {
   const [a, b] = [before.row, after.row]
   const isSame = before.isSelected === after.isSelected && before.href === after.href

@@ -153,7 +153,7 @@ function withStep(run: RunView, number: number, change: (step: StepView) => Step
   return { ...run, steps: run.steps.with(at, change(run.steps[at] ?? { number, ...NEW_STEP })) }
 }
 
-/** Changes a call where it is; one that was not heard of before joins the last step. */
+/** Changes a call where it is; an unknown one joins the last step. */
 function withCall(run: RunView, event: CallEvent): RunView {
   const at = run.steps.findLastIndex(({ calls }) => calls.some(({ id }) => id === event.callId))
   const number = run.steps.at(at < 0 ? -1 : at)?.number ?? 1

@@ -32,7 +32,7 @@ const FRAME_MS = 30
 
 const stores = new Map<string, OwnStore>()
 
-/** Follows a run from its start, or goes on where it was left. `opened` is the response that already has its events. */
+/** Follows a run from its start, or continues where it was left. `opened` is the response that already has its events. */
 export function watchRun(address: RunAddress, opened?: Response): RunStore {
   const id = `${address.conversation}/${address.run}`
   const store = stores.get(id) ?? newStore(address, opened !== undefined)

@@ -39,7 +39,7 @@ const WAIT_SHARE = 0.06
 
 /**
  * Lays a run out on one time axis. Events tell when calls started and how long they ran, and when the run started,
- * waited and went on; the model worked in between. `now` is the end of what is still under way: the present, or the
+ * waited and continued; the model worked in between. `now` is the end of what is still under way: the present, or the
  * time at which the run ended. A wait takes a fixed part of the axis, so that hours of it do not hide the rest.
  */
 export function timelineOf(run: RunView, now: number): Timeline {

@@ -73,7 +73,7 @@ describe('the address of the edge', () => {
   test('must be a URL', async () => {
     expect(await run(folder(), ['list', '--url', 'edge'])).toMatchObject({
       code: 1,
-      errors: expect.stringContaining('"edge" is no address of an edge.'),
+      errors: expect.stringContaining('"edge" is not the URL of an edge.'),
     })
   })
 })
@@ -113,10 +113,10 @@ describe('the commands about tools', () => {
     })
   })
 
-  test('call refuses arguments that are no JSON object', async () => {
+  test('call refuses arguments other than a JSON object', async () => {
     expect(await run(folder(), ['call', 'add', '--args', '{a:1}', '--url', 'http://127.0.0.1:9'])).toMatchObject({
       code: 1,
-      errors: expect.stringContaining('--args is no JSON'),
+      errors: expect.stringContaining('--args is not JSON'),
     })
   })
 

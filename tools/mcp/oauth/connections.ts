@@ -26,7 +26,7 @@ export function connectionOf(env: McpEnv, { name, url }: McpServer, owner: strin
   return namespace.get(namespace.idFromName(JSON.stringify([owner, name, url])))
 }
 
-/** Returns the connection with this id; undefined for a text that is no id. */
+/** Returns the connection with this id; undefined for a text that is not an id. */
 export function connectionWithId(env: McpEnv, id: string): ConnectionStub | undefined {
   const namespace = namespaceOf(env)
   try {

@@ -26,7 +26,7 @@ export interface Discovery {
 
 /**
  * Finds the authorization server of an MCP server: by the server's metadata (RFC 9728), or at the server's own origin
- * for one of before that. Rejects with an Error if the metadata is missing, speaks for another server, or names
+ * for an older one. Rejects with an Error if the metadata is missing, speaks for another server, or names
  * addresses that are not public.
  */
 export async function discover(serverUrl: string, { resourceMetadata }: Challenge): Promise<Discovery> {

@@ -9,7 +9,7 @@ export const CALL_ERRORS: ErrorTexts = {
     'Use a conversation.',
   ),
   bad_outcome: errorText(
-    'A tool Worker answered something that is no outcome.',
+    'A tool Worker answered something that is not an outcome.',
     'Use `serveTools`, or correct the Worker.',
   ),
   cancelled: errorText('The run was cancelled or ended while the call ran.', 'Nothing. It may have taken effect.'),
@@ -105,7 +105,7 @@ export const SOURCE_ERRORS: ErrorTexts = {
 
 /** Codes that only the log has. */
 export const LOG_ERRORS: ErrorTexts = {
-  observer_failed: errorText('A function of `observe` threw an error. The run goes on.', 'Correct the function.'),
+  observer_failed: errorText('A function of `observe` threw an error. The run continues.', 'Correct the function.'),
   status_failed: errorText(
     'A tool’s `status` threw an error after a crash.',
     'Correct it: the call counts as unknown.',

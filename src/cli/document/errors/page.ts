@@ -46,7 +46,7 @@ Every error has a stable \`code\`, which programs may rely on, and a message for
   are OpenAI’s error object: \`{ "error": { "message", "type", "param", "code" } }\`.
 - **A run that fails** has its code in \`error\` of \`run.finished\`. If nothing was sent yet, it is an HTTP error too, with the
   run’s id in \`runId\`. Once a tool call has started, the answer has \`x-should-retry: false\`, so that SDKs do not repeat it.
-- **A tool call that fails** does not fail the run. The model reads the message and goes on; \`toolErrors: "fail"\` changes that.
+- **A tool call that fails** does not fail the run. The model reads the message and continues; \`toolErrors: "fail"\` changes that.
 
 Tools have codes of their own as well: the \`code\` of their \`ToolError\`.
 

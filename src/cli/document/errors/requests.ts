@@ -174,8 +174,8 @@ export const CONVERSATION_ERRORS: ErrorTexts = {
   idempotency_mismatch: http(422, 'The `Idempotency-Key` was used with another body.', 'Use a new key.'),
   own_run: http(403, '`FOUR_EYES` is `on`, and the key that decides started the run.', 'Decide with another key.'),
   queue_full: http(429, 'More than `MAX_QUEUE` runs wait in the conversation.', 'Wait for `Retry-After`.'),
-  run_not_last: http(409, 'The request goes on from a run that is not the latest.', 'Read the conversation again.'),
-  run_not_parked: http(409, 'Only a parked run is retried.', 'Nothing: the run goes on, or has ended.'),
+  run_not_last: http(409, 'The request continues from a run that is not the latest.', 'Read the conversation again.'),
+  run_not_parked: http(409, 'Only a parked run is retried.', 'Nothing: the run continues, or has ended.'),
   run_replaced: http(409, 'The turn was already run again.', 'Run the turn again that replaced it.'),
   run_waiting: http(
     409,
@@ -185,7 +185,7 @@ export const CONVERSATION_ERRORS: ErrorTexts = {
   unknown_call: http(404, 'The run has no such call.', 'Read the run: its `calls` have their ids.'),
   unknown_conversation: http(404, 'The tenant has no such conversation.', 'Check the id and the key.'),
   unknown_run: http(404, 'The conversation has no such run.', 'Check the id.'),
-  wait_elapsed: http(504, 'The run has not ended within the time to wait. It goes on.', 'Ask for it by `runId`.'),
+  wait_elapsed: http(504, 'The run has not ended within the time to wait. It continues.', 'Ask for it by `runId`.'),
 }
 
 /** Errors that `edgecall/client` adds. It has those of the edge too, by the same codes. */

@@ -85,7 +85,7 @@ export function decodeAgUi(json: unknown): DecodeResult<AgUiRequest> {
     if (unsendable >= 0)
       return bodyFault(
         `messages[${at}].content[${unsendable}]`,
-        'is no text, and no file as data or under an https: URL.',
+        'is neither text nor a file as data or under an https: URL.',
       )
     const newContent =
       typeof parts.request === 'string'
@@ -127,7 +127,7 @@ function isEmpty(part: UserContent): boolean {
 /** Converts a part: a text, or a file as data or under a URL. Undefined if a model cannot be shown it. */
 function contentOf({ type, text, source, ...old }: v.InferOutput<typeof part>): UserContent | undefined {
   if (type === 'text') return { type, text: text ?? '' }
-  // Clients of before version 1.0 send parts of the type `binary`.
+  // Clients before version 1.0 send parts of the type `binary`.
   const { value = old.data ?? '', mimeType = old.mimeType } = source ?? {}
   const kind = type === 'image' || mimeType?.startsWith('image/') ? 'image' : 'file'
   const mediaType = mimeType || (kind === 'image' ? 'image/*' : 'application/octet-stream')

@@ -28,7 +28,7 @@ export function toMcpTool({
   }
 }
 
-/** Converts an outcome to the result of `tools/call`. `anyValue`: whether structured content may be no object. */
+/** Converts an outcome to the result of `tools/call`. `anyValue`: whether structured content may be other than an object. */
 export function toCallResult(outcome: ToolOutcome, { outputSchema }: ToolDefinition, anyValue: boolean): object {
   if (!outcome.ok) return { content: [{ type: 'text', text: outcome.error.message }], isError: true }
   const { structured, metadata } = outcome

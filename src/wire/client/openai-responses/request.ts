@@ -47,7 +47,7 @@ export interface ResponsesRequest {
   readonly answers: CallAnswers
   readonly previous?: string | undefined
   readonly conversation?: string | undefined
-  /** The last stored item that the input refers to, if any: the input goes on from there. */
+  /** The last stored item that the input refers to, if any: the input continues from there. */
   readonly reference?: ItemPlace | undefined
   /** The conversation of the calls that were handed to the caller and come back here with their results. */
   readonly callConversation?: string | undefined

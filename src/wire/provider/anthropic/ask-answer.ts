@@ -11,7 +11,7 @@ export const anthropicAnswers = nativeAnswers(anthropicAnswer)
 /** A content block, as far as it has arrived. `text`: its text, its thinking, or the arguments of its call. */
 interface Block {
   readonly value: Fields
-  /** The index of the call among the answer's calls; -1 for a block that is no call. */
+  /** The index of the call among the answer's calls; -1 for a block that is not a call. */
   readonly call: number
   text: string
   signature: string

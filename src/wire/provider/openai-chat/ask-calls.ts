@@ -104,7 +104,7 @@ export function callAssembly(): CallAssembly {
 function isAnother(call: OpenCall, id: string, tool: string, text: string): boolean {
   if (tool && call.tool && tool !== call.tool) return true
   const hasOtherId = id && call.id && id !== call.id
-  // Some servers send a new id with every fragment: text that goes on in the middle of arguments begins no call.
+  // Some servers send a new id with every fragment: text that continues in the middle of arguments begins no call.
   if (hasOtherId && tool && (!call.arguments || /^\s*(\{|$)/.test(text))) return true
   if (!text.trim() || !(tool || hasOtherId)) return false
   const isAgain = id && id === call.id && text === call.arguments

@@ -76,7 +76,7 @@ test('a part that no model accepts is refused, not dropped', () => {
   ]
   expect(decodeAgUi(input(messages))).toMatchObject({
     ok: false,
-    error: { message: 'messages[0].content[1]: is no text, and no file as data or under an https: URL.' },
+    error: { message: 'messages[0].content[1]: is neither text nor a file as data or under an https: URL.' },
   })
 })
 
