@@ -28,6 +28,9 @@ export interface Client<Tool extends string = string> {
   listConversations(page?: { readonly after?: string; readonly limit?: number }): Promise<string[]>
 }
 
+/**
+ * A conversation of the edge, with its runs and messages. Requests that the edge refuses reject with an EdgecallError.
+ */
 export interface Conversation<Tool extends string = string> {
   readonly id: string
   /** Runs until the run ends, or waits for an approval or for a result of the caller: see its `status`. */

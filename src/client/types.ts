@@ -28,6 +28,7 @@ export interface RunInput<Tool extends string = string> extends Omit<RunOptions,
   readonly responseFormat?: ResponseFormat
 }
 
+/** Where the edge is, and how to reach it. */
 export interface ClientOptions {
   /** The base URL of the edge, such as `https://edge.example.com`. */
   readonly url: string
@@ -38,6 +39,7 @@ export interface ClientOptions {
   readonly fetch?: (input: string, init?: RequestInit) => Promise<Response>
 }
 
+/** Options of one request for a run. */
 export interface AskOptions {
   readonly signal?: AbortSignal
   /** Requests with the same key make one run. Default in a conversation: a new key. */

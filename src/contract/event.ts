@@ -13,6 +13,7 @@ import type { ToolDefinition } from './tool.ts'
  */
 export type RunEventBody = RunFact | RunNews
 
+/** The events of a run that are stored and replayed; `call.delta` and other news are not. */
 export type RunFact =
   | {
       readonly type: 'run.started'
@@ -126,7 +127,8 @@ export type RunFact =
   | { readonly type: 'step.finished'; readonly step: number; readonly finish: ModelFinish; readonly usage?: Usage }
   /**
    * The model is asked again; readers drop the text of the attempt before. `because`: the error code of the model whose
-   * answer broke off, or `interrupted` after the loss of the object. Absent if the answer was complete and is not wanted.
+   * answer broke off, or `interrupted` after the loss of the object. Absent if the answer was complete and is not
+   * wanted.
    */
   | { readonly type: 'step.restarted'; readonly step: number; readonly attempt: number; readonly because?: string }
   | { readonly type: 'limit.reached'; readonly which: LimitName }

@@ -11,6 +11,7 @@ export function hasHidden(text: string): boolean {
   return text.search(HIDDEN) !== -1
 }
 
+/** Removes invisible characters from a text: controls except tab and line ends, zero-width and bidirectional marks. */
 export function withoutHidden(text: string): string {
   return text.replace(HIDDEN, '')
 }

@@ -33,6 +33,7 @@ export interface HookContext {
   readonly signal: AbortSignal
 }
 
+/** What a hook is told about the step around it. */
 export interface StepContext extends HookContext {
   /** The edge's tools in the run, by name. */
   readonly offered: ReadonlyMap<string, ToolDefinition>
@@ -81,6 +82,7 @@ export interface Hook {
   ): Promise<ToolOutcome>
 }
 
+/** How one call is performed. */
 export interface ExecuteOptions {
   /** Aborts when the run is cancelled or out of time. */
   readonly signal: AbortSignal

@@ -1,7 +1,12 @@
 /** The longest delay that Node's timers accept, in milliseconds; a longer one fires at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-/** Resolves after `ms` milliseconds, or as soon as the signal aborts. */
+/**
+ * Resolves after `ms` milliseconds, or as soon as the signal aborts; never rejects.
+ *
+ * @example
+ * await pause(500, signal)
+ */
 export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, Math.min(ms, LONGEST_TIMER_MS))

@@ -7,6 +7,9 @@ export interface BodyStart {
 /**
  * Reads at most `most` bytes of the body of a request or a response, whatever length its headers claim, counted after
  * decompression. Rejects if the body breaks off.
+ *
+ * @example
+ * const { bytes } = await readBody(await fetch(url), 1_000_000)
  */
 export async function readBody(message: Pick<Response, 'body'>, most: number): Promise<BodyStart> {
   const chunks: Uint8Array[] = []

@@ -21,6 +21,10 @@ export type OnBusy = 'queue' | 'reject' | 'interrupt' | 'steer'
 /** An accepted request for a run: validated, complete, plain data. */
 type SomeOptions = Pick<RunOptionValues, 'execution' | 'toolErrors'> & Partial<RunOptionValues>
 
+/**
+ * An accepted request for a run: everything that the run needs, with limits and options resolved. It is stored with
+ * the run.
+ */
 export interface RunRequest extends SomeOptions {
   readonly runId: string
   readonly conversation?: string

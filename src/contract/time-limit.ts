@@ -4,6 +4,9 @@ import { LONGEST_TIMER_MS } from './pause.ts'
  * Runs `work` with a signal that aborts when `signal` does, or after `ms` milliseconds. Rejects with {@link OutOfTime}
  * if the work failed because its time was up. The timer is cleared when the work ends, whereas that of
  * AbortSignal.timeout would keep a Durable Object in memory until it fires.
+ *
+ * @example
+ * const response = await withTimeLimit(5000, (signal) => fetch(url, { signal }), context.signal)
  */
 export async function withTimeLimit<Result>(
   ms: number,
@@ -28,7 +31,10 @@ export async function withTimeLimit<Result>(
 /** The abort reason of a signal whose time was up. */
 export class OutOfTime extends Error {}
 
-/** Returns the result of some work, or `fallback` if it takes longer than `ms` milliseconds; its result is then ignored. */
+/**
+ * Returns the result of some work, or `fallback` if it takes longer than `ms` milliseconds; its result is then
+ * ignored.
+ */
 export async function within<Value>(ms: number, work: Promise<Value>, fallback: Value): Promise<Value> {
   const timeUp = Promise.withResolvers<Value>()
   const timer = setTimeout(() => timeUp.resolve(fallback), ms)

@@ -9,10 +9,13 @@ const MAX_LENGTH = 64
 
 /**
  * Returns a name that every provider accepts for a tool: at most 64 letters, digits, `_` and `-`, a letter or `_`
- * first. A name that is like this already stays as it is. In any other, each unfit character becomes `_x`, its code
+ * first. A name that fits is returned unchanged. In any other, each unfit character becomes `_x`, its code
  * point in hex and `_`, as in `files_x2e_read`; a name that is too long is cut, and ends in `_h` and a hash of the
- * whole name. A name has the same wire name everywhere, no two names share one, and `nameOf` leads back. To be used
- * once, where a foreign name comes in.
+ * whole name. A name has the same wire name everywhere, no two names share one, and `nameOf` leads back. Call it once,
+ * where a foreign name comes in. Throws a TypeError for an empty name.
+ *
+ * @example
+ * wireName('files.read') // 'files_x2e_read'
  */
 export function wireName(name: string): string {
   if (name === '') throw new TypeError('A tool needs a name')
@@ -34,6 +37,9 @@ export function edgeName(name: string): string {
 /**
  * Returns the name that a wire name stands for, or undefined for a name that was cut: the definition's title has it.
  * Never throws: an escape of no character stays as it is.
+ *
+ * @example
+ * nameOf('files_x2e_read') // 'files.read'
  */
 export function nameOf(wire: string): string | undefined {
   if (/_h[0-9a-f]{16}$/.test(wire)) return undefined
@@ -47,7 +53,9 @@ function escape(character: string): string {
   return `_x${character.codePointAt(0)?.toString(16)}_`
 }
 
-/** Returns the 64-bit FNV-1a hash of the UTF-16 units, in hex. It tells names apart, and is not a cryptographic hash. */
+/**
+ * Returns the 64-bit FNV-1a hash of the UTF-16 units, in hex. It tells names apart, and is not a cryptographic hash.
+ */
 function hashOf(text: string): string {
   let hash = 0xcbf29ce484222325n
   for (let index = 0; index < text.length; index++) {

@@ -6,6 +6,10 @@ import type { Env } from './env.ts'
 import type { SetupOptions } from './options.ts'
 import { makeSetup } from './setup.ts'
 
+/**
+ * What an edge is made of: its surfaces and features, and the options of its setup. Parts that are not named are not
+ * bundled.
+ */
 export interface EdgeOptions extends SetupOptions {
   /** APIs beside the native one, such as `chatCompletions`. Default: none. */
   readonly surfaces?: readonly Surface[]
@@ -20,8 +24,8 @@ export interface Edge extends EdgeWorker<Env> {
 }
 
 /**
- * Makes an edge Worker of the parts that it names. The bindings are read from wrangler.toml; an edge that lacks one that
- * it needs answers 503 and logs which.
+ * Makes an edge Worker of the parts that it names. The bindings are read from wrangler.toml; an edge that lacks one
+ * that it needs answers 503 and logs which.
  *
  * @example
  * import { chatCompletions, createEdge, openaiFromEnv } from 'edgecall'

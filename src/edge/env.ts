@@ -34,7 +34,12 @@ export function secretsOf(env: Env): string[] {
   )
 }
 
-/** Returns a variable or secret as text; undefined if it is not set. */
+/**
+ * Returns a variable or secret as text; undefined if it is not set, empty or not a text.
+ *
+ * @example
+ * const apiKey = textOf(env, 'ACME_API_KEY')
+ */
 export function textOf(env: Env, name: string): string | undefined {
   const value = env[name]
   return typeof value === 'string' && value !== '' ? value : undefined

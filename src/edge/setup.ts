@@ -15,6 +15,9 @@ import { makeTools } from './tools.ts'
 /**
  * Puts the parts of an edge together from its env. Called once per isolate and env. Throws a ConfigError that names the
  * first variable that cannot be read.
+ *
+ * @example
+ * const setup = makeSetup(env, { providers: { openai: openaiFromEnv } })
  */
 export function makeSetup(env: Env, options: SetupOptions): Setup {
   const config = readConfig(env)

@@ -14,8 +14,12 @@ export interface StoredToolsFeature {
 }
 
 /**
- * Stored tools: HTTP requests, aliases, fixed answers and code, written by `PUT /tools/{name}` and kept in the catalogue
- * and KV. Needs the bindings `CATALOG`, `TOOLS` and `DEFINITIONS`, and the class `Catalog` among the exports.
+ * Stored tools: HTTP requests, aliases, fixed answers and code, written by `PUT /tools/{name}` and kept in the
+ * catalogue and KV. Needs the bindings `CATALOG`, `TOOLS` and `DEFINITIONS`, and the class `Catalog` among the
+ * exports.
+ *
+ * @example
+ * const edge = createEdge({ providers: { openai: openaiFromEnv }, stored: storedTools })
  */
 export const storedTools: StoredToolsFeature = {
   approvals: ({ env: { TOOLS: namespace, CATALOG: catalogues }, report }) =>

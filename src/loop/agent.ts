@@ -81,7 +81,12 @@ export function agentSource(agents: readonly AgentOptions[], ports: AgentPorts):
   }
 }
 
-/** Makes a tool from one agent. */
+/**
+ * Makes a tool from one agent, as `agentSource` does from several.
+ *
+ * @example
+ * const tool = await agentTool({ name: 'legal', description: 'Answers legal questions.', instructions }, { models })
+ */
 export async function agentTool(agent: AgentOptions, ports: AgentPorts): Promise<Tool> {
   const { name, description, input = QUESTION_SCHEMA, output, instructions, template, ...rest } = agent
   const { model: _, tools: _tools, limits: _limits, compensate: _compensate, ...terms } = rest

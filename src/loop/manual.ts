@@ -30,6 +30,7 @@ export interface ManualOptions {
   readonly onEvent?: (event: RunEvent) => void
 }
 
+/** The results of the calls of one answer. */
 export interface ManualResult {
   /** The messages, the answer and its results: the input of the next model call. */
   readonly messages: readonly Message[]
@@ -42,10 +43,14 @@ export interface ManualResult {
 }
 
 /**
- * Runs the calls of one answer exactly as the loop does: validated, side by side, within the limits, each with one
+ * Runs the calls of one answer exactly as the loop does: validated, in parallel, within the limits, each with one
  * result, in call order. Calls no model. An answer without calls has no results. A call that needs approval is refused,
- * as nobody waits here. Before any call runs, rejects with a TypeError if two calls have the same id, and with any
- * error that `needsApproval` of the setup throws.
+ * because nobody can be asked here. Before any call runs, rejects with a TypeError if two calls have the same id, and
+ * with any error that `needsApproval` of the setup throws.
+ *
+ * @example
+ * const answer = await collect(model.stream({ messages, tools: definitions }, { signal }))
+ * const { messages: next, error } = await executeToolCalls({ messages, tools }, answer)
  */
 export async function executeToolCalls(options: ManualOptions, answer: StepAnswer): Promise<ManualResult> {
   const { messages, tools, context = {}, limits, signal = new AbortController().signal } = options
@@ -143,7 +148,12 @@ export class CollectError extends Error {
   }
 }
 
-/** Collects the answer of a model's stream, with an id per call. Rejects with a CollectError if the model fails. */
+/**
+ * Collects the answer of a model's stream, with an id per call. Rejects with a CollectError if the model fails.
+ *
+ * @example
+ * const answer = await collect(model.stream(request, { signal }))
+ */
 export async function collect(stream: AsyncIterable<ModelEvent>): Promise<StepAnswer> {
   const runId = newId('run')
   const calls: ToolCall[] = []

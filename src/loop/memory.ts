@@ -10,7 +10,14 @@ export interface Memory {
   messages(): readonly Message[]
 }
 
-/** Makes an empty memory. Default limits: those of a conversation. */
+/**
+ * Makes an empty memory of messages for a loop of your own, which shows a model the newest turns. Default limits:
+ * those of a conversation.
+ *
+ * @example
+ * const chat = memory({ messages: 20 })
+ * chat.add({ role: 'user', content: 'Hello' })
+ */
 export function memory(options: Partial<WindowOptions> = {}): Memory {
   const entries: { position: number; run: string; message: Message }[] = []
   let turn = 0

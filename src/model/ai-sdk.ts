@@ -33,7 +33,12 @@ const CAPABILITIES: ModelCapabilities = { ...ALL_CAPABILITIES, singleCalls: fals
 
 /**
  * Makes a ChatModel of an AI SDK model of specification v2, v3 or v4, without a dependency on the SDK. Throws an Error
- * for any other version. The SDK's retries do not apply: `doStream` has none.
+ * for any other version. Follows the `LanguageModel` specification of `@ai-sdk/provider`. The SDK's retries do not
+ * apply: `doStream` has none.
+ *
+ * @example
+ * const mine: ProviderFromEnv = (env) => (name) =>
+ *   fromAiSdk(createOpenAI({ apiKey: textOf(env, 'OPENAI_API_KEY') ?? '' })(name))
  */
 export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): ChatModel {
   const { specificationVersion: version, provider, modelId, supportsStructuredOutputs: structuredOutput = true } = model

@@ -16,8 +16,12 @@ export interface AnthropicOptions extends ServerOptions {
 }
 
 /**
- * Makes the models of Anthropic, and of any server that speaks its Messages format. `baseUrl` is the URL before
- * `/v1/messages`, with or without the `/v1`.
+ * Makes the models of Anthropic, and of any server that speaks its Messages API (version 2023-06-01). `baseUrl` is the
+ * URL before `/v1/messages`, with or without the `/v1`.
+ *
+ * @example
+ * const models = anthropic({ apiKey: textOf(env, 'ANTHROPIC_API_KEY') })
+ * const model = models('claude-opus-4-5')
  */
 export function anthropic(options: AnthropicOptions = {}): ModelProvider {
   const { baseUrl, provider = 'anthropic', maxTokens = 16_000, cache = true, deferLoading = true, ...rest } = options

@@ -9,6 +9,10 @@ export interface FallbackOptions {
 /**
  * Makes one model of several: each is asked if the one before it failed before its first event. It has the name and the
  * price of the first, and the capabilities that all of them have. The last failure is reported.
+ *
+ * @example
+ * const models = anthropic({ apiKey: textOf(env, 'ANTHROPIC_API_KEY') })
+ * const model = fallingBack([models('claude-opus-4-5'), openai()('gpt-5.2')])
  */
 export function fallingBack(models: readonly [ChatModel, ...ChatModel[]], options: FallbackOptions = {}): ChatModel {
   const { after = ({ code }) => code !== 'model_refused_request' } = options

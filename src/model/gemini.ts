@@ -14,8 +14,12 @@ const CAPABILITIES: ModelCapabilities = {
 }
 
 /**
- * Makes the models of Google Gemini, and of any server that speaks its `generateContent`. `baseUrl` is the URL before
- * `/models`; Google's own ends in `/v1beta`.
+ * Makes the models of Google Gemini, and of any server that speaks its `streamGenerateContent`. `baseUrl` is the URL
+ * before `/models`; Google's own ends in `/v1beta`.
+ *
+ * @example
+ * const models = gemini({ apiKey: textOf(env, 'GEMINI_API_KEY') })
+ * const model = models('gemini-2.5-flash')
  */
 export function gemini(options: ServerOptions = {}): ModelProvider {
   const { baseUrl, apiKey, provider = 'gemini' } = options

@@ -8,7 +8,10 @@ const CAPABILITIES: ModelCapabilities = { ...ALL_CAPABILITIES, imagesInResults: 
 
 /**
  * Makes the models of any server that speaks Chat Completions: OpenAI, Ollama, vLLM, Groq, a gateway. `baseUrl` is the
- * URL before `/chat/completions`; most end in `/v1`.
+ * URL before `/chat/completions`; most end in `/v1`. Default: OpenAI’s.
+ *
+ * @example
+ * openai({ provider: 'groq', baseUrl: 'https://api.groq.com/openai/v1', apiKey: textOf(env, 'GROQ_API_KEY') })
  */
 export function openai(options: ServerOptions = {}): ModelProvider {
   const { provider = 'openai' } = options

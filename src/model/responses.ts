@@ -15,7 +15,13 @@ export interface ResponsesOptions extends ServerOptions {
   readonly deferLoading?: boolean | undefined
 }
 
-/** Makes the models of any OpenAI Responses server, with `store: false`. `baseUrl` is the URL before `/responses`. */
+/**
+ * Makes the models of any OpenAI Responses server, with `store: false`. `baseUrl` is the URL before `/responses`.
+ *
+ * @example
+ * const models = responses({ apiKey: textOf(env, 'OPENAI_API_KEY') })
+ * const model = models('gpt-5.2')
+ */
 export function responses(options: ResponsesOptions = {}): ModelProvider {
   const { provider = 'responses', deferLoading, ...rest } = options
   const server = serverOptions(options, '/responses')

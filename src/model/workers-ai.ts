@@ -29,7 +29,12 @@ const CAPABILITIES: ModelCapabilities = {
   fileUrls: false,
 }
 
-/** Makes the models of Workers AI, by their names there, such as `@cf/meta/llama-4-scout-17b-16e-instruct`. */
+/**
+ * Makes the models of Workers AI, by their names there, such as `@cf/meta/llama-4-scout-17b-16e-instruct`.
+ *
+ * @example
+ * const model = workersAi(env.AI)('@cf/meta/llama-4-scout-17b-16e-instruct')
+ */
 export function workersAi(binding: AiBinding, options: WorkersAiOptions = {}): ModelProvider {
   const { gateway, provider = 'workers-ai', ...timeouts } = options
 

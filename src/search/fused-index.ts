@@ -2,11 +2,14 @@ import type { ToolText } from '../contract/tool.ts'
 import type { FoundTool, ToolIndex } from './tool-index.ts'
 
 /**
- * Combines several indexes, such as keyword and semantic, by the sum of a tool's scores in their answers, each as a share of
- * the best score there: an index that finds nothing much better than the rest does not outweigh one that does, as it would by
- * ranks.
- * Added tools are passed on to each index with the next search. An index that fails to add or to answer is left out of
- * the answer; tools that it failed to add are passed to it again. If all fail, the search rejects with the first error.
+ * Combines several indexes, such as keyword and semantic, by the sum of a tool's scores in their answers, each as a
+ * share of the best score there: an index that finds nothing much better than the rest does not outweigh one that
+ * does, as it would by ranks. Added tools are passed on to each index with the next search. An index that fails to add
+ * or to answer is left out of the answer; tools that it failed to add are passed to it again. If all fail, the search
+ * rejects with the first error.
+ *
+ * @example
+ * toolSearch({ index: () => createFusedIndex(createKeywordIndex(), createSemanticIndex({ embed })) })
  */
 export function createFusedIndex(...indexes: readonly [ToolIndex, ...ToolIndex[]]): ToolIndex {
   const parts = indexes.map((index) => ({ index, waiting: new Map<string, ToolText | undefined>() }))

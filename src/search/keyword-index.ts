@@ -6,8 +6,11 @@ import type { ToolIndex } from './tool-index.ts'
 import { FILLERS, textWords } from './words.ts'
 
 /**
- * Makes an index that finds tools by the words of their names, titles, tags, groups, descriptions and parameters (BM25 over
- * weighted fields), in any language. Added tools are read by the next search.
+ * Makes an index that finds tools by the words of their names, titles, tags, groups, descriptions and parameters (BM25
+ * over weighted fields), in any language. Added tools are read by the next search.
+ *
+ * @example
+ * toolSearch({ index: createKeywordIndex })
  */
 export function createKeywordIndex(): ToolIndex {
   const terms = createTerms()

@@ -20,6 +20,11 @@ export interface SemanticOptions {
  * Makes an index that finds tools by the meaning of their names and descriptions. A text is embedded once, as long as
  * its tool stays in the index; a question costs one call of `embed`. Rejects with the error of `embed` or of the store;
  * then the batch that failed and those after it were not added.
+ *
+ * @example
+ * const embed = async (input: readonly string[]) =>
+ *   (await client.embeddings.create({ model, input: [...input] })).data.map(({ embedding }) => embedding)
+ * toolSearch({ index: () => createSemanticIndex({ embed }) })
  */
 export function createSemanticIndex(options: SemanticOptions): ToolIndex {
   const { embed, embedTools = embed, vectors = memoryVectors(), threshold = 0.2, batch = 96 } = options

@@ -22,6 +22,10 @@ const REFUSAL_MS = 10_000
 /**
  * Checks that a Worker keeps the tool contract, in whatever language it is written. No call has valid arguments, so
  * that no effect takes place. Returns what is wrong; an empty list means nothing.
+ *
+ * @example
+ * const tool = await startTool('tools/greeting')
+ * expect(await checkConformance(tool.service)).toEqual([])
  */
 export async function checkConformance(service: ToolService): Promise<readonly Fault[]> {
   const description = await settled(service.describe())

@@ -6,6 +6,7 @@ import { copied } from './copied.ts'
 import { newContext } from './context.ts'
 import { checkConformance, type Fault } from './conformance.ts'
 
+/** How a tool Worker is started for a test. */
 export interface StartToolOptions {
   /** Variables and secrets of the Worker, which win over its configuration. Default: none. */
   readonly vars?: Readonly<Record<string, string>>

@@ -25,6 +25,7 @@ export interface Augmentation<Fields extends object> {
   readonly report?: (error: unknown) => void
 }
 
+/** The added fields of one call, with its context. */
 export interface AugmentEvent<Fields> {
   /** The definition that the model received, with the added fields. */
   readonly definition: ToolDefinition
@@ -38,6 +39,9 @@ export interface AugmentEvent<Fields> {
  * Adds fields to the arguments of a tool, of several tools, or of all tools of a source. All else stays, such as
  * annotations, return direct, status and undo; the new definition has its own hash. If a tool has such a field already,
  * throws a TypeError that names both; a source lists the tool as unavailable for that reason instead.
+ *
+ * @example
+ * augment(search, { fields: v.object({ reason: v.string() }), read: ({ fields }) => console.log(fields.reason) })
  */
 export function augment<Env, Fields extends object>(
   tool: DefinedTool<Env>,

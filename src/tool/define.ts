@@ -91,6 +91,14 @@ export type ToolOutline = Omit<ToolDefinition, 'hash'>
 /**
  * Defines a tool. Throws a TypeError at once, when the Worker starts, for an empty name or description, and for a
  * schema that has no JSON form; the error names the place in the schema and what to do.
+ *
+ * @example
+ * export const add = defineTool({
+ *   name: 'add',
+ *   description: 'Adds two numbers.',
+ *   input: v.object({ a: v.number(), b: v.number() }),
+ *   run: ({ a, b }) => a + b,
+ * })
  */
 export function defineTool<const Schema extends InputSchema, Env = unknown, Result = unknown>(
   options: ToolOptions<Schema, Env, Result>,

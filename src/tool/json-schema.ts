@@ -8,7 +8,10 @@ import type { InputSchema } from '../schema/standard-schema.ts'
 
 /**
  * Turns a plain JSON Schema (2020-12 or draft-07, such as one from a database or another server) into a schema for
- * `defineTool`. Values are checked by interpreting it. Throws a TypeError that names the places where it is unsound.
+ * `defineTool`. Values are checked by interpreting it. Throws a TypeError that names the invalid places.
+ *
+ * @example
+ * defineTool({ name, description, input: jsonSchema(row.schema), run })
  */
 export function jsonSchema<Output = Record<string, unknown>>(schema: JsonSchema): InputSchema<Output> {
   const issues = checkSchema(schema, 'any')
@@ -48,7 +51,11 @@ export type Execute<Env> = (input: unknown, context: RunContext<Env>, definition
 
 /**
  * Defines a tool by a loaded definition and the function that performs its calls. The function gets the definition too,
- * so that one function can serve many tools. Throws a TypeError for an unsound schema, naming tool and place.
+ * so that one function can serve many tools. Throws a TypeError for an invalid schema, which names the tool and the
+ * place.
+ *
+ * @example
+ * const tools = rows.map((row) => defineRawTool(row, (input, _context, { name }) => callServer(name, input)))
  */
 export function defineRawTool<Env = unknown>(
   definition: RawDefinition,

@@ -61,6 +61,10 @@ interface Store {
 /**
  * Keeps keys in the table `once` of a Durable Object; to be called in its constructor. A key is recorded before its
  * work begins, so that a crash at any point leaves it done, absent, or known to be in doubt.
+ *
+ * @example
+ * this.#once = onceInSql(ctx.storage)
+ * return this.#once.sync(key, () => book(stay))
  */
 export function onceInSql(
   storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>,
@@ -85,6 +89,10 @@ export function onceInSql(
  * holds for calls that come one after the other and in one place. Two calls at the same moment, or within a minute in
  * two places, may both run; a call that comes while another runs finds the key in doubt. For work whose repetition
  * costs little.
+ *
+ * @example
+ * const once = onceInKv(env.KEYS)
+ * return once(key, () => post(order))
  */
 export function onceInKv(namespace: KeyValues, { keepMs = WEEK }: Pick<KeepOptions, 'keepMs'> = {}): Once {
   const expires = { expirationTtl: Math.max(60, Math.ceil(keepMs / 1000)) }

@@ -1,7 +1,12 @@
 import type { ToolDefinition, ToolSource } from '../contract/tool.ts'
 import type { DefinedTool } from './define.ts'
 
-/** Returns the definitions of a tool, of several tools, or of all tools of a source, in their order. Runs no tool. */
+/**
+ * Returns the definitions of a tool, of several tools, or of all tools of a source, in their order. Runs no tool.
+ *
+ * @example
+ * const [{ inputSchema }] = await toolDefinitions(add)
+ */
 export async function toolDefinitions<Env>(
   source: DefinedTool<Env> | readonly DefinedTool<Env>[] | ToolSource,
 ): Promise<readonly ToolDefinition[]> {

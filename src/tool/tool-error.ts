@@ -46,12 +46,24 @@ export class InputRequired extends ToolError {
   }
 }
 
-/** Makes a request for a form that a person fills in. The schema is an object of plain values. */
+/**
+ * Makes a request for a form that a person fills in. The schema is an object of plain values. Follows the elicitation
+ * of MCP 2025-11-25, in the mode `form`.
+ *
+ * @example
+ * form('Delete all 12 files?', { type: 'object', properties: {} })
+ */
 export function form(message: string, requestedSchema: JsonObject): InputRequest {
   return { method: 'elicitation/create', params: { mode: 'form', message, requestedSchema } }
 }
 
-/** Makes a request for a page that a person opens, such as to sign in. `elicitationId` tells it from others. */
+/**
+ * Makes a request for a page that a person opens, such as to sign in. `elicitationId` identifies it among others.
+ * Follows the elicitation of MCP 2025-11-25, in the mode `url`.
+ *
+ * @example
+ * page('Sign in to GitHub', 'https://example.com/sign-in?state=7f3a', '7f3a')
+ */
 export function page(message: string, url: string, elicitationId: string): InputRequest {
   return { method: 'elicitation/create', params: { mode: 'url', message, url, elicitationId } }
 }

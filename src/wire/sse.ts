@@ -26,10 +26,14 @@ export interface SseResume {
 const MOST_CHARACTERS = 8 * 1024 * 1024
 
 /**
- * Yields the events of a byte stream, those of one read together: one array per read costs less than one promise per
- * event. The array is empty if a read completes no event, such as that of a comment. Where the reads split the bytes
- * makes no difference. `resume` is kept up to date. Throws what the body throws, and an Error for an event of more than
- * 8 Mi characters. The body is cancelled when the reader stops early.
+ * Yields the events of a byte stream (`text/event-stream` of the WHATWG HTML standard), those of one read together:
+ * one array per read costs less than one promise per event. The array is empty if a read completes no event, such as
+ * that of a comment. Where the reads split the bytes makes no difference. `resume` is kept up to date. Throws what the
+ * body throws, and an Error for an event of more than 8 Mi characters. The body is cancelled when the reader stops
+ * early.
+ *
+ * @example
+ * for await (const frames of readSse(response.body)) for (const { data } of frames) handle(JSON.parse(data))
  */
 export async function* readSse(
   body: ReadableStream<Uint8Array>,
