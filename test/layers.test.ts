@@ -119,3 +119,13 @@ test('CONTRIBUTING names only files and folders that exist', () => {
   expect(paths.filter((path) => !existsSync(path))).toEqual([])
   expect(paths.length).toBeGreaterThan(20)
 })
+
+test('CONTRIBUTING counts the files of each way through the house', () => {
+  const [, section = ''] =
+    /## Four ways through the house\n([^]*?)\n## /.exec(readFileSync('CONTRIBUTING.md', 'utf8')) ?? []
+  const ways = section.split(/\n(?=\*\*)/).slice(1)
+  const counts = ways.map((way) => Number(/\((\d+) files/.exec(way)?.[1]))
+  const named = ways.map((way) => new Set([...way.matchAll(/`(src\/[\w./-]+\.ts)`/g)].map(([, path]) => path)).size)
+  expect(counts).toEqual(named)
+  expect(counts).toHaveLength(4)
+})
