@@ -1,6 +1,7 @@
 /**
  * `npm run test:kit`: packs the package, installs it into a project outside of this repository, and builds, checks and
- * runs the project's edge and tool Worker. Needs the registry, for the package's dependencies.
+ * runs the project's edge and tool Worker; deploys to a stand-in of an account with every write failing; and walks the
+ * path of a person from an empty folder to an upgrade. Needs the registry, for the package's dependencies.
  */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -13,6 +14,7 @@ import { formatMessage } from 'publint/utils'
 import { createTestHarness } from 'wrangler'
 
 import { checkDeploy } from './deploy.ts'
+import { walkPath } from './person.ts'
 
 const run = promisify(execFile)
 const ROOT = new URL('../..', import.meta.url).pathname
@@ -31,6 +33,7 @@ try {
   await step('a deployment that fails at any write can be continued and rolled back', async () => {
     console.log(`  ${await checkDeploy()} failures tried`)
   })
+  await walkPath(folder, tarball(), step)
   console.log(`All passed in ${Math.round((Date.now() - began) / 1000)} s`)
 } finally {
   rmSync(folder, { recursive: true, force: true })
@@ -44,8 +47,7 @@ async function step(name: string, work: () => Promise<void>): Promise<void> {
 
 async function pack(): Promise<void> {
   await run('npm', ['pack', '--pack-destination', folder], { cwd: ROOT })
-  const [tarball = ''] = readdirSync(folder)
-  const { stdout } = await run('tar', ['tzf', join(folder, tarball)])
+  const { stdout } = await run('tar', ['tzf', tarball()])
   const files = stdout.trim().split('\n')
   const foreign = files.filter(
     (file) => !/^package\/(?:dist\/|package\.json$|README\.md$|LICENSE$|CHANGELOG\.md$)/.test(file),
@@ -60,10 +62,14 @@ async function pack(): Promise<void> {
   )
 }
 
+/** The path of the packed package. */
+function tarball(): string {
+  return join(folder, readdirSync(folder).find((file) => file.endsWith('.tgz')) ?? '')
+}
+
 async function install(): Promise<void> {
-  const tarball = readdirSync(folder).find((file) => file.endsWith('.tgz')) ?? ''
   cpSync(join(ROOT, 'test/kit/project'), project, { recursive: true })
-  const dependencies = { edgecall: `file:../${tarball}`, valibot: '*' }
+  const dependencies = { edgecall: `file:${tarball()}`, valibot: '*' }
   writeFileSync(
     join(project, 'package.json'),
     JSON.stringify({ name: 'project', private: true, type: 'module', dependencies }),
