@@ -16,10 +16,10 @@ export function textOrJson(value: unknown): string {
   return typeof value === 'string' ? value : value ? JSON.stringify(value) : ''
 }
 
-/** Returns a member that is a finite number, or 0. */
+/** Returns a member that is a number a count can be, or 0: servers have sent negative ones and 1e308. */
 export function countAt(value: unknown, name: string): number {
   const count = fieldsOf(value)[name]
-  return typeof count === 'number' && Number.isFinite(count) ? count : 0
+  return typeof count === 'number' && count >= 0 && count <= Number.MAX_SAFE_INTEGER ? count : 0
 }
 
 /** Returns the objects in a list, or none if the value is not a list. */

@@ -9,22 +9,27 @@ import { CLASSES } from './script.ts'
 import { playOddRequests } from './fuzz.ts'
 import { playKey, playReaders } from './sharing.ts'
 import { endOf, killAt, rowsOf } from './table.ts'
+import { playSimulations } from './simulation/play.ts'
 import { makeWorld, type World } from './world.ts'
 
 /**
  * `npm run test:faults`: the edge on real processes, killed with SIGKILL again and again. `-- --seed 7 --runs 200`
  * gives the random part; the seed is printed, and the same seed draws the same runs and the same moments.
- * `-- --only decide` plays the parts with this word in their names alone.
+ * `-- --only decide` plays the parts with this word in their names alone. `-- --nightly` plays five times the random runs
+ * and an hour of simulations; `-- --only Simulated --seed 4711` plays the simulation of that seed first.
  */
 const { values } = parseArgs({
   options: {
     seed: { type: 'string' },
-    runs: { type: 'string', default: '200' },
+    runs: { type: 'string' },
+    nightly: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
   },
 })
 const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))
 const RUNS_A_ROUND = 25
+const RUNS = Number(values.runs ?? (values.nightly ? 1000 : 200))
+const SIMULATION_SECONDS = values.nightly ? 3600 : 60
 
 const PARTS: readonly { readonly name: string; readonly play: (world: World) => Promise<string[]> }[] = [
   { name: 'Killed at each moment', play: playTable },
@@ -40,6 +45,11 @@ const PARTS: readonly { readonly name: string; readonly play: (world: World) => 
 ]
 
 const faults: string[] = []
+const simulation = `Simulated from seed ${seed} on`
+if (simulation.includes(values.only)) {
+  console.log(`# ${simulation}`)
+  faults.push(...(await playSimulations(seed, SIMULATION_SECONDS)))
+}
 for (const { name, play } of PARTS.filter((part) => part.name.includes(values.only))) {
   console.log(`\n# ${name}`)
   const began = Date.now()
@@ -77,7 +87,7 @@ async function playTable(world: World): Promise<string[]> {
 async function playRandom(world: World): Promise<string[]> {
   const chance = new Chance(seed)
   const found: string[] = []
-  let left = Number(values.runs)
+  let left = RUNS
   for (let round = 1; left > 0; round++) {
     const drawn = drawRound(chance, { round, runs: Math.min(left, RUNS_A_ROUND) })
     console.log(`${round}. ${describeRound(drawn)}`)

@@ -1,0 +1,21 @@
+import { describe, expect, test } from 'vitest'
+import { simulate } from './simulate.ts'
+
+/** Seeds that are played in `npm test`; `npm run test:faults` plays many more. */
+const SEEDS = 150
+
+describe('a simulated conversation', () => {
+  test('keeps the promises of the contract, whatever is posted, decided, cancelled, lost and failing', async () => {
+    let runs = 0
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const simulated = await simulate(seed)
+      expect(simulated.faults, `seed ${seed}: ${simulated.trace.join('; ')}`).toEqual([])
+      runs += simulated.runs
+    }
+    expect(runs).toBeGreaterThan(SEEDS * 2)
+  }, 120_000)
+
+  test('does the same again for the same seed', async () => {
+    for (const seed of [3, 7, 11]) expect(await simulate(seed)).toEqual(await simulate(seed))
+  })
+})

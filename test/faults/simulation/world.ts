@@ -1,0 +1,193 @@
+import { DatabaseSync } from 'node:sqlite'
+import { mock } from 'node:test'
+import { readConfig } from '../../../src/contract/config.ts'
+import type { ConversationService } from '../../../src/contract/conversation.ts'
+import type { RunEvent } from '../../../src/contract/event.ts'
+import type { ModelEvent, ModelRequest } from '../../../src/contract/model.ts'
+import type { RunStatus } from '../../../src/contract/run.ts'
+import type { Setup } from '../../../src/contract/setup.ts'
+import type { Tool } from '../../../src/contract/tool.ts'
+import { conversation } from '../../../src/conversation/conversation.ts'
+import { Store } from '../../../src/conversation/store/store.ts'
+import { decodeLine } from '../../../src/wire/events.ts'
+import { durableState, memoryStorage } from '../../fixtures/sqlite.ts'
+
+type Conversation = ConversationService & { alarm(): Promise<void> }
+
+/** What a simulated crash or a failing disk throws. */
+class SimulatedFault extends Error {}
+
+interface Ports {
+  readonly tools: readonly Tool[]
+  readonly answer: (request: ModelRequest, signal: AbortSignal) => AsyncIterable<ModelEvent>
+}
+
+const START = 60_000
+/** Milliseconds after which the platform repeats an alarm whose handler failed. */
+const REPEAT_MS = 2000
+
+/**
+ * One conversation on a simulated platform: its clock, timers, disk and alarm, and the loss of its object. Nothing in it
+ * happens by itself. One world at a time, since the clock is the process's.
+ */
+export class World {
+  /** When the alarm rings, in epoch milliseconds. */
+  alarmAt = Infinity
+  lives = 0
+  /** The commits that are left before the object is lost. */
+  commitsToLoss = Infinity
+  /** Whether it is lost before that commit is on disk, or when the code next waits. */
+  losesCommit = false
+  /** The transactions that will still fail. */
+  failures = 0
+  readonly #database = new DatabaseSync(':memory:')
+  readonly #ports: Ports
+  #object: Conversation | undefined
+  #isLost = false
+
+  constructor(ports: Ports) {
+    this.#ports = ports
+    setClock(START)
+  }
+
+  /** The object, made anew if it was lost. */
+  get object(): Conversation {
+    if (this.#object) return this.#object
+    this.lives += 1
+    this.#isLost = false
+    const Class = conversation<object>(() => this.#setup())
+    return (this.#object = new Class(durableState(this.#storage(this.lives)), {}))
+  }
+
+  /** The object is lost, and all that it holds in memory: its timers, requests and calls. */
+  lose(): void {
+    this.#object = undefined
+    this.#isLost = true
+    this.commitsToLoss = Infinity
+    setClock(Date.now())
+  }
+
+  /** Lets time pass, and rings each alarm that comes due. */
+  async pass(ms: number): Promise<void> {
+    const end = Date.now() + ms
+    while (this.alarmAt <= end) await this.ring()
+    mock.timers.tick(Math.max(0, end - Date.now()))
+    await settle()
+  }
+
+  /** Lets the time come at which the alarm rings. */
+  async ring(): Promise<void> {
+    mock.timers.tick(Math.max(0, this.alarmAt - Date.now()))
+    this.alarmAt = Infinity
+    let hasFailed = false
+    const { object, lives: life } = this
+    void object.alarm().catch(() => (hasFailed = true))
+    await settle()
+    if (hasFailed || this.#isLost || this.lives !== life) this.alarmAt = Math.min(this.alarmAt, Date.now() + REPEAT_MS)
+  }
+
+  statuses(): { id: string; status: RunStatus }[] {
+    if (!this.#database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'runs'").get()) return []
+    return this.#database.prepare('SELECT id, status FROM runs ORDER BY place').all() as {
+      id: string
+      status: RunStatus
+    }[]
+  }
+
+  /** What the journal of a run holds. */
+  journal(run: string): RunEvent[] {
+    const store = new Store(memoryStorage(this.#database))
+    return [...store.events.after(run, 0)].flatMap((row) => row.lines.flatMap((line) => decodeLine(line) ?? []))
+  }
+
+  close(): void {
+    this.lose()
+    mock.timers.reset()
+    this.#database.close()
+  }
+
+  #storage(life: number): DurableObjectStorage {
+    const disk = memoryStorage(this.#database)
+    let isOpen = false
+    const isGone = () => this.lives !== life || this.#isLost
+    const check = () => {
+      if (isGone()) throw new SimulatedFault('The object is gone')
+    }
+    const lose = () => {
+      if (!isGone()) this.lose()
+    }
+    const commit = <Result>(work: () => Result): Result => {
+      if (isOpen) return work()
+      if (this.failures > 0) {
+        this.failures -= 1
+        throw new SimulatedFault('The disk fails')
+      }
+      const isLast = --this.commitsToLoss <= 0
+      if (isLast && this.losesCommit) {
+        lose()
+        throw new SimulatedFault('The object is gone')
+      }
+      isOpen = true
+      try {
+        return work()
+      } finally {
+        isOpen = false
+        if (isLast) queueMicrotask(lose)
+      }
+    }
+    const storage = {
+      sql: {
+        get databaseSize() {
+          return disk.sql.databaseSize
+        },
+        exec: (query: string, ...values: SqlStorageValue[]) => {
+          check()
+          const exec = () => disk.sql.exec(query, ...values)
+          return /^\s*(?:SELECT|CREATE)/.test(query) ? exec() : commit(exec)
+        },
+      },
+      transactionSync: <Result>(work: () => Result) => {
+        check()
+        const { alarmAt } = this
+        try {
+          return commit(() => disk.transactionSync(work))
+        } catch (error) {
+          this.alarmAt = alarmAt
+          throw error
+        }
+      },
+      setAlarm: async (time: number) => {
+        if (!isGone()) this.alarmAt = time
+      },
+      getAlarm: async () => (this.alarmAt === Infinity ? null : this.alarmAt),
+      deleteAlarm: async () => {
+        if (!isGone()) this.alarmAt = Infinity
+      },
+      deleteAll: () => disk.deleteAll(),
+      sync: async () => check(),
+    }
+    return storage as unknown as DurableObjectStorage
+  }
+
+  #setup(): Setup {
+    const { tools, answer } = this.#ports
+    const model = { name: 'test/scripted', stream: answer }
+    return {
+      config: readConfig({ MODEL: model.name }),
+      models: { resolve: () => ({ ok: true, name: model.name, model }), list: () => [] },
+      tools: () => ({ find: async () => tools, list: async () => ({ tools, unavailable: [] }) }),
+      report: () => {},
+    } as unknown as Setup
+  }
+}
+
+/** All that needs no time has happened. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 12; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** Sets the time, and drops all timers. */
+function setClock(now: number): void {
+  mock.timers.reset()
+  mock.timers.enable({ apis: ['Date', 'setTimeout', 'setInterval'], now })
+}
