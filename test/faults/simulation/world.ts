@@ -56,7 +56,10 @@ export class World {
     this.lives += 1
     this.#isLost = false
     const Class = conversation<object>(() => this.#setup())
-    return (this.#object = new Class(durableState(this.#storage(this.lives)), {}))
+    const object = new Class(durableState(this.#storage(this.lives)), {})
+    // It may be lost while it is being made.
+    if (!this.#isLost) this.#object = object
+    return object
   }
 
   /** The object is lost, and all that it holds in memory: its timers, requests and calls. */
