@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { countAt } from '../../src/wire/fields.ts'
-import { usageOf } from '../../src/wire/provider/openai-chat/usage.ts'
+import { chatUsage } from '../../src/wire/provider/openai-chat/usage.ts'
 
 describe('a count that a server reports', () => {
   test.each([0, 7, 1.5, Number.MAX_SAFE_INTEGER])('is taken if it is %d', (count) => {
@@ -13,6 +13,6 @@ describe('a count that a server reports', () => {
 
   test('is left out of the usage of a model alone: the others are taken', () => {
     const usage = { prompt_tokens: -10, completion_tokens: 5, prompt_tokens_details: { cached_tokens: 1e308 } }
-    expect(usageOf({ usage })).toEqual({ inputTokens: 0, outputTokens: 5 })
+    expect(chatUsage({ usage })).toEqual({ inputTokens: 0, outputTokens: 5 })
   })
 })

@@ -1,7 +1,7 @@
 import type { CallAnswer } from '../../../src/contract/conversation.ts'
 import type { RunEvent } from '../../../src/contract/event.ts'
 import type { ModelEvent, ModelRequest } from '../../../src/contract/model.ts'
-import { textOf } from '../../../src/contract/message.ts'
+import { contentText } from '../../../src/contract/message.ts'
 import type { OnBusy } from '../../../src/contract/run.ts'
 import { failure, type Tool } from '../../../src/contract/tool.ts'
 import { ask, requestOf, say, tool } from '../../fixtures/play.ts'
@@ -244,8 +244,8 @@ class Program {
     this.#faults.push(...historyFaults('a request to the model', messages))
     const fails = !this.#isCalm && this.#chance.isHit(0.1)
     await this.#hold()
-    const at = messages.findLastIndex(({ role, content }) => role === 'user' && PLAN.test(textOf(content)))
-    const [, run = '', plan = ''] = PLAN.exec(textOf(messages[at]?.content ?? '')) ?? []
+    const at = messages.findLastIndex(({ role, content }) => role === 'user' && PLAN.test(contentText(content)))
+    const [, run = '', plan = ''] = PLAN.exec(contentText(messages[at]?.content ?? '')) ?? []
     const hasCalled = messages.slice(at).some(({ role }) => role === 'tool')
     const events = plan === '' || hasCalled ? say(`Done ${run}.`) : ask(...plan.split(' ').map(callOf))
     const [first, ...rest] = events
