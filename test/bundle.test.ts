@@ -28,15 +28,15 @@ test('a one-tool Worker stays under 13.25 KiB gzip and contains no code of the e
     expect(code).not.toContain(foreign)
 })
 
-test('the edge Worker with all providers and surfaces stays under 130 KiB gzip and contains no forbidden library', async () => {
+test('the edge Worker with all providers and surfaces stays under 136 KiB gzip and contains no forbidden library', async () => {
   const code = await bundle('wrangler.toml', '--minify')
-  expect(gzipSync(code).byteLength).toBeLessThan(130 * KIB)
+  expect(gzipSync(code).byteLength).toBeLessThan(136 * KIB)
   for (const foreign of ['ZodError', 'ajv', '@ai-sdk']) expect(code).not.toContain(foreign)
 })
 
-test('an edge that names few parts contains no others, and stays under 98 KiB gzip', async () => {
+test('an edge that names few parts contains no others, and stays under 101 KiB gzip', async () => {
   const code = await bundle('test/fixtures/core-edge/wrangler.toml', '--minify')
-  expect(gzipSync(code).byteLength).toBeLessThan(98 * KIB)
+  expect(gzipSync(code).byteLength).toBeLessThan(101 * KIB)
   for (const foreign of [
     'TEXT_MESSAGE_START',
     'tool-input-available',

@@ -7,6 +7,7 @@ type Ignored =
   | 'input.added'
   | 'tools.added'
   | 'history.repaired'
+  | 'model.retried'
   | 'history.compacted'
   | 'step.started'
   | 'step.answered'

@@ -3,6 +3,7 @@ import type { Spend, SpendTotals } from './budget.ts'
 import type { Content, Message } from './message.ts'
 import type { Usage } from './usage.ts'
 import type { Limits } from './limits.ts'
+import type { RunReport, Series, UsageKind, UsageRow } from './metrics.ts'
 import type { RunOptionValues } from './run-options.ts'
 import type { OnBusy, RunRecord, RunRequest, RunStatus, ToolSelection } from './run.ts'
 import type { ToolDefinition } from './tool.ts'
@@ -183,8 +184,8 @@ export interface Continuation {
   readonly terms?: RunTerms | undefined
 }
 
-/** The id, caller and budget of a run that repeats the request of an earlier run. */
-export type Repeat = Pick<RunRequest, 'runId' | 'caller' | 'budget'>
+/** The id, caller, budget and trace of a run that repeats the request of an earlier run. */
+export type Repeat = Pick<RunRequest, 'runId' | 'caller' | 'budget' | 'trace'>
 
 /**
  * The RPC methods of a conversation. Everything is a value: a caller's mistake is never thrown. The edge has
@@ -265,6 +266,12 @@ export interface DirectoryService {
   count(spend: Spend): Promise<void>
   /** Returns the usage of a key's runs in a day (`2026-02-28`) or a month (`2026-02`). */
   spendTotals(key: string, period: string): Promise<SpendTotals>
+  /** Counts what a run that has ended did and spent. Returns false, and counts nothing, if it was counted before. */
+  countRun(report: RunReport): Promise<boolean>
+  /** Returns the usage from one day (`2026-02-28`) to another, both included, the greatest cost first. */
+  usage(from: string, to: string, by: UsageKind): Promise<readonly UsageRow[]>
+  /** Returns the metrics of all runs that were counted. */
+  series(): Promise<readonly Series[]>
 }
 
 export const JURISDICTIONS = ['eu', 'us', 'fedramp', 'fedramp-high'] as const

@@ -48,6 +48,19 @@ export type RunFact =
       /** Who runs the calls, if the setup's `runsCalls` decided it. */
       readonly execution?: 'edge' | 'caller'
     }
+  /**
+   * A request to the model failed before the answer began, and is made again, perhaps to another model. A failure after
+   * which the run ends is in `run.finished`.
+   */
+  | {
+      readonly type: 'model.retried'
+      readonly step: number
+      readonly code: string
+      /** The provider's HTTP status, if there was one. */
+      readonly status?: number
+      /** The time since the request, or since the failure before. */
+      readonly durationMs: number
+    }
   /** The answer does not fit the requested format. The model is told why and asked again. */
   | {
       readonly type: 'answer.rejected'
@@ -194,5 +207,31 @@ export interface RunFinished {
   readonly error?: RunError
 }
 
-/** An event with its number in the run. `seq` rises from 1, with gaps only after a crash. */
-export type RunEvent = RunEventBody & { readonly runId: string; readonly seq: number }
+/**
+ * An event with its number in the run. `seq` rises from 1, with gaps only after a crash. `at`: when it happened, in epoch
+ * milliseconds; every fact has it, and so has the first news after a fact.
+ */
+export type RunEvent = RunEventBody & { readonly runId: string; readonly seq: number; readonly at?: number }
+
+/** Returns a function that adds to events when they happened: to every fact, and to the first news after one. */
+export function timestamps(now: () => number): (event: RunEventBody) => { readonly at?: number } {
+  let hasNews = false
+  return (event) => {
+    const needsTime = !isNews(event) || !hasNews
+    hasNews = isNews(event)
+    return 'at' in event || !needsTime ? {} : { at: now() }
+  }
+}
+
+const NEWS: ReadonlySet<string> = new Set<RunNews['type']>([
+  'run.snapshot',
+  'reasoning.delta',
+  'text.delta',
+  'call.delta',
+  'call.proposed',
+  'call.progress',
+])
+
+export function isNews(event: RunEventBody): event is RunNews {
+  return NEWS.has(event.type)
+}

@@ -13,6 +13,8 @@ export interface ModelRequest {
   readonly sampling?: Readonly<Record<string, unknown>>
   /** How long the model may be silent. Default: as the maker of the model says. */
   readonly patience?: Patience
+  /** The W3C Trace Context of this request, for the headers of the request to the provider. */
+  readonly traceparent?: string
 }
 
 /** How long a model may be silent, in milliseconds: up to the first byte of its answer, and between two later ones. */
@@ -103,7 +105,8 @@ export interface ChatModel {
   readonly patience?: Patience
   /** Default: unknown. */
   readonly capabilities?: ModelCapabilities
-  stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>
+  /** `onRetry`: told of each failure after which the model, or another in its place, is asked again. */
+  stream(request: ModelRequest, signal: AbortSignal, onRetry?: (error: ModelError) => void): AsyncIterable<ModelEvent>
 }
 
 /** Makes the model of a provider that has this name, the part after `provider/`. */

@@ -4,6 +4,7 @@ import type { Content, Message } from './message.ts'
 import type { ResponseFormat, ToolChoice } from './model.ts'
 import type { LimitName, Limits } from './limits.ts'
 import type { Compat, RunOptionValues } from './run-options.ts'
+import type { TraceContext } from './trace.ts'
 import type { Usage } from './usage.ts'
 import type { Caller, ToolDefinition } from './tool.ts'
 
@@ -60,6 +61,8 @@ export interface RunRequest extends SomeOptions {
   readonly compat?: Compat
   /** Tool context set by the edge's setup; no caller can send it. */
   readonly trusted?: Readonly<Record<string, unknown>>
+  /** The trace that the run belongs to. Absent if the caller names none and the edge makes no spans. */
+  readonly trace?: TraceContext
 }
 
 /** \`parked\`: its object was lost each time it resumed the run; only a retry resumes it. */

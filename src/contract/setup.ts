@@ -6,6 +6,7 @@ import type { ConversationService, DirectoryService, Objects, WebhookSetup } fro
 import type { ChatModel } from './model.ts'
 import type { LoopSetup } from './hook.ts'
 import type { RateLimit } from './policy.ts'
+import type { RunReporter } from './report.ts'
 import type { ToolSelection } from './run.ts'
 import type { Caller, ToolFinder, ToolSource } from './tool.ts'
 
@@ -50,6 +51,12 @@ export interface Setup {
   readonly webhook?: WebhookSetup
   /** Hooks, and replacements for parts of the loop. Default: none. */
   readonly loop?: LoopSetup
+  /** Receive each run that has ended. Default: none. */
+  readonly reporters?: readonly RunReporter[]
+  /** Whether each run is counted, so that there are metrics and usage by day. Default: no. */
+  readonly countsRuns?: boolean
+  /** Whether spans are made of runs, which then begin a trace unless their callers name one. Default: no. */
+  readonly hasSpans?: boolean
   /** Selects tools by model, for requests that name none. Default: the configured default set, for all models. */
   readonly toolsOf?: (model: string) => ToolSelection | undefined
   /** Returns what tools are told about a caller that no caller can send, such as the plan of its tenant. */

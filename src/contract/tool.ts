@@ -134,6 +134,11 @@ export interface ToolContext {
    * asked. Default: nothing.
    */
   readonly asks?: readonly string[]
+  /**
+   * The W3C Trace Context of this attempt, for the headers of the requests that the tool makes. Absent if the run belongs
+   * to no trace.
+   */
+  readonly traceparent?: string
   /** The answers to what this call asked for when it was sent before. */
   readonly input?: CallInput
   /** The host's policies (`TOOL_POLICY`), for a tool with `callsTools`: they bind the tools that it calls. */

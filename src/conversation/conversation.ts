@@ -25,6 +25,7 @@ import { positionOf } from './store/messages.ts'
 import { Readers } from './run/readers.ts'
 import { DELETED, refusalOf, UNKNOWN, UNKNOWN_RUN } from './run/refusals.ts'
 import { RunReader } from './run/run-reader.ts'
+import { reportRuns } from './run/report-runs.ts'
 import { Runner } from './run/runner.ts'
 import { Store } from './store/store.ts'
 import { Alarms } from './run/alarms.ts'
@@ -47,6 +48,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     const store = new Store(ctx.storage, {
       onBroken: (row) => setup.report({ event: 'row.set_aside', ...row }),
       onRollback: () => alarms.forget(),
+      reporters: (setup.reporters ?? []).map(({ name }) => name),
     })
     const alarms = new Alarms({
       setup,
@@ -288,6 +290,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       try {
         await this.#cancel(this.#store.runs.unfinished())
         await this.#alarms.reportSpend()
+        await reportRuns(this.#store, this.#setup, Infinity)
         await this.#store.deleteForGood()
       } finally {
         this.#isDeleting = false

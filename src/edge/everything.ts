@@ -4,13 +4,16 @@ import { studio } from './studio.ts'
 import { agUi } from '../http/surfaces/ag-ui.ts'
 import { chatCompletions } from '../http/surfaces/chat-completions.ts'
 import { mcp } from '../http/surfaces/mcp.ts'
+import { metricsRoute } from '../http/surfaces/metrics.ts'
 import { responsesApi } from '../http/surfaces/responses.ts'
 import { uiChat } from '../http/surfaces/ui-chat.ts'
 import { mcpConnections } from './connections.ts'
 import type { EdgeOptions } from './create-edge.ts'
 import { allProviders } from './providers.ts'
+import { metrics } from './metrics.ts'
 import { storedTools } from './stored-tools.ts'
 import { toolSearch } from './tool-search.ts'
+import { traces } from './traces.ts'
 
 /**
  * All providers, surfaces and features.
@@ -19,9 +22,11 @@ import { toolSearch } from './tool-search.ts'
  */
 export const everything = {
   providers: allProviders,
-  surfaces: [studio, openApi, chatCompletions, responsesApi, uiChat, agUi, mcp],
+  surfaces: [studio, openApi, chatCompletions, responsesApi, uiChat, agUi, mcp, metricsRoute],
   stored: storedTools,
   search: toolSearch(),
   identity: identityTokens,
   connections: mcpConnections,
+  metrics,
+  traces,
 } satisfies EdgeOptions

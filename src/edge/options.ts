@@ -3,9 +3,11 @@ import type { IdentityTokens, Setup } from '../contract/setup.ts'
 import type { ToolSource } from '../contract/tool.ts'
 import type { ConnectionsFeature } from './connections.ts'
 import type { Env } from './env.ts'
+import type { MetricsFeature } from './metrics.ts'
 import type { ProviderFromEnv } from './providers.ts'
 import type { StoredToolsFeature } from './stored-tools.ts'
 import type { ToolSearchFeature } from './tool-search.ts'
+import type { TracesFeature } from './traces.ts'
 
 /** What an edge is made of. What is not named here is not in the bundle. */
 export interface SetupOptions {
@@ -19,6 +21,10 @@ export interface SetupOptions {
   readonly connections?: ConnectionsFeature
   /** `toolSearch()`. Default: models are given all tools on offer. */
   readonly search?: ToolSearchFeature
+  /** `metrics`: counts what runs do and spend. Default: only budgets are counted. */
+  readonly metrics?: MetricsFeature
+  /** `traces`: sends each run to an OpenTelemetry collector. Default: none is. */
+  readonly traces?: TracesFeature
   /** Further tools, such as `agentSource(agents, setup)`. `setup` is that of the edge. Default: none. */
   readonly sources?: (setup: Setup, env: Env) => readonly ToolSource[]
   /** Functions around the loop, the first outermost. Default: none. */

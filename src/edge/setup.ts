@@ -31,6 +31,9 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
   const others = sources ? [lazySource(() => inOrder(sources(setup, env), report))] : []
   const { tools, finder, stored, rates, approvals } = makeTools(parts, options, others)
   const connections = options.connections?.service(env)
+  const traceReporter = options.traces?.(parts)
+  const metricsReporter = options.metrics?.(parts, env.DIRECTORIES)
+  const reporters = [metricsReporter, traceReporter].filter((each) => each !== undefined)
   const webhookSecret = textOf(env, 'WEBHOOK_SECRET')
   const setup: Setup = {
     config,
@@ -47,6 +50,9 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
     ...(options.identity && { identityTokens: options.identity }),
     ...(env.KEYS && { keyStates: keyStates({ namespace: env.KEYS, report }) }),
     ...(webhookSecret !== undefined && { webhook: { secret: webhookSecret, hosts: config.webhookHosts } }),
+    ...(reporters.length > 0 && { reporters }),
+    ...(traceReporter && { hasSpans: true }),
+    ...(metricsReporter && { countsRuns: true }),
     ...(options.toolsOf && { toolsOf: options.toolsOf }),
     ...(options.trusted && { trusted: options.trusted }),
     loop: makeLoop(parts, options, finder),

@@ -71,6 +71,7 @@ export function fold(state: RunState, event: RunEventBody): void {
     case 'run.finished':
       return foldFinished(state, event)
     case 'history.repaired':
+    case 'model.retried':
     case 'run.snapshot':
     case 'call.late':
     case 'reasoning.delta':

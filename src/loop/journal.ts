@@ -1,4 +1,4 @@
-import type { RunEvent, RunEventBody, RunFact, RunNews } from '../contract/event.ts'
+import { type RunEvent, type RunEventBody, type RunFact, type RunNews, timestamps } from '../contract/event.ts'
 import type { Content } from '../contract/message.ts'
 import type { ToolOutcome } from '../contract/tool.ts'
 import type { RunState } from './state.ts'
@@ -23,10 +23,14 @@ export interface Journal {
   fullResult(callId: string): readonly Content[] | undefined
 }
 
-/** Makes a journal in memory, for one request: each event goes to its one reader, numbered from 1. */
-export function memoryJournal(runId: string, onEvent: (event: RunEvent) => void): Journal {
+/**
+ * Makes a journal in memory, for one request: each event goes to its one reader, numbered from 1, with its time if `now`
+ * is given.
+ */
+export function memoryJournal(runId: string, onEvent: (event: RunEvent) => void, now?: () => number): Journal {
   let seq = 0
-  const emit = (event: RunEventBody) => onEvent({ ...event, runId, seq: ++seq })
+  const timestamp = now && timestamps(now)
+  const emit = (event: RunEventBody) => onEvent({ ...event, ...timestamp?.(event), runId, seq: ++seq })
   const fullResults = new Map<string, readonly Content[]>()
   return {
     commit: (events) => events.forEach(emit),

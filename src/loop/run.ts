@@ -50,7 +50,13 @@ export async function run(state: RunState, ports: RunPorts, ledger = openLedger(
   try {
     if (state.step) await restoreTools(running)
     running.commit(await reconcile(running))
-    running.commit(recover(state, now()))
+    const recovered = recover(state, now())
+    for (const event of recovered) {
+      if (event.type !== 'call.settled' || !event.error) continue
+      const { callId, tool, durationMs, error } = event
+      ports.report({ callId, tool, code: error.code, durationMs })
+    }
+    running.commit(recovered)
     running.flush()
     let isDriven = false
     await compose(middleware, async () => {

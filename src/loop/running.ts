@@ -30,10 +30,26 @@ export interface RunPorts {
   /** Cancels the run: calls in flight are aborted, and no new ones start. */
   readonly signal: AbortSignal
   readonly now: () => number
-  /** Receives faults for operators: of a call or, without `callId`, of a hook. */
-  readonly report: (fault: { callId?: string; tool?: string; code: string; detail: string }) => void
+  /** Receives faults for operators. */
+  readonly report: (fault: RunFault) => void
   /** Hooks and strategies. Default: none. */
   readonly loop?: LoopSetup
+}
+
+/** A fault for operators: of a model with `model`, of a call with `callId`, or else of a hook or an observer. */
+export interface RunFault {
+  readonly model?: string
+  readonly callId?: string
+  readonly tool?: string
+  readonly code: string
+  /** The HTTP status of the provider, if there was one. */
+  readonly status?: number
+  /** How many requests were made to the model, or how often the call was sent. */
+  readonly attempts?: number
+  readonly durationMs?: number
+  /** Whether the model is asked again. Default: no. */
+  readonly isRetried?: boolean
+  readonly detail?: string
 }
 
 /** The only way to change a run, inside the loop and outside: its events are recorded in the order they happened. */
@@ -68,7 +84,15 @@ export function loopPorts(
   { loop, report }: Partial<Pick<Setup, 'loop' | 'report'>>,
   runId: string,
 ): Pick<RunPorts, 'loop' | 'report'> {
-  return { ...(loop && { loop }), report: (fault) => report?.({ event: 'call.failed', runId, ...fault }) }
+  return {
+    ...(loop && { loop }),
+    report: ({ isRetried, ...fault }) =>
+      report?.({
+        event: isRetried ? 'model.retried' : fault.model === undefined ? 'call.failed' : 'model.failed',
+        runId,
+        ...fault,
+      }),
+  }
 }
 
 /** Opens the ledger of a run. The journal gets all events committed between two flushes at once. */

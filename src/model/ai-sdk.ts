@@ -55,7 +55,13 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): ChatMo
         signal,
         patience: request.patience,
         openStream: async (abortSignal) => {
-          const call = { ...toCallOptions(request, dialect), ...(providerOptions && { providerOptions }), abortSignal }
+          const { traceparent } = request
+          const call = {
+            ...toCallOptions(request, dialect),
+            ...(providerOptions && { providerOptions }),
+            ...(traceparent !== undefined && { headers: { traceparent } }),
+            abortSignal,
+          }
           const { stream } = await model.doStream(call)
           return readParts(stream, abortSignal)
         },

@@ -38,11 +38,11 @@ export function modelChooser({
     const alternatives = () => list().filter((candidate) => candidate !== name && hasTools(make(candidate)))
     return {
       ...model,
-      stream: (request, signal) =>
+      stream: (request, signal, onRetry) =>
         attempts(
           () =>
             request.tools.length === 0 || hasTools(model)
-              ? model.stream(request, signal)
+              ? model.stream(request, signal, onRetry)
               : failing({ code: WITHOUT_TOOLS, message: `The model ${name} cannot call tools.`, retryable: false }),
           (error, failures) =>
             error.code === WITHOUT_TOOLS && failures === 1

@@ -20,10 +20,14 @@ export function fallingBack(models: readonly [ChatModel, ...ChatModel[]], option
   return {
     ...models[0],
     ...(capabilities && { capabilities }),
-    stream: (request, signal) =>
+    stream: (request, signal, onRetry) =>
       attempts(
-        () => models[0].stream(request, signal),
-        (error, failures) => (after(error) && !signal.aborted ? models[failures]?.stream(request, signal) : undefined),
+        () => models[0].stream(request, signal, onRetry),
+        (error, failures) => {
+          const next = after(error) && !signal.aborted ? models[failures] : undefined
+          if (next) onRetry?.(error)
+          return next?.stream(request, signal, onRetry)
+        },
       ),
   }
 }

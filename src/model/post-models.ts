@@ -43,12 +43,14 @@ export function postModels(options: PostModels): ModelProvider {
     ...rest,
     secret: apiKey,
     request: async (model, request, signal) => {
+      const { traceparent } = request
+      const trace = traceparent === undefined ? {} : { traceparent }
       const post = (isOther: boolean, body = request) =>
         send(url(model), {
           method: 'POST',
           // The key and the conversation go to the configured server alone.
           redirect: 'manual',
-          headers: { 'content-type': 'application/json', accept: 'text/event-stream', ...headers },
+          headers: { 'content-type': 'application/json', accept: 'text/event-stream', ...headers, ...trace },
           body: encode(model, body, isOther),
           signal,
         })

@@ -33,14 +33,15 @@ export function retrying(model: ChatModel, options: RetryOptions = {}): ChatMode
 
   return {
     ...model,
-    stream: (request, signal) => {
-      const startStream = () => model.stream(request, signal)
+    stream: (request, signal, onRetry) => {
+      const startStream = () => model.stream(request, signal, onRetry)
       return attempts(startStream, async (error, failures) => {
         const wait = waitMs(error, failures)
         if (!error.retryable || error.code === TIMED_OUT || failures >= most || wait > LONGEST_ASKED_MS) {
           const isCounted = failures === 1 || error.attempts !== undefined
           return isCounted ? undefined : failing({ ...error, attempts: failures })
         }
+        onRetry?.(error)
         if (!signal.aborted) await sleep(wait, signal)
         return signal.aborted ? undefined : startStream()
       })

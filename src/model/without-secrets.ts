@@ -11,7 +11,10 @@ interface OpenText {
 
 /** Makes a model whose answers contain none of the secrets, wherever its events cut one. */
 export function withoutSecrets(model: ChatModel, secrets: SecretFilter): ChatModel {
-  return { ...model, stream: (request, signal) => cleanEvents(model.stream(request, signal), secrets) }
+  return {
+    ...model,
+    stream: (request, signal, onRetry) => cleanEvents(model.stream(request, signal, onRetry), secrets),
+  }
 }
 
 async function* cleanEvents(events: AsyncIterable<ModelEvent>, secrets: SecretFilter): AsyncGenerator<ModelEvent> {

@@ -34,6 +34,7 @@ type IgnoredByLog =
   | 'history.repaired'
   | 'history.compacted'
   | 'step.started'
+  | 'model.retried'
   | 'answer.rejected'
   | 'answer.cut'
   | 'approval.requested'

@@ -11,6 +11,7 @@ const TYPES = {
   'history.compacted': true,
   'step.started': true,
   'step.answered': true,
+  'model.retried': true,
   'answer.rejected': true,
   'answer.cut': true,
   'step.finished': true,

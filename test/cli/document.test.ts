@@ -33,7 +33,8 @@ test('docs/configuration.md has every variable that the edge reads, and no other
   const vars = new Proxy({}, { get: (_, name) => void names.add(String(name)) })
   readConfig(vars)
   readPolicies(vars)
-  const others = ['WEBHOOK_SECRET', 'SECRET_*', ...['OPENAI', 'ANTHROPIC', 'GEMINI'].flatMap(urlAndKey)]
+  const ofTraces = ['OTLP_ENDPOINT', 'OTLP_HEADERS', 'OTEL_SERVICE_NAME']
+  const others = [...ofTraces, 'WEBHOOK_SECRET', 'SECRET_*', ...['OPENAI', 'ANTHROPIC', 'GEMINI'].flatMap(urlAndKey)]
   expect([...variableNames()].sort()).toEqual([...names, ...others].sort())
 })
 

@@ -10,7 +10,14 @@ import { journalSuite } from '../suites/journal.ts'
 
 journalSuite('in memory', () => {
   const events: RunEvent[] = []
-  return { journal: memoryJournal(RUN_ID, (event) => events.push(event)), events: async () => events }
+  return {
+    journal: memoryJournal(
+      RUN_ID,
+      (event) => events.push(event),
+      () => 0,
+    ),
+    events: async () => events,
+  }
 })
 
 journalSuite('in SQLite', ({ request }) => {

@@ -12,6 +12,7 @@ import type {
 import type { RunEvent } from '../../src/contract/event.ts'
 import type { LoopSetup } from '../../src/contract/hook.ts'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
+import type { RunReporter } from '../../src/contract/report.ts'
 import type { RunRequest } from '../../src/contract/run.ts'
 import type { Setup } from '../../src/contract/setup.ts'
 import type { Tool } from '../../src/contract/tool.ts'
@@ -43,6 +44,8 @@ export class TestConversation {
   webhook: WebhookSetup | undefined
   /** Takes what is told of spending; may throw. */
   count: (tenant: string, spend: Spend) => void | Promise<void> = () => {}
+  /** Of the next life. */
+  reporters: readonly RunReporter[] = []
   /** Whether its model is one of the edge's; may throw. */
   hasModel: () => boolean = () => true
   /** Of the next life. */
@@ -143,6 +146,7 @@ export class TestConversation {
       tools: () => ({ find: async () => this.#tools, list: async () => ({ tools: this.#tools, unavailable: [] }) }),
       webhook: this.webhook,
       loop: this.loop,
+      reporters: this.reporters,
       directories: {
         getByName: (tenant: string) => ({
           add: async (id: string) => void this.unlisted.splice(this.unlisted.indexOf(`${tenant}/${id}`), 1),

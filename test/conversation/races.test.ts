@@ -235,7 +235,7 @@ test('an object whose tables fail when a run has ended reports it, without an un
   there.database.exec('ALTER TABLE runs RENAME TO elsewhere')
   told.resolve()
   await settle()
-  expect(there.reports).toMatchObject([{ event: 'run.interrupted' }])
+  expect(there.reports).toMatchObject([{ event: 'run.interrupted' }, { event: 'call.failed', code: 'outcome_unknown' }])
 })
 
 describe('a run that is cancelled', () => {

@@ -17,6 +17,7 @@ beforeAll(async () => {
   harness = createTestHarness({
     root: new URL('../..', import.meta.url).pathname,
     workers: [
+      { configPath: 'test/fixtures/rogue/wrangler.toml' },
       {
         configPath: 'test/fixtures/lost-edge/wrangler.toml',
         vars: { MODEL: 'openai/test', OPENAI_BASE_URL: model.baseUrl },

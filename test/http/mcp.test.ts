@@ -231,7 +231,10 @@ describe('tools/call', () => {
       complete({ content: text('It broke.'), isError: true }),
     )
     expect(edge.reports).toEqual([
-      { event: 'call.failed', runId: expect.any(String), tool: 'bad', code: 'broken', detail: 'stack' },
+      {
+        ...{ event: 'call.failed', runId: expect.any(String), tool: 'bad', code: 'broken', detail: 'stack' },
+        durationMs: expect.any(Number),
+      },
     ])
   })
 

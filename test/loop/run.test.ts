@@ -261,7 +261,10 @@ describe('a call that fails becomes a result that the model can act on', () => {
     expect(settled).toMatchObject({ ok: false, error: { code: 'tool_failed', message: 'The tool "boom" failed.' } })
     expect(JSON.stringify(settled)).not.toContain('hunter2')
     expect(faults).toEqual([
-      { callId: id(1, 0), tool: 'boom', code: 'tool_failed', detail: expect.stringContaining('password=hunter2') },
+      {
+        ...{ callId: id(1, 0), tool: 'boom', code: 'tool_failed', attempts: 1, durationMs: 0 },
+        detail: expect.stringContaining('password=hunter2'),
+      },
     ])
   })
 

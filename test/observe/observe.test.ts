@@ -1,9 +1,12 @@
 import { expect, test, vi } from 'vitest'
-import type { Observer } from '../../src/contract/hook.ts'
+import type { RunFact } from '../../src/contract/event.ts'
 import { failure } from '../../src/contract/tool.ts'
+import { traceOf, traceparentOf } from '../../src/contract/trace.ts'
+import { NO_USAGE } from '../../src/contract/usage.ts'
 import { logs } from '../../src/observe/log.ts'
-import { type Span, spans } from '../../src/observe/spans.ts'
-import { ask, id, play, RUN_ID, say, tool } from '../fixtures/play.ts'
+import { type Span, spansOf } from '../../src/observe/spans.ts'
+import { spans } from '../fixtures/spans.ts'
+import { ask, id, play, requestOf, RUN_ID, say, tool } from '../fixtures/play.ts'
 
 const scene = {
   script: [ask(['add', { a: 1 }], ['broken']), say('done')],
@@ -48,31 +51,29 @@ test('logs have content if `includeContent` is set', async () => {
   ])
 })
 
-test('a run is a trace of the run, its model calls, and below each the calls that it requested', async () => {
+test('a run is a trace: below it its steps, and below each of these the model call and the calls that it requested', async () => {
   const seen: Span[] = []
   await play({ ...scene, loop: { observe: spans((span) => seen.push(span), { now: () => 5 }) } })
-  const run = seen.find(({ name }) => name === 'invoke_agent')
-  const [first, second] = seen.filter(({ name }) => name === 'chat test/scripted')
-  const tree = seen.map(({ name, parentId, error }) => [
-    name,
-    parentId === run?.spanId ? 'run' : parentId === first?.spanId ? 'first step' : parentId,
-    error,
-  ])
-  expect(tree).toEqual([
-    ['chat test/scripted', 'run', undefined],
-    ['execute_tool add', 'first step', undefined],
-    ['execute_tool broken', 'first step', 'gone'],
-    ['chat test/scripted', 'run', undefined],
+  const nameOf = (id: string | undefined) => seen.find(({ spanId }) => spanId === id)?.name
+  expect(seen.map(({ name, parentId, error }) => [name, nameOf(parentId), error])).toEqual([
+    ['chat scripted', 'step 1', undefined],
+    ['execute_tool add', 'step 1', undefined],
+    ['execute_tool broken', 'step 1', 'gone'],
+    ['step 1', 'invoke_agent', undefined],
+    ['chat scripted', 'step 2', undefined],
+    ['step 2', 'invoke_agent', undefined],
     ['invoke_agent', undefined, undefined],
   ])
   expect(new Set(seen.map(({ traceId }) => traceId)).size).toBe(1)
-  expect(second?.attributes).toEqual({
+  expect(new Set(seen.map(({ spanId }) => spanId)).size).toBe(seen.length)
+  expect(seen[4]?.attributes).toEqual({
     'gen_ai.operation.name': 'chat',
-    'gen_ai.request.model': 'test/scripted',
-    'gen_ai.response.finish_reason': 'stop',
+    'gen_ai.provider.name': 'test',
+    'gen_ai.request.model': 'scripted',
+    'gen_ai.response.finish_reasons': ['stop'],
     'gen_ai.usage.input_tokens': 10,
     'gen_ai.usage.output_tokens': 5,
-    'edgecall.step': 2,
+    'edgecall.attempt': 1,
   })
   expect(seen[2]?.attributes).toEqual({
     'gen_ai.operation.name': 'execute_tool',
@@ -80,30 +81,117 @@ test('a run is a trace of the run, its model calls, and below each the calls tha
     'gen_ai.tool.call.id': id(1, 1),
     'gen_ai.tool.type': 'function',
     'edgecall.attempt': 1,
-    'edgecall.ok': false,
+    'error.type': 'gone',
   })
 })
 
-test('a run whose object restarts is still one trace', async () => {
-  const tell = async (lives: 1 | 2) => {
-    const seen: Span[] = []
-    const life = () => spans((span) => seen.push(span), { now: () => 5 })
-    let observe = life()
-    const observer: Observer = (event, run) => {
-      observe(event, run)
-      // The first step has been answered by then; its calls end in another life.
-      if (lives === 2 && event.type === 'step.answered' && event.step === 1) observe = life()
-    }
-    await play({ ...scene, loop: { observe: observer } })
-    return seen
-  }
-  const [one, two] = [await tell(1), await tell(2)]
-  expect(new Set([...one, ...two].map(({ traceId }) => traceId))).toEqual(
-    new Set([expect.stringMatching(/^[0-9a-f]{32}$/)]),
-  )
-  const tree = (spans: readonly Span[]) => spans.map(({ name, spanId, parentId }) => ({ name, spanId, parentId }))
-  expect(tree(two)).toEqual(tree(one))
-  expect(new Set(one.map(({ spanId }) => spanId)).size).toBe(one.length)
+const RUN_REQUEST = { ...requestOf({}), trace: traceOf(null, RUN_ID, true)! }
+const start: RunFact = { type: 'run.started', model: 'test/scripted', tools: [], at: 0 }
+const end: RunFact = { type: 'run.finished', status: 'completed', finish: 'stop', answer: '', usage: NO_USAGE }
+const answered: RunFact = {
+  ...{ type: 'step.answered', step: 1, text: '', finish: 'tool_calls' },
+  calls: [{ callId: id(1, 0), tool: 'pay', arguments: '{}' }],
+}
+const started = (attempt: number): RunFact => {
+  return { type: 'call.started', callId: id(1, 0), tool: 'pay', attempt, at: 0, deadline: 9 }
+}
+const settledCall: RunFact = {
+  type: 'call.settled',
+  callId: id(1, 0),
+  tool: 'pay',
+  ok: true,
+  content: [],
+  durationMs: 1,
+}
+
+/** What happens in a run after its first step has begun, and the spans and events that tell of it. */
+const HAPPENINGS: readonly [string, readonly RunFact[], readonly (readonly unknown[])[]][] = [
+  [
+    'a request to the model that is made again',
+    [{ type: 'model.retried', step: 1, code: 'model_rate_limited', status: 429, durationMs: 3 }],
+    [['chat scripted', undefined, ['model.retried']]],
+  ],
+  [
+    'an attempt at the step that is lost with its object',
+    [{ type: 'step.restarted', step: 1, attempt: 2, because: 'interrupted' }],
+    [
+      ['chat scripted', 'interrupted', []],
+      ['chat scripted', undefined, []],
+    ],
+  ],
+  [
+    'an answer that does not fit the format',
+    [
+      { type: 'answer.rejected', step: 1, text: '', issues: '' },
+      { type: 'step.restarted', step: 1, attempt: 2 },
+    ],
+    [
+      ['chat scripted', 'answer_rejected', []],
+      ['chat scripted', undefined, []],
+    ],
+  ],
+  ['an answer that is cut', [{ type: 'answer.cut', step: 1, usage: NO_USAGE }], [['chat scripted', 'answer_cut', []]]],
+  [
+    'a call that is sent again',
+    [answered, started(1), { type: 'call.interrupted', callId: id(1, 0), tool: 'pay' }, started(2), settledCall],
+    [
+      ['chat scripted', undefined, []],
+      ['execute_tool pay', 'interrupted', []],
+      ['execute_tool pay', undefined, []],
+    ],
+  ],
+  [
+    'a call that never settles',
+    [answered, started(1)],
+    [
+      ['chat scripted', undefined, []],
+      ['execute_tool pay', 'interrupted', []],
+    ],
+  ],
+]
+
+test.each(HAPPENINGS)('%s shows in the spans', (_what, facts, expected) => {
+  const all = [start, { type: 'step.started', step: 1 } as const, ...facts, end]
+  const timed = all.map((event, at) => ({ event, at }))
+  const seen = spansOf({ request: RUN_REQUEST, acceptedAt: 0, facts: timed })
+  const isPart = ({ name }: Span) => !name.startsWith('step') && name !== 'invoke_agent'
+  const told = seen.filter(isPart).map(({ name, error, events = [] }) => [name, error, events.map((each) => each.name)])
+  expect(told).toEqual(expected)
+  // Made again, by another instance, they are the same.
+  expect(spansOf({ request: RUN_REQUEST, acceptedAt: 0, facts: timed })).toEqual(seen)
+})
+
+test.each(['limit.reached', 'run.waiting', 'run.resumed', 'run.parked', 'run.retried', 'run.cancelling'])(
+  '%s is an event of the span of the run',
+  (type) => {
+    const fact = { type, which: 'tokens', for: 'approval', reason: '', at: 1 } as unknown as RunFact
+    const facts = [start, fact, end].map((event, at) => ({ event, at }))
+    expect(spansOf({ request: RUN_REQUEST, acceptedAt: 0, facts })).toMatchObject([{ events: [{ name: type, at: 1 }] }])
+  },
+)
+
+test.each([
+  ['00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', true],
+  ['00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00', false],
+  ['cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-later', true],
+])('the traceparent %s is taken in', (header, isSampled) => {
+  expect(traceOf(header, RUN_ID, true)).toMatchObject({ parent: 'b7ad6b7169203331', isSampled })
+  // An edge that makes no spans passes it on unchanged.
+  const flags = isSampled ? '01' : '00'
+  const passed = traceparentOf({ trace: traceOf(header, RUN_ID, false), runId: RUN_ID }, '1')
+  expect(passed).toBe(`00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-${flags}`)
+})
+
+test.each([
+  '',
+  '00-00000000000000000000000000000000-b7ad6b7169203331-01',
+  '00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01',
+  'ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+  '00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01',
+  '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01x',
+])('the traceparent "%s" is not valid and is ignored', (header) => {
+  expect(traceOf(header, RUN_ID, false)).toBeUndefined()
+  expect(traceOf(header, RUN_ID, true)).toMatchObject({ isSampled: true, id: expect.stringMatching(/^[0-9a-f]{32}$/) })
 })
 
 test('spans have arguments and results if `includeContent` is set', async () => {

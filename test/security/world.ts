@@ -14,7 +14,7 @@ import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
 import { FakeKv } from '../host/source/fake-kv.ts'
 
-export const SCOPES = ['chat', 'tools:read', 'tools:write', 'tools:admin', 'approve'] as const
+export const SCOPES = ['chat', 'tools:read', 'tools:write', 'tools:admin', 'approve', 'metrics'] as const
 
 /** The scopes of keys that act for their tenant; `tools:admin` acts for the whole edge. */
 const OF_TENANTS = SCOPES.filter((scope) => scope !== 'tools:admin')

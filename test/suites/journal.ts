@@ -31,10 +31,10 @@ export function journalSuite(name: string, stage: (state: RunState) => StagedJou
       journal.commit([{ type: 'run.cancelling' }], state)
       expect(await events()).toEqual([
         { ...started, runId: RUN_ID, seq: 1 },
-        { type: 'step.started', step: 1, runId: RUN_ID, seq: 2 },
-        { type: 'text.delta', step: 1, text: 'Hel', runId: RUN_ID, seq: 3 },
+        { type: 'step.started', step: 1, at: 0, runId: RUN_ID, seq: 2 },
+        { type: 'text.delta', step: 1, text: 'Hel', at: 0, runId: RUN_ID, seq: 3 },
         { type: 'text.delta', step: 1, text: 'lo', runId: RUN_ID, seq: 4 },
-        { type: 'run.cancelling', runId: RUN_ID, seq: 5 },
+        { type: 'run.cancelling', at: 0, runId: RUN_ID, seq: 5 },
       ])
     })
 

@@ -74,6 +74,7 @@ async function callRemote(
           method: 'tools/call',
           params,
           newest: { params: answersOf(context.input), headers: headersOf(headers, input), asks: context.asks },
+          ...(context.traceparent !== undefined && { traceparent: context.traceparent }),
           signal,
           onNotice,
           ...(elicitations.arePossible && {

@@ -31,6 +31,8 @@ export interface Question {
     /** The methods of requests that can be answered. */
     readonly asks?: readonly string[] | undefined
   }
+  /** The W3C Trace Context of the request, sent to servers of any revision. */
+  readonly traceparent?: string
   readonly signal: AbortSignal
   /** Receives notifications of the server. */
   readonly onNotice?: (method: string, params: unknown) => void
@@ -141,7 +143,8 @@ async function initialize(server: McpServer, asks: readonly string[], signal: Ab
 }
 
 async function send(server: McpServer, peer: Peer, question: Question): Promise<Posted['result']> {
-  const { method, params, newest, signal, onNotice = () => {} } = question
+  const { method, params, newest, signal, traceparent, onNotice = () => {} } = question
+  const trace = traceparent === undefined ? {} : { traceparent }
   const id = ++lastId
   const isNewest = peer.version === MODERN
   const message = {
@@ -160,7 +163,7 @@ async function send(server: McpServer, peer: Peer, question: Question): Promise<
   try {
     const { result } = await post({
       url: server.url,
-      headers: { ...headersFor(server, peer), ...(isNewest && repeated) },
+      headers: { ...headersFor(server, peer), ...trace, ...(isNewest && repeated) },
       message,
       signal,
       onMessage,

@@ -128,6 +128,19 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
       runs: count,
       budget: OBJECT,
       quotas: OBJECT,
+      by: { enum: ['key', 'model', 'tool'] },
+      from: text,
+      to: text,
+      usage: list(
+        object({
+          name: text,
+          runs: count,
+          calls: count,
+          inputTokens: count,
+          outputTokens: count,
+          cost: { type: 'number' },
+        }),
+      ),
     },
   ),
   ChatCompletion: {

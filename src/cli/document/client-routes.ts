@@ -198,6 +198,15 @@ export const CLIENT_ROUTES: Routes = {
       errors: { 400: 'The sign-in is not known, took too long, or was refused.' },
     },
   },
+  '/metrics': {
+    get: {
+      tag: 'Edge',
+      id: 'metrics',
+      summary: 'Get the metrics of the tenant',
+      scope: 'metrics',
+      answers: { 200: { says: 'OpenMetrics text.', type: 'application/openmetrics-text' } },
+    },
+  },
   '/health': {
     get: {
       tag: 'Edge',

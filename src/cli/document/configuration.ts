@@ -173,7 +173,22 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
   ],
   Logs: [
     variable('LOG', '`faults`: only what failed. `runs`: every run and its calls too.', '`faults`'),
-    variable('INCLUDE_CONTENT', 'Whether logs may hold arguments and results: `true` or `false`.', '`false`'),
+    variable(
+      'INCLUDE_CONTENT',
+      'Whether logs and traces may hold arguments and results: `true` or `false`.',
+      '`false`',
+    ),
+    variable(
+      'OTLP_ENDPOINT',
+      'The OpenTelemetry collector that traces are sent to, by its base URL. `OTEL_EXPORTER_OTLP_ENDPOINT` does the same.',
+      'none',
+    ),
+    variable(
+      'OTLP_HEADERS',
+      'Headers of these requests: `name=value,name=value`. `OTEL_EXPORTER_OTLP_HEADERS` does the same. A secret.',
+      'none',
+    ),
+    variable('OTEL_SERVICE_NAME', '`service.name` of the spans.', '`edgecall`'),
   ],
 }
 

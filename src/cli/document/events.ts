@@ -69,6 +69,15 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
       execution: { enum: ['edge', 'caller'] },
     },
   },
+  'model.retried': {
+    summary: 'A request to the model failed before the answer began, and is made again.',
+    required: {
+      step,
+      code: text,
+      durationMs: { ...count, description: 'The time since the request, or since the failure before.' },
+    },
+    optional: { status: { type: 'integer', description: 'The provider’s HTTP status.' } },
+  },
   'answer.rejected': {
     summary: 'The answer does not fit the requested format. The model is told why and asked again.',
     required: { step, text, issues: text },

@@ -57,9 +57,14 @@ export const RUN_ROUTES: Routes = {
       description:
         'Covers the current period of the key’s budget, a day or a month in UTC. Counts of work in progress are those of one isolate.',
       scope: 'chat',
+      query: {
+        by: '`key`, `model` or `tool`: return the usage of all runs of the tenant by these instead. It needs the scope `metrics`.',
+        from: 'The first day in UTC, such as `2026-02-01`. Default: the first of this month. With `by` only.',
+        to: 'The last day. Default: today.',
+      },
       answers: {
         200: {
-          says: 'Tokens, cost and runs of the period, if the key has a budget; each quota and how much of it is used.',
+          says: 'Tokens, cost and runs of the period, if the key has a budget; each quota and how much of it is used. With `by`: the usage of each name, the greatest cost first.',
           json: 'Spend',
         },
       },

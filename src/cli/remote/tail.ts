@@ -32,7 +32,7 @@ export async function tail({ root, env, terminal, signal }: TailOptions): Promis
   if (!child.stdout || !child.stderr) throw new Failure('wrangler could not be started.')
   signal.addEventListener('abort', () => child.kill('SIGTERM'), { once: true })
   const problems = text(child.stderr)
-  const log = runLog(terminal.print)
+  const log = runLog(terminal.print, edge.vars['LOG'] === 'runs')
   const read = tailReader((line) => {
     terminal.emit(parsed(line))
     log(line)

@@ -8,6 +8,7 @@ import type { Runner } from './runner.ts'
 import { type DueTimes, isDue, nextDue, PRUNE_MS, WATCHDOG_MS } from './schedule.ts'
 import { reportGrowth } from './storage-quota.ts'
 import type { Store } from '../store/store.ts'
+import { reportRuns } from './report-runs.ts'
 import { webhookBody, sendWebhooks } from './webhook.ts'
 
 export interface AlarmPorts {
@@ -89,22 +90,24 @@ export class Alarms {
       const { webhook: url = '' } = store.settings()
       await sendWebhooks(store.outbox, { url, webhook, isOpen: config.auth === 'open', now: () => Date.now(), report })
       await this.reportSpend()
+      await reportRuns(store, setup)
     }
     this.wakeAt(nextDue(this.#dueTimes()))
   }
 
   #dueTimes(): DueTimes {
-    const { store } = this.#ports
+    const { store, setup } = this.#ports
     const runner = this.#ports.runner()
     const run = runner.dueAt()
     const open = runner.runs.current()
     const unpruned = store.runs.unpruned()
     const isOwing = store.unreportedSpend().length > 0
+    const isReporting = Boolean(setup.reporters?.length) && store.outbox.hasReports()
     const expires = Math.min(store.time('expires'), store.time('idle'))
     return {
       run,
-      // A run under way or queued holds off expiry; one that waits for others does not. Owed usage is reported first.
-      expire: isOwing ? Infinity : open && !isWaiting(open) ? Math.max(expires, run) : expires,
+      // A run under way or queued holds off expiry; one that waits for others does not. What is owed is reported first.
+      expire: isOwing || isReporting ? Infinity : open && !isWaiting(open) ? Math.max(expires, run) : expires,
       // A conversation with a fixed end is deleted soon, so pruning it is not worth the effort.
       prune: unpruned && store.time('expires') === Infinity ? unpruned.ended + PRUNE_MS : Infinity,
       send: isOwing ? 0 : store.outbox.nextDue(),
@@ -174,7 +177,10 @@ export class Alarms {
       store.setMeta('owed', [...store.unreportedSpend(), { tenant, spend: spendOf(key, request.runId, usage, now) }])
       this.wakeAt(now)
     }
-    if (isTerminal(status)) void this.#reportGrowth()
+    if (isTerminal(status)) {
+      void this.#reportGrowth()
+      if (this.#ports.setup.reporters?.length) this.wakeAt(now)
+    }
     const body = store.settings().webhook === undefined ? undefined : webhookBody(state, now)
     if (body === undefined) return
     store.outbox.add(eventId, body, now)

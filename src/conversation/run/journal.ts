@@ -1,4 +1,4 @@
-import type { RunEventBody, RunFact, RunNews } from '../../contract/event.ts'
+import { type RunEventBody, type RunFact, type RunNews, timestamps } from '../../contract/event.ts'
 import type { Content } from '../../contract/message.ts'
 import { isTerminal, type RunStatus } from '../../contract/run.ts'
 import type { ToolOutcome } from '../../contract/tool.ts'
@@ -36,6 +36,7 @@ export class RunJournal implements Journal {
   #pending: string[] = []
   #pendingSize = 0
   readonly #fullResults = new Map<string, readonly Content[]>()
+  readonly #timestamp: ReturnType<typeof timestamps>
   #projected: number
   #status: RunStatus
   #lastEventAt: number
@@ -56,6 +57,7 @@ export class RunJournal implements Journal {
     this.#lastEventAt = now()
     this.#isStalled = run.stalled !== null || run.resumes > 0
     this.#idleSince = now()
+    this.#timestamp = timestamps(now)
   }
 
   /** The number of the newest event. */
@@ -136,7 +138,7 @@ export class RunJournal implements Journal {
   #take(event: RunEventBody): string {
     this.#lastEventAt = this.#ports.now()
     this.#last += 1
-    const line = encodeLine({ ...event, runId: this.#run.id, seq: this.#last })
+    const line = encodeLine({ ...event, ...this.#timestamp(event), runId: this.#run.id, seq: this.#last })
     this.#pending.push(line)
     this.#pendingSize += line.length
     return frameOfLine(event.type, eventId(this.#run.id, this.#last), line)

@@ -12,7 +12,7 @@ export async function repeatedRequest(
   repeat: Repeat,
 ): Promise<Pick<StartRequest, 'run' | 'tools'>> {
   const { fingerprint: _fingerprint, budget: _budget, trusted: _trusted, chosenAt: _chosenAt, ...terms } = original
-  const { taintRule: _taintRule, ...request } = terms
+  const { taintRule: _taintRule, trace: _trace, ...request } = terms
   const { taintRule, pinnedContext } = setup.config
   const trusted = setup.trusted?.(repeat.caller)
   const names = offered.map(({ name }) => name)

@@ -4,7 +4,7 @@ import type { RunState } from '../../loop/state.ts'
 import { isTerminal } from '../../contract/run.ts'
 import { withTimeLimit } from '../../contract/time-limit.ts'
 import { recordOf } from '../../loop/record.ts'
-import type { WebhookOutbox } from '../store/webhook-outbox.ts'
+import type { Outbox } from '../store/outbox.ts'
 
 /** The delays before the second attempt and those after it, in milliseconds. */
 const RETRY_DELAYS_MS = [5000, 5 * 60_000, 30 * 60_000, 2 * 3_600_000, 5 * 3_600_000, 10 * 3_600_000]
@@ -30,11 +30,10 @@ export function webhookBody(state: RunState, now: number): string | undefined {
  * Sends the messages that are due, each as a signed POST as in Standard Webhooks. A message that was not accepted is
  * sent again later with the same id, so a receiver may get it twice; after 410 or the last attempt it is given up.
  */
-export async function sendWebhooks(
-  outbox: WebhookOutbox,
-  { url, webhook, isOpen, now, report }: WebhookPorts,
-): Promise<void> {
+export async function sendWebhooks(outbox: Outbox, { url, webhook, isOpen, now, report }: WebhookPorts): Promise<void> {
   for (const { id, body, attempt } of outbox.due(now())) {
+    if (body === '') continue
+    const startedAt = now()
     const status =
       webhook && mayNotify(url, webhook, isOpen) ? await post(url, webhook.secret, { id, body, now: now() }) : 0
     if (status >= 200 && status < 300) {
@@ -42,7 +41,15 @@ export async function sendWebhooks(
       continue
     }
     const wait = status === 410 ? undefined : RETRY_DELAYS_MS[attempt]
-    report({ event: wait === undefined ? 'webhook.given_up' : 'webhook.failed', id, status, attempt: attempt + 1 })
+    const [runId] = id.split('.')
+    report({
+      event: wait === undefined ? 'webhook.given_up' : 'webhook.failed',
+      id,
+      runId,
+      status,
+      attempt: attempt + 1,
+      durationMs: now() - startedAt,
+    })
     if (wait === undefined) outbox.drop(id)
     else outbox.delay(id, now() + wait)
   }

@@ -193,6 +193,11 @@ export class RunTable {
     return row?.record ? this.#database.value(row.record, { table: 'records', key: id }, isRecord) : undefined
   }
 
+  /** Returns when a run was accepted, in epoch milliseconds; 0 if it does not exist. */
+  acceptedAt(id: string): number {
+    return this.#database.rows<{ created: number }>('SELECT created FROM runs WHERE id = ?', id)[0]?.created ?? 0
+  }
+
   setStatus(id: string, status: RunStatus): void {
     this.#database.rows('UPDATE runs SET status = ? WHERE id = ? AND record IS NULL', status, id)
   }

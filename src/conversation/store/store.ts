@@ -1,6 +1,6 @@
 import type { Spend } from '../../contract/budget.ts'
 import type { ConversationSettings } from '../../contract/conversation.ts'
-import type { RunFact, RunFinished } from '../../contract/event.ts'
+import { type RunFact, type RunFinished, timestamps } from '../../contract/event.ts'
 import { isObject, parseJson } from '../../contract/json.ts'
 import { type DataMark, marksAmong, type Message } from '../../contract/message.ts'
 import { isTerminal, type RunRecord, type RunRequest } from '../../contract/run.ts'
@@ -11,7 +11,7 @@ import { EventTable } from './events.ts'
 import { Database, type OnBroken } from './database.ts'
 import { LAST_PLACE, MessageTable, positionOf } from './messages.ts'
 import { hasSchema, migrate } from './migrations.ts'
-import { WebhookOutbox } from './webhook-outbox.ts'
+import { Outbox } from './outbox.ts'
 import { isUsage, readableSettings } from './shapes.ts'
 import { type RunRow, RunTable, type StoredRun } from './runs.ts'
 import { FullResultTable } from './full-results.ts'
@@ -30,10 +30,12 @@ export type MetaKey =
   | 'summary'
   | 'usage'
 
-export interface StoreEvents {
+export interface StoreOptions {
   readonly onBroken?: OnBroken
   /** Called after a transaction that failed. */
   readonly onRollback?: () => void
+  /** The names of the reporters to which runs that have ended are reported. Default: none. */
+  readonly reporters?: readonly string[]
 }
 
 /**
@@ -44,23 +46,28 @@ export class Store {
   readonly runs: RunTable
   readonly events: EventTable
   readonly messages: MessageTable
-  readonly outbox: WebhookOutbox
+  readonly outbox: Outbox
   readonly fullResults: FullResultTable
   readonly #storage: DurableObjectStorage
   readonly #database: Database
   /** A cache of the facts that were read or written. It is never stale, because only this instance writes them. */
   readonly #metaCache = new Map<MetaKey, unknown>()
   readonly #onRollback: () => void
+  readonly #reporters: readonly string[]
   #exists = false
 
-  constructor(storage: DurableObjectStorage, { onBroken = () => {}, onRollback = () => {} }: StoreEvents = {}) {
+  constructor(
+    storage: DurableObjectStorage,
+    { onBroken = () => {}, onRollback = () => {}, reporters = [] }: StoreOptions = {},
+  ) {
     this.#storage = storage
     this.#onRollback = onRollback
+    this.#reporters = reporters
     this.#database = new Database(storage.sql, onBroken)
     this.runs = new RunTable(this.#database)
     this.events = new EventTable(this.#database)
     this.messages = new MessageTable(this.#database)
-    this.outbox = new WebhookOutbox(this.#database)
+    this.outbox = new Outbox(this.#database)
     this.fullResults = new FullResultTable(this.#database)
     this.#exists = hasSchema(storage)
     if (this.#exists) migrate(storage)
@@ -189,6 +196,7 @@ export class Store {
   /** Ends a run with its record. A run that has ended already is left unchanged. */
   end(record: RunRecord, now: number): void {
     if (!this.runs.end(record, now)) return
+    this.outbox.addReports(record.id, this.#reporters, now)
     const { usage, runs } = this.usage()
     this.setMeta('usage', { usage: addUsage(usage, record.usage), runs: runs + 1 })
   }
@@ -228,7 +236,7 @@ export class Store {
   /** Adds a fact to the journal of a run that is not in memory. Returns its number. */
   appendFact(id: string, fact: RunFact): number {
     const seq = this.runs.lastNumber(id) + 1
-    this.events.append(id, seq, seq, [encodeLine({ ...fact, runId: id, seq })])
+    this.events.append(id, seq, seq, [encodeLine({ ...timestamps(Date.now)(fact), ...fact, runId: id, seq })])
     return seq
   }
 

@@ -33,6 +33,7 @@ export function buildRequest(http: HttpCall, { arguments: args, context }: ToolR
     ...PLAIN_HEADERS,
     ...(method !== 'GET' && method !== 'HEAD' && { 'idempotency-key': context.idempotencyKey }),
     ...(body && { 'content-type': body.type }),
+    ...(context.traceparent !== undefined && { traceparent: context.traceparent }),
     ...fillHeaders(http, new Map([...presentArguments, ...secrets])),
   }
   return { url: buildUrl(http, presentArguments), method, headers, ...(body && { body: body.text }) }

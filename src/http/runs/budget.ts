@@ -1,4 +1,3 @@
-import type { Context } from 'hono'
 import {
   type Budget,
   type BudgetRemainder,
@@ -8,22 +7,13 @@ import {
   type SpendTotals,
 } from '../../contract/budget.ts'
 import type { Usage } from '../../contract/usage.ts'
-import { requireScope, termsOfCaller } from '../middleware/auth.ts'
-import type { EdgeEnv } from '../context.ts'
+import { termsOfCaller } from '../middleware/auth.ts'
 import type { EdgeContext } from '../request-context.ts'
-import { quotaUsage } from './quota-usage.ts'
 import { Problem } from '../problem.ts'
 
 interface BudgetUsage extends SpendTotals {
   readonly budget: Budget
   readonly period: Period
-}
-
-/** `GET /usage`: the usage of the caller's key in the period of its budget, if it has one, and of its quotas. */
-export async function answerUsage(c: Context<EdgeEnv>): Promise<Response> {
-  requireScope(c.env.caller, 'chat')
-  const [budget, quotas] = await Promise.all([budgetUsageOf(c.env), quotaUsage(c.env)])
-  return c.json({ key: c.env.caller.key, ...budget, quotas })
 }
 
 /**
@@ -51,7 +41,8 @@ export async function remainingBudget(
   return { tokens: tokens && tokens - totals.tokens, cost: cost && cost - totals.cost }
 }
 
-async function budgetUsageOf({ setup, caller }: EdgeContext): Promise<BudgetUsage | undefined> {
+/** Returns the usage of the caller's key in the period of its budget; undefined if it has none. */
+export async function budgetUsageOf({ setup, caller }: EdgeContext): Promise<BudgetUsage | undefined> {
   const budget = termsOfCaller(setup.config, caller)?.budget
   if (!budget) return undefined
   const period = periodOf(budget.per, Date.now())

@@ -4,6 +4,7 @@ import type { Setup } from '../../contract/setup.ts'
 import { chooseOptions } from '../../contract/run-options.ts'
 import type { RunRequest } from '../../contract/run.ts'
 import type { Caller, Progress, Tool, ToolOutcome, ToolRequest } from '../../contract/tool.ts'
+import { faultOf } from '../../loop/perform/act.ts'
 import { callThroughHooks } from '../../loop/perform/call-hooks.ts'
 import { isGuardedBySetup } from '../../loop/perform/eager.ts'
 import { HookFailure } from '../../loop/perform/middleware.ts'
@@ -16,6 +17,7 @@ import { execute } from '../../host/execute.ts'
 import { termsOfCaller } from '../middleware/auth.ts'
 import { countSpend } from './budget.ts'
 import type { WaitUntil } from '../request-context.ts'
+import { callPart, traceOf, traceparentOf } from '../../contract/trace.ts'
 import { requestValues } from './request-values.ts'
 
 export interface CallOptions {
@@ -65,6 +67,8 @@ export async function callTool(
   } catch (error) {
     return hookFailed({ report }, call, error instanceof HookFailure ? error.cause : error)
   }
+  const trace = traceOf(request.headers.get('traceparent'), runId, false)
+  const traceparent = traceparentOf({ trace, runId }, callPart(runId, 1))
   const toolRequest: ToolRequest = {
     name,
     arguments: body.arguments,
@@ -79,10 +83,12 @@ export async function callTool(
       values,
       ...(trusted && { trusted }),
       ...(compat && { compat }),
+      ...(traceparent !== undefined && { traceparent }),
       ...(body.input && { input: body.input }),
     },
   }
   const options = { signal, timeoutMs, progress, resultBytes: Math.min(maxResultBytes, limits.resultBytes) }
+  const startedAt = Date.now()
   const outcome = await callThroughHooks(
     { loop, report },
     {
@@ -94,9 +100,7 @@ export async function callTool(
   )
   const { usage } = outcome
   if (usage && termsOfCaller(setup.config, caller)?.budget) waitUntil(countSpend({ setup, caller }, runId, usage))
-  if (!outcome.ok && outcome.error.detail !== undefined) {
-    const { code, detail } = outcome.error
-    setup.report({ event: 'call.failed', runId, tool: name, code, detail })
-  }
+  const fault = faultOf(outcome)
+  if (fault) setup.report({ event: 'call.failed', runId, tool: name, durationMs: Date.now() - startedAt, ...fault })
   return outcome
 }

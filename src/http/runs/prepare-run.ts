@@ -5,6 +5,7 @@ import type { ModelCapabilities, ResponseFormat, ToolChoice } from '../../contra
 import type { ClientTool, OnBusy, RunRequest, ToolSelection } from '../../contract/run.ts'
 import { type Limits, lowerLimits } from '../../contract/limits.ts'
 import { chooseOptions, type RunOptionValues } from '../../contract/run-options.ts'
+import { traceOf } from '../../contract/trace.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { Caller } from '../../contract/tool.ts'
 import { remainingBudget } from './budget.ts'
@@ -58,6 +59,7 @@ export async function prepareRun(
   const system = [config.system, parameters.system].filter((text) => text !== undefined && text !== '').join('\n\n')
   const trusted = setup.trusted?.(caller)
   const compat = parameters.compat ?? config.compat
+  const trace = traceOf(request.headers.get('traceparent'), identity.runId, setup.hasSpans === true)
   const selection = parameters.tools ?? setup.toolsOf?.(model.name)
   const run = await applyHooks(setup, {
     ...identity,
@@ -79,6 +81,7 @@ export async function prepareRun(
     ...(!config.taintRule && { taintRule: false }),
     ...(compat && { compat }),
     ...(trusted && { trusted }),
+    ...(trace && { trace }),
   })
   const tools = await selectTools(setup, run)
   checkChoice(run.toolChoice, [

@@ -8,7 +8,9 @@ import { recordOf } from '../../loop/record.ts'
 import { run } from '../../loop/run.ts'
 import { loopPorts } from '../../loop/running.ts'
 import { newState } from '../../loop/state.ts'
+import { timedFacts } from '../../contract/report.ts'
 import { countSpend } from './budget.ts'
+import { reportRun } from './report-run.ts'
 import type { RequestContext } from '../request-context.ts'
 import { conversationStubOfRun } from './conversation-stub.ts'
 import { requireBytes } from './storage-quota.ts'
@@ -41,12 +43,19 @@ export function runInWorker(
   if (reached) throw quotaProblem(reached)
   const follow = (onEvent: (event: RunEvent) => void, canRestart?: () => boolean) => {
     const end = begin(setup.config, 'concurrentRuns', request.caller)
+    const acceptedAt = Date.now()
+    const { reporters = [] } = setup
+    const timedEvents: RunEvent[] = []
+    const onEventOfRun = (event: RunEvent) => {
+      if (reporters.length > 0 && event.at !== undefined) timedEvents.push(event)
+      onEvent(event)
+    }
     const completion = run(state, {
       model,
       tools: byName,
       find: (names) => setup.tools(request.caller).find(names),
       history: [],
-      journal: memoryJournal(request.runId, onEvent),
+      journal: memoryJournal(request.runId, onEventOfRun, () => Date.now()),
       signal: AbortSignal.any([abort.signal, httpRequest.signal]),
       now: () => Date.now(),
       ...(canRestart && { canRestart }),
@@ -55,6 +64,8 @@ export function runInWorker(
     const { runId, caller, budget } = request
     const count = () => countSpend({ setup, caller }, runId, state.usage)
     if (budget) waitUntil(completion.then(count, count))
+    const report = () => reportRun({ request, acceptedAt, facts: timedFacts(timedEvents) }, setup)
+    if (reporters.length > 0) waitUntil(completion.then(report, report))
     return completion
   }
   return {

@@ -1,3 +1,4 @@
+import { traceOf } from '../../contract/trace.ts'
 import { Hono } from 'hono/tiny'
 import type { ConversationService } from '../../contract/conversation.ts'
 import { ID, newId } from '../../contract/id.ts'
@@ -67,7 +68,9 @@ async function regenerateTurn(
   const { caller } = context
   const service = conversationStub(context, conversation)
   const budget = await remainingBudget(context)
-  const newRun = { runId: newId('run'), caller, ...(budget && { budget }) }
+  const runId = newId('run')
+  const trace = traceOf(context.request.headers.get('traceparent'), runId, context.setup.hasSpans === true)
+  const newRun = { runId, caller, ...(budget && { budget }), ...(trace && { trace }) }
   const regenerate = (run = '') => service.regenerate(run, newRun, { onward: true })
   const runs = replacedRun === '' ? await service.runs({ limit: 1 }) : undefined
   const last = runs?.ok ? runs.runs.at(-1)?.id : replacedRun

@@ -6,6 +6,7 @@ import { unknownTool } from '../../host/unknown-tool.ts'
 import { callThroughHooks } from './call-hooks.ts'
 import { type Group, inPool } from './pool.ts'
 import { canReconcile, mayRepeat, startedCalls } from '../recover.ts'
+import { HOOK_FAILED } from './middleware.ts'
 import { askStatus } from './reconcile.ts'
 import { toolRequest } from './tool-request.ts'
 import { hookContext, type Running } from '../running.ts'
@@ -44,9 +45,8 @@ export async function runCall(running: Running, call: CallState, early = false):
   commit([{ type: 'call.started', callId, tool, attempt, at: startedAt, deadline, ...earlyArguments }])
   flush()
   const outcome = await outcomeOf(running, call, { attempt, deadline })
-  if (!outcome.ok && outcome.error.detail !== undefined) {
-    report({ callId, tool, code: outcome.error.code, detail: outcome.error.detail })
-  }
+  const fault = faultOf(outcome)
+  if (fault) report({ callId, tool, attempts: attempt, durationMs: now() - startedAt, ...fault })
   if (isTimeout(outcome) && (await mayResend(running, { ...call, attempt }))) {
     const openCall = findOpenCall(running, call)
     if (openCall) return resend(running, openCall)
@@ -55,6 +55,17 @@ export async function runCall(running: Running, call: CallState, early = false):
   if (openCall) recordOutcome(running, openCall, outcome, now() - startedAt)
   // The complete answer does not contain this call, or it was settled when the run ended.
   else if (!signal.aborted) journal.storeLateOutcome(callId, outcome, tool)
+}
+
+/** The codes of failures that are the model's or the caller's doing, not the tool's. */
+const NOT_FAULTS: ReadonlySet<string> = new Set(['invalid_arguments', 'unknown_tool', 'cancelled', HOOK_FAILED.code])
+
+/** Returns what operators must know of an outcome; undefined if the tool has not failed. */
+export function faultOf(outcome: ToolOutcome): { readonly code: string; readonly detail?: string } | undefined {
+  if (outcome.ok) return undefined
+  const { code, detail } = outcome.error
+  if (detail === undefined) return NOT_FAULTS.has(code) ? undefined : { code }
+  return { code, detail }
 }
 
 /** How long after its deadline a call that may be repeated is sent again, in milliseconds. */

@@ -4,6 +4,7 @@ import { callId } from '../../contract/id.ts'
 import type { ToolCall } from '../../contract/message.ts'
 import type { ModelError, ModelEvent, ModelRequest } from '../../contract/model.ts'
 import type { RunError } from '../../contract/run.ts'
+import { chatPart, traceparentOf } from '../../contract/trace.ts'
 import { addUsage, withCost, type Usage } from '../../contract/usage.ts'
 import { compose, type Middleware, asHook } from './middleware.ts'
 import { tokensOf } from './window.ts'
@@ -19,6 +20,7 @@ import { failedRun } from '../decide/finish.ts'
 export async function askModel(running: Running, step: StepState): Promise<void> {
   const { state, signal, commit, flush, inFlight } = running
   flush()
+  const startedAt = running.now()
   try {
     const answer = await answerOf(running, step)
     const facts = await asHook(() => checkAnswer(running, step, answer))
@@ -31,7 +33,14 @@ export async function askModel(running: Running, step: StepState): Promise<void>
     if (!(error instanceof ModelFailure)) throw error
     if (signal.aborted) return
     const { attempt, cuts } = state.step ?? step
-    if (mayRestart(error, cuts) && running.canRestart?.() !== false) {
+    const isRetried = mayRestart(error, cuts) && running.canRestart?.() !== false
+    const { code, status, attempts, message } = error.error
+    running.report({
+      ...{ model: running.model.name, code, isRetried, durationMs: running.now() - startedAt, detail: message },
+      ...(status !== undefined && { status }),
+      attempts: attempts ?? 1,
+    })
+    if (isRetried) {
       return commit([{ type: 'step.restarted', step: step.step, attempt: attempt + 1, because: error.error.code }])
     }
     commit([failedRun(state, runErrorOf(error.error, cuts > 0))])
@@ -92,6 +101,19 @@ function answerOf(running: Running, { step }: StepState): Promise<StepAnswer> {
   return compose(middleware, innermost)(modelRequest(running))
 }
 
+/** Returns a function that records a failure of the model after which it is asked again. */
+function retryRecorder({ model, now, commit, flush, report }: Running, step: number): (error: ModelError) => void {
+  let startedAt = now()
+  return ({ code, status, message }) => {
+    const durationMs = now() - startedAt
+    startedAt = now()
+    const failure = { code, ...(status !== undefined && { status }), durationMs }
+    report({ model: model.name, ...failure, isRetried: true, detail: message })
+    commit([{ type: 'model.retried', step, ...failure }])
+    flush()
+  }
+}
+
 /** The error of a failed model, which hooks may catch. `hasBegun`: the model had begun to answer. */
 class ModelFailure extends Error {
   readonly error: ModelError
@@ -143,7 +165,9 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
   let isTooLarge = false
   let hasBegun = false
   try {
-    for await (const event of model.stream(request, signal)) {
+    const traceparent = traceparentOf(state.request, chatPart(step, state.step?.attempt ?? 1))
+    const tracedRequest = traceparent === undefined ? request : { ...request, traceparent }
+    for await (const event of model.stream(tracedRequest, signal, retryRecorder(running, step))) {
       if (signal.aborted) break
       hasBegun ||= event.type !== 'error'
       size += sizeOf(event)

@@ -1,4 +1,5 @@
 import type { ToolFailure, ToolRequest } from '../../contract/tool.ts'
+import { callPart, traceparentOf } from '../../contract/trace.ts'
 import { parseArguments } from '../../host/parse-arguments.ts'
 import type { Running } from '../running.ts'
 import type { CallState } from '../state.ts'
@@ -14,6 +15,7 @@ export function toolRequest(
   const { runId, conversation, caller, context, trusted, compat } = state.request
   // LangChain4j gives tools the memory id "default" where a request names none.
   const conversationId = conversation ?? (compat === 'langchain4j' ? 'default' : undefined)
+  const traceparent = traceparentOf(state.request, callPart(callId, attempt))
   const { hash = '', history: wantsHistory = false } = tools.get(name)?.definition ?? {}
   return {
     ok: true,
@@ -33,6 +35,7 @@ export function toolRequest(
         values: Object.keys(context).length > 0 ? structuredClone(context) : {},
         ...(trusted && { trusted }),
         ...(compat && { compat }),
+        ...(traceparent !== undefined && { traceparent }),
         ...(state.marks.size > 0 && { marks: [...state.marks] }),
         ...(wantsHistory && { history: [...history, ...state.messages] }),
       },

@@ -47,6 +47,7 @@ export function foldEvent(run: RunView, event: RunEvent): RunView {
     case 'step.finished':
     case 'answer.rejected':
     case 'answer.cut':
+    case 'model.retried':
     case 'text.delta':
     case 'reasoning.delta':
       return withStep(run, event.step, (step) => foldStep(step, event))
@@ -75,6 +76,8 @@ function foldStep(step: StepView, event: Exclude<StepEvent, CallEvent>): StepVie
       return { ...step, text: '', rejected: [...step.rejected, { text: event.text, issues: event.issues }] }
     case 'answer.cut':
       return { ...step, usage: event.usage }
+    case 'model.retried':
+      return { ...step, retries: [...(step.retries ?? []), event.code] }
     case 'step.answered': {
       const { text, reasoning = step.reasoning, calls, finish, usage } = event
       const callsById = new Map(step.calls.map((call) => [call.id, call]))

@@ -52,6 +52,8 @@ export interface StepView {
   readonly isAnswered: boolean
   /** Answers that did not fit the requested format. */
   readonly rejected: readonly { readonly text: string; readonly issues: string }[]
+  /** The codes of the failures after which the model was asked again. */
+  readonly retries?: readonly string[]
   readonly tools?: readonly string[]
   readonly usage?: Usage
   readonly finish?: string

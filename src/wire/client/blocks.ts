@@ -7,6 +7,7 @@ type IgnoredEvent =
   | 'input.added'
   | 'tools.added'
   | 'history.repaired'
+  | 'model.retried'
   | 'history.compacted'
   | 'answer.cut'
   | 'approval.requested'

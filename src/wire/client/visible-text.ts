@@ -11,6 +11,7 @@ type IgnoredEvent =
   | 'input.added'
   | 'tools.added'
   | 'history.repaired'
+  | 'model.retried'
   | 'answer.cut'
   | 'call.started'
   | 'call.interrupted'

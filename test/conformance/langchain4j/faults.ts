@@ -130,6 +130,8 @@ export const faults: readonly Row[] = [
             callId: expect.any(String),
             tool: 'broken',
             code: 'tool_failed',
+            attempts: 1,
+            durationMs: expect.any(Number),
             detail: expect.stringContaining('Error: The disk is full'),
           },
         ])

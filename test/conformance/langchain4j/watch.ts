@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import type { Hook } from '../../../src/contract/hook.ts'
 import type { Message } from '../../../src/contract/message.ts'
 import { failure } from '../../../src/contract/tool.ts'
-import { spans } from '../../../src/observe/spans.ts'
+import { spans } from '../../fixtures/spans.ts'
 import { ask, play, say, tool } from '../../fixtures/play.ts'
 import { type Row, same } from '../rows.ts'
 import { chat, chatStream, QUESTION, resultsIn } from '../scene.ts'
@@ -69,7 +69,14 @@ export const watch: readonly Row[] = [
           'run.finished',
         ])
         expect(new Set(seen.map(([, runId]) => runId)).size).toBe(1)
-        expect(named).toEqual(['chat test/scripted', 'execute_tool add', 'chat test/scripted', 'invoke_agent'])
+        expect(named).toEqual([
+          'chat scripted',
+          'execute_tool add',
+          'step 1',
+          'chat scripted',
+          'step 2',
+          'invoke_agent',
+        ])
       }
     }),
   },

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { expect } from 'vitest'
-import { type Span, spans } from '../../../src/observe/spans.ts'
+import type { Span } from '../../../src/observe/spans.ts'
+import { spans } from '../../fixtures/spans.ts'
 import { executeToolCalls } from '../../../src/loop.ts'
 import { defineTool, ToolError } from '../../../src/tool.ts'
 import { ask, play, say, tool } from '../../fixtures/play.ts'
@@ -197,11 +198,14 @@ export const calls: readonly Row[] = [
       })
       const placeOf = (id: string | undefined) => seen.findIndex(({ spanId }) => spanId === id)
       expect(seen.map(({ name, parentId }) => [name, placeOf(parentId)])).toEqual([
-        ['chat test/scripted', 5],
-        ['execute_tool sun', 0],
-        ['chat test/scripted', 5],
-        ['execute_tool rain', 2],
-        ['chat test/scripted', 5],
+        ['chat scripted', 2],
+        ['execute_tool sun', 2],
+        ['step 1', 8],
+        ['chat scripted', 5],
+        ['execute_tool rain', 5],
+        ['step 2', 8],
+        ['chat scripted', 7],
+        ['step 3', 8],
         ['invoke_agent', -1],
       ])
     }),

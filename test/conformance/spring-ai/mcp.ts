@@ -161,7 +161,10 @@ export const mcp: readonly Row[] = [
       })
       expect(await called('refuse')).toEqual({ content: texts('No such city.'), isError: true })
       expect(await called('break')).toEqual({ content: texts('The tool "break" failed.'), isError: true })
-      expect(edge.reports).toMatchObject([{ tool: 'break', detail: expect.stringContaining('Disk 7 is full') }])
+      expect(edge.reports).toMatchObject([
+        { tool: 'refuse', code: 'tool_error' },
+        { tool: 'break', detail: expect.stringContaining('Disk 7 is full') },
+      ])
     }),
   },
   {

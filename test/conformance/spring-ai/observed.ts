@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
-import { type Span, type SpanOptions, spans } from '../../../src/observe/spans.ts'
+import type { Span } from '../../../src/observe/spans.ts'
+import { type SpanOptions, spans } from '../../fixtures/spans.ts'
 import { ask, id, play, say, tool } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
 import type { Asked } from '../scene.ts'
@@ -33,14 +34,14 @@ export const observed: readonly Row[] = [
           spanId: expect.stringMatching(/^[0-9a-f]{16}$/),
           parentId: expect.stringMatching(/^[0-9a-f]{16}$/),
           start: 0,
-          end: 0,
+          end: 5,
+          kind: 'internal',
           attributes: {
             'gen_ai.operation.name': 'execute_tool',
             'gen_ai.tool.name': 'toolA',
             'gen_ai.tool.call.id': id(1, 0),
             'gen_ai.tool.type': 'function',
             'edgecall.attempt': 1,
-            'edgecall.ok': true,
           },
         },
       ])
@@ -78,15 +79,17 @@ export const observed: readonly Row[] = [
   },
   {
     row: 134,
-    says: 'the spans of model calls stand under that of the run, those of tools under the model call that asked',
+    says: 'the spans of model calls stand in that of the run, by step, those of tools beside the model call that asked',
     verdict: same(async () => {
       const seen = await traced([['toolA'], ['silent']])
       const placeOf = (spanId: string | undefined) => seen.findIndex((span) => span.spanId === spanId)
       expect(seen.map(({ name, parentId }) => [name, placeOf(parentId)])).toEqual([
-        ['chat test/scripted', 4],
-        ['execute_tool toolA', 0],
-        ['execute_tool silent', 0],
-        ['chat test/scripted', 4],
+        ['chat scripted', 3],
+        ['execute_tool toolA', 3],
+        ['execute_tool silent', 3],
+        ['step 1', 6],
+        ['chat scripted', 5],
+        ['step 2', 6],
         ['invoke_agent', -1],
       ])
       expect(new Set(seen.map(({ traceId }) => traceId)).size).toBe(1)

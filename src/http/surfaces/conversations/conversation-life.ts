@@ -1,3 +1,4 @@
+import { traceOf } from '../../../contract/trace.ts'
 import { Hono } from 'hono/tiny'
 import {
   type ConversationSettings,
@@ -82,8 +83,10 @@ conversationLife.post('/:id/runs/:run/regenerate', async (c) => {
   const service = conversationOfPath(c)
   const answer = answerFormat(c)
   const budget = await remainingBudget(c.env)
-  const repeat = { runId: newId('run'), caller: c.env.caller, ...(budget && { budget }) }
-  const { runId } = unwrapReply(await service.regenerate(runIdOfPath(c), repeat))
+  const runId = newId('run')
+  const trace = traceOf(c.req.raw.headers.get('traceparent'), runId, c.env.setup.hasSpans === true)
+  const repeat = { runId, caller: c.env.caller, ...(budget && { budget }), ...(trace && { trace }) }
+  unwrapReply(await service.regenerate(runIdOfPath(c), repeat))
   return answer(storedRunHandle(c.env, { runId, conversation: c.req.param('id'), after: 0 }))
 })
 

@@ -12,6 +12,7 @@ type IgnoredEvent =
   | 'input.added'
   | 'tools.added'
   | 'history.repaired'
+  | 'model.retried'
   | 'history.compacted'
   | 'answer.cut'
   | 'call.interrupted'

@@ -23,6 +23,7 @@ type IgnoredEvent =
   | 'input.added'
   | 'tools.added'
   | 'history.repaired'
+  | 'model.retried'
   | 'history.compacted'
   | 'step.started'
   | 'answer.rejected'

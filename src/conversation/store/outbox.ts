@@ -1,16 +1,17 @@
 import type { Database } from './database.ts'
 
-/** A webhook message that is to be sent. */
+/** A webhook message that is to be sent, or a run that is to be reported. */
 export interface Notice extends Record<string, SqlStorageValue> {
-  /** The id of the event that the message reports, and so the same at every attempt. */
+  /** The id of the event that the message reports, and so the same at every attempt; or `<reporter>/<run>`. */
   readonly id: string
+  /** Empty for a run that is to be reported. */
   readonly body: string
   /** The number of attempts made so far. */
   readonly attempt: number
 }
 
-/** The webhook messages that are to be sent. Times are in epoch milliseconds. */
-export class WebhookOutbox {
+/** The webhook messages that are to be sent, and the runs that are to be reported. Times are in epoch milliseconds. */
+export class Outbox {
   readonly #database: Database
 
   constructor(database: Database) {
@@ -21,9 +22,19 @@ export class WebhookOutbox {
     this.#database.rows('INSERT INTO notices VALUES (?, ?, ?, 0)', id, body, due)
   }
 
-  /** Returns the messages that are due at a time, the earliest first. */
+  /** Returns what is due at a time, the earliest first. */
   due(by: number): Notice[] {
     return this.#database.rows('SELECT id, body, attempt FROM notices WHERE due <= ? ORDER BY due', by)
+  }
+
+  /** Adds a run that has ended, to be reported by each of these reporters. */
+  addReports(run: string, reporters: readonly string[], due: number): void {
+    for (const reporter of reporters) this.add(`${reporter}/${run}`, '', due)
+  }
+
+  /** Whether a run is still to be reported. */
+  hasReports(): boolean {
+    return this.#database.rows("SELECT 1 FROM notices WHERE body = '' LIMIT 1").length > 0
   }
 
   /** Returns when the next message is due; Infinity if there is none. */

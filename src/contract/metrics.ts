@@ -1,0 +1,92 @@
+import type { Usage } from './usage.ts'
+
+/** The metrics of a tenant, by their names in OpenMetrics. Durations are in seconds. */
+export const METRICS = {
+  edgecall_runs: { type: 'counter', help: 'Runs that have ended.', labels: ['model', 'status', 'finish'] },
+  edgecall_run_errors: { type: 'counter', help: 'Runs that failed, by the code of the error.', labels: ['code'] },
+  edgecall_run_duration_seconds: { type: 'histogram', help: 'From the start of a run to its end.', labels: ['model'] },
+  edgecall_queue_seconds: { type: 'histogram', help: 'From the acceptance of a run to its start.', labels: [] },
+  edgecall_steps: { type: 'counter', help: 'Answers of models.', labels: ['model'] },
+  edgecall_model_duration_seconds: { type: 'histogram', help: 'From a request to its answer.', labels: ['model'] },
+  edgecall_first_token_seconds: {
+    type: 'histogram',
+    help: 'From a request to the first token of its answer.',
+    labels: ['model'],
+  },
+  edgecall_model_retries: {
+    type: 'counter',
+    help: 'Requests to models that failed and were made again.',
+    labels: ['model', 'code'],
+  },
+  edgecall_calls: {
+    type: 'counter',
+    help: 'Calls of tools. The outcome is `ok` or the code of the error.',
+    labels: ['tool', 'outcome'],
+  },
+  edgecall_call_duration_seconds: { type: 'histogram', help: 'Durations of calls.', labels: ['tool'] },
+  edgecall_call_retries: { type: 'counter', help: 'Calls that were sent again.', labels: ['tool'] },
+  edgecall_tokens: {
+    type: 'counter',
+    help: 'Tokens. The kind is `input`, `cached` (a part of `input`) or `output`.',
+    labels: ['model', 'key', 'kind'],
+  },
+  edgecall_cost: { type: 'counter', help: 'Cost, in the currency of the prices.', labels: ['model', 'key'] },
+  edgecall_limits: { type: 'counter', help: 'Limits that runs have reached.', labels: ['limit'] },
+  edgecall_approvals: { type: 'counter', help: 'Decisions about calls.', labels: ['decision'] },
+  edgecall_recoveries: { type: 'counter', help: 'How often runs went on after a crash.', labels: [] },
+} as const satisfies Record<string, Metric>
+
+interface Metric {
+  readonly type: 'counter' | 'histogram'
+  readonly help: string
+  readonly labels: readonly string[]
+}
+
+export type MetricName = keyof typeof METRICS
+
+/** The upper bounds of the buckets of a histogram, in seconds. */
+export const BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
+
+/** What usage can be summed by. */
+export const USAGE_KINDS = ['key', 'model', 'tool'] as const
+export type UsageKind = (typeof USAGE_KINDS)[number]
+
+/** Usage of one key, model or tool. That of a tool is the usage of models inside it. */
+export interface UsageShare {
+  readonly by: UsageKind
+  readonly name: string
+  readonly calls: number
+  readonly usage: Usage
+}
+
+/** What a run that has ended did and spent. */
+export interface RunReport {
+  readonly run: string
+  /** When the run ended, in epoch milliseconds. */
+  readonly at: number
+  readonly shares: readonly UsageShare[]
+  /** Additions to the metrics, each series once. */
+  readonly series: readonly Series[]
+}
+
+/** The usage of one key, model or tool in a range of days. */
+export interface UsageRow {
+  readonly name: string
+  readonly runs: number
+  readonly calls: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly cost: number
+}
+
+/** A part of a metric with its labels, and its value. */
+export interface Series {
+  /** A MetricName; a newer edge may have counted others. */
+  readonly name: string
+  /** As in OpenMetrics, without braces. */
+  readonly labels: string
+  readonly part: 'value' | 'sum' | 'bucket'
+  /** The upper bound of a bucket of a histogram, which counts the values above the bound before; -1 for no bound. */
+  readonly le: number
+  readonly value: number
+}

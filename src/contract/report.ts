@@ -1,0 +1,48 @@
+import { isNews, type RunEvent, type RunFact } from './event.ts'
+import type { RunRequest } from './run.ts'
+
+/** A fact of a run, and when it happened. Times are in epoch milliseconds. */
+export interface TimedFact {
+  readonly event: RunFact
+  readonly at: number
+  /** When the first news after the fact before was shown, such as the first token of an answer; absent if unknown. */
+  readonly newsAt?: number
+}
+
+/** Returns the facts among the events of a run, with their times. */
+export function timedFacts(events: Iterable<RunEvent>): TimedFact[] {
+  const facts: TimedFact[] = []
+  let newsAt: number | undefined
+  let latest = 0
+  for (const event of events) {
+    latest = event.at ?? latest
+    if (isNews(event)) {
+      newsAt ??= event.at
+      continue
+    }
+    facts.push({ event, at: latest, ...(newsAt !== undefined && { newsAt }) })
+    newsAt = undefined
+  }
+  return facts
+}
+
+/** A run that has ended, with all its facts in order. */
+export interface EndedRun {
+  readonly request: RunRequest
+  /** When the run was accepted, in epoch milliseconds. */
+  readonly acceptedAt: number
+  readonly facts: readonly TimedFact[]
+}
+
+/**
+ * Sends what a run did to somewhere else, once it has ended. The run never waits for it. If it fails for a run of a
+ * conversation, the same run is reported again later, even by another instance: the receiver must be able to tell.
+ */
+export interface RunReporter {
+  /** Names it in the log, and where it is stored that a run is still to be reported. Letters alone. */
+  readonly name: string
+  /** The number of attempts after which it is given up. Default: it never is. */
+  readonly attempts?: number
+  /** Contract: rejects if the run must be reported again. */
+  report(run: EndedRun): Promise<void>
+}

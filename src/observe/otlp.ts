@@ -1,0 +1,96 @@
+import type { RunReporter } from '../contract/report.ts'
+import { withTimeLimit } from '../contract/time-limit.ts'
+import type { Attributes, Span } from './spans.ts'
+import { spansOf } from './spans.ts'
+
+export interface OtlpOptions {
+  /** The URL that traces are posted to, such as `https://otlp.example.com/v1/traces`. */
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  /** `service.name` of the spans. */
+  readonly service: string
+  /** Adds messages, arguments and results. Default: no. */
+  readonly includeContent?: boolean
+  readonly fetch?: typeof fetch
+}
+
+/** The time limit of one request, in milliseconds. */
+const MOST_MS = 10_000
+
+/**
+ * Makes a reporter that sends the spans of each run that has ended as OTLP/HTTP with JSON
+ * (https://opentelemetry.io/docs/specs/otlp/), in one request. Runs whose callers did not sample their trace are left out.
+ */
+export function otlpReporter({ url, headers, service, includeContent = false, ...options }: OtlpOptions): RunReporter {
+  const { fetch: send = fetch } = options
+  return {
+    name: 'traces',
+    attempts: 5,
+    report: async (run) => {
+      if (!run.request.trace?.isSampled || !run.request.trace.hasSpans) return
+      const body = JSON.stringify(encodeSpans(spansOf(run, { includeContent }), service))
+      await withTimeLimit(MOST_MS, async (signal) => {
+        const type = { 'content-type': 'application/json' }
+        const response = await send(url, {
+          method: 'POST',
+          redirect: 'manual',
+          headers: { ...headers, ...type },
+          body,
+          signal,
+        })
+        await response.body?.cancel()
+        if (!response.ok) throw new Error(`The OTLP endpoint answered ${response.status}.`)
+      })
+    },
+  }
+}
+
+const KINDS = { internal: 1, client: 3 }
+
+/** Encodes spans as an `ExportTraceServiceRequest` in OTLP's JSON. */
+export function encodeSpans(spans: readonly Span[], service: string): object {
+  const resource = { attributes: encodeAttributes({ 'service.name': service }) }
+  return { resourceSpans: [{ resource, scopeSpans: [{ scope: { name: 'edgecall' }, spans: spans.map(encodeSpan) }] }] }
+}
+
+function encodeSpan({
+  traceId,
+  spanId,
+  parentId,
+  name,
+  kind,
+  start,
+  end,
+  attributes,
+  error,
+  events = [],
+}: Span): object {
+  return {
+    ...{ traceId, spanId, ...(parentId !== undefined && { parentSpanId: parentId }), name, kind: KINDS[kind] },
+    startTimeUnixNano: nanoseconds(start),
+    endTimeUnixNano: nanoseconds(end),
+    attributes: encodeAttributes(attributes),
+    events: events.map((event) => ({
+      name: event.name,
+      timeUnixNano: nanoseconds(event.at),
+      attributes: encodeAttributes(event.attributes ?? {}),
+    })),
+    status: error === undefined ? {} : { code: 2, message: error },
+  }
+}
+
+function encodeAttributes(attributes: Attributes): object[] {
+  return Object.entries(attributes).map(([key, value]) => ({ key, value: encodeValue(value) }))
+}
+
+function encodeValue(value: Attributes[string]): object {
+  if (typeof value === 'string') return { stringValue: value }
+  if (typeof value === 'boolean') return { boolValue: value }
+  // OTLP's JSON has 64-bit integers as texts.
+  if (typeof value === 'number') return Number.isInteger(value) ? { intValue: String(value) } : { doubleValue: value }
+  return { arrayValue: { values: value.map(encodeValue) } }
+}
+
+function nanoseconds(ms: number): string {
+  return `${Math.round(ms)}000000`
+}

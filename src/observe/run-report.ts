@@ -1,0 +1,88 @@
+import type { RunReport, UsageShare } from '../contract/metrics.ts'
+import type { EndedRun } from '../contract/report.ts'
+import { type Sample, seriesOf } from './samples.ts'
+import { addUsage, NO_USAGE, type Usage } from '../contract/usage.ts'
+
+/** The tool of calls that name none of the edge: a model may write any name, and each would be a series of its own. */
+const UNKNOWN_TOOL = 'unknown'
+
+/** Sums up what a run that has ended did and spent. The same run gives the same report, whoever makes it. */
+export function reportOf({ request, acceptedAt, facts }: EndedRun): RunReport {
+  const { model, runId } = request
+  const key = request.caller.key ?? ''
+  const samples: Sample[] = []
+  const tools = new Map<string, UsageShare>()
+  const add = (name: Sample['name'], labels: Sample['labels'], value = 1) => samples.push({ name, labels, value })
+  const startedAt = facts[0]?.at ?? acceptedAt
+  let endedAt = startedAt
+  let askedAt = startedAt
+  let total: Usage = NO_USAGE
+  add('edgecall_queue_seconds', {}, secondsOf(startedAt - acceptedAt))
+  for (const { event, at, newsAt } of facts) {
+    endedAt = at
+    switch (event.type) {
+      case 'step.started':
+        askedAt = at
+        break
+      case 'model.retried':
+        add('edgecall_model_retries', { model, code: event.code })
+        break
+      case 'step.restarted':
+        askedAt = at
+        if (event.because === 'interrupted') add('edgecall_recoveries', {})
+        else if (event.because !== undefined) add('edgecall_model_retries', { model, code: event.because })
+        break
+      case 'step.answered':
+        add('edgecall_steps', { model })
+        add('edgecall_model_duration_seconds', { model }, secondsOf(at - askedAt))
+        if (newsAt !== undefined) add('edgecall_first_token_seconds', { model }, secondsOf(newsAt - askedAt))
+        break
+      case 'call.interrupted':
+        add('edgecall_call_retries', { tool: event.tool })
+        if (event.because === undefined) add('edgecall_recoveries', {})
+        break
+      case 'call.settled': {
+        const { tool, ok, error, durationMs, usage = NO_USAGE } = event
+        const outcome = ok ? 'ok' : (error?.code ?? 'failed')
+        const name = outcome === 'unknown_tool' ? UNKNOWN_TOOL : tool
+        add('edgecall_calls', { tool: name, outcome })
+        if (outcome === 'outcome_unknown') add('edgecall_recoveries', {})
+        if (durationMs > 0) add('edgecall_call_duration_seconds', { tool: name }, secondsOf(durationMs))
+        const share = tools.get(name) ?? { by: 'tool', name, calls: 0, usage: NO_USAGE }
+        tools.set(name, { ...share, calls: share.calls + 1, usage: addUsage(share.usage, usage) })
+        break
+      }
+      case 'limit.reached':
+        add('edgecall_limits', { limit: event.which })
+        break
+      case 'approval.decided':
+        add('edgecall_approvals', { decision: event.decision })
+        break
+      case 'run.finished': {
+        const { status, finish, usage, error } = event
+        total = usage
+        add('edgecall_runs', { model, status, finish })
+        if (status === 'failed') add('edgecall_run_errors', { code: error?.code ?? 'failed' })
+        add('edgecall_run_duration_seconds', { model }, secondsOf(at - startedAt))
+        break
+      }
+      default:
+    }
+  }
+  const { inputTokens, outputTokens, cachedInputTokens = 0, cost = 0 } = total
+  const kinds = { input: inputTokens, cached: cachedInputTokens, output: outputTokens }
+  for (const [kind, tokens] of Object.entries(kinds))
+    if (tokens > 0) add('edgecall_tokens', { model, key, kind }, tokens)
+  if (cost > 0) add('edgecall_cost', { model, key }, cost)
+  const calls = [...tools.values()].reduce((sum, share) => sum + share.calls, 0)
+  const shares: UsageShare[] = [
+    { by: 'key', name: key, calls, usage: total },
+    { by: 'model', name: model, calls, usage: total },
+    ...tools.values(),
+  ]
+  return { run: runId, at: endedAt, shares, series: seriesOf(samples) }
+}
+
+function secondsOf(ms: number): number {
+  return Math.max(0, ms) / 1000
+}

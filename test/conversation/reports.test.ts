@@ -1,0 +1,199 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { UsageRow } from '../../src/contract/metrics.ts'
+import type { RunReporter } from '../../src/contract/report.ts'
+import { traceOf } from '../../src/contract/trace.ts'
+import { metricsReporter } from '../../src/observe/metrics-reporter.ts'
+import { encodeSpans, otlpReporter } from '../../src/observe/otlp.ts'
+import { Chance } from '../faults/chance.ts'
+import { memoryDirectories } from '../fixtures/directories.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
+import { runId, TestConversation } from './object.ts'
+
+const BEGIN = Date.parse('2026-01-01T00:00:00Z')
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: BEGIN }))
+afterEach(() => void vi.useRealTimers())
+
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+const pay = (reporters: readonly RunReporter[]) => {
+  const there = new TestConversation(
+    ({ messages }) => (messages.at(-1)?.role === 'tool' ? say('Done.') : ask(['pays', { a: 1 }], ['looks'])),
+    [tool('pays', () => 'paid'), tool('looks', () => 'seen', { annotations: { readOnly: true } })],
+  )
+  there.reporters = reporters
+  there.live()
+  return there
+}
+
+/** Lets random things happen to a conversation; returns what its tenant's directory and its journals say was used. */
+async function play(seed: number): Promise<{ counted: UsageRow[]; journalled: object[] }> {
+  const chance = new Chance(seed)
+  const directories = memoryDirectories()
+  const inner = metricsReporter(directories)
+  let mayFail = true
+  const there = pay([
+    {
+      ...inner,
+      report: async (run) => {
+        // The directory cannot be reached, or its answer is lost.
+        if (mayFail && chance.isHit(0.3)) throw new Error('away')
+        await inner.report(run)
+        if (mayFail && chance.isHit(0.3)) throw new Error('lost')
+      },
+    },
+  ])
+  await there.object.create({ tenant: 'acme', id: 'conv_1', settings: {} })
+  let runs = 0
+  const things: readonly (() => unknown)[] = [
+    () => there.start(runs++),
+    () => there.start(runs++, { onBusy: 'interrupt' }),
+    () => runs > 0 && there.object.cancel(runId(chance.between(0, runs - 1))),
+    () => failOnce(there, chance.between(1, 6)),
+    () => settle().then(() => there.live()),
+    () => (there.alarmAt < Infinity ? there.ring() : undefined),
+  ]
+  for (let step = 0; step < 20; step++) {
+    await Promise.resolve(things[chance.between(0, things.length - 1)]?.()).catch(() => {})
+    if (chance.isHit(0.7)) await settle()
+  }
+  mayFail = false
+  for (let turn = 0; turn < 200 && isUnsettled(there); turn++) {
+    await settle()
+    if (there.alarmAt < Infinity) await there.ring()
+  }
+  const directory = directories.getByName('acme')
+  const counted = [...(await directory.usage('2026-01-01', '2026-12-31', 'model'))]
+  const ids = there.rows('SELECT id FROM runs').map(({ id }) => String(id))
+  const journals = ids.map((id) => there.journal(id.slice(4)))
+  const ends = journals.flatMap((events) => events.filter((event) => event.type === 'run.finished'))
+  const calls = journals.flat().filter(({ type }) => type === 'call.settled').length
+  const total = { inputTokens: 0, outputTokens: 0 }
+  for (const { usage } of ends) {
+    total.inputTokens += usage.inputTokens
+    total.outputTokens += usage.outputTokens
+  }
+  expect(ends.length).toBe(ids.length)
+  const row = { name: 'test/scripted', runs: ids.length, calls, ...total, cost: 0 }
+  return { counted, journalled: ids.length === 0 ? [] : [row] }
+}
+
+/** The disk fails at one of the next transactions, and the object is lost. */
+async function failOnce(there: TestConversation, at: number): Promise<void> {
+  let transactions = 0
+  there.onTransaction = () => {
+    if (++transactions === at) throw new Error('no disk')
+  }
+  await there.start('failing').catch(() => {})
+  await settle()
+  there.onTransaction = () => {}
+  there.live()
+}
+
+describe('the usage of runs', () => {
+  test('agrees with their journals, each run counted once, whatever crashes and however often a report is lost', async () => {
+    let runs = 0
+    for (let seed = 1; seed <= 60; seed++) {
+      vi.setSystemTime(BEGIN)
+      const { counted, journalled } = await play(seed)
+      expect(counted, `seed ${seed}`).toEqual(journalled)
+      runs += counted[0]?.runs ?? 0
+    }
+    expect(runs).toBeGreaterThan(150)
+  }, 120_000)
+
+  test('is counted before the conversation is deleted', async () => {
+    const directories = memoryDirectories()
+    const there = pay([metricsReporter(directories)])
+    await there.run(0)
+    await there.object.remove()
+    const rows = await directories.getByName('acme').usage('2026-01-01', '2026-01-01', 'tool')
+    expect(rows.map(({ name, calls }) => [name, calls])).toEqual([
+      ['looks', 1],
+      ['pays', 1],
+    ])
+  })
+})
+
+describe('the trace of a run', () => {
+  const traced = { request: { trace: traceOf(null, runId(0), true)! } }
+
+  test('is sent again until the endpoint takes it, the same each time, and the run does not wait for it', async () => {
+    const bodies: string[] = []
+    let status = 503
+    const send = async (_url: unknown, init?: RequestInit) => {
+      bodies.push(typeof init?.body === 'string' ? init.body : '')
+      return new Response('', { status })
+    }
+    const there = pay([otlpReporter({ url: 'https://otlp.test/v1/traces', headers: {}, service: 'x', fetch: send })])
+    await there.start(0, traced)
+    expect(await there.object.record(runId(0), 10_000)).toMatchObject({ record: { status: 'completed' } })
+    expect(bodies).toEqual([])
+    await there.ring()
+    // Another instance sends it again.
+    there.live()
+    status = 200
+    while (there.store.outbox.hasReports()) await there.ring()
+    expect(bodies).toEqual([bodies[0], bodies[0]])
+    expect(there.reports).toEqual([
+      {
+        event: 'report.failed',
+        reporter: 'traces',
+        runId: runId(0),
+        attempts: 1,
+        detail: 'The OTLP endpoint answered 503.',
+      },
+    ])
+  })
+
+  test('is given up after five attempts, each of them logged', async () => {
+    const send = async () => new Response('', { status: 400 })
+    const there = pay([otlpReporter({ url: 'https://otlp.test', headers: {}, service: 'x', fetch: send })])
+    await there.start(0, traced)
+    await there.object.record(runId(0), 10_000)
+    while (there.store.outbox.hasReports()) await there.ring()
+    expect(there.reports.map(({ event, attempts }) => [event, attempts])).toEqual([
+      ...[1, 2, 3, 4].map((attempts) => ['report.failed', attempts]),
+      ['report.given_up', 5],
+    ])
+  })
+
+  test('is encoded as OTLP has it in JSON', () => {
+    const span = { name: 'a', kind: 'client', traceId: '1', spanId: '2', parentId: '3', start: 1, end: 2.4 } as const
+    const attributes = { text: 'x', whole: 1, part: 0.5, flag: true, list: ['y'] }
+    const events = [{ name: 'e', at: 1 }]
+    expect(encodeSpans([{ ...span, attributes, error: 'gone', events }], 'edge')).toEqual({
+      resourceSpans: [
+        {
+          resource: { attributes: [{ key: 'service.name', value: { stringValue: 'edge' } }] },
+          scopeSpans: [
+            {
+              scope: { name: 'edgecall' },
+              spans: [
+                {
+                  ...{ name: 'a', kind: 3, traceId: '1', spanId: '2', parentSpanId: '3' },
+                  ...{ startTimeUnixNano: '1000000', endTimeUnixNano: '2000000' },
+                  attributes: [
+                    { key: 'text', value: { stringValue: 'x' } },
+                    { key: 'whole', value: { intValue: '1' } },
+                    { key: 'part', value: { doubleValue: 0.5 } },
+                    { key: 'flag', value: { boolValue: true } },
+                    { key: 'list', value: { arrayValue: { values: [{ stringValue: 'y' }] } } },
+                  ],
+                  events: [{ name: 'e', timeUnixNano: '1000000', attributes: [] }],
+                  status: { code: 2, message: 'gone' },
+                },
+              ],
+            },
+          ],
+        },
+      ],
+    })
+  })
+})
+
+function isUnsettled({ store }: TestConversation): boolean {
+  return store.outbox.hasReports() || store.runs.unfinished().length > 0
+}

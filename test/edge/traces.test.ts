@@ -1,0 +1,146 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { createTestHarness, type TestHarness } from 'wrangler'
+import { chunksOf, type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
+
+/** The spans of an edge, as an OTLP receiver gets them: of runs with a tool Worker, across the loss of their object. */
+let model: ModelServer
+let collector: Server
+let harness: TestHarness
+let url: URL
+let replies: ModelReply[]
+/** What the model answers once there are no replies left. */
+let otherwise: () => ModelReply
+let received: { headers: Record<string, unknown>; body: any }[]
+
+beforeAll(async () => {
+  model = await startModelServer(() => replies.shift() ?? otherwise())
+  collector = createServer(async (request, response) => {
+    received.push({ headers: { url: request.url, ...request.headers }, body: JSON.parse(await text(request)) })
+    response.end('{}')
+  })
+  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve))
+  const { port } = collector.address() as AddressInfo
+  harness = createTestHarness({
+    root: new URL('../..', import.meta.url).pathname,
+    workers: [
+      {
+        configPath: 'test/fixtures/lost-edge/wrangler.toml',
+        vars: {
+          MODEL: 'openai/test',
+          OPENAI_BASE_URL: model.baseUrl,
+          OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
+          OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20abc,x-team=edge',
+        },
+      },
+      { configPath: 'test/fixtures/rogue/wrangler.toml' },
+    ],
+  })
+  url = (await harness.listen()).url
+})
+afterAll(async () => {
+  await harness?.close()
+  await model?.close()
+  collector?.close()
+})
+beforeEach(() => {
+  received = []
+})
+
+const say = (answer: string): ModelReply => ({ chunks: chunksOf({ text: answer }) })
+const askFor = (tool: string): ModelReply => ({ chunks: chunksOf({ calls: [{ tool, arguments: '{}' }] }) })
+
+function post(path: string, body: object, headers: Record<string, string> = {}): Promise<Response> {
+  const type = { 'content-type': 'application/json' }
+  return fetch(new URL(path, url), { method: 'POST', headers: { ...type, ...headers }, body: JSON.stringify(body) })
+}
+
+/** The spans that have arrived, each with its parent's name. */
+function spansReceived(): { name: string; parent: string; id: string; trace: string; error: string; at: any }[] {
+  const all = received.flatMap(({ body }) => body.resourceSpans[0].scopeSpans[0].spans as any[])
+  return all.map(({ name, spanId, parentSpanId, traceId, status, attributes }) => ({
+    name,
+    parent: all.find((other) => other.spanId === parentSpanId)?.name ?? parentSpanId,
+    id: spanId,
+    trace: traceId,
+    error: status.message,
+    at: Object.fromEntries(attributes.map(({ key, value }: any) => [key, Object.values(value)[0]])),
+  }))
+}
+
+const TRACE = '0af7651916cd43dd8448eb211c80319c'
+const CALLER = 'b7ad6b7169203331'
+
+test('a run that another instance resumes is one trace of its caller, and each span arrives once', async () => {
+  await post('/conversations', { id: 'traced' })
+  const hanging: ModelReply = { chunks: [...chunksOf({ text: 'One' }).slice(0, 2), new Promise(() => {})] }
+  let isLost = false
+  replies = [{ status: 503, body: 'busy' }, askFor('echoes')]
+  // The object is lost more than once, since the request that it is lost by is repeated.
+  otherwise = () => (isLost ? say('Done.') : hanging)
+  const calls = model.calls.length
+  const headers = { traceparent: `00-${TRACE}-${CALLER}-01`, accept: 'text/event-stream' }
+  const response = await post('/conversations/traced/runs', { input: 'Go', tools: ['echoes'] }, headers)
+  let stream = ''
+  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+    stream += chunk
+    if (isLost || !stream.includes('event: text.delta')) continue
+    expect((await fetch(new URL('/conversations/traced/export', url))).status).toBe(503)
+    isLost = true
+  }
+  expect(stream).toContain('"answer":"Done."')
+  await vi.waitFor(() => expect(received).toHaveLength(1), 20_000)
+
+  const all = spansReceived()
+  const firstLost = all.findIndex(({ error }) => error === 'interrupted')
+  // How often the object was lost is a matter of chance; each attempt at the step is a span.
+  const spans = all.filter(({ error }, index) => error !== 'interrupted' || index === firstLost)
+  expect(received[0]?.headers).toMatchObject({ url: '/v1/traces', authorization: 'Bearer abc', 'x-team': 'edge' })
+  expect(spans.map(({ name, parent, error }) => [name, parent, error])).toEqual([
+    ['chat test', 'step 1', undefined],
+    ['execute_tool echoes', 'step 1', undefined],
+    ['step 1', 'invoke_agent', undefined],
+    ['chat test', 'step 2', 'interrupted'],
+    ['chat test', 'step 2', undefined],
+    ['step 2', 'invoke_agent', undefined],
+    ['invoke_agent', CALLER, undefined],
+  ])
+  expect(new Set(spans.map(({ trace }) => trace))).toEqual(new Set([TRACE]))
+  expect(new Set(all.map(({ id }) => id)).size).toBe(all.length)
+  expect(JSON.stringify(received[0]?.body)).not.toContain('Done.')
+
+  // Models and tools were told which span asked them.
+  const [first, tool] = all
+  const sent = model.calls.slice(calls).map((call) => call.headers['traceparent'])
+  const chats = all.filter(({ name }) => name === 'chat test').map(({ id }) => `00-${TRACE}-${id}-01`)
+  expect(sent).toEqual(expect.arrayContaining([`00-${TRACE}-${first?.id}-01`, chats.at(-1)]))
+  expect(sent.filter((each) => !chats.includes(String(each)))).toEqual([])
+  expect(stream.replaceAll('\\', '')).toContain(`"traceparent":"00-${TRACE}-${tool?.id}-01"`)
+})
+
+test('a run that is not stored begins a trace of its own, which its spans and its requests share', async () => {
+  replies = [askFor('throws'), say('Done.')]
+  expect(await (await post('/runs', { input: 'Go', tools: ['throws'] })).json()).toMatchObject({ answer: 'Done.' })
+  await vi.waitFor(() => expect(received).toHaveLength(1), 20_000)
+  const spans = spansReceived()
+  expect(spans.map(({ name, parent, error }) => [name, parent, error])).toEqual([
+    ['chat test', 'step 1', undefined],
+    ['execute_tool throws', 'step 1', 'tool_failed'],
+    ['step 1', 'invoke_agent', undefined],
+    ['chat test', 'step 2', undefined],
+    ['step 2', 'invoke_agent', undefined],
+    ['invoke_agent', undefined, undefined],
+  ])
+  expect(model.calls.at(-1)?.headers['traceparent']).toBe(`00-${spans[0]?.trace}-${spans[3]?.id}-01`)
+})
+
+test('a run of a caller that does not sample its trace is not exported, and passes on that it is not', async () => {
+  replies = [say('Quiet.'), say('Loud.')]
+  await (await post('/runs', { input: 'Go', tools: [] }, { traceparent: `00-${TRACE}-${CALLER}-00` })).json()
+  expect(model.calls.at(-1)?.headers['traceparent']).toMatch(new RegExp(`^00-${TRACE}-[0-9a-f]{16}-00$`))
+  await (await post('/runs', { input: 'Go', tools: [] })).json()
+  await vi.waitFor(() => expect(received).toHaveLength(1), 20_000)
+  expect(spansReceived().map(({ trace }) => trace)).not.toContain(TRACE)
+})

@@ -1,0 +1,140 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { METRICS, type RunReport } from '../../src/contract/metrics.ts'
+import type { EndedRun } from '../../src/contract/report.ts'
+import { failure } from '../../src/contract/tool.ts'
+import { openMetrics } from '../../src/http/surfaces/metrics.ts'
+import { dataPointOf } from '../../src/observe/analytics.ts'
+import { metricsReporter } from '../../src/observe/metrics-reporter.ts'
+import { seriesOf } from '../../src/observe/samples.ts'
+import { reportOf } from '../../src/observe/run-report.ts'
+import { makeDirectory, memoryDirectories } from '../fixtures/directories.ts'
+import { ask, play, requestOf, say, tool } from '../fixtures/play.ts'
+
+/** A run that has ended, whose facts are a second apart. */
+async function ended(scene: Parameters<typeof play>[0]): Promise<EndedRun> {
+  const { events } = await play(scene)
+  let at = Date.now()
+  const facts = events.flatMap((event) => (event.type.endsWith('.delta') ? [] : [{ event, at: (at += 1000) }]))
+  const first = facts[0]?.at ?? 0
+  return { request: requestOf(scene.request ?? {}), acceptedAt: first - 500, facts: facts as EndedRun['facts'] }
+}
+
+const scene = {
+  script: [ask(['add', { a: 1 }], ['add', { a: 2 }], ['broken'], ['invented']), say('done')],
+  tools: [tool('add', () => '3'), tool('broken', () => failure('gone', 'It is gone.'))],
+  price: { input: 1e6, output: 2e6 },
+}
+
+test('a run is counted by its model, its key, its tools and their outcomes, and a name that a model invents is not a label', async () => {
+  const directory = makeDirectory()
+  const run = await ended({ ...scene, request: { caller: { tenant: 'acme', key: 'web', scopes: [] } } })
+  await directory.countRun(reportOf(run))
+  const lines = openMetrics(await directory.series()).split('\n')
+  const values = lines.filter((line) => !line.startsWith('#') && !line.includes('_seconds'))
+  expect(values).toEqual([
+    'edgecall_calls_total{tool="add",outcome="ok"} 2',
+    'edgecall_calls_total{tool="broken",outcome="gone"} 1',
+    'edgecall_calls_total{tool="unknown",outcome="unknown_tool"} 1',
+    'edgecall_cost_total{model="test/scripted",key="web"} 40',
+    'edgecall_runs_total{model="test/scripted",status="completed",finish="stop"} 1',
+    'edgecall_steps_total{model="test/scripted"} 2',
+    'edgecall_tokens_total{model="test/scripted",key="web",kind="input"} 20',
+    'edgecall_tokens_total{model="test/scripted",key="web",kind="output"} 10',
+    '',
+  ])
+  expect(lines.filter((line) => line.startsWith('edgecall_queue_seconds'))).toEqual([
+    ...[0.05, 0.1, 0.25].map((le) => `edgecall_queue_seconds_bucket{le="${le}"} 0`),
+    ...[0.5, 1, 2.5, 5, 10, 30, 60, 300, '+Inf'].map((le) => `edgecall_queue_seconds_bucket{le="${le}"} 1`),
+    'edgecall_queue_seconds_sum 0.5',
+    'edgecall_queue_seconds_count 1',
+  ])
+  expect(lines.slice(0, 2)).toEqual([
+    '# TYPE edgecall_calls counter',
+    '# HELP edgecall_calls Calls of tools. The outcome is `ok` or the code of the error.',
+  ])
+  expect(lines.slice(-2)).toEqual(['# EOF', ''])
+})
+
+test('a run that is reported again is counted once, and has one data point', async () => {
+  const points: object[] = []
+  const directories = memoryDirectories()
+  const reporter = metricsReporter(directories, { writeDataPoint: (point) => void points.push(point) })
+  const run = await ended(scene)
+  await reporter.report(run)
+  await reporter.report(run)
+  const day = new Date().toISOString().slice(0, 10)
+  const total = { runs: 1, calls: 4, inputTokens: 20, outputTokens: 10, cost: 40 }
+  const directory = directories.getByName('acme')
+  expect(await directory.usage(day, day, 'model')).toEqual([{ name: 'test/scripted', ...total }])
+  expect(await directory.usage(day, day, 'tool')).toEqual([
+    { name: 'add', runs: 1, calls: 2, inputTokens: 0, outputTokens: 0, cost: 0 },
+    { name: 'broken', runs: 1, calls: 1, inputTokens: 0, outputTokens: 0, cost: 0 },
+    { name: 'unknown', runs: 1, calls: 1, inputTokens: 0, outputTokens: 0, cost: 0 },
+  ])
+  expect(await directory.usage('2020-01-01', '2020-01-31', 'model')).toEqual([])
+  expect(points).toEqual([dataPointOf(run)])
+  expect(points).toMatchObject([
+    { indexes: ['acme'], blobs: ['test/scripted', '', 'completed', 'stop', '', '', run.request.runId] },
+  ])
+})
+
+test('a label is escaped as OpenMetrics demands', async () => {
+  const directory = makeDirectory()
+  const sample = { name: 'edgecall_cost', labels: { model: 'a"b\\c\nd', key: '' }, value: 0.5 } as const
+  await directory.countRun({ run: 'r', at: Date.now(), shares: [], series: seriesOf([sample]) })
+  expect(openMetrics(await directory.series())).toContain('edgecall_cost_total{model="a\\"b\\\\c\\nd",key=""} 0.5\n')
+})
+
+test('names of a day and series are bounded', async () => {
+  const directory = makeDirectory()
+  const at = Date.now()
+  const usage = { inputTokens: 1, outputTokens: 0 }
+  const names = Array.from({ length: 1200 }, (_, index) => `key-${index}`)
+  const report: RunReport = {
+    run: 'r',
+    at,
+    shares: names.map((name) => ({ by: 'key', name, calls: 0, usage })),
+    series: seriesOf(
+      Array.from({ length: 5000 }, (_, index) => ({ name: 'edgecall_cost', labels: { model: `m${index}` }, value: 1 })),
+    ),
+  }
+  await directory.countRun(report)
+  await directory.countRun({
+    ...report,
+    run: 's',
+    series: seriesOf([{ name: 'edgecall_cost', labels: { model: 'new' }, value: 1 }]),
+  })
+  const day = new Date(at).toISOString().slice(0, 10)
+  const rows = await directory.usage(day, day, 'key')
+  expect(rows.length).toBeLessThanOrEqual(1001)
+  expect(rows.reduce((sum, row) => sum + row.inputTokens, 0)).toBe(2400)
+  expect(await directory.series()).toHaveLength(5000)
+})
+
+test('each metric of the dashboard exists, with the labels that the dashboard uses', () => {
+  const dashboard = JSON.parse(readFileSync('docs/grafana-dashboard.json', 'utf8'))
+  const queries: string[] = dashboard.panels.flatMap((panel: any) => (panel.targets ?? []).map(({ expr }: any) => expr))
+  expect(queries.length).toBeGreaterThan(10)
+  const series = Object.entries(METRICS).flatMap(([name, { type }]) =>
+    type === 'counter' ? [`${name}_total`] : [`${name}_bucket`, `${name}_sum`, `${name}_count`],
+  )
+  for (const query of queries) {
+    const used = query.match(/edgecall_\w+/g) ?? []
+    expect(used.length, query).toBeGreaterThan(0)
+    expect(
+      used.filter((name) => !series.includes(name)),
+      query,
+    ).toEqual([])
+    const known = used.flatMap(
+      (name) => METRICS[name.replace(/_(?:total|bucket|sum|count)$/, '') as keyof typeof METRICS].labels,
+    )
+    const labels = [...query.matchAll(/by \(([^)]*)\)|(\w+)(?==~?")|(\w+)(?=!=")/g)].flatMap(
+      ([, list = '', ...rest]) => [...list.split(/,\s*/), ...rest],
+    )
+    expect(
+      labels.filter((label) => label && label !== 'le' && !(known as string[]).includes(label)),
+      query,
+    ).toEqual([])
+  }
+})
