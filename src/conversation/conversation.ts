@@ -25,7 +25,6 @@ import { positionOf } from './store/messages.ts'
 import { Readers } from './run/readers.ts'
 import { DELETED, refusalOf, UNKNOWN, UNKNOWN_RUN } from './run/refusals.ts'
 import { RunReader } from './run/run-reader.ts'
-import { reportRuns } from './run/report-runs.ts'
 import { Runner } from './run/runner.ts'
 import { Store } from './store/store.ts'
 import { Alarms } from './run/alarms.ts'
@@ -289,8 +288,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       this.#isDeleting = true
       try {
         await this.#cancel(this.#store.runs.unfinished())
-        await this.#alarms.reportSpend()
-        await reportRuns(this.#store, this.#setup, Infinity)
+        await this.#alarms.reportAll()
         await this.#store.deleteForGood()
       } finally {
         this.#isDeleting = false

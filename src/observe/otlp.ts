@@ -1,6 +1,6 @@
 import type { RunReporter } from '../contract/report.ts'
 import { withTimeLimit } from '../contract/time-limit.ts'
-import type { Attributes, Span } from './spans.ts'
+import type { Attributes, Span } from './span-recorder.ts'
 import { spansOf } from './spans.ts'
 
 export interface OtlpOptions {

@@ -1,51 +1,10 @@
 import type { RunFact } from '../contract/event.ts'
 import { stepOfCall } from '../contract/id.ts'
-import type { EndedRun } from '../contract/report.ts'
+import type { EndedRun, TimedFact } from '../contract/report.ts'
 import type { RunRequest } from '../contract/run.ts'
-import { callPart, chatPart, spanIdOf } from '../contract/trace.ts'
+import { callPart, chatPart } from '../contract/trace.ts'
 import type { Usage } from '../contract/usage.ts'
-
-export type Attributes = Readonly<Record<string, string | number | boolean | readonly string[]>>
-
-/** A span in OpenTelemetry's sense. Times are in epoch milliseconds. */
-export interface Span {
-  readonly name: string
-  readonly kind: 'internal' | 'client'
-  /** 32 hex digits. */
-  readonly traceId: string
-  /** 16 hex digits, made from the ids of the run and of its part: the same whenever they are made again. */
-  readonly spanId: string
-  readonly parentId?: string
-  readonly start: number
-  readonly end: number
-  /** The code of the error; absent if there was none. */
-  readonly error?: string
-  readonly attributes: Attributes
-  readonly events?: readonly SpanEvent[]
-}
-
-export interface SpanEvent {
-  readonly name: string
-  readonly at: number
-  readonly attributes?: Attributes
-}
-
-/** A span that has begun, of one part of the run. */
-interface OpenSpan {
-  readonly part: string
-  readonly parent: string
-  readonly name: string
-  readonly kind: Span['kind']
-  readonly start: number
-  readonly attributes: Attributes
-  readonly events: SpanEvent[]
-}
-
-interface SpanEnd {
-  readonly end: number
-  readonly error?: string | undefined
-  readonly attributes?: Attributes
-}
+import { type Attributes, type OpenSpan, type Span, type SpanEnd, SpanRecorder } from './span-recorder.ts'
 
 /**
  * Returns the spans of a run that has ended, by OpenTelemetry's semantic conventions for generative AI: `invoke_agent` for
@@ -53,124 +12,107 @@ interface SpanEnd {
  * `execute_tool <tool>` for each attempt at a call. `includeContent` adds messages, arguments and results.
  */
 export function spansOf({ request, acceptedAt, facts }: EndedRun, { includeContent = false } = {}): Span[] {
-  const { runId, model, trace } = request
-  if (!trace) return []
-  const spans: Span[] = []
-  const open = new Map<string, OpenSpan>()
+  if (!request.trace) return []
+  const recorder = new SpanRecorder(request.runId, request.trace)
+  const record = stepsAndCalls(recorder, request, includeContent)
+  recorder.begin({ ...runSpan(request, includeContent), part: '', parent: '', start: facts[0]?.at ?? acceptedAt })
+  for (const fact of facts) {
+    const { event, at } = fact
+    record(fact)
+    if (event.type === 'run.finished') {
+      recorder.finishAll(at, 'interrupted')
+      const error = event.status === 'failed' ? (event.error?.code ?? 'failed') : undefined
+      recorder.finish('', { end: at, error, attributes: endOf(event, includeContent) })
+    }
+  }
+  return recorder.spans
+}
+
+/** Returns a function that records what each fact tells of the steps, the answers and the calls of a run, in order. */
+function stepsAndCalls(
+  recorder: SpanRecorder,
+  { model }: RunRequest,
+  includeContent: boolean,
+): (fact: TimedFact) => void {
   const argumentTexts = new Map<string, string>()
   /** The newest attempt at each call, by the call's id: its outcome does not tell the attempt. */
   const newestAttempts = new Map<string, string>()
   let step = 0
   let attempt = 1
-
-  const begin = (span: Omit<OpenSpan, 'events'>) => open.set(span.part, { ...span, events: [] })
-  const finish = (part: string, { end, error, attributes }: SpanEnd) => {
-    const span = open.get(part)
-    if (!span) return
-    open.delete(part)
-    const { start, events, name, kind } = span
-    const parentId = part === '' ? trace.parent : spanIdOf(runId, span.parent)
-    spans.push({
-      ...{ name, kind, traceId: trace.id, spanId: spanIdOf(runId, part), start, end: Math.max(start, end) },
-      ...(parentId !== undefined && { parentId }),
-      ...(error !== undefined && { error }),
-      attributes: { ...span.attributes, ...(error !== undefined && { 'error.type': error }), ...attributes },
-      ...(events.length > 0 && { events }),
-    })
-  }
-  const note = (part: string, name: string, at: number, attributes?: Attributes) =>
-    open.get(part)?.events.push({ name, at, ...(attributes && { attributes }) })
   const chat = () => chatPart(step, attempt)
-  const beginChat = (start: number) => begin({ ...chatSpan(model, attempt), part: chat(), parent: String(step), start })
+  const beginChat = (start: number) =>
+    recorder.begin({ ...chatSpan(model, attempt), part: chat(), parent: String(step), start })
   const finishStep = (end: number, error?: string) => {
-    finish(chat(), { end, error })
-    finish(String(step), { end, error })
+    recorder.finish(chat(), { end, error })
+    recorder.finish(String(step), { end, error })
   }
-
-  begin({ ...runSpan(request, includeContent), part: '', parent: '', start: facts[0]?.at ?? acceptedAt })
-  for (const { event, at, newsAt } of facts) {
+  const finishCall = (callId: string, end: SpanEnd) => recorder.finish(newestAttempts.get(callId), end)
+  return ({ event, at, newsAt }) => {
     switch (event.type) {
       case 'step.started':
         finishStep(at)
         ;[step, attempt] = [event.step, 1]
-        begin({ name: `step ${step}`, kind: 'internal', part: String(step), parent: '', start: at, attributes: {} })
-        beginChat(at)
-        break
+        recorder.begin({ name: `step ${step}`, kind: 'internal', part: String(step), parent: '', start: at })
+        return beginChat(at)
       case 'model.retried':
-        note(chat(), event.type, at, {
-          'error.type': event.code,
-          ...(event.status !== undefined && { 'http.response.status_code': event.status }),
-        })
-        break
+        return recorder.note(chat(), event.type, at, retryOf(event))
       case 'answer.rejected':
-        finish(chat(), { end: at, error: 'answer_rejected', attributes: usageOf(event.usage) })
-        break
+        return recorder.finish(chat(), { end: at, error: 'answer_rejected', attributes: usageOf(event.usage) })
       case 'answer.cut':
-        finish(chat(), { end: at, error: 'answer_cut', attributes: usageOf(event.usage) })
-        break
+        return recorder.finish(chat(), { end: at, error: 'answer_cut', attributes: usageOf(event.usage) })
       case 'step.restarted':
-        finish(chat(), { end: at, error: event.because })
+        recorder.finish(chat(), { end: at, error: event.because })
         attempt = event.attempt
-        beginChat(at)
-        break
-      case 'step.answered':
+        return beginChat(at)
+      case 'step.answered': {
         for (const { callId, arguments: text } of event.calls) argumentTexts.set(callId, text)
-        finish(chat(), {
-          end: at,
-          attributes: answerOf(event, { start: open.get(chat())?.start, newsAt }, includeContent),
-        })
-        break
+        const times = { start: recorder.startOf(chat()), newsAt }
+        return recorder.finish(chat(), { end: at, attributes: answerOf(event, times, includeContent) })
+      }
       case 'step.finished':
-        finishStep(at)
-        break
+        return finishStep(at)
       case 'call.started': {
         const { callId, arguments: text } = event
         if (text !== undefined) argumentTexts.set(callId, text)
         const part = callPart(callId, event.attempt)
-        begin({ ...callSpan(event), part, parent: String(stepOfCall(callId)), start: event.at })
         newestAttempts.set(callId, part)
-        break
+        return recorder.begin({ ...callSpan(event), part, parent: String(stepOfCall(callId)), start: event.at })
       }
       case 'call.interrupted':
-        finish(newestAttempts.get(event.callId) ?? '-', { end: at, error: event.because ?? 'interrupted' })
-        break
-      case 'call.settled':
-        finish(newestAttempts.get(event.callId) ?? '-', {
-          end: at,
-          error: event.error?.code,
-          attributes: includeContent ? contentOfCall(event, argumentTexts.get(event.callId)) : {},
-        })
-        break
-      case 'run.finished': {
-        finishStep(at, event.error?.code)
-        for (const { part } of open.values()) if (part !== '') finish(part, { end: at, error: 'interrupted' })
-        const error = event.status === 'failed' ? (event.error?.code ?? 'failed') : undefined
-        finish('', { end: at, error, attributes: endOf(event, includeContent) })
-        break
+        return finishCall(event.callId, { end: at, error: event.because ?? 'interrupted' })
+      case 'call.settled': {
+        const attributes = includeContent ? contentOfCall(event, argumentTexts.get(event.callId)) : {}
+        return finishCall(event.callId, { end: at, error: event.error?.code, attributes })
       }
-      case 'limit.reached':
-        note('', event.type, at, { 'edgecall.limit': event.which })
-        break
-      case 'approval.requested':
-      case 'approval.decided':
-        note('', event.type, at, { 'gen_ai.tool.call.id': event.callId })
-        break
-      case 'run.waiting':
-      case 'run.resumed':
-      case 'run.parked':
-      case 'run.retried':
-      case 'run.cancelling':
-        note('', event.type, at)
-        break
+      case 'run.finished':
+        return finishStep(at, event.error?.code)
       default:
-        event.type satisfies IgnoredBySpans
+        return noteRun(recorder, event, at)
     }
   }
-  return spans
+}
+
+/** Records what happens to a run as a whole, as events of its span. */
+function noteRun(recorder: SpanRecorder, event: NotedByRun | IgnoredFact, at: number): void {
+  switch (event.type) {
+    case 'limit.reached':
+      return recorder.note('', event.type, at, { 'edgecall.limit': event.which })
+    case 'approval.requested':
+    case 'approval.decided':
+      return recorder.note('', event.type, at, { 'gen_ai.tool.call.id': event.callId })
+    case 'run.waiting':
+    case 'run.resumed':
+    case 'run.parked':
+    case 'run.retried':
+    case 'run.cancelling':
+      return recorder.note('', event.type, at)
+    default:
+      event satisfies IgnoredFact
+  }
 }
 
 /** The facts that neither end a span nor are noted in one. A fact that is new to the union must be handled, or added here. */
-type IgnoredBySpans =
+type IgnoredFact = Fact<
   | 'run.started'
   | 'input.added'
   | 'tools.added'
@@ -179,9 +121,25 @@ type IgnoredBySpans =
   | 'call.requested'
   | 'call.undone'
   | 'call.late'
+>
+
+type NotedByRun = Fact<
+  | 'limit.reached'
+  | 'approval.requested'
+  | 'approval.decided'
+  | 'run.waiting'
+  | 'run.resumed'
+  | 'run.parked'
+  | 'run.retried'
+  | 'run.cancelling'
+>
 
 type Fact<Type extends RunFact['type']> = Extract<RunFact, { type: Type }>
 type SpanStart = Pick<OpenSpan, 'name' | 'kind' | 'attributes'>
+
+function retryOf({ code, status }: Fact<'model.retried'>): Attributes {
+  return { 'error.type': code, ...(status !== undefined && { 'http.response.status_code': status }) }
+}
 
 function runSpan(request: RunRequest, includeContent: boolean): SpanStart {
   const { runId, model, caller, conversation, input } = request

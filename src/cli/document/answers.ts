@@ -128,19 +128,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
       runs: count,
       budget: OBJECT,
       quotas: OBJECT,
-      by: { enum: ['key', 'model', 'tool'] },
-      from: text,
-      to: text,
-      usage: list(
-        object({
-          name: text,
-          runs: count,
-          calls: count,
-          inputTokens: count,
-          outputTokens: count,
-          cost: { type: 'number' },
-        }),
-      ),
+      ...{ by: text, from: text, to: text, usage: list(OBJECT) },
     },
   ),
   ChatCompletion: {

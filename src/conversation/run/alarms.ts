@@ -114,6 +114,12 @@ export class Alarms {
     }
   }
 
+  /** Reports everything that is owed, before the conversation is deleted. Throws as `reportSpend` does. */
+  async reportAll(): Promise<void> {
+    await this.reportSpend()
+    await reportRuns(this.#ports.store, this.#ports.setup, Infinity)
+  }
+
   /** Reports owed usage to the tenant's directory. Throws if that fails; usage that is reported twice counts once. */
   async reportSpend(): Promise<void> {
     const { store, setup } = this.#ports
