@@ -162,8 +162,17 @@ export interface PendingApproval {
 }
 
 export type CallAnswer =
-  /** `by`: the id of the key that decided, or the tenant of a caller without a key. */
-  | { readonly decision: 'approve' | 'reject'; readonly reason?: string; readonly by?: string }
+  /**
+   * `by`: the id of the key that decided, or the tenant of a caller without a key. `arguments`: the JSON text of arguments
+   * that take the place of the model's, and `argumentsHash` the SHA-256 of its canonical JSON.
+   */
+  | {
+      readonly decision: 'approve' | 'reject'
+      readonly reason?: string
+      readonly by?: string
+      readonly arguments?: string
+      readonly argumentsHash?: string
+    }
   | { readonly result: string; readonly ok: boolean }
 
 /** The parts of a run's request that a later request may replace while the run waits. */

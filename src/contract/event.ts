@@ -97,6 +97,10 @@ export type RunFact =
       readonly reason?: string
       /** The id of the key that decided, or the tenant of a caller without a key. */
       readonly by?: string
+      /** The arguments that the person put in the place of the model's, as JSON text. */
+      readonly arguments?: string
+      /** SHA-256 of the canonical JSON of those arguments. */
+      readonly argumentsHash?: string
     }
   /** The caller must run this call and send its result. */
   | { readonly type: 'call.requested'; readonly callId: string; readonly tool: string; readonly arguments: string }

@@ -43,6 +43,7 @@ export function fold(state: RunState, event: RunEventBody): void {
       return patchCall(state, event.callId, {
         status: event.decision === 'approve' ? 'approved' : 'rejected',
         ...(event.reason !== undefined && { reason: event.reason }),
+        ...(event.arguments !== undefined && { arguments: event.arguments, wasChanged: true }),
       })
     case 'call.requested':
       return patchCall(state, event.callId, { status: 'awaiting_caller' })
@@ -217,7 +218,7 @@ function foldUndone(
 function foldStepEnd(state: RunState): void {
   const calls = state.step?.calls ?? []
   const results = calls.flatMap((call) =>
-    call.result ? [toolMessage(call.result, call.notes, marksIn(state, call))] : [],
+    call.result ? [toolMessage(call.result, notesOf(call), marksIn(state, call))] : [],
   )
   for (const mark of marksAmong(results)) state.marks.add(mark)
   state.messages.push(...results)
@@ -242,6 +243,11 @@ function foldAdded(state: RunState): void {
   state.pendingInput = []
 }
 
+/** Returns the lines that are added to a result for the model. */
+function notesOf({ notes = [], wasChanged, arguments: text }: CallState): readonly string[] {
+  return wasChanged ? [...notes, `A person changed the arguments of this call before it was sent, to ${text}.`] : notes
+}
+
 function toolMessage(
   { callId, tool, ok, content, error, cut }: CallSettled,
   notes: readonly string[] = [],
@@ -253,7 +259,9 @@ function toolMessage(
     callId,
     tool,
     ok,
-    content: content ?? [{ type: 'text', text }],
+    content: content
+      ? [...content, ...notes.map((note) => ({ type: 'text', text: note }) as const)]
+      : [{ type: 'text', text }],
     ...(cut !== undefined && { cut }),
     ...(marks.length > 0 && { marks }),
   }

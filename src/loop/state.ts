@@ -15,6 +15,8 @@ export interface CallState extends ToolCall {
   status: 'proposed' | 'awaiting_approval' | 'approved' | 'rejected' | 'awaiting_caller' | 'started' | 'settled'
   /** Why a person refused. */
   reason?: string
+  /** Whether a person has put other arguments in the place of the model's. */
+  wasChanged?: boolean
   attempt: number
   /** In epoch milliseconds, like `deadline`. */
   startedAt?: number

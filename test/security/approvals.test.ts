@@ -259,3 +259,38 @@ describe('a result is accepted only for calls of client tools', () => {
     expect(after).toEqual(events)
   })
 })
+
+describe('arguments that a person changes', () => {
+  test('are what the tool is called with, recorded with their hash and who changed them, and told to the model', async () => {
+    const at = await waiting()
+    const args = { n: 2 }
+    const response = await decide(at, at.danger, { ...approve, arguments: args })
+    expect(response.ok).toBe(true)
+    await at.edge.post(`/conversations/c/runs/${at.run}/calls/${at.handed}`, { result: 'x' }, program)
+    await at.edge.settle()
+    const text = await (await at.edge.fetch(`/conversations/c/runs/${at.run}/events`, { headers: program })).text()
+    const events = dataOf(text) as Record<string, unknown>[]
+    expect(events.find(({ type }) => type === 'approval.decided')).toMatchObject({
+      decision: 'approve',
+      by: keyName('person'),
+      arguments: '{"n":2}',
+      argumentsHash: await sha256(canonicalJson(args)),
+    })
+    const record: any = await (await at.edge.fetch(`/conversations/c/runs/${at.run}`, { headers: program })).json()
+    expect(record.calls[0]).toMatchObject({ id: at.danger, arguments: args, ok: true })
+    const told = JSON.stringify(at.edge.requests.at(-1)?.messages)
+    expect(told).toContain('A person changed the arguments of this call before it was sent')
+    expect(called.filter((name) => name === 'danger')).toHaveLength(1)
+  })
+
+  test.each([
+    [{ decision: 'reject', arguments: {} }, 'a rejection has none'],
+    [{ decision: 'approve', arguments: [1] }, 'a list is none'],
+    [{ decision: 'approve', arguments: 'x' }, 'a text is none'],
+  ])('are refused as %j, because %s', async (json, _why) => {
+    const at = await waiting()
+    const response = await decide(at, at.danger, json)
+    expect(response.status).toBeGreaterThanOrEqual(400)
+    expect(called).not.toContain('danger')
+  })
+})

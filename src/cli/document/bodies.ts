@@ -54,6 +54,11 @@ const READ = {
             description:
               'SHA-256 of the canonical JSON of the arguments that the person saw. If the call has others, the decision is refused.',
           },
+          arguments: {
+            type: 'object',
+            description:
+              'Arguments to call the tool with in place of the model’s. For approvals only; the model is told.',
+          },
         },
         required: ['decision'],
       },

@@ -100,7 +100,15 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
   'approval.decided': {
     summary: 'A person decided on this call.',
     required: { callId, decision: { enum: ['approve', 'reject'] } },
-    optional: { reason: text, by: { type: 'string', description: 'The key that decided, or the tenant.' } },
+    optional: {
+      reason: text,
+      by: { type: 'string', description: 'The key that decided, or the tenant.' },
+      arguments: {
+        type: 'string',
+        description: 'The arguments that the person put in place of the model’s, as JSON text.',
+      },
+      argumentsHash: { type: 'string', description: 'SHA-256 of the canonical JSON of those arguments.' },
+    },
   },
   'call.requested': {
     summary: 'The caller must run this call and send its result.',

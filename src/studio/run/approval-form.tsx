@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useRef } from 'preact/hooks'
+import { isObject } from '../../contract/json.ts'
 import { type CatalogueTool, tools } from '../tool/catalogue.ts'
 import { ErrorNote } from '../part/problem.tsx'
 import { jsonOrText, visible } from '../part/text.ts'
@@ -21,14 +22,19 @@ export function ApprovalForm({
 }): JSX.Element {
   const reason = useRef<HTMLInputElement>(null)
   const isBusy = useSignal(false)
+  const isEditing = useSignal(false)
+  const editor = useRef<HTMLTextAreaElement>(null)
   const error = useSignal<unknown>(undefined)
   const send = async (decision: 'approve' | 'reject') => {
     isBusy.value = true
     error.value = undefined
     const reasonText = reason.current?.value.trim() ?? ''
-    await sendDecision(address, { call: call.id, decision, reason: reasonText, arguments: call.arguments }).catch(
-      (problem: unknown) => (error.value = problem),
-    )
+    try {
+      const changes = decision === 'approve' && isEditing.value ? changesIn(editor.current?.value ?? '') : undefined
+      await sendDecision(address, { call: call.id, decision, reason: reasonText, arguments: call.arguments, changes })
+    } catch (problem) {
+      error.value = problem
+    }
     isBusy.value = false
   }
   const { description } = tools.value.get(call.tool) ?? {}
@@ -48,19 +54,48 @@ export function ApprovalForm({
           The run has read texts of third parties as well as private data; this call could carry that data out.
         </p>
       )}
-      <Value value={jsonOrText(call.arguments)} label="Arguments" />
+      {isEditing.value ? (
+        <textarea
+          ref={editor}
+          rows={6}
+          aria-label="Changed arguments, as JSON"
+          defaultValue={JSON.stringify(jsonOrText(call.arguments), undefined, 2)}
+        />
+      ) : (
+        <Value value={jsonOrText(call.arguments)} label="Arguments" />
+      )}
       {error.value !== undefined && <ErrorNote error={error.value} />}
       <div class="line">
         <input ref={reason} class="grow" placeholder="Reason, which the model reads" aria-label="Reason" />
         <button type="button" disabled={isBusy} onClick={() => send('reject')}>
           Reject
         </button>
+        <button
+          type="button"
+          disabled={isBusy}
+          aria-pressed={isEditing.value}
+          onClick={() => (isEditing.value = !isEditing.value)}
+        >
+          {isEditing.value ? 'Keep arguments' : 'Change arguments'}
+        </button>
         <button type="button" class="main" disabled={isBusy} onClick={() => send('approve')}>
-          Approve
+          {isEditing.value ? 'Approve with changes' : 'Approve'}
         </button>
       </div>
     </form>
   )
+}
+
+/** Reads the arguments that a person wrote. Throws an error that tells what is wrong with them. */
+function changesIn(text: string): Record<string, unknown> {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new Error('The arguments are not JSON.')
+  }
+  if (isObject(value)) return value
+  throw new Error('The arguments must be a JSON object.')
 }
 
 /** What a person should know of a call's effect before it happens. */

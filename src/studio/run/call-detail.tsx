@@ -73,7 +73,7 @@ function Progress({ message, fraction, data }: NonNullable<CallView['progress']>
   )
 }
 
-function decided({ decision, by, reason }: NonNullable<CallView['approval']>): string {
-  const how = decision === 'approve' ? 'Approved' : 'Rejected'
+function decided({ decision, by, reason, isChanged }: NonNullable<CallView['approval']>): string {
+  const how = decision === 'approve' ? (isChanged ? 'Approved with changed arguments' : 'Approved') : 'Rejected'
   return `${how}${by ? ` by ${by}` : ''}${reason ? `: ${reason}` : ''}`
 }

@@ -10,18 +10,21 @@ export interface ApprovalDecision {
   readonly reason: string
   /** The arguments that the person saw: the edge refuses the decision if the call has others. */
   readonly arguments: string
+  /** The arguments to use in their place. */
+  readonly changes?: Readonly<Record<string, unknown>> | undefined
 }
 
 /** Decides on a call that waits for approval, then follows its run on. */
 export async function sendDecision(
   address: RunAddress,
-  { call, decision, reason, arguments: argumentsText }: ApprovalDecision,
+  { call, decision, reason, arguments: argumentsText, changes }: ApprovalDecision,
 ): Promise<void> {
   const value = jsonOrText(argumentsText)
   await sendRequest(`${runPath(address)}/calls/${encodeURIComponent(call)}`, {
     json: {
       decision,
       ...(reason !== '' && { reason }),
+      ...(changes && { arguments: changes }),
       // Only what JSON writes in one way can be hashed alike on both sides.
       ...(typeof value === 'object' && value !== null && { argumentsHash: await sha256(canonicalJson(value)) }),
     },

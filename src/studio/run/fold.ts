@@ -103,8 +103,15 @@ function foldCall(call: CallView, event: CallEvent): CallView {
       return { ...call, state: 'approval', approval: event.because ? { because: event.because } : {} }
     case 'approval.decided': {
       const { decision, reason, by } = event
-      const approval = { ...call.approval, decision, ...(reason && { reason }), ...(by && { by }) }
-      return { ...call, state: decision === 'approve' ? 'proposed' : 'rejected', approval }
+      const approval = {
+        ...call.approval,
+        decision,
+        ...(reason && { reason }),
+        ...(by && { by }),
+        ...(event.arguments && { isChanged: true as const }),
+      }
+      const changes = event.arguments === undefined ? {} : { arguments: event.arguments }
+      return { ...call, ...changes, state: decision === 'approve' ? 'proposed' : 'rejected', approval }
     }
     case 'call.requested':
       return { ...call, state: 'caller' }

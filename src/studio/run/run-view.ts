@@ -39,6 +39,8 @@ export interface ApprovalView {
   readonly decision?: 'approve' | 'reject'
   readonly reason?: string
   readonly by?: string
+  /** A person has put other arguments in the place of the model's. */
+  readonly isChanged?: true
 }
 
 export interface StepView {

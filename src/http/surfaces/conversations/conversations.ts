@@ -101,7 +101,7 @@ conversations.get('/:id/runs/:run/calls/:call', async (c) => {
 conversations.post('/:id/runs/:run/calls/:call', async (c) => {
   const { setup, caller } = c.env
   const body = await readJson(c.req.raw, setup.config.maxBodyBytes)
-  const answer = callAnswer(body)
+  const answer = await callAnswer(body)
   const isDecision = 'decision' in answer
   requireScope(caller, isDecision ? 'approve' : 'chat')
   const service = conversationOfPath(c)
@@ -124,18 +124,28 @@ function eventNumber(runId: string, text = ''): number {
   return id?.runId === runId ? id.seq : Infinity
 }
 
-function callAnswer(body: unknown): CallAnswer {
+async function callAnswer(body: unknown): Promise<CallAnswer> {
   if (isObject(body)) {
-    const { decision, reason, result, ok = true } = body
+    const { decision, reason, result, ok = true, arguments: args } = body
     if ((decision === 'approve' || decision === 'reject') && (reason === undefined || typeof reason === 'string')) {
-      return reason === undefined ? { decision } : { decision, reason }
+      return { decision, ...(reason !== undefined && { reason }), ...(await changedArguments(decision, args)) }
     }
     if (result !== undefined && typeof ok === 'boolean') {
       return { result: typeof result === 'string' ? result : JSON.stringify(result), ok }
     }
   }
-  const message = 'Send { "decision": "approve" or "reject", "reason"?, "argumentsHash"? } or { "result": … }.'
+  const message =
+    'Send { "decision": "approve" or "reject", "reason"?, "argumentsHash"?, "arguments"? } or { "result": … }.'
   throw invalidRequest({ message, path: 'decision' })
+}
+
+/** Reads the arguments that a person puts in the place of the model's. Only the approval of a call may have them. */
+async function changedArguments(decision: string, value: unknown) {
+  if (value === undefined) return {}
+  if (decision === 'approve' && isObject(value)) {
+    return { arguments: JSON.stringify(value), argumentsHash: await sha256(canonicalJson(value)) }
+  }
+  throw invalidRequest({ message: 'Expected an object, in an approval.', path: 'arguments' })
 }
 
 /**
