@@ -28,9 +28,9 @@ test('a one-tool Worker stays under 13.25 KiB gzip and contains no code of the e
     expect(code).not.toContain(foreign)
 })
 
-test('the edge Worker with all providers and surfaces stays under 136 KiB gzip and contains no forbidden library', async () => {
+test('the edge Worker with all providers and surfaces stays under 137 KiB gzip and contains no forbidden library', async () => {
   const code = await bundle('wrangler.toml', '--minify')
-  expect(gzipSync(code).byteLength).toBeLessThan(136 * KIB)
+  expect(gzipSync(code).byteLength).toBeLessThan(137 * KIB)
   for (const foreign of ['ZodError', 'ajv', '@ai-sdk']) expect(code).not.toContain(foreign)
 })
 
