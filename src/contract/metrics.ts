@@ -33,7 +33,7 @@ export const METRICS = {
   edgecall_cost: { type: 'counter', help: 'Cost, in the currency of the prices.', labels: ['model', 'key'] },
   edgecall_limits: { type: 'counter', help: 'Limits that runs have reached.', labels: ['limit'] },
   edgecall_approvals: { type: 'counter', help: 'Decisions about calls.', labels: ['decision'] },
-  edgecall_recoveries: { type: 'counter', help: 'How often runs went on after a crash.', labels: [] },
+  edgecall_recoveries: { type: 'counter', help: 'How often runs were continued after a crash.', labels: [] },
 } as const satisfies Record<string, Metric>
 
 interface Metric {

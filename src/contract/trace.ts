@@ -1,6 +1,6 @@
 /**
  * The trace that a run belongs to, in the terms of W3C Trace Context (https://www.w3.org/TR/trace-context/). Plain data:
- * it is stored with the run, so that an instance that resumes the run goes on with the same trace.
+ * it is stored with the run, so that an instance that resumes the run continues the same trace.
  */
 export interface TraceContext {
   /** 32 hex digits. */

@@ -6,7 +6,7 @@ import { addUsage, NO_USAGE, type Usage } from '../contract/usage.ts'
 /** The tool of calls that name none of the edge: a model may write any name, and each would be a series of its own. */
 const UNKNOWN_TOOL = 'unknown'
 
-/** Sums up what a run that has ended did and spent. The same run gives the same report, whoever makes it. */
+/** Sums up what a run that has ended did and spent. The same run gives the same report, in any object instance. */
 export function reportOf({ request, acceptedAt, facts }: EndedRun): RunReport {
   const { model, runId } = request
   const key = request.caller.key ?? ''
