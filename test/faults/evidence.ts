@@ -80,3 +80,8 @@ export function settledOf(replay: readonly Frame[], id: string): CallSettled | u
 export function answersOf(replay: readonly Frame[]): Extract<RunEvent, { type: 'step.answered' }>[] {
   return replay.flatMap(({ event }) => (event.type === 'step.answered' ? [event] : []))
 }
+
+/** The last event of a run but for outcomes that came too late, which may follow its end. */
+export function lastOf(replay: readonly Frame[]): RunEvent | undefined {
+  return replay.findLast(({ event }) => event.type !== 'call.late')?.event
+}

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { RunRecord } from '../../src/contract/run.ts'
-import { answersOf, callsOf, type Evidence, settledOf } from './evidence.ts'
+import { answersOf, callsOf, type Evidence, lastOf, settledOf } from './evidence.ts'
 import { keptFault } from './history.ts'
 import { callFaults, plainFaults } from './judge-calls.ts'
 import { inputOf, USAGE } from './script.ts'
@@ -19,7 +19,7 @@ export function faultsOf(evidence: Evidence): string[] {
 /** The same of a run that ended in another way, before its script did. */
 export function cutShortFaults(evidence: Evidence, status: RunRecord['status']): string[] {
   const { record, replay, messages } = evidence
-  const end = replay.at(-1)?.event
+  const end = lastOf(replay)
   const faults = streamFaults(evidence)
   if (record.status !== status) faults.push(`the run is ${record.status}, not ${status}`)
   if (end?.type !== 'run.finished' || end.status !== status) faults.push(`the run ends with ${JSON.stringify(end)}`)
@@ -39,7 +39,7 @@ export function streamFaults(evidence: Evidence): string[] {
     last = event.seq
   }
   const ends = replay.filter(({ type }) => type === 'run.finished')
-  if (ends.length !== 1 || replay.at(-1)?.type !== 'run.finished') faults.push(`the run has ${ends.length} ends`)
+  if (ends.length !== 1 || lastOf(replay)?.type !== 'run.finished') faults.push(`the run has ${ends.length} ends`)
   return [...faults, ...readerFaults(evidence)]
 }
 
@@ -113,7 +113,7 @@ function recordFaults({ script, conversation, run, record, replay }: Evidence): 
   if (!isDeepStrictEqual(record, { id: run, conversation, ...end, ...said, steps, calls })) {
     faults.push(`the record is ${JSON.stringify(record)}`)
   }
-  const finished = replay.at(-1)?.event
+  const finished = lastOf(replay)
   if (!isDeepStrictEqual(finished, { type: 'run.finished', runId: run, seq: finished?.seq, ...end })) {
     faults.push(`the run ends with ${JSON.stringify(finished)}`)
   }
