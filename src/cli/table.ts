@@ -182,6 +182,20 @@ export const COMMANDS: readonly Command[] = [
     },
   }),
   command({
+    name: 'doctor',
+    summary: 'say what is wrong with a project, its edge and its deployment, each with its remedy',
+    arguments: {},
+    options: {
+      url: { ...AT_EDGE.url, text: `${AT_EDGE.url.text}, else the tools are those of the project` },
+      env: { type: 'string', value: 'name', text: 'the environment whose deployment is compared; default: production' },
+    },
+    notes: ['The exit code is 1 if there is an error, and 0 if there are only warnings. Nothing is changed.'],
+    run: async ({ root, env, terminal, signal, options }) => {
+      const { doctor } = await import('./doctor/doctor.ts')
+      return doctor({ root, env, terminal, signal, url: options.url, environment: options.env ?? 'production' })
+    },
+  }),
+  command({
     name: 'tail',
     summary: 'follow the runs of the deployed edge, each as a tree, until Ctrl-C',
     arguments: {},

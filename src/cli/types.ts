@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { isObject } from '../contract/json.ts'
-import { type EdgeAddress, refusal, send } from './edge.ts'
+import type { EdgeAddress } from './edge.ts'
+import { listAllTools } from './listing.ts'
 import { addressOf } from './remote/address.ts'
 
 export interface TypesOptions {
@@ -28,22 +28,9 @@ export async function writeTypes({ root, env, url, out }: TypesOptions): Promise
   }
 }
 
-/** The most tools of one page of the listing. */
-const PAGE = 1000
-
 /** Returns the names of all tools that an edge lists as available, in the order of the listing. */
 export async function toolNames(edge: EdgeAddress): Promise<readonly string[]> {
-  const names: string[] = []
-  for (let after = ''; ;) {
-    const path = `/tools?limit=${PAGE}&after=${encodeURIComponent(after)}`
-    const answer = await send(edge, { method: 'GET', path })
-    if (!answer.ok) throw await refusal('The tools were not listed', answer)
-    const page: unknown = await answer.json()
-    const tools = (Array.isArray(page) ? page : []).filter(isObject)
-    names.push(...tools.flatMap(({ name, available }) => (available === true ? String(name) : [])))
-    if (tools.length < PAGE) return names
-    after = String(tools.at(-1)?.['name'])
-  }
+  return (await listAllTools(edge)).flatMap(({ name, available }) => (available ? name : []))
 }
 
 /** Formats names as a type for `createClient<ToolName>`. No character of a tool's name needs an escape. */

@@ -52,10 +52,7 @@ interface Source {
  * as their configurations tell. Throws a Failure if there is no edge.
  */
 export async function readTargets({ root, environment, prefix }: TargetOptions): Promise<Targets> {
-  const edgeConfig = findConfig(root, '')
-  if (edgeConfig === undefined) {
-    throw new Failure(`There is no wrangler.toml in ${root}.`, 'Run this in the folder of your edge.')
-  }
+  const edgeConfig = edgeConfigOf(root)
   const folders = globSync('tools/*', { cwd: root }).sort()
   const tools = folders.flatMap((folder) => (folder === OFFLINE ? [] : (findConfig(root, folder) ?? [])))
   const problems: CheckProblem[] = []
@@ -95,6 +92,13 @@ export async function readTargets({ root, environment, prefix }: TargetOptions):
   const edge = all.find(({ role }) => role === 'edge')
   const targets = edge ? inOrder(edge, all) : []
   return { targets, unbound: all.filter((target) => !targets.includes(target)), problems }
+}
+
+/** Returns the path of the edge's configuration. Throws a Failure if there is none. */
+export function edgeConfigOf(root: string): string {
+  const config = findConfig(root, '')
+  if (config !== undefined) return config
+  throw new Failure(`There is no wrangler.toml in ${root}.`, 'Run this in the folder of your edge.')
 }
 
 async function readSource({

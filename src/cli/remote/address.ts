@@ -13,17 +13,21 @@ export interface AddressOptions {
  * Returns the edge to speak to: `url`, else EDGECALL_URL, with EDGECALL_KEY; else the edge that `edgecall dev` runs in
  * this folder, with its key. Throws a Failure if there is none.
  */
-export function addressOf({ root, env, url = env['EDGECALL_URL'] }: AddressOptions): EdgeAddress {
+export function addressOf(options: AddressOptions): EdgeAddress {
+  const edge = findAddress(options)
+  if (edge) return edge
+  throw new Failure(
+    'Say where the edge is: --url https://…, or EDGECALL_URL.',
+    'Or run one on this machine, in this folder: npx edgecall dev',
+  )
+}
+
+/** Returns the edge to speak to, as `addressOf` does; undefined if there is none. */
+export function findAddress({ root, env, url = env['EDGECALL_URL'] }: AddressOptions): EdgeAddress | undefined {
   if (url !== undefined && url !== '') {
     if (!URL.canParse(url)) throw new Failure(`"${url}" is not the URL of an edge.`, 'Such as https://edge.example.com')
     return { url: url.replace(/\/+$/, ''), key: env['EDGECALL_KEY'] }
   }
   const running = findRunning(root, env['STATE_DIR'] ?? STATE_DIR)
-  if (!running) {
-    throw new Failure(
-      'Say where the edge is: --url https://…, or EDGECALL_URL.',
-      'Or run one on this machine, in this folder: npx edgecall dev',
-    )
-  }
-  return { url: running.url, key: env['EDGECALL_KEY'] ?? running.key }
+  return running && { url: running.url, key: env['EDGECALL_KEY'] ?? running.key }
 }

@@ -1,0 +1,206 @@
+import { descriptionProblems } from '../check/descriptions.ts'
+import { startBundles } from '../check/describe.ts'
+import { standInProblems } from '../check/stand-ins.ts'
+import { edgeConfigOf, readTargets, type Target } from '../check/target.ts'
+import { checkTypes } from '../check/types.ts'
+import { readVersions, versionProblems } from '../check/versions.ts'
+import type { Terminal } from '../command/terminal.ts'
+import { type DefinitionFile, definitionFiles, readDefinition } from '../definitions.ts'
+import { reasonsNotToAnswer } from '../deploy/answering.ts'
+import { openAccount } from '../deploy/account-api.ts'
+import { type Bundle, makeBundle } from '../deploy/bundle.ts'
+import { planOf, secretNames } from '../deploy/plan.ts'
+import { readIdentity } from '../deploy/project.ts'
+import { readRecord } from '../deploy/record.ts'
+import { Failure } from '../failure.ts'
+import { findAddress } from '../remote/address.ts'
+import { findWorkers, looseBindings } from '../workers.ts'
+import { drift } from './drift.ts'
+import { type Finding, findingsOf } from './finding.ts'
+import { missingHere, missingInAccount, neededSecrets } from './secrets.ts'
+import { type FoundTools, toolsAtEdge, toolsHere } from './tools.ts'
+
+export interface DoctorOptions {
+  readonly root: string
+  readonly env: NodeJS.ProcessEnv
+  readonly terminal: Terminal
+  readonly signal: AbortSignal
+  /** The edge whose tools are looked at. Default: as of other commands, or else the tools of the project. */
+  readonly url?: string | undefined
+  /** The environment whose deployment is compared, such as `staging`. */
+  readonly environment: string
+}
+
+/**
+ * Looks for everything that keeps a project, its edge or its deployment from working well, and prints each with its
+ * file and its remedy; under `--json` one value for each, then their counts. Changes nothing. Returns 1 if there is an
+ * error. Throws a Failure if there is no project.
+ */
+export async function doctor(options: DoctorOptions): Promise<number> {
+  const { root, terminal } = options
+  edgeConfigOf(root)
+  const versions = readVersions(root)
+  const findings = [...findingsOf({ level: 'error', topic: 'versions' }, versionProblems(root, versions))]
+  const notChecked: string[] = []
+  let tools: FoundTools['tools'] = []
+  if (versions.wrangler === undefined) notChecked.push('all else needs wrangler')
+  else {
+    const report = await examine(options)
+    findings.push(...report.findings)
+    notChecked.push(...report.notChecked)
+    tools = report.tools
+  }
+  for (const finding of findings) terminal.emit(finding)
+  const errors = findings.filter(({ level }) => level === 'error').length
+  const warnings = findings.length - errors
+  terminal.emit({ versions, tools: tools.length, errors, warnings, notChecked })
+  terminal.print(`Node ${versions.node}, wrangler ${versions.wrangler ?? 'missing'}, edgecall ${versions.edgecall}\n`)
+  for (const finding of findings) terminal.print(lineOf(finding))
+  for (const reason of notChecked) terminal.print(`Not checked: ${reason}\n`)
+  terminal.print(`${countOf(tools.length, 'tool')}: ${countOf(errors, 'error')}, ${countOf(warnings, 'warning')}\n`)
+  return errors > 0 ? 1 : 0
+}
+
+function lineOf({ level, file, line, message, remedy }: Finding): string {
+  return `${level.padEnd(8)} ${file}${line === undefined ? '' : `:${line}`}: ${message} ${remedy}`.trimEnd() + '\n'
+}
+
+function countOf(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
+interface Report {
+  readonly findings: readonly Finding[]
+  readonly tools: FoundTools['tools']
+  /** What was not looked at, and why. */
+  readonly notChecked: readonly string[]
+}
+
+async function examine(options: DoctorOptions): Promise<Report> {
+  const { root, env, signal, environment, url } = options
+  const findings: Finding[] = []
+  const notChecked: string[] = []
+  const { prefix, id: project } = readIdentity(root)
+  const { targets, unbound, problems } = await readTargets({ root, environment, prefix })
+  const { definitions, problems: unreadable } = readFiles(root)
+  const types = await checkTypes(root)
+  findings.push(...findingsOf({ level: 'error', topic: 'project' }, [...problems, ...unreadable, ...types]))
+  if (problems.length > 0) return { findings, tools: [], notChecked: ['the tools, until the errors above are mended'] }
+  findings.push(
+    ...findingsOf({ level: 'warning', topic: 'project' }, [
+      ...unusedProblems(root, unbound),
+      ...standInProblems(targets, []),
+    ]),
+  )
+  for (const target of targets) {
+    const missing = missingHere(root, target, { names: neededSecrets(target, definitions), env })
+    findings.push(...findingsOf({ level: 'warning', topic: 'secrets' }, missing))
+  }
+  const address = findAddress({ root, env, url })
+  const bundles = address && project === undefined ? [] : await bundleAll(targets, options, findings)
+  const files = { targets, definitions }
+  const found = address
+    ? await toolsAtEdge(address, files, signal)
+    : bundles.length < targets.length
+      ? { tools: [], findings: [] }
+      : await toolsOfBundles(bundles, files)
+  findings.push(...found.findings)
+  if (project === undefined) notChecked.push('what is deployed: this project has not been deployed yet')
+  else {
+    try {
+      findings.push(...(await examineAccount(options, { bundles, definitions, targets })))
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      notChecked.push(`what is deployed: ${error.message} ${error.hint}`.trim())
+    }
+  }
+  findings.push(...findingsOf({ level: 'warning', topic: 'descriptions' }, await descriptionProblems(found.tools)))
+  return { findings, tools: found.tools, notChecked }
+}
+
+function readFiles(root: string) {
+  const definitions: DefinitionFile[] = []
+  const problems = definitionFiles(root).flatMap((file) => {
+    try {
+      definitions.push(readDefinition(root, file))
+      return []
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      return [{ file, message: error.message, remedy: error.hint }]
+    }
+  })
+  return { definitions, problems }
+}
+
+/** Returns the Workers whose tools no edge finds. */
+function unusedProblems(root: string, unbound: readonly Target[]) {
+  const workers = findWorkers(root)
+  const { config } = workers.edge
+  return [
+    ...unbound.map(({ baseName, config: file }) => ({
+      file,
+      message: `${baseName} is not bound to the edge, so it is not used.`,
+      remedy: `Add a [[services]] stanza for it to ${config}, or remove its folder.`,
+    })),
+    ...looseBindings(workers).map(([binding, service]) => ({
+      file: config,
+      message: `${service} is bound as ${binding}, so the edge does not find its tools.`,
+      remedy: `Name the binding TOOL_${binding}.`,
+    })),
+  ]
+}
+
+/** Builds all Workers; one that does not build is a finding. */
+async function bundleAll(targets: readonly Target[], { root, env }: DoctorOptions, findings: Finding[]) {
+  const bundles: Bundle[] = []
+  for (const target of targets) {
+    try {
+      bundles.push(await makeBundle(target, { root, env }))
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      const problem = { file: target.config, message: `${target.baseName} does not build.`, remedy: error.hint }
+      findings.push(...findingsOf({ level: 'error', topic: 'project' }, [problem]))
+    }
+  }
+  return bundles
+}
+
+async function toolsOfBundles(bundles: readonly Bundle[], files: Parameters<typeof toolsHere>[1]): Promise<FoundTools> {
+  const result = await startBundles(bundles)
+  if (result.ok) return toolsHere(result.descriptions, files)
+  return { tools: [], findings: findingsOf({ level: 'error', topic: 'project' }, result.problems) }
+}
+
+/** Compares the project with its deployment. Throws a Failure if Cloudflare cannot be asked. */
+async function examineAccount(
+  { root, env }: DoctorOptions,
+  {
+    bundles,
+    definitions,
+    targets,
+  }: {
+    readonly bundles: readonly Bundle[]
+    readonly definitions: readonly DefinitionFile[]
+    readonly targets: readonly Target[]
+  },
+): Promise<readonly Finding[]> {
+  const edge = targets.find(({ role }) => role === 'edge')
+  if (!edge) return []
+  const api = await openAccount({ root, env, accountId: edge.settings.account_id })
+  const { record } = await readRecord(api, edge.name)
+  if (!record) throw new Failure(`no deployment of ${edge.name} is recorded.`)
+  const steps = await planOf(api, { bundles, record })
+  const missing = steps.flatMap(({ bundle: { target }, live }) => {
+    if (!live) return []
+    return missingInAccount(target, { names: neededSecrets(target, definitions), present: secretNames(live) })
+  })
+  const live = steps.find(({ bundle }) => bundle.target.name === edge.name)?.live
+  const reasons = live ? reasonsNotToAnswer(edge, new Set(secretNames(live))) : []
+  return [
+    ...findingsOf({ level: 'error', topic: 'secrets' }, [
+      ...missing,
+      ...reasons.map((message) => ({ file: edge.config, message, remedy: '' })),
+    ]),
+    ...drift({ record, steps, definitions, edge }),
+  ]
+}

@@ -1,0 +1,61 @@
+import type { Target } from '../check/target.ts'
+import type { DefinitionFile } from '../definitions.ts'
+import { changedDefinitions } from '../deploy/definitions.ts'
+import type { Step } from '../deploy/plan.ts'
+import type { DeployRecord } from '../deploy/record.ts'
+import { type Finding, findingsOf } from './finding.ts'
+
+export interface Deployment {
+  readonly record: DeployRecord
+  /** What is live of each Worker here. */
+  readonly steps: readonly Step[]
+  readonly definitions: readonly DefinitionFile[]
+  /** The edge here. */
+  readonly edge: Target
+}
+
+const DEPLOY = 'Run npx edgecall deploy.'
+
+/** Returns how the project, the record of its deployments and the account differ. */
+export function drift({ record, steps, definitions, edge }: Deployment): readonly Finding[] {
+  const { attempt, current } = record
+  const error = (file: string, message: string, remedy: string) =>
+    findingsOf({ level: 'error', topic: 'drift' }, [{ file, message, remedy }])
+  const warning = (file: string, message: string, remedy: string) =>
+    findingsOf({ level: 'warning', topic: 'drift' }, [{ file, message, remedy }])
+  const findings: Finding[] = []
+  if (attempt) {
+    const remedy =
+      attempt.kind === 'rollback' ? 'Run npx edgecall rollback.' : 'Run npx edgecall deploy --continue, or rollback.'
+    findings.push(...error(edge.config, `A ${attempt.kind} was begun at ${attempt.at} and is not finished.`, remedy))
+  }
+  const deployed = new Map((current?.workers ?? []).map((worker) => [worker.name, worker]))
+  for (const { bundle, live } of steps) {
+    const { name, config } = bundle.target
+    const worker = deployed.get(name)
+    if (!worker) findings.push(...warning(config, `${name} is not deployed.`, DEPLOY))
+    else if (!live) findings.push(...error(config, `${name} was deployed, but the account has no such Worker.`, DEPLOY))
+    else if (!live.some(({ id }) => id === worker.version)) {
+      const message = `The account runs a version of ${name} that edgecall did not deploy.`
+      findings.push(...warning(config, message, 'Run npx edgecall deploy to replace it.'))
+    } else if (worker.hash !== bundle.hash) {
+      findings.push(...warning(config, `${name} here is not what was deployed at ${current?.at}.`, DEPLOY))
+    }
+  }
+  for (const name of deployed.keys()) {
+    if (steps.some(({ bundle }) => bundle.target.name === name)) continue
+    const remedy = `Remove it if nothing uses it: npx wrangler delete --name ${name}.`
+    findings.push(...warning(edge.config, `${name} is deployed, but no Worker here has that name.`, remedy))
+  }
+  const stored = current?.definitions ?? []
+  for (const { file, name } of changedDefinitions(definitions, stored)) {
+    const remedy = 'Run npx edgecall deploy --only definitions.'
+    findings.push(...warning(file, `${name} is not stored at the edge as it is here.`, remedy))
+  }
+  for (const { name } of stored) {
+    if (definitions.some((each) => each.name === name)) continue
+    const message = `${name} is stored at the edge, but there is no file of it.`
+    findings.push(...warning(`tools/definitions/${name}.json`, message, `Run npx edgecall remove ${name}.`))
+  }
+  return findings
+}

@@ -1,0 +1,89 @@
+import { dirname, join } from 'node:path'
+import type { ToolText } from '../../contract/tool.ts'
+import type { Descriptions } from '../check/describe.ts'
+import type { ToolInFile } from '../check/descriptions.ts'
+import type { Target } from '../check/target.ts'
+import type { DefinitionFile } from '../definitions.ts'
+import type { EdgeAddress } from '../edge.ts'
+import { Failure } from '../failure.ts'
+import { type ListedTool, listAllTools } from '../listing.ts'
+import { type Finding, findingsOf } from './finding.ts'
+
+/** The files of a project in which tools are described. */
+export interface ToolFiles {
+  readonly targets: readonly Target[]
+  readonly definitions: readonly DefinitionFile[]
+}
+
+export interface FoundTools {
+  readonly tools: readonly ToolInFile[]
+  readonly findings: readonly Finding[]
+}
+
+/** Returns the tools of the project, as its Workers describe them and its definitions say. */
+export function toolsHere(described: Descriptions, { targets, definitions }: ToolFiles): FoundTools {
+  const inWorkers = targets.flatMap((target) =>
+    (described.get(target.name) ?? []).map((tool) => ({ file: moduleOf(target), tool })),
+  )
+  const stored = definitions.map(({ file, definition }) => ({ file, tool: textOf(definition) }))
+  const silent = targets.filter(({ role, name }) => role === 'tool' && described.get(name)?.length === 0)
+  const findings = silent.map(({ config, baseName }) => ({
+    file: config,
+    message: `${baseName} describes no tools.`,
+    remedy: 'Export what serve([…]) of edgecall/tool makes as the default of its main module.',
+  }))
+  return { tools: [...inWorkers, ...stored], findings: findingsOf({ level: 'warning', topic: 'tools' }, findings) }
+}
+
+/** Returns the tools of an edge that answers, and why some are not available. */
+export async function toolsAtEdge(edge: EdgeAddress, files: ToolFiles, signal: AbortSignal): Promise<FoundTools> {
+  let listing: readonly ListedTool[]
+  try {
+    listing = await listAllTools(edge, signal)
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    const problem = { file: edge.url, message: error.message, remedy: error.hint }
+    return { tools: [], findings: findingsOf({ level: 'error', topic: 'tools' }, [problem]) }
+  }
+  const unavailable = listing.filter(({ available }) => !available)
+  const problems = unavailable.map((tool) => ({
+    file: fileOf(tool, files) ?? edge.url,
+    message: `${tool.name} is not available: ${tool.reason ?? 'no reason given'}`.replace(/(?<![.!?])$/, '.'),
+    remedy:
+      tool.accepted === undefined
+        ? `It comes from ${tool.place}: mend it there, or take it away.`
+        : `Its definition has changed: look at GET /tools/${tool.name}, then POST /tools/${tool.name}/accept.`,
+  }))
+  return {
+    tools: listing.flatMap((tool) =>
+      tool.available ? [{ file: fileOf(tool, files) ?? `${edge.url} (${tool.place})`, tool: textOf({ ...tool }) }] : [],
+    ),
+    findings: findingsOf({ level: 'error', topic: 'tools' }, problems),
+  }
+}
+
+/** Returns the file of a listed tool, if it comes from a Worker or a definition of the project. */
+function fileOf({ name, place }: ListedTool, { targets, definitions }: ToolFiles): string | undefined {
+  const edge = targets.find(({ role }) => role === 'edge')
+  const service = edge?.settings.services?.find(({ binding }) => binding === place)?.service
+  const target = targets.find((each) => each.name === service)
+  return target ? moduleOf(target) : definitions.find((each) => each.name === name)?.file
+}
+
+function moduleOf({ config, settings }: Target): string {
+  const { main } = settings
+  return main === undefined ? config : join(dirname(config), main.replace(/^.*[\\/](?=[^\\/]+$)/, ''))
+}
+
+/** Reads what a search reads of a definition, which nobody may have checked yet. */
+function textOf(definition: Readonly<Record<string, unknown>>): ToolText {
+  const { name, title, description, tags, inputSchema, hash } = definition
+  return {
+    name: String(name),
+    description: typeof description === 'string' ? description : '',
+    hash: typeof hash === 'string' ? hash : '',
+    inputSchema: Object(inputSchema),
+    ...(typeof title === 'string' && { title }),
+    ...(Array.isArray(tags) && { tags: tags.map(String) }),
+  }
+}

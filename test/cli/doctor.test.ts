@@ -1,0 +1,191 @@
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { startAccount } from '../fixtures/account/account.ts'
+import { makeProject, PROJECT } from '../fixtures/account/project.ts'
+import { start } from './command.ts'
+
+const MAIN = new URL('../../src/cli/main.ts', import.meta.url).pathname
+const NOT_DEPLOYED = { 'package.json': '{ "name": "acme" }\n' }
+const CLEAR = 'Use it when the user asks when the shop is open.'
+
+function projectOf(files: Readonly<Record<string, string>> = NOT_DEPLOYED): string {
+  const project = makeProject({
+    'tools/definitions/hours.json': JSON.stringify({ name: 'hours', description: CLEAR, static: 'nine to five' }),
+    ...files,
+  })
+  onTestFinished(() => project.remove())
+  return project.root
+}
+
+async function doctor(
+  root: string,
+  { args = [], env = {} }: { args?: readonly string[]; env?: Record<string, string> } = {},
+) {
+  const command = start(process.execPath, [MAIN, 'doctor', ...args], { cwd: root, env })
+  try {
+    const code = await command.ended
+    const [out, errors] = [command.out(), command.errors()]
+    const values = args.includes('--json')
+      ? out
+          .trim()
+          .split('\n')
+          .map((line) => JSON.parse(line))
+      : []
+    return { code, out, errors, values }
+  } finally {
+    command.kill()
+  }
+}
+
+/** An edge that lists these tools. */
+async function edgeOf(tools: readonly object[], status = 200): Promise<string> {
+  const server = createServer((_, response) => {
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(tools))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const ONE = {
+  name: 'one',
+  description: 'Use it when the user wants one.',
+  hash: 'h',
+  inputSchema: { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] },
+  source: 'service',
+  place: 'TOOL_ONE',
+  available: true,
+}
+const HELD = {
+  name: 'two',
+  source: 'service',
+  place: 'TOOL_TWO',
+  available: false,
+  reason: 'it changed',
+  accepted: 'h',
+}
+const DOWN = { name: 'TOOL_FAR', source: 'service', place: 'TOOL_FAR', available: false, reason: 'it does not answer' }
+
+test('doctor reports the tools of an edge that are not available, each with its file and remedy, and exits with 1', async () => {
+  const url = await edgeOf([ONE, HELD, DOWN])
+  const { code, values } = await doctor(projectOf(), { args: ['--url', url, '--json'] })
+  expect(values).toEqual([
+    {
+      level: 'error',
+      topic: 'tools',
+      file: 'tools/two/index.js',
+      message: 'two is not available: it changed.',
+      remedy: 'Its definition has changed: look at GET /tools/two, then POST /tools/two/accept.',
+    },
+    {
+      level: 'error',
+      topic: 'tools',
+      file: url,
+      message: 'TOOL_FAR is not available: it does not answer.',
+      remedy: 'It comes from TOOL_FAR: mend it there, or take it away.',
+    },
+    {
+      level: 'warning',
+      topic: 'descriptions',
+      file: 'tools/one/index.js',
+      message: 'one requires id without a description.',
+      remedy: 'Say what the value is and how it is written, such as "Order number, such as A-1001".',
+    },
+    {
+      versions: { node: process.versions.node, edgecall: expect.any(String), wrangler: expect.any(String) },
+      tools: 1,
+      errors: 2,
+      warnings: 1,
+      notChecked: ['what is deployed: this project has not been deployed yet'],
+    },
+  ])
+  expect(code).toBe(1)
+})
+
+test('doctor exits with 0 if there are only warnings, such as a secret that is missing on this machine', async () => {
+  const url = await edgeOf([])
+  const root = projectOf({
+    ...NOT_DEPLOYED,
+    'tools/one/wrangler.toml': `${PROJECT['tools/one/wrangler.toml']}[vars]\nSERVERS = "{SECRET_A} {SECRET_B}"\n`,
+    'tools/one/.dev.vars': 'SECRET_B=b\n',
+    'tools/free/wrangler.toml': 'name = "acme-free"\nmain = "index.js"\n',
+  })
+  const { code, out } = await doctor(root, { args: ['--url', url] })
+  expect(out).toMatch(/^Node \S+, wrangler \S+, edgecall \S+\n/)
+  expect(out.split('\n').slice(1)).toEqual([
+    'warning  tools/free/wrangler.toml: acme-free is not bound to the edge, so it is not used. Add a [[services]] stanza for it to wrangler.toml, or remove its folder.',
+    'warning  tools/one/.dev.vars: acme-one needs SECRET_A on this machine. Add a line SECRET_A=… to the file.',
+    'Not checked: what is deployed: this project has not been deployed yet',
+    '0 tools: 0 errors, 2 warnings',
+    '',
+  ])
+  expect(code).toBe(0)
+})
+
+test('doctor reports an edge that does not answer, and one that refuses the key, as errors', async () => {
+  const far = await doctor(projectOf(), { args: ['--url', 'http://127.0.0.1:9', '--json'] })
+  expect(far.values[0]).toMatchObject({ level: 'error', message: expect.stringContaining('does not answer') })
+  expect(far.code).toBe(1)
+  const refused = await doctor(projectOf(), { args: ['--url', await edgeOf([], 401), '--json'] })
+  expect(refused.values[0]).toMatchObject({ level: 'error', remedy: 'Set EDGECALL_KEY to a key of this edge.' })
+})
+
+test('doctor reports a configuration and a definition that cannot be read, with the line', async () => {
+  const root = projectOf({ ...NOT_DEPLOYED, 'tools/definitions/bad.json': '{' })
+  writeFileSync(join(root, 'tools/one/wrangler.toml'), 'name = "acme-one"\nmain = \n')
+  const { code, values } = await doctor(root, { args: ['--json'] })
+  expect(values.map(({ level, file, line }) => [level, file, line])).toEqual([
+    ['error', 'tools/one/wrangler.toml', 2],
+    ['error', 'tools/definitions/bad.json', undefined],
+    [undefined, undefined, undefined],
+  ])
+  expect(code).toBe(1)
+})
+
+test('doctor needs a project', async () => {
+  const root = projectOf()
+  const { code, errors } = await doctor(join(root, 'tools'))
+  expect(errors).toMatch(/^There is no wrangler\.toml in .*\nRun this in the folder of your edge\.\n$/)
+  expect(code).toBe(1)
+})
+
+test('doctor without an edge starts the Workers of the project, and tells what differs from the deployment', async () => {
+  const account = await startAccount()
+  onTestFinished(() => account.close())
+  const { state } = account
+  const worker = (name: string, role: 'tool' | 'edge') => {
+    const id = state.nextId()
+    const version = { id, tag: '', message: '', bindings: [], modules: {}, mainModule: '' }
+    const deployments = [{ id, versions: [{ version_id: id, percentage: 100 }] }]
+    state.scripts.set(name, { versions: [version], deployments, workersDev: false })
+    return { name, role, version: id, hash: 'other', size: 1, gzip: 1, tools: [] }
+  }
+  const workers = [worker('acme-one', 'tool'), worker('acme-old', 'tool'), worker('acme', 'edge')]
+  workers.push({ ...worker('acme-two', 'tool'), version: 'v-lost' })
+  const at = '2026-11-23T00:00:00Z'
+  const current = { id: 'm1', at, environment: 'production', workers, definitions: [] }
+  const values = new Map([['deployments', JSON.stringify({ format: 1, project: 'p1', previous: [], current })]])
+  state.namespaces.push({ id: 'n'.repeat(32), title: 'acme-deployments', values })
+
+  const root = projectOf({ 'package.json': PROJECT['package.json'] ?? '' })
+  const { code, values: findings } = await doctor(root, { args: ['--json'], env: { ...account.env } })
+  expect(findings.map(({ level, file, message }) => `${level} ${file}: ${message}`)).toEqual([
+    'error wrangler.toml: It answers 503 to everyone: it has neither API_KEYS nor IDENTITY_PROVIDERS. Set the secret API_KEYS.',
+    'error wrangler.toml: Runs that name no model are refused: MODEL is not set in wrangler.toml.',
+    `warning tools/one/wrangler.toml: acme-one here is not what was deployed at ${at}.`,
+    'warning tools/two/wrangler.toml: The account runs a version of acme-two that edgecall did not deploy.',
+    `warning wrangler.toml: acme here is not what was deployed at ${at}.`,
+    'warning wrangler.toml: acme-old is deployed, but no Worker here has that name.',
+    'warning tools/definitions/hours.json: hours is not stored at the edge as it is here.',
+    'warning tools/one/index.js: The description of one does not say when to use it.',
+    'warning tools/two/index.js: The description of two does not say when to use it.',
+    'undefined undefined: undefined',
+  ])
+  expect(findings.at(-1)).toMatchObject({ tools: 3, errors: 2, warnings: 7, notChecked: [] })
+  expect(code).toBe(1)
+  expect(account.writes).toEqual([])
+}, 60_000)
