@@ -44,8 +44,13 @@ export async function askQuestion(
 /** The error codes that the operator can resolve with the edge's variables. */
 const SETTINGS = /^model_(?:not_configured|not_found|unauthorized|unreachable)$/
 
-function hintOf(code = ''): string {
-  return SETTINGS.test(code) ? 'See to MODEL, and to the …_API_KEY and …_BASE_URL of its provider.' : ''
+/** Returns whether a run failed for the settings of its model, so that each further one will. */
+export function isSettingsError(code = ''): boolean {
+  return SETTINGS.test(code)
+}
+
+function hintOf(code?: string): string {
+  return isSettingsError(code) ? 'See to MODEL, and to the …_API_KEY and …_BASE_URL of its provider.' : ''
 }
 
 /** Returns the last event of a run, or undefined if the stream ends without it. */
@@ -57,7 +62,8 @@ async function follow(response: Response, onEvent: (event: RunEvent) => void): P
   return undefined
 }
 
-async function* eventsOf({ body }: Response): AsyncGenerator<RunEvent> {
+/** Reads the events of a run from the response that streams them. */
+export async function* eventsOf({ body }: Response): AsyncGenerator<RunEvent> {
   if (!body) return
   const frames = body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
   for await (const { data } of frames) {

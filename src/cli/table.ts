@@ -196,6 +196,36 @@ export const COMMANDS: readonly Command[] = [
     },
   }),
   command({
+    name: 'eval',
+    summary: 'ask a model the questions of a file, and compare the calls it asks for with those expected',
+    arguments: {
+      file: { text: 'the cases, one JSON object a line: { "question", "calls": [{ "tool", "arguments" }] }' },
+    },
+    options: {
+      ...AT_EDGE,
+      model: {
+        type: 'string',
+        value: 'provider/name',
+        multiple: true,
+        text: 'a model to compare; default: the edge’s',
+      },
+      descriptions: { type: 'string', value: 'file', multiple: true, text: 'other descriptions to compare, by tool' },
+      tries: { type: 'string', value: 'number', text: 'how often each question is asked; default: 1' },
+      threshold: { type: 'string', value: 'share', text: 'exit with 1 if fewer tries pass, such as 0.9; default: 0' },
+    },
+    notes: ['No tool is called: the model reads stand-in results, which a case can give in "results".'],
+    run: async (invocation) => {
+      const { evaluate } = await import('./eval/evaluate.ts')
+      const { url, model, ...options } = invocation.options
+      const { edge, terminal, signal } = await remote(invocation, url)
+      const {
+        root,
+        arguments: { file },
+      } = invocation
+      return evaluate({ root, edge, terminal, signal, file, models: model, ...options })
+    },
+  }),
+  command({
     name: 'tail',
     summary: 'follow the runs of the deployed edge, each as a tree, until Ctrl-C',
     arguments: {},

@@ -1,6 +1,8 @@
 import { parse as parseToml } from 'smol-toml'
 import { describe, expect, test } from 'vitest'
 import { variableNames } from '../../src/cli/document/configuration.ts'
+import { parseCases } from '../../src/cli/eval/cases.ts'
+import { parseDescriptions } from '../../src/cli/eval/side.ts'
 import { readApiKeys, readIdentityProviders } from '../../src/contract/api-key.ts'
 import { readConfig } from '../../src/contract/config.ts'
 import { definitionService } from '../../src/definitions/service.ts'
@@ -21,6 +23,7 @@ const codeHost = { loader: {}, outbound: () => ({}) } as never
 
 /** Reads a block of JSON as its kind says. Throws if the edge would refuse it. */
 async function readJson({ kind, text }: Block): Promise<void> {
+  if (kind === 'cases') return void parseCases(text, 'cases.jsonl')
   const value: unknown = JSON.parse(text)
   const json = JSON.stringify(value)
   if (kind === 'definition') {
@@ -33,12 +36,13 @@ async function readJson({ kind, text }: Block): Promise<void> {
       expect((await import(`data:text/javascript,${encodeURIComponent(code.module)}`)).default).toBeTypeOf('function')
   } else if (kind === 'policy') readPolicies({ TOOL_POLICY: json })
   else if (kind === 'keys') readApiKeys({ API_KEYS: json.replaceAll('"…"', `"${'0'.repeat(64)}"`) })
+  else if (kind === 'descriptions') parseDescriptions(value, 'descriptions.json')
   else if (kind === 'prices') readConfig({ MODEL_PRICES: json })
   else if (kind === 'identity') readIdentityProviders({ IDENTITY_PROVIDERS: json.replaceAll('<team>', 'team') })
   else if (kind === 'servers') {
     const servers = readServers({ MCP_SERVERS: json, SECRET_GITHUB: 'secret' })
     expect(servers.length).toBeGreaterThan(0)
-  } else expect(kind, 'definition, policy, keys, prices, identity, servers, or nothing').toBe('')
+  } else expect(kind, 'definition, policy, keys, prices, cases, descriptions, identity, servers, or nothing').toBe('')
 }
 
 /** Names that a wrangler.toml of the documentation may bind or set, beside the variables of an edge. */

@@ -90,6 +90,14 @@ describe('a hook that offers tools', () => {
   })
 })
 
+test('a run without a conversation that has none of the edge’s tools may bring tools of the same names', async () => {
+  const edge = testEdge({ script: [ask(['clock'])], tools: [clock] })
+  const clientTools = [{ name: 'clock', description: 'Other.', inputSchema: { type: 'object' } }]
+  const answer = await edge.ask('/runs', { json: { input: 'Hi', tools: [], clientTools } })
+  expect(await answer.json()).toMatchObject({ finish: 'tool_calls', calls: [{ tool: 'clock', status: 'caller' }] })
+  expect(edge.requests[0]?.tools.map(({ description }) => description)).toEqual(['Other.'])
+})
+
 test('the list of models has a timestamp for each, as the format requires', async () => {
   const { data } = await (await testEdge().ask('/v1/models')).json<any>()
   expect(data).toMatchObject([{ object: 'model', created: expect.any(Number) }])

@@ -5,7 +5,7 @@ import { readJsonFile } from '../json-file.ts'
 import type { CheckProblem } from './problem.ts'
 
 /** What runs the project. */
-export interface Versions {
+export interface RuntimeVersions {
   readonly node: string
   /** The version of this package. */
   readonly edgecall: string
@@ -16,13 +16,13 @@ export interface Versions {
 const OLDEST_NODE = '22.0.0'
 
 /** Reads the versions of Node, of this package and of the project's wrangler. */
-export function readVersions(root: string, node = process.versions.node): Versions {
+export function readVersions(root: string, node = process.versions.node): RuntimeVersions {
   const wrangler = versionIn(join(root, 'node_modules/wrangler/package.json'))
   return { node, edgecall: versionIn(OWN) ?? 'unknown', ...(wrangler !== undefined && { wrangler }) }
 }
 
 /** Returns what is too old, or missing. */
-export function versionProblems(root: string, { node, edgecall, wrangler }: Versions): readonly CheckProblem[] {
+export function versionProblems(root: string, { node, edgecall, wrangler }: RuntimeVersions): readonly CheckProblem[] {
   const problems: CheckProblem[] = []
   const file = 'package.json'
   if (isOlder(node, OLDEST_NODE)) {

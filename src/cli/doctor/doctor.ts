@@ -16,7 +16,7 @@ import { Failure } from '../failure.ts'
 import { findAddress } from '../remote/address.ts'
 import { findWorkers, looseBindings } from '../workers.ts'
 import { drift } from './drift.ts'
-import { type Finding, findingsOf } from './finding.ts'
+import { type DoctorFinding, findingsOf } from './finding.ts'
 import { missingHere, missingInAccount, neededSecrets } from './secrets.ts'
 import { type FoundTools, toolsAtEdge, toolsHere } from './tools.ts'
 
@@ -61,7 +61,7 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   return errors > 0 ? 1 : 0
 }
 
-function lineOf({ level, file, line, message, remedy }: Finding): string {
+function lineOf({ level, file, line, message, remedy }: DoctorFinding): string {
   return `${level.padEnd(8)} ${file}${line === undefined ? '' : `:${line}`}: ${message} ${remedy}`.trimEnd() + '\n'
 }
 
@@ -70,7 +70,7 @@ function countOf(count: number, noun: string): string {
 }
 
 interface Report {
-  readonly findings: readonly Finding[]
+  readonly findings: readonly DoctorFinding[]
   readonly tools: FoundTools['tools']
   /** What was not looked at, and why. */
   readonly notChecked: readonly string[]
@@ -78,7 +78,7 @@ interface Report {
 
 async function examine(options: DoctorOptions): Promise<Report> {
   const { root, env, signal, environment, url } = options
-  const findings: Finding[] = []
+  const findings: DoctorFinding[] = []
   const notChecked: string[] = []
   const { prefix, id: project } = readIdentity(root)
   const { targets, unbound, problems } = await readTargets({ root, environment, prefix })
@@ -99,12 +99,12 @@ async function examine(options: DoctorOptions): Promise<Report> {
   const address = findAddress({ root, env, url })
   const bundles = address && project === undefined ? [] : await bundleAll(targets, options, findings)
   const files = { targets, definitions }
-  const found = address
+  const toolReport = address
     ? await toolsAtEdge(address, files, signal)
     : bundles.length < targets.length
       ? { tools: [], findings: [] }
       : await toolsOfBundles(bundles, files)
-  findings.push(...found.findings)
+  findings.push(...toolReport.findings)
   if (project === undefined) notChecked.push('what is deployed: this project has not been deployed yet')
   else {
     try {
@@ -114,8 +114,8 @@ async function examine(options: DoctorOptions): Promise<Report> {
       notChecked.push(`what is deployed: ${error.message} ${error.hint}`.trim())
     }
   }
-  findings.push(...findingsOf({ level: 'warning', topic: 'descriptions' }, await descriptionProblems(found.tools)))
-  return { findings, tools: found.tools, notChecked }
+  findings.push(...findingsOf({ level: 'warning', topic: 'descriptions' }, await descriptionProblems(toolReport.tools)))
+  return { findings, tools: toolReport.tools, notChecked }
 }
 
 function readFiles(root: string) {
@@ -151,7 +151,7 @@ function unusedProblems(root: string, unbound: readonly Target[]) {
 }
 
 /** Builds all Workers; one that does not build is a finding. */
-async function bundleAll(targets: readonly Target[], { root, env }: DoctorOptions, findings: Finding[]) {
+async function bundleAll(targets: readonly Target[], { root, env }: DoctorOptions, findings: DoctorFinding[]) {
   const bundles: Bundle[] = []
   for (const target of targets) {
     try {
@@ -183,7 +183,7 @@ async function examineAccount(
     readonly definitions: readonly DefinitionFile[]
     readonly targets: readonly Target[]
   },
-): Promise<readonly Finding[]> {
+): Promise<readonly DoctorFinding[]> {
   const edge = targets.find(({ role }) => role === 'edge')
   if (!edge) return []
   const api = await openAccount({ root, env, accountId: edge.settings.account_id })

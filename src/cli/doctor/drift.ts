@@ -3,9 +3,9 @@ import type { DefinitionFile } from '../definitions.ts'
 import { changedDefinitions } from '../deploy/definitions.ts'
 import type { Step } from '../deploy/plan.ts'
 import type { DeployRecord } from '../deploy/record.ts'
-import { type Finding, findingsOf } from './finding.ts'
+import { type DoctorFinding, findingsOf } from './finding.ts'
 
-export interface Deployment {
+export interface DeploymentState {
   readonly record: DeployRecord
   /** What is live of each Worker here. */
   readonly steps: readonly Step[]
@@ -17,13 +17,13 @@ export interface Deployment {
 const DEPLOY = 'Run npx edgecall deploy.'
 
 /** Returns how the project, the record of its deployments and the account differ. */
-export function drift({ record, steps, definitions, edge }: Deployment): readonly Finding[] {
+export function drift({ record, steps, definitions, edge }: DeploymentState): readonly DoctorFinding[] {
   const { attempt, current } = record
   const error = (file: string, message: string, remedy: string) =>
     findingsOf({ level: 'error', topic: 'drift' }, [{ file, message, remedy }])
   const warning = (file: string, message: string, remedy: string) =>
     findingsOf({ level: 'warning', topic: 'drift' }, [{ file, message, remedy }])
-  const findings: Finding[] = []
+  const findings: DoctorFinding[] = []
   if (attempt) {
     const remedy =
       attempt.kind === 'rollback' ? 'Run npx edgecall rollback.' : 'Run npx edgecall deploy --continue, or rollback.'

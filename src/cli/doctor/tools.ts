@@ -7,7 +7,7 @@ import type { DefinitionFile } from '../definitions.ts'
 import type { EdgeAddress } from '../edge.ts'
 import { Failure } from '../failure.ts'
 import { type ListedTool, listAllTools } from '../listing.ts'
-import { type Finding, findingsOf } from './finding.ts'
+import { type DoctorFinding, findingsOf } from './finding.ts'
 
 /** The files of a project in which tools are described. */
 export interface ToolFiles {
@@ -17,7 +17,7 @@ export interface ToolFiles {
 
 export interface FoundTools {
   readonly tools: readonly ToolInFile[]
-  readonly findings: readonly Finding[]
+  readonly findings: readonly DoctorFinding[]
 }
 
 /** Returns the tools of the project, as its Workers describe them and its definitions say. */

@@ -6,10 +6,14 @@ import { Problem } from '../problem.ts'
 
 /**
  * Returns the edge's tools on offer in a run, with those that the setup's hooks add. Throws a Problem for a selected
- * name that no source knows, and for a client tool that has the name of one of the edge's tools.
+ * name that no source knows, and for a client tool that has the name of one of the edge's tools, unless the run has none
+ * of these and is in no conversation.
  */
 export async function selectTools({ tools, loop }: Setup, run: RunRequest): Promise<readonly Tool[]> {
   const { selection } = run
+  // A request for no tools gets none. Outside of a conversation its own tools may then have any names.
+  const wantsNone = selection !== undefined && 'length' in selection && selection.length === 0
+  if (wantsNone && run.conversation === undefined) return []
   const source = tools(run.caller)
   const [selectedTools, hookTools, clashes] = await Promise.all([
     toolsOfSelection(source, selection),
@@ -21,8 +25,7 @@ export async function selectTools({ tools, loop }: Setup, run: RunRequest): Prom
     const message = `The tool "${clash.definition.name}" exists at the edge; rename the client tool of this name.`
     throw new Problem({ status: 400, code: 'tool_name_conflict', message, param: 'tools' })
   }
-  // A request for no tools gets none.
-  if (selection && 'length' in selection && selection.length === 0) return []
+  if (wantsNone) return []
   const removals = selection && 'remove' in selection ? (selection.remove ?? []) : []
   const knownNames = new Set([...removals, ...selectedTools.map((tool) => tool.definition.name)])
   return [...selectedTools, ...hookTools.filter((tool) => !knownNames.has(tool.definition.name))]
