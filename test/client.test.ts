@@ -232,7 +232,7 @@ describe('a conversation', () => {
       }
     })()
     await expect(reading).rejects.toThrow('enough')
-    expect(bodies(events as never).at(-1)).toEqual({ type: 'text.delta', step: 1, text: 'So' })
+    expect(bodies(events as never).at(-1)).toEqual({ type: 'text.delta', step: 1, text: 'So', at: expect.any(Number) })
     held.resolve()
   })
 })

@@ -33,7 +33,7 @@ describe.each<[string, Mode]>([
       name: 'squareRoot',
       arguments: { number: 16 },
     })
-    const value = { number: 16, value: 4, exact: true }
+    const value = { value: 4 }
     expect({ content, structuredContent, isError }).toEqual({
       content: [{ type: 'text', text: JSON.stringify(value) }],
       structuredContent: value,

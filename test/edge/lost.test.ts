@@ -17,11 +17,11 @@ beforeAll(async () => {
   harness = createTestHarness({
     root: new URL('../..', import.meta.url).pathname,
     workers: [
-      { configPath: 'test/fixtures/rogue/wrangler.toml' },
       {
         configPath: 'test/fixtures/lost-edge/wrangler.toml',
         vars: { MODEL: 'openai/test', OPENAI_BASE_URL: model.baseUrl },
       },
+      { configPath: 'test/fixtures/rogue/wrangler.toml' },
     ],
   })
   url = (await harness.listen()).url

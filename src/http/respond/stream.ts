@@ -126,5 +126,5 @@ export async function streamRun(
 }
 
 function isPrelude({ type }: RunEvent): boolean {
-  return /^(?:history\.|(?:run|step)\.started|run\.resumed)/.test(type)
+  return /^(?:history\.|(?:run|step)\.started|run\.resumed|model\.retried)/.test(type)
 }
