@@ -5,8 +5,9 @@ import { messageOf } from '../../contract/thrown.ts'
 import { decodeLine } from '../../wire/events.ts'
 import type { Store } from '../store/store.ts'
 
-/** The delays before the second attempt and those after it, in milliseconds; the last holds for all later ones. */
-const RETRY_DELAYS_MS = [5000, 30_000, 5 * 60_000, 30 * 60_000]
+/** The delays before the second, third and fourth attempts, and before all later ones, in milliseconds. */
+const RETRY_DELAYS_MS = [5000, 30_000, 5 * 60_000]
+const LATER_DELAY_MS = 30 * 60_000
 
 /**
  * Reports the runs that have ended to the reporters of the setup, from their journals. A report that fails is sent again
@@ -34,7 +35,7 @@ export async function reportRuns(store: Store, setup: Setup, by = Date.now()): P
       })
       if (store.life() !== 'open') return
       if (isLast) store.outbox.drop(id)
-      else store.outbox.delay(id, Date.now() + (RETRY_DELAYS_MS[attempt] ?? 30 * 60_000))
+      else store.outbox.delay(id, Date.now() + (RETRY_DELAYS_MS[attempt] ?? LATER_DELAY_MS))
     }
   }
 }

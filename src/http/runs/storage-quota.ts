@@ -1,10 +1,11 @@
 import { type StoredTotals, reachedStorage } from '../../contract/quotas.ts'
+import { RecentMap } from '../../contract/recent-map.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { EdgeContext, RequestContext } from '../request-context.ts'
 import { quotaProblem } from '../problem.ts'
 
 /** The totals of tenants that this isolate last learned of, by tenant. */
-const totalsBySetup = new WeakMap<Setup, Map<string, LatestTotals>>()
+const totalsBySetup = new WeakMap<Setup, RecentMap<string, LatestTotals>>()
 const MOST_TENANTS = 10_000
 const FRESH_MS = 60_000
 
@@ -61,8 +62,7 @@ function latestTotals(setup: Setup, tenant: string): LatestTotals | undefined {
 }
 
 function remember(setup: Setup, tenant: string, totals: StoredTotals): void {
-  const byTenant = totalsBySetup.get(setup) ?? new Map<string, LatestTotals>()
+  const byTenant = totalsBySetup.get(setup) ?? new RecentMap<string, LatestTotals>({ most: MOST_TENANTS })
   totalsBySetup.set(setup, byTenant)
-  if (byTenant.size >= MOST_TENANTS) byTenant.clear()
   byTenant.set(tenant, { totals, at: Date.now() })
 }
