@@ -25,6 +25,7 @@ export interface Refusal {
     | 'idempotency_mismatch'
     | 'run_not_last'
     | 'run_not_parked'
+    | 'run_parked'
     | 'run_replaced'
     | 'run_waiting'
   readonly message: string

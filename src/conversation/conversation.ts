@@ -23,7 +23,7 @@ import { exportStream } from './history/export.ts'
 import { acceptRun, createFor } from './run/accept-run.ts'
 import { positionOf } from './store/messages.ts'
 import { Readers } from './run/readers.ts'
-import { DELETED, refusalOf, UNKNOWN, UNKNOWN_RUN } from './run/refusals.ts'
+import { DELETED, PARKED, refusalOf, UNKNOWN, UNKNOWN_RUN } from './run/refusals.ts'
 import { RunReader } from './run/run-reader.ts'
 import { Runner } from './run/runner.ts'
 import { Store } from './store/store.ts'
@@ -240,9 +240,8 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
 
   async retry(runId: string): Promise<Reply<{ record: RunRecord }>> {
     return this.#whenOpen(async () => {
-      const row = this.#store.runs.row(runId)
-      if (!row) return UNKNOWN_RUN
-      if (row.status !== 'parked') return refusalOf('run_not_parked', 'This run is not parked.')
+      const { status } = this.#store.runs.row(runId) ?? {}
+      if (status !== 'parked') return status ? refusalOf('run_not_parked', 'This run is not parked.') : UNKNOWN_RUN
       this.#store.retry(runId)
       this.#alarms.watch()
       this.#runner.pump()
@@ -269,6 +268,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     return this.#whenOpen(async () => {
       if (!this.#store.runs.row(runId)) return UNKNOWN_RUN
       const open = this.#runner.runs.find(runId)
+      if (this.#store.runs.row(runId)?.status === 'parked') return PARKED
       if (!open || open.state.status === 'cancelling') return refusalOf('call_already_answered', 'This run has ended.')
       const isOwn = continuation?.key === open.stored.request.caller.key
       if (!isOwn && continuation?.input.length)

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { RunFact } from '../../src/contract/event.ts'
 import { durableState, memoryStorage } from '../fixtures/sqlite.ts'
 import { ask, say, tool, types } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
@@ -42,7 +43,11 @@ describe('a run that no instance survives resuming', () => {
     there.answer = () => say('Next.')
     await loseObject(there)
     expect(statuses(there)).toEqual(['parked', 'completed'])
-    expect(there.reports).toContainEqual({ event: 'run.parked', runId: runId(0) })
+    expect(there.reports).toContainEqual({
+      event: 'run.parked',
+      runId: runId(0),
+      detail: 'The object was lost 3 times while it resumed this run.',
+    })
     const requests = there.requests.length
     await loseObject(there)
     await there.ring()
@@ -147,5 +152,43 @@ describe('a parked run', () => {
     expect(statuses(there)[0]).toBe('parked')
     await there.object.remove()
     expect(await there.object.record(runId(0), 0)).toMatchObject({ code: 'conversation_deleted' })
+  })
+})
+
+describe('a run whose journal has a fact that only a newer version knows', () => {
+  /** A run that waits for an approval, and a run behind it. */
+  async function rolledBack(type: string): Promise<TestConversation> {
+    const there = new TestConversation(
+      ({ messages }) => (messages.length === 1 ? ask(['pays']) : say('Done.')),
+      [tool('pays', () => 'paid', { approval: 'always' })],
+    )
+    await there.start(0)
+    await settle()
+    await there.start(1)
+    there.store.appendFact(runId(0), { type, at: Date.now() } as unknown as RunFact)
+    there.live()
+    await settle()
+    return there
+  }
+
+  test('is parked with the reason, and the next run starts', async () => {
+    const there = await rolledBack('call.delegated')
+    expect(statuses(there)).toEqual(['parked', 'completed'])
+    const reason = 'Its journal has an event that this version of the edge does not know: call.delegated.'
+    expect(there.reports).toContainEqual({ event: 'run.parked', runId: runId(0), detail: reason })
+    expect((await there.events(0)).at(-1)).toMatchObject({ type: 'run.parked', reason })
+    expect(await there.object.answer(runId(0), {})).toMatchObject({ code: 'run_parked' })
+  })
+
+  test('is parked again by a retry, and can be cancelled', async () => {
+    const there = await rolledBack('call.delegated')
+    expect(await there.object.retry(runId(0))).toMatchObject({ record: { status: 'parked' } })
+    await there.object.cancel(runId(0))
+    expect(there.store.runs.record(runId(0))).toMatchObject({ status: 'cancelled' })
+  })
+
+  test('continues if the unknown event is only news', async () => {
+    const there = await rolledBack('call.delegation.progress')
+    expect(statuses(there)).toEqual(['waiting', 'queued'])
   })
 })

@@ -7,7 +7,7 @@ import { type Ledger, loopPorts, openLedger } from '../../loop/running.ts'
 import type { RunState } from '../../loop/state.ts'
 import { failedRun } from '../../loop/decide/finish.ts'
 import { type JournalPorts, RunJournal } from './journal.ts'
-import { stateBefore, stateOf } from './replay.ts'
+import { type ReplayedRun, stateBefore, stateOf } from './replay.ts'
 import type { StoredRun } from '../store/runs.ts'
 
 /** An unfinished run in memory: folded from its journal, and driven by at most one `run()` at a time. */
@@ -20,6 +20,8 @@ export interface OpenRun {
   readonly abort: AbortController
   /** Whether a part of the journal is lost, so that what the run did cannot be known. */
   readonly isBroken: boolean
+  /** The type of a fact in the journal that only a newer version knows: this version must not continue the run. */
+  readonly unknown?: string
   /** Set if the run was under way when it was opened, until that interruption has been counted. */
   wasInterrupted: boolean
   /** Set once the state in memory may differ from the journal; this OpenRun is then not driven again. */
@@ -29,7 +31,8 @@ export interface OpenRun {
 
 /** Opens a run: folds its state from its journal. `isNew`: the run was just stored, so that it has none yet. */
 export function openRun(ports: JournalPorts & { readonly setup: Setup }, stored: StoredRun, isNew = false): OpenRun {
-  const { state, isComplete } = isNew ? { state: stateBefore(stored), isComplete: true } : stateOf(ports.store, stored)
+  const replayed: ReplayedRun = isNew ? { state: stateBefore(stored), isComplete: true } : stateOf(ports.store, stored)
+  const { state, isComplete, unknown } = replayed
   const journal = new RunJournal(ports, stored, isNew)
   return {
     stored,
@@ -38,6 +41,7 @@ export function openRun(ports: JournalPorts & { readonly setup: Setup }, stored:
     ledger: openLedger(state, { journal, ...loopPorts(ports.setup, stored.id) }),
     abort: new AbortController(),
     isBroken: !isComplete,
+    ...(unknown !== undefined && { unknown }),
     wasInterrupted: state.status === 'running',
   }
 }

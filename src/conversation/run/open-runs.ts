@@ -21,8 +21,10 @@ export class OpenRuns {
   /** Returns the unfinished run whose turn it is. */
   current(): OpenRun | undefined {
     if (this.#current && !this.#current.state.finished) return this.#current
-    const next = this.#ports.store.next()
-    this.#current = next && (this.#open.get(next.id) ?? this.#load(next))
+    this.#current = undefined
+    // A run that cannot be loaded is parked, and then is not the next one any more.
+    for (let next = this.#ports.store.next(); next && !this.#current; next = this.#ports.store.next())
+      this.#current = this.#open.get(next.id) ?? this.#load(next)
     return this.#current
   }
 
@@ -58,10 +60,17 @@ export class OpenRuns {
     this.#current = undefined
   }
 
-  #load(stored: StoredRun, isNew = false): OpenRun {
+  #load(stored: StoredRun, isNew = false): OpenRun | undefined {
+    const { store, setup } = this.#ports
     const open = openRun(this.#ports, stored, isNew)
+    if (open.unknown !== undefined) {
+      const reason = `Its journal has an event that this version of the edge does not know: ${open.unknown}.`
+      store.park(stored.id, reason)
+      setup.report({ event: 'run.parked', runId: stored.id, detail: reason })
+      return undefined
+    }
     // The journal says how the run stands; the row may have been damaged.
-    if (open.state.status !== stored.status) this.#ports.store.runs.setStatus(stored.id, open.state.status)
+    if (open.state.status !== stored.status) store.runs.setStatus(stored.id, open.state.status)
     this.#open.set(stored.id, open)
     return open
   }

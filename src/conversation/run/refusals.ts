@@ -11,4 +11,5 @@ export function refuseQuota(reached: ReachedQuota): Refusal {
 
 export const UNKNOWN = refusalOf('unknown_conversation', 'There is no such conversation.')
 export const DELETED = refusalOf('conversation_deleted', 'This conversation was deleted.')
+export const PARKED = refusalOf('run_parked', 'This run is parked. Retry it before you answer its calls.')
 export const UNKNOWN_RUN = refusalOf('unknown_run', 'This conversation has no such run.')

@@ -3,7 +3,7 @@ import { NO_USAGE } from '../../contract/usage.ts'
 import { recordOf } from '../../loop/record.ts'
 import { fold } from '../../loop/fold.ts'
 import { newState, type RunState } from '../../loop/state.ts'
-import { decodeLine, encodeLine, eventId, frameOfLine, typeOfLine } from '../../wire/events.ts'
+import { decodeLine, encodeLine, eventId, frameOfLine, typeOfLine, unknownFact } from '../../wire/events.ts'
 import { numberOf } from '../store/events.ts'
 import { isMessage } from '../store/shapes.ts'
 import type { StoredRun } from '../store/runs.ts'
@@ -23,10 +23,20 @@ export function stateBefore({ request, tools }: StoredRun): RunState {
   return newState(request, new Map(tools.map((tool) => [tool.name, tool])))
 }
 
-/** Folds the state of a run from its journal. `isComplete`: nothing of the journal is lost. */
-export function stateOf(store: Store, stored: StoredRun): { readonly state: RunState; readonly isComplete: boolean } {
+/** A run as its journal tells it. */
+export interface ReplayedRun {
+  readonly state: RunState
+  /** Whether nothing of the journal is lost. */
+  readonly isComplete: boolean
+  /** The type of a fact that only a newer version knows. Without it, what the run has done cannot be known. */
+  readonly unknown?: string
+}
+
+/** Folds the state of a run from its journal. */
+export function stateOf(store: Store, stored: StoredRun): ReplayedRun {
   const state = stateBefore(stored)
   let isComplete = true
+  let unknown: string | undefined
   for (const row of store.events.after(stored.id, 0)) {
     const events = row.lines.map((line) => decodeLine(line))
     isComplete &&= row.isComplete
@@ -36,12 +46,14 @@ export function stateOf(store: Store, stored: StoredRun): { readonly state: RunS
       // A line is JSON, but not the event that was written.
       isComplete = false
     }
+    if (!events.includes(undefined)) continue
     // An undecoded line is broken only if it is not JSON: a newer edge may have written events unknown to this one.
-    if (events.includes(undefined) && !store.events.mend(stored.id, row)) isComplete = false
+    if (!store.events.mend(stored.id, row)) isComplete = false
+    unknown ??= row.lines.map(unknownFact).find((type) => type !== undefined)
   }
   // A fact of the right type and the wrong shape must not reach a model.
   if (!state.messages.every(isMessage)) isComplete = false
-  return { state, isComplete }
+  return { state, isComplete, ...(unknown && { unknown }) }
 }
 
 /** Returns the record of a run: folded from its journal or, if a finished run's journal is damaged, the stored one. */

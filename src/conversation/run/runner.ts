@@ -55,8 +55,9 @@ export class Runner {
         store.runs.countResume(id)
         return true
       }
-      store.park(id, `The object was lost ${resumes} times while it resumed this run.`)
-      setup.report({ event: 'run.parked', runId: id })
+      const reason = `The object was lost ${resumes} times while it resumed this run.`
+      store.park(id, reason)
+      setup.report({ event: 'run.parked', runId: id, detail: reason })
     }
     return false
   }

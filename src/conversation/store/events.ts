@@ -1,5 +1,5 @@
 import { parseJson } from '../../contract/json.ts'
-import { typeOfLine } from '../../wire/events.ts'
+import { isNewsType, typeOfLine } from '../../wire/events.ts'
 import type { Database } from './database.ts'
 
 /** Events numbered from `first` to `last`, each as one line of JSON. A row that was pruned has gaps. */
@@ -68,7 +68,7 @@ export class EventTable {
     const rows: string[][] = []
     for (const { lines } of this.after(run, 0)) {
       for (const line of lines) {
-        if (isNews(line)) {
+        if (isNewsType(typeOfLine(line))) {
           lastRemoved = numberOf(line)
           continue
         }
@@ -100,9 +100,4 @@ export class EventTable {
 /** Returns the number of a line's event: `seq`, the last member of the JSON; 0 if there is none. */
 export function numberOf(line = ''): number {
   return Number(/"seq":(\d+)\}$/.exec(line)?.[1] ?? 0)
-}
-
-/** Whether the event of a line is news, which only readers need. */
-function isNews(line: string): boolean {
-  return /\.(?:delta|proposed|progress)$/.test(typeOfLine(line))
 }

@@ -29,8 +29,8 @@ export const RUN_ERRORS: ErrorTexts = {
   run_lost: http(502, 'What was stored of the run cannot be read.', 'Look for `row.set_aside`. Start a new run.'),
   run_parked: http(
     503,
-    'The conversation was lost three times while it resumed the run, which is parked.',
-    'Look for what ends it, often memory or CPU time; then retry or cancel the run.',
+    'The run is parked: nothing resumes it. The event `run.parked` has the reason.',
+    'Remove the cause, then retry or cancel the run.',
   ),
   run_timeout: http(504, 'The run took longer than `RUN_TIMEOUT_MS`.', 'Raise it, or use faster tools.'),
 }
