@@ -14,31 +14,42 @@ const CHECK_MS = 50
 const REQUEST_MS = 2000
 const MOST_OUTPUT = 64 * 1024
 
-/** Where an edge is installed: its configuration, all that it keeps, and all that wrangler writes. */
+/** A Worker to install. */
+export interface SiteWorker {
+  readonly name: string
+  /** Its configuration, from the root of the repository. */
+  readonly config: string
+  /** What replaces fields of the configuration. */
+  readonly changes?: object
+}
+
+/** Where an edge is installed: its configuration, all that it stores, and all that wrangler writes. */
 export interface Site {
   readonly folder: string
+  /** The folder with the databases of its objects and namespaces. */
+  readonly state: string
+  /** The names of its Workers, the edge first. */
+  readonly workers: readonly string[]
   remove(): void
 }
 
-/**
- * Installs the edge as `wrangler.toml` says, with these variables, and with the effect tool in the place of all tool
- * Workers, in a folder of its own.
- */
-export function makeSite(vars: Record<string, string>, recorder: string): Site {
+/** Installs Workers, the edge first, in a folder of their own. */
+export function makeSite(workers: readonly SiteWorker[]): Site {
   const folder = mkdtempSync(join(tmpdir(), 'edgecall-faults-'))
-  install(folder, 'edge', 'wrangler.toml', {
-    services: [{ binding: 'TOOL_EFFECTS', service: 'effects' }],
-    vars,
-  })
-  install(folder, 'effects', 'test/faults/effects/wrangler.toml', { vars: { RECORDER: recorder } })
-  return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) }
+  for (const worker of workers) install(folder, worker)
+  return {
+    folder,
+    state: join(folder, 'state'),
+    workers: workers.map(({ name }) => name),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
 }
 
-function install(folder: string, name: string, from: string, changes: object): void {
-  const path = join(ROOT, from)
-  const config = parse(readFileSync(path, 'utf8')) as { readonly main: string }
-  const main = resolve(path, '..', config.main)
-  writeFileSync(join(folder, `${name}.json`), JSON.stringify({ ...config, main, ...changes }))
+function install(folder: string, { name, config, changes = {} }: SiteWorker): void {
+  const path = join(ROOT, config)
+  const parsed = parse(readFileSync(path, 'utf8')) as { readonly main: string }
+  const main = resolve(path, '..', parsed.main)
+  writeFileSync(join(folder, `${name}.json`), JSON.stringify({ ...parsed, main, ...changes }))
 }
 
 /** One life of the edge: `wrangler dev` and all that it starts. */
@@ -53,8 +64,9 @@ export interface EdgeProcess {
 }
 
 /** Starts the edge of a site. Call `kill` at the end. */
-export function startEdge({ folder }: Site, port: number): EdgeProcess {
-  const child = spawnWrangler(devArguments(folder, port), {
+export function startEdge(site: Site, port: number): EdgeProcess {
+  const { folder } = site
+  const child = spawnWrangler(devArguments(site, port), {
     root: ROOT,
     env: devEnv(folder),
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -95,10 +107,10 @@ export function startEdge({ folder }: Site, port: number): EdgeProcess {
   }
 }
 
-function devArguments(folder: string, port: number): string[] {
-  const configs = ['edge', 'effects'].flatMap((name) => ['-c', join(folder, `${name}.json`)])
+function devArguments({ folder, state, workers }: Site, port: number): string[] {
+  const configs = workers.flatMap((name) => ['-c', join(folder, `${name}.json`)])
   const address = ['--ip', '127.0.0.1', '--port', String(port), '--inspector-port', '0']
-  return ['dev', ...configs, ...address, '--persist-to', join(folder, 'state'), '--log-level', 'error']
+  return ['dev', ...configs, ...address, '--persist-to', state, '--log-level', 'error']
 }
 
 function devEnv(folder: string): NodeJS.ProcessEnv {

@@ -64,7 +64,17 @@ export async function makeWorld(): Promise<World> {
     const [token = '', round] = what.split('/')
     await scripts.get(token)?.pause?.(`${place} ${Number(round)}` satisfies Point)
   })
-  const site = makeSite({ AUTH: 'open', MODEL: 'openai/scripted', OPENAI_BASE_URL: model.baseUrl }, recorder.url)
+  const site = makeSite([
+    {
+      name: 'edge',
+      config: 'wrangler.toml',
+      changes: {
+        services: [{ binding: 'TOOL_EFFECTS', service: 'effects' }],
+        vars: { AUTH: 'open', MODEL: 'openai/scripted', OPENAI_BASE_URL: model.baseUrl },
+      },
+    },
+    { name: 'effects', config: 'test/faults/effects/wrangler.toml', changes: { vars: { RECORDER: recorder.url } } },
+  ])
 
   /** Each question must be a valid history, and the same one whenever it is asked. */
   function note({ body }: ModelCall, token: string, round: number): void {

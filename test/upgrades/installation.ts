@@ -1,0 +1,130 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { RunEvent } from '../../src/contract/event.ts'
+import type { RunRecord } from '../../src/contract/run.ts'
+import { freePort } from '../cli/command.ts'
+import { type EdgeProcess, makeSite, startEdge } from '../faults/edge-process.ts'
+import { chunksOf, type ModelCall, startModelServer } from '../fixtures/model-server.ts'
+import { startControl } from './control.ts'
+
+const PATIENCE_MS = 90_000
+
+/** The edge with a model and tools whose answers follow rules, on real workerd with its databases on disk. */
+export interface Installation {
+  /** The folder with the databases. */
+  readonly state: string
+  /** What the tools were asked to do; a model’s held answer is `model/<word>`. */
+  readonly asked: readonly string[]
+  start(): Promise<void>
+  /** Kills all its processes at once. */
+  kill(): Promise<void>
+  /** Resolves once a point has been reached. */
+  until(point: string): Promise<void>
+  ask(path: string, json?: unknown, options?: { method?: string; headers?: Record<string, string> }): Promise<any>
+  /** Starts a run and returns its id. */
+  startRun(conversation: string, input: string, body?: object): Promise<string>
+  /** Asks for a run until it has a status. */
+  untilStatus(conversation: string, run: string, ...statuses: readonly string[]): Promise<RunRecord>
+  /** Reads the events of a run to the end of the stream. */
+  events(conversation: string, run: string): Promise<RunEvent[]>
+  close(): Promise<void>
+}
+
+/**
+ * Makes an installation; start it, and close it at the end. `isHeld`: which calls of tools, as
+ * `<conversation>/<tool>/<phase>`, and which answers of the model, as `model/<word>`, never come.
+ */
+export async function makeInstallation(isHeld: (point: string) => boolean = () => false): Promise<Installation> {
+  const control = await startControl(isHeld)
+  const model = await startModelServer((call) => answer(call, isHeld, (point) => control.note(point)))
+  const site = makeSite([
+    {
+      name: 'edge',
+      config: 'wrangler.toml',
+      changes: {
+        services: [
+          { binding: 'TOOL_RECORDED', service: 'recorded-tools' },
+          { binding: 'DEFINITIONS', service: 'edgecall-definitions' },
+        ],
+        vars: { AUTH: 'open', MODEL: 'openai/scripted', OPENAI_BASE_URL: model.baseUrl, CALL_TIMEOUT_MS: '5000' },
+      },
+    },
+    { name: 'tools', config: 'test/upgrades/tools/wrangler.toml', changes: { vars: { CONTROL: control.url } } },
+    { name: 'definitions', config: 'tools/definitions/wrangler.toml' },
+  ])
+  let edge: EdgeProcess | undefined
+
+  const kill = async () => {
+    await edge?.kill()
+    edge = undefined
+  }
+  const request: Installation['ask'] = async (path, json, { method, headers } = {}) => {
+    const response = await fetch(`${edge?.url}${path}`, {
+      method: method ?? (json === undefined ? 'GET' : 'POST'),
+      headers: { 'content-type': 'application/json', ...headers },
+      ...(json !== undefined && { body: JSON.stringify(json) }),
+    })
+    const text = await response.text()
+    const body = text === '' ? {} : JSON.parse(text)
+    return response.ok ? body : { status: response.status, code: body.code }
+  }
+  return {
+    state: site.state,
+    asked: control.asked,
+    until: (point) => control.until(point),
+    kill,
+    ask: request,
+    start: async () => {
+      edge = startEdge(site, await freePort())
+      await edge.ready()
+    },
+    startRun: async (conversation, input, body = {}) => {
+      const run = await request(
+        `/conversations/${conversation}/runs`,
+        { input, ...body },
+        { headers: { prefer: 'respond-async' } },
+      )
+      if (typeof run.id !== 'string') throw new Error(`${conversation}: ${JSON.stringify(run)}`)
+      return run.id
+    },
+    untilStatus: async (conversation, run, ...statuses) => {
+      for (const deadline = Date.now() + PATIENCE_MS; ;) {
+        const record = await request(`/conversations/${conversation}/runs/${run}`)
+        if (statuses.includes(record.status)) return record
+        if (Date.now() > deadline)
+          throw new Error(`${conversation}: the run is ${JSON.stringify(record)}\n${edge?.output()}`)
+        await sleep(100)
+      }
+    },
+    events: async (conversation, run) => {
+      const response = await fetch(`${edge?.url}/conversations/${conversation}/runs/${run}/events`)
+      const lines = (await response.text()).match(/(?<=^data: ).*$/gm) ?? []
+      return lines.map((line) => JSON.parse(line))
+    },
+    close: async () => {
+      await kill()
+      await Promise.all([model.close(), control.close()])
+      site.remove()
+    },
+  }
+}
+
+/**
+ * The model’s answer. The user’s last message has a word for each round: the names of tools to call, joined by `+`, or
+ * a text whose end may be held back. After the last word it answers the number of messages that it read.
+ */
+function answer({ body }: ModelCall, isHeld: (point: string) => boolean, note: (point: string) => void) {
+  const last = body.messages.findLastIndex(({ role }) => role === 'user')
+  const answered = body.messages.slice(last).filter(({ role }) => role === 'assistant').length
+  const word = String(body.messages[last]?.['content']).split(' ')[answered]
+  const usage = { inputTokens: 10, outputTokens: 5 }
+  const headers = { connection: 'close' }
+  const names = word?.split('+') ?? []
+  const offered = new Set(body.tools?.map((tool) => tool.function.name))
+  if (names.length > 0 && names.every((name) => offered.has(name)))
+    return { headers, chunks: chunksOf({ text: '', calls: names.map((tool) => ({ tool, arguments: '{}' })), usage }) }
+  const chunks = chunksOf({ text: `Read ${body.messages.length} messages.`, usage })
+  const point = `model/${word}`
+  if (!isHeld(point)) return { headers, chunks }
+  note(point)
+  return { headers, chunks: chunks.slice(0, 2), end: 'hang' as const }
+}
