@@ -55,10 +55,10 @@ export class Directory extends DurableObject implements DirectoryService {
   }
 
   async usage(from: string, to: string, by: UsageKind): Promise<UsageRow[]> {
-    return this.#runs.usage(from, to, by)
+    return this.#runs.usage(from, to, by, Date.now())
   }
 
   async series(): Promise<Series[]> {
-    return this.#runs.series()
+    return this.#runs.series(Date.now())
   }
 }

@@ -161,9 +161,9 @@ describe('a conversation that is being deleted', () => {
   test('still exists if the deletion fails', async () => {
     const there = new TestConversation(() => say('Done.'))
     await there.run(0)
-    there.database.exec('ALTER TABLE runs RENAME TO elsewhere')
+    there.database.exec('ALTER TABLE notices RENAME TO elsewhere')
     await expect(there.object.remove()).rejects.toThrow('no such table')
-    there.database.exec('ALTER TABLE elsewhere RENAME TO runs')
+    there.database.exec('ALTER TABLE elsewhere RENAME TO notices')
     await there.run(1)
     expect(there.store.runs.record(runId(1))?.answer).toBe('Done.')
   })

@@ -148,9 +148,32 @@ describe('a conversation of 10,000 messages', () => {
   /** The rows that are read for a run's history. */
   function read(options: Partial<typeof WINDOW> = {}): { rows: number; shown: number } {
     rows = 0
+    store.messages.forget()
     const { messages } = historyBefore(store.messages, turns + 1, { ...WINDOW, ...options })
     return { rows, shown: messages.length }
   }
+
+  test('is read again only for what was added since, or as a whole if messages before were hidden', () => {
+    const rowsAt = (place: number) => {
+      rows = 0
+      const { messages, from } = historyBefore(store.messages, place, WINDOW)
+      return { rows, shown: messages.length, last: messages.at(-1), from }
+    }
+    expect(read()).toEqual({ rows: 301, shown: 201 })
+    database.exec('SAVEPOINT before')
+    store.messages.append(turns + 1, 'run_next', 0, turn('next'))
+    const window = { shown: 193, last: turn('next').at(-1), from: 982_000_000 }
+    expect(rowsAt(turns + 2)).toEqual({ rows: 3, ...window })
+    expect(rowsAt(turns + 2)).toEqual({ rows: 1, ...window })
+    store.messages.forget()
+    expect(rowsAt(turns + 2)).toEqual({ rows: 301, ...window })
+    store.messages.retire(turns + 1, turns + 2)
+    expect(rowsAt(turns + 2)).toEqual({
+      ...{ rows: 301, shown: 201, last: turn(String(turns), 4).at(-1), from: 981_000_000 },
+    })
+    database.exec('ROLLBACK TO before')
+    store.messages.forget()
+  })
 
   test('is read only as far as the window reaches', () => {
     expect(read()).toEqual({ rows: 301, shown: 201 })

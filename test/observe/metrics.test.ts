@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { METRICS, type RunReport } from '../../src/contract/metrics.ts'
 import type { EndedRun } from '../../src/contract/report.ts'
@@ -77,6 +78,38 @@ test('a run that is reported again is counted once, and has one data point', asy
   expect(points).toMatchObject([
     { indexes: ['acme'], blobs: ['test/scripted', '', 'completed', 'stop', '', '', run.request.runId] },
   ])
+})
+
+test('runs are counted once each, whether their reports are summed up already or not, and after a restart', async () => {
+  const database = new DatabaseSync(':memory:')
+  const at = Date.now()
+  const day = new Date(at).toISOString().slice(0, 10)
+  const usage = { inputTokens: 2, outputTokens: 1, cost: 0.5 }
+  const report = (run: string): RunReport => ({
+    ...{ run, at, shares: [{ by: 'key', name: 'web', calls: 1, usage }] },
+    series: seriesOf([{ name: 'edgecall_steps', labels: { model: 'm' }, value: 3 }]),
+  })
+  const counted: boolean[] = []
+  for (let run = 0; run < 120; run++) {
+    const directory = makeDirectory(database)
+    counted.push(await directory.countRun(report(`run-${run}`)), await directory.countRun(report(`run-${run >> 1}`)))
+  }
+  expect(counted.filter((isNew) => isNew)).toHaveLength(120)
+  const directory = makeDirectory(database)
+  const row = { name: 'web', runs: 120, calls: 120, inputTokens: 240, outputTokens: 120, cost: 60 }
+  expect(await directory.usage(day, day, 'key')).toEqual([row])
+  const series = [{ name: 'edgecall_steps', labels: 'model="m"', part: 'value', le: 0, value: 360 }]
+  expect(await directory.series()).toEqual(series)
+  expect(await directory.countRun(report('run-7'))).toBe(false)
+  expect(await directory.series()).toEqual(series)
+})
+
+test('reading the metrics and the usage of a tenant without runs stores nothing', async () => {
+  const database = new DatabaseSync(':memory:')
+  const directory = makeDirectory(database)
+  expect(await directory.series()).toEqual([])
+  expect(await directory.usage('2026-01-01', '2026-12-31', 'key')).toEqual([])
+  expect(database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all()).toEqual([])
 })
 
 test('a label is escaped as OpenMetrics demands', async () => {

@@ -25,6 +25,8 @@ export class Alarms {
   readonly #ports: AlarmPorts
   /** The time of the alarm, in epoch milliseconds; undefined if it is not known to be due before everything else. */
   #alarmAt: number | undefined
+  /** The reporting of ended runs that is under way. */
+  #reporting: Promise<void> | undefined
 
   constructor(ports: AlarmPorts) {
     this.#ports = ports
@@ -90,7 +92,7 @@ export class Alarms {
       const { webhook: url = '' } = store.settings()
       await sendWebhooks(store.outbox, { url, webhook, isOpen: config.auth === 'open', now: () => Date.now(), report })
       await this.reportSpend()
-      await reportRuns(store, setup)
+      await this.#reportRuns()
     }
     this.wakeAt(nextDue(this.#dueTimes()))
   }
@@ -117,7 +119,15 @@ export class Alarms {
   /** Reports everything that is owed, before the conversation is deleted. Throws as `reportSpend` does. */
   async reportAll(): Promise<void> {
     await this.reportSpend()
-    await reportRuns(this.#ports.store, this.#ports.setup, Infinity)
+    await this.#reportRuns(Infinity)
+  }
+
+  /** Reports the runs that have ended, and are due by a time, after those that are being reported. */
+  async #reportRuns(by?: number): Promise<void> {
+    const { store, setup } = this.#ports
+    const work = (this.#reporting ?? Promise.resolve()).then(() => reportRuns(store, setup, by))
+    this.#reporting = work
+    await work
   }
 
   /** Reports owed usage to the tenant's directory. Throws if that fails; usage that is reported twice counts once. */
@@ -130,13 +140,20 @@ export class Alarms {
     }
   }
 
-  /** Reports the conversation's size once the transaction under way has ended. If that is lost, the next run reports it. */
-  async #reportGrowth(): Promise<void> {
+  /**
+   * Reports a run that has ended, and the conversation's size, once the transaction under way is over. If that is lost,
+   * the alarm reports the run, and the next run the size.
+   */
+  async #reportEnd(): Promise<void> {
+    const { store, setup } = this.#ports
     await Promise.resolve()
     try {
       // An object that was lost meanwhile throws at its first read.
-      if (this.#ports.store.life() !== 'open') return
-      await reportGrowth(this.#ports.store, this.#ports.setup)
+      if (store.life() !== 'open') return
+      await reportGrowth(store, setup)
+      if (!setup.reporters?.length || store.life() !== 'open') return
+      await this.#reportRuns()
+      if (store.life() === 'open' && store.outbox.hasReports()) this.wakeAt(store.outbox.nextDue())
     } catch (error) {
       this.reportFailure(error)
     }
@@ -184,8 +201,8 @@ export class Alarms {
       this.wakeAt(now)
     }
     if (isTerminal(status)) {
-      void this.#reportGrowth()
-      if (this.#ports.setup.reporters?.length) this.wakeAt(now)
+      this.watch()
+      void this.#reportEnd()
     }
     const body = store.settings().webhook === undefined ? undefined : webhookBody(state, now)
     if (body === undefined) return

@@ -2,6 +2,7 @@ import type { StoredMessage } from '../../contract/conversation.ts'
 import { type Message, contentText } from '../../contract/message.ts'
 import type { Database } from './database.ts'
 import type { FullResultTable } from './full-results.ts'
+import { RecentMessages } from './recent-messages.ts'
 import { isMessage } from './shapes.ts'
 
 /** The number of positions that are reserved for the messages of each run. */
@@ -33,9 +34,15 @@ const SELECTIONS: Readonly<Record<MessageSelection, string>> = {
 /** The messages of a conversation. A message's position follows from the place of its run. */
 export class MessageTable {
   readonly #database: Database
+  readonly #recent = new RecentMessages((from, to) => this.#each(SELECTIONS.current, { from, to }))
 
   constructor(database: Database) {
     this.#database = database
+  }
+
+  /** Forgets what is cached, after a transaction that failed or after everything was deleted. */
+  forget(): void {
+    this.#recent.forget()
   }
 
   append(place: number, run: string, from: number, messages: readonly Message[]): void {
@@ -53,6 +60,7 @@ export class MessageTable {
         kindOf(message),
       ])
       const places = rows.map(() => '(?, ?, ?, ?)').join(', ')
+      this.#recent.noteAdded(Math.min(...rows.map(({ position }) => position)))
       this.#database.rows(`INSERT OR IGNORE INTO messages (${COLUMNS}) VALUES ${places}`, ...values)
     }
   }
@@ -90,18 +98,25 @@ export class MessageTable {
 
   /** Reads the messages before a position lazily, newest first. Unreadable ones are left out. */
   newest(before: number, selection: MessageSelection = 'all'): Generator<StoredMessage> {
-    return this.#each(`position < ? ${SELECTIONS[selection]} ORDER BY position DESC`, before)
+    if (selection === 'current') return this.#recent.before(before)
+    return this.#each(SELECTIONS[selection], { from: 0, to: before })
   }
 
   /** Reads all messages lazily, oldest first. Unreadable ones are left out. */
   all(): Generator<StoredMessage> {
-    return this.#each('position > ? ORDER BY position', -1)
+    return this.#pages(`position > ? ORDER BY position`, -1)
   }
 
-  *#each(where: string, from: number): Generator<StoredMessage> {
+  /** Reads the messages from a position to before another lazily, newest first. */
+  #each(selection: string, { from, to }: { from: number; to: number }): Generator<StoredMessage> {
+    return this.#pages(`position < ? AND position >= ? ${selection} ORDER BY position DESC`, to, from)
+  }
+
+  /** Reads pages of messages lazily. The first value of the condition is the position at which the page before ended. */
+  *#pages(where: string, start: number, ...values: number[]): Generator<StoredMessage> {
     const query = `SELECT ${COLUMNS} FROM messages WHERE ${where} LIMIT ${PAGE}`
-    for (let at = from; ;) {
-      const rows = this.#database.rows<MessageRow>(query, at)
+    for (let at = start; ;) {
+      const rows = this.#database.rows<MessageRow>(query, at, ...values)
       for (const row of rows) {
         at = row.position
         const message = this.#read(row)
@@ -133,6 +148,7 @@ export class MessageTable {
 
   /** Hides from models the messages of the runs at places from `from` to before `to`. */
   retire(from: number, to: number): void {
+    this.#recent.forget()
     const query = "UPDATE messages SET kind = 'old' WHERE position >= ? AND position < ?"
     this.#database.rows(query, positionOf(from), positionOf(to))
   }

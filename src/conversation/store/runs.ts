@@ -51,6 +51,10 @@ export class RunTable {
   readonly #database: Database
   /** The list of tools of the latest run: most runs of a conversation have the same one. */
   #latestToolset: Toolset | undefined
+  /** The ids of the unfinished runs; undefined if they must be read. */
+  #unfinished: readonly string[] | undefined
+  /** The row that was read last; undefined after a write. */
+  #latestRow: { readonly id: string; readonly row: RunRow | undefined } | undefined
 
   constructor(database: Database) {
     this.#database = database
@@ -59,6 +63,7 @@ export class RunTable {
   /** Stores a new run with its first numbers of events reserved, and returns it. */
   add(request: RunRequest, tools: readonly ToolDefinition[], now: number): StoredRun {
     const toolset = this.#toolset(tools)
+    this.#forgetRows()
     const { place } = this.#database.sql
       .exec<{ place: number }>(
         // After all places in use, including those of messages adopted from another conversation.
@@ -82,12 +87,9 @@ export class RunTable {
    */
   #toolset(tools: readonly ToolDefinition[]): Toolset {
     const definitions = JSON.stringify(tools)
-    // The row may be gone: a transaction can fail after it was added.
-    const latest = this.#latestToolset?.definitions === definitions ? this.#latestToolset : undefined
-    const isStored = latest && this.#database.rows('SELECT 1 FROM toolsets WHERE id = ?', latest.id).length > 0
-    if (isStored) return latest
+    if (this.#latestToolset?.definitions === definitions) return this.#latestToolset
     const id = this.#findToolset(definitions) ?? this.#addToolset(definitions)
-    return (this.#latestToolset = { ...(latest ?? { definitions, tools }), id })
+    return (this.#latestToolset = { id, definitions, tools })
   }
 
   #findToolset(definitions: string): number | undefined {
@@ -127,6 +129,11 @@ export class RunTable {
   }
 
   row(id: string): RunRow | undefined {
+    if (this.#latestRow?.id !== id) this.#latestRow = { id, row: this.#readRow(id) }
+    return this.#latestRow.row
+  }
+
+  #readRow(id: string): RunRow | undefined {
     const [row] = this.#database.rows<RunRow & { has_record: number } & Record<string, SqlStorageValue>>(
       `SELECT ${COLUMNS} FROM runs WHERE id = ?`,
       id,
@@ -137,10 +144,26 @@ export class RunTable {
   }
 
   /** Returns the ids of the unfinished runs in order, without parked ones; the first is the run whose turn it is. */
-  unfinished(): string[] {
-    return this.#database
-      .rows<{ id: string }>("SELECT id FROM runs WHERE record IS NULL AND status <> 'parked' ORDER BY place")
-      .map((row) => row.id)
+  unfinished(): readonly string[] {
+    const query = "SELECT id FROM runs WHERE record IS NULL AND status <> 'parked' ORDER BY place"
+    return (this.#unfinished ??= this.#database.rows<{ id: string }>(query).map((row) => row.id))
+  }
+
+  /** Forgets what is cached, after a transaction that failed or after everything was deleted. */
+  forget(): void {
+    this.#forgetRows()
+    this.#latestToolset = undefined
+  }
+
+  #forgetRows(): void {
+    this.#unfinished = undefined
+    this.#latestRow = undefined
+  }
+
+  /** Executes a statement that changes rows of runs. */
+  #change(statement: string, ...values: SqlStorageValue[]): readonly object[] {
+    this.#forgetRows()
+    return this.#database.rows(statement, ...values)
   }
 
   /** Returns a run with its request and tools; undefined if it does not exist or cannot be read. */
@@ -154,7 +177,7 @@ export class RunTable {
     const tools = this.#database.value(texts.definitions, { table: 'toolsets', key: id }, isTools)
     if (request && tools) return { ...row, request, tools }
     // Content that was set aside is not read again.
-    this.#database.rows("UPDATE runs SET request = '' WHERE id = ?", id)
+    this.#change("UPDATE runs SET request = '' WHERE id = ?", id)
     return undefined
   }
 
@@ -199,7 +222,7 @@ export class RunTable {
   }
 
   setStatus(id: string, status: RunStatus): void {
-    this.#database.rows('UPDATE runs SET status = ? WHERE id = ? AND record IS NULL', status, id)
+    this.#change('UPDATE runs SET status = ? WHERE id = ? AND record IS NULL', status, id)
   }
 
   /**
@@ -210,14 +233,14 @@ export class RunTable {
     const query =
       'UPDATE runs SET status = ?, record = ?, ended = ?, reserved = 0 WHERE id = ? AND record IS NULL RETURNING id'
     const column = this.#database.chunks.keep(JSON.stringify(withoutContent(record)))
-    return this.#database.rows(query, record.status, column, now, record.id).length > 0
+    return this.#change(query, record.status, column, now, record.id).length > 0
   }
 
   /** Replaces the request of a run. */
   setRequest(id: string, request: RunRequest): void {
     for (const row of this.#database.rows<{ request: string }>('SELECT request FROM runs WHERE id = ?', id))
       this.#database.chunks.drop(row.request)
-    this.#database.rows(
+    this.#change(
       'UPDATE runs SET request = ? WHERE id = ?',
       this.#database.chunks.keep(JSON.stringify(request)),
       id,
@@ -225,7 +248,7 @@ export class RunTable {
   }
 
   countInterruption(id: string, now: number): void {
-    this.#database.rows(
+    this.#change(
       'UPDATE runs SET interrupted = interrupted + 1, stalled = ifnull(stalled, ?) WHERE id = ?',
       now,
       id,
@@ -234,21 +257,21 @@ export class RunTable {
 
   /** Notes progress of a run: nothing that was counted before it counts any more. */
   clearStall(id: string): void {
-    this.#database.rows('UPDATE runs SET interrupted = 0, stalled = NULL, idle = 0, resumes = 0 WHERE id = ?', id)
+    this.#change('UPDATE runs SET interrupted = 0, stalled = NULL, idle = 0, resumes = 0 WHERE id = ?', id)
   }
 
   /** Counts time in which an instance has driven the run without progress, and so has survived resuming it. */
   countIdle(id: string, ms: number): void {
-    this.#database.rows('UPDATE runs SET idle = idle + ?, resumes = 0 WHERE id = ?', ms, id)
+    this.#change('UPDATE runs SET idle = idle + ?, resumes = 0 WHERE id = ?', ms, id)
   }
 
   countResume(id: string): void {
-    this.#database.rows('UPDATE runs SET resumes = resumes + 1 WHERE id = ?', id)
+    this.#change('UPDATE runs SET resumes = resumes + 1 WHERE id = ?', id)
   }
 
   /** Reserves event numbers up to `upTo`, so that no later instance of the object gives them again. */
   reserve(id: string, upTo: number): void {
-    this.#database.rows('UPDATE runs SET reserved = max(reserved, ?) WHERE id = ?', upTo, id)
+    this.#change('UPDATE runs SET reserved = max(reserved, ?) WHERE id = ?', upTo, id)
   }
 
   /** Returns the last event number that is in use or reserved; the next event gets the one after it. */
@@ -267,7 +290,7 @@ export class RunTable {
   }
 
   setPruned(id: string, upTo: number): void {
-    this.#database.rows('UPDATE runs SET pruned = ? WHERE id = ?', upTo, id)
+    this.#change('UPDATE runs SET pruned = ? WHERE id = ?', upTo, id)
   }
 }
 

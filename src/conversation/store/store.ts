@@ -92,7 +92,7 @@ export class Store {
   async deleteAll(): Promise<void> {
     await this.#storage.deleteAlarm()
     await this.#storage.deleteAll()
-    this.#metaCache.clear()
+    this.#forget()
     this.#exists = false
   }
 
@@ -107,10 +107,16 @@ export class Store {
     try {
       return this.#storage.transactionSync(work)
     } catch (error) {
-      this.#metaCache.clear()
+      this.#forget()
       this.#onRollback()
       throw error
     }
+  }
+
+  #forget(): void {
+    this.#metaCache.clear()
+    this.runs.forget()
+    this.messages.forget()
   }
 
   meta(name: MetaKey): unknown {
