@@ -240,19 +240,11 @@ export class RunTable {
   setRequest(id: string, request: RunRequest): void {
     for (const row of this.#database.rows<{ request: string }>('SELECT request FROM runs WHERE id = ?', id))
       this.#database.chunks.drop(row.request)
-    this.#change(
-      'UPDATE runs SET request = ? WHERE id = ?',
-      this.#database.chunks.keep(JSON.stringify(request)),
-      id,
-    )
+    this.#change('UPDATE runs SET request = ? WHERE id = ?', this.#database.chunks.keep(JSON.stringify(request)), id)
   }
 
   countInterruption(id: string, now: number): void {
-    this.#change(
-      'UPDATE runs SET interrupted = interrupted + 1, stalled = ifnull(stalled, ?) WHERE id = ?',
-      now,
-      id,
-    )
+    this.#change('UPDATE runs SET interrupted = interrupted + 1, stalled = ifnull(stalled, ?) WHERE id = ?', now, id)
   }
 
   /** Notes progress of a run: nothing that was counted before it counts any more. */
