@@ -1,3 +1,5 @@
+import type { InputNeeds } from './input.ts'
+import type { JsonObject } from './json.ts'
 import type { ReachedQuota, StoredTotals } from './quotas.ts'
 import type { Spend, SpendTotals } from './budget.ts'
 import type { Content, Message } from './message.ts'
@@ -153,6 +155,8 @@ export interface PendingApproval {
   readonly arguments: unknown
   /** SHA-256 of the canonical JSON of the arguments; a decision that brings it is about these alone. */
   readonly argumentsHash: string
+  /** What the call asks for, if it has run and needs input. */
+  readonly input?: InputNeeds | undefined
   /** Who started the run. */
   readonly caller: Pick<RunRequest['caller'], 'tenant' | 'key'>
   /** The tool as the model saw it. */
@@ -173,6 +177,8 @@ export type CallAnswer =
       readonly by?: string
       readonly arguments?: string
       readonly argumentsHash?: string
+      /** What the person filled in, by the names of the call's requests. */
+      readonly input?: Readonly<Record<string, JsonObject>>
     }
   | { readonly result: string; readonly ok: boolean }
 

@@ -1,5 +1,6 @@
-import type { JsonObject } from './json.ts'
 import type { Content, DataMark, Message, Opaque, ToolCall } from './message.ts'
+import type { InputNeeds } from './input.ts'
+import type { JsonObject } from './json.ts'
 import type { ModelFinish } from './model.ts'
 import type { Usage } from './usage.ts'
 import type { Finish, RunError, RunRecord } from './run.ts'
@@ -89,12 +90,16 @@ export type RunFact =
       readonly hash?: string
       /** Set if the approval is required only because the run has read both untrusted and private data. */
       readonly because?: 'untrusted_data'
+      /** Set if the call has run and asks a person for this; approved, it is sent again with the answers. */
+      readonly input?: InputNeeds
     }
   | {
       readonly type: 'approval.decided'
       readonly callId: string
       readonly decision: 'approve' | 'reject'
       readonly reason?: string
+      /** What the person filled in, by the names of the requests. */
+      readonly input?: Readonly<Record<string, JsonObject>>
       /** The id of the key that decided, or the tenant of a caller without a key. */
       readonly by?: string
       /** The arguments that the person put in the place of the model's, as JSON text. */

@@ -38,12 +38,13 @@ export function fold(state: RunState, event: RunEventBody): void {
     case 'step.finished':
       return foldStepEnd(state)
     case 'approval.requested':
-      return patchCall(state, event.callId, { status: 'awaiting_approval' })
+      return patchCall(state, event.callId, { status: 'awaiting_approval', needs: event.input })
     case 'approval.decided':
       return patchCall(state, event.callId, {
         status: event.decision === 'approve' ? 'approved' : 'rejected',
         ...(event.reason !== undefined && { reason: event.reason }),
         ...(event.arguments !== undefined && { arguments: event.arguments, wasChanged: true }),
+        filledIn: event.input ?? {},
       })
     case 'call.requested':
       return patchCall(state, event.callId, { status: 'awaiting_caller' })

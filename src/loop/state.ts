@@ -2,6 +2,8 @@
  * The loop. A run is a list of events: `fold` computes its state, `decide` returns the next action, and `drive` performs
  * it. The loop knows no provider, transport or store.
  */
+import type { InputNeeds } from '../contract/input.ts'
+import type { JsonObject } from '../contract/json.ts'
 import type { CallSettled, RunFinished } from '../contract/event.ts'
 import type { DataMark, Message, ToolCall } from '../contract/message.ts'
 import type { ModelFinish } from '../contract/model.ts'
@@ -17,6 +19,10 @@ export interface CallState extends ToolCall {
   reason?: string
   /** Whether a person has put other arguments in the place of the model's. */
   wasChanged?: boolean
+  /** What it asks a person for. */
+  needs?: InputNeeds | undefined
+  /** What the person filled in. */
+  filledIn?: Readonly<Record<string, JsonObject>>
   attempt: number
   /** In epoch milliseconds, like `deadline`. */
   startedAt?: number

@@ -366,21 +366,6 @@ describe('a call that needs input', () => {
       error: { code: -32602, message: 'This state is not valid.' },
     })
   })
-
-  test('says over `POST /tools/{name}/call` what it needs, and takes the answers there', async () => {
-    const { edge } = client({ tools: [needy] })
-    const post = async (json: object) => read(await edge.ask('/tools/needy/call', { json }))
-    expect(await post({ arguments: {} })).toMatchObject({
-      ok: false,
-      error: { code: 'input_required' },
-      input: { requests: { ask, sample }, state: 'half' },
-    })
-    const input = { responses: { ask: { action: 'decline' } } }
-    expect(await post({ arguments: {}, input })).toMatchObject({
-      ok: true,
-      content: text('{"ask":{"action":"decline"}} undefined'),
-    })
-  })
 })
 
 describe('the headers of a call', () => {

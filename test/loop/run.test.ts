@@ -75,6 +75,7 @@ describe('a run', () => {
         args: {},
         context: {
           conversationId: 'conv_1',
+          asks: ['elicitation/create'],
           runId: RUN_ID,
           callId: id(1, 0),
           idempotencyKey: id(1, 0),

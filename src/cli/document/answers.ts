@@ -266,7 +266,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
   ),
   Outcome: object(
     { ok: flag, content: list(ref('Content')), durationMs: count },
-    { structured: {}, metadata: OBJECT, usage: USAGE, error: FAULT, input: ref('InputNeeds') },
+    { structured: {}, metadata: OBJECT, usage: USAGE, error: FAULT },
   ),
   InputNeeds: object({ requests: { type: 'object', additionalProperties: ref('InputRequest') } }, { state: text }),
   InputRequest: object({ method: text, params: OBJECT }),

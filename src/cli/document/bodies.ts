@@ -49,6 +49,10 @@ const READ = {
         properties: {
           decision: { enum: ['approve', 'reject'] },
           reason: { type: 'string', description: 'The reason of a rejection, which the model reads.' },
+          input: {
+            type: 'object',
+            description: 'What the person filled in, by the names of the requests in `input` of the approval.',
+          },
           argumentsHash: {
             type: 'string',
             description:

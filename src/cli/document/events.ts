@@ -95,6 +95,7 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
     optional: {
       hash: { type: 'string', description: 'The hash of the tool’s definition.' },
       because: { const: 'untrusted_data' },
+      input: ref('InputNeeds'),
     },
   },
   'approval.decided': {
@@ -102,6 +103,7 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
     required: { callId, decision: { enum: ['approve', 'reject'] } },
     optional: {
       reason: text,
+      input: { type: 'object' },
       by: { type: 'string', description: 'The key that decided, or the tenant.' },
       arguments: {
         type: 'string',

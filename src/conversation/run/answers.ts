@@ -53,6 +53,7 @@ export async function pendingApproval(
     run: state.request.runId,
     tool: call.tool,
     arguments: input,
+    input: call.needs,
     argumentsHash: await sha256(canonicalJson(input)),
     caller: { tenant, ...(key !== undefined && { key }) },
     ...(definition && { definition: shownOf(definition) }),

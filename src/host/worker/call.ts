@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { canonicalJson } from '../../contract/json.ts'
+import type { InputNeeds } from '../../contract/input.ts'
+import { canonicalJson, isObject } from '../../contract/json.ts'
 import type { Tool, ToolControl, ToolDefinition, ToolOutcome, ToolRequest } from '../../contract/tool.ts'
 import { failure } from '../../contract/tool.ts'
 import { either, isText } from '../../wire/schema.ts'
@@ -124,12 +125,8 @@ const part = v.variant('type', [
   v.object({ type: v.picklist(['image', 'file']), mediaType: v.string(), data: v.string() }),
 ])
 
-const input = v.exactOptional(
-  v.object({
-    requests: v.record(v.string(), v.object({ method: v.string(), params: v.record(v.string(), v.unknown()) })),
-    state: v.exactOptional(v.string()),
-  }),
-)
+/** Who reads it checks the requests. */
+const input = v.exactOptional(v.custom<InputNeeds>(isObject))
 
 const Outcome = v.variant('ok', [
   v.object({

@@ -8,7 +8,7 @@ import { type Group, inPool } from './pool.ts'
 import { canReconcile, mayRepeat, startedCalls } from '../recover.ts'
 import { HOOK_FAILED } from './middleware.ts'
 import { askStatus } from './reconcile.ts'
-import { toolRequest } from './tool-request.ts'
+import { isForPerson, toolRequest } from './tool-request.ts'
 import { hookContext, type Running } from '../running.ts'
 import { callSettled } from '../settled.ts'
 import { applyFaultPolicy } from './fault-policy.ts'
@@ -88,6 +88,11 @@ function resend(running: Running, call: CallState): Promise<void> {
 function recordOutcome(running: Running, call: CallState, outcome: ToolOutcome, durationMs: number): void {
   const { state, commit, flush, journal, tools } = running
   const { callId, tool } = call
+  const input = outcome.ok ? undefined : outcome.input
+  if (input && state.request.conversation !== undefined && isForPerson(input)) {
+    commit([{ type: 'approval.requested', callId, tool, arguments: call.arguments, input }])
+    return flush()
+  }
   const limit = Math.min(state.offered.get(tool)?.maxResultBytes ?? Infinity, state.request.limits.resultBytes)
   const { visible, cut } = visibleOutcome(outcome, { journal, callId, limit, isReadable: tools.has(READ_RESULT) })
   commit([callSettled(call, applyFaultPolicy(running, call, visible), durationMs, cut)])

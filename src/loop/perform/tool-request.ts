@@ -1,3 +1,5 @@
+import type { CallInput, InputNeeds } from '../../contract/input.ts'
+import { isObject, type JsonObject } from '../../contract/json.ts'
 import type { ToolFailure, ToolRequest } from '../../contract/tool.ts'
 import { callPart, traceparentOf } from '../../contract/trace.ts'
 import { parseArguments } from '../../host/parse-arguments.ts'
@@ -7,7 +9,7 @@ import type { CallState } from '../state.ts'
 /** Builds the request of one attempt at a call, or returns a failure for the model if its arguments are invalid. */
 export function toolRequest(
   { state, tools, history }: Pick<Running, 'state' | 'tools' | 'history'>,
-  { callId, tool: name, arguments: text, key = callId }: CallState,
+  { callId, tool: name, arguments: text, key = callId, needs, filledIn = {} }: CallState,
   { attempt, deadline }: { attempt: number; deadline: number },
 ): { readonly ok: true; readonly value: ToolRequest } | ToolFailure {
   const parsed = parseArguments(name, text)
@@ -36,9 +38,26 @@ export function toolRequest(
         ...(trusted && { trusted }),
         ...(compat && { compat }),
         ...(traceparent !== undefined && { traceparent }),
+        ...(conversation !== undefined && { asks: [ELICIT] }),
+        ...(needs && { input: answerTo(needs, filledIn) }),
         ...(state.marks.size > 0 && { marks: [...state.marks] }),
         ...(wantsHistory && { history: [...history, ...state.messages] }),
       },
     },
   }
+}
+
+const ELICIT = 'elicitation/create'
+
+/** Whether a person who decides about calls can answer all that a call asks for. */
+export function isForPerson({ requests }: InputNeeds): boolean {
+  return Object.values(requests ?? {}).every((request) => request?.method === ELICIT && isObject(request.params))
+}
+
+/** Returns the answers of a person who has approved. A page that was opened has no content. */
+function answerTo({ requests, state }: InputNeeds, filledIn: Readonly<Record<string, JsonObject>>): CallInput {
+  const responses = Object.entries(requests).map(([name, { params }]) => {
+    return [name, { action: 'accept', ...(params['mode'] !== 'url' && { content: filledIn[name] ?? {} }) }]
+  })
+  return { responses: Object.fromEntries(responses), ...(state !== undefined && { state }) }
 }

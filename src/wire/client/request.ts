@@ -119,16 +119,7 @@ export function decodeRunBody(body: unknown): DecodeResult<RunBody> {
   return fault ?? { ok: true, request: { ...rest, input: history.request } }
 }
 
-/** The answers to what a call asked for, by the names of the requests. */
-export const callResponses = v.record(v.string(), plainObject)
-
-const callInput = v.strictObject({ responses: callResponses, state: v.exactOptional(v.string()) })
-
-export const callBody = v.strictObject({
-  arguments: plainObject,
-  context: runOptionSchemas.context,
-  input: v.exactOptional(callInput),
-})
+export const callBody = v.strictObject({ arguments: plainObject, context: runOptionSchemas.context })
 
 /** Parses the body of `POST /tools/{name}/call`. */
 export function decodeCallBody(body: unknown): DecodeResult<v.InferOutput<typeof callBody>> {

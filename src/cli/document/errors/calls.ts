@@ -25,7 +25,7 @@ export const CALL_ERRORS: ErrorTexts = {
   ),
   input_required: errorText(
     'The call needs input from a person or a client, who cannot be asked on this surface.',
-    'Call it over `/mcp` with a client that declares the capability, or send `input` with `POST /tools/{name}/call`.',
+    'Call it in a conversation, or over `/mcp` with a client that declares the capability.',
   ),
   invalid_input: errorText(
     'The tool does not accept the answers, or the state, that came back for its requests.',

@@ -1,5 +1,5 @@
 import { Hono } from 'hono/tiny'
-import { canonicalJson, isObject, sha256 } from '../../../contract/json.ts'
+import { canonicalJson, isObject, type JsonObject, sha256 } from '../../../contract/json.ts'
 import type { CallAnswer, ConversationService } from '../../../contract/conversation.ts'
 import { parseEventId } from '../../../wire/events.ts'
 import { decodeRunBody } from '../../../wire/client/request.ts'
@@ -126,16 +126,20 @@ function eventNumber(runId: string, text = ''): number {
 
 async function callAnswer(body: unknown): Promise<CallAnswer> {
   if (isObject(body)) {
-    const { decision, reason, result, ok = true, arguments: args } = body
+    const { decision, reason, result, ok = true, arguments: args, input } = body
     if ((decision === 'approve' || decision === 'reject') && (reason === undefined || typeof reason === 'string')) {
-      return { decision, ...(reason !== undefined && { reason }), ...(await changedArguments(decision, args)) }
+      return {
+        ...{ decision, ...(reason !== undefined && { reason }) },
+        ...(await changedArguments(decision, args)),
+        ...filledIn(input),
+      }
     }
     if (result !== undefined && typeof ok === 'boolean') {
       return { result: typeof result === 'string' ? result : JSON.stringify(result), ok }
     }
   }
   const message =
-    'Send { "decision": "approve" or "reject", "reason"?, "argumentsHash"?, "arguments"? } or { "result": … }.'
+    'Send { "decision": "approve" or "reject", "reason"?, "argumentsHash"?, "arguments"?, "input"? } or { "result": … }.'
   throw invalidRequest({ message, path: 'decision' })
 }
 
@@ -146,6 +150,15 @@ async function changedArguments(decision: string, value: unknown) {
     return { arguments: JSON.stringify(value), argumentsHash: await sha256(canonicalJson(value)) }
   }
   throw invalidRequest({ message: 'Expected an object, in an approval.', path: 'arguments' })
+}
+
+/** Reads what a person filled in, by the names of what the call asks for. */
+function filledIn(value: unknown) {
+  if (value === undefined) return {}
+  if (isObject(value) && Object.values(value).every(isObject)) {
+    return { input: value as Readonly<Record<string, JsonObject>> }
+  }
+  throw invalidRequest({ message: 'Expected an object whose members are objects.', path: 'input' })
 }
 
 /**

@@ -64,14 +64,12 @@ toolRoutes.post('/:name/call', async (c) => {
   const durationMs = Date.now() - startedAt
   if (outcome.ok) return c.json({ ...outcome, durationMs })
   const { code, message } = outcome.error
-  const { input } = outcome
   if (code === 'invalid_arguments') throw new Problem({ status: 422, code, message, param: 'arguments' })
   if (code === 'approval_needs_conversation') throw new Problem({ status: 422, code, message })
   return c.json({
     ok: false,
     content: [{ type: 'text', text: message }],
     error: { code, message },
-    ...(input && { input }),
     durationMs,
   })
 })

@@ -20,7 +20,7 @@ export function readInput({ inputResponses, requestState }: JsonObject): CallInp
  * of it.
  */
 export function toInputRequired({ requests, state }: InputNeeds, capabilities: unknown): object | McpFault {
-  const entries = Object.entries(requests)
+  const entries = Object.entries(requests ?? {}).filter(([, request]) => typeof request?.method === 'string')
   const servable = entries.filter(([, { method }]) => capabilityOf(method) in fieldsOf(capabilities))
   if (entries.length > 0 && servable.length === 0) {
     return missingCapability(Object.fromEntries(entries.map(([, { method }]) => [capabilityOf(method), {}])))
