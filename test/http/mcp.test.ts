@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { describe, expect, test, vi } from 'vitest'
-import type { ToolContext } from '../../src/contract/tool.ts'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import type { ToolContext, ToolSource, ToolText } from '../../src/contract/tool.ts'
 import { failure } from '../../src/contract/tool.ts'
 import { testEdge } from '../fixtures/edge.ts'
 import { tool } from '../fixtures/play.ts'
@@ -80,11 +80,11 @@ describe('access to /mcp', () => {
 })
 
 describe('the transport', () => {
-  test('accepts only POST, as it has no streams to GET and no sessions to DELETE', async () => {
+  test('accepts GET for a stream alone, and no DELETE, as there are no sessions', async () => {
     const { edge } = client()
     for (const method of ['GET', 'DELETE']) {
       const response = await edge.ask('/mcp', { method })
-      expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST'])
+      expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, POST'])
     }
   })
 
@@ -131,7 +131,7 @@ describe('a client of an older revision', () => {
     expect(await read(response)).toEqual({
       jsonrpc: '2.0',
       id: 1,
-      result: { protocolVersion: agreed, capabilities: { tools: {} }, serverInfo: SERVER },
+      result: { protocolVersion: agreed, capabilities: { tools: { listChanged: true } }, serverInfo: SERVER },
     })
   })
 
@@ -170,21 +170,18 @@ describe('a client of the newest revision', () => {
     expect(await read(await client().newest('server/discover'))).toEqual(
       complete({
         supportedVersions: ['2026-07-28', '2025-11-25', '2025-06-18'],
-        capabilities: { tools: {} },
+        capabilities: { tools: { listChanged: true } },
         ttlMs: 60_000,
         cacheScope: 'private',
       }),
     )
   })
 
-  test.each(['initialize', 'ping', 'subscriptions/listen', 'nonsense'])(
-    'gets an error for the unknown method %s',
-    async (method) => {
-      const response = await client().newest(method)
-      expect(response.status).toBe(404)
-      expect(await read(response)).toMatchObject({ id: 1, error: { code: -32601 } })
-    },
-  )
+  test.each(['initialize', 'ping', 'nonsense'])('gets an error for the unknown method %s', async (method) => {
+    const response = await client().newest(method)
+    expect(response.status).toBe(404)
+    expect(await read(response)).toMatchObject({ id: 1, error: { code: -32601 } })
+  })
 })
 
 describe('tools/list', () => {
@@ -407,5 +404,72 @@ describe('the headers of a call', () => {
     expect(await read(await older('tools/call', { name: 'go', arguments: args }))).toMatchObject({
       result: { content: text('gone') },
     })
+  })
+})
+
+describe('a change of the tools', () => {
+  afterEach(() => void vi.useRealTimers())
+
+  /** An edge whose tools change with `tools`, and a reader of a stream of it. */
+  function changing() {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const tools = [tool('first')]
+    let texts: readonly ToolText[] = []
+    const source: ToolSource = {
+      texts: async () => {
+        if (texts.length !== tools.length) texts = tools.map(({ definition }) => definition)
+        return texts
+      },
+      list: async () => ({ tools: [...tools], unavailable: [] }),
+      offered: async () => tools,
+      find: async (names) => tools.filter(({ definition }) => names.includes(definition.name)),
+    }
+    const { edge, newest } = client({ setup: { tools: () => source } })
+    const reader = (response: Response) => {
+      const stream = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+      return async () => {
+        const { value = '' } = await stream.read()
+        return value.startsWith('data: ') ? (JSON.parse(value.slice('data: '.length)) as unknown) : value
+      }
+    }
+    return { edge, newest, tools, reader }
+  }
+
+  const METHOD = 'notifications/tools/list_changed'
+
+  test('is told on the stream of a client of an older revision', async () => {
+    const { edge, tools, reader } = changing()
+    const next = reader(await edge.ask('/mcp', { headers: { accept: 'text/event-stream' } }))
+    await vi.advanceTimersByTimeAsync(2000)
+    tools.push(tool('second'))
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(await next()).toEqual({ jsonrpc: '2.0', method: METHOD, params: {} })
+    await vi.advanceTimersByTimeAsync(15_000)
+    expect(await next()).toBe(': alive\n\n')
+  })
+
+  test('is told to a client of the newest revision that has subscribed to it', async () => {
+    const { newest, tools, reader } = changing()
+    const next = reader(await newest('subscriptions/listen', { notifications: { toolsListChanged: true } }))
+    const tag = { [`${PREFIX}subscriptionId`]: '1' }
+    expect(await next()).toEqual({
+      jsonrpc: '2.0',
+      method: 'notifications/subscriptions/acknowledged',
+      params: { notifications: { toolsListChanged: true }, _meta: tag },
+    })
+    await vi.advanceTimersByTimeAsync(1000)
+    tools.push(tool('second'))
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(await next()).toEqual({ jsonrpc: '2.0', method: METHOD, params: { _meta: tag } })
+  })
+
+  test('is not told to a client that has subscribed to something else', async () => {
+    const { newest, tools, reader } = changing()
+    const next = reader(await newest('subscriptions/listen', { notifications: { promptsListChanged: true } }))
+    expect(await next()).toMatchObject({ params: { notifications: { toolsListChanged: false } } })
+    await vi.advanceTimersByTimeAsync(1000)
+    tools.push(tool('second'))
+    await vi.advanceTimersByTimeAsync(15_000)
+    expect(await next()).toBe(': alive\n\n')
   })
 })

@@ -14,6 +14,7 @@ import {
   readMessage,
   SERVER_INFO,
   toMessage,
+  toNotice,
   VERSIONS,
 } from '../../wire/client/mcp/message.ts'
 import { readInput, toInputRequired } from '../../wire/client/mcp/input.ts'
@@ -31,6 +32,8 @@ import { edgeName } from '../../contract/wire-name.ts'
 import { Problem, problemHeaders } from '../problem.ts'
 import { openUntil } from '../respond/open-streams.ts'
 import { SSE_HEADERS } from '../respond/stream.ts'
+import { fieldsOf } from '../../wire/fields.ts'
+import { watchTools } from './mcp-tool-changes.ts'
 import { toolPage } from './tools/tool-page.ts'
 import type { Surface } from '../surface.ts'
 
@@ -39,7 +42,7 @@ const PAGE = 1000
 /** How long clients may cache a listing, in milliseconds: as long as the edge caches what a tool Worker describes. */
 const TTL_MS = 60_000
 
-const CAPABILITIES = { tools: {} }
+const CAPABILITIES = { tools: { listChanged: true } }
 
 const app = new Hono<EdgeEnv>()
 
@@ -69,10 +72,20 @@ app.post('/', async (c) => {
   if (isFault(message)) return reply(message, message)
   if (message.id === undefined) return c.body(null, 202)
   if (message.method === 'tools/call') return call(message, requestContext(c))
+  if (message.modern && message.method === 'subscriptions/listen') return listen(message, requestContext(c))
   return reply(message, await answer(message, setup.tools(caller)))
 })
 
-app.all('/', (c) => c.body(null, 405, { allow: 'POST' }))
+/** The stream on which clients of older revisions hear of changes. */
+app.get('/', (c) => {
+  if (!c.req.header('accept')?.includes('text/event-stream')) return c.body(null, 405, { allow: 'GET, POST' })
+  const { setup, caller } = c.env
+  return streamMessages(c.req.raw.signal, (signal, send) =>
+    watchTools(setup.tools(caller), signal, { onChange: () => send(toNotice(TOOLS_CHANGED)), isAlive: () => send() }),
+  )
+})
+
+app.all('/', (c) => c.body(null, 405, { allow: 'GET, POST' }))
 
 /** Answers with a Problem as a JSON-RPC error, under the Problem's HTTP status. */
 export function mcpProblem({ details }: Problem): Response {
@@ -95,6 +108,20 @@ async function answer({ method, params, modern }: McpMessage, tools: ToolSource)
   }
   return mcpFault(METHOD_NOT_FOUND, `There is no method "${method}" here.`, modern ? 404 : 200)
 }
+
+/** Streams the changes that a client of the newest revision asks for. Only tools are listed here, so only they change. */
+function listen({ id, params }: McpMessage, { setup, caller, request }: RequestContext): Response {
+  const isWanted = fieldsOf(params['notifications'])['toolsListChanged'] === true
+  return streamMessages(request.signal, async (signal, send) => {
+    send(toNotice('notifications/subscriptions/acknowledged', { notifications: { toolsListChanged: isWanted } }, id))
+    const onChange = () => isWanted && send(toNotice(TOOLS_CHANGED, {}, id))
+    await watchTools(setup.tools(caller), signal, { onChange, isAlive: () => send() })
+    // A subscription that the server ends is complete.
+    send(toMessage({ ...(id !== undefined && { id }), modern: true }, {}))
+  })
+}
+
+const TOOLS_CHANGED = 'notifications/tools/list_changed'
 
 /** Lists a page of the tools that can be called here: tools that always need a person's approval cannot. */
 async function list(source: ToolSource, cursor: unknown = '', cacheFields: object | false): Promise<object> {
@@ -147,18 +174,19 @@ function reply(message: Partial<McpMessage>, payload: object): Response {
   return Response.json(toMessage(message, payload), { status: isFault(payload) ? payload.status : 200 })
 }
 
-/** Streams the messages that `work` sends. Its signal aborts with that of the request, or when the reader leaves. */
+/** Streams the messages that `work` sends; without one, a comment that keeps the stream alive. Its signal aborts with that of the request, or when the reader leaves. */
 function streamMessages(
   requestSignal: AbortSignal,
-  work: (signal: AbortSignal, send: (message: object) => void) => Promise<void>,
+  work: (signal: AbortSignal, send: (message?: object) => void) => Promise<void>,
 ): Response {
   const bytes = new TextEncoder()
   const disconnection = new AbortController()
   const ended = Promise.withResolvers<void>()
   const stream = new ReadableStream<Uint8Array>({
     start: (controller) => {
-      const send = (message: object) => {
-        if (!disconnection.signal.aborted) controller.enqueue(bytes.encode(encodeData(message)))
+      const send = (message?: object) => {
+        if (disconnection.signal.aborted) return
+        controller.enqueue(bytes.encode(message ? encodeData(message) : ': alive\n\n'))
       }
       work(AbortSignal.any([requestSignal, disconnection.signal]), send)
         .then(

@@ -69,6 +69,12 @@ export function toMessage({ id, modern }: Partial<McpMessage>, content: object):
   return { jsonrpc: '2.0', id, result }
 }
 
+/** Makes a notification; on a stream of the newest revision, it names the request that subscribed. */
+export function toNotice(method: string, params: object = {}, subscription?: MessageId): object {
+  const tag = subscription !== undefined && { _meta: { [`${RESERVED}subscriptionId`]: String(subscription) } }
+  return { jsonrpc: '2.0', method, params: { ...params, ...tag } }
+}
+
 /**
  * Parses the message of a body, and checks the headers as its revision requires. No supported revision has batches.
  */
