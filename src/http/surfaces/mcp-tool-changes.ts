@@ -1,7 +1,7 @@
 import { pause } from '../../contract/pause.ts'
 import type { ToolSource } from '../../contract/tool.ts'
 
-/** How often tools are compared with those of before, in milliseconds. Most of what is read comes from caches. */
+/** How often tools are compared with the earlier ones, in milliseconds. Most of what is read comes from caches. */
 const CHECK_MS = 1000
 /** How many checks are between two signs of life, which show that a client has left. */
 const QUIET_CHECKS = 15

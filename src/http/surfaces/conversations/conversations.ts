@@ -155,10 +155,12 @@ async function changedArguments(decision: string, value: unknown) {
 /** Reads what a person filled in, by the names of what the call asks for. */
 function filledIn(value: unknown) {
   if (value === undefined) return {}
-  if (isObject(value) && Object.values(value).every(isObject)) {
-    return { input: value as Readonly<Record<string, JsonObject>> }
-  }
+  if (isFilledIn(value)) return { input: value }
   throw invalidRequest({ message: 'Expected an object whose members are objects.', path: 'input' })
+}
+
+function isFilledIn(value: unknown): value is Readonly<Record<string, JsonObject>> {
+  return isObject(value) && Object.values(value).every(isObject)
 }
 
 /**
