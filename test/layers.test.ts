@@ -21,7 +21,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   studio: ['contract', 'client'],
   edge: ['contract', 'model', 'search', 'host', 'observe', 'catalogue', 'conversation', 'http', 'studio'],
   testing: ['contract', 'schema', 'definitions'],
-  cli: ['contract', 'wire', 'schema', 'tool', 'definitions', 'search'],
+  cli: ['contract', 'wire', 'schema', 'tool', 'definitions', 'search', 'edge'],
 }
 
 /** Where a class must extend what the runtime gives. */

@@ -74,7 +74,7 @@ export function postModels(options: PostModels): ModelProvider {
 
 /**
  * A refusal that both of these match is from a server that cannot enforce this response format, or not beside tools,
- * such as Groq, DeepSeek and Gemini 2: the format is then described in words. The refusal of a wrong schema does not
+ * such as Groq and DeepSeek: the format is then described in words. The refusal of a wrong schema does not
  * match both, and stands.
  */
 const FORM = /json mode|response.?(format|mime)/i

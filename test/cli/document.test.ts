@@ -4,6 +4,7 @@ import { configurationText, variableNames } from '../../src/cli/document/configu
 import { CONFIGURATION, documentText } from '../../src/cli/document/document.ts'
 import { readConfig } from '../../src/contract/config.ts'
 import { readPolicies } from '../../src/host/policy/policies.ts'
+import type { Env } from '../../src/edge/env.ts'
 import { everything } from '../../src/edge/everything.ts'
 import { routes } from '../../src/http/app/edge.ts'
 
@@ -34,14 +35,11 @@ test('docs/configuration.md has every variable that the edge reads, and no other
   readConfig(vars)
   readPolicies(vars)
   const ofTraces = ['OTLP_ENDPOINT', 'OTLP_HEADERS', 'OTEL_SERVICE_NAME']
-  const others = [...ofTraces, 'WEBHOOK_SECRET', 'SECRET_*', ...['OPENAI', 'ANTHROPIC', 'GEMINI'].flatMap(urlAndKey)]
+  for (const fromEnv of Object.values(everything.providers)) fromEnv(vars as Env)
+  names.delete('AI') // A binding.
+  const others = [...ofTraces, 'WEBHOOK_SECRET', 'SECRET_*']
   expect([...variableNames()].sort()).toEqual([...names, ...others].sort())
 })
-
-/** The variables that src/edge/setup.ts reads by itself, for each provider. */
-function urlAndKey(vendor: string): string[] {
-  return [`${vendor}_BASE_URL`, `${vendor}_API_KEY`]
-}
 
 test('the document has exactly the routes of the edge', () => {
   // What is registered for all methods is no route of its own: middleware, and the 405 of /mcp.

@@ -65,7 +65,6 @@ test('dev passes on only the variables that the edge reads', async () => {
     MODELS: 'openai/*',
     OPENAI_BASE_URL: 'http://127.0.0.1:1/v1',
     ANTHROPIC_API_KEY: 'a',
-    GEMINI_API_KEY: 'g',
     MAX_STEPS: '3',
     RUN_TIMEOUT_MS: '1000',
     SYSTEM_PROMPT: '',

@@ -2,6 +2,8 @@ import { afterEach, describe, expect, test } from 'vitest'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import { anthropic, type AnthropicOptions } from '../../src/model/anthropic.ts'
 import { type ModelReply, type ModelServer, type Speech, startModelServer } from '../fixtures/model-server.ts'
+import { id } from '../fixtures/play.ts'
+import { playServer } from '../fixtures/play-server.ts'
 import { modelSuite, type Scene } from '../suites/model.ts'
 
 const REQUEST: ModelRequest = { messages: [{ role: 'user', content: 'Hi' }], tools: [] }
@@ -217,4 +219,42 @@ test.each([
 ])('a refusal with status %i and %s becomes an error', async (status, type, told) => {
   const { error } = await exchange({ status, body: said('Hm.', type) })
   expect(error).toMatchObject({ ...told, status })
+})
+
+test('a run with Anthropic’s format returns thinking and sends results to their calls', async () => {
+  const content = [
+    { type: 'thinking', thinking: 'Two clocks.', signature: 'sig-a' },
+    { type: 'text', text: 'Let me look.' },
+    { type: 'thinking', thinking: '', signature: 'sig-b' },
+    { type: 'tool_use', id: 'toolu_1', name: 'clock', input: { zone: 'UTC' } },
+    { type: 'tool_use', id: 'toolu_2', name: 'clock', input: { zone: 'Mars' } },
+  ]
+  const { finished, requests } = await playServer(
+    [
+      { type: 'message', content, stop_reason: 'tool_use' },
+      { type: 'message', content: [{ type: 'text', text: 'Noon.' }], stop_reason: 'end_turn' },
+    ],
+    (baseUrl) => anthropic({ baseUrl, cache: false })('probe'),
+  )
+  const [first, second] = [id(1, 0), id(1, 1)]
+  expect(finished).toMatchObject({ status: 'completed', answer: 'Noon.' })
+  expect(requests[1]?.messages).toEqual([
+    { role: 'user', content: [{ type: 'text', text: 'Hello' }] },
+    {
+      role: 'assistant',
+      content: [...content.slice(0, 3), { ...content[3], id: first }, { ...content[4], id: second }],
+    },
+    {
+      role: 'user',
+      content: [
+        { type: 'tool_result', tool_use_id: first, content: [{ type: 'text', text: 'noon in UTC' }] },
+        {
+          type: 'tool_result',
+          tool_use_id: second,
+          is_error: true,
+          content: [{ type: 'text', text: expect.any(String) }],
+        },
+      ],
+    },
+  ])
 })

@@ -1,14 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { ModelCapabilities } from '../../src/contract/model.ts'
+import type { Env } from '../../src/edge/env.ts'
+import { allProviders } from '../../src/edge/providers.ts'
 import { type AiSdkModel, fromAiSdk } from '../../src/model/ai-sdk.ts'
-import { anthropic } from '../../src/model/anthropic.ts'
 import { modelChooser } from '../../src/model/choose.ts'
-import { gemini } from '../../src/model/gemini.ts'
 import { openai } from '../../src/model/openai.ts'
-import { responses } from '../../src/model/responses.ts'
 import { retrying } from '../../src/model/retry.ts'
-import { workersAi } from '../../src/model/workers-ai.ts'
 
 const aiSdk = (more: Partial<AiSdkModel> = {}) =>
   fromAiSdk({
@@ -19,19 +17,24 @@ const aiSdk = (more: Partial<AiSdkModel> = {}) =>
     ...more,
   })
 
+const ENV = { AI: { run: () => Promise.resolve() } } as unknown as Env
+
 const DECLARED: Readonly<Record<string, ModelCapabilities | undefined>> = {
-  openai: openai()('probe').capabilities,
-  responses: responses()('probe').capabilities,
-  anthropic: anthropic()('probe').capabilities,
-  gemini: gemini()('probe').capabilities,
-  'workers-ai': workersAi({ run: () => Promise.resolve() })('probe').capabilities,
+  ...Object.fromEntries(
+    Object.entries(allProviders).map(([name, fromEnv]) => [name, fromEnv(ENV)?.('probe').capabilities]),
+  ),
   'AI SDK': aiSdk().capabilities,
 }
 
-test('the table of the suites has the declared capabilities', () => {
-  const text = readFileSync(new URL('../suites/README.md', import.meta.url).pathname, 'utf8')
+test('the table in docs/models.md has the declared capabilities', () => {
+  const page = readFileSync(new URL('../../docs/models.md', import.meta.url).pathname, 'utf8')
+  const [, text = ''] = page.split('\n## What the providers can do\n')
   const [head = [], , ...rows] = text
     .split('\n')
+    .slice(
+      0,
+      text.split('\n').findIndex((line) => line.startsWith('## ')),
+    )
     .filter((line) => line.startsWith('|'))
     .map((line) =>
       line
@@ -39,11 +42,11 @@ test('the table of the suites has the declared capabilities', () => {
         .slice(1, -1)
         .map((cell) => cell.trim().replaceAll('`', '')),
     )
-  const told = head.slice(1).map((provider, at) => {
+  const inTable = head.slice(1).map((provider, at) => {
     const facts = rows.map(([fact = '', ...cells]) => [fact.replace(/:.*/, ''), cells[at]?.startsWith('yes')])
     return [provider, Object.fromEntries(facts)]
   })
-  expect(Object.fromEntries(told)).toEqual(DECLARED)
+  expect(Object.fromEntries(inTable)).toEqual(DECLARED)
 })
 
 test('an AI SDK model has the capabilities of its provider', () => {

@@ -4,6 +4,7 @@ import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import { gemini } from '../../src/model/gemini.ts'
 import type { ServerOptions } from '../../src/model/post-models.ts'
 import { type ModelReply, type ModelServer, type Speech, startModelServer } from '../fixtures/model-server.ts'
+import { playServer } from '../fixtures/play-server.ts'
 import { modelSuite, type Scene } from '../suites/model.ts'
 
 const REQUEST: ModelRequest = { messages: [{ role: 'user', content: 'Hi' }], tools: [] }
@@ -173,4 +174,31 @@ test.each([
 ])('a refusal with status %i and %s becomes an error', async (status, word, told) => {
   const { error } = await exchange({ status, body: said(status, 'Hm.', word) })
   expect(error).toMatchObject({ ...told, status })
+})
+
+test('a run with Gemini’s format returns signatures and sends results to their calls', async () => {
+  const parts = [
+    { text: 'Let me look.' },
+    { functionCall: { id: 'fc-1', name: 'clock', args: { zone: 'UTC' } }, thoughtSignature: 'sig-a' },
+    { functionCall: { id: 'fc-2', name: 'clock', args: { zone: 'Mars' } } },
+  ]
+  const { finished, requests } = await playServer(
+    [
+      { candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP' }] },
+      { candidates: [{ content: { role: 'model', parts: [{ text: 'Noon.' }] }, finishReason: 'STOP' }] },
+    ],
+    (baseUrl) => gemini({ baseUrl })('probe'),
+  )
+  expect(finished).toMatchObject({ status: 'completed', answer: 'Noon.' })
+  expect(requests[1]?.contents).toEqual([
+    { role: 'user', parts: [{ text: 'Hello' }] },
+    { role: 'model', parts },
+    {
+      role: 'user',
+      parts: [
+        { functionResponse: { id: 'fc-1', name: 'clock', response: { output: 'noon in UTC' } } },
+        { functionResponse: { id: 'fc-2', name: 'clock', response: { error: expect.any(String) } } },
+      ],
+    },
+  ])
 })

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createClient } from '../../src/client.ts'
 import { edge } from '../../src/http/app/edge.ts'
+import { providerVariables } from '../../src/cli/document/provider-variables.ts'
 import { send } from '../../src/cli/edge.ts'
 import { everything } from '../../src/edge/everything.ts'
 import { fullSetup } from '../fixtures/everything.ts'
@@ -32,12 +33,9 @@ const nobody = () => {
 }
 
 describe('a redirect is never followed with credentials', () => {
-  test.each([
-    ['openai', 'OPENAI'],
-    ['responses', 'OPENAI'],
-    ['anthropic', 'ANTHROPIC'],
-    ['gemini', 'GEMINI'],
-  ])('in a request to a model of %s', async (provider, prefix) => {
+  const servers = Object.entries(providerVariables()).filter(([, variables]) => variables.length > 0)
+
+  test.each(servers)('in a request to a model of %s', async (provider, variables) => {
     vi.spyOn(console, 'error').mockImplementation(() => {})
     const { url, arrived } = await redirectingServer()
     const env = {
@@ -45,8 +43,7 @@ describe('a redirect is never followed with credentials', () => {
       DIRECTORIES: { getByName: nobody },
       AUTH: 'open',
       MODEL: `${provider}/test`,
-      [`${prefix}_BASE_URL`]: url,
-      [`${prefix}_API_KEY`]: 'sk-the-key',
+      ...Object.fromEntries(variables.map((name) => [name, name.endsWith('_BASE_URL') ? url : 'sk-the-key'])),
     }
     const body = JSON.stringify({ input: 'a private conversation' })
     const headers = { 'content-type': 'application/json' }

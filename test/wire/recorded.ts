@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { ModelEvent } from '../../src/contract/model.ts'
 import type { AnswerCodec } from '../../src/wire/provider/model-answer.ts'
+import { recordedStreams } from '../fixtures/recorded.ts'
 import { inPieces, replay } from '../fixtures/replay.ts'
 
 /** What a codec reads from an answer that comes whole. */
@@ -10,21 +10,20 @@ export function readWhole(codec: AnswerCodec, body: unknown): ModelEvent[] {
   return [...decoder.push({ data: JSON.stringify(body) ?? '' }), ...decoder.end(true)]
 }
 
-/** Tests what a codec reads from each stream that is recorded in a folder of `test/fixtures`, however it is cut. */
+/** Tests what a codec reads from each stream that is recorded for a format, however its bytes are split. */
 export function testRecorded(
-  folder: string,
+  format: string,
   codec: AnswerCodec,
-  said: Readonly<Record<string, readonly ModelEvent[]>>,
+  expected: Readonly<Record<string, readonly ModelEvent[]>>,
 ): void {
-  const fixtures = `test/fixtures/${folder}`
+  const streams = recordedStreams(format)
 
   test('every recorded stream is used', () => {
-    const recorded = readdirSync(fixtures).map((file) => file.replace(/\.sse$/, ''))
-    expect(recorded.toSorted()).toEqual(Object.keys(said).toSorted())
+    expect(Object.keys(streams).toSorted()).toEqual(Object.keys(expected).toSorted())
   })
 
-  describe.each(Object.entries(said))('the stream "%s"', (name, events) => {
-    const recorded = readFileSync(`${fixtures}/${name}.sse`, 'utf8')
+  describe.each(Object.entries(expected))('the stream "%s"', (name, events) => {
+    const recorded = streams[name] ?? ''
     const lines = { LF: recorded, CRLF: recorded.replaceAll('\n', '\r\n') }
 
     for (const [breaks, body] of Object.entries(lines)) {

@@ -1,13 +1,6 @@
 import { isObject } from '../../contract/json.ts'
 import type { Target } from '../check/target.ts'
-
-/** The variable with the key of each provider that needs one. */
-const KEYS: Readonly<Record<string, string>> = {
-  openai: 'OPENAI_API_KEY',
-  responses: 'OPENAI_API_KEY',
-  anthropic: 'ANTHROPIC_API_KEY',
-  gemini: 'GEMINI_API_KEY',
-}
+import { providerVariables } from '../document/provider-variables.ts'
 
 /**
  * Returns why a deployed edge answers with errors although it is deployed: nobody has a key to it, or it has no model.
@@ -24,9 +17,9 @@ export function reasonsNotToAnswer({ settings, config }: Target, secrets: Readon
   }
   const { MODEL: model } = vars
   if (!has('MODEL')) reasons.push(`Runs that name no model are refused: MODEL is not set in ${config}.`)
-  const key = typeof model === 'string' ? KEYS[model.slice(0, model.indexOf('/'))] : undefined
-  if (key !== undefined && !has(key) && !has(key.replace('API_KEY', 'BASE_URL'))) {
-    reasons.push(`Runs of ${String(model)} fail: the secret ${key} is not set.`)
-  }
+  if (typeof model !== 'string') return reasons
+  const variables = providerVariables()[model.slice(0, model.indexOf('/'))] ?? []
+  const key = variables.find((name) => name.endsWith('_API_KEY'))
+  if (key && !variables.some(has)) reasons.push(`Runs of ${model} fail: the secret ${key} is not set.`)
   return reasons
 }

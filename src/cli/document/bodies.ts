@@ -2,13 +2,10 @@ import { type JsonSchema as MadeSchema, toJsonSchemaDefs } from '@valibot/to-jso
 import * as v from 'valibot'
 import type { JsonSchema } from '../../contract/json.ts'
 import { CODE_TOOL, ALIAS, HTTP_TOOL, STATIC_TOOL } from '../../definitions/definition.ts'
-import { input as agUiBody } from '../../wire/client/ag-ui/request.ts'
 import { conversationBody, forkBody } from '../../wire/client/conversation.ts'
-import { chatBody } from '../../wire/client/openai-chat/request.ts'
-import { responsesBody } from '../../wire/client/openai-responses/request.ts'
 import { callBody, message, runBody } from '../../wire/client/request.ts'
 import { contentPart, parametersSchema, runOptionSchemas } from '../../wire/schema.ts'
-import { useChatBody } from '../../wire/client/ui-message/request.ts'
+import { CLIENT_BODIES } from './client-routes.ts'
 import { limitTexts } from './configuration.ts'
 import { describable } from './describable.ts'
 import { ref } from './json-schema.ts'
@@ -27,10 +24,7 @@ const CHECKED = {
   CallBody: callBody,
   ConversationBody: conversationBody,
   ForkBody: forkBody,
-  ChatCompletionBody: chatBody,
-  ResponseBody: responsesBody,
-  UseChatBody: useChatBody,
-  RunAgentInput: agUiBody,
+  ...CLIENT_BODIES,
   HttpTool: HTTP_TOOL,
   ToolAlias: ALIAS,
   StaticTool: STATIC_TOOL,
@@ -122,10 +116,6 @@ function withWords(schemas: Readonly<Record<string, object>>): Readonly<Record<s
     ),
     ToolContext: { type: 'object', description: 'Values for tools, which no model sees. At most 16 KiB of JSON.' },
     UseChatBody: { ...schemas['UseChatBody'], properties: { ...propertiesOf(schemas['UseChatBody']), edgecall } },
-    RunAgentInput: {
-      ...schemas['RunAgentInput'],
-      description: 'A `RunAgentInput` of AG-UI. `forwardedProps.edgecall` has the members of RunOptions.',
-    },
   }
 }
 

@@ -1,3 +1,7 @@
+import { input as agUiBody } from '../../wire/client/ag-ui/request.ts'
+import { chatBody } from '../../wire/client/openai-chat/request.ts'
+import { responsesBody } from '../../wire/client/openai-responses/request.ts'
+import { useChatBody } from '../../wire/client/ui-message/request.ts'
 import { ref } from './json-schema.ts'
 import type { Routes } from './operation.ts'
 
@@ -21,6 +25,17 @@ const OWNER = {
   owner:
     '`edge` (scope `tools:admin`) selects the connection that serves all tenants, `tenant` (scope `tools:write`) that of the key’s tenant. Default: `edge` for keys with `tools:admin`, else `tenant`.',
 }
+
+/** The Valibot schemas with which the routes below check requests, by their names in the document. */
+export const CLIENT_BODIES = {
+  ChatCompletionBody: chatBody,
+  ResponseBody: responsesBody,
+  UseChatBody: useChatBody,
+  RunAgentInput: agUiBody,
+} as const
+
+/** What `?format=` of the routes of runs may be, and what each means. */
+export const STREAM_FORMATS = { 'ui-message': 'AI SDK UI message stream', 'ag-ui': 'AG-UI' }
 
 /** The routes of other clients' protocols, and those about the edge itself. */
 export const CLIENT_ROUTES: Routes = {
@@ -130,6 +145,7 @@ export const CLIENT_ROUTES: Routes = {
       tag: 'Clients',
       id: 'runAgent',
       summary: 'Run the edge as an AG-UI agent',
+      description: '`forwardedProps.edgecall` has the members of RunOptions.',
       scope: 'chat',
       body: 'RunAgentInput',
       answers: { 200: STREAM },

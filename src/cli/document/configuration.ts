@@ -2,6 +2,7 @@ import { LIMITS, limitRules } from '../../contract/limits.ts'
 import { optionRules, RUN_OPTIONS } from '../../contract/run-options.ts'
 import { QUOTAS } from '../../contract/quotas.ts'
 import { commentsOf } from './comments.ts'
+import { providerVariables } from './provider-variables.ts'
 import { markdownTable } from './table.ts'
 
 /** A variable, secret or group of secrets of an edge. */
@@ -44,6 +45,20 @@ function quotaVariables(): readonly Variable[] {
   )
 }
 
+/** Returns the variables of model servers. Providers may share them. */
+function serverVariables(): readonly Variable[] {
+  const readers: Record<string, string[]> = {}
+  for (const [provider, names] of Object.entries(providerVariables())) {
+    for (const name of names) (readers[name] ??= []).push(`\`${provider}\``)
+  }
+  return Object.entries(readers).map(([name, providers]) => {
+    const list = `the provider${providers.length > 1 ? 's' : ''} ${providers.join(' and ')}`
+    return name.endsWith('_BASE_URL')
+      ? variable(name, `The base URL of the server of ${list}.`, 'the vendor’s own')
+      : variable(name, `The API key of ${list}. A secret.`, 'none')
+  })
+}
+
 /** The subjects whose variables are in the tables of `src/contract`. */
 const LIMIT_SUBJECT = 'Limits of runs'
 const OPTION_SUBJECT = 'Options of runs'
@@ -68,10 +83,7 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
       'How long single models may be silent, as JSON: `{ "provider/name": { "firstByteMs": 300000, "silenceMs": 120000 } }`. Heartbeats of a server count as bytes.',
       '`MODEL_FIRST_BYTE_MS` and `MODEL_SILENCE_MS`',
     ),
-    ...['OPENAI', 'ANTHROPIC', 'GEMINI'].flatMap((vendor) => [
-      variable(`${vendor}_BASE_URL`, `The server of the provider \`${vendor.toLowerCase()}\`.`, 'the vendor’s own'),
-      variable(`${vendor}_API_KEY`, 'The key of that server. A secret.', 'none'),
-    ]),
+    ...serverVariables(),
     variable('SYSTEM_PROMPT', 'Instructions for every run, before those of the request.', 'none'),
   ],
   Callers: [

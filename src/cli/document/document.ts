@@ -27,7 +27,7 @@ const TAGS = {
   Runs: 'A run takes one input and calls the model and tools until it has an answer.',
   Conversations: 'A conversation stores messages and runs, so that later runs see earlier ones.',
   Tools: 'The tools that models can call, and their stored definitions.',
-  Clients: 'The protocols of other clients: AI SDK, AG-UI and MCP.',
+  Clients: 'The protocols of other clients, such as the AI SDK and MCP.',
   Edge: 'The edge itself. These routes need no API key.',
 }
 

@@ -1,3 +1,4 @@
+import { STREAM_FORMATS } from './client-routes.ts'
 import { ref } from './json-schema.ts'
 import type { Routes } from './operation.ts'
 
@@ -16,8 +17,9 @@ const RUN_HEADERS = {
   Prefer: '`wait=N`: the seconds to wait for the run to end if the answer is JSON.',
 }
 const FORMAT = {
-  format:
-    'Stream the events in another protocol, from the start of the run: `ui-message` (AI SDK UI message stream) or `ag-ui`.',
+  format: `Stream the events in another protocol, from the start of the run: ${Object.entries(STREAM_FORMATS)
+    .map(([format, protocol]) => `\`${format}\` (${protocol})`)
+    .join(' or ')}.`,
 }
 const ENDED = {
   says: 'The run after it has ended or, if `Accept` is `text/event-stream`, its events as they happen.',

@@ -3,6 +3,13 @@ import type { Message } from '../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../src/contract/model.ts'
 import { type ChatAsk, encodeChatRequest } from '../../../src/wire/provider/openai-chat/ask-request.ts'
 import { CLOCK, counted, USER } from '../clock.ts'
+import { requestCodecSuite } from '../../suites/request-codec.ts'
+
+requestCodecSuite('Chat Completions', {
+  encode: (request) => JSON.parse(encodeChatRequest('probe', request)),
+  namesOfCall: 1,
+  links: (url) => [{ type: 'image_url', image_url: { url } }],
+})
 
 const bodyOf = (request: Partial<ModelRequest>): unknown =>
   JSON.parse(encodeChatRequest('probe', { messages: [USER], tools: [], ...request }))

@@ -14,6 +14,16 @@ import type { ModelRequest } from '../../../src/contract/model.ts'
 import type { ToolDefinition } from '../../../src/contract/tool.ts'
 import { encodeResponsesRequest } from '../../../src/wire/provider/openai-responses/ask-request.ts'
 import { CLOCK, USER } from '../clock.ts'
+import { requestCodecSuite } from '../../suites/request-codec.ts'
+
+requestCodecSuite('Responses', {
+  encode: (request) => JSON.parse(encodeResponsesRequest('probe', request)),
+  namesOfCall: 1,
+  links: (url) => [
+    { type: 'input_image', detail: 'auto', image_url: url },
+    { type: 'input_file', file_url: url },
+  ],
+})
 
 const bodyOf = (request: Partial<ModelRequest>, isPlain?: boolean): Record<string, unknown> =>
   JSON.parse(encodeResponsesRequest('probe', { messages: [USER], tools: [], ...request }, isPlain))

@@ -3,8 +3,22 @@ import type { ModelEvent } from '../../../contract/model.ts'
 import { countAt, fieldsOf, objectsOf, textAt } from '../../fields.ts'
 import { type Fields, toUsage } from '../model-answer.ts'
 import { type NativeAnswer, nativeAnswers, type SpokenCall } from '../native-answer.ts'
-import { addArgument } from './partial-arguments.ts'
-import { GEMINI, type PartPlace } from './place.ts'
+
+/** The label of the opaque data of Gemini's answers. */
+export const GEMINI = 'gemini'
+
+/**
+ * A part of an answer. The parts are kept in order: a text as its length, the next call with the id that Gemini gave
+ * it, a signed thought as it came. The texts and calls themselves are in the message. A signature must go back in the
+ * same part in which it came.
+ */
+interface PartPlace {
+  text?: number
+  readonly call?: true
+  readonly part?: Readonly<Record<string, unknown>>
+  readonly id?: string
+  readonly thoughtSignature?: string
+}
 
 /** The codec for the answers of servers that speak `generateContent`. Only the stream's end marks the last chunk. */
 export const geminiAnswers = nativeAnswers(geminiAnswer)
@@ -86,4 +100,30 @@ function geminiAnswer(): NativeAnswer {
         ? { codec: GEMINI, data: places }
         : undefined,
   }
+}
+
+const VALUES = ['stringValue', 'numberValue', 'boolValue', 'nullValue'] as const
+
+/**
+ * Adds a part of a call's arguments to what came before, and returns them together. The part is a `PartialArg` of Vertex AI:
+ * a `jsonPath` such as `$.items[0].name`, and a value there. A text continues from the text at the same path.
+ */
+function addArgument(target: unknown, part: Fields): unknown {
+  const field = VALUES.find((name) => name in part)
+  const keys = [...String(part.jsonPath).matchAll(/\.([^.[\]]+)|\[(\d+)\]|\['([^']*)'\]|\["([^"]*)"\]/g)].map(
+    ([, name, index, single, double]) => (index === undefined ? (name ?? single ?? double ?? '') : Number(index)),
+  )
+  return field === undefined ? target : withValue(target, keys, field === 'nullValue' ? null : part[field])
+}
+
+/** Returns a copy of a value with another one at a path. What is missing on the way is made. */
+function withValue(target: unknown, [key, ...rest]: readonly (string | number)[], value: unknown): unknown {
+  if (key === undefined) return typeof target === 'string' && typeof value === 'string' ? target + value : value
+  if (typeof key === 'number') {
+    const list: unknown[] = Array.isArray(target) ? [...target] : []
+    list[Math.min(key, list.length)] = withValue(list[key], rest, value)
+    return list
+  }
+  const object = isObject(target) ? target : {}
+  return { ...object, [key]: withValue(Object.hasOwn(object, key) ? object[key] : undefined, rest, value) }
 }

@@ -13,7 +13,7 @@ import { objectsOf } from '../../fields.ts'
 import { jsonText, joinItems } from '../json-text.ts'
 import { opaqueDataOf } from '../opaque.ts'
 import { byTurns } from '../turns.ts'
-import { GEMINI } from './place.ts'
+import { GEMINI } from './ask-answer.ts'
 
 /** Encodes the `contents` of a request. Roles alternate; results count as the user's. Empty messages are left out. */
 export function encodeContents(messages: readonly Message[]): readonly string[] {

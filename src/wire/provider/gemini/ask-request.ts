@@ -1,12 +1,12 @@
+import type { JsonSchema } from '../../../contract/json.ts'
 import { type Message, contentText } from '../../../contract/message.ts'
 import type { ModelRequest, ToolChoice } from '../../../contract/model.ts'
 import type { ToolDefinition } from '../../../contract/tool.ts'
 import { encodeOnce } from '../../encode-once.ts'
 import { jsonText } from '../json-text.ts'
-import { withoutChoice } from '../narrow-schema.ts'
+import { narrow, withoutChoice } from '../narrow-schema.ts'
 import { systemTexts } from '../turns.ts'
 import { encodeContents } from './ask-contents.ts'
-import { toSchema } from './schema.ts'
 
 /**
  * Encodes the body of a request. Each definition and message is encoded once, so that a step costs only what it added.
@@ -57,4 +57,15 @@ function toMode(choice: ToolChoice): object {
 function toThinking(effort: string): object {
   const thinkingLevel = /none|minimal/.test(effort) ? 'low' : /low|medium/.test(effort) ? effort : 'high'
   return { thinkingLevel, includeThoughts: effort !== 'none' }
+}
+
+/** The keywords that Gemini documents for `parametersJsonSchema` and `responseJsonSchema`; it ignores others. */
+const DOCUMENTED = {
+  plain: /^(type|title|format|required|enum|(min|max)(Items|imum)|additionalProperties)$/,
+  lists: /^(anyOf|oneOf|prefixItems)$/,
+}
+
+/** Converts a schema for Gemini. Throws an UnsupportedSchema for a reference that leads out of it, and says where. */
+function toSchema(schema: JsonSchema, name: string): JsonSchema {
+  return narrow(schema, `"${name}"`, DOCUMENTED)
 }

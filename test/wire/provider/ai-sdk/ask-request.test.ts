@@ -3,6 +3,12 @@ import type { AssistantMessage, Message } from '../../../../src/contract/message
 import type { ModelRequest } from '../../../../src/contract/model.ts'
 import { type AiSdkVersion, toCallOptions } from '../../../../src/wire/provider/ai-sdk/ask-request.ts'
 import { CLOCK, USER } from '../../clock.ts'
+import { requestCodecSuite } from '../../../suites/request-codec.ts'
+
+requestCodecSuite('the AI SDK', {
+  encode: (request) => toCallOptions(request, { version: 'v4', richResults: true }),
+  namesOfCall: 2,
+})
 
 const SAID = { role: 'user', content: [{ type: 'text', text: 'What time is it?' }] }
 

@@ -1,9 +1,22 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { AssistantMessage, Content, Message } from '../../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../../src/contract/model.ts'
 import { anthropicAnswers } from '../../../../src/wire/provider/anthropic/ask-answer.ts'
 import { encodeAnthropicRequest } from '../../../../src/wire/provider/anthropic/ask-request.ts'
 import { call, CLOCK, counted, NOON, PICTURE, result, USER } from '../../clock.ts'
+import { keptAnswer, someArguments, someText, someToolName } from '../../kept-answer.ts'
+import { requestCodecSuite } from '../../../suites/request-codec.ts'
+
+requestCodecSuite('Anthropic', {
+  encode: (request) => JSON.parse(encodeAnthropicRequest(request, { model: 'probe', maxTokens: 9, cache: false })),
+  // The call, and the tool that stands for it where none is on offer.
+  namesOfCall: 2,
+  links: (url) => [
+    { type: 'image', source: { type: 'url', url } },
+    { type: 'document', source: { type: 'url', url } },
+  ],
+})
 
 const HI = { role: 'user', content: [{ type: 'text', text: 'What time is it?' }] }
 const MARK = { cache_control: { type: 'ephemeral' } }
@@ -382,7 +395,7 @@ describe('thinking in an Anthropic request', () => {
   })
 
   test('of another provider is ignored', () => {
-    const opaque = { codec: 'gemini', data: [thinking('a')] }
+    const opaque = { codec: 'another', data: [thinking('a')] }
     expect(messagesOf({ role: 'assistant', content: 'Yes.', opaque })).toEqual([
       { role: 'assistant', content: [{ type: 'text', text: 'Yes.' }] },
     ])
@@ -404,4 +417,29 @@ describe('thinking in an Anthropic request', () => {
       },
     ])
   })
+})
+
+const block = fc.oneof(
+  someText.map((text) => ({ type: 'text', text })),
+  fc
+    .tuple(fc.string({ maxLength: 8 }), someText)
+    .map(([thinking, signature]) => ({ type: 'thinking', thinking, signature })),
+  someText.map((data) => ({ type: 'redacted_thinking', data })),
+  fc.tuple(someToolName, someArguments).map(([tool, input]) => ({ type: 'tool_use', id: '', name: tool, input })),
+)
+
+test('an Anthropic answer with thinking is sent back unchanged', () => {
+  fc.assert(
+    fc.property(fc.array(block, { minLength: 1, maxLength: 8 }), someText, (blocks, signature) => {
+      let calls = 0
+      const content = [{ type: 'thinking', thinking: '', signature }, ...blocks, { type: 'text', text: 'So.' }].map(
+        (each) => (each.type === 'tool_use' ? { ...each, id: `call_${calls++}` } : each),
+      )
+      const answer = keptAnswer(anthropicAnswers, { type: 'message', content, stop_reason: 'end_turn' })
+      const sent = JSON.parse(
+        encodeAnthropicRequest({ messages: [answer], tools: [] }, { model: 'probe', maxTokens: 1, cache: true }),
+      )
+      expect(sent.messages).toEqual([{ role: 'assistant', content: JSON.parse(JSON.stringify(content)) }])
+    }),
+  )
 })

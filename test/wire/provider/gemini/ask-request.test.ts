@@ -1,9 +1,18 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { AssistantMessage, Content, Message } from '../../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../../src/contract/model.ts'
 import { geminiAnswers } from '../../../../src/wire/provider/gemini/ask-answer.ts'
 import { encodeGeminiRequest } from '../../../../src/wire/provider/gemini/ask-request.ts'
 import { call, CLOCK, counted, NOON, PICTURE, result, USER } from '../../clock.ts'
+import { keptAnswer, someArguments, someText, someToolName } from '../../kept-answer.ts'
+import { requestCodecSuite } from '../../../suites/request-codec.ts'
+
+requestCodecSuite('Gemini', {
+  encode: (request) => JSON.parse(encodeGeminiRequest(request)),
+  namesOfCall: 2,
+  links: (url) => [{ fileData: { mimeType: 'application/pdf', fileUri: url } }],
+})
 
 const HI = { role: 'user', parts: [{ text: 'What time is it?' }] }
 
@@ -280,4 +289,24 @@ describe('a signed part in a Gemini request', () => {
       { role: 'model', parts: [{ text: 'Yes' }, { ...asked(), thoughtSignature: 'A' }, { text: ', but.' }, asked()] },
     ])
   })
+})
+
+const part = fc.oneof(
+  fc.tuple(someText, someText).map(([text, thoughtSignature]) => ({ text, thoughtSignature })),
+  fc.tuple(someText, someText).map(([text, thoughtSignature]) => ({ text, thought: true, thoughtSignature })),
+  fc.tuple(someToolName, someArguments, someText, someText).map(([tool, input, id, thoughtSignature]) => ({
+    functionCall: { id, name: tool, args: input },
+    thoughtSignature,
+  })),
+)
+
+test('a signed Gemini answer is sent back unchanged', () => {
+  fc.assert(
+    fc.property(fc.array(part, { minLength: 1, maxLength: 8 }), someText, (signed, text) => {
+      const parts = [{ text }, ...signed, { text: 'So.' }]
+      const answer = keptAnswer(geminiAnswers, { candidates: [{ content: { parts }, finishReason: 'STOP' }] })
+      const sent = JSON.parse(encodeGeminiRequest({ messages: [answer], tools: [] }))
+      expect(sent.contents).toEqual([{ role: 'model', parts: JSON.parse(JSON.stringify(parts)) }])
+    }),
+  )
 })

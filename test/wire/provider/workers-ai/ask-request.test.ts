@@ -3,6 +3,12 @@ import type { Message } from '../../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../../src/contract/model.ts'
 import { toInputs } from '../../../../src/wire/provider/workers-ai/ask-request.ts'
 import { CLOCK, USER } from '../../clock.ts'
+import { requestCodecSuite } from '../../../suites/request-codec.ts'
+
+requestCodecSuite('Workers AI', {
+  encode: toInputs,
+  namesOfCall: 2,
+})
 
 const inputsOf = (request: Partial<ModelRequest>): unknown => toInputs({ messages: [USER], tools: [], ...request })
 
