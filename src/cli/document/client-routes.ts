@@ -153,6 +153,14 @@ export const CLIENT_ROUTES: Routes = {
     },
   },
   '/mcp': {
+    get: {
+      tag: 'Clients',
+      id: 'mcpEvents',
+      summary: 'Listen for notifications of the MCP server',
+      description: 'The stream has `notifications/tools/list_changed` whenever the tools change.',
+      scope: 'tools:read',
+      answers: { 200: { says: 'The notifications as they happen.', events: 'McpMessage' } },
+    },
     post: {
       tag: 'Clients',
       id: 'mcp',
