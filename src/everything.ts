@@ -7,7 +7,7 @@
  * import { everything } from 'edgecall/everything'
  * export { Catalog, Directory } from 'edgecall'
  *
- * const edge = createEdge({ ...everything, hooks: [mine] })
+ * const edge = createEdge({ ...everything, hooks: [hook] })
  * export const { Conversation } = edge
  * export default edge
  */

@@ -18,7 +18,7 @@ import { traces } from './traces.ts'
 /**
  * All providers, surfaces and features.
  *
- * @example createEdge({ ...everything, hooks: [mine] })
+ * @example createEdge({ ...everything, hooks: [hook] })
  */
 export const everything = {
   providers: allProviders,

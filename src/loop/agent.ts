@@ -85,6 +85,7 @@ export function agentSource(agents: readonly AgentOptions[], ports: AgentPorts):
  * Makes a tool from one agent, as `agentSource` does from several.
  *
  * @example
+ * const instructions = 'Answer from the law of Germany, and name the paragraph.'
  * const tool = await agentTool({ name: 'legal', description: 'Answers legal questions.', instructions }, { models })
  */
 export async function agentTool(agent: AgentOptions, ports: AgentPorts): Promise<Tool> {

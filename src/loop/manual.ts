@@ -49,7 +49,8 @@ export interface ManualResult {
  * with any error that `needsApproval` of the setup throws.
  *
  * @example
- * const answer = await collect(model.stream({ messages, tools: definitions }, { signal }))
+ * const definitions = tools.map(({ definition }) => definition)
+ * const answer = await collect(model.stream({ messages, tools: definitions }, signal))
  * const { messages: next, error } = await executeToolCalls({ messages, tools }, answer)
  */
 export async function executeToolCalls(options: ManualOptions, answer: StepAnswer): Promise<ManualResult> {
@@ -152,7 +153,7 @@ export class CollectError extends Error {
  * Collects the answer of a model's stream, with an id per call. Rejects with a CollectError if the model fails.
  *
  * @example
- * const answer = await collect(model.stream(request, { signal }))
+ * const answer = await collect(model.stream({ messages, tools: [] }, signal))
  */
 export async function collect(stream: AsyncIterable<ModelEvent>): Promise<StepAnswer> {
   const runId = newId('run')

@@ -37,7 +37,7 @@ const CAPABILITIES: ModelCapabilities = { ...ALL_CAPABILITIES, singleCalls: fals
  * apply: `doStream` has none.
  *
  * @example
- * const mine: ProviderFromEnv = (env) => (name) =>
+ * const mine = (env: Env) => (name: string) =>
  *   fromAiSdk(createOpenAI({ apiKey: textOf(env, 'OPENAI_API_KEY') ?? '' })(name))
  */
 export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): ChatModel {

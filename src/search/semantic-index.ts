@@ -22,8 +22,11 @@ export interface SemanticOptions {
  * then the batch that failed and those after it were not added.
  *
  * @example
- * const embed = async (input: readonly string[]) =>
- *   (await client.embeddings.create({ model, input: [...input] })).data.map(({ embedding }) => embedding)
+ * const embed = async (texts: readonly string[]) => {
+ *   const request = { model: 'text-embedding-3-small', input: [...texts] }
+ *   const { data } = await new OpenAI().embeddings.create(request)
+ *   return data.map(({ embedding }) => embedding)
+ * }
  * toolSearch({ index: () => createSemanticIndex({ embed }) })
  */
 export function createSemanticIndex(options: SemanticOptions): ToolIndex {

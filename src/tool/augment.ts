@@ -41,7 +41,7 @@ export interface AugmentEvent<Fields> {
  * throws a TypeError that names both; a source lists the tool as unavailable for that reason instead.
  *
  * @example
- * augment(search, { fields: v.object({ reason: v.string() }), read: ({ fields }) => console.log(fields.reason) })
+ * augment(tool, { fields: v.object({ reason: v.string() }), read: ({ fields }) => console.log(fields.reason) })
  */
 export function augment<Env, Fields extends object>(
   tool: DefinedTool<Env>,

@@ -11,7 +11,8 @@ import type { InputSchema } from '../schema/standard-schema.ts'
  * `defineTool`. Values are checked by interpreting it. Throws a TypeError that names the invalid places.
  *
  * @example
- * defineTool({ name, description, input: jsonSchema(row.schema), run })
+ * const input = jsonSchema<{ city: string }>({ type: 'object', properties: { city: { type: 'string' } } })
+ * defineTool({ name: 'weather', description: 'Tells the weather.', input, run: ({ city }) => `Sunny in ${city}` })
  */
 export function jsonSchema<Output = Record<string, unknown>>(schema: JsonSchema): InputSchema<Output> {
   const issues = checkSchema(schema, 'any')
@@ -55,7 +56,13 @@ export type Execute<Env> = (input: unknown, context: RunContext<Env>, definition
  * place.
  *
  * @example
- * const tools = rows.map((row) => defineRawTool(row, (input, _context, { name }) => callServer(name, input)))
+ * const definitions: RawDefinition[] = await (await fetch(`${url}/tools`)).json()
+ * const tools = definitions.map((definition) =>
+ *   defineRawTool(definition, async (input) => {
+ *     const response = await fetch(`${url}/${definition.name}`, { method: 'POST', body: JSON.stringify(input) })
+ *     return response.json()
+ *   }),
+ * )
  */
 export function defineRawTool<Env = unknown>(
   definition: RawDefinition,

@@ -63,8 +63,16 @@ interface Store {
  * work begins, so that a crash at any point leaves it done, absent, or known to be in doubt.
  *
  * @example
- * this.#once = onceInSql(ctx.storage)
- * return this.#once.sync(key, () => book(stay))
+ * export class Bookings extends DurableObject {
+ *   readonly #once = onceInSql(this.ctx.storage)
+ *
+ *   book(key: string, room: string) {
+ *     return this.#once.sync(key, () => {
+ *       this.ctx.storage.sql.exec('INSERT INTO bookings (room) VALUES (?)', room)
+ *       return { room }
+ *     })
+ *   }
+ * }
  */
 export function onceInSql(
   storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>,
@@ -92,7 +100,7 @@ export function onceInSql(
  *
  * @example
  * const once = onceInKv(env.KEYS)
- * return once(key, () => post(order))
+ * const receipt = await once(context.idempotencyKey, async () => (await fetch(url, { method: 'POST' })).text())
  */
 export function onceInKv(namespace: KeyValues, { keepMs = WEEK }: Pick<KeepOptions, 'keepMs'> = {}): Once {
   const expires = { expirationTtl: Math.max(60, Math.ceil(keepMs / 1000)) }

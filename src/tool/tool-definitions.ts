@@ -5,7 +5,7 @@ import type { DefinedTool } from './define.ts'
  * Returns the definitions of a tool, of several tools, or of all tools of a source, in their order. Runs no tool.
  *
  * @example
- * const [{ inputSchema }] = await toolDefinitions(add)
+ * const [definition] = await toolDefinitions(tool)
  */
 export async function toolDefinitions<Env>(
   source: DefinedTool<Env> | readonly DefinedTool<Env>[] | ToolSource,

@@ -33,7 +33,8 @@ const MOST_CHARACTERS = 8 * 1024 * 1024
  * early.
  *
  * @example
- * for await (const frames of readSse(response.body)) for (const { data } of frames) handle(JSON.parse(data))
+ * const { body } = await fetch(url)
+ * if (body) for await (const frames of readSse(body)) for (const { data } of frames) console.log(JSON.parse(data))
  */
 export async function* readSse(
   body: ReadableStream<Uint8Array>,

@@ -2,12 +2,14 @@ import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { examples } from './examples.ts'
 import { type Block, pageOf, pages, ROOT } from './pages.ts'
 
 const run = promisify(execFile)
 let folder = ''
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
+let errors: readonly string[] = []
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /**
  * Type-checks blocks in one program against the doors of the package. A block is a module; one whose first line is a
@@ -37,12 +39,26 @@ async function typeErrors(blocks: readonly Block[]): Promise<string> {
   return stdout
 }
 
-test('every TypeScript block in the documentation compiles, and errors are reported with the line of the page', async () => {
-  const blocks = pages().flatMap((page) => page.blocks.filter(({ language }) => /^tsx?$/.test(language)))
-  // The code of other libraries that are not installed here is shown beside ours when migrating.
-  const own = blocks.filter(({ kind }) => kind !== 'foreign')
-  expect(own.length).toBeGreaterThan(20)
+/** The blocks of pages. The code of other libraries, which are not installed here, is shown beside ours when migrating. */
+const blocks = pages()
+  .flatMap((page) => page.blocks)
+  .filter(({ language, kind }) => /^tsx?$/.test(language) && kind !== 'foreign')
+
+beforeAll(async () => {
   const wrong = "# Page\n\n```ts\nimport { createEdge } from 'edgecall'\n\ncreateEdge({ providers: 1 })\n```\n"
-  const errors = await typeErrors([...own, ...pageOf('wrong.md', wrong).blocks])
-  expect(errors.replace(/ error (TS\d+): .*/g, ' $1')).toBe('wrong.md/line-4.ts(6,14): TS2322\n')
+  const output = await typeErrors([...blocks, ...examples(), ...pageOf('wrong.md', wrong).blocks])
+  errors = output.split('\n').filter((line) => /^\S/.test(line))
+}, 120_000)
+
+test('every TypeScript block in the documentation compiles, and errors are reported with the line of the page', () => {
+  expect(blocks.length).toBeGreaterThan(20)
+  const ofPages = errors.filter((error) => !error.startsWith('src-'))
+  expect(ofPages.map((error) => error.replace(/ error (TS\d+): .*/, ' $1'))).toEqual([
+    'wrong.md/line-4.ts(6,14): TS2322',
+  ])
+})
+
+test('every example in a docstring compiles with the exports of the doors', () => {
+  expect(examples().length).toBeGreaterThan(40)
+  expect(errors.filter((error) => error.startsWith('src-'))).toEqual([])
 })
