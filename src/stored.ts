@@ -30,8 +30,10 @@ export class Definitions extends WorkerEntrypoint<Env> implements VersionedDefin
     return this.#service().call(...request)
   }
 
-  held(...request: Parameters<VersionedDefinitions['held']>): ReturnType<VersionedDefinitions['held']> {
-    return this.#service().held(...request)
+  checkOutcome(
+    ...request: Parameters<VersionedDefinitions['checkOutcome']>
+  ): ReturnType<VersionedDefinitions['checkOutcome']> {
+    return this.#service().checkOutcome(...request)
   }
 
   validate(...request: Parameters<VersionedDefinitions['validate']>): ReturnType<VersionedDefinitions['validate']> {

@@ -54,6 +54,8 @@ export interface Config extends RunOptionValues {
   readonly httpToolHosts: Readonly<Record<string, readonly string[]>>
   /** Bindings of tool Workers, or globs, whose tools are held back when their definitions change. */
   readonly holdChanged: readonly string[]
+  /** Bindings of tool Workers, or globs, whose results are checked by output schemas. Default: all but `holdChanged`. */
+  readonly checkOutputs: readonly string[] | undefined
   readonly corsOrigins: readonly string[]
   readonly playground: boolean
 }
@@ -95,7 +97,8 @@ export function readConfig(vars: Vars): Config {
     patience: objectVar(vars, 'MODEL_TIMEOUTS', TIMEOUTS, isPatience),
     fileHosts: listVar(vars, 'FILE_HOSTS') ?? [],
     httpToolHosts: objectVar(vars, 'HTTP_TOOL_HOSTS', 'a JSON object { host: [secret names] }', isStrings),
-    holdChanged: readHoldChanged(vars),
+    holdChanged: bindingsOf(vars, 'HOLD_CHANGED') ?? ['TOOL_MCP*'],
+    checkOutputs: bindingsOf(vars, 'CHECK_OUTPUTS'),
     corsOrigins: listOf(vars, 'CORS_ORIGINS', ORIGINS, /^\w+:\/\/[^/*]+$/) ?? [],
     playground: oneOfVar(vars, 'PLAYGROUND', ['on', 'off']) === 'on',
   }
@@ -192,9 +195,8 @@ function numberAbove(vars: Vars, name: string, least: number): number {
   return value
 }
 
-function readHoldChanged(vars: Vars): string[] {
-  if (textVar(vars, 'HOLD_CHANGED') === 'off') return []
-  return listOf(vars, 'HOLD_CHANGED', '"off" or a list of TOOL_… bindings', /^(?:TOOL_|\*)/) ?? ['TOOL_MCP*']
+function bindingsOf(vars: Vars, name: string): string[] | undefined {
+  return textVar(vars, name) === 'off' ? [] : listOf(vars, name, '"off" or a list of TOOL_… bindings', /^(?:TOOL_|\*)/)
 }
 
 const MODELS = 'a list of "provider/name" and "provider/*"'

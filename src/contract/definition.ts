@@ -70,8 +70,11 @@ export interface DefinitionService {
     grant: DefinitionGrant,
     control: ToolControl,
   ): Promise<ToolOutcome | undefined>
-  /** Returns the outcome of the tool behind a `alias`, or a failure if it does not fit the `outputSchema`. */
-  held(stored: unknown, outcome: ToolOutcome): Promise<ToolOutcome>
+  /**
+   * Returns the outcome of a tool, or the failure `invalid_output` if it does not fit the tool's output schema. By a
+   * schema that cannot be used, nothing is checked.
+   */
+  checkOutcome(definition: Pick<ToolDefinition, 'name' | 'outputSchema'>, outcome: ToolOutcome): Promise<ToolOutcome>
   /** Returns what in a value violates a JSON Schema; empty if nothing does. No value fits an invalid schema. */
   validate(schema: JsonSchema, value: unknown): Promise<readonly DefinitionIssue[]>
 }

@@ -13,7 +13,7 @@ export interface ToolDefinition {
   readonly description: string
   /** Schema of the arguments, with `type: "object"` at its root. */
   readonly inputSchema: JsonSchema
-  /** Schema of the structured result. That of a stored tool is checked. */
+  /** Schema of the structured result. A result that does not fit it fails the call (`invalid_output`). */
   readonly outputSchema?: JsonSchema
   /** Free text for people, such as `1.2.0`. */
   readonly version: string
@@ -222,6 +222,8 @@ export interface ToolDescription {
   readonly tools: readonly ToolDefinition[]
   /** What the tools are, for listings. Default: `service`. */
   readonly source?: 'mcp' | 'agent'
+  /** Whether the Worker itself checks results by the output schemas. Default: the host does. */
+  readonly checksOutput?: boolean
 }
 
 /**
@@ -247,6 +249,8 @@ export interface Tool {
   readonly place: string
   /** Whether it belongs to the default set, which is offered to requests that name no tools. */
   readonly offered: boolean
+  /** Whether its source has checked each result by the output schema. Default: the host does. */
+  readonly checksOutput?: boolean
   /** Until when it is not called, in epoch milliseconds, because its last calls all failed. */
   readonly pausedUntil?: number
   /** Contract: resolves with the outcome; an error it throws counts as a failed call. */

@@ -73,10 +73,8 @@ export function definitionService(
       )
       return outcome && checkOutcome(stored, outcome)
     },
-    held: async (value, outcome) => {
-      const parsed = parseCached(value)
-      return parsed.ok ? checkOutcome(parsed.stored, outcome) : outcome
-    },
+    checkOutcome: async (definition, outcome) =>
+      checkSchema(definition.outputSchema ?? {}, 'any').length > 0 ? outcome : checkOutcome(definition, outcome),
     validate: async (schema, value) => {
       const schemaIssues = checkSchema(schema, 'any')
       return schemaIssues.length > 0

@@ -1,6 +1,8 @@
 import { catalogueStub } from '../catalogue/stub.ts'
 import type { Acceptances } from '../contract/acceptance.ts'
 import { secretOf } from '../contract/bindings.ts'
+import { matches } from '../contract/glob.ts'
+import { type OutputCheck, outputCheck } from '../host/policy/output.ts'
 import { approvedDefinitions } from '../host/source/approved-definitions.ts'
 import { type OwnedTools, ownedTools, type StoredParts } from '../host/source/stored-tools.ts'
 import type { SetupParts } from './parts.ts'
@@ -11,6 +13,11 @@ export interface StoredToolsFeature {
   readonly approvals: (parts: SetupParts) => Acceptances | undefined
   /** Makes the stored tools. Returns undefined without `CATALOG`, `TOOLS` and `DEFINITIONS`. */
   readonly tools: (parts: SetupParts) => ((parts: StoredParts) => OwnedTools) | undefined
+  /**
+   * Makes the check of results by output schemas: for the bindings in `CHECK_OUTPUTS`, by default those whose tools are
+   * not other people's. Returns undefined without `DEFINITIONS`.
+   */
+  readonly outputs: (parts: SetupParts, isForeign: (binding: string) => boolean) => OutputCheck | undefined
 }
 
 /**
@@ -24,6 +31,10 @@ export interface StoredToolsFeature {
 export const storedTools: StoredToolsFeature = {
   approvals: ({ env: { TOOLS: namespace, CATALOG: catalogues }, report }) =>
     namespace && catalogues && approvedDefinitions({ namespace, catalogue: catalogueStub(catalogues), report }),
+  outputs: ({ env: { DEFINITIONS: definitions }, config: { checkOutputs }, report }, isForeign) => {
+    const isChecked = (place: string) => (checkOutputs ? matches(checkOutputs, place) : !isForeign(place))
+    return definitions && outputCheck({ definitions, isChecked, report })
+  },
   tools: ({ env, config, report }) => {
     const { TOOLS: namespace, DEFINITIONS: definitions, CATALOG: catalogues } = env
     if (!namespace || !definitions || !catalogues) return undefined

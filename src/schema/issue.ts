@@ -1,3 +1,4 @@
+import { failure, type ToolFailure } from '../contract/tool.ts'
 import type { StandardIssue } from './standard-schema.ts'
 
 /** A fault in a value: its path, empty for the whole value, and a message such as `expected string, received 5`. */
@@ -43,9 +44,19 @@ const MOST_ISSUES = 8
 
 /** Describes the faults in a call's arguments to the model, one line each. */
 export function describeIssues(tool: string, issues: readonly Issue[]): string {
-  const lines = issues.slice(0, MOST_ISSUES).map(({ path, message }) => `- ${path || 'arguments'}: ${message}`)
+  return `The arguments of "${tool}" do not fit:\n${linesOf(issues, 'arguments')}\nCorrect them and call again.`
+}
+
+/** Returns the outcome of a call whose result does not fit its tool's output schema. The call was made all the same. */
+export function invalidOutput(tool: string, issues: readonly Issue[]): ToolFailure {
+  const message = `The tool "${tool}" was called, but its result does not fit its output schema:\n${linesOf(issues, 'result')}\nThe call may have taken effect: do not repeat it for a better result.`
+  return failure('invalid_output', message, linesOf(issues.slice(0, 1), 'result').slice(2))
+}
+
+function linesOf(issues: readonly Issue[], root: string): string {
+  const lines = issues.slice(0, MOST_ISSUES).map(({ path, message }) => `- ${path || root}: ${message}`)
   if (issues.length > MOST_ISSUES) lines.push(`- and ${issues.length - MOST_ISSUES} more`)
-  return `The arguments of "${tool}" do not fit:\n${lines.join('\n')}\nCorrect them and call again.`
+  return lines.join('\n')
 }
 
 const MOST_SHOWN = 60

@@ -1,11 +1,11 @@
-import { canonicalJson, type JsonSchema, sha256 } from '../contract/json.ts'
+import { canonicalJson, sha256 } from '../contract/json.ts'
 import type { CallStatus, ToolDefinition, ToolOutcome, ToolSuccess, ToolTerms } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 import { parseWithNulls } from './missing-arguments.ts'
 import { argumentsOf } from './arguments.ts'
 import { describeIssues } from '../schema/issue.ts'
 import { toFailure, ToolError } from './tool-error.ts'
-import { inputSchema } from './input-schema.ts'
+import { outputOf } from './output.ts'
 import type { Finding, KeyStatus } from './once.ts'
 import { toOutcome } from './result.ts'
 import type { RunContext } from './run-context.ts'
@@ -18,8 +18,10 @@ export type { RunContext }
 export interface ToolSettings extends ToolTerms {
   /** Says when to use the tool and what it answers. The model has nothing else to go by. */
   readonly description: string
-  /** The schema of the structured result. It is published for readers of the result, and not enforced. */
+  /** The schema of the structured result. A result that does not fit it fails the call (`invalid_output`). */
   readonly output?: InputSchema
+  /** Whether results are checked by `output`. Default true; `false` for a schema that others have written. */
+  readonly checkOutput?: boolean
   /** Default `1`. */
   readonly version?: string
 }
@@ -103,12 +105,13 @@ export type ToolOutline = Omit<ToolDefinition, 'hash'>
 export function defineTool<const Schema extends InputSchema, Env = unknown, Result = unknown>(
   options: ToolOptions<Schema, Env, Result>,
 ): DefinedTool<Env> {
-  const { name: givenName, description, input, run, result, onError, status, undo } = options
+  const { name: givenName, description, input, checkOutput = true, run, result, onError, status, undo } = options
   const name = wireName(givenName)
   if (description.trim() === '')
     throw new TypeError(`Tool "${givenName}" needs a description: it is all the model sees`)
   const { schema, parse } = argumentsOf(input, `Tool "${givenName}": input`)
-  const outline = outlineOf(options, name, schema)
+  const output = options.output && outputOf(name, options.output, `Tool "${givenName}": output`)
+  const outline = outlineOf(options, name, { inputSchema: schema, ...(output && { outputSchema: output.schema }) })
   const failureOf = (error: unknown) => toFailure(name, error)
   /** Parses the arguments and passes them to `work`; an exception becomes a failed outcome. */
   const withInput = async <Output>(
@@ -124,8 +127,10 @@ export function defineTool<const Schema extends InputSchema, Env = unknown, Resu
       return failureOf(error)
     }
   }
-  const outcomeOf = async (value: Result, context: RunContext<Env>) =>
-    toOutcome(result ? await result(value, context) : value, context.compat)
+  const outcomeOf = async (value: Result, context: RunContext<Env>) => {
+    const outcome = await toOutcome(result ? await result(value, context) : value, context.compat)
+    return output && checkOutput ? output.check(outcome) : outcome
+  }
   return {
     name,
     outline,
@@ -162,16 +167,23 @@ export function defineTool<const Schema extends InputSchema, Env = unknown, Resu
 function outlineOf<Schema extends InputSchema, Env, Result>(
   options: ToolOptions<Schema, Env, Result>,
   name: string,
-  schema: JsonSchema,
+  schemas: Pick<ToolOutline, 'inputSchema' | 'outputSchema'>,
 ): ToolOutline {
-  const { name: givenName, description, output, version = '1', annotations = {}, status, undo, ...rest } = options
-  const { input: _, run: _run, result: _result, onError: _onError, ...settings } = rest
+  const { name: givenName, description, version = '1', annotations = {}, status, undo, ...rest } = options
+  const {
+    input: _,
+    output: _output,
+    checkOutput: _checkOutput,
+    run: _run,
+    result: _result,
+    onError: _onError,
+    ...settings
+  } = rest
   return {
     name,
     ...(name !== givenName && { title: givenName }),
     description,
-    inputSchema: schema,
-    ...(output && { outputSchema: inputSchema(output, `Tool "${givenName}": output`) }),
+    ...schemas,
     ...settings,
     version,
     annotations,

@@ -6,6 +6,9 @@ import { checkSchema } from '../schema/check.ts'
 import { issuesOf } from '../schema/validate.ts'
 import type { InputSchema } from '../schema/standard-schema.ts'
 
+/** The limits of a value, which may be a result. */
+const LIMITS = { depth: 64, values: 1_000_000 }
+
 /**
  * Turns a plain JSON Schema (2020-12 or draft-07, such as one from a database or another server) into a schema for
  * `defineTool`. Values are checked by interpreting it. Throws a TypeError that names the invalid places.
@@ -26,7 +29,7 @@ export function jsonSchema<Output = Record<string, unknown>>(schema: JsonSchema)
       vendor: 'json-schema',
       jsonSchema: { input: () => ({ ...schema }) },
       validate: (value) => {
-        const issues = issuesOf(schema, value)
+        const issues = issuesOf(schema, value, LIMITS)
         if (issues.length > 0)
           return { issues: issues.map(({ path, message }) => ({ message, path: path ? [path] : [] })) }
         // Nothing but the schema is known of the value: the caller that names `Output` vouches that the two agree.

@@ -25,7 +25,8 @@ export function serveTools<Env>(...tools: readonly DefinedTool<Env>[]): ToolWork
   const byName = toolsByName(tools)
   return class extends WorkerEntrypoint<Env> {
     async describe(): Promise<ToolDescription> {
-      return { contract: 1, tools: await Promise.all([...byName.values()].map((tool) => tool.describe())) }
+      const tools = await Promise.all([...byName.values()].map((tool) => tool.describe()))
+      return { contract: 1, tools, checksOutput: true }
     }
 
     async call(request: ToolRequest, control?: ToolControl): Promise<ToolOutcome> {

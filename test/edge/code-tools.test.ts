@@ -216,7 +216,7 @@ describe('a definition with code', () => {
   test('must return results that fit its outputSchema', async () => {
     const outputSchema = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] }
     expect(await run(body('return { n: 1 }'), {}, { outputSchema })).toEqual(ok({ n: 1 }))
-    const misfit = failed('result_unusable', 'does not fit its outputSchema')
+    const misfit = failed('invalid_output', 'does not fit its output schema')
     expect(await run(body('return { n: "1" }'), {}, { outputSchema })).toMatchObject(misfit)
     expect(await run(body('return "1"'), {}, { outputSchema })).toMatchObject(misfit)
   })

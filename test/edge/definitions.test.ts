@@ -187,8 +187,8 @@ describe('a stored definition', () => {
     const misfit = {
       ok: false,
       error: {
-        code: 'result_unusable',
-        message: 'The tool "rate" answered with a result that does not fit its outputSchema.',
+        code: 'invalid_output',
+        message: expect.stringContaining('does not fit its output schema:\n- '),
       },
     }
     await put('rate', whole(schema({ type: 'string' })))
@@ -205,7 +205,7 @@ describe('a stored definition', () => {
       ...{ binding: 'TOOL_CALCULATOR', call: 'squareRoot' },
     })
     await put('root', alias({ type: 'string' }))
-    expect((await call('root', { number: 16 })).body).toMatchObject({ ok: false, error: { code: 'result_unusable' } })
+    expect((await call('root', { number: 16 })).body).toMatchObject({ ok: false, error: { code: 'invalid_output' } })
     await put('root', alias({ type: 'number' }))
     expect((await call('root', { number: 16 })).body).toMatchObject({ ok: true, structured: { value: 4 } })
   })

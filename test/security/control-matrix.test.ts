@@ -214,6 +214,12 @@ const CONTROLS: Readonly<Record<string, Control>> = {
     answer: 'x'.repeat(5000),
     holds: ({ told }) => expect(told).not.toContain('x'.repeat(100)),
   },
+  'the check of results by the output schema': {
+    isOfSetup: true,
+    definition: { outputSchema: { type: 'object', required: ['receipt'] } },
+    holds: ({ told }, { isHandedOut = false }) =>
+      expect(told.includes('does not fit its output schema')).toBe(!isHandedOut),
+  },
   'hold-back of changed tools': {
     isOfSetup: true,
     vars: { HOLD_CHANGED: 'TOOL_BANK' },

@@ -35,6 +35,13 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'host/policy/source.test.ts',
   },
   {
+    control: 'a result that breaks the output schema of its tool is not passed on',
+    file: 'host/policy/output.ts',
+    text: 'return await definitions.checkOutcome({ name, outputSchema }, outcome)',
+    replacement: 'return outcome',
+    test: 'security/control-matrix.test.ts',
+  },
+  {
     control: 'a tool that fails again and again is paused',
     file: 'host/breaker.ts',
     text: 'if (entry.pausedUntil > now()) return false',

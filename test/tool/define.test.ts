@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { canonicalJson, sha256 } from '../../src/contract/json.ts'
 import { type DefinedTool, defineTool } from '../../src/tool/define.ts'
+import { jsonSchema } from '../../src/tool/json-schema.ts'
 import { ToolError } from '../../src/tool/tool-error.ts'
 import { CONTEXT } from '../fixtures/run-context.ts'
 import { text } from '../host/source/calls.ts'
@@ -79,6 +80,62 @@ describe('the definition of a tool', () => {
     expect(() => defineTool({ ...base, description: ' ', run: () => '' })).toThrow(
       new TypeError('Tool "weather" needs a description: it is all the model sees'),
     )
+  })
+})
+
+describe('a result of a tool with an output schema', () => {
+  const output = v.object({ total: v.number(), due: v.optional(v.date()) })
+  const invoice = (result: unknown, rest: object = {}) =>
+    defineTool({ ...base, name: 'invoice', output, run: () => result, ...rest })
+
+  test('is passed on if its JSON fits', async () => {
+    const due = new Date('2026-11-23T00:00:00Z')
+    expect(await call(invoice({ total: 5, due }), { city: 'Rome' })).toEqual({
+      ok: true,
+      content: [{ type: 'text', text: '{"total":5,"due":"2026-11-23T00:00:00.000Z"}' }],
+      structured: { total: 5, due: '2026-11-23T00:00:00.000Z' },
+    })
+  })
+
+  test('fails the call with the places and the reasons if it does not fit', async () => {
+    expect(await call(invoice({ total: '5' }), { city: 'Rome' })).toEqual({
+      ok: false,
+      error: {
+        code: 'invalid_output',
+        message:
+          'The tool "invoice" was called, but its result does not fit its output schema:\n' +
+          '- total: expected number, received "5"\n' +
+          'The call may have taken effect: do not repeat it for a better result.',
+        detail: 'total: expected number, received "5"',
+      },
+    })
+    expect(await call(invoice(undefined), { city: 'Rome' })).toMatchObject({ error: { code: 'invalid_output' } })
+    const plain = invoice({ total: '5' }, { output: jsonSchema({ properties: { total: { type: 'number' } } }) })
+    expect(await call(plain, { city: 'Rome' })).toMatchObject({ error: { code: 'invalid_output' } })
+  })
+
+  test('is not checked with `checkOutput: false`, and the schema is published all the same', async () => {
+    const tool = invoice({ total: '5' }, { checkOutput: false })
+    expect(await call(tool, { city: 'Rome' })).toMatchObject({ ok: true, structured: { total: '5' } })
+    expect(Object.keys(tool.outline)).toEqual([
+      'name',
+      'description',
+      'inputSchema',
+      'outputSchema',
+      'version',
+      'annotations',
+    ])
+  })
+
+  test('may have any number of values', async () => {
+    const list = Array.from({ length: 20_000 }, (_, index) => index)
+    const tool = invoice(list, { output: jsonSchema({ type: 'array', items: { type: 'number' } }) })
+    expect(await call(tool, { city: 'Rome' })).toMatchObject({ ok: true })
+  })
+
+  test('that `status` finds counts as done if it does not fit', async () => {
+    const tool = invoice({ total: 5 }, { status: () => ({ status: 'done', result: { total: '5' } }) })
+    expect(await tool.status?.({ city: 'Rome' }, CONTEXT)).toBe('done')
   })
 })
 

@@ -58,7 +58,7 @@ describe('defineRawTool', () => {
       name: 'sum',
       description: ' ',
       inputSchema: { type: 'array', items: { type: 'number' } },
-      outputSchema: { type: 'number' },
+      outputSchema: { type: 'object' },
     },
   ]
 
@@ -90,7 +90,7 @@ describe('defineRawTool', () => {
           properties: { input: { type: 'array', items: { type: 'number' } } },
           required: ['input'],
         },
-        outputSchema: { type: 'number' },
+        outputSchema: { type: 'object' },
         annotations: {},
         version: '1',
       },

@@ -34,7 +34,11 @@ async function hashOf(name: string): Promise<string> {
 const DONE = { ok: true as const, content: [{ type: 'text' as const, text: 'booked' }] }
 
 test('a Worker describes its tools in their order, each once', async () => {
-  expect(await worker().describe()).toEqual({ contract: 1, tools: [await book.describe(), await look.describe()] })
+  expect(await worker().describe()).toEqual({
+    contract: 1,
+    tools: [await book.describe(), await look.describe()],
+    checksOutput: true,
+  })
 })
 
 describe('calls', () => {

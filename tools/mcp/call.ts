@@ -29,6 +29,7 @@ export function remoteTool(
       description,
       inputSchema,
       ...(outputSchema && { outputSchema }),
+      checkOutput: false,
       annotations: {
         ...Object.fromEntries(annotations),
         // Arguments go to a foreign server and results come from it, whatever its own hints say.

@@ -26,7 +26,7 @@ export function mcpService(ctx: ExecutionContext, env: McpEnv): Service {
     return (await serve(isWanted)).call(request, control)
   }
   return {
-    describe: async () => ({ ...(await (await serve(() => true)).describe()), source: 'mcp' }),
+    describe: async () => ({ ...(await (await serve(() => true)).describe()), source: 'mcp', checksOutput: false }),
     call: (...request) => {
       const result = call(...request)
       // The edge may disconnect when it cancels a call; the server must still be told.

@@ -159,6 +159,11 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
       '`TOOL_MCP*`',
     ),
     variable(
+      'CHECK_OUTPUTS',
+      'Bindings whose results the edge checks by their tools’ output schemas, unless the Worker does so itself: a list in which `*` stands for any text, or `off`. Needs the binding `DEFINITIONS`.',
+      'all but those of `HOLD_CHANGED`',
+    ),
+    variable(
       'FILE_HOSTS',
       'The hosts from which the edge fetches images and files that requests link to, for models that do not: `files.example.com`, or `*` for any public host.',
       'none',

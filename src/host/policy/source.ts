@@ -4,6 +4,7 @@ import type { Caller, Tool, ToolDefinition, ToolFailure, ToolSource, Unavailable
 import { messageOf } from '../../contract/thrown.ts'
 import { type Breaker, isToolFault, toolPaused } from '../breaker.ts'
 import { unknownTool } from '../unknown-tool.ts'
+import type { OutputCheck } from './output.ts'
 import { isAllowed, policiesOf, tighten } from './policies.ts'
 
 export interface PolicyOptions {
@@ -14,6 +15,8 @@ export interface PolicyOptions {
   readonly breaker?: Breaker | undefined
   /** Removes the secrets of this Worker from what tools answer. Default: it has none. */
   readonly secrets?: SecretFilter | undefined
+  /** Checks results by output schemas. Default: only sources that do so themselves do. */
+  readonly outputs?: OutputCheck | undefined
 }
 
 /**
@@ -26,7 +29,8 @@ export function applyPolicies(
   options: PolicyOptions,
 ): (caller: Caller) => ToolSource {
   const sourceFor = typeof source === 'function' ? source : () => source
-  if (Object.keys(options.policies).length === 0 && !options.breaker && !options.secrets) return sourceFor
+  const { breaker, secrets, outputs } = options
+  if (Object.keys(options.policies).length === 0 && !breaker && !secrets && !outputs) return sourceFor
   // The same object each time, so that what is cached for a definition, such as its encoded form, serves the next run.
   const restrictedDefinitions = new WeakMap<
     ToolDefinition,
@@ -45,7 +49,8 @@ export function applyPolicies(
       tools.flatMap((tool) => {
         const policies = policiesOf(options.policies, tool)
         if (!isAllowed(policies, caller)) return []
-        const restricted = policies.length === 0 ? tool : restrict(tool, policies)
+        const checked = outputs?.(tool) ?? tool
+        const restricted = policies.length === 0 ? checked : restrict(checked, policies)
         return [withBreaker(withPolicies(withoutSecrets(restricted, options), options), caller, options)]
       })
     return {

@@ -148,7 +148,7 @@ type CallOptions = KvOptions & { readonly rights: CallerRights }
 async function toTool(place: string, record: StoredRecord, options: CallOptions): Promise<Tool | string | undefined> {
   if (typeof record === 'string') return record
   const { definition, offered, alias } = record
-  const common = { origin: 'kv', place, offered } as const
+  const common = { origin: 'kv', place, offered, checksOutput: true } as const
   if (!alias) return { ...common, definition, call: callOf(place, record, options) }
   const { binding, call } = alias
   const { rights, worker } = options
@@ -207,7 +207,7 @@ function callOf(place: string, record: UsableDefinition, options: CallOptions, t
     // The bound tool gets the same arguments, under the name and hash that its Worker knows.
     const { name: call, hash: targetHash } = target.definition
     const aliasOutcome = await target.call({ ...request, name: call, hash: targetHash }, control)
-    return definition.outputSchema ? definitions.held(stored, aliasOutcome) : aliasOutcome
+    return definition.outputSchema ? definitions.checkOutcome(definition, aliasOutcome) : aliasOutcome
   }
 }
 

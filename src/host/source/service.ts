@@ -62,6 +62,7 @@ export function serviceSource(options: ServiceOptions): ServiceSource {
         origin: description.source ?? 'service',
         place,
         offered: offered(definition.name),
+        checksOutput: description.checksOutput === true,
         ...callService(definition, { binding, transport: description.transport, describe, exact: gate !== undefined }),
       }))
     if (!toolLists.has(description.tools)) lastNames.set(place, new Set(tools.map(({ definition }) => definition.name)))

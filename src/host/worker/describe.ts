@@ -10,7 +10,10 @@ import { askByFetch, isMissingMethod, missingMethod, readAnswer, type ToolBindin
  * `reason` for callers, without any text or value of the Worker, and `detail` for operators.
  */
 export type DescribeResult =
-  | ({ readonly ok: true; readonly transport: 'rpc' | 'fetch' } & Pick<ToolDescription, 'tools' | 'source'>)
+  | ({ readonly ok: true; readonly transport: 'rpc' | 'fetch' } & Pick<
+      ToolDescription,
+      'tools' | 'source' | 'checksOutput'
+    >)
   | { readonly ok: false; readonly reason: string; readonly detail: string }
 
 export interface DescribeOptions {
@@ -59,13 +62,14 @@ async function requestDescription(binding: ToolBinding): Promise<DescribeResult>
     // Valibot's messages end with the value that was received.
     return unusable(detail.replace(/ but received .*$/s, ''), detail)
   }
-  const { tools, source } = description.value
-  return { ok: true, transport, tools, ...(source && { source }) }
+  const { contract: _, ...described } = description.value
+  return { ok: true, transport, ...described }
 }
 
 const Description = v.object({
   contract: v.literal(1),
   source: v.exactOptional(v.picklist(['mcp', 'agent'])),
+  checksOutput: v.exactOptional(v.boolean()),
   tools: v.pipe(
     v.array(v.object(toolFields('worker'))),
     v.check((tools) => new Set(tools.map(({ name }) => name)).size === tools.length, 'expected each name once'),

@@ -562,7 +562,7 @@ describe('the status and the undoing of a call', () => {
 
   test('are absent from a tool that does not offer them', async () => {
     const [tool] = await source({ TOOL_A: worker([definition('a', { reconcile: false })]).binding }).find(['a'])
-    expect(Object.keys(Object(tool))).toEqual(['definition', 'origin', 'place', 'offered', 'call'])
+    expect(Object.keys(Object(tool))).toEqual(['definition', 'origin', 'place', 'offered', 'checksOutput', 'call'])
   })
 })
 

@@ -23,6 +23,10 @@ export const CALL_ERRORS: ErrorTexts = {
     'The arguments do not fit the schema. The model is told the path and the reason, and can correct them.',
     'If it happens often, describe the fields better or simplify the schema.',
   ),
+  invalid_output: errorText(
+    'The result does not fit the tool’s output schema. The call was made; the model is told the path and the reason.',
+    'Correct the tool or its schema. `checkOutput: false` and `CHECK_OUTPUTS` switch the check off.',
+  ),
   input_required: errorText(
     'The call needs input from a person or a client, who cannot be asked on this surface.',
     'Call it in a conversation, or over `/mcp` with a client that declares the capability.',
@@ -96,10 +100,7 @@ export const SOURCE_ERRORS: ErrorTexts = {
   result_missing: errorText('The result has no part at the pointer of `http.result`.', 'Correct the pointer.'),
   result_not_json: errorText('The API announced JSON and sent something else.', 'Use `"result": "text"`.'),
   result_too_large: errorText('The result is larger than a stored tool may answer.', 'Ask the API for less.'),
-  result_unusable: errorText(
-    'The result does not fit `outputSchema`, or has JSON that cannot be used.',
-    'Correct either.',
-  ),
+  result_unusable: errorText('The result has JSON that cannot be used.', 'Correct the API or the code.'),
   unsupported_content: errorText('The API answered neither JSON nor text.', 'Write a tool Worker for it.'),
 }
 
