@@ -5,16 +5,14 @@ const MAX_SUGGESTIONS = 3
 
 /** Returns the result of a call to a tool that is not on offer: it says so, and suggests the nearest names. */
 export function unknownTool(name: string, names: readonly string[]): ToolFailure {
-  if (names.length === 0) return failure('unknown_tool', `There is no tool "${name}": no tools are on offer.`)
+  const fault = name === '' ? 'The call names no tool' : `There is no tool "${name}"`
+  if (names.length === 0) return failure('unknown_tool', `${fault}: no tools are on offer.`)
   const suggestions = names
     .map((candidate) => ({ candidate, distance: distance(name.toLowerCase(), candidate.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance)
     .slice(0, MAX_SUGGESTIONS)
     .map(({ candidate }) => `"${candidate}"`)
-  return failure(
-    'unknown_tool',
-    `There is no tool "${name}". Call one that is on offer, such as ${suggestions.join(', ')}.`,
-  )
+  return failure('unknown_tool', `${fault}. Call one that is on offer, such as ${suggestions.join(', ')}.`)
 }
 
 /** Counts the edits (insert, delete, replace) between two names, of which the first 64 characters count. */

@@ -11,7 +11,10 @@ export function argumentsText(text: string): string {
   return isObject(parseShallow(text)) ? text : JSON.stringify(argumentsObject(text))
 }
 
-/** Makes the tool's name, or the id, of an earlier call valid: servers refuse a history with a name of invalid form. */
+/**
+ * Makes the tool's name, or the id, of an earlier call valid: servers refuse a history with a name of invalid form. A
+ * call that named no tool is given one.
+ */
 export function calledName(tool: string): string {
-  return tool.replace(/[^\w-]/g, '_').slice(0, 64)
+  return tool.replace(/[^\w-]/g, '_').slice(0, 64) || 'unnamed'
 }

@@ -68,9 +68,6 @@ export function badResponse(message: string): ModelError {
   return transient('model_bad_response', message)
 }
 
-/** The error of a call that names no tool. */
-export const NAMELESS = badResponse('The model asked for a tool without a name.')
-
 /** The error of an empty answer. */
 export const NOTHING = badResponse('The model server sent an empty answer.')
 

@@ -11,7 +11,7 @@ import {
   finishEvent,
   finishOf,
 } from './model-answer.ts'
-import { badResponse, NAMELESS, NOTHING, STREAM_CUT } from './model-error.ts'
+import { badResponse, NOTHING, STREAM_CUT } from './model-error.ts'
 
 /** Reads one answer in its provider's own format. */
 export interface NativeAnswer {
@@ -50,8 +50,8 @@ function answerOf({ take, hasBegun, reason, calls, usage, opaque }: NativeAnswer
     if (FAILED.test(finishReason)) return errorEvent(badResponse(`The model stopped: ${finishReason}.`))
     const finish = finishOf(finishReason, calls().length > 0)
     for (const [index, { isSilent, ...call }] of finish === 'tool_calls' ? calls().entries() : []) {
-      if (finishReason === '' && parseJson(call.arguments) === undefined) return errorEvent(STREAM_CUT)
-      if (call.tool === '') return errorEvent(NAMELESS)
+      const isWhole = call.tool !== '' && parseJson(call.arguments) !== undefined
+      if (finishReason === '' && !isWhole) return errorEvent(STREAM_CUT)
       if (isSilent) events.push({ type: 'call.delta', index, arguments: call.arguments })
       events.push({ type: 'call', index, ...call })
     }

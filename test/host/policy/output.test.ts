@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type { ToolOutcome } from '../../../src/contract/tool.ts'
 import { definitionService } from '../../../src/definitions/service.ts'
-import { outputCheck } from '../../../src/host/policy/output.ts'
+import { outputCheck, type OutputCheckOptions } from '../../../src/host/policy/output.ts'
 import { tool } from '../../fixtures/play.ts'
 import { controlledEdge } from '../../security/controlled-edge.ts'
 import { scripted } from '../../../src/model/scripted.ts'
-import { call } from '../source/calls.ts'
+import { call, toolRequest } from '../source/calls.ts'
 
 const outputSchema = { type: 'object', properties: { total: { type: 'number' } }, required: ['total'] }
 const wrong: ToolOutcome = { ok: true, content: [{ type: 'text', text: '{"total":"5"}' }], structured: { total: '5' } }
@@ -47,8 +47,8 @@ describe('a result that does not fit', () => {
 
 describe('the check of results', () => {
   const reports: unknown[] = []
-  const check = (checkOutcome = definitionService().checkOutcome) =>
-    outputCheck({ definitions: { checkOutcome }, isChecked: () => true, report: (entry) => void reports.push(entry) })
+  const check = (definitions: OutputCheckOptions['definitions'] = definitionService()) =>
+    outputCheck({ definitions, isChecked: () => true, report: (entry) => void reports.push(entry) })
 
   test('leaves a tool as it is that has no output schema or is checked where it runs', () => {
     const plain = tool('a', () => '')
@@ -63,7 +63,7 @@ describe('the check of results', () => {
   })
 
   test('passes a result on and reports it when the checker fails', async () => {
-    const failing = check(() => Promise.reject(new Error('Network connection lost.')))
+    const failing = check({ checkOutcome: () => Promise.reject(new Error('Network connection lost.')) })
     expect(await call(failing(tool('invoice', () => wrong, { outputSchema })))).toEqual(wrong)
     const detail = 'Network connection lost.'
     expect(reports).toMatchObject([{ event: 'output.not_checked', tool: 'invoice', detail }])
@@ -71,6 +71,6 @@ describe('the check of results', () => {
 
   test('makes a misfit that `status` finds an effect without an outcome', async () => {
     const found = { ...tool('invoice', () => wrong, { outputSchema }), status: async () => wrong }
-    expect(await check()(found).status?.({} as never)).toBe('done')
+    expect(await check()(found).status?.(toolRequest('invoice'))).toBe('done')
   })
 })

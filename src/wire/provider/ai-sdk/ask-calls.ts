@@ -37,7 +37,7 @@ export function callAssembler(): CallAssembler {
     },
     complete: ({ toolCallId, toolName, input, providerMetadata }, events) => {
       const isNew = !calls.has(String(toolCallId))
-      const openCall = begin(String(toolCallId), String(toolName), events)
+      const openCall = begin(String(toolCallId), typeof toolName === 'string' ? toolName : '', events)
       openCall.arguments = typeof input === 'string' ? input : JSON.stringify(input ?? {})
       if (isObject(providerMetadata)) openCall.data = providerMetadata
       if (isNew && openCall.arguments)

@@ -2,7 +2,7 @@ import { isObject, parseJson } from '../../../contract/json.ts'
 import type { ModelError, ModelEvent } from '../../../contract/model.ts'
 import { textOrJson } from '../../fields.ts'
 import type { Fields } from '../model-answer.ts'
-import { NAMELESS, STREAM_CUT } from '../model-error.ts'
+import { STREAM_CUT } from '../model-error.ts'
 
 /** A call as far as it has arrived; '' or undefined stand for what has not. */
 interface OpenCall {
@@ -24,9 +24,8 @@ export interface CallAssembly {
   /** Returns the data that must go back with the calls, by the index of the call. */
   readonly extras: () => Readonly<Record<string, unknown>>
   /**
-   * Emits the remaining calls as complete. Returns the error of the first that cannot be: it has no name, or its
-   * arguments are incomplete because the stream was cut. If the answer `isOver`, incomplete arguments are emitted as
-   * they are: the model wrote them so.
+   * Emits the remaining calls as complete. Returns an error if one is incomplete because the stream was cut. If the
+   * answer `isOver`, calls are emitted as they are, without a name or with incomplete arguments: the model wrote them so.
    */
   readonly finish: (events: ModelEvent[], isOver: boolean) => ModelError | undefined
 }
@@ -92,9 +91,9 @@ export function callAssembly(): CallAssembly {
     extras: () => Object.fromEntries(calls.flatMap(({ index, extra }) => (extra ? [[index, extra]] : []))),
     finish: (events, isOver) => {
       for (const call of calls.slice(emitted)) {
-        if (call.arguments && !isOver && !isComplete(call.arguments)) return STREAM_CUT
-        if (call.tool) events.push(toEvent(call))
-        else if (call.arguments) return NAMELESS
+        if (call.arguments && !isOver && !(call.tool && isComplete(call.arguments))) return STREAM_CUT
+        // A call without a name is passed on: the model is told of it.
+        if (call.tool || call.arguments) events.push(toEvent(call))
       }
       return undefined
     },

@@ -4,7 +4,7 @@ import type { ModelError, ModelEvent } from '../../../contract/model.ts'
 import { TOOL_SEARCH } from '../../../contract/tool.ts'
 import { fieldsOf, objectsOf, textAt } from '../../fields.ts'
 import type { Fields } from '../model-answer.ts'
-import { NAMELESS, STREAM_CUT } from '../model-error.ts'
+import { STREAM_CUT } from '../model-error.ts'
 import { itemKind, KINDS, type ItemCall, type OpenItem, openItems } from './ask-items.ts'
 import { responsesOpaque } from './ask-opaque.ts'
 import { echoedArguments } from './arguments-text.ts'
@@ -66,7 +66,6 @@ export function outputAssembler(): OutputAssembler {
 
   function closeCalls(events: ModelEvent[]): ModelError | undefined {
     for (const call of calls) {
-      if (!call.tool) return NAMELESS
       if (!call.isComplete && parseJson(call.arguments) === undefined) return STREAM_CUT
       call.isComplete = true
     }

@@ -132,7 +132,7 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   empty: [CUT],
   'nothing-but-stop': [NOTHING],
   pause: [error('model_bad_response', 'The model stopped: pause_turn.')],
-  'call-without-a-name': [first(0, ''), error('model_bad_response', 'The model asked for a tool without a name.')],
+  'call-without-a-name': [first(0, ''), more(0, '{}'), call(0, '', '{}'), finish('tool_calls')],
   'error-overloaded': [text('Work'), error('model_unavailable', 'Overloaded')],
   'error-rate-limit': [error('model_rate_limited', 'Slow down.')],
   'error-in-the-request': [error('model_refused_request', 'messages: bad', false)],

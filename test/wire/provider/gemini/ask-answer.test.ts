@@ -114,10 +114,7 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   'malformed-call': [error('model_bad_response', 'The model stopped: MALFORMED_FUNCTION_CALL.')],
   'unexpected-call': [text('Let me'), error('model_bad_response', 'The model stopped: UNEXPECTED_TOOL_CALL.')],
   other: [error('model_bad_response', 'The model stopped: OTHER.')],
-  'call-without-a-name': [
-    first(0, '', '{}'),
-    error('model_bad_response', 'The model asked for a tool without a name.'),
-  ],
+  'call-without-a-name': [first(0, '', '{}'), call(0, '', '{}'), finish('tool_calls')],
   error: [text('Work'), error('model_unavailable', 'The model is overloaded.', 503)],
   'error-quota': [error('model_rate_limited', 'Quota exceeded.', 429)],
   'not-json': [text('Good '), error('model_bad_response', 'The model server sent something that is not JSON.')],
