@@ -1,8 +1,21 @@
 /**
- * The door for tests of tool Workers, in Node: a Worker on workerd, the checks of the tool contract, and those of
- * stored definitions.
+ * The door for tests of tool Workers and edges, in Node: a Worker on workerd, the checks of the tool contract and of
+ * stored definitions, models that follow a script or a recording, and tools that fail as a test wants them to.
  */
-export type { ToolContext, ToolDefinition, ToolOutcome, ToolService } from './contract/tool.ts'
-export { checkConformance, type Fault } from './testing/conformance.ts'
+export type { ToolContext, ToolDefinition, ToolOutcome, ToolRequest, ToolService } from './contract/tool.ts'
+export { checkConformance } from './testing/conformance.ts'
 export { definitionIssues } from './testing/definition.ts'
+export type { ContractPart, Fault } from './testing/fault.ts'
+export { type FaultyTool, type FaultyToolOptions, startFaultyTool, type InjectedFault } from './testing/faulty-tool.ts'
+export { toolServiceAt } from './testing/http-service.ts'
+export { type RecordedModel, type RecordedModelOptions, startRecordedModel } from './testing/recorded-model.ts'
 export { type RunningTool, startTool, type StartToolOptions } from './testing/running-tool.ts'
+export {
+  type ScriptedAnswer,
+  type ScriptedFailure,
+  type ScriptedRequest,
+  type ScriptedServer,
+  type ScriptedSpeech,
+  startScriptedModel,
+} from './testing/scripted-model.ts'
+export type { Abort, ConformanceOptions, TestedService, ToolCase } from './testing/tested-service.ts'

@@ -20,7 +20,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   http: ['contract', 'wire', 'search', 'host', 'loop'],
   studio: ['contract', 'client'],
   edge: ['contract', 'model', 'search', 'host', 'observe', 'catalogue', 'conversation', 'http', 'studio'],
-  testing: ['contract', 'schema', 'definitions'],
+  testing: ['contract', 'schema', 'definitions', 'host'],
   cli: ['contract', 'wire', 'schema', 'tool', 'definitions', 'search', 'edge'],
 }
 

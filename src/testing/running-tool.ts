@@ -1,10 +1,16 @@
-import { existsSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { TestHarness } from 'wrangler'
 import type { ToolContext, ToolDefinition, ToolOutcome, ToolService } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
-import { copied } from './copied.ts'
+import { isMissingMethod } from '../host/worker/answer.ts'
+import { checkConformance } from './conformance.ts'
 import { newContext } from './context.ts'
-import { checkConformance, type Fault } from './conformance.ts'
+import { copied } from './copied.ts'
+import type { Fault } from './fault.ts'
+import { toolServiceAt } from './http-service.ts'
+import type { Abort, ConformanceOptions, TestedService } from './tested-service.ts'
 
 /** How a tool Worker is started for a test. */
 export interface StartToolOptions {
@@ -15,16 +21,42 @@ export interface StartToolOptions {
 /** A tool Worker on workerd, called as an edge calls it. */
 export interface RunningTool {
   readonly definitions: readonly ToolDefinition[]
-  /** The Worker's own methods. */
-  readonly service: ToolService
+  /** The Worker's own methods; of a Worker in another language, what it answers over `fetch`. */
+  readonly service: TestedService
   /** Calls a tool. `context` replaces parts of what tools are told beside their arguments. */
   call(name: string, input: Readonly<Record<string, unknown>>, context?: Partial<ToolContext>): Promise<ToolOutcome>
-  /** Runs the checks of the tool contract. An empty list means that the Worker keeps it. */
-  conformance(): Promise<readonly Fault[]>
+  /**
+   * Runs the checks of the tool contract. An empty list means that the Worker keeps it. `cases`: how tools are called
+   * with effect; without them, only what is refused is checked.
+   */
+  conformance(cases?: ConformanceOptions['cases']): Promise<readonly Fault[]>
+  /** Kills the Worker with all calls in flight, and starts it again on the same storage. */
+  crash(): Promise<void>
   close(): Promise<void>
 }
 
 const CONFIGS = ['wrangler.json', 'wrangler.jsonc', 'wrangler.toml']
+const CALLER = 'edgecall-test-caller'
+
+/** A Worker that calls the tool Worker over a service binding, as an edge does, with a control of its own. */
+const CALLER_WORKER = `export default {
+  async fetch(request, { TOOL }) {
+    const { method, args, abort } = await request.json()
+    const stop = Promise.withResolvers()
+    const timer = abort && setTimeout(stop.resolve, abort.afterMs, abort.reason)
+    const control = { whenAborted: () => stop.promise, progress: async () => {} }
+    try {
+      return Response.json({ answer: await TOOL[method](...args, ...(method === 'call' ? [control] : [])) })
+    } catch (error) {
+      return Response.json({ thrown: error instanceof Error ? error.message : String(error) })
+    } finally {
+      clearTimeout(timer)
+      stop.resolve('settled')
+    }
+  },
+}
+`
+
 /**
  * Starts the Worker in a folder, with the configuration there. Its storage is empty, and gone when it is closed. Throws
  * an Error with wrangler's reason if the Worker does not build or start.
@@ -38,21 +70,71 @@ export async function startTool(folder: string, { vars }: StartToolOptions = {})
   if (configPath === undefined) throw new Error(`There is no wrangler.toml in ${folder}.`)
   // Without it, each start asks the network where this machine is.
   process.env['CLOUDFLARE_CF_FETCH_ENABLED'] ??= 'false'
-  const { createTestHarness } = await import('wrangler')
-  const harness = createTestHarness({ workers: [{ configPath, ...(vars && { vars: { ...vars } }) }] })
+  const { createTestHarness, unstable_readConfig: readConfig } = await import('wrangler')
+  const caller = writeCaller(String(readConfig({ config: configPath }).name))
+  const harness = createTestHarness({
+    workers: [{ configPath, ...(vars && { vars: { ...vars } }) }, { configPath: join(caller, 'wrangler.json') }],
+  })
+  const close = async () => {
+    await harness.close()
+    rmSync(caller, { recursive: true, force: true })
+  }
   try {
     await harness.listen()
-    const service: unknown = await harness.getWorker().getExport()
-    if (!isToolService(service)) throw new Error(`${configPath} is not a tool Worker: it has no describe().`)
+    const service = await serviceOf(harness, configPath)
     const { tools } = copied(await service.describe())
-    return runningTool(service, tools, () => harness.close())
+    return runningTool(service, tools, { crash: () => harness.update((options) => options), close })
   } catch (error) {
-    await harness.close()
+    await close()
     throw error
   }
 }
 
-function runningTool(service: ToolService, tools: readonly ToolDefinition[], close: () => Promise<void>): RunningTool {
+function writeCaller(service: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'edgecall-caller-'))
+  const services = [{ binding: 'TOOL', service }]
+  const config = { name: CALLER, main: 'index.js', compatibility_date: '2026-10-23', services }
+  writeFileSync(join(folder, 'index.js'), CALLER_WORKER)
+  writeFileSync(join(folder, 'wrangler.json'), JSON.stringify(config))
+  return folder
+}
+
+/** Returns the service of the Worker, over RPC if it has the methods, else over `fetch`. */
+async function serviceOf(harness: TestHarness, configPath: string): Promise<TestedService> {
+  const ask = async <Answer>(method: keyof ToolService, args: readonly unknown[], abort?: Abort): Promise<Answer> => {
+    const body = JSON.stringify({ method, args, abort })
+    const response = await harness.getWorker(CALLER).fetch('http://caller/', { method: 'POST', body })
+    const reply: { readonly answer: Answer; readonly thrown?: string } = JSON.parse(await response.text())
+    if (reply.thrown !== undefined) throw new Error(reply.thrown)
+    return reply.answer
+  }
+  const service: TestedService = {
+    describe: () => ask('describe', []),
+    call: (request) => ask('call', [request]),
+    status: (request) => ask('status', [request]),
+    undo: (request, outcome) => ask('undo', [request, outcome]),
+    callAborted: (request, abort) => ask('call', [request], abort),
+  }
+  try {
+    await service.describe()
+    return service
+  } catch (error) {
+    if (!isMissingMethod(error)) throw error
+  }
+  const fetched = toolServiceAt((path, init) => harness.getWorker().fetch(path, init))
+  try {
+    await fetched.describe()
+    return fetched
+  } catch (error) {
+    throw new Error(`${configPath} is not a tool Worker: it has no describe().`, { cause: error })
+  }
+}
+
+function runningTool(
+  service: TestedService,
+  tools: readonly ToolDefinition[],
+  { crash, close }: Pick<RunningTool, 'crash' | 'close'>,
+): RunningTool {
   return {
     definitions: tools,
     service,
@@ -62,12 +144,8 @@ function runningTool(service: ToolService, tools: readonly ToolDefinition[], clo
       const request = { name, arguments: input, hash: definition.hash, context: { ...newContext(), ...context } }
       return copied(await service.call(request))
     },
-    conformance: () => checkConformance(service),
+    conformance: (cases) => checkConformance(service, { ...(cases && { cases }), crash }),
+    crash,
     close,
   }
-}
-
-/** Tells whether this is the stub of a tool Worker; the stub of any Worker takes every name for a method. */
-function isToolService(value: unknown): value is ToolService {
-  return value !== null && (typeof value === 'object' || typeof value === 'function') && 'describe' in value
 }

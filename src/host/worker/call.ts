@@ -128,7 +128,7 @@ const part = v.variant('type', [
 /** Who reads it checks the requests. */
 const input = v.exactOptional(v.custom<InputNeeds>(isObject))
 
-const Outcome = v.variant('ok', [
+export const Outcome = v.variant('ok', [
   v.object({
     ok: v.literal(true),
     content: v.array(part),
@@ -152,4 +152,4 @@ const Outcome = v.variant('ok', [
   }),
 ])
 
-const Status = either(isText, v.picklist(['done', 'absent', 'unknown']), Outcome)
+export const Status = either(isText, v.picklist(['done', 'absent', 'unknown']), Outcome)
