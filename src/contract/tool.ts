@@ -11,6 +11,11 @@ export interface ToolDefinition {
   readonly title?: string
   /** Tells the model when to use the tool and what it answers. The model has nothing else to go by. */
   readonly description: string
+  /**
+   * How to use the tool, or those of a server together. It is added to the system text of a run that offers the tool; once
+   * if several tools have the same text.
+   */
+  readonly instructions?: string
   /** Schema of the arguments, with `type: "object"` at its root. */
   readonly inputSchema: JsonSchema
   /** Schema of the structured result. A result that does not fit it fails the call (`invalid_output`). */

@@ -54,6 +54,7 @@ export const TOOL_FIELDS = {
     stored: v.pipe(v.string(), v.regex(/\S/, 'expected a text that is not blank'), v.maxLength(1024)),
     caller: v.exactOptional(v.string(), ''),
   },
+  instructions: { worker: v.exactOptional(v.string()), stored: v.exactOptional(text(4096)) },
   inputSchema: {
     worker: v.pipe(
       workerSchema,

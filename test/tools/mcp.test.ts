@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { Progress, ToolDefinition, ToolOutcome, ToolRequest } from '../../src/contract/tool.ts'
+import type { Progress, ToolOutcome } from '../../src/contract/tool.ts'
 import { mcpService } from '../../tools/mcp/service.ts'
-import { toolRequest } from '../host/source/calls.ts'
 import { LIFETIME, McpServer, Refusal } from './mcp-server.ts'
+import { worker } from './mcp-worker.ts'
 
 const servers: McpServer[] = []
 const logs: Record<string, unknown>[] = []
@@ -30,31 +30,6 @@ async function start(...options: ConstructorParameters<typeof McpServer>): Promi
 const LOST = 'The server accepted the call, but its answer was lost; whether it took effect is unknown.'
 const OBJECT = { type: 'object' }
 const echo = { name: 'echo', description: 'Says it again', inputSchema: OBJECT }
-
-interface Asked {
-  readonly context?: Partial<ToolRequest['context']>
-  readonly hash?: string
-  readonly progress?: Progress[]
-  readonly whenAborted?: Promise<string>
-}
-
-/** The Worker of these servers: one server, or several with more of their configuration. */
-function worker(given: McpServer | object[], env: Record<string, unknown> = {}) {
-  const config = given instanceof McpServer ? [{ name: 'test', url: given.url }] : given
-  const service = mcpService(LIFETIME, { MCP_SERVERS: JSON.stringify(config), ...env })
-  const describeTools = async (): Promise<readonly ToolDefinition[]> => (await service.describe()).tools
-  return {
-    describe: describeTools,
-    names: async () => (await describeTools()).map(({ name }) => name),
-    call: async (name: string, args: Record<string, unknown> = {}, asked: Asked = {}): Promise<ToolOutcome> => {
-      const hash = asked.hash ?? (await describeTools()).find((tool) => tool.name === name)?.hash ?? ''
-      return service.call(toolRequest(name, args, { hash, deadline: Date.now() + 30_000, ...asked.context }), {
-        whenAborted: () => asked.whenAborted ?? new Promise(() => {}),
-        progress: async (news) => void asked.progress?.push(news),
-      })
-    },
-  }
-}
 
 describe('a server of the newest revision', () => {
   test('is asked for its revision once, and receives its context with each request', async () => {

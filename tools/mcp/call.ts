@@ -4,7 +4,7 @@ import { answersOf, Elicitations } from './elicit.ts'
 import { AnswerLost, HttpFault, RpcFault } from './exchange.ts'
 import { headersOf } from './headers.ts'
 import { fieldsOf, textOf } from './json.ts'
-import { expireList, type RemoteTool } from './list.ts'
+import { type AskServer, expireList, type RemoteTool } from './list.ts'
 import { ask } from './peer.ts'
 import { readResult } from './result.ts'
 import type { McpEnv, McpServer } from './servers.ts'
@@ -18,7 +18,7 @@ export function remoteTool(
   server: McpServer,
   tool: RemoteTool,
 ): ReturnType<typeof defineRawTool<McpEnv>> {
-  const { title, description, inputSchema, outputSchema, hints } = tool
+  const { title, description, instructions, inputSchema, outputSchema, hints } = tool
   const annotations = Object.entries(HINTS).flatMap(([hint, ours]) =>
     typeof hints[hint] === 'boolean' ? [[ours, hints[hint]]] : [],
   )
@@ -27,6 +27,7 @@ export function remoteTool(
       name,
       ...(title !== name && { title }),
       description,
+      ...(instructions !== undefined && { instructions }),
       inputSchema,
       ...(outputSchema && { outputSchema }),
       checkOutput: false,
@@ -53,7 +54,7 @@ const HINTS = {
 
 async function callRemote(
   server: McpServer,
-  { name, headers }: RemoteTool,
+  { name, headers, perform }: RemoteTool,
   input: unknown,
   context: RunContext<McpEnv>,
 ): Promise<unknown> {
@@ -61,30 +62,32 @@ async function callRemote(
   const question = new AbortController()
   const elicitations = new Elicitations(context, () => question.abort())
   const meta = server.context.flatMap((key) => (values[key] === undefined ? [] : [[key, values[key]]]))
-  const params = { name, arguments: input, _meta: { ...Object.fromEntries(meta), progressToken } }
   const onNotice = (method: string, notice: unknown) => {
     const news = fieldsOf(notice)
     if (method === 'notifications/tools/list_changed') expireList(server)
     if (method === 'notifications/progress' && news['progressToken'] === progressToken) progress(toProgress(news))
   }
   try {
-    const result = await withTimeLimit(
+    return await withTimeLimit(
       server.timeoutMs,
-      (signal) =>
-        ask(env, server, caller.tenant, {
-          method: 'tools/call',
-          params,
-          newest: { params: answersOf(context.input), headers: headersOf(headers, input), asks: context.asks },
-          ...(context.traceparent !== undefined && { traceparent: context.traceparent }),
-          signal,
-          onNotice,
-          ...(elicitations.arePossible && {
-            onRequest: (method: string, params: unknown) => elicitations.answer(method, params),
-          }),
-        }),
+      async (signal) => {
+        const askServer: AskServer = (method, params) =>
+          ask(env, server, caller.tenant, {
+            method,
+            params: { ...params, _meta: { ...Object.fromEntries(meta), progressToken } },
+            newest: { params: answersOf(context.input), headers: headersOf(headers, input), asks: context.asks },
+            ...(context.traceparent !== undefined && { traceparent: context.traceparent }),
+            signal,
+            onNotice,
+            ...(elicitations.arePossible && {
+              onRequest: (method: string, params: unknown) => elicitations.answer(method, params),
+            }),
+          })
+        if (perform) return perform(input, askServer)
+        return readResult(await askServer('tools/call', { name, arguments: input }))
+      },
       AbortSignal.any([signal, question.signal]),
     )
-    return readResult(result)
   } catch (error) {
     elicitations.demand()
     if (error instanceof SignInNeeded) throw await signInFailure(error)

@@ -85,7 +85,7 @@ async function exchange(posting: Posting): Promise<Posted> {
   return { result: answer['result'], session }
 }
 
-function faultOf({ status, headers }: Response): HttpFault {
+export function faultOf({ status, headers }: Response): HttpFault {
   return new HttpFault(status, undefined, headers.get('www-authenticate'))
 }
 
@@ -106,7 +106,7 @@ function send(
 async function readAnswer(response: Response, posting: Posting): Promise<Message> {
   try {
     if (isEvents(response)) return await follow(response, posting)
-    return fieldsOf(read(await readText(response), posting))
+    return fieldsOf(readMessage(await readText(response), posting))
   } catch (error) {
     if (!response.ok || posting.signal.aborted) throw error
     // The server has accepted the message, so it must not be sent again, even if the error here is that of an ended
@@ -128,7 +128,7 @@ async function follow(response: Response, posting: Posting): Promise<Message> {
       for (const { data } of events) {
         size += data.length
         if (size > MOST_BYTES) throw new Error(TOO_LONG)
-        const reply = fieldsOf(data === '' ? undefined : read(data, posting))
+        const reply = fieldsOf(data === '' ? undefined : readMessage(data, posting))
         if (reply['method'] !== undefined) onMessage(reply)
         else if (reply['id'] === message['id']) return reply
       }
@@ -153,17 +153,17 @@ export async function readStream({
     for (const { data } of events) {
       size += data.length
       if (size > MOST_BYTES) return
-      onMessage(fieldsOf(read(data, posting)))
+      onMessage(fieldsOf(readMessage(data, posting)))
     }
   }
 }
 
 const RETRY_MS = 1000
 /** The largest answer, all events of a stream together; a larger one can only be an attack or a fault. */
-const MOST_BYTES = 8 * 1024 * 1024
-const TOO_LONG = `its answer is over ${MOST_BYTES} bytes`
+export const MOST_BYTES = 8 * 1024 * 1024
+export const TOO_LONG = `its answer is over ${MOST_BYTES} bytes`
 
-function isEvents(response: Response): boolean {
+export function isEvents(response: Response): boolean {
   return /^text\/event-stream\b/i.test(response.headers.get('content-type') ?? '')
 }
 
@@ -177,7 +177,7 @@ async function readText(response: Response): Promise<string> {
  * Parses a message. Answers to `tools/call` keep integers of any size, since they are data to pass on unchanged; in
  * other messages a large integer matters only as a bound in a schema.
  */
-function read(text: string, { message, secrets }: Posting): unknown {
+export function readMessage(text: string, { message, secrets }: Pick<Posting, 'message' | 'secrets'>): unknown {
   const value = parseJson(text, message['method'] === 'tools/call')
   return secrets ? secrets.json(value) : value
 }

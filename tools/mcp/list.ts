@@ -1,9 +1,10 @@
 import { withoutHidden, withTimeLimit } from 'edgecall/tool'
 import { SignInNeeded } from './access.ts'
+import { RpcFault } from './exchange.ts'
 import { paramHeaders, type ParamHeader, withoutMarks } from './headers.ts'
 import { fieldsOf, isObject, textOf } from './json.ts'
 import { isLike } from './names.ts'
-import { ask, forget, isModern } from './peer.ts'
+import { ask, forget, instructionsOf, isModern } from './peer.ts'
 import type { McpEnv, McpServer } from './servers.ts'
 
 /** A tool of a server, as the server lists it. */
@@ -16,7 +17,17 @@ export interface RemoteTool {
   readonly outputSchema?: Readonly<Record<string, unknown>>
   readonly hints: Readonly<Record<string, unknown>>
   readonly headers: readonly ParamHeader[]
+  /** The server's instructions for models, if they are wanted. */
+  readonly instructions?: string
+  /** Performs a call by other requests than `tools/call`. */
+  readonly perform?: (input: unknown, ask: AskServer) => Promise<unknown>
 }
+
+/** Sends a request to the server, in the context of a call, and resolves with its result. */
+export type AskServer = (
+  method: string,
+  params: Readonly<Record<string, unknown>>,
+) => Promise<Readonly<Record<string, unknown>>>
 
 interface CachedList {
   readonly tools: readonly RemoteTool[]
@@ -33,6 +44,7 @@ const MOST_TTL_MS = 3_600_000
 /** The time after a failure during which a server is not asked again, in milliseconds. */
 const AGAIN_MS = 2000
 const MOST_TOOLS = 1000
+const METHOD_NOT_FOUND = -32_601
 
 /** The lists, by server. They are plain values, because a Worker's requests cannot share I/O objects. */
 const cache = new Map<string, CachedList>()
@@ -84,8 +96,12 @@ async function readList(env: McpEnv, server: McpServer, signal: AbortSignal): Pr
   do {
     cursors.add(cursor)
     const params = cursor === undefined ? {} : { cursor }
-    const page = await ask(env, server, undefined, { method: 'tools/list', params, signal })
-    const { tools: items, nextCursor, ttlMs: hinted } = page
+    const page = await ask(env, server, undefined, { method: 'tools/list', params, signal }).catch((error: unknown) => {
+      // A server may have resources alone.
+      if (error instanceof RpcFault && error.code === METHOD_NOT_FOUND && server.resources.length > 0) return {}
+      throw error
+    })
+    const { tools: items, nextCursor, ttlMs: hinted } = fieldsOf(page)
     for (const item of Array.isArray(items) ? items : []) {
       const tool = readTool(server, item)
       if (tool && !tools.has(tool.name)) tools.set(tool.name, tool)
@@ -112,11 +128,17 @@ function readTool(server: McpServer, item: unknown): RemoteTool | undefined {
       ...(isObject(outputSchema) && { outputSchema }),
       hints: server.hints ? hints : {},
       headers: isModern(server) ? paramHeaders(inputSchema) : [],
+      ...instructionsFor(server),
     }
   } catch (error) {
     warn({ event: 'mcp.tool_refused', server: server.name, tool: name, detail: String(error) })
     return undefined
   }
+}
+
+function instructionsFor(server: McpServer): Pick<RemoteTool, 'instructions'> {
+  const instructions = server.instructions ? visible(instructionsOf(server)) : ''
+  return instructions === '' ? {} : { instructions }
 }
 
 /** Removes characters that people cannot see but models read, and limits the length of a text. */

@@ -1,5 +1,6 @@
 import { withAccess } from './access.ts'
 import { capabilitiesFor } from './elicit.ts'
+import { askOverStream, STREAM_REVISION } from './event-stream.ts'
 import { HttpFault, post, type Posted, readStream, RpcFault } from './exchange.ts'
 import { headerValue } from './headers.ts'
 import { fieldsOf, textOf } from './json.ts'
@@ -15,10 +16,11 @@ const CLIENT = { name: 'edgecall', version: '1' }
 const MOST_SESSIONS = 1000
 const LAST_WORD_MS = 2000
 
-/** The revision that a server speaks, and the session id if it has given one. */
+/** The revision that a server speaks, the session id if it has given one, and its instructions for models. */
 interface Peer {
   readonly version: string
   readonly session: string | null
+  readonly instructions: string
 }
 
 export interface Question {
@@ -41,7 +43,7 @@ export interface Question {
 }
 
 /** What this isolate knows of servers. Plain values, because a Worker's requests cannot share I/O objects. */
-const modern = new Set<string>()
+const modern = new Map<string, Peer>()
 const older = new Map<string, Peer>()
 let lastId = 0
 
@@ -76,6 +78,11 @@ export function isModern(server: McpServer): boolean {
   return modern.has(keyOf(server))
 }
 
+/** Returns the instructions for models that a server gave when this isolate last connected to it; '' if it gave none. */
+export function instructionsOf(server: McpServer): string {
+  return (modern.get(keyOf(server)) ?? older.get(keyOf(server)))?.instructions ?? ''
+}
+
 function isForgotten(error: unknown, { version, session }: Peer): boolean {
   if (error instanceof RpcFault && error.code === UNSUPPORTED_VERSION) return version === MODERN
   return error instanceof HttpFault && error.status === 404 && session !== null
@@ -95,32 +102,36 @@ function keyOf({ name, url }: McpServer, tenant?: string): string {
 }
 
 async function peerFor(server: McpServer, tenant: string | undefined, signal: AbortSignal): Promise<Peer> {
-  const newest = { version: MODERN, session: null }
-  if (modern.has(keyOf(server))) return newest
+  const modernPeer = modern.get(keyOf(server))
+  if (modernPeer) return modernPeer
   const olderPeer = older.get(keyOf(server, tenant))
   if (olderPeer) return olderPeer
   // A session without a tenant, as for `tools/list`, shows that the server speaks an older revision.
-  if (!older.has(keyOf(server)) && (await speaksNewest(server, newest, signal))) {
-    modern.add(keyOf(server))
+  const newest = older.has(keyOf(server)) ? undefined : await discover(server, signal)
+  if (newest) {
+    modern.set(keyOf(server), newest)
     return newest
   }
-  const peer = await initialize(server, tenant === undefined ? [] : ['elicitation/create'], signal)
+  const peer = await connect(server, tenant === undefined ? [] : ['elicitation/create'], signal)
   if (older.size > MOST_SESSIONS) older.clear()
   older.set(keyOf(server, tenant), peer)
   return peer
 }
 
 /**
- * Tells whether a server answers `server/discover`, which only the newest revision has and all its servers must answer.
+ * Asks a server for its revisions by `server/discover`, which only the newest one has and all its servers must answer.
+ * Returns undefined if the server does not speak it.
  */
-async function speaksNewest(server: McpServer, peer: Peer, signal: AbortSignal): Promise<boolean> {
+async function discover(server: McpServer, signal: AbortSignal): Promise<Peer | undefined> {
+  const peer = { version: MODERN, session: null, instructions: '' }
   try {
-    const { supportedVersions } = await send(server, peer, { method: 'server/discover', params: {}, signal })
-    return isNewestIn(supportedVersions)
+    const result = await send(server, peer, { method: 'server/discover', params: {}, signal })
+    const { supportedVersions, instructions } = result
+    return isNewestIn(supportedVersions) ? { ...peer, instructions: textOf(instructions) } : undefined
   } catch (error) {
     if (error instanceof RpcFault && error.code === UNSUPPORTED_VERSION)
-      return isNewestIn(fieldsOf(error.data)['supported'])
-    if (error instanceof HttpFault && error.status < 500 && ![401, 403, 429].includes(error.status)) return false
+      return isNewestIn(fieldsOf(error.data)['supported']) ? peer : undefined
+    if (error instanceof HttpFault && error.status < 500 && ![401, 403, 429].includes(error.status)) return undefined
     throw error
   }
 }
@@ -128,6 +139,23 @@ async function speaksNewest(server: McpServer, peer: Peer, signal: AbortSignal):
 function isNewestIn(versions: unknown): boolean {
   return Array.isArray(versions) && versions.includes(MODERN)
 }
+
+/** Connects to a server of an older revision. One that takes no messages at its address may have an event stream there. */
+async function connect(server: McpServer, asks: readonly string[], signal: AbortSignal): Promise<Peer> {
+  try {
+    return await initialize(server, asks, signal)
+  } catch (error) {
+    if (!(error instanceof HttpFault) || ![400, 404, 405].includes(error.status)) throw error
+    try {
+      const { instructions } = await askOverStream(server, { initialize: STREAM_CLIENT, signal })
+      return { version: STREAM_REVISION, session: null, instructions }
+    } catch {
+      throw error
+    }
+  }
+}
+
+const STREAM_CLIENT = { protocolVersion: STREAM_REVISION, capabilities: {}, clientInfo: CLIENT }
 
 async function initialize(server: McpServer, asks: readonly string[], signal: AbortSignal): Promise<Peer> {
   const { url, headers, secrets } = server
@@ -137,7 +165,7 @@ async function initialize(server: McpServer, asks: readonly string[], signal: Ab
   const { result, session } = await post({ url, headers, message, signal, secrets })
   const version = textOf(result['protocolVersion'])
   if (!OLDER.includes(version)) throw new Error(`it uses revision "${version}" of MCP`)
-  const peer = { version, session }
+  const peer = { version, session, instructions: textOf(result['instructions']) }
   await tell(server, peer, { method: 'notifications/initialized' }, signal)
   return peer
 }
@@ -145,6 +173,10 @@ async function initialize(server: McpServer, asks: readonly string[], signal: Ab
 async function send(server: McpServer, peer: Peer, question: Question): Promise<Posted['result']> {
   const { method, params, newest, signal, traceparent, onNotice = () => {} } = question
   const trace = traceparent === undefined ? {} : { traceparent }
+  if (peer.version === STREAM_REVISION) {
+    const request = { initialize: STREAM_CLIENT, method, params, headers: trace, signal, onNotice }
+    return (await askOverStream(server, request)).result
+  }
   const id = ++lastId
   const isNewest = peer.version === MODERN
   const message = {
@@ -153,7 +185,7 @@ async function send(server: McpServer, peer: Peer, question: Question): Promise<
     method,
     params: isNewest ? withMeta({ ...params, ...newest?.params }, newest?.asks) : params,
   }
-  const toolName = textOf(params['name'])
+  const toolName = textOf(params['name'] ?? params['uri'])
   const repeated = { ...newest?.headers, 'mcp-method': method, ...(toolName && { 'mcp-name': headerValue(toolName) }) }
   const onMessage = (answer: Readonly<Record<string, unknown>>) => {
     if (answer['id'] === undefined) onNotice(textOf(answer['method']), answer['params'])

@@ -36,6 +36,10 @@ export interface McpServer {
   readonly approval?: 'always' | undefined
   /** Names of tool context values that are sent to it, as members of `_meta`. Default: none. */
   readonly context: readonly string[]
+  /** Whether its instructions are added to the system text of runs that offer its tools. Default false. */
+  readonly instructions: boolean
+  /** The resources that models may read by a tool, as patterns of URIs; `*` stands for any text. Default: none. */
+  readonly resources: readonly string[]
   /** How to get access to it by OAuth. Default: `headers` are all it needs. */
   readonly oauth?: OAuthConfig | undefined
   /** Where authorization servers send people back to, from MCP_CALLBACK_URL. */
@@ -78,6 +82,8 @@ const Server = v.strictObject({
   trusted: v.optional(v.boolean(), false),
   approval: v.optional(v.literal('always')),
   context: v.optional(texts, []),
+  instructions: v.optional(v.boolean(), false),
+  resources: v.optional(texts, []),
   oauth: v.optional(OAuth),
 })
 

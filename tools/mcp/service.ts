@@ -2,6 +2,7 @@ import { serveTools } from 'edgecall/tool'
 import { remoteTool } from './call.ts'
 import { listTools, expireList, type RemoteTool, warn } from './list.ts'
 import { nameTools } from './names.ts'
+import { resourceTools } from './resources.ts'
 import { type McpEnv, type McpServer, readServers } from './servers.ts'
 
 type Service = Pick<InstanceType<ReturnType<typeof serveTools<McpEnv>>>, 'describe' | 'call'>
@@ -43,11 +44,12 @@ async function listAll(
   const failures: string[] = []
   const listings = await Promise.all(
     servers.map(async (server) => {
-      const tools = await listTools(env, server).catch((error: unknown) => {
+      try {
+        return [server, [...(await listTools(env, server)), ...resourceTools(server)]] as const
+      } catch (error) {
         failures.push(`${server.name}: ${error instanceof Error ? error.message : String(error)}`)
-        return []
-      })
-      return [server, tools] as const
+        return [server, []] as const
+      }
     }),
   )
   if (failures.length > 0 && failures.length === servers.length) throw new Error(failures.join('; '))

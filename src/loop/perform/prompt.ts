@@ -1,16 +1,17 @@
 import type { Message } from '../../contract/message.ts'
 import type { ModelRequest, ToolChoice } from '../../contract/model.ts'
-import type { ClientTool, RunRequest } from '../../contract/run.ts'
+import type { ClientTool } from '../../contract/run.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { feedback } from './response-format.ts'
 import type { Running } from '../running.ts'
 import type { RunState } from '../state.ts'
+import { instructionsOf } from './tool-instructions.ts'
 import { asData } from '../decide/data-flow-guard.ts'
 import { READ_RESULT, READ_RESULT_DEFINITION } from '../decide/truncated-result.ts'
 
 /** Builds the model request of the step under way. */
 export function modelRequest({ state, history, model }: Pick<Running, 'state' | 'history' | 'model'>): ModelRequest {
-  const { system, toolChoice, chosenAt = 0, responseFormat, sampling, limits } = state.request
+  const { toolChoice, chosenAt = 0, responseFormat, sampling, limits } = state.request
   const { firstByteMs, silenceMs } = { ...limits, ...model.patience }
   const rejected = state.step?.rejections ?? []
   // After a limit, and to correct its answer, the model must answer in text. A forced tool choice applies until the
@@ -21,7 +22,8 @@ export function modelRequest({ state, history, model }: Pick<Running, 'state' | 
     message.role === 'tool' ? asData(message) : message,
   )
   messages.push(...feedback(rejected))
-  if (system) messages.unshift(systemMessage(state.request, system))
+  const system = systemMessage(state)
+  if (system) messages.unshift(system)
   return {
     messages,
     tools,
@@ -37,12 +39,18 @@ function mayChoose(choice: ToolChoice, tools: readonly ToolDefinition[]): boolea
   return typeof choice === 'object' ? tools.some(({ name }) => name === choice.tool) : tools.length > 0
 }
 
-const systemMessages = new WeakMap<RunRequest, Message>()
+const systemMessages = new WeakMap<RunState['offered'], { readonly system: string; readonly message?: Message }>()
 
-/** Returns the same message in each step of a run, so that a codec can encode what follows it once. */
-function systemMessage(request: RunRequest, content: string): Message {
-  let message = systemMessages.get(request)
-  if (!message) systemMessages.set(request, (message = { role: 'system', content }))
+/**
+ * Returns the system text of the run with the instructions of its tools; undefined if there is neither. As long as both
+ * stay the same, so does the object, so that a codec can encode what follows it once.
+ */
+function systemMessage({ request: { system = '' }, offered }: RunState): Message | undefined {
+  const cached = systemMessages.get(offered)
+  if (cached?.system === system) return cached.message
+  const texts = [system, instructionsOf(offered.values()) ?? ''].filter((text) => text !== '')
+  const message: Message | undefined = texts.length > 0 ? { role: 'system', content: texts.join('\n\n') } : undefined
+  systemMessages.set(offered, { system, ...(message && { message }) })
   return message
 }
 
