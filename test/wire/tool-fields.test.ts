@@ -18,6 +18,7 @@ const FULL = {
   name: 'pay',
   title: 'Pay',
   description: 'Pays an invoice.',
+  instructions: 'Ask before you pay.',
   inputSchema: { type: 'object', properties: { id: { type: 'string' } } },
   outputSchema: { type: 'object' },
   version: '1.2.0',

@@ -95,6 +95,10 @@ export const SOURCE_ERRORS: ErrorTexts = {
     'Sign in: `POST /connections/{server}`; see [MCP](mcp.md#servers-with-oauth).',
   ),
   mcp_refused: errorText('An MCP server refused the arguments.', 'The message is the server’s.'),
+  resource_not_allowed: errorText(
+    'The model asked for a resource that the operator has not selected.',
+    'Add a pattern to `resources` of the server in `MCP_SERVERS`.',
+  ),
   mcp_timeout: errorText('An MCP server took too long.', 'It may have taken effect.'),
   mcp_unavailable: errorText('An MCP server could not be reached, or refused the edge.', 'Check its URL and its key.'),
   result_missing: errorText('The result has no part at the pointer of `http.result`.', 'Correct the pointer.'),
