@@ -3,10 +3,9 @@
  *
  * @example
  * import { chatCompletions, createEdge, openaiFromEnv } from 'edgecall'
- * export { Directory } from 'edgecall'
  *
  * const edge = createEdge({ providers: { openai: openaiFromEnv }, surfaces: [chatCompletions] })
- * export const { Conversation } = edge
+ * export const { Conversation, Directory } = edge
  * export default edge
  */
 export type {
@@ -22,7 +21,7 @@ export type { ChatModel, ModelProvider } from './contract/model.ts'
 export type { RunFact } from './contract/event.ts'
 export type { RunRequest } from './contract/run.ts'
 export type { Setup } from './contract/setup.ts'
-export { Directory } from './conversation/directory.ts'
+export { MeteredDirectory as Directory } from './conversation/metered-directory.ts'
 export { type ConnectionsFeature, mcpConnections } from './edge/connections.ts'
 export { Catalog } from './edge/catalog.ts'
 export { createEdge, type Edge, type EdgeOptions } from './edge/create-edge.ts'
@@ -54,6 +53,7 @@ export { chatCompletions } from './http/surfaces/chat-completions.ts'
 export { mcp } from './http/surfaces/mcp.ts'
 export { metricsRoute } from './http/surfaces/metrics.ts'
 export { responsesApi } from './http/surfaces/responses.ts'
+export { runList } from './http/surfaces/run-list.ts'
 export { uiChat } from './http/surfaces/ui-chat.ts'
 export { fromAiSdk } from './model/ai-sdk.ts'
 export { anthropic } from './model/anthropic.ts'

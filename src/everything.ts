@@ -5,10 +5,10 @@
  * @example
  * import { createEdge } from 'edgecall'
  * import { everything } from 'edgecall/everything'
- * export { Catalog, Directory } from 'edgecall'
+ * export { Catalog } from 'edgecall'
  *
  * const edge = createEdge({ ...everything, hooks: [hook] })
- * export const { Conversation } = edge
+ * export const { Conversation, Directory } = edge
  * export default edge
  */
 export { everything } from './edge/everything.ts'

@@ -2,9 +2,9 @@
 import { createEdge } from './edge.ts'
 import { everything } from './everything.ts'
 
-export { Catalog, Directory } from './edge.ts'
+export { Catalog } from './edge.ts'
 
 const edge = createEdge(everything)
 
-export const { Conversation } = edge
+export const { Conversation, Directory } = edge
 export default edge

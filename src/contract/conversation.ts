@@ -1,11 +1,9 @@
 import type { InputNeeds } from './input.ts'
 import type { JsonObject } from './json.ts'
-import type { ReachedQuota, StoredTotals } from './quotas.ts'
-import type { Spend, SpendTotals } from './budget.ts'
+import type { ReachedQuota } from './quotas.ts'
 import type { Content, Message } from './message.ts'
 import type { Usage } from './usage.ts'
 import type { Limits } from './limits.ts'
-import type { RunReport, Series, UsageKind, UsageRow } from './metrics.ts'
 import type { RunOptionValues } from './run-options.ts'
 import type { OnBusy, RunRecord, RunRequest, RunStatus, ToolSelection } from './run.ts'
 import type { ToolDefinition } from './tool.ts'
@@ -162,7 +160,7 @@ export interface PendingApproval {
   /** The tool as the model saw it. */
   readonly definition?: Pick<
     ToolDefinition,
-    'title' | 'description' | 'annotations' | 'version' | 'hash' | 'inputSchema'
+    'title' | 'description' | 'annotations' | 'version' | 'hash' | 'inputSchema' | 'undo'
   >
 }
 
@@ -263,31 +261,6 @@ export interface ConversationService {
     continuation?: Continuation,
   ): Promise<Reply<{ readonly record: RunRecord; readonly after: number }>>
   remove(): Promise<Reply<object>>
-}
-
-/** The conversations of a tenant, ordered by id, and the usage of its API keys. */
-export interface DirectoryService {
-  /** Lists a conversation. Returns what all of the tenant's take up. */
-  add(id: string): Promise<StoredTotals>
-  /**
-   * Counts a listed conversation for this many bytes from now on; or, with `until`, one that is not listed, up to that
-   * time in epoch milliseconds. Returns what all take up.
-   */
-  resize(id: string, bytes: number, until?: number): Promise<StoredTotals>
-  /** Returns what all conversations take up, and whether this one is listed. */
-  room(id: string): Promise<StoredTotals & { readonly isListed: boolean }>
-  remove(id: string): Promise<void>
-  list(after: string, limit: number): Promise<readonly string[]>
-  /** Counts the usage of a run. Reporting the same usage again adds nothing. */
-  count(spend: Spend): Promise<void>
-  /** Returns the usage of a key's runs in a day (`2026-02-28`) or a month (`2026-02`). */
-  spendTotals(key: string, period: string): Promise<SpendTotals>
-  /** Counts what a run that has ended did and spent. Returns false, and counts nothing, if it was counted before. */
-  countRun(report: RunReport): Promise<boolean>
-  /** Returns the usage from one day (`2026-02-28`) to another, both included, the greatest cost first. */
-  usage(from: string, to: string, by: UsageKind): Promise<readonly UsageRow[]>
-  /** Returns the metrics of all runs that were counted. */
-  series(): Promise<readonly Series[]>
 }
 
 export const JURISDICTIONS = ['eu', 'us', 'fedramp', 'fedramp-high'] as const

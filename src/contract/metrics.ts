@@ -1,3 +1,4 @@
+import type { RunListing } from './run-list.ts'
 import type { Usage } from './usage.ts'
 
 /** The metrics of a tenant, by their names in OpenMetrics. Durations are in seconds. */
@@ -67,6 +68,8 @@ export interface RunReport {
   readonly shares: readonly UsageShare[]
   /** Additions to the metrics, each series once. */
   readonly series: readonly Series[]
+  /** How the list of runs shows it; absent if it is not listed. */
+  readonly listing?: RunListing
 }
 
 /** The usage of one key, model or tool in a range of days. */

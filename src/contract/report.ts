@@ -1,5 +1,7 @@
 import { isNews, type RunEvent, type RunFact } from './event.ts'
-import type { RunRequest } from './run.ts'
+import type { PendingApproval } from './conversation.ts'
+import type { RunRequest, RunStatus } from './run.ts'
+import type { Usage } from './usage.ts'
 
 /** A fact of a run, and when it happened. Times are in epoch milliseconds. */
 export interface TimedFact {
@@ -32,6 +34,22 @@ export interface EndedRun {
   /** When the run was accepted, in epoch milliseconds. */
   readonly acceptedAt: number
   readonly facts: readonly TimedFact[]
+  /** When its conversation is deleted, in epoch milliseconds. Default: never. */
+  readonly expires?: number
+}
+
+/** How a run of a conversation stands before it has ended. Times are in epoch milliseconds. */
+export interface UnendedRun extends Omit<EndedRun, 'facts'> {
+  readonly status: RunStatus
+  /** The tools that were called, each once, and the codes of the calls' errors. */
+  readonly tools: readonly string[]
+  readonly errors: readonly string[]
+  readonly usage: Usage
+  /** The calls that wait for a person. */
+  readonly approvals: readonly PendingApproval[]
+  /** When it began to wait, or the present time. */
+  readonly since: number
+  readonly at: number
 }
 
 /**
@@ -45,4 +63,9 @@ export interface RunReporter {
   readonly attempts?: number
   /** Contract: rejects if the run must be reported again. */
   report(run: EndedRun): Promise<void>
+  /**
+   * Reports how a run of a conversation stands: when it begins to wait, when a call is answered, and once it has lasted
+   * for ten seconds. Same contract. Default: only runs that have ended are reported.
+   */
+  reportUnended?(run: UnendedRun): Promise<void>
 }

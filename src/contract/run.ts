@@ -65,16 +65,19 @@ export interface RunRequest extends SomeOptions {
   readonly trace?: TraceContext
 }
 
-/** \`parked\`: its object was lost each time it resumed the run; only a retry resumes it. */
-export type RunStatus =
-  | 'queued'
-  | 'running'
-  | 'waiting'
-  | 'parked'
-  | 'cancelling'
-  | 'completed'
-  | 'failed'
-  | 'cancelled'
+export const RUN_STATUSES = [
+  'queued',
+  'running',
+  'waiting',
+  'parked',
+  'cancelling',
+  'completed',
+  'failed',
+  'cancelled',
+] as const
+
+/** `parked`: its object was lost each time it resumed the run; only a retry resumes it. */
+export type RunStatus = (typeof RUN_STATUSES)[number]
 
 export type Finish =
   | 'stop'

@@ -47,7 +47,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     const store = new Store(ctx.storage, {
       onBroken: (row) => setup.report({ event: 'row.set_aside', ...row }),
       onRollback: () => alarms.forget(),
-      reporters: (setup.reporters ?? []).map(({ name }) => name),
+      ...(setup.reporters && { reporters: setup.reporters }),
     })
     const alarms = new Alarms({
       setup,
@@ -67,6 +67,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       waiters,
       now: () => Date.now(),
       wakeAt: (time) => alarms.wakeAt(time),
+      reportUnended: (run) => alarms.reportUnended(run),
       window: () => ({ ...WINDOW, ...setup.config.window, ...store.settings().window }),
       onStatus: (state, eventId) => alarms.onStatus(state, eventId),
     })
@@ -242,9 +243,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     return this.#whenOpen(async () => {
       const { status } = this.#store.runs.row(runId) ?? {}
       if (status !== 'parked') return status ? refusalOf('run_not_parked', 'This run is not parked.') : UNKNOWN_RUN
-      this.#store.retry(runId)
-      this.#alarms.watch()
-      this.#runner.pump()
+      this.#runner.retry(runId)
       return this.record(runId, 0)
     })
   }

@@ -1,23 +1,19 @@
 import { DurableObject } from 'cloudflare:workers'
 import type { Spend, SpendTotals } from '../contract/budget.ts'
-import type { DirectoryService } from '../contract/conversation.ts'
+import type { DirectoryService, RunDirectory } from '../contract/directory.ts'
 import type { StoredTotals } from '../contract/quotas.ts'
-import type { RunReport, Series, UsageKind, UsageRow } from '../contract/metrics.ts'
 import { ConversationList } from './conversation-list.ts'
-import { RunLedger } from './run-ledger.ts'
 import { SpendLedger } from './spend-ledger.ts'
 
-/** The Durable Object that lists a tenant's conversations and counts the usage of its API keys. Doors export it. */
-export class Directory extends DurableObject implements DirectoryService {
+/** The Durable Object that lists a tenant's conversations and counts what its API keys spend. */
+export class Directory extends DurableObject implements Omit<DirectoryService, keyof RunDirectory> {
   readonly #ledger: SpendLedger
   readonly #conversations: ConversationList
-  readonly #runs: RunLedger
 
   constructor(ctx: DurableObjectState, env: Cloudflare.Env) {
     super(ctx, env)
     this.#ledger = new SpendLedger(ctx.storage)
     this.#conversations = new ConversationList(ctx.storage)
-    this.#runs = new RunLedger(ctx.storage)
   }
 
   async add(id: string): Promise<StoredTotals> {
@@ -48,17 +44,5 @@ export class Directory extends DurableObject implements DirectoryService {
 
   async spendTotals(key: string, period: string): Promise<SpendTotals> {
     return this.#ledger.totals(`${key}/${period}`)
-  }
-
-  async countRun(report: RunReport): Promise<boolean> {
-    return this.#runs.count(report, Date.now())
-  }
-
-  async usage(from: string, to: string, by: UsageKind): Promise<UsageRow[]> {
-    return this.#runs.usage(from, to, by, Date.now())
-  }
-
-  async series(): Promise<Series[]> {
-    return this.#runs.series(Date.now())
   }
 }

@@ -1,4 +1,5 @@
 import { conversation } from '../conversation/conversation.ts'
+import { Directory } from '../conversation/directory.ts'
 import type { MakeSetup } from '../contract/setup.ts'
 import { edge, type EdgeWorker } from '../http/app/edge.ts'
 import type { Surface } from '../http/surface.ts'
@@ -15,10 +16,12 @@ export interface EdgeOptions extends SetupOptions {
   readonly surfaces?: readonly Surface[]
 }
 
-/** An edge Worker: the default export of its module. `Conversation` must be exported too. */
+/** An edge Worker: the default export of its module. `Conversation` and `Directory` must be exported too. */
 export interface Edge extends EdgeWorker<Env> {
   /** The Durable Object class of the binding `CONVERSATIONS`. */
   readonly Conversation: ReturnType<typeof conversation<Env>>
+  /** The Durable Object class of the binding `DIRECTORIES`. */
+  readonly Directory: typeof Directory
   /** Puts the parts of this edge together, for a Worker of agents: `serveAgents(edge.setup, […])`. */
   readonly setup: MakeSetup<Env>
 }
@@ -29,10 +32,9 @@ export interface Edge extends EdgeWorker<Env> {
  *
  * @example
  * import { chatCompletions, createEdge, openaiFromEnv } from 'edgecall'
- * export { Directory } from 'edgecall'
  *
  * const edge = createEdge({ providers: { openai: openaiFromEnv }, surfaces: [chatCompletions] })
- * export const { Conversation } = edge
+ * export const { Conversation, Directory } = edge
  * export default edge
  */
 export function createEdge({ surfaces = [], ...options }: EdgeOptions): Edge {
@@ -40,6 +42,7 @@ export function createEdge({ surfaces = [], ...options }: EdgeOptions): Edge {
   return {
     ...edge(setup, [...surfaces, ...(options.connections?.surfaces ?? [])]),
     Conversation: conversation(setup),
+    Directory: options.metrics?.Directory ?? Directory,
     setup,
   }
 }

@@ -2,7 +2,8 @@ import type { AcceptanceService } from '../contract/acceptance.ts'
 import type { CatalogueService, VersionedDefinitions } from '../contract/catalogue.ts'
 import type { ConnectionService } from '../contract/connection.ts'
 import type { EmbeddingService } from '../contract/embedding.ts'
-import type { ConversationService, DirectoryService, Objects } from '../contract/conversation.ts'
+import type { ConversationService, Objects } from '../contract/conversation.ts'
+import type { DirectoryService } from '../contract/directory.ts'
 
 /**
  * The bindings, variables and secrets of an edge Worker, as its wrangler.toml names them. Bindings named `TOOL_*` are

@@ -6,6 +6,7 @@ import { chatCompletions } from '../http/surfaces/chat-completions.ts'
 import { mcp } from '../http/surfaces/mcp.ts'
 import { metricsRoute } from '../http/surfaces/metrics.ts'
 import { responsesApi } from '../http/surfaces/responses.ts'
+import { runList } from '../http/surfaces/run-list.ts'
 import { uiChat } from '../http/surfaces/ui-chat.ts'
 import { mcpConnections } from './connections.ts'
 import type { EdgeOptions } from './create-edge.ts'
@@ -22,7 +23,7 @@ import { traces } from './traces.ts'
  */
 export const everything = {
   providers: allProviders,
-  surfaces: [studio, openApi, chatCompletions, responsesApi, uiChat, agUi, mcp, metricsRoute],
+  surfaces: [studio, openApi, chatCompletions, responsesApi, uiChat, agUi, mcp, metricsRoute, runList],
   stored: storedTools,
   search: toolSearch(),
   identity: identityTokens,

@@ -32,7 +32,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
   const { tools, finder, stored, rates, approvals } = makeTools(parts, options, others)
   const connections = options.connections?.service(env)
   const traceReporter = options.traces?.(parts)
-  const metricsReporter = options.metrics?.(parts, env.DIRECTORIES)
+  const metricsReporter = options.metrics?.reporter(parts, env.DIRECTORIES)
   const reporters = [metricsReporter, traceReporter].filter((each) => each !== undefined)
   const webhookSecret = textOf(env, 'WEBHOOK_SECRET')
   const setup: Setup = {

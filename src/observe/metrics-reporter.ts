@@ -1,18 +1,26 @@
-import type { DirectoryService, Objects } from '../contract/conversation.ts'
+import type { Objects } from '../contract/conversation.ts'
+import type { DirectoryService } from '../contract/directory.ts'
 import type { RunReporter } from '../contract/report.ts'
 import { type Dataset, dataPointOf } from './analytics.ts'
+import { endedListing, unendedListing } from './run-listing.ts'
 import { reportOf } from './run-report.ts'
 
 /**
  * Makes a reporter that counts each run once in the object of its tenant, whatever is reported twice, and writes a data
- * point for it if there is a dataset.
+ * point for it if there is a dataset. The same object lists the runs of conversations and the calls that wait for people.
  */
 export function metricsReporter(directories: Objects<DirectoryService>, dataset?: Dataset): RunReporter {
   return {
     name: 'metrics',
     report: async (run) => {
-      const isNew = await directories.getByName(run.request.caller.tenant).countRun(reportOf(run))
+      const listing = endedListing(run)
+      const report = { ...reportOf(run), ...(listing && { listing }) }
+      const isNew = await directories.getByName(run.request.caller.tenant).countRun(report)
       if (isNew) dataset?.writeDataPoint(dataPointOf(run))
+    },
+    reportUnended: async (run) => {
+      const listing = unendedListing(run)
+      if (listing) await directories.getByName(run.request.caller.tenant).listRun(listing)
     },
   }
 }

@@ -67,6 +67,7 @@ class World {
       readers: new Readers(),
       waiters: new Waiters(),
       now: () => this.now,
+      reportUnended: () => {},
       wakeAt: (time) => void (this.wakeAt = time),
       window: () => WINDOW,
     })

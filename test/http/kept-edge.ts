@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
-import type { ConversationService, DirectoryService, Objects } from '../../src/contract/conversation.ts'
+import type { ConversationService, Objects } from '../../src/contract/conversation.ts'
+import type { DirectoryService } from '../../src/contract/directory.ts'
 import type { ModelRequest } from '../../src/contract/model.ts'
 import type { Setup } from '../../src/contract/setup.ts'
 import { conversation } from '../../src/conversation/conversation.ts'

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { runLog } from '../../src/cli/dev/run-log.ts'
-import type { DirectoryService, Objects } from '../../src/contract/conversation.ts'
+import type { Objects } from '../../src/contract/conversation.ts'
+import type { DirectoryService } from '../../src/contract/directory.ts'
 import type { ModelEvent } from '../../src/contract/model.ts'
 import { modelChooser } from '../../src/model/choose.ts'
 import { retrying } from '../../src/model/retry.ts'

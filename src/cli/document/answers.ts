@@ -1,5 +1,7 @@
 import type { JsonSchema } from '../../contract/json.ts'
+import { RUN_STATUSES } from '../../contract/run.ts'
 import { count, flag, list, object, ref, text } from './json-schema.ts'
+import { LIST_ANSWERS } from './lists.ts'
 import { fieldSchemas } from './tool-fields.ts'
 
 const OBJECT = { type: 'object' }
@@ -18,8 +20,6 @@ const FINISH = [
   'error',
 ]
 const CHAT_FINISH = { enum: ['stop', 'length', 'tool_calls', 'content_filter'] }
-const STATUS = ['queued', 'running', 'waiting', 'parked', 'cancelling', 'completed', 'failed', 'cancelled']
-
 /** The schemas of the edge's answers, by their names in the document. Answers may have more members than are named. */
 export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
   Problem: {
@@ -56,7 +56,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
   Run: object(
     {
       id: text,
-      status: { enum: STATUS },
+      status: { enum: RUN_STATUSES },
       answer: text,
       steps: count,
       usage: USAGE,
@@ -74,27 +74,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
       },
     },
   ),
-  Approval: object(
-    {
-      id: text,
-      run: text,
-      conversation: text,
-      tool: text,
-      arguments: {},
-      argumentsHash: text,
-      caller: object({ tenant: text }, { key: text }),
-    },
-    {
-      definition: object(
-        { description: text, annotations: OBJECT, version: text, hash: text, inputSchema: OBJECT },
-        { title: text },
-      ),
-    },
-  ),
-  RunSummary: object(
-    { id: text, status: { enum: STATUS }, created: { type: 'integer', description: 'Epoch milliseconds.' } },
-    { ended: { type: 'integer', description: 'Epoch milliseconds; absent until the run has ended.' } },
-  ),
+  ...LIST_ANSWERS,
   StoredMessage: object(
     { position: count, run: text, message: OBJECT },
     { replaced: { const: true }, isCut: { const: true } },

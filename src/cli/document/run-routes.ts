@@ -1,5 +1,6 @@
 import { STREAM_FORMATS } from './client-routes.ts'
 import { ref } from './json-schema.ts'
+import { LIST_ALL_RUNS, LIST_APPROVALS } from './lists.ts'
 import type { Routes } from './operation.ts'
 
 const UNKNOWN = {
@@ -38,6 +39,7 @@ const TURN = {
 /** The routes of runs and of conversations. */
 export const RUN_ROUTES: Routes = {
   '/runs': {
+    get: LIST_ALL_RUNS,
     post: {
       tag: 'Runs',
       id: 'run',
@@ -72,6 +74,7 @@ export const RUN_ROUTES: Routes = {
       },
     },
   },
+  '/approvals': { get: LIST_APPROVALS },
   '/conversations': {
     get: {
       tag: 'Conversations',

@@ -82,11 +82,11 @@ const EDGE = `/** The edge: hosts the tool-calling loop. Name less than everythi
 import { createEdge } from 'edgecall'
 import { everything } from 'edgecall/everything'
 
-export { Catalog, Directory } from 'edgecall'
+export { Catalog } from 'edgecall'
 
 const edge = createEdge(everything)
 
-export const { Conversation } = edge
+export const { Conversation, Directory } = edge
 export default edge
 `
 

@@ -8,7 +8,7 @@ import type { Runner } from './runner.ts'
 import { type DueTimes, isDue, nextDue, PRUNE_MS, WATCHDOG_MS } from './schedule.ts'
 import { reportGrowth } from './storage-quota.ts'
 import type { Store } from '../store/store.ts'
-import { reportRuns } from './report-runs.ts'
+import { type ReportPorts, reportRuns } from './report-runs.ts'
 import { webhookBody, sendWebhooks } from './webhook.ts'
 
 export interface AlarmPorts {
@@ -23,6 +23,8 @@ export interface AlarmPorts {
 /** The duties of a conversation that become due, and the one alarm for all of them. */
 export class Alarms {
   readonly #ports: AlarmPorts
+  /** The unfinished runs that this instance has had reported. */
+  readonly #reportedRuns = new Set<string>()
   /** The time of the alarm, in epoch milliseconds; undefined if it is not known to be due before everything else. */
   #alarmAt: number | undefined
   /** The reporting of ended runs that is under way. */
@@ -85,6 +87,7 @@ export class Alarms {
     runner.checkCurrent()
     runner.pump()
     if (isDue(due, 'prune', now)) store.prune(now - PRUNE_MS)
+    this.#reportLongRuns(now - WATCHDOG_MS)
     if (isDue(due, 'send', now)) {
       // The alarm is set first, in case the object is lost while it sends.
       this.watch()
@@ -116,16 +119,36 @@ export class Alarms {
     }
   }
 
+  /** Has runs reported that were accepted up to a time and have not ended. */
+  #reportLongRuns(acceptedBy: number): void {
+    const { store } = this.#ports
+    for (const id of store.runs.unfinished()) {
+      if (!this.#reportedRuns.has(id) && store.runs.acceptedAt(id) <= acceptedBy) this.reportUnended(id)
+    }
+  }
+
+  /** Has how a run stands reported that has not ended, to those that want it. */
+  reportUnended(id: string): void {
+    this.#reportedRuns.add(id)
+    if (!this.#ports.store.addUnendedReport(id, Date.now())) return
+    this.watch()
+    void this.#reportSoon()
+  }
+
+  #reportPorts(): ReportPorts {
+    const { store, setup, runner } = this.#ports
+    return { store, setup, findRun: (id) => runner().runs.find(id) }
+  }
+
   /** Reports everything that is owed, before the conversation is deleted. Throws as `reportSpend` does. */
   async reportAll(): Promise<void> {
     await this.reportSpend()
     await this.#reportRuns(Infinity)
   }
 
-  /** Reports the runs that have ended, and are due by a time, after those that are being reported. */
+  /** Reports the runs that are due by a time, after those that are being reported. */
   async #reportRuns(by?: number): Promise<void> {
-    const { store, setup } = this.#ports
-    const work = (this.#reporting ?? Promise.resolve()).then(() => reportRuns(store, setup, by))
+    const work = (this.#reporting ?? Promise.resolve()).then(() => reportRuns(this.#reportPorts(), by))
     this.#reporting = work
     await work
   }
@@ -141,10 +164,10 @@ export class Alarms {
   }
 
   /**
-   * Reports a run that has ended, and the conversation's size, once the transaction under way is over. If that is lost,
-   * the alarm reports the run, and the next run the size.
+   * Reports the runs that are to be reported, and the conversation's size, once the transaction under way is over. If that
+   * is lost, the alarm reports the runs, and the next run the size.
    */
-  async #reportEnd(): Promise<void> {
+  async #reportSoon(): Promise<void> {
     const { store, setup } = this.#ports
     await Promise.resolve()
     try {
@@ -200,9 +223,11 @@ export class Alarms {
       store.setMeta('owed', [...store.unreportedSpend(), { tenant, spend: spendOf(key, request.runId, usage, now) }])
       this.wakeAt(now)
     }
+    if (status === 'waiting') this.reportUnended(request.runId)
     if (isTerminal(status)) {
+      this.#reportedRuns.delete(request.runId)
       this.watch()
-      void this.#reportEnd()
+      void this.#reportSoon()
     }
     const body = store.settings().webhook === undefined ? undefined : webhookBody(state, now)
     if (body === undefined) return

@@ -60,8 +60,9 @@ export async function pendingApproval(
   }
 }
 
-function shownOf({ title, description, annotations, version, hash, inputSchema }: ToolDefinition) {
-  return { ...(title !== undefined && { title }), description, annotations, version, hash, inputSchema }
+function shownOf({ title, description, annotations, version, hash, inputSchema, undo }: ToolDefinition) {
+  const optional = { ...(title !== undefined && { title }), ...(undo !== undefined && { undo }) }
+  return { ...optional, description, annotations, version, hash, inputSchema }
 }
 
 function answerEvent(call: CallState, answer: CallAnswer, { state, journal }: AnswerableRun): RunFact {

@@ -1,29 +1,42 @@
-import { timedFacts } from '../../contract/report.ts'
+import { type RunReporter, timedFacts, type UnendedRun } from '../../contract/report.ts'
 import type { RunEvent } from '../../contract/event.ts'
+import { isTerminal } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { messageOf } from '../../contract/thrown.ts'
+import { NO_USAGE } from '../../contract/usage.ts'
 import { decodeLine } from '../../wire/events.ts'
 import type { Store } from '../store/store.ts'
+import { pendingApproval } from './answers.ts'
+import type { OpenRun } from './open-run.ts'
 
 /** The delays before the second, third and fourth attempts, and before all later ones, in milliseconds. */
 const RETRY_DELAYS_MS = [5000, 30_000, 5 * 60_000]
 const LATER_DELAY_MS = 30 * 60_000
 
+export interface ReportPorts {
+  readonly store: Store
+  readonly setup: Setup
+  /** Returns an unfinished run, unless it cannot be read. */
+  readonly findRun: (id: string) => OpenRun | undefined
+}
+
 /**
- * Reports the runs that have ended to the reporters of the setup, from their journals. A report that fails is sent again
- * later, and given up after as many attempts as its reporter says. Never rejects: each failure is logged. `by`: what is due
- * by then is reported, in epoch milliseconds; Infinity for everything, before the conversation is deleted.
+ * Reports runs to the reporters of the setup: those that have ended from their journals, others as they stand. A report
+ * that fails is sent again later, and given up after as many attempts as its reporter says. Never rejects: each failure is
+ * logged. `by`: what is due by then is reported, in epoch milliseconds; Infinity for everything, before the conversation
+ * is deleted.
  */
-export async function reportRuns(store: Store, setup: Setup, by = Date.now()): Promise<void> {
-  for (const { id, body, attempt } of store.outbox.due(by === Infinity ? Number.MAX_SAFE_INTEGER : by)) {
+export async function reportRuns(ports: ReportPorts, by = Date.now()): Promise<void> {
+  const { store, setup } = ports
+  for (const notice of store.outbox.due(by === Infinity ? Number.MAX_SAFE_INTEGER : by)) {
+    const { id, body, attempt } = notice
     if (body !== '') continue
     const [name, runId = ''] = id.split('/')
     const reporter = setup.reporters?.find((each) => each.name === name)
     const attempts = attempt + 1
     try {
-      const run = reporter && endedRun(store, runId)
-      if (run) await reporter.report(run)
-      if (store.life() === 'open') store.outbox.drop(id)
+      if (reporter) await reportRun(reporter, runId, ports)
+      if (store.life() === 'open') store.outbox.drop(notice)
     } catch (error) {
       const isLast = attempts >= (reporter?.attempts ?? Infinity)
       setup.report({
@@ -34,17 +47,33 @@ export async function reportRuns(store: Store, setup: Setup, by = Date.now()): P
         detail: messageOf(error),
       })
       if (store.life() !== 'open') return
-      if (isLast) store.outbox.drop(id)
-      else store.outbox.delay(id, Date.now() + (RETRY_DELAYS_MS[attempt] ?? LATER_DELAY_MS))
+      if (isLast) store.outbox.drop(notice)
+      else store.outbox.delay(notice, Date.now() + (RETRY_DELAYS_MS[attempt] ?? LATER_DELAY_MS))
     }
   }
 }
 
-/** Reads a run with its facts; undefined if its request cannot be read. */
-function endedRun(store: Store, id: string) {
+/** Reports a run, unless its request cannot be read. */
+async function reportRun(reporter: RunReporter, id: string, { store, findRun }: ReportPorts): Promise<void> {
   const stored = store.runs.get(id)
-  if (!stored) return undefined
-  return { request: stored.request, acceptedAt: store.runs.acceptedAt(id), facts: timedFacts(eventsOf(store, id)) }
+  if (!stored) return
+  const { request, status } = stored
+  const expires = store.time('expires')
+  const acceptedAt = store.runs.acceptedAt(id)
+  const run = { request, acceptedAt, ...(expires < Infinity && { expires }) }
+  if (isTerminal(status)) return reporter.report({ ...run, facts: timedFacts(eventsOf(store, id)) })
+  await reporter.reportUnended?.({ ...run, status, ...(await standOf(findRun(id))) })
+}
+
+/** How an unfinished run stands. A parked run is not read: that may be what the object does not survive. */
+async function standOf(open: OpenRun | undefined): Promise<Omit<UnendedRun, 'request' | 'acceptedAt' | 'status'>> {
+  const at = Date.now()
+  if (!open) return { at, since: at, tools: [], errors: [], usage: NO_USAGE, approvals: [] }
+  const { calls, usage, waitingSince: since = at } = open.state
+  const tools = [...new Set(calls.map(({ tool }) => tool))]
+  const errors = [...new Set(calls.flatMap(({ result }) => (result?.error ? [result.error.code] : [])))]
+  const approvals = await Promise.all(calls.map(({ callId }) => pendingApproval(open, callId)))
+  return { at, since, tools, errors, usage, approvals: approvals.filter((each) => each !== undefined) }
 }
 
 function* eventsOf(store: Store, id: string): Generator<RunEvent> {

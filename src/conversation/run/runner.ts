@@ -26,6 +26,8 @@ const MOST_WAIT_MS = 24 * 60 * 60 * 1000
 export interface RunnerPorts extends JournalPorts, PerformPorts {
   /** Makes sure that the object is woken by a time, in epoch milliseconds. */
   readonly wakeAt: (time: number) => void
+  /** Has how a run stands reported that has not ended. */
+  readonly reportUnended: (run: string) => void
   /** The requests that wait for the records of runs. */
   readonly waiters: Waiters
 }
@@ -60,6 +62,15 @@ export class Runner {
       setup.report({ event: 'run.parked', runId: id, detail: reason })
     }
     return false
+  }
+
+  /** Resumes a parked run. */
+  retry(id: string): void {
+    const { store, wakeAt, now, reportUnended } = this.#ports
+    store.retry(id)
+    reportUnended(id)
+    wakeAt(now() + WATCHDOG_MS)
+    this.pump()
   }
 
   /** Starts or resumes the run whose turn it is, unless it is being driven or waits for others. */
@@ -145,6 +156,7 @@ export class Runner {
       if (state.status === 'waiting' && !isWaiting(open))
         ledger.commit([{ type: 'run.resumed', at: this.#ports.now() }])
       ledger.flush()
+      this.#ports.reportUnended(stored.id)
     }
     this.#change(open, () => this.#ports.store.transaction(record))
     this.pump()

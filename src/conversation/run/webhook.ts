@@ -31,13 +31,14 @@ export function webhookBody(state: RunState, now: number): string | undefined {
  * sent again later with the same id, so a receiver may get it twice; after 410 or the last attempt it is given up.
  */
 export async function sendWebhooks(outbox: Outbox, { url, webhook, isOpen, now, report }: WebhookPorts): Promise<void> {
-  for (const { id, body, attempt } of outbox.due(now())) {
+  for (const notice of outbox.due(now())) {
+    const { id, body, attempt } = notice
     if (body === '') continue
     const startedAt = now()
     const status =
       webhook && mayNotify(url, webhook, isOpen) ? await post(url, webhook.secret, { id, body, now: now() }) : 0
     if (status >= 200 && status < 300) {
-      outbox.drop(id)
+      outbox.drop(notice)
       continue
     }
     const wait = status === 410 ? undefined : RETRY_DELAYS_MS[attempt]
@@ -50,8 +51,8 @@ export async function sendWebhooks(outbox: Outbox, { url, webhook, isOpen, now, 
       attempt: attempt + 1,
       durationMs: now() - startedAt,
     })
-    if (wait === undefined) outbox.drop(id)
-    else outbox.delay(id, now() + wait)
+    if (wait === undefined) outbox.drop(notice)
+    else outbox.delay(notice, now() + wait)
   }
 }
 

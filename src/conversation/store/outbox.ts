@@ -1,6 +1,7 @@
+import type { RunReporter } from '../../contract/report.ts'
 import type { Database } from './database.ts'
 
-/** A webhook message that is to be sent, or a run that is to be reported. */
+/** A webhook message that is to be sent, or a run that is to be reported. Times are in epoch milliseconds. */
 export interface Notice extends Record<string, SqlStorageValue> {
   /** The id of the event that the message reports, and so the same at every attempt; or `<reporter>/<run>`. */
   readonly id: string
@@ -8,6 +9,7 @@ export interface Notice extends Record<string, SqlStorageValue> {
   readonly body: string
   /** The number of attempts made so far. */
   readonly attempt: number
+  readonly due: number
 }
 
 /** The webhook messages that are to be sent, and the runs that are to be reported. Times are in epoch milliseconds. */
@@ -24,12 +26,17 @@ export class Outbox {
 
   /** Returns what is due at a time, the earliest first. */
   due(by: number): Notice[] {
-    return this.#database.rows('SELECT id, body, attempt FROM notices WHERE due <= ? ORDER BY due', by)
+    return this.#database.rows('SELECT id, body, attempt, due FROM notices WHERE due <= ? ORDER BY due', by)
   }
 
-  /** Adds a run that has ended, to be reported by each of these reporters. */
-  addReports(run: string, reporters: readonly string[], due: number): void {
-    for (const reporter of reporters) this.add(`${reporter}/${run}`, '', due)
+  /**
+   * Adds a run, to be reported by each of these reporters as it stands when the report is sent. One that is being reported
+   * is reported again: its notice becomes another one.
+   */
+  addReports(run: string, reporters: readonly RunReporter[], due: number): void {
+    const query = `INSERT INTO notices VALUES (?, '', ?, 0)
+      ON CONFLICT DO UPDATE SET due = max(excluded.due, due + 1), attempt = 0`
+    for (const { name } of reporters) this.#database.rows(query, `${name}/${run}`, due)
   }
 
   /** Whether a run is still to be reported. */
@@ -42,11 +49,11 @@ export class Outbox {
     return this.#database.rows<{ due: number | null }>('SELECT min(due) AS due FROM notices')[0]?.due ?? Infinity
   }
 
-  delay(id: string, due: number): void {
-    this.#database.rows('UPDATE notices SET due = ?, attempt = attempt + 1 WHERE id = ?', due, id)
+  delay({ id, due }: Notice, next: number): void {
+    this.#database.rows('UPDATE notices SET due = ?, attempt = attempt + 1 WHERE id = ? AND due = ?', next, id, due)
   }
 
-  drop(id: string): void {
-    this.#database.rows('DELETE FROM notices WHERE id = ?', id)
+  drop({ id, due }: Notice): void {
+    this.#database.rows('DELETE FROM notices WHERE id = ? AND due = ?', id, due)
   }
 }

@@ -2,6 +2,7 @@ import type { Spend } from '../../contract/budget.ts'
 import type { ConversationSettings } from '../../contract/conversation.ts'
 import { type RunFact, type RunFinished, timestamps } from '../../contract/event.ts'
 import { isObject, parseJson } from '../../contract/json.ts'
+import type { RunReporter } from '../../contract/report.ts'
 import { type DataMark, marksAmong, type Message } from '../../contract/message.ts'
 import { isTerminal, type RunRecord, type RunRequest } from '../../contract/run.ts'
 import { FIRST_BYTES } from '../../contract/quotas.ts'
@@ -34,8 +35,8 @@ export interface StoreOptions {
   readonly onBroken?: OnBroken
   /** Called after a transaction that failed. */
   readonly onRollback?: () => void
-  /** The names of the reporters to which runs that have ended are reported. Default: none. */
-  readonly reporters?: readonly string[]
+  /** To which runs are reported. Default: none. */
+  readonly reporters?: readonly RunReporter[]
 }
 
 /**
@@ -53,7 +54,7 @@ export class Store {
   /** A cache of the facts that were read or written. It is never stale, because only this instance writes them. */
   readonly #metaCache = new Map<MetaKey, unknown>()
   readonly #onRollback: () => void
-  readonly #reporters: readonly string[]
+  readonly #reporters: readonly RunReporter[]
   #exists = false
 
   constructor(
@@ -199,6 +200,13 @@ export class Store {
     return undefined
   }
 
+  /** Adds a report of how a run stands that has not ended. Returns false if nobody wants it. */
+  addUnendedReport(id: string, now: number): boolean {
+    const reporters = this.#reporters.filter((reporter) => 'reportUnended' in reporter)
+    this.outbox.addReports(id, reporters, now)
+    return reporters.length > 0
+  }
+
   /** Ends a run with its record. A run that has ended already is left unchanged. */
   end(record: RunRecord, now: number): void {
     if (!this.runs.end(record, now)) return
@@ -227,6 +235,7 @@ export class Store {
     this.transaction(() => {
       this.appendFact(id, { type: 'run.parked', reason, at: Date.now() })
       this.runs.setStatus(id, 'parked')
+      this.addUnendedReport(id, Date.now())
     })
   }
 

@@ -1,0 +1,92 @@
+import type { JsonSchema } from '../../contract/json.ts'
+import { RUN_STATUSES } from '../../contract/run.ts'
+import { flag, list, object, ref, text } from './json-schema.ts'
+import type { DocumentedRoute } from './operation.ts'
+
+const OBJECT = { type: 'object' }
+/** What a call asks for, if it has run and needs input. */
+const INPUT = ref('InputNeeds')
+
+/** A call that waits for approval, and its tool, without what only some routes answer with. */
+const APPROVAL = {
+  id: text,
+  run: text,
+  conversation: text,
+  tool: text,
+  argumentsHash: text,
+  caller: object({ tenant: text }, { key: text }),
+}
+const SHOWN_TOOL = { description: text, annotations: OBJECT, version: text, hash: text }
+const SUMMARY = {
+  id: text,
+  status: { enum: RUN_STATUSES },
+  created: { type: 'integer', description: 'Epoch milliseconds.' },
+}
+const ENDED = { ended: { type: 'integer', description: 'Epoch milliseconds; absent until the run has ended.' } }
+
+/** The schemas of runs and calls in lists, and of a call that is answered alone. */
+export const LIST_ANSWERS: Readonly<Record<string, JsonSchema>> = {
+  Approval: object(
+    { ...APPROVAL, arguments: {} },
+    { input: INPUT, definition: object({ ...SHOWN_TOOL, inputSchema: OBJECT }, { title: text, undo: flag }) },
+  ),
+  ListedApproval: object(
+    { ...APPROVAL, since: { type: 'integer', description: 'When the run began to wait, in epoch milliseconds.' } },
+    {
+      question: { type: 'string', description: 'How the last question of the run begins.' },
+      arguments: {},
+      input: INPUT,
+      definition: object(SHOWN_TOOL, { title: text, undo: flag }),
+    },
+  ),
+  RunSummary: object(SUMMARY, ENDED),
+  ListedRun: object(
+    {
+      ...SUMMARY,
+      conversation: text,
+      question: { type: 'string', description: 'How the last question of the run begins.' },
+      model: text,
+      tools: { ...list(text), description: 'The tools that were called, each once.' },
+      errors: { ...list(text), description: 'The codes of its error and of those of its calls, each once.' },
+      cost: { type: 'number' },
+    },
+    { ...ENDED, key: text },
+  ),
+}
+
+export const LIST_ALL_RUNS: DocumentedRoute = {
+  tag: 'Runs',
+  id: 'listAllRuns',
+  summary: 'List the runs of all conversations of the tenant, newest first',
+  description:
+    'Filters are combined. A run is listed when it ends, when it begins to wait, or once it has lasted for ten seconds. Runs without a conversation are not listed. The edge needs the feature `metrics`.',
+  scope: 'chat',
+  query: {
+    status: 'A status, such as `failed`.',
+    tool: 'A tool that was called.',
+    error: 'The code of an error of the run or of one of its calls.',
+    model: 'The model, as `provider/name`.',
+    key: 'The id of the API key that started the run.',
+    query: 'A part of the question or of an id.',
+    cost: 'The least cost.',
+    duration: 'The least duration, in milliseconds.',
+    from: 'Accepted on or after this day in UTC or at this time, such as `2026-02-01` or `2026-02-01T08:00:00Z`.',
+    to: 'Accepted up to the end of this day, or before this time.',
+    latest: '`true`: of each conversation, only the newest run that matches.',
+    before: 'Return runs after the run with this id in the list.',
+    limit: 'The page size, at most 1000.',
+  },
+  answers: { 200: { says: 'The runs.', json: { type: 'array', items: ref('ListedRun') } } },
+  errors: { 404: 'The run in `before` is not listed, or the edge lists no runs.' },
+}
+
+export const LIST_APPROVALS: DocumentedRoute = {
+  tag: 'Runs',
+  id: 'listApprovals',
+  summary: 'List the calls of all conversations that wait for approval, the one that has waited longest first',
+  description:
+    'Each can be decided with `POST /conversations/{id}/runs/{run}/calls/{call}`. Arguments of more than 16 KiB are left out; `GET` of the same path has them. Without the scope `chat`, `question` is left out. The edge needs the feature `metrics`.',
+  scope: 'approve',
+  answers: { 200: { says: 'At most 1,000 calls.', json: { type: 'array', items: ref('ListedApproval') } } },
+  errors: { 404: 'The edge lists no runs.' },
+}

@@ -1,0 +1,72 @@
+import type { PendingApproval, RunSummary } from './conversation.ts'
+import type { RunStatus } from './run.ts'
+import type { ToolDefinition } from './tool.ts'
+
+/** A run of a conversation, as the list of a tenant's runs shows it. */
+export interface ListedRun extends RunSummary {
+  readonly conversation: string
+  /** How the last question of the input begins. */
+  readonly question: string
+  /** `provider/name`. */
+  readonly model: string
+  /** The id of the API key that started the run; absent if it has none. */
+  readonly key?: string
+  /** The tools that were called, each once. */
+  readonly tools: readonly string[]
+  /** The codes of its error and of those of its calls, each once. */
+  readonly errors: readonly string[]
+  /** In the currency of the prices; 0 if the model has none. */
+  readonly cost: number
+}
+
+/** A call that waits for a person, as the list of all such calls shows it. */
+export interface ListedApproval extends Omit<PendingApproval, 'definition' | 'arguments'> {
+  readonly conversation: string
+  /** How the last question of the run's input begins. */
+  readonly question: string
+  /** When the run began to wait, in epoch milliseconds. */
+  readonly since: number
+  /** Absent if they are very long: `GET /conversations/{id}/runs/{run}/calls/{call}` has them. */
+  readonly arguments?: unknown
+  readonly definition?: Pick<ToolDefinition, 'title' | 'description' | 'annotations' | 'version' | 'hash' | 'undo'>
+}
+
+/** How a run stands, for the list of its tenant. */
+export interface RunListing {
+  readonly run: ListedRun
+  /** When it stood so, in epoch milliseconds. An older listing never replaces a newer one. */
+  readonly at: number
+  /** When its conversation is deleted, in epoch milliseconds. Default: never. */
+  readonly expires?: number
+  readonly approvals: readonly ListedApproval[]
+}
+
+/** How many runs have a status. */
+export interface OpenRunCount {
+  readonly status: RunStatus
+  readonly count: number
+}
+
+/** Which runs of a tenant are wanted: those for which all of this holds. Times are in epoch milliseconds. */
+export interface RunQuery {
+  readonly status?: RunStatus
+  readonly tool?: string
+  /** The code of an error of the run or of one of its calls. */
+  readonly error?: string
+  readonly model?: string
+  readonly key?: string
+  /** A part of the question or of an id, in any case. */
+  readonly text?: string
+  /** The least cost. */
+  readonly cost?: number
+  /** The least duration, in milliseconds. A run that has not ended has lasted until now. */
+  readonly duration?: number
+  /** When the run was accepted: at this time or later, and before that one. */
+  readonly from?: number
+  readonly to?: number
+  /** Only the newest of these runs of each conversation. */
+  readonly isLatest?: boolean
+  /** Only runs that are listed after this one. */
+  readonly before?: string
+  readonly limit: number
+}

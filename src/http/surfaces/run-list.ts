@@ -1,0 +1,86 @@
+import type { Context } from 'hono'
+import { Hono } from 'hono/tiny'
+import { RUN_STATUSES, type RunStatus } from '../../contract/run.ts'
+import type { RunQuery } from '../../contract/run-list.ts'
+import type { EdgeEnv } from '../context.ts'
+import { requireScope } from '../middleware/auth.ts'
+import { Problem } from '../problem.ts'
+import type { Surface } from '../surface.ts'
+import { pageSize } from './conversations/addressed.ts'
+import { invalidRequest } from './runs.ts'
+
+const runs = new Hono<EdgeEnv>()
+const approvals = new Hono<EdgeEnv>()
+
+runs.get('/', async (c) => {
+  requireScope(c.env.caller, 'chat')
+  const page = await directoryOf(c).runs(queryOf(c.req.query()))
+  if (page) return c.json(page)
+  throw new Problem({ status: 404, code: 'unknown_run', message: 'The run in `before` is not listed.' })
+})
+
+approvals.get('/', async (c) => {
+  const { caller } = c.env
+  requireScope(caller, 'approve')
+  const calls = await directoryOf(c).approvals()
+  // Who may only decide sees nothing else of the run.
+  return c.json(caller.scopes.includes('chat') ? calls : calls.map(({ question: _question, ...call }) => call))
+})
+
+/**
+ * `GET /runs`: the runs of all conversations of the tenant, filtered. `GET /approvals`: all calls that wait for a person.
+ * The feature `metrics` lists them.
+ *
+ * @example createEdge({ providers: { openai: openaiFromEnv }, metrics, surfaces: [runList] })
+ */
+export const runList: Surface = { routes: { '/runs': runs, '/approvals': approvals } }
+
+function directoryOf({ env: { setup, caller } }: Context<EdgeEnv>) {
+  if (setup.countsRuns) return setup.directories.getByName(caller.tenant)
+  throw new Problem({ status: 404, code: 'not_found', message: 'This edge does not list runs.' })
+}
+
+function queryOf(query: Readonly<Record<string, string>>): RunQuery {
+  const { status, tool, error, model, key, query: text, cost, duration, from, to, latest, before, limit } = query
+  return {
+    limit: pageSize(limit),
+    ...(status !== undefined && { status: statusOf(status) }),
+    ...(tool !== undefined && { tool }),
+    ...(error !== undefined && { error }),
+    ...(model !== undefined && { model }),
+    ...(key !== undefined && { key }),
+    ...(text !== undefined && { text }),
+    ...(cost !== undefined && { cost: numberOf(cost, 'cost') }),
+    ...(duration !== undefined && { duration: numberOf(duration, 'duration') }),
+    ...(from !== undefined && { from: timeOf(from, 'from') }),
+    ...(to !== undefined && { to: timeOf(to, 'to') + (isDay(to) ? DAY_MS : 0) }),
+    ...(latest === 'true' && { isLatest: true }),
+    ...(before !== undefined && { before }),
+  }
+}
+
+function statusOf(text: string): RunStatus {
+  const status = RUN_STATUSES.find((each) => each === text)
+  if (status) return status
+  throw invalidRequest({ message: `"status" must be one of ${RUN_STATUSES.join(', ')}.`, path: 'status' })
+}
+
+function numberOf(text: string, path: string): number {
+  if (/^\d{1,15}(?:\.\d+)?$/.test(text)) return Number(text)
+  throw invalidRequest({ message: `"${path}" must be a number from 0.`, path })
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+/** Reads a day in UTC, or a time with its offset. */
+function timeOf(text: string, path: string): number {
+  const time =
+    isDay(text) || /^\d{4}-\d\d-\d\dT\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : NaN
+  if (!Number.isNaN(time)) return time
+  const message = `"${path}" must be a day in UTC, such as 2026-02-28, or a time, such as 2026-02-28T12:00:00Z.`
+  throw invalidRequest({ message, path })
+}
+
+function isDay(text: string): boolean {
+  return /^\d{4}-\d\d-\d\d$/.test(text)
+}

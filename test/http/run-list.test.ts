@@ -1,0 +1,242 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Objects } from '../../src/contract/conversation.ts'
+import type { DirectoryService } from '../../src/contract/directory.ts'
+import type { Setup } from '../../src/contract/setup.ts'
+import { failure } from '../../src/contract/tool.ts'
+import { metricsReporter } from '../../src/observe/metrics-reporter.ts'
+import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
+import type { Script } from '../../src/model/scripted.ts'
+import { type KeptEdge, keptEdge } from './kept-edge.ts'
+
+const NOON = Date.parse('2026-03-01T12:00:00Z')
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: NOON }))
+afterEach(() => void vi.useRealTimers())
+
+const TOOLS = [
+  tool('add', () => '3'),
+  tool('broken', () => failure('gone', 'It is gone.')),
+  tool('pay', () => 'paid', { approval: 'always', undo: true, annotations: { destructive: true } }),
+]
+const KEYS = {
+  ...withKeys(
+    apiKey('web', { id: 'web' }),
+    apiKey('boss', { id: 'boss', scopes: ['approve'] }),
+    apiKey('both', { id: 'both', scopes: ['approve', 'chat'] }),
+    apiKey('other', { tenant: 'other', scopes: ['approve', 'chat'] }),
+  ),
+}
+
+/** An edge that lists its runs. */
+function listingEdge(script: readonly Script[], setup: Partial<Setup> = {}): KeptEdge {
+  const directories: Objects<DirectoryService> = { getByName: (tenant) => edge.directories.getByName(tenant) }
+  const reporters = [metricsReporter(directories)]
+  const edge: KeptEdge = keptEdge({
+    script,
+    tools: TOOLS,
+    vars: { ...KEYS, AUTH: 'keys', MAX_STEPS: '4' },
+    setup: { countsRuns: true, reporters, ...setup },
+  })
+  return edge
+}
+
+async function run(edge: KeptEdge, conversation: string, input: string): Promise<string> {
+  const create = await edge.post('/conversations', { id: conversation }, bearer('web'))
+  expect([201, 409]).toContain(create.status)
+  const response = await edge.post(`/conversations/${conversation}/runs`, { input }, bearer('web'))
+  const { id } = await response.json<{ id: string }>()
+  await edge.settle()
+  return id
+}
+
+async function list(edge: KeptEdge, query = '', key = 'web'): Promise<any> {
+  return (await edge.fetch(`/runs${query}`, { headers: bearer(key) })).json()
+}
+
+async function waiting(edge: KeptEdge, key = 'boss'): Promise<any> {
+  return (await edge.fetch('/approvals', { headers: bearer(key) })).json()
+}
+
+describe('GET /runs', () => {
+  test('lists the runs of all conversations with what they asked, called and cost, newest first', async () => {
+    const edge = listingEdge([ask(['add'], ['broken']), say('Done.'), say('Hello.')])
+    const first = await run(edge, 'a', 'Add one and two')
+    vi.setSystemTime(NOON + 60_000)
+    const second = await run(edge, 'b', 'Hello')
+    const shared = { status: 'completed', model: 'test/scripted', key: 'web', cost: 0 }
+    expect(await list(edge)).toEqual([
+      {
+        ...{ id: second, conversation: 'b', ...shared, question: 'Hello', tools: [], errors: [] },
+        ...{ created: NOON + 60_000, ended: NOON + 60_000 },
+      },
+      {
+        ...{ id: first, conversation: 'a', ...shared, question: 'Add one and two' },
+        ...{ tools: ['add', 'broken'], errors: ['gone'], created: NOON, ended: NOON },
+      },
+    ])
+  })
+
+  test('filters by status, tool, error, model, key, text, cost, duration and time', async () => {
+    const script = [ask(['add']), say('Done.'), ask(['broken']), say('Done.'), ask(['pay'])]
+    const edge = listingEdge(script)
+    await run(edge, 'a', 'Add them')
+    vi.setSystemTime(NOON + 2 * 86_400_000)
+    await run(edge, 'b', 'Break it')
+    await run(edge, 'c', 'Pay it')
+    vi.setSystemTime(NOON + 2 * 86_400_000 + 5000)
+    const found = async (query: string) => {
+      const runs = await list(edge, `?${query}`)
+      return Array.isArray(runs) ? runs.map(({ conversation }) => conversation).join('') : runs.detail
+    }
+    expect(await found('')).toBe('cba')
+    expect(await found('status=waiting')).toBe('c')
+    expect(await found('status=completed')).toBe('ba')
+    expect(await found('tool=broken')).toBe('b')
+    expect(await found('tool=nothing')).toBe('')
+    expect(await found('error=gone')).toBe('b')
+    expect(await found('tool=add&error=gone')).toBe('')
+    expect(await found('model=test/scripted')).toBe('cba')
+    expect(await found('model=other/model')).toBe('')
+    expect(await found('key=web')).toBe('cba')
+    expect(await found('key=boss')).toBe('')
+    expect(await found('query=ADD')).toBe('a')
+    expect(await found('cost=0.01')).toBe('')
+    expect(await found('cost=0')).toBe('cba')
+    expect(await found('duration=5000')).toBe('c')
+    expect(await found('from=2026-03-02')).toBe('cb')
+    expect(await found('to=2026-03-01')).toBe('a')
+    expect(await found('to=2026-03-01T12:00:00Z')).toBe('')
+    expect(await found('from=2026-03-01T12:00:00Z&to=2026-03-02')).toBe('a')
+    expect(await found('status=gone')).toMatch(/^"status" must be one of queued/)
+    expect(await found('cost=much')).toBe('"cost" must be a number from 0.')
+    expect(await found('from=yesterday')).toMatch(/^"from" must be a day/)
+  })
+
+  test('returns pages, and only the newest match of each conversation if asked to', async () => {
+    const edge = listingEdge(Array.from({ length: 5 }, () => say('Yes.')))
+    const runs: string[] = []
+    for (const conversation of ['a', 'b', 'a', 'b', 'b']) runs.push(await run(edge, conversation, `To ${conversation}`))
+    const ids = async (query: string) => (await list(edge, query)).map(({ id }: { id: string }) => runs.indexOf(id))
+    expect(await ids('?limit=2')).toEqual([4, 3])
+    expect(await ids(`?limit=2&before=${runs[3]}`)).toEqual([2, 1])
+    expect(await ids(`?before=${runs[0]}`)).toEqual([])
+    expect(await ids('?latest=true')).toEqual([4, 2])
+    expect(await ids('?latest=true&limit=1')).toEqual([4])
+    expect(await ids(`?latest=true&before=${runs[4]}`)).toEqual([2])
+    expect(await list(edge, '?before=run_0')).toMatchObject({ status: 404, code: 'unknown_run' })
+  })
+
+  test('lists a run once it has lasted for ten seconds, and its end in the same place', async () => {
+    const edge = listingEdge([
+      async function* () {
+        await new Promise<void>((resolve) => (answer = resolve))
+        yield* say('At last.')
+      },
+    ])
+    let answer = () => {}
+    await edge.post('/conversations', { id: 'slow' }, bearer('web'))
+    const response = edge.post('/conversations/slow/runs', { input: 'Think' }, bearer('web'))
+    await vi.waitFor(() => expect(edge.requests).toHaveLength(1))
+    await edge.settle()
+    expect(await list(edge)).toEqual([])
+    // `waitFor` has moved the clock a little.
+    vi.setSystemTime(NOON + 11_000)
+    await edge.settle()
+    await edge.settle()
+    expect(await list(edge)).toMatchObject([{ conversation: 'slow', status: 'running' }])
+    answer()
+    await response
+    await edge.settle()
+    expect(await list(edge)).toMatchObject([{ conversation: 'slow', status: 'completed', ended: NOON + 11_000 }])
+  })
+
+  test('forgets the runs of a conversation that is deleted, and shows no other tenant any', async () => {
+    const edge = listingEdge([ask(['pay']), say('Yes.')])
+    await run(edge, 'a', 'Pay it')
+    await run(edge, 'b', 'Hello')
+    expect(await list(edge, '', 'other')).toEqual([])
+    expect(await waiting(edge, 'other')).toEqual([])
+    await edge.fetch('/conversations/a', { method: 'DELETE', headers: bearer('web') })
+    await edge.settle()
+    expect(await list(edge)).toMatchObject([{ conversation: 'b' }])
+    expect(await waiting(edge)).toEqual([])
+  })
+
+  test('is refused by an edge that lists no runs', async () => {
+    const edge = listingEdge([], { countsRuns: false })
+    expect(await list(edge)).toMatchObject({ status: 404, code: 'not_found' })
+    expect(await waiting(edge)).toMatchObject({ status: 404, code: 'not_found' })
+  })
+})
+
+describe('GET /approvals', () => {
+  test('lists the calls of all conversations that wait, with who asked and what is known of undoing them', async () => {
+    const edge = listingEdge([ask(['pay', { euros: 5 }]), ask(['pay', { euros: 7 }], ['pay', { euros: 9 }])])
+    const first = await run(edge, 'a', 'Pay five')
+    vi.setSystemTime(NOON + 1000)
+    await run(edge, 'b', 'Pay more')
+    const calls = await waiting(edge)
+    expect(calls).toHaveLength(3)
+    expect(calls[0]).toEqual({
+      ...{ conversation: 'a', run: first, id: expect.any(String), tool: 'pay', since: NOON },
+      ...{ arguments: { euros: 5 }, argumentsHash: expect.any(String), caller: { tenant: 'acme', key: 'web' } },
+      definition: expect.objectContaining({ annotations: { destructive: true }, undo: true }),
+    })
+    expect(calls.map((each: any) => each.arguments.euros)).toEqual([5, 7, 9])
+    expect((await waiting(edge, 'both')).map((each: any) => each.question)).toEqual([
+      'Pay five',
+      'Pay more',
+      'Pay more',
+    ])
+    expect(await waiting(edge, 'web')).toMatchObject({ status: 403 })
+  })
+
+  test('takes a call off the list when it is decided, while the others of its run still wait', async () => {
+    const edge = listingEdge([ask(['pay', { euros: 7 }], ['pay', { euros: 9 }]), say('Paid.')])
+    const id = await run(edge, 'a', 'Pay twice')
+    const decide = async (call: any) => {
+      const path = `/conversations/a/runs/${id}/calls/${call.id}`
+      await edge.post(path, { decision: 'approve', argumentsHash: call.argumentsHash }, bearer('boss'))
+      await edge.settle()
+    }
+    const [seven, nine] = await waiting(edge)
+    await decide(seven)
+    expect(await waiting(edge)).toEqual([nine])
+    expect(await list(edge, '?status=waiting')).toHaveLength(1)
+    await decide(nine)
+    expect(await waiting(edge)).toEqual([])
+    await vi.waitFor(async () => {
+      await edge.settle()
+      expect(await list(edge)).toMatchObject([{ id, status: 'completed', tools: ['pay'] }])
+    })
+  })
+
+  test('leaves out very long arguments, which the route of the call has', async () => {
+    const edge = listingEdge([ask(['pay', { text: 'x'.repeat(20_000) }])])
+    await run(edge, 'a', 'Pay it')
+    const [call] = await waiting(edge)
+    expect(call.arguments).toBeUndefined()
+    const path = `/conversations/a/runs/${call.run}/calls/${call.id}`
+    const whole: any = await (await edge.fetch(path, { headers: bearer('boss') })).json()
+    expect(whole.arguments.text).toHaveLength(20_000)
+    expect(whole.argumentsHash).toBe(call.argumentsHash)
+  })
+
+  test('has a call that could not be listed at once when the directory is reached again', async () => {
+    let isAway = true
+    const edge = listingEdge([ask(['pay'])], {})
+    const directory = edge.directories.getByName('acme')
+    const listRun = directory.listRun.bind(directory)
+    directory.listRun = async (listing) => {
+      if (isAway) throw new Error('away')
+      await listRun(listing)
+    }
+    await run(edge, 'a', 'Pay it')
+    expect(await waiting(edge)).toEqual([])
+    isAway = false
+    vi.setSystemTime(NOON + 60_000)
+    await edge.settle()
+    expect(await waiting(edge)).toHaveLength(1)
+  })
+})
