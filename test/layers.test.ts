@@ -129,3 +129,55 @@ test('CONTRIBUTING counts the files of each way through the house', () => {
   expect(counts).toEqual(named)
   expect(counts).toHaveLength(4)
 })
+
+/**
+ * Tests that import the inside of other rooms than their own, with these rooms. Each is a debt: what it tests should
+ * be visible through a door.
+ */
+const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
+  'test/catalogue/acceptances.test.ts': ['host'],
+  'test/catalogue/catalogue.test.ts': ['host'],
+  'test/catalogue/corpus.test.ts': ['definitions', 'host'],
+  'test/cli/document.test.ts': ['host', 'http'],
+  'test/conversation/recovery.test.ts': ['loop', 'wire'],
+  'test/conversation/reports.test.ts': ['observe'],
+  'test/conversation/window.test.ts': ['loop'],
+  'test/definitions/change.test.ts': ['schema'],
+  'test/definitions/http/call.test.ts': ['host'],
+  'test/docs/settings.test.ts': ['cli', 'definitions', 'host'],
+  'test/edge/code-tools.test.ts': ['definitions', 'host'],
+  'test/host/source/hold.test.ts': ['tool'],
+  'test/host/source/kv.test.ts': ['definitions', 'tool'],
+  'test/http/openapi.test.ts': ['definitions'],
+  'test/http/policy.test.ts': ['host'],
+  'test/observe/exercise.test.ts': ['cli', 'model'],
+  'test/observe/metrics.test.ts': ['http'],
+  'test/security/scopes.test.ts': ['host', 'search'],
+  'test/studio/page.test.ts': ['cli', 'http'],
+  'test/tool/augment.test.ts': ['host'],
+  'test/tool/tool-definitions.test.ts': ['host'],
+  'test/wire/tool-fields.test.ts': ['cli', 'host'],
+}
+
+/** Whether a folder of `test` has the tests of one room of `src`. The others test several rooms together. */
+function isRoom(folder: string): boolean {
+  // `test/edge` has the tests that run in workerd.
+  return folder !== 'edge' && Object.hasOwn(MAY_IMPORT, folder)
+}
+
+test('tests import the inside of one room alone, beside contract, the doors, fixtures and suites', () => {
+  const reaching = filesOf('test').flatMap((file) => {
+    if (!/\.test\.tsx?$/.test(file)) return []
+    const inside = importsOf(file)
+      .filter((path) => path.startsWith('.'))
+      .map((path) => join(dirname(file), path))
+      // The files of `src` itself are the doors.
+      .filter((to) => to.startsWith('src/') && to.split('/').length > 2)
+      .map(roomOf)
+    const rooms = new Set(inside.filter((room) => room !== 'contract' && room !== roomOf(file)))
+    // A test outside of the rooms' folders has one room of its own at most.
+    const isAllowed = rooms.size <= (isRoom(roomOf(file)) ? 0 : 1)
+    return isAllowed ? [] : [[file, [...rooms].sort()] as const]
+  })
+  expect(Object.fromEntries(reaching)).toEqual(EXCEPTIONS)
+})

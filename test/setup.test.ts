@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { Env } from '../src/edge/env.ts'
+import type { Env } from 'edgecall'
 import { catalogueParts } from '../src/edge/catalog.ts'
 import { fullSetup as setup } from './fixtures/everything.ts'
 import { testCatalogue } from './catalogue/object.ts'

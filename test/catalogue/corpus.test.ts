@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { isObject } from '../../src/contract/json.ts'
 import { readConfig } from '../../src/contract/config.ts'
-import { defineRawTool } from '../../src/tool/json-schema.ts'
+import { defineRawTool } from 'edgecall/tool'
 import { chain } from '../../src/host/source/chain.ts'
 import { kvSource } from '../../src/host/source/kv.ts'
 import { serviceSource } from '../../src/host/source/service.ts'

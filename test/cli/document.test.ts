@@ -4,8 +4,8 @@ import { configurationText, variableNames } from '../../src/cli/document/configu
 import { CONFIGURATION, documentText } from '../../src/cli/document/document.ts'
 import { readConfig } from '../../src/contract/config.ts'
 import { readPolicies } from '../../src/host/policy/policies.ts'
-import type { Env } from '../../src/edge/env.ts'
-import { everything } from '../../src/edge/everything.ts'
+import type { Env } from 'edgecall'
+import { everything } from 'edgecall/everything'
 import { routes } from '../../src/http/app/edge.ts'
 
 const ROOT = new URL('../..', import.meta.url).pathname

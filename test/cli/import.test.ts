@@ -9,7 +9,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { readDefinitions } from '../../src/cli/definitions.ts'
 import { readOpenApi } from '../../src/cli/openapi.ts'
 import { bundleOpenApi } from '../../src/cli/openapi-bundle.ts'
-import { definitionService } from '../../src/definitions/service.ts'
+import { definitionsWorker } from '../fixtures/definitions.ts'
 import { CONTROL, toolRequest } from '../host/source/calls.ts'
 import { start } from './command.ts'
 
@@ -541,7 +541,7 @@ test('an imported tool is stored and calls the API as it expects', async () => {
   }
   const { tools } = readOpenApi(api(paths), { host, secret: 'SECRET_PETS' })
   const [tool] = tools
-  const service = definitionService()
+  const service = definitionsWorker()
   const hosts = { [host]: ['SECRET_PETS'] }
   const written = await service.write('put_pets_id', tool?.definition, hosts)
   if (!written.ok) throw new Error(JSON.stringify(written.issues))

@@ -2,7 +2,7 @@ import { Validator } from '@cfworker/json-schema'
 import { describe, expect, test } from 'vitest'
 import type { ModelEvent } from '../../src/contract/model.ts'
 import schemas from '../fixtures/openai-schemas/chat-completions.json' with { type: 'json' }
-import type { Script } from '../../src/model/scripted.ts'
+import type { Script } from '../fixtures/scripted.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { dataOf, keptEdge } from '../http/kept-edge.ts'
 

@@ -3,22 +3,9 @@ import type { RunEvent } from '../../src/contract/event.ts'
 import { RunJournal } from '../../src/conversation/run/journal.ts'
 import { Readers } from '../../src/conversation/run/readers.ts'
 import { Store } from '../../src/conversation/store/store.ts'
-import { memoryJournal } from '../../src/loop/journal.ts'
 import { RUN_ID } from '../fixtures/play.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
 import { journalSuite } from '../suites/journal.ts'
-
-journalSuite('in memory', () => {
-  const events: RunEvent[] = []
-  return {
-    journal: memoryJournal(
-      RUN_ID,
-      (event) => events.push(event),
-      () => 0,
-    ),
-    events: async () => events,
-  }
-})
 
 journalSuite('in SQLite', ({ request }) => {
   const store = new Store(memoryStorage(new DatabaseSync(':memory:')))

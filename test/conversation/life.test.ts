@@ -1,8 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { JURISDICTIONS, type StoredMessage } from '../../src/contract/conversation.ts'
-import type { Setup } from '../../src/contract/setup.ts'
-import { conversationStub } from '../../src/http/runs/conversation-stub.ts'
-import { withDefaults } from '../../src/http/runs/conversation-settings.ts'
+import type { StoredMessage } from '../../src/contract/conversation.ts'
 import { ask, requestOf, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
 
@@ -181,54 +178,6 @@ describe('a conversation of an older version', () => {
     expect(there.rows(columns)).toEqual(fresh.rows(columns))
     expect(there.rows(indexes)).toEqual(fresh.rows(indexes))
     expect(there.rows("SELECT value FROM meta WHERE key = 'version'")).toEqual([{ value: '3' }])
-  })
-})
-
-describe('the settings of a conversation', () => {
-  test('are the defaults of its requests', () => {
-    const settings = { system: 'S', model: 'p/m', context: { a: 1, b: 1 }, limits: { steps: 3 }, ttlSeconds: 5 }
-    expect(withDefaults(settings, {})).toEqual({
-      system: 'S',
-      model: 'p/m',
-      context: { a: 1, b: 1 },
-      limits: { steps: 3 },
-    })
-    const body = { system: 'T', model: undefined, context: { b: 2 }, limits: { calls: 1 }, input: [] }
-    expect(withDefaults(settings, body as object)).toEqual({
-      system: 'T',
-      model: 'p/m',
-      context: { a: 1, b: 2 },
-      limits: { steps: 3, calls: 1 },
-      input: [],
-    })
-    expect(withDefaults({}, {})).toEqual({})
-  })
-})
-
-describe('the jurisdiction of a conversation', () => {
-  test('is part of its id', () => {
-    const asked: unknown[] = []
-    const objects = (place: string) => ({
-      getByName: (...name: unknown[]) => {
-        asked.push([place, ...name])
-        return {}
-      },
-      jurisdiction: (jurisdiction: string) => objects(jurisdiction),
-    })
-    const setup = { conversations: objects('anywhere') } as unknown as Setup
-    const caller = { tenant: 'acme', scopes: [] }
-    for (const id of ['conv_1', 'eu_1', ...JURISDICTIONS.map((each) => `${each}__1`)])
-      conversationStub({ setup, caller }, id)
-    conversationStub({ setup, caller }, 'conv_2', 'weur')
-    expect(asked).toEqual([
-      ['anywhere', 'v1/acme/conv_1'],
-      ['anywhere', 'v1/acme/eu_1'],
-      ['eu', 'v1/acme/eu__1'],
-      ['us', 'v1/acme/us__1'],
-      ['fedramp', 'v1/acme/fedramp__1'],
-      ['fedramp-high', 'v1/acme/fedramp-high__1'],
-      ['anywhere', 'v1/acme/conv_2', { locationHint: 'weur' }],
-    ])
   })
 })
 

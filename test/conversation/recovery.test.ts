@@ -11,7 +11,7 @@ import { Store } from '../../src/conversation/store/store.ts'
 import { Waiters } from '../../src/conversation/run/waiters.ts'
 import { WINDOW } from '../../src/loop/perform/window.ts'
 import { decodeLine } from '../../src/wire/events.ts'
-import type { Script } from '../../src/model/scripted.ts'
+import type { Script } from '../fixtures/scripted.ts'
 import { ask, requestOf, RUN_ID, say, tool, types } from '../fixtures/play.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
 

@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { afterAll, expect, test } from 'vitest'
-import type { DefinedTool } from '../../src/tool/define.ts'
+import type { DefinedTool } from 'edgecall/tool'
 import type { ToolOutcome } from '../../src/contract/tool.ts'
 import { CONTEXT } from '../fixtures/run-context.ts'
 import { pages, ROOT } from './pages.ts'

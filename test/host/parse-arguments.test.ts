@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
-import { defineTool } from '../../src/tool/define.ts'
+import { defineTool } from 'edgecall/tool'
 import { parseArguments } from '../../src/host/parse-arguments.ts'
 import { CONTEXT } from '../fixtures/run-context.ts'
 import { text } from './source/calls.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { Script } from '../../src/model/scripted.ts'
+import type { Script } from '../fixtures/scripted.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { dataOf, keptEdge } from './kept-edge.ts'
 

@@ -4,7 +4,7 @@ import type { ToolPolicies } from '../../src/contract/policy.ts'
 import type { Tool, ToolSource } from '../../src/contract/tool.ts'
 import { applyPolicies } from '../../src/host/policy/source.ts'
 import { chain } from '../../src/host/source/chain.ts'
-import type { Script } from '../../src/model/scripted.ts'
+import type { Script } from '../fixtures/scripted.ts'
 import { testEdge } from '../fixtures/edge.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 

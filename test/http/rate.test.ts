@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { RateLimit } from '../../src/contract/policy.ts'
 import { edge as worker } from '../../src/http/app/edge.ts'
-import { everything } from '../../src/edge/everything.ts'
+import { everything } from 'edgecall/everything'
 import { fullSetup } from '../fixtures/everything.ts'
 import { testEdge } from '../fixtures/edge.ts'
 import { apiKey, bearer, keyName, withKeys } from '../fixtures/keys.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { everything } from '../../src/edge/everything.ts'
+import { everything } from 'edgecall/everything'
 import { type SurfaceOfSuite, surfaceSuite } from '../suites/surface.ts'
 import { dataOf } from './kept-edge.ts'
 

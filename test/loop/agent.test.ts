@@ -4,7 +4,7 @@ import type { Hook } from '../../src/contract/hook.ts'
 import type { ModelChooser } from '../../src/contract/setup.ts'
 import type { Tool, ToolSource } from '../../src/contract/tool.ts'
 import { agentSource, agentTool } from '../../src/loop/agent.ts'
-import { scripted, type Script } from '../../src/model/scripted.ts'
+import { scripted, type Script } from '../fixtures/scripted.ts'
 import { ask, play, requestOf, say, tool } from '../fixtures/play.ts'
 
 /** The clock of `play`. */

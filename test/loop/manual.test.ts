@@ -3,7 +3,7 @@ import type { Message } from '../../src/contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import { memory } from '../../src/loop/memory.ts'
 import { collect, executeToolCalls } from '../../src/loop/manual.ts'
-import { scripted, type Script } from '../../src/model/scripted.ts'
+import { scripted, type Script } from '../fixtures/scripted.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 
 const multiply = tool('multiply', ({ a, b }) => Number(a) * Number(b))

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { ALL_CAPABILITIES, type ModelError, type ModelEvent, type ModelProvider } from '../../src/contract/model.ts'
 import type { ToolDefinition } from '../../src/contract/tool.ts'
 import { type ChooserOptions, modelChooser } from '../../src/model/choose.ts'
-import { scripted } from '../../src/model/scripted.ts'
+import { scripted } from '../fixtures/scripted.ts'
 
 const provider =
   (name: string): ModelProvider =>

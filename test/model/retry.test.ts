@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { ChatModel, ModelError, ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import { openai } from '../../src/model/openai.ts'
 import { retrying, type RetryOptions } from '../../src/model/retry.ts'
-import { callAnswer, say, type Script, scripted } from '../../src/model/scripted.ts'
+import { callAnswer, say, type Script, scripted } from '../fixtures/scripted.ts'
 import { chunksOf, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { modelSuite } from '../suites/model.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ChatModel, ModelEvent, ModelRequest } from '../../src/contract/model.ts'
-import { callAnswer, say, type Script, scripted, together } from '../../src/model/scripted.ts'
+import { callAnswer, say, type Script, scripted, together } from '../fixtures/scripted.ts'
 import { modelSuite, type Scene } from '../suites/model.ts'
 
 const REQUEST: ModelRequest = { messages: [{ role: 'user', content: 'Hi' }], tools: [] }

@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { JsonSchema } from '../../src/contract/json.ts'
 import { coerce } from '../../src/schema/coerce.ts'
-import { jsonSchema } from '../../src/tool/json-schema.ts'
+import { jsonSchema } from 'edgecall/tool'
 import { misfits } from '../../src/schema/fit.ts'
 import { unknownKeys, withKnownKeys } from '../../src/schema/known-keys.ts'
-import { defineTool } from '../../src/tool/define.ts'
+import { defineTool } from 'edgecall/tool'
 import { CONTEXT } from '../fixtures/run-context.ts'
 
 const leaf = fc.constantFrom<JsonSchema>(

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { fittingArguments } from '../../src/schema/validate.ts'
-import { defineTool } from '../../src/tool/define.ts'
+import { defineTool } from 'edgecall/tool'
 import { CONTEXT } from '../fixtures/run-context.ts'
 
 const string = { type: 'string' }

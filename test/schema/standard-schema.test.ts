@@ -1,7 +1,7 @@
 import { toStandardJsonSchema } from '@valibot/to-json-schema'
 import * as v from 'valibot'
 import { expect, test } from 'vitest'
-import { defineTool } from '../../src/tool/define.ts'
+import { defineTool } from 'edgecall/tool'
 import type { InputSchema, StandardResult } from '../../src/schema/standard-schema.ts'
 import { CONTEXT } from '../fixtures/run-context.ts'
 import { text } from '../host/source/calls.ts'

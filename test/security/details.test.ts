@@ -1,8 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { edge } from '../../src/http/app/edge.ts'
-import type { Env } from '../../src/edge/env.ts'
-import { everything } from '../../src/edge/everything.ts'
-import { fullSetup } from '../fixtures/everything.ts'
+import { createEdge, type Env } from 'edgecall'
+import { everything } from 'edgecall/everything'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 
 const SECRET = 'postgres://admin:hunter2@db.internal'
@@ -19,7 +17,7 @@ async function ask(path: string, more: object, host = 'edge.example.com'): Promi
   const keys = withKeys(apiKey('reader', { scopes: ['tools:read', 'tools:write', 'chat'] }))
   const env: Env = { CONVERSATIONS: { getByName: nobody }, DIRECTORIES: { getByName: nobody }, ...keys, ...more }
   const request = new Request(`https://${host}${path}`, { headers: bearer('reader') })
-  const response = await edge(fullSetup, everything.surfaces).fetch(request, env)
+  const response = await createEdge(everything).fetch(request, env)
   return { answer: `${response.status} ${await response.text()}`, log: log.join('\n') }
 }
 

@@ -3,11 +3,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createClient } from '../../src/client.ts'
-import { edge } from '../../src/http/app/edge.ts'
+import { createEdge } from 'edgecall'
 import { providerVariables } from '../../src/cli/document/provider-variables.ts'
 import { send } from '../../src/cli/edge.ts'
-import { everything } from '../../src/edge/everything.ts'
-import { fullSetup } from '../fixtures/everything.ts'
+import { everything } from 'edgecall/everything'
 
 /** A server that answers every request with a 307 to a second one, which records what reaches it. */
 async function redirectingServer(): Promise<{ url: string; arrived: string[] }> {
@@ -47,7 +46,7 @@ describe('a redirect is never followed with credentials', () => {
     }
     const body = JSON.stringify({ input: 'a private conversation' })
     const headers = { 'content-type': 'application/json' }
-    const response = await edge(fullSetup, everything.surfaces).fetch(
+    const response = await createEdge(everything).fetch(
       new Request('http://127.0.0.1:8787/runs', { method: 'POST', headers, body }),
       env,
     )

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
-import type { Script } from '../../src/model/scripted.ts'
+import type { Script } from '../fixtures/scripted.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { type KeptEdge, keptEdge } from '../http/kept-edge.ts'
 

@@ -4,9 +4,9 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { studioFiles } from '../../src/cli/document/studio.ts'
 import { edge } from '../../src/http/app/edge.ts'
-import { studio } from '../../src/edge/studio.ts'
+import { studio } from 'edgecall/everything'
 import { testSetup } from '../fixtures/setup.ts'
-import { scripted } from '../../src/model/scripted.ts'
+import { scripted } from '../fixtures/scripted.ts'
 
 const ROOT = new URL('../..', import.meta.url).pathname
 const html = readFileSync(`${ROOT}src/studio/page.html`, 'utf8')

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { defineTool } from '../../src/tool/define.ts'
 import { inputSchema } from '../../src/tool/input-schema.ts'
-import type { InputSchema } from '../../src/schema/standard-schema.ts'
+import type { InputSchema } from 'edgecall/tool'
 import { CONTEXT } from '../fixtures/run-context.ts'
 
 interface Branch {

@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parse } from 'smol-toml'
 import { describe, expect, test } from 'vitest'
-import { parseStored } from '../../src/definitions/definition.ts'
+import { definitionIssues } from 'edgecall/test'
 
 const read = (path: string) => readFileSync(path, 'utf8')
 const folders = (pattern: string) =>
@@ -49,7 +49,7 @@ describe.each(globSync('tools/definitions/*.json'))('%s', (path) => {
   })
 
   test('is accepted by the edge', () => {
-    expect(parseStored(definition)).toEqual({ ok: true, stored: definition })
+    expect(definitionIssues(path)).toEqual([])
   })
 
   test('uses exactly its required arguments and secrets in its template', () => {

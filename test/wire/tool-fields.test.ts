@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { TOOL_DEFINITION } from '../../src/cli/document/document.ts'
 import { toolFieldsText } from '../../src/cli/document/tool-fields.ts'
-import { definitionService } from '../../src/definitions/service.ts'
+import { definitionsWorker } from '../fixtures/definitions.ts'
 import { describeBinding } from '../../src/host/worker/describe.ts'
 import { TOOL_FIELDS, toolFields } from '../../src/wire/tool-fields.ts'
 
@@ -50,7 +50,7 @@ test('stored tools and bound tools have the same fields, except those that funct
 })
 
 test('every field of a stored definition reaches the tool, and every field of a bound one reaches the host', async () => {
-  const stored = await definitionService().write('pay', { ...FULL, static: { structured: {} } }, {})
+  const stored = await definitionsWorker().write('pay', { ...FULL, static: { structured: {} } }, {})
   expect(stored).toMatchObject({
     ok: true,
     read: { definition: { ...FULL, hash: expect.any(String) } },

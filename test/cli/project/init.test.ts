@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { addHttpTool, addWorker } from '../../../src/cli/project/add.ts'
 import { init } from '../../../src/cli/project/init.ts'
 import { findWorkers, unbound } from '../../../src/cli/workers.ts'
-import { definitionIssues } from '../../../src/testing/definition.ts'
+import { definitionIssues } from 'edgecall/test'
 
 /** An empty folder. */
 function emptyFolder(): string {

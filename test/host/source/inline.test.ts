@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { expect, test } from 'vitest'
-import { defineTool } from '../../../src/tool/define.ts'
+import { defineTool } from 'edgecall/tool'
 import { inlineSource } from '../../../src/host/source/inline.ts'
 import { call, CONTROL, text, toolRequest } from './calls.ts'
 

@@ -4,12 +4,12 @@ import { inOrder } from '../../../src/host/source/chain.ts'
 import { inlineSource } from '../../../src/host/source/inline.ts'
 import { kvSource } from '../../../src/host/source/kv.ts'
 import { serviceSource } from '../../../src/host/source/service.ts'
-import { definitionService } from '../../../src/definitions/service.ts'
-import { agentSource } from '../../../src/loop/agent.ts'
-import { modelChooser } from '../../../src/model/choose.ts'
-import { scripted } from '../../../src/model/scripted.ts'
-import { augment } from '../../../src/tool/augment.ts'
-import { defineTool } from '../../../src/tool/define.ts'
+import { agentSource } from 'edgecall/agent'
+import { definitionsWorker } from '../../fixtures/definitions.ts'
+import { testSetup } from '../../fixtures/setup.ts'
+import { scripted } from '../../fixtures/scripted.ts'
+import { augment } from 'edgecall/tool'
+import { defineTool } from 'edgecall/tool'
 import { testCatalogue } from '../../catalogue/object.ts'
 import { say } from '../../fixtures/play.ts'
 import { toolSourceSuite } from '../../suites/tool-source.ts'
@@ -42,7 +42,7 @@ toolSourceSuite('stored definitions', async () => {
   const source = kvSource({
     namespace: kv,
     catalogue: object,
-    definitions: definitionService(),
+    definitions: definitionsWorker(),
     worker: () => undefined,
     hosts: {},
     secret: () => '',
@@ -56,7 +56,7 @@ toolSourceSuite('stored definitions', async () => {
 
 toolSourceSuite('agents', async () => {
   const model = scripted([say('done'), say('done')], 'test/scripted')
-  const models = modelChooser({ providers: { test: () => model }, defaultModel: model.name, allowed: [], prices: {} })
+  const { models } = testSetup(model, {})
   const agents = ['first', 'second'].map((name) => ({ name, description: `Does ${name}.`, instructions: 'Do it.' }))
   const example = { arguments: { question: 'Do you?' }, outcome: text('done') }
   return { source: agentSource(agents, { models }), offered: ['first', 'second'], others: [], example }

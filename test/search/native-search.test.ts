@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { responses } from '../../src/model/responses.ts'
+import { responses } from 'edgecall'
 import { searchHook } from '../../src/search/hook.ts'
 import { startModelServer } from '../fixtures/model-server.ts'
 import { id, play, tool } from '../fixtures/play.ts'
