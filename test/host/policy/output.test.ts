@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import type { ToolOutcome } from '../../../src/contract/tool.ts'
-import { definitionService } from '../../../src/definitions/service.ts'
+import { definitionsWorker } from '../../fixtures/definitions.ts'
 import { outputCheck, type OutputCheckOptions } from '../../../src/host/policy/output.ts'
 import { tool } from '../../fixtures/play.ts'
 import { controlledEdge } from '../../security/controlled-edge.ts'
-import { scripted } from '../../../src/model/scripted.ts'
+import { scripted } from '../../fixtures/scripted.ts'
 import { call, toolRequest } from '../source/calls.ts'
 
 const outputSchema = { type: 'object', properties: { total: { type: 'number' } }, required: ['total'] }
@@ -47,7 +47,7 @@ describe('a result that does not fit', () => {
 
 describe('the check of results', () => {
   const reports: unknown[] = []
-  const check = (definitions: OutputCheckOptions['definitions'] = definitionService()) =>
+  const check = (definitions: OutputCheckOptions['definitions'] = definitionsWorker()) =>
     outputCheck({ definitions, isChecked: () => true, report: (entry) => void reports.push(entry) })
 
   test('leaves a tool as it is that has no output schema or is checked where it runs', () => {
