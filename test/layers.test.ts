@@ -150,6 +150,7 @@ const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
   'test/host/source/kv.test.ts': ['definitions', 'tool'],
   'test/http/openapi.test.ts': ['definitions'],
   'test/http/policy.test.ts': ['host'],
+  'test/http/run-list.test.ts': ['observe'],
   'test/observe/exercise.test.ts': ['cli', 'model'],
   'test/observe/metrics.test.ts': ['http'],
   'test/security/scopes.test.ts': ['host', 'search'],

@@ -23,7 +23,8 @@ type Send = (
  * expect(await checkConformance(toolServiceAt('http://127.0.0.1:8000'))).toEqual([])
  */
 export function toolServiceAt(url: string | Send): TestedService {
-  const send: Send = typeof url === 'function' ? url : (path, init) => fetch(`${url}${path}`, init)
+  const send: Send =
+    typeof url === 'function' ? url : (path, init) => fetch(`${url}${path}`, { ...init, redirect: 'manual' })
   const ask = async <Answer>(path: string, init?: SentRequest): Promise<Answer> => {
     const response = await send(path, init)
     const text = await response.text()

@@ -126,6 +126,8 @@ function recorder({ file, provider }: RecordedModelOptions): Answerer {
     const reply = await fetch(`${provider}${request.url ?? ''}`, {
       method: request.method ?? 'POST',
       headers: passedOn(request.headers),
+      // The key goes to the configured provider alone.
+      redirect: 'manual',
       ...(body !== '' && { body }),
     })
     const answer = await reply.text()

@@ -6,7 +6,7 @@ import { failure } from '../../src/contract/tool.ts'
 import { metricsReporter } from '../../src/observe/metrics-reporter.ts'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
-import type { Script } from '../../src/model/scripted.ts'
+import type { Script } from '../fixtures/scripted.ts'
 import { type KeptEdge, keptEdge } from './kept-edge.ts'
 
 const NOON = Date.parse('2026-03-01T12:00:00Z')

@@ -5,6 +5,7 @@ import { type ModelReply, type ModelServer, type Speech, startModelServer } from
 import { id } from '../fixtures/play.ts'
 import { playServer } from '../fixtures/play-server.ts'
 import { modelSuite, type Scene } from '../suites/model.ts'
+import { namelessCallSuite } from '../suites/nameless-call.ts'
 
 const REQUEST: ModelRequest = { messages: [{ role: 'user', content: 'Hi' }], tools: [] }
 const NEVER = new AbortController().signal
@@ -257,4 +258,13 @@ test('a run with Anthropic’s format returns thinking and sends results to thei
       ],
     },
   ])
+})
+
+namelessCallSuite('Anthropic’s format', (baseUrl) => anthropic({ baseUrl })('probe'), {
+  call: {
+    type: 'message',
+    content: [{ type: 'tool_use', id: 'a', input: { zone: 'UTC' } }],
+    stop_reason: 'tool_use',
+  },
+  text: { type: 'message', content: [{ type: 'text', text: 'Sorry.' }], stop_reason: 'end_turn' },
 })

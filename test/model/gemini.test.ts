@@ -6,6 +6,7 @@ import type { ServerOptions } from '../../src/model/post-models.ts'
 import { type ModelReply, type ModelServer, type Speech, startModelServer } from '../fixtures/model-server.ts'
 import { playServer } from '../fixtures/play-server.ts'
 import { modelSuite, type Scene } from '../suites/model.ts'
+import { namelessCallSuite } from '../suites/nameless-call.ts'
 
 const REQUEST: ModelRequest = { messages: [{ role: 'user', content: 'Hi' }], tools: [] }
 const NEVER = new AbortController().signal
@@ -201,4 +202,9 @@ test('a run with Gemini’s format returns signatures and sends results to their
       ],
     },
   ])
+})
+
+namelessCallSuite('Gemini’s format', (baseUrl) => gemini({ baseUrl })('probe'), {
+  call: { candidates: [{ content: { parts: [{ functionCall: { args: { zone: 'UTC' } } }] }, finishReason: 'STOP' }] },
+  text: { candidates: [{ content: { parts: [{ text: 'Sorry.' }] }, finishReason: 'STOP' }] },
 })

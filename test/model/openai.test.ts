@@ -14,6 +14,8 @@ import {
   startModelServer,
 } from '../fixtures/model-server.ts'
 import { modelSuite, type Scene } from '../suites/model.ts'
+import { namelessCallSuite } from '../suites/nameless-call.ts'
+import { playServer } from '../fixtures/play-server.ts'
 
 const REQUEST: ModelRequest = { messages: [{ role: 'user', content: 'Hi' }], tools: [] }
 const NEVER = new AbortController().signal
@@ -539,4 +541,32 @@ describe('Mistral’s own servers', () => {
       ],
     })
   })
+})
+
+const CALL_ARGUMENTS = '{"zone":"UTC"}'
+const completion = (message: object, finish_reason: string) => ({ choices: [{ message, finish_reason }] })
+
+namelessCallSuite('Chat Completions', (baseUrl) => openai({ baseUrl })('probe'), {
+  call: completion(
+    { tool_calls: [{ id: 'call_a', type: 'function', function: { arguments: CALL_ARGUMENTS } }] },
+    'tool_calls',
+  ),
+  text: completion({ content: 'Sorry.' }, 'stop'),
+})
+
+namelessCallSuite('the function_call of older servers', (baseUrl) => openai({ baseUrl })('probe'), {
+  call: completion({ function_call: { arguments: CALL_ARGUMENTS } }, 'function_call'),
+  text: completion({ content: 'Sorry.' }, 'stop'),
+})
+
+test('a call in the function_call of older servers is made', async () => {
+  const { finished, requests } = await playServer(
+    [
+      completion({ content: null, function_call: { name: 'clock', arguments: CALL_ARGUMENTS } }, 'function_call'),
+      completion({ content: 'Noon.' }, 'stop'),
+    ],
+    (baseUrl) => openai({ baseUrl })('probe'),
+  )
+  expect(finished).toMatchObject({ status: 'completed', answer: 'Noon.' })
+  expect(JSON.stringify(requests[1])).toContain('noon in UTC')
 })

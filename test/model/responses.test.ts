@@ -4,6 +4,7 @@ import { responses, type ResponsesOptions } from '../../src/model/responses.ts'
 import { type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { responsesEvents, responsesReply } from '../fixtures/responses-events.ts'
 import { modelSuite, type Scene } from '../suites/model.ts'
+import { namelessCallSuite } from '../suites/nameless-call.ts'
 
 const NEVER = new AbortController().signal
 const KEY = 'sk-secret-1234567890'
@@ -222,4 +223,17 @@ describe('tool search', () => {
     const [event] = await gather(responses({ baseUrl: server.baseUrl })('probe'), searched)
     expect([server.calls.length, event?.type]).toEqual([1, 'error'])
   })
+})
+
+namelessCallSuite('the Responses API', (baseUrl) => responses({ baseUrl })('probe'), {
+  call: {
+    object: 'response',
+    status: 'completed',
+    output: [{ type: 'function_call', call_id: 'a', arguments: '{"zone":"UTC"}', status: 'completed' }],
+  },
+  text: {
+    object: 'response',
+    status: 'completed',
+    output: [{ type: 'message', content: [{ type: 'output_text', text: 'Sorry.' }] }],
+  },
 })

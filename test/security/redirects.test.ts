@@ -91,6 +91,9 @@ const SENDS_NOTHING = new Set([
   'src/http/app/edge.ts',
   'src/stored.ts',
   'src/tool/serve.ts',
+  // Workers of tests, which only reach the test itself.
+  'src/testing/faulty-tool.ts',
+  'src/testing/running-tool.ts',
   'src/cli/offline.ts',
   'tools/offline/index.ts',
   'tools/offline/vocabulary.ts',

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
-import { openai } from '../../src/model/openai.ts'
+import { openai } from 'edgecall'
 import { startRecordedModel } from '../../src/testing/recorded-model.ts'
 import { type ScriptedAnswer, startScriptedModel } from '../../src/testing/scripted-model.ts'
 
