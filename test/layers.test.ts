@@ -21,7 +21,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   studio: ['contract', 'client'],
   edge: ['contract', 'model', 'search', 'host', 'observe', 'catalogue', 'conversation', 'http', 'studio'],
   testing: ['contract', 'schema', 'definitions', 'host'],
-  cli: ['contract', 'wire', 'schema', 'tool', 'definitions', 'search', 'edge'],
+  cli: ['contract', 'wire', 'schema', 'tool', 'definitions', 'search', 'edge', 'testing'],
 }
 
 /** Where a class must extend what the runtime gives. */
@@ -30,6 +30,7 @@ const MAY_IMPORT_RUNTIME = [
   'src/catalogue/catalogue.ts',
   'src/conversation/conversation.ts',
   'src/conversation/directory.ts',
+  'src/mcp.d.ts',
   'src/stored.ts',
   'src/tool/serve.ts',
 ]

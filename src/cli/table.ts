@@ -276,6 +276,19 @@ export const COMMANDS: readonly Command[] = [
     },
   }),
   command({
+    name: 'import mcp',
+    summary: 'add MCP servers to the project’s MCP Worker, and list their tools',
+    arguments: { from: { text: 'the address of a server, or the configuration of an MCP client' } },
+    options: {
+      name: { type: 'string', text: 'the name of the server at that address; default: made of its host' },
+      key: { type: 'boolean', text: 'the server wants a key, which the secret SECRET_<NAME> will hold' },
+    },
+    run: async ({ root, terminal, arguments: { from }, options }) => {
+      const { importMcp } = await import('./mcp/import-mcp.ts')
+      await importMcp({ root, terminal, from, ...options })
+    },
+  }),
+  command({
     name: 'types',
     summary: 'write the names of an edge’s tools as a type, for createClient<ToolName>',
     arguments: {},

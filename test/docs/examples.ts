@@ -32,7 +32,7 @@ function atHand(name: string, type: string, path: string, suffix = ''): string {
 
 /** Returns the `@example` blocks of all files of `src`, with the imports that each needs. */
 export function examples(): Block[] {
-  const doors = globSync('src/*.ts', { cwd: ROOT, exclude: (path) => /index\.ts|\.d\.ts/.test(path) })
+  const doors = globSync('src/*.ts', { cwd: ROOT }).filter((path) => !/index\.ts|\.d\.ts/.test(path))
   const ofDoors = doors.toSorted().map((path) => {
     const from = path.replace('src/', 'edgecall/').replace(/(\/edge)?\.ts$/, '')
     return { from, names: exportsOf(read(path)) }

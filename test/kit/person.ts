@@ -12,6 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { startAccount } from '../fixtures/account/account.ts'
 import { startEdge } from '../fixtures/account/edge.ts'
+import { McpServer } from '../tools/mcp-server.ts'
 
 const run = promisify(execFile)
 
@@ -62,6 +63,20 @@ export async function walkPath(folder: string, tarball: string, step: Step): Pro
   })
   await deployAndRollBack(project, step)
   await upgrade(project, { tarball, folder, port, step })
+  await importMcp(project, step)
+}
+
+/** Brings in the tools of another MCP server. */
+async function importMcp({ edgecall, folder }: Project, step: Step): Promise<void> {
+  await step('import mcp makes the MCP Worker, binds it, and lists the tools of a server', async () => {
+    const server = await new McpServer().listen()
+    server.tools = [{ name: 'lookUp', description: 'Looks it up.', inputSchema: { type: 'object' } }]
+    writeFileSync(join(folder, 'mcp.json'), JSON.stringify({ mcpServers: { docs: { url: server.url } } }))
+    const { stdout } = await edgecall('import', 'mcp', 'mcp.json')
+    assert.match(stdout, /wrangler\.toml: TOOL_MCP is bound to my-edge-mcp\n1 tool: lookUp\n/)
+    await run('npx', ['tsc'], { cwd: folder })
+    server.close()
+  })
 }
 
 /** From nothing to an answer by one's own tool: four commands, one edited file. */

@@ -45,7 +45,8 @@ export function addHttpTool(root: string, text: string): Added {
   return { files: Object.keys(files) }
 }
 
-function readEdge(root: string): { readonly config: string; readonly edge: string } {
+/** Reads the name of the edge. Throws a Failure if this is not the folder of one. */
+export function readEdge(root: string): { readonly config: string; readonly edge: string } {
   const config = findConfig(root, '')
   if (config === undefined) {
     throw new Failure(

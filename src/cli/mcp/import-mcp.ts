@@ -1,0 +1,130 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import type { Terminal } from '../command/terminal.ts'
+import { Failure } from '../failure.ts'
+import { readEdge } from '../project/add.ts'
+import { bindService } from '../project/bind.ts'
+import { findConfig, readConfigFile } from '../project/config-file.ts'
+import { writeFiles } from '../project/files.ts'
+import { listServerTools } from './list-tools.ts'
+import {
+  type ClientConfig,
+  type McpEntry,
+  nameOfHost,
+  readClientConfig,
+  secretName,
+  urlFault,
+} from './client-config.ts'
+import { readEntries, writeEntries } from './worker-config.ts'
+import { mcpWorkerFiles } from './worker-files.ts'
+
+const FOLDER = 'tools/mcp'
+
+export interface ImportMcpOptions {
+  /** The folder of the project. */
+  readonly root: string
+  readonly terminal: Terminal
+  /** The address of a server, or the path of a client's configuration, relative to the root. */
+  readonly from: string
+  /** The name of the server at that address. Default: made of its host. */
+  readonly name?: string | undefined
+  /** Whether the server at that address wants a key as a bearer token. Default: no. */
+  readonly key?: boolean | undefined
+}
+
+/**
+ * Adds MCP servers to the Worker in `tools/mcp`, which is made and bound if there is none, and prints their tools. No
+ * value of a header is written: the names of secrets stand for them. Throws a Failure, before anything is written, for
+ * a source that cannot be read or has no server that an edge can use.
+ */
+export async function importMcp({ root, terminal, from, ...options }: ImportMcpOptions): Promise<void> {
+  const { servers, skipped } = isAddress(from) ? atAddress(from, options) : inFile(root, from, options)
+  for (const { name, reason } of skipped) terminal.print(`Left out ${name}: ${reason}\n`)
+  if (servers.length === 0) throw new Failure(`${from} has no server that an edge can use.`)
+  const { config: edgeConfig, edge } = readEdge(root)
+  const config = findConfig(root, FOLDER)
+  const files = config === undefined ? mcpWorkerFiles(`${edge}-mcp`) : {}
+  const path = config ?? join(FOLDER, 'wrangler.toml')
+  const text = config === undefined ? (files[path] ?? '') : readFileSync(join(root, path), 'utf8')
+  const { entries, added } = merged(readEntries(path, text), servers, path)
+  const next = writeEntries(path, text, entries)
+  const boundService = bindOnce(root, edgeConfig, config === undefined ? `${edge}-mcp` : workerName(root, path))
+  if (config === undefined) writeFiles(root, { ...files, [path]: next })
+  else writeFileSync(join(root, path), next)
+  for (const { name, url } of added) terminal.print(`${path}: ${name} is ${url}\n`)
+  for (const { name } of servers.filter((server) => !added.includes(server)))
+    terminal.print(`${name} was there already\n`)
+  if (boundService) terminal.print(`${edgeConfig}: TOOL_MCP is bound to ${boundService}\n`)
+  const secrets = secretsOf(servers)
+  for (const secret of secrets) {
+    terminal.print(`On your machine, put ${secret}=… into ${FOLDER}/.dev.vars\n`)
+    terminal.print(`For a deployed edge: npx wrangler secret put ${secret} -c ${path}\n`)
+  }
+  const tools = await listServerTools(join(root, dirname(path)), servers)
+  if (typeof tools === 'string') terminal.print(`Their tools could not be listed: ${tools}\n`)
+  else terminal.print(`${tools.length === 1 ? '1 tool' : `${tools.length} tools`}: ${tools.join(', ')}\n`)
+  terminal.emit({ servers: added, skipped, secrets, ...(typeof tools !== 'string' && { tools }) })
+}
+
+function isAddress(from: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(from)
+}
+
+function atAddress(url: string, { name, key }: Pick<ImportMcpOptions, 'name' | 'key'>): ClientConfig {
+  const fault = urlFault(url)
+  if (fault !== undefined) throw new Failure(fault)
+  const server = name ?? nameOfHost(url)
+  if (!/^[a-zA-Z0-9_-]{1,32}$/.test(server))
+    throw new Failure(`"${server}" cannot be the name of a server.`, 'Use letters, digits, "_" and "-": at most 32.')
+  const headers = { Authorization: `Bearer {${secretName(server)}}` }
+  return { servers: [{ name: server, url, ...(key && { headers }) }], skipped: [] }
+}
+
+function inFile(root: string, from: string, { name, key }: Pick<ImportMcpOptions, 'name' | 'key'>): ClientConfig {
+  if (name !== undefined || key) throw new Failure('--name and --key are for an address: the file has its own names.')
+  const path = resolve(root, from)
+  if (!existsSync(path))
+    throw new Failure(`There is no ${from}.`, 'Name an https address, or the configuration of an MCP client.')
+  return readClientConfig(readFileSync(path, 'utf8'), from)
+}
+
+/** Returns all servers with the new ones at the end. Throws a Failure for a name that is another server's. */
+function merged(
+  entries: readonly McpEntry[],
+  servers: readonly McpEntry[],
+  path: string,
+): { readonly entries: readonly McpEntry[]; readonly added: readonly McpEntry[] } {
+  const added = servers.filter((server) => {
+    const other = entries.find(({ name }) => name === server.name)
+    if (!other || isDeepStrictEqual(other.url, server.url)) return !other
+    throw new Failure(
+      `${path} has a server "${server.name}" already, at ${other.url}.`,
+      'Remove that one, or import this one with --name.',
+    )
+  })
+  return { entries: [...entries, ...added], added }
+}
+
+/** Binds the Worker to the edge as TOOL_MCP, unless something is. Returns its name if it was bound. */
+function bindOnce(root: string, edgeConfig: string, service: string): string | undefined {
+  const { services = [] } = readConfigFile(root, edgeConfig)
+  const list: readonly unknown[] = Array.isArray(services) ? services : []
+  if (list.some((each) => Object(each)['binding'] === 'TOOL_MCP' || Object(each)['service'] === service))
+    return undefined
+  bindService(root, edgeConfig, { binding: 'TOOL_MCP', service })
+  return service
+}
+
+function workerName(root: string, path: string): string {
+  const { name } = readConfigFile(root, path)
+  if (typeof name === 'string') return name
+  throw new Failure(`${path} has no \`name\`.`)
+}
+
+function secretsOf(servers: readonly McpEntry[]): string[] {
+  const names = servers.flatMap(({ headers = {} }) =>
+    Object.values(headers).flatMap((value) => value.match(/SECRET_\w+/g) ?? []),
+  )
+  return [...new Set(names)]
+}
