@@ -1,4 +1,4 @@
-import type { JsonObject } from './json.ts'
+import { isObject, type JsonObject, type JsonSchema } from './json.ts'
 
 /** One thing that a call asks for, in the words of MCP. */
 export interface InputRequest {
@@ -17,6 +17,35 @@ export interface InputNeeds {
   readonly requests: Readonly<Record<string, InputRequest>>
   /** Comes back as it is. Over `/mcp` it passes through the client, who may change it: sign it, or check it. */
   readonly state?: string
+}
+
+/** What a person is asked for by one request of a call. */
+export interface Question {
+  /** The name that the tool chose. */
+  readonly name: string
+  readonly message: string
+  /** The schema of the form; absent for a page. */
+  readonly schema?: JsonSchema
+  /** The page that the person opens. */
+  readonly url?: string
+}
+
+/** Returns what a person is asked for. */
+export function questionsOf({ requests }: InputNeeds): readonly Question[] {
+  return Object.entries(requests).map(([name, { params }]) => {
+    const { message, requestedSchema, url } = params
+    return {
+      name,
+      message: typeof message === 'string' ? message : '',
+      ...(isObject(requestedSchema) && { schema: requestedSchema }),
+      ...(typeof url === 'string' && { url }),
+    }
+  })
+}
+
+/** Whether a value has, by the name of each question, what a person filled in. */
+export function isFilledIn(value: unknown): value is Readonly<Record<string, JsonObject>> {
+  return isObject(value) && Object.values(value).every(isObject)
 }
 
 /** What a call that asked for input gets. */

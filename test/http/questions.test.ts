@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ToolContext } from '../../src/contract/tool.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
-import { type KeptEdge, keptEdge } from './kept-edge.ts'
+import { dataOf, type KeptEdge, keptEdge } from './kept-edge.ts'
 
 const requestedSchema = { type: 'object', properties: { count: { type: 'integer' } } }
 const question = { method: 'elicitation/create', params: { message: 'How many?', requestedSchema } }
@@ -91,6 +91,79 @@ describe('a tool that asks a person, in a conversation', () => {
     const { id, call } = await startRun(edge)
     const answer = { decision: 'approve', input: { question: 3 } }
     expect((await edge.post(`/conversations/one/runs/${id}/calls/${call}`, answer)).status).toBe(400)
+  })
+})
+
+/** The ways in which clients show what a call asks for, and answer it. */
+describe('what a tool asks a person', () => {
+  const user = { id: 'u', role: 'user', parts: [{ type: 'text', text: 'Order some' }] }
+  const accepted = { question: { action: 'accept', content: { count: 3 } } }
+  const filledIn = { question: { count: 3 } }
+
+  async function chunksOf(response: Response): Promise<Record<string, any>[]> {
+    expect(response.status).toBe(200)
+    return dataOf(await response.text()) as Record<string, any>[]
+  }
+
+  test('is an interrupt of AG-UI with the schema of the answer, which its payload brings', async () => {
+    const contexts: ToolContext[] = []
+    const edge = keptEdge({ script: [calling, say('Ordered.')], tools: [needy({ question, page }, contexts)] })
+    const body = { threadId: 'one', runId: 'a', tools: [], context: [], state: {}, forwardedProps: {} }
+    const messages = [{ id: 'u', role: 'user', content: 'Order some' }]
+    const first = await chunksOf(await edge.post('/ag-ui', { ...body, messages, protocolVersion: '1.0' }))
+    const { outcome } = first.at(-1)!
+    const [{ id }] = outcome.interrupts
+    expect(outcome).toEqual({
+      type: 'interrupt',
+      interrupts: [
+        {
+          id,
+          toolCallId: id,
+          reason: 'input_required',
+          message: 'How many?\nSign in https://a.example.com',
+          responseSchema: {
+            type: 'object',
+            properties: {
+              approved: { type: 'boolean' },
+              reason: { type: 'string' },
+              input: { type: 'object', properties: { question: requestedSchema }, required: ['question'] },
+            },
+            required: ['approved'],
+          },
+        },
+      ],
+    })
+    const resume = [{ interruptId: id, status: 'resolved', payload: { approved: true, input: filledIn } }]
+    await chunksOf(await edge.post('/ag-ui', { ...body, messages, resume }))
+    expect(contexts[1]?.input?.responses).toEqual({ ...accepted, page: { action: 'accept' } })
+  })
+
+  test('is a data part for useChat, to which the client adds the answers', async () => {
+    const contexts: ToolContext[] = []
+    const edge = keptEdge({ script: [calling, say('Ordered.')], tools: [needy({ question }, contexts)] })
+    const first = await chunksOf(await edge.post('/chat', { id: 'one', messages: [user] }))
+    const data = first.find(({ type }) => type === 'data-input')
+    const toolCallId = String(data?.['data'].toolCallId)
+    const questions = [{ name: 'question', message: 'How many?', schema: requestedSchema }]
+    const part = { type: 'data-input', id: `${toolCallId}-input`, data: { toolCallId, toolName: 'order', questions } }
+    expect(data).toEqual(part)
+    const decided = { type: 'tool-order', toolCallId, state: 'approval-responded', approval: { approved: true } }
+    const answered = { ...part, data: { ...part.data, answers: filledIn } }
+    const parts = [{ type: 'step-start' }, decided, answered]
+    const messageId = String(first[0]?.['messageId'])
+    const messages = [user, { id: messageId, role: 'assistant', parts }]
+    await chunksOf(await edge.post('/chat', { id: 'one', messageId, messages }))
+    expect(contexts[1]?.input?.responses).toEqual(accepted)
+  })
+
+  test('stands in the text of a chat completion that waits', async () => {
+    const edge = keptEdge({ script: [calling, say('Ordered.')], tools: [needy({ question, page })] })
+    const messages = [{ role: 'user', content: 'Order some' }]
+    const response = await edge.post('/v1/chat/completions', { messages }, { 'x-conversation-id': 'one' })
+    const { choices } = await read(response)
+    expect(choices[0].message.content).toMatch(
+      /^Waiting for approval of "order" \(it asks: How many\? Sign in https:\/\/a\.example\.com\)\. Decide by POST /,
+    )
   })
 })
 

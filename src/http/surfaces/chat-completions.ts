@@ -1,11 +1,12 @@
 import { Hono } from 'hono/tiny'
 import { runOfCall } from '../../contract/id.ts'
-import type { ToolCall } from '../../contract/message.ts'
+import { type InputNeeds, questionsOf } from '../../contract/input.ts'
 import { answersOf, newPart } from '../../wire/client/call-answer.ts'
 import { completionCollector } from '../../wire/client/openai-chat/collect.ts'
 import { type ChatRequest, decodeRequest } from '../../wire/client/openai-chat/request.ts'
 import { completionEncoder } from '../../wire/client/openai-chat/answer.ts'
 import { defaultRounds, isHeldBack } from '../../wire/client/request.ts'
+import type { WaitingCall } from '../../wire/client/visible-text.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { readJson } from '../request-body.ts'
 import { requestContext, type EdgeEnv } from '../context.ts'
@@ -70,8 +71,12 @@ function answerOptions(
     conversation,
     rounds: edgecall.rounds ?? defaultRounds(stream),
     waitsForAnswer: isHeldBack(responseFormat),
-    waitingText: (calls: readonly ToolCall[]) => {
-      const tools = calls.map((call) => `"${call.tool}"`).join(', ')
+    waitingText: (calls: readonly WaitingCall[]) => {
+      const questions = (input: InputNeeds) =>
+        questionsOf(input).map(({ message, url = '' }) => `${message} ${url}`.trim())
+      const tools = calls
+        .map(({ tool, input }) => (input ? `"${tool}" (it asks: ${questions(input).join(' ')})` : `"${tool}"`))
+        .join(', ')
       const url = `/conversations/${conversation}/runs/${runId}/calls/`
       return `Waiting for approval of ${tools}. Decide by POST ${calls.map((call) => url + call.callId).join(' and ')}.`
     },

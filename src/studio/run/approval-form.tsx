@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import type { JSX } from 'preact'
+import type { JSX, RefObject } from 'preact'
 import { useRef } from 'preact/hooks'
 import { isObject } from '../../contract/json.ts'
 import { type CatalogueTool, tools } from '../tool/catalogue.ts'
@@ -8,6 +8,7 @@ import { jsonOrText, visible } from '../part/text.ts'
 import { Value } from '../part/value.tsx'
 import type { RunAddress } from '../route.ts'
 import { sendDecision } from './decide.ts'
+import { emptyAnswers, QuestionFields } from './question-fields.tsx'
 import type { CallView } from './run-view.ts'
 
 type CallToApprove = Pick<CallView, 'id' | 'tool' | 'arguments' | 'approval'>
@@ -24,6 +25,8 @@ export function ApprovalForm({
   const isBusy = useSignal(false)
   const isEditing = useSignal(false)
   const editor = useRef<HTMLTextAreaElement>(null)
+  const questions = call.approval?.questions
+  const answers = useSignal(emptyAnswers(questions ?? []))
   const error = useSignal<unknown>(undefined)
   const send = async (decision: 'approve' | 'reject') => {
     isBusy.value = true
@@ -31,7 +34,9 @@ export function ApprovalForm({
     const reasonText = reason.current?.value.trim() ?? ''
     try {
       const changes = decision === 'approve' && isEditing.value ? changesIn(editor.current?.value ?? '') : undefined
-      await sendDecision(address, { call: call.id, decision, reason: reasonText, arguments: call.arguments, changes })
+      const input = decision === 'approve' && questions ? answers.value : undefined
+      const values = { reason: reasonText, arguments: call.arguments, changes, input }
+      await sendDecision(address, { call: call.id, decision, ...values })
     } catch (problem) {
       error.value = problem
     }
@@ -48,42 +53,57 @@ export function ApprovalForm({
       <p>
         <b>{call.tool}</b> {description && <span class="note">{visible(description)}</span>}
       </p>
-      <p class="note">{reversible(tools.value.get(call.tool))}</p>
+      {questions ? (
+        <QuestionFields
+          questions={questions}
+          answers={answers.value}
+          onChange={(changed) => (answers.value = changed)}
+        />
+      ) : (
+        <p class="note">{reversible(tools.value.get(call.tool))}</p>
+      )}
       {call.approval?.because === 'untrusted_data' && (
         <p class="fault">
           The run has read texts of third parties as well as private data; this call could carry that data out.
         </p>
       )}
-      {isEditing.value ? (
-        <textarea
-          ref={editor}
-          rows={6}
-          aria-label="Changed arguments, as JSON"
-          defaultValue={JSON.stringify(jsonOrText(call.arguments), undefined, 2)}
-        />
-      ) : (
-        <Value value={jsonOrText(call.arguments)} label="Arguments" />
-      )}
+      <Arguments text={call.arguments} editor={isEditing.value ? editor : undefined} />
       {error.value !== undefined && <ErrorNote error={error.value} />}
       <div class="line">
         <input ref={reason} class="grow" placeholder="Reason, which the model reads" aria-label="Reason" />
         <button type="button" disabled={isBusy} onClick={() => send('reject')}>
           Reject
         </button>
-        <button
-          type="button"
-          disabled={isBusy}
-          aria-pressed={isEditing.value}
-          onClick={() => (isEditing.value = !isEditing.value)}
-        >
-          {isEditing.value ? 'Keep arguments' : 'Change arguments'}
-        </button>
+        {!questions && (
+          <button
+            type="button"
+            disabled={isBusy}
+            aria-pressed={isEditing.value}
+            onClick={() => (isEditing.value = !isEditing.value)}
+          >
+            {isEditing.value ? 'Keep arguments' : 'Change arguments'}
+          </button>
+        )}
         <button type="button" class="main" disabled={isBusy} onClick={() => send('approve')}>
-          {isEditing.value ? 'Approve with changes' : 'Approve'}
+          {questions ? 'Answer' : isEditing.value ? 'Approve with changes' : 'Approve'}
         </button>
       </div>
     </form>
   )
+}
+
+/** The arguments of a call, in an editor if there is one. */
+function Arguments({
+  text,
+  editor,
+}: {
+  readonly text: string
+  readonly editor: RefObject<HTMLTextAreaElement | null> | undefined
+}): JSX.Element {
+  const value = jsonOrText(text)
+  if (!editor) return <Value value={value} label="Arguments" />
+  const written = JSON.stringify(value, undefined, 2)
+  return <textarea ref={editor} rows={6} aria-label="Changed arguments, as JSON" defaultValue={written} />
 }
 
 /** Reads the arguments that a person wrote. Throws an error that tells what is wrong with them. */

@@ -12,12 +12,14 @@ export interface ApprovalDecision {
   readonly arguments: string
   /** The arguments to use in their place. */
   readonly changes?: Readonly<Record<string, unknown>> | undefined
+  /** What the person filled in, by the names of the questions. */
+  readonly input?: Readonly<Record<string, unknown>> | undefined
 }
 
 /** Decides on a call that waits for approval, then follows its run on. */
 export async function sendDecision(
   address: RunAddress,
-  { call, decision, reason, arguments: argumentsText, changes }: ApprovalDecision,
+  { call, decision, reason, arguments: argumentsText, changes, input }: ApprovalDecision,
 ): Promise<void> {
   const value = jsonOrText(argumentsText)
   await sendRequest(`${runPath(address)}/calls/${encodeURIComponent(call)}`, {
@@ -25,6 +27,7 @@ export async function sendDecision(
       decision,
       ...(reason !== '' && { reason }),
       ...(changes && { arguments: changes }),
+      ...(input && { input }),
       // Only what JSON writes in one way can be hashed alike on both sides.
       ...(typeof value === 'object' && value !== null && { argumentsHash: await sha256(canonicalJson(value)) }),
     },

@@ -1,4 +1,5 @@
 import type { CallSettled, RunEvent } from '../../contract/event.ts'
+import { questionsOf } from '../../contract/input.ts'
 import type { ToolCall } from '../../contract/message.ts'
 import type { RunRecord } from '../../contract/run.ts'
 import type { CallView, RunView, StepView, Wait } from './run-view.ts'
@@ -100,7 +101,14 @@ function foldCall(call: CallView, event: CallEvent): CallView {
     case 'call.proposed':
       return { ...call, tool: event.tool, arguments: event.arguments }
     case 'approval.requested':
-      return { ...call, state: 'approval', approval: event.because ? { because: event.because } : {} }
+      return {
+        ...call,
+        state: 'approval',
+        approval: {
+          ...(event.because && { because: event.because }),
+          ...(event.input && { questions: questionsOf(event.input) }),
+        },
+      }
     case 'approval.decided': {
       const { decision, reason, by } = event
       const approval = {

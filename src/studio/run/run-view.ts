@@ -1,3 +1,4 @@
+import type { Question } from '../../contract/input.ts'
 import type { LimitName } from '../../contract/limits.ts'
 import type { Content } from '../../contract/message.ts'
 import type { Finish, RunError, RunStatus } from '../../contract/run.ts'
@@ -36,6 +37,8 @@ export interface CallView {
 
 export interface ApprovalView {
   readonly because?: 'untrusted_data'
+  /** What the call asks for: it has run, and runs again with the answers. */
+  readonly questions?: readonly Question[]
   readonly decision?: 'approve' | 'reject'
   readonly reason?: string
   readonly by?: string

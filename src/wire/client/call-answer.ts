@@ -1,4 +1,5 @@
 import type { CallAnswer } from '../../contract/conversation.ts'
+import { isFilledIn } from '../../contract/input.ts'
 import { type Message, contentText, type ToolMessage, type UserMessage } from '../../contract/message.ts'
 
 /** Results and decisions, by call id. */
@@ -20,8 +21,11 @@ export function answersOf(results: readonly ToolMessage[]): CallAnswers {
   return Object.fromEntries(results.map(({ callId, content }) => [callId, { result: contentText(content), ok: true }]))
 }
 
-/** Makes a person's decision on a call. */
-export function decisionOf(agrees: boolean, reason: unknown): CallAnswer {
-  const decision = agrees ? 'approve' : 'reject'
-  return typeof reason === 'string' && reason !== '' ? { decision, reason } : { decision }
+/** Makes a person's decision on a call. `input`: what the person filled in, if the call asks for something. */
+export function decisionOf(agrees: boolean, reason: unknown, input?: unknown): CallAnswer {
+  return {
+    decision: agrees ? 'approve' : 'reject',
+    ...(typeof reason === 'string' && reason !== '' && { reason }),
+    ...(agrees && isFilledIn(input) && { input }),
+  }
 }

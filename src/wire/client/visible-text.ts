@@ -1,4 +1,5 @@
 import type { RunEvent, RunFinished } from '../../contract/event.ts'
+import type { InputNeeds } from '../../contract/input.ts'
 import type { ToolCall } from '../../contract/message.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../contract/usage.ts'
 import type { Finish, RunError, RunRecord } from '../../contract/run.ts'
@@ -35,7 +36,12 @@ export interface VisibleTextOptions {
    */
   readonly waitsForAnswer?: boolean | undefined
   /** Returns the text for a caller whose run waits for approval of these calls. */
-  readonly waitingText?: ((calls: readonly ToolCall[]) => string) | undefined
+  readonly waitingText?: ((calls: readonly WaitingCall[]) => string) | undefined
+}
+
+/** A call that waits for a person, with what it asks for if it has run. */
+export interface WaitingCall extends ToolCall {
+  readonly input?: InputNeeds | undefined
 }
 
 /** What an event adds to the one message that a caller of Chat Completions sees. A part is never taken back. */
@@ -78,7 +84,7 @@ const NO_PARTS: readonly VisiblePart[] = []
 export class VisibleText {
   readonly #options: VisibleTextOptions
   #rounds: Rounds
-  readonly #approvals = new Map<string, ToolCall>()
+  readonly #approvals = new Map<string, WaitingCall>()
   /** The number of the block: a step, an attempt at one, or another separate text. An empty line parts two blocks. */
   #block = 0
   /** The latest block of which text, or reasoning, was shown; 0 if none was. */

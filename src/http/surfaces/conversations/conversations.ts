@@ -1,5 +1,6 @@
 import { Hono } from 'hono/tiny'
-import { canonicalJson, isObject, type JsonObject, sha256 } from '../../../contract/json.ts'
+import { isFilledIn } from '../../../contract/input.ts'
+import { canonicalJson, isObject, sha256 } from '../../../contract/json.ts'
 import type { CallAnswer, ConversationService } from '../../../contract/conversation.ts'
 import { parseEventId } from '../../../wire/events.ts'
 import { decodeRunBody } from '../../../wire/client/request.ts'
@@ -157,10 +158,6 @@ function filledIn(value: unknown) {
   if (value === undefined) return {}
   if (isFilledIn(value)) return { input: value }
   throw invalidRequest({ message: 'Expected an object whose members are objects.', path: 'input' })
-}
-
-function isFilledIn(value: unknown): value is Readonly<Record<string, JsonObject>> {
-  return isObject(value) && Object.values(value).every(isObject)
 }
 
 /**

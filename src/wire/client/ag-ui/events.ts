@@ -1,4 +1,5 @@
 import type { CallSettled, RunEvent, RunFinished } from '../../../contract/event.ts'
+import { type Question, questionsOf } from '../../../contract/input.ts'
 import { contentText, type ToolCall } from '../../../contract/message.ts'
 import type { RunError } from '../../../contract/run.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../../contract/usage.ts'
@@ -36,6 +37,7 @@ export interface AgUiOptions {
   readonly protocolVersion?: string | undefined
 }
 
+type ApprovalRequested = Extract<RunEvent, { type: 'approval.requested' }>
 type AgUiEvent = { readonly type: string } & Readonly<Record<string, unknown>>
 
 /** The schema of a decision on an approval, for clients that make a form of it. */
@@ -43,6 +45,13 @@ const DECISION = {
   type: 'object',
   properties: { approved: { type: 'boolean' }, reason: { type: 'string' } },
   required: ['approved'],
+}
+
+/** Returns the schema of a decision with what a call asks for. */
+function answerSchema(questions: readonly Question[]): object {
+  const forms = questions.flatMap(({ name, schema }) => (schema ? [[name, schema] as const] : []))
+  const input = { type: 'object', properties: Object.fromEntries(forms), required: forms.map(([name]) => name) }
+  return { ...DECISION, properties: { ...DECISION.properties, ...(forms.length > 0 && { input }) } }
 }
 
 /**
@@ -55,7 +64,7 @@ export class AgUiEncoder {
   readonly #blocks = new Blocks()
   readonly #sentCalls = new Set<string>()
   readonly #callerCalls = new Set<string>()
-  readonly #pendingApprovals = new Map<string, ToolCall>()
+  readonly #pendingApprovals = new Map<string, ApprovalRequested>()
   #isOpen = false
   /** The name of the open step; '' for none. */
   #step = ''
@@ -194,9 +203,15 @@ export class AgUiEncoder {
   }
 
   #waiting(): AgUiEvent {
-    const interrupts = Array.from(this.#pendingApprovals.values(), ({ callId, tool }) => {
-      const message = `May "${tool}" be called?`
-      return { id: callId, reason: 'tool_approval', message, toolCallId: callId, responseSchema: DECISION }
+    const interrupts = Array.from(this.#pendingApprovals.values(), ({ callId, tool, input }) => {
+      const interrupt = { id: callId, toolCallId: callId }
+      if (!input) {
+        const message = `May "${tool}" be called?`
+        return { ...interrupt, reason: 'tool_approval', message, responseSchema: DECISION }
+      }
+      const questions = questionsOf(input)
+      const message = questions.map((question) => [question.message, question.url ?? ''].join(' ').trim()).join('\n')
+      return { ...interrupt, reason: 'input_required', message, responseSchema: answerSchema(questions) }
     })
     return interrupts.length > 0 ? { type: 'interrupt', interrupts } : this.#success()
   }

@@ -116,8 +116,8 @@ export function decodeAgUi(json: unknown): DecodeResult<AgUiRequest> {
 
 /** Converts the answer to an interrupt to a decision. An interrupt that was abandoned counts as a rejection. */
 function decisionOfInterrupt(status: string, payload: unknown): CallAnswer {
-  const { approved, reason } = isObject(payload) ? payload : { approved: payload }
-  return decisionOf(status === 'resolved' && approved === true, reason)
+  const { approved, reason, input } = isObject(payload) ? payload : { approved: payload }
+  return decisionOf(status === 'resolved' && approved === true, reason, input)
 }
 
 function isEmpty(part: UserContent): boolean {

@@ -73,7 +73,8 @@ export class ResponseOutput {
       : this.add({ id: `rs_${id}`, type: 'reasoning', summary: [] })
     const openItem = { type, at: this.items.length - 1, text: '' }
     this.#openItem = openItem
-    // The empty line that parts two blocks of reasoning is not needed between two items.
+    // The empty line between two blocks is not needed between two items of reasoning. A message keeps it, since clients join
+    // the texts of all messages (`output_text`).
     return [...events, this.#part(openItem, 'added'), this.#grow(openItem, isText ? text : text.replace(/^\n\n/, ''))]
   }
 

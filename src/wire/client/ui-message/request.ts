@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import type { CallAnswer } from '../../../contract/conversation.ts'
+import { isObject } from '../../../contract/json.ts'
 import type { UserContent, UserMessage } from '../../../contract/message.ts'
 import { bodyFault, type DecodeResult, prefixFault, parseBody } from '../body.ts'
 import { type CallAnswers, decisionOf } from '../call-answer.ts'
@@ -32,6 +33,7 @@ const part = v.object({
   providerExecuted: v.nullish(v.boolean()),
   output: v.exactOptional(v.unknown()),
   errorText: v.nullish(v.string()),
+  data: v.exactOptional(v.unknown()),
   approval: v.nullish(v.object({ approved: v.nullish(v.boolean()), reason: v.nullish(v.string()) })),
 })
 
@@ -94,10 +96,15 @@ export function decodeUiChat(json: unknown): DecodeResult<UiChatRequest> {
 function answersOf(parts: readonly Part[]): Record<string, CallAnswer> {
   const answers: Record<string, CallAnswer> = {}
   const step = parts.slice(parts.findLastIndex((each) => each.type === 'step-start') + 1)
+  /** What the person filled in, in the parts `data-input`. */
+  const inputOf = (call: string) => {
+    const forms = step.flatMap(({ type, data }) => (type === 'data-input' && isObject(data) ? [data] : []))
+    return forms.find((data) => data['toolCallId'] === call)?.['answers']
+  }
   for (const { toolCallId, state, approval, output, errorText, providerExecuted } of step) {
     if (toolCallId === undefined) continue
     if (state === 'approval-responded') {
-      answers[toolCallId] = decisionOf(approval?.approved === true, approval?.reason)
+      answers[toolCallId] = decisionOf(approval?.approved === true, approval?.reason, inputOf(toolCallId))
     } else if (!providerExecuted && state === 'output-available') {
       answers[toolCallId] = { result: typeof output === 'string' ? output : JSON.stringify(output ?? null), ok: true }
     } else if (!providerExecuted && state === 'output-error') {

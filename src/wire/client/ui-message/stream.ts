@@ -1,4 +1,5 @@
 import type { CallSettled, RunEvent, RunFinished } from '../../../contract/event.ts'
+import { questionsOf } from '../../../contract/input.ts'
 import { readableArguments, contentText, type ToolCall } from '../../../contract/message.ts'
 import type { Finish, RunError } from '../../../contract/run.ts'
 import { Blocks } from '../blocks.ts'
@@ -117,7 +118,7 @@ export class UiMessageEncoder {
         return this.#input(event.callId, false)
       case 'approval.requested':
         // Not marked as executed by the provider: a client then sends its own results only together with the decision.
-        return [...this.#input(event.callId, this.#options.version === 5), this.#approval(event)]
+        return [...this.#input(event.callId, this.#options.version === 5), this.#approval(event), ...questions(event)]
       case 'call.progress': {
         const { callId, message, fraction, data } = event
         return [{ type: 'data-progress', id: callId, data: { message, fraction, data }, transient: true }]
@@ -224,4 +225,11 @@ export class UiMessageEncoder {
 
 function failureChunk({ message }: RunError): Chunk {
   return { type: 'error', errorText: message }
+}
+
+/** The part with what a call asks a person for; the client adds `answers` to its data. */
+function questions({ callId, tool, input }: Extract<RunEvent, { type: 'approval.requested' }>): Chunk[] {
+  if (!input) return []
+  const data = { toolCallId: callId, toolName: tool, questions: questionsOf(input) }
+  return [{ type: 'data-input', id: `${callId}-input`, data }]
 }
