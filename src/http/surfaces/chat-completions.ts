@@ -6,7 +6,7 @@ import { completionCollector } from '../../wire/client/openai-chat/collect.ts'
 import { type ChatRequest, decodeRequest } from '../../wire/client/openai-chat/request.ts'
 import { completionEncoder } from '../../wire/client/openai-chat/answer.ts'
 import { defaultRounds, isHeldBack } from '../../wire/client/request.ts'
-import type { WaitingCall } from '../../wire/client/visible-text.ts'
+import type { CallToDecide } from '../../wire/client/visible-text.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { readJson } from '../request-body.ts'
 import { requestContext, type EdgeEnv } from '../context.ts'
@@ -71,7 +71,7 @@ function answerOptions(
     conversation,
     rounds: edgecall.rounds ?? defaultRounds(stream),
     waitsForAnswer: isHeldBack(responseFormat),
-    waitingText: (calls: readonly WaitingCall[]) => {
+    waitingText: (calls: readonly CallToDecide[]) => {
       const questions = (input: InputNeeds) =>
         questionsOf(input).map(({ message, url = '' }) => `${message} ${url}`.trim())
       const tools = calls

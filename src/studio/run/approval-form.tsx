@@ -8,7 +8,7 @@ import { jsonOrText, visible } from '../part/text.ts'
 import { Value } from '../part/value.tsx'
 import type { RunAddress } from '../route.ts'
 import { sendDecision } from './decide.ts'
-import { emptyAnswers, QuestionFields } from './question-fields.tsx'
+import { emptyAnswers, AnswerFields } from './answer-fields.tsx'
 import type { CallView } from './run-view.ts'
 
 type CallToApprove = Pick<CallView, 'id' | 'tool' | 'arguments' | 'approval'>
@@ -54,11 +54,7 @@ export function ApprovalForm({
         <b>{call.tool}</b> {description && <span class="note">{visible(description)}</span>}
       </p>
       {questions ? (
-        <QuestionFields
-          questions={questions}
-          answers={answers.value}
-          onChange={(changed) => (answers.value = changed)}
-        />
+        <AnswerFields questions={questions} answers={answers.value} onChange={(changed) => (answers.value = changed)} />
       ) : (
         <p class="note">{reversible(tools.value.get(call.tool))}</p>
       )}

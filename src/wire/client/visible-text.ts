@@ -36,11 +36,11 @@ export interface VisibleTextOptions {
    */
   readonly waitsForAnswer?: boolean | undefined
   /** Returns the text for a caller whose run waits for approval of these calls. */
-  readonly waitingText?: ((calls: readonly WaitingCall[]) => string) | undefined
+  readonly waitingText?: ((calls: readonly CallToDecide[]) => string) | undefined
 }
 
 /** A call that waits for a person, with what it asks for if it has run. */
-export interface WaitingCall extends ToolCall {
+export interface CallToDecide extends ToolCall {
   readonly input?: InputNeeds | undefined
 }
 
@@ -84,7 +84,7 @@ const NO_PARTS: readonly VisiblePart[] = []
 export class VisibleText {
   readonly #options: VisibleTextOptions
   #rounds: Rounds
-  readonly #approvals = new Map<string, WaitingCall>()
+  readonly #approvals = new Map<string, CallToDecide>()
   /** The number of the block: a step, an attempt at one, or another separate text. An empty line parts two blocks. */
   #block = 0
   /** The latest block of which text, or reasoning, was shown; 0 if none was. */

@@ -15,7 +15,7 @@ export function emptyAnswers(questions: readonly Question[]): Answers {
 }
 
 /** What a call asks a person for: forms, and pages to open. */
-export function QuestionFields({
+export function AnswerFields({
   questions,
   answers,
   onChange,
