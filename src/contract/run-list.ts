@@ -22,8 +22,8 @@ export interface ListedRun extends RunSummary {
 /** A call that waits for a person, as the list of all such calls shows it. */
 export interface ListedApproval extends Omit<PendingApproval, 'definition' | 'arguments'> {
   readonly conversation: string
-  /** How the last question of the run's input begins. */
-  readonly question: string
+  /** How the last question of the run's input begins; absent for callers that may not read the run. */
+  readonly question?: string
   /** When the run began to wait, in epoch milliseconds. */
   readonly since: number
   /** Absent if they are very long: `GET /conversations/{id}/runs/{run}/calls/{call}` has them. */

@@ -2,6 +2,7 @@ import type { JSX } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { key, needsKey } from './api/session.ts'
 import { Approvals } from './approval/approvals.tsx'
+import { loadWaiting, waitingCalls } from './approval/waiting.ts'
 import { Chat } from './conversation/chat.tsx'
 import { Compare } from './conversation/compare.tsx'
 import { Conversations } from './conversation/conversations.tsx'
@@ -16,7 +17,7 @@ import { Tools } from './tool/tools.tsx'
 export function App(): JSX.Element {
   useEffect(() => {
     // A key without the scope for one of these can still use the rest; each page says what it lacks.
-    void Promise.allSettled([loadModels(), loadTools()])
+    void Promise.allSettled([loadModels(), loadTools(), loadWaiting()])
   }, [key.value])
   const current = route.value
   return (
@@ -28,7 +29,7 @@ export function App(): JSX.Element {
         <nav aria-label="Pages">
           <Tab to={{ page: 'chat' }} name="Chat" current={current} />
           <Tab to={{ page: 'conversations' }} name="Conversations" current={current} />
-          <Tab to={{ page: 'approvals' }} name="Approvals" current={current} />
+          <Tab to={{ page: 'approvals' }} name="Approvals" count={waitingCalls.value.length} current={current} />
           <Tab to={{ page: 'tools' }} name="Tools" current={current} />
         </nav>
         <KeyButton />
@@ -43,7 +44,7 @@ function Page({ current }: { readonly current: StudioRoute }): JSX.Element {
     case 'chat':
       return <Chat key={key.value} {...current} />
     case 'conversations':
-      return <Conversations key={key.value} />
+      return <Conversations key={key.value} {...current} />
     case 'approvals':
       return <Approvals />
     case 'tools':
@@ -58,14 +59,17 @@ function Page({ current }: { readonly current: StudioRoute }): JSX.Element {
 interface TabProps {
   readonly to: StudioRoute
   readonly name: string
+  /** How much waits there. */
+  readonly count?: number
   readonly current: StudioRoute
 }
 
-function Tab({ to, name, current }: TabProps): JSX.Element {
+function Tab({ to, name, count = 0, current }: TabProps): JSX.Element {
   const isShown = to.page === current.page || (to.page === 'tools' && current.page === 'define')
   return (
     <a href={hrefOf(to)} aria-current={isShown ? 'page' : undefined}>
       {name}
+      {count > 0 && <span class="count">{count}</span>}
     </a>
   )
 }

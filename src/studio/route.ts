@@ -3,7 +3,8 @@ import { signal } from '@preact/signals'
 /** What the address shows. Every page of the studio has an address, after the `#`. */
 export type StudioRoute =
   | { readonly page: 'chat'; readonly conversation?: string; readonly run?: string; readonly item?: string }
-  | { readonly page: 'conversations' }
+  /** `filter`: a query of `GET /runs`. */
+  | { readonly page: 'conversations'; readonly filter?: string }
   | { readonly page: 'approvals' }
   | { readonly page: 'tools'; readonly tool?: string }
   | { readonly page: 'define'; readonly tool?: string }
@@ -24,7 +25,8 @@ export function parseRoute(hash: string): StudioRoute {
   if (page === 'c' && first) {
     return { page: 'chat', conversation: first, ...(second && { run: second }), ...(third && { item: third }) }
   }
-  if (page === 'conversations' || page === 'approvals') return { page }
+  if (page === 'conversations') return { page, ...(first && { filter: first }) }
+  if (page === 'approvals') return { page }
   if (page === 'tools' || page === 'define') return { page, ...(first && { tool: first }) }
   if (page === 'compare' && first && second && third && fourth) {
     return { page, first: { conversation: first, run: second }, second: { conversation: third, run: fourth } }
@@ -46,6 +48,7 @@ function partsOf(route: StudioRoute): string[] {
     const { conversation, run, item } = route
     return conversation ? ['c', conversation, ...(run ? [run, ...(item ? [item] : [])] : [])] : ['']
   }
+  if (route.page === 'conversations') return [route.page, ...(route.filter ? [route.filter] : [])]
   return [route.page, ...('tool' in route && route.tool ? [route.tool] : [])]
 }
 

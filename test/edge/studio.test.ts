@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import axe from 'axe-core'
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { type Browser, type BrowserContextOptions, type CDPSession, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { npmStart } from './npm-start.ts'
 import { hasSamples } from './stage.ts'
@@ -13,6 +13,68 @@ const QUIET = ['component-update', 'background-networking', 'sync', 'quic', 'gpu
 
 const WEATHER = 'What is the weather in Paris and in Oslo tomorrow?'
 const MAIL = 'Send a mail to ada@example.com with subject "Hi" saying "Hello there"'
+const RUNS = 500
+const STEPS = 200
+
+/** Answers for a conversation with many runs, of which the last has many steps. */
+async function serveLongConversation(page: Page): Promise<void> {
+  const runs = Array.from({ length: RUNS }, (_, index) => ({
+    ...{ id: `run_${index}`, status: 'completed', created: 1000 * index, ended: 1000 * index + 500 },
+    ...{ conversation: 'conv_long', question: `Question ${index}`, model: 'test/model', cost: 0 },
+    ...{ tools: ['look'], errors: [] },
+  }))
+  const messages = runs.flatMap(({ id }, index) => [
+    { position: 2 * index, run: id, message: { role: 'user', content: `Question ${index}` } },
+    { position: 2 * index + 1, run: id, message: { role: 'assistant', content: `Answer ${index}. `.repeat(40) } },
+  ])
+  const events: object[] = [{ type: 'run.started', at: 0, model: 'test/model', tools: ['look'] }]
+  for (let step = 1; step <= STEPS; step++) {
+    const call = {
+      callId: `call_${step}`,
+      tool: 'look',
+      arguments: JSON.stringify({ page: step, of: 'a'.repeat(200) }),
+    }
+    const at = step * 100
+    events.push(
+      { type: 'step.started', step, at },
+      ...'Let me look at it.'.split(' ').map((text) => ({ type: 'text.delta', step, text: `${text} ` })),
+      { type: 'step.answered', step, text: 'Let me look at it.', calls: [call], finish: 'tool_calls', at: at + 10 },
+      { type: 'call.started', ...call, step, attempt: 1, at: at + 10 },
+      {
+        ...{ type: 'call.settled', callId: call.callId, tool: 'look', ok: true, durationMs: 50, at: at + 60 },
+        content: [
+          { type: 'text', text: JSON.stringify({ found: step, rows: Array.from({ length: 20 }, (_, id) => id) }) },
+        ],
+      },
+      { type: 'step.finished', step, finish: 'tool_calls' },
+    )
+  }
+  const usage = { inputTokens: 1, outputTokens: 1 }
+  events.push({ type: 'run.finished', status: 'completed', finish: 'stop', answer: 'Done.', usage })
+  const frames = events.map((event, index) => {
+    const data = { ...event, runId: 'run_499', seq: index + 1 }
+    return `event: ${(event as { type: string }).type}\nid: run_499.${index + 1}\ndata: ${JSON.stringify(data)}\n\n`
+  })
+  await page.route('**/conversations/conv_long/runs?**', (route) => route.fulfill({ json: runs }))
+  await page.route('**/conversations/conv_long/messages?**', (route) => route.fulfill({ json: messages }))
+  await page.route('**/conversations/conv_long/runs/*/events', (route) =>
+    route.fulfill({ contentType: 'text/event-stream', body: frames.join('') }),
+  )
+  await page.route('**/runs?latest=false**', (route) => route.fulfill({ json: runs.toReversed() }))
+}
+
+/** How much of the processor each task of the page took, in milliseconds: a busy machine makes none of them longer. */
+async function longTasks(client: CDPSession): Promise<number[]> {
+  const tasks: number[] = []
+  client.on('Tracing.dataCollected', ({ value }) => {
+    for (const { name, tdur } of value as unknown as { name: string; tdur?: number }[])
+      if (name === 'ThreadControllerImpl::RunTask' && tdur !== undefined) tasks.push(tdur / 1000)
+  })
+  await new Promise<void>((resolve) => client.on('Tracing.tracingComplete', () => resolve()))
+  if (tasks.length === 0) throw new Error('This Chromium reports no tasks')
+  return tasks
+}
+
 const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
 
 if (!hasChromium) test.skip(`the studio is not tested in a browser: there is no Chromium at ${CHROMIUM}`)
@@ -99,12 +161,19 @@ describe.skipIf(!hasChromium)('the studio in Chromium', () => {
       const form = page.getByRole('form', { name: 'Approve sendMail?' })
       await form.getByText('ada@example.com').waitFor()
       expect(await violations(page)).toEqual([])
+      await form.getByText('It is destructive').waitFor()
+      await page.getByText(', asked by local').waitFor()
       await form.getByLabel('Reason').fill('Looks right')
       await page.keyboard.press('Enter')
-      await form.getByRole('button', { name: 'Approve' }).click()
+      await form.getByRole('button', { name: 'Change arguments' }).click()
+      const changed = { to: 'grace@example.com', subject: 'Hi', text: 'Hello there' }
+      await form.getByLabel('Changed arguments').fill(JSON.stringify(changed))
+      await form.getByRole('button', { name: 'Approve with changes' }).click()
       await page.getByText('was approved').waitFor()
       await page.goto(chat)
       await page.getByRole('status').filter({ hasText: 'completed' }).waitFor()
+      await page.getByRole('list', { name: 'Timeline' }).getByRole('link', { name: 'sendMail' }).click()
+      await page.getByText(/^Approved with changed arguments.*: Looks right$/).waitFor()
       expect(faults).toEqual([])
     },
   )
@@ -156,6 +225,68 @@ describe.skipIf(!hasChromium)('the studio in Chromium', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('heading', { name: 'Conversations' }).waitFor()
     expect(faults).toEqual([])
+  })
+
+  test('filters conversations at the edge by what was asked, tool, error and status, with the filter in the address', async () => {
+    const { page, faults } = await open()
+    await ask(page, 'What time is it in Tokyo?')
+    await page.getByRole('status').filter({ hasText: 'completed' }).waitFor()
+    await page.getByRole('link', { name: 'New chat' }).click()
+    await ask(page, 'What time is it in Atlantis?')
+    await page
+      .getByRole('status')
+      .filter({ hasText: /completed|failed/ })
+      .waitFor()
+    await page.getByRole('link', { name: 'Conversations' }).click()
+    const rows = page.getByRole('listitem')
+    await rows.filter({ hasText: 'Atlantis' }).first().waitFor()
+    await page.getByLabel('Search conversations').fill('TOKYO')
+    await expect.poll(() => rows.filter({ hasText: 'Atlantis' }).count()).toBe(0)
+    expect(await rows.filter({ hasText: 'Tokyo' }).count()).toBeGreaterThan(0)
+    expect(await violations(page)).toEqual([])
+    await page.getByLabel('Status').selectOption('failed')
+    await page.getByText('None matches.').waitFor()
+    const other = await open(new URL(page.url()).hash)
+    await other.page.getByText('None matches.').waitFor()
+    expect(await other.page.getByLabel('Search conversations').inputValue()).toBe('TOKYO')
+    await page.getByLabel('Status').selectOption('')
+    await page.getByLabel('Search conversations').fill('')
+    await page.getByText('More filters').click()
+    await page.getByLabel('Tool').fill('currentTime')
+    await rows.filter({ hasText: 'Tokyo' }).first().waitFor()
+    await page.getByLabel('Error code').fill('no_such_code')
+    await page.getByText('None matches.').waitFor()
+    expect([...faults, ...other.faults]).toEqual([])
+  })
+
+  test('follows a run on after a reload in the middle of it', async () => {
+    const { page, faults } = await open()
+    await ask(page, WEATHER)
+    await page.waitForURL(/#\/c\/conv_\w+\/run_/)
+    await page.reload()
+    await page.getByRole('status').filter({ hasText: 'completed' }).waitFor()
+    await page.getByRole('list', { name: 'Timeline' }).getByRole('listitem').first().waitFor()
+    expect(faults).toEqual([])
+  })
+
+  test('shows a conversation of 500 runs and a run of 200 steps in tasks of less than 100 ms', async () => {
+    const { page } = await open('', {}, (opening) => serveLongConversation(opening))
+    const client = await page.context().newCDPSession(page)
+    const tasks = longTasks(client)
+    await client.send('Tracing.start', {
+      transferMode: 'ReportEvents',
+      traceConfig: { includedCategories: ['toplevel'] },
+    })
+    await page.goto(`${edge.url}/#/c/conv_long/run_499`)
+    const rows = page.getByRole('list', { name: 'Timeline' }).getByRole('listitem')
+    await expect.poll(() => rows.count()).toBe(400)
+    for (let turn = 0; turn < 4; turn++) await page.getByRole('log').evaluate((log) => log.scrollBy(0, -2000))
+    await rows.nth(301).getByRole('link').click()
+    await page.getByRole('heading', { name: 'look' }).waitFor()
+    await page.goto(`${edge.url}/#/conversations/latest=false`)
+    await expect.poll(() => page.getByRole('listitem').count()).toBe(500)
+    await client.send('Tracing.end')
+    expect((await tasks).filter((ms) => ms >= 100)).toEqual([])
   })
 
   test('reports an unknown conversation, and links to the list of conversations', async () => {

@@ -28,8 +28,8 @@ function Side({ name, address }: { readonly name: string; readonly address: RunA
   const run = store.view.value
   const isOver = hasEnded(run)
   useEffect(() => {
-    // Without it, the time of the last answer is not known.
-    if (isOver && store.endedAt.peek() === undefined) findEnd(store).catch(() => {})
+    // Without it, the time of the last answer is not known exactly.
+    if (isOver) findEnd(store).catch(() => {})
   }, [isOver, store])
   const timeline = timelineOf(run, isOver ? (store.endedAt.value ?? 0) : Date.now())
   const hrefTo = (item: string) => hrefOf({ page: 'chat', ...address, item })

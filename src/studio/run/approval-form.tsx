@@ -9,18 +9,29 @@ import { Value } from '../part/value.tsx'
 import type { RunAddress } from '../route.ts'
 import { sendDecision } from './decide.ts'
 import { emptyAnswers, AnswerFields } from './answer-fields.tsx'
+import { watchRun } from './run-store.ts'
 import type { CallView } from './run-view.ts'
 
 type CallToApprove = Pick<CallView, 'id' | 'tool' | 'arguments' | 'approval'>
 
+interface FormProps {
+  readonly call: CallToApprove
+  /** What is known of the tool. Default: what the list of tools says. */
+  readonly definition?: KnownTool | undefined
+  readonly address: RunAddress
+  /** Default: the run is followed on. */
+  readonly onDecided?: (decision: 'approve' | 'reject') => void
+}
+
+type KnownTool = Pick<CatalogueTool, 'description' | 'annotations' | 'undo'>
+
 /** Asks a person to decide on a call, and shows what the decision is about. */
 export function ApprovalForm({
   call,
+  definition,
   address,
-}: {
-  readonly call: CallToApprove
-  readonly address: RunAddress
-}): JSX.Element {
+  onDecided = () => watchRun(address),
+}: FormProps): JSX.Element {
   const reason = useRef<HTMLInputElement>(null)
   const isBusy = useSignal(false)
   const isEditing = useSignal(false)
@@ -37,12 +48,14 @@ export function ApprovalForm({
       const input = decision === 'approve' && questions ? answers.value : undefined
       const values = { reason: reasonText, arguments: call.arguments, changes, input }
       await sendDecision(address, { call: call.id, decision, ...values })
+      onDecided(decision)
     } catch (problem) {
       error.value = problem
     }
     isBusy.value = false
   }
-  const { description } = tools.value.get(call.tool) ?? {}
+  const tool: KnownTool = definition ?? tools.value.get(call.tool) ?? {}
+  const { description } = tool
   return (
     <form
       class="decision"
@@ -56,7 +69,7 @@ export function ApprovalForm({
       {questions ? (
         <AnswerFields questions={questions} answers={answers.value} onChange={(changed) => (answers.value = changed)} />
       ) : (
-        <p class="note">{reversible(tools.value.get(call.tool))}</p>
+        <p class="note">{reversible(tool)}</p>
       )}
       {call.approval?.because === 'untrusted_data' && (
         <p class="fault">
@@ -99,7 +112,7 @@ function Arguments({
   const value = jsonOrText(text)
   if (!editor) return <Value value={value} label="Arguments" />
   const written = JSON.stringify(value, undefined, 2)
-  return <textarea ref={editor} rows={6} aria-label="Changed arguments, as JSON" defaultValue={written} />
+  return <textarea ref={editor} class="code" rows={6} aria-label="Changed arguments, as JSON" defaultValue={written} />
 }
 
 /** Reads the arguments that a person wrote. Throws an error that tells what is wrong with them. */
@@ -115,10 +128,10 @@ function changesIn(text: string): Record<string, unknown> {
 }
 
 /** What a person should know of a call's effect before it happens. */
-function reversible(tool: CatalogueTool | undefined): string {
-  if (tool?.annotations?.readOnly) return 'It only reads.'
-  if (tool?.undo) return 'Its effect can be undone.'
-  return tool?.annotations?.destructive
+function reversible({ annotations, undo }: KnownTool): string {
+  if (annotations?.readOnly) return 'It only reads.'
+  if (undo) return 'Its effect can be undone.'
+  return annotations?.destructive
     ? 'It is destructive: what it does may be final.'
     : 'Nothing is known of a way to undo it.'
 }

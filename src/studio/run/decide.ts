@@ -1,7 +1,7 @@
 import { sendRequest } from '../api/session.ts'
 import { canonicalJson, sha256 } from '../../contract/json.ts'
 import { jsonOrText } from '../part/text.ts'
-import { runPath, watchRun } from './run-store.ts'
+import { callPath, runPath, watchRun } from './run-store.ts'
 import type { RunAddress } from '../route.ts'
 
 export interface ApprovalDecision {
@@ -16,13 +16,13 @@ export interface ApprovalDecision {
   readonly input?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** Decides on a call that waits for approval, then follows its run on. */
+/** Decides on a call that waits for approval. */
 export async function sendDecision(
   address: RunAddress,
   { call, decision, reason, arguments: argumentsText, changes, input }: ApprovalDecision,
 ): Promise<void> {
   const value = jsonOrText(argumentsText)
-  await sendRequest(`${runPath(address)}/calls/${encodeURIComponent(call)}`, {
+  await sendRequest(callPath(address, call), {
     json: {
       decision,
       ...(reason !== '' && { reason }),
@@ -32,12 +32,11 @@ export async function sendDecision(
       ...(typeof value === 'object' && value !== null && { argumentsHash: await sha256(canonicalJson(value)) }),
     },
   })
-  watchRun(address)
 }
 
 /** Gives the result of a call that its caller runs, then follows the run on. */
 export async function giveResult(address: RunAddress, call: string, result: unknown): Promise<void> {
-  await sendRequest(`${runPath(address)}/calls/${encodeURIComponent(call)}`, { json: { result } })
+  await sendRequest(callPath(address, call), { json: { result } })
   watchRun(address)
 }
 

@@ -30,7 +30,8 @@ export function RunPanel({ address, item, endedAt }: PanelProps): JSX.Element {
   useEffect(() => void (replayed.value = undefined), [store])
   const run = replayed.value ?? store.view.value
   const now = useNow(store)
-  const ended = store.endedAt.value ?? endedAt
+  // When the end arrived here is later than when it happened.
+  const ended = endedAt ?? store.endedAt.value
   const until = hasEnded(run) ? (ended ?? 0) : now
   const timeline = useMemo(() => timelineOf(run, until), [run, until])
   const to = (key?: string) => hrefOf({ page: 'chat', ...address, ...(key && { item: key }) })

@@ -46,15 +46,20 @@ export function forgetRuns(conversation: string): void {
   for (const id of stores.keys()) if (id.startsWith(`${conversation}/`)) stores.delete(id)
 }
 
-/** Finds out when a run ended that had ended before the page followed it. */
+/** Finds out when a run ended. */
 export async function findEnd({ address: { conversation, run }, endedAt }: RunStore): Promise<void> {
   const runs = await fetchJson<RunSummary[]>(`/conversations/${part(conversation)}/runs`)
-  endedAt.value ??= runs.find(({ id }) => id === run)?.ended
+  endedAt.value = runs.find(({ id }) => id === run)?.ended ?? endedAt.peek()
 }
 
 /** The path of a run. */
 export function runPath({ conversation, run }: RunAddress): string {
   return `/conversations/${part(conversation)}/runs/${part(run)}`
+}
+
+/** The path of a call of a run. */
+export function callPath(address: RunAddress, call: string): string {
+  return `${runPath(address)}/calls/${part(call)}`
 }
 
 function newStore(address: RunAddress, isLive: boolean): OwnStore {
