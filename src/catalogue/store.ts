@@ -10,12 +10,6 @@ import { readEmbeddings, writeEmbeddings } from './embeddings.ts'
 import { type HistoryRow, toEntry } from './entry.ts'
 import { MIGRATIONS } from './migrations.ts'
 
-/**
- * catalogue/: the Durable Object that all writes of stored definitions go through, together with the accepted
- * definitions of other tools, and its copy in KV. May import contract/ and tool/. `cloudflare:workers` is imported only
- * where the class must extend it.
- */
-
 /** The current version of a name. */
 export interface CurrentVersion {
   readonly revision: number

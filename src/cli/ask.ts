@@ -50,7 +50,7 @@ export function isSettingsError(code = ''): boolean {
 }
 
 function hintOf(code?: string): string {
-  return isSettingsError(code) ? 'See to MODEL, and to the …_API_KEY and …_BASE_URL of its provider.' : ''
+  return isSettingsError(code) ? 'Check MODEL, and the …_API_KEY and …_BASE_URL of its provider.' : ''
 }
 
 /** Returns the last event of a run, or undefined if the stream ends without it. */

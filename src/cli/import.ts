@@ -49,12 +49,12 @@ export async function importOpenApi({ root, env, file, out, put, ...options }: I
   print(`${count} ${put ? 'put' : `written to ${out ?? 'tools/definitions'}`}\n`)
   const hosts = hostsOf(tools)
   if (secret === undefined && tools.some(({ wantsKey }) => wantsKey)) {
-    print('The document asks for a key, which they do not send: import again with --secret SECRET_…\n')
+    print('The API needs a key, which these definitions do not send: import again with --secret SECRET_…\n')
   }
   if (secret !== undefined && !Object.values(hosts).flat().includes(secret)) {
-    print(`The document does not say where a key goes: none of them sends ${secret}.\n`)
+    print(`The document does not say where a key goes: no definition sends ${secret}.\n`)
   }
-  print(`A deployed edge calls them once it is told to: HTTP_TOOL_HOSTS = '${JSON.stringify(hosts)}'\n`)
+  print(`To let a deployed edge call them, set HTTP_TOOL_HOSTS = '${JSON.stringify(hosts)}'\n`)
 }
 
 function readDocument(path: string): unknown {
@@ -67,7 +67,7 @@ function readDocument(path: string): unknown {
   }
 }
 
-/** Reads a document that the first one refers to; the operations that need one that cannot be read are left out. */
+/** Reads a document that the first one refers to. If it cannot be read, the operations that need it are left out. */
 function readOther(path: string): unknown {
   try {
     return readJsonFile(path)

@@ -1,8 +1,5 @@
 #!/usr/bin/env node
-/**
- * cli/: the command `edgecall`, which runs in Node only. May import contract/, wire/, schema/, tool/ and definitions/.
- * Code that runs in a Worker must never import it.
- */
+/** The command `edgecall`, which runs in Node only. Code that runs in a Worker must never import it. */
 import { runCommand } from './command/run.ts'
 import { COMMANDS } from './table.ts'
 

@@ -64,7 +64,7 @@ export function requestArguments(document: Fields, source: Source, schemas: Sche
       continue
     }
     if (!PLACES.has(place))
-      throw new UnsupportedError(`its parameter ${name} goes into the ${String(place)}, and tools put none there`)
+      throw new UnsupportedError(`its parameter ${name} goes into the ${String(place)}, where tools put no parameters`)
     const schema = schemaOf(parameter, schemas)
     if (place === 'query') addQuery({ all, query }, { ...parameter, name, isRequired }, schema)
     else if (!isOf(schema, 'object')) {

@@ -91,7 +91,12 @@ export const COMMANDS: readonly Command[] = [
       continue: { type: 'boolean', text: 'finish a deployment that has stopped half-way' },
       gradual: { type: 'string', value: 'percent', text: 'with --only: the part of the requests for the new version' },
       secrets: { type: 'string', value: 'file', text: 'secrets to set: lines NAME=value, or JSON by Worker' },
-      'allow-break': { type: 'string', value: 'tool', multiple: true, text: 'let this tool break its callers' },
+      'allow-break': {
+        type: 'string',
+        value: 'tool',
+        multiple: true,
+        text: 'allow the contract of this tool to break',
+      },
       'allow-stand-in': { type: 'string', value: 'worker', multiple: true, text: 'deploy this stand-in as it is' },
       adopt: { type: 'string', value: 'worker', multiple: true, text: 'overwrite this Worker of another project' },
     },
@@ -240,8 +245,8 @@ export const COMMANDS: readonly Command[] = [
     summary: 'make an API key, print it once, and add its hash to api-keys.json',
     arguments: { id: { text: 'names the key in records, and for keys revoke' } },
     options: {
-      tenant: { type: 'string', text: 'whose key it is; default: default' },
-      scope: { type: 'string', multiple: true, text: 'what it may do, each; default: chat and tools:read' },
+      tenant: { type: 'string', text: 'the tenant of the key; default: default' },
+      scope: { type: 'string', multiple: true, text: 'a scope that it has; default: chat and tools:read' },
       expires: { type: 'string', value: 'date', text: 'such as 2027-01-31; default: never' },
       remote: { type: 'boolean', text: 'set the list as the secret API_KEYS of the deployed edge' },
     },
@@ -254,7 +259,7 @@ export const COMMANDS: readonly Command[] = [
     name: 'keys revoke',
     summary: 'disable an API key of the deployed edge at once, without a deployment',
     arguments: { id: { text: 'the id of the key' } },
-    options: { local: { type: 'boolean', text: 'that of the edge on this machine instead' } },
+    options: { local: { type: 'boolean', text: 'disable it at the edge on this machine instead' } },
     run: async ({ root, env, terminal, arguments: { id }, options: { local } }) => {
       const { revokeApiKey } = await import('./remote/keys.ts')
       await revokeApiKey(id, { root, env, terminal, local })

@@ -23,6 +23,9 @@ export interface AgentOptions extends Omit<ToolTerms, 'history'> {
   readonly output?: JsonSchema
   /** Default: 20 steps and 60 calls. Its run ends at the deadline of the call at the latest. */
   readonly limits?: Partial<Limits>
-  /** Whether its finished calls are undone when a later one fails. Those of an agent that has finished always stay. */
+  /**
+   * Whether its finished calls are undone, newest first, if a later call fails: one of its own or, once the agent has
+   * finished, one of the run that called it.
+   */
   readonly compensate?: boolean
 }

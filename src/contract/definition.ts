@@ -61,7 +61,7 @@ export interface DefinitionService {
     hosts: ToolHosts,
   ): Promise<readonly (UsableDefinition | string)[]>
   /**
-   * Validates the arguments, performs the call and validates its result. Undefined for a `alias` whose arguments are
+   * Validates the arguments, performs the call and validates its result. Undefined for an alias whose arguments are
    * valid: the edge calls the tool behind it.
    */
   call(

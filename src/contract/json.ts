@@ -1,5 +1,3 @@
-/** contract/: the types that all rooms share, and tiny pure functions. Imports nothing of ours. */
-
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 export type JsonObject = Readonly<Record<string, unknown>>
 

@@ -14,7 +14,7 @@ interface LimitRule {
   readonly mayBeUnlimited?: true
 }
 
-/** Stands for “no limit” of a limit that every run has. */
+/** The value that stands for “no limit” where a run must have a value. */
 export const NEVER = 1_000_000
 
 /**

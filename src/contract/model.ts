@@ -53,7 +53,7 @@ export interface ModelError {
   readonly status?: number
   readonly retryable: boolean
   readonly retryAfterMs?: number
-  /** The number of requests that were made, if a retryable error was still there after the last of several. */
+  /** The number of requests, if several were made and the last one failed with a retryable error too. */
   readonly attempts?: number
 }
 
@@ -105,7 +105,7 @@ export interface ChatModel {
   readonly patience?: Patience
   /** Default: unknown. */
   readonly capabilities?: ModelCapabilities
-  /** `onRetry`: told of each failure after which the model, or another in its place, is asked again. */
+  /** `onRetry` is called with each failure after which the model, or another in its place, is asked again. */
   stream(request: ModelRequest, signal: AbortSignal, onRetry?: (error: ModelError) => void): AsyncIterable<ModelEvent>
 }
 

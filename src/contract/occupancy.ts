@@ -11,7 +11,7 @@ type Activity = 'openRequests' | 'concurrentRuns'
  */
 const MOST_MS = 5 * 60_000
 
-/** The times at which what is under way in this isolate was begun, the oldest first, by activity, tenant and key. */
+/** When each activity under way in this isolate began, the oldest first, by activity, tenant and key. */
 const beginningsByConfig = new WeakMap<Config, Map<string, Set<{ readonly at: number }>>>()
 
 /** Counts an activity of a caller until the returned function is called, at most for five minutes. */
@@ -35,7 +35,7 @@ export function underWay(config: Config, activity: Activity, caller: Caller): { 
   return { tenant, ...(key !== undefined && { key }) }
 }
 
-/** Returns how many of these count, without those that are too old. */
+/** Returns how many of these times are recent enough to count. */
 function countOf(beginnings: Set<{ readonly at: number }> = new Set()): number {
   for (const beginning of beginnings) {
     if (Date.now() - beginning.at < MOST_MS) break

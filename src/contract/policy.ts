@@ -24,7 +24,10 @@ export interface ToolPolicy {
   readonly annotations?: ToolAnnotations
 }
 
-/** Policies by pattern (`*`: any text): of tool names, of tags as `#tag`, of places, as a binding, as `@TOOL_MAIL`. */
+/**
+ * Policies by pattern, in which `*` stands for any text: a tool's name, a tag (`#tag`), or a place such as a binding
+ * (`@TOOL_MAIL`).
+ */
 export type ToolPolicies = Readonly<Record<string, ToolPolicy>>
 
 /** A rate-limit binding: `limit` counts one use of the key, and succeeds while the key is within its rate. */

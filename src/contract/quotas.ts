@@ -3,15 +3,15 @@ interface QuotaRule {
   /** The variable of the edge that sets the quota. */
   readonly variable: string
   readonly initial: number
-  /** Whether it is of what a tenant stores or, in one isolate, of what is under way for a tenant or for a key. */
+  /** What it counts: what a tenant stores, or what is under way in one isolate for a tenant or for a key. */
   readonly of: 'storage' | 'tenant' | 'key'
 }
 
 /** The quotas of tenants and keys. The configuration and docs/configuration.md are made from this list. */
 export const QUOTAS = {
   /**
-   * The most conversations of a tenant. An isolate learns their number when it creates one, so it may create one too
-   * many, and those that it creates at the same time.
+   * The most conversations of a tenant. An isolate learns their number only when it creates one, so conversations that
+   * are created at the same time can exceed the quota.
    */
   conversations: { variable: 'MAX_CONVERSATIONS', initial: 100_000, of: 'storage' },
   /**
@@ -22,13 +22,25 @@ export const QUOTAS = {
   storedBytes: { variable: 'MAX_STORED_BYTES', initial: 10 * 1024 ** 3, of: 'storage' },
   /** The most stored definitions of a tenant. Those of the edge have no quota. */
   definitions: { variable: 'MAX_DEFINITIONS', initial: 1000, of: 'storage' },
-  /** The most requests of a tenant at a time, streams among them. Each isolate counts for itself, and each of them for five minutes at most. */
+  /**
+   * The most requests of a tenant at a time, including streams. Each isolate has its own count, in which a request
+   * stays for at most five minutes.
+   */
   openRequests: { variable: 'MAX_OPEN_REQUESTS', initial: 1000, of: 'tenant' },
-  /** The most requests of a key at a time, streams among them. Each isolate counts for itself, and each of them for five minutes at most. */
+  /**
+   * The most requests of a key at a time, including streams. Each isolate has its own count, in which a request stays
+   * for at most five minutes.
+   */
   openRequestsPerKey: { variable: 'MAX_OPEN_REQUESTS_PER_KEY', initial: 500, of: 'key' },
-  /** The most runs of a tenant at a time, without those that wait for people or callers. Each isolate counts for itself, and each of them for five minutes at most. */
+  /**
+   * The most runs of a tenant at a time, without those that wait for people or callers. Each isolate has its own count,
+   * in which a run stays for at most five minutes.
+   */
   concurrentRuns: { variable: 'MAX_CONCURRENT_RUNS', initial: 1000, of: 'tenant' },
-  /** The most runs of a key at a time, without those that wait for people or callers. Each isolate counts for itself, and each of them for five minutes at most. */
+  /**
+   * The most runs of a key at a time, without those that wait for people or callers. Each isolate has its own count, in
+   * which a run stays for at most five minutes.
+   */
   concurrentRunsPerKey: { variable: 'MAX_CONCURRENT_RUNS_PER_KEY', initial: 500, of: 'key' },
 } as const satisfies Readonly<Record<string, QuotaRule>>
 

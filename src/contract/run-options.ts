@@ -52,7 +52,7 @@ export function optionValues(valueOf: (rule: OptionRule, name: string) => unknow
   return Object.fromEntries(optionRules().map(([name, rule]): readonly unknown[] => [name, valueOf(rule, name)]))
 }
 
-/** What a request says of the options. */
+/** The options as a request sets them. */
 type Choice = { readonly [Name in OptionName]?: RunOptionValues[Name] | undefined } & {
   readonly compat?: Compat | undefined
 }

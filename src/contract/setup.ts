@@ -60,7 +60,7 @@ export interface Setup {
   readonly hasSpans?: boolean
   /** Selects tools by model, for requests that name none. Default: the configured default set, for all models. */
   readonly toolsOf?: (model: string) => ToolSelection | undefined
-  /** Returns what tools are told about a caller that no caller can send, such as the plan of its tenant. */
+  /** Returns the trusted context of a caller, such as the plan of its tenant. Tools get it; no request can set it. */
   readonly trusted?: (caller: Caller) => Readonly<Record<string, unknown>>
 }
 

@@ -2,9 +2,9 @@ import { LazySchema } from '../contract/lazy-schema.ts'
 import { FIRST_BYTES, type StoredTotals } from '../contract/quotas.ts'
 
 /**
- * sizes: the bytes of the conversations that have reported more than the first ones count for; those from before this
- * table was there, too. unlisted: the large ones of those that end by themselves. totals: the sums of the listed ones,
- * in one row.
+ * sizes: the bytes of each conversation that has reported more than its initial size, and of each that is older than
+ * this table. unlisted: large conversations that are deleted by themselves. totals: one row with the sums of the listed
+ * conversations.
  */
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS conversations (id TEXT PRIMARY KEY) WITHOUT ROWID;
@@ -14,7 +14,7 @@ const SCHEMA = `
   CREATE TABLE IF NOT EXISTS totals (id INTEGER PRIMARY KEY, conversations INTEGER NOT NULL, bytes INTEGER NOT NULL);
   INSERT OR IGNORE INTO totals SELECT 1, count(*), count(*) * ${FIRST_BYTES} FROM conversations;`
 
-/** The conversations of a tenant, with what they take up. */
+/** The conversations of a tenant, with their sizes. */
 export class ConversationList {
   readonly #storage: DurableObjectStorage
   readonly #schema: LazySchema

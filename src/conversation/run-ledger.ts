@@ -6,11 +6,14 @@ import { addUsage, NO_USAGE } from '../contract/usage.ts'
 const KNOWN_MS = 31 * 24 * 60 * 60 * 1000
 /** How many days of usage are held. */
 const MOST_DAYS = 400
-/** The most names of one kind on a day, and the most series: what is beyond is counted as `other`, or not at all. */
+/**
+ * The most names of one kind on a day, and the most series. Usage of further names is counted as `other`; further
+ * series are not counted.
+ */
 const MOST_NAMES = 1000
 const MOST_SERIES = 5000
 
-/** After so many reports they are added to the sums, all at once. */
+/** How many reports are stored before they are added to the sums, all at once. */
 const MOST_REPORTS = 50
 
 /**

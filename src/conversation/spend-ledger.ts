@@ -1,7 +1,7 @@
 import { LazySchema } from '../contract/lazy-schema.ts'
 import { periodOf, type Spend, type SpendTotals } from '../contract/budget.ts'
 
-/** Two of the longest months: a period is counted to its end, and known for as long again. */
+/** Two of the longest months: usage is counted until its period ends, and stored for as long again. */
 const MOST_AGE_MS = 62 * 24 * 60 * 60 * 1000
 
 /** One row per run: its usage so far. One per key and period (`<key>/2026-02-28`, `<key>/2026-02`): the sum of runs. */

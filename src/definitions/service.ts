@@ -106,7 +106,10 @@ function callStored(
   }
 }
 
-/** Returns what has less effect than its author may expect: patterns that are not always checked, and idle fields. */
+/**
+ * Returns what has less effect than its author may expect: patterns that are not always checked, and fields without
+ * effect.
+ */
 function warningsOf(stored: StoredTool): DefinitionIssue[] {
   const { inputSchema, outputSchema = {}, history } = stored
   const patterns = Object.entries({ inputSchema, outputSchema }).flatMap(([name, schema]) =>

@@ -33,6 +33,6 @@ export interface SetupOptions {
   readonly loop?: Omit<LoopSetup, 'hooks'>
   /** Chooses tools by model, for requests that name none. Default: `DEFAULT_TOOLS`. */
   readonly toolsOf?: Setup['toolsOf']
-  /** Returns what tools are told about a caller that no caller can send, such as the plan of its tenant. */
+  /** Returns the trusted context of a caller, such as the plan of its tenant. Tools get it; no request can set it. */
   readonly trusted?: Setup['trusted']
 }

@@ -10,7 +10,7 @@ export interface BreakerOptions {
 
 /**
  * Pauses tools that fail again and again: after so many failed calls in a row, a tool is not called for a while; then
- * one call may try, and the others wait for how it ends. Each isolate counts for itself, by tenant, so that no tenant
+ * one call may try, and the others wait for how it ends. Each isolate has its own counts, by tenant, so that no tenant
  * can pause a tool for another.
  */
 export interface Breaker {

@@ -1,7 +1,3 @@
-/**
- * http/: the HTTP surfaces of the edge, in Hono. `edge.ts` is the route table; each surface has a file. May import
- * contract/, wire/, tool/ and loop/. Must never know a binding: it gets a Setup.
- */
 import type { Refusal } from '../contract/conversation.ts'
 import { openAiErrorObject } from '../wire/client/openai-chat/error.ts'
 import { quotaMessage, QUOTAS, type ReachedQuota } from '../contract/quotas.ts'

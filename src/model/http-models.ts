@@ -1,7 +1,3 @@
-/**
- * model/: ChatModel makers, each a fetch around a codec of wire/. May import contract/ and wire/. Must never know the
- * loop, or read env.
- */
 import { isObject } from '../contract/json.ts'
 import type { ModelCapabilities, ModelError, ModelEvent, ModelProvider, ModelRequest } from '../contract/model.ts'
 import type { AnswerCodec } from '../wire/provider/model-answer.ts'

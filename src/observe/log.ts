@@ -1,7 +1,3 @@
-/**
- * observe/: consumers of a run's facts. May import contract/ alone. Must never know a store or a transport, nor record
- * content of models and tools unless asked to.
- */
 import type { RunFact } from '../contract/event.ts'
 import type { Observer } from '../contract/hook.ts'
 import { readableArguments, type ToolCall } from '../contract/message.ts'

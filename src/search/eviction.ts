@@ -1,4 +1,4 @@
-/** Decides which sessions to evict. It is asked only when a session is used, and has no timer of its own. */
+/** Decides which sessions to evict. It is called only when a session is used, and has no timer of its own. */
 export interface Eviction {
   /** Records that a session is used now, and returns the sessions to evict. */
   onAccess(session: string): readonly string[]

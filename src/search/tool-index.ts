@@ -1,7 +1,4 @@
-/**
- * tool/search/: finds tools by words, so that a model is given a few out of thousands. `ToolIndex` is the contract of
- * every strategy; `tool-search` keeps indexes for sessions and makes the tool that a model calls.
- */
+/** The contract of every way to find tools by words, so that a model is given a few out of thousands. */
 import { sha256 } from '../contract/json.ts'
 import type { ToolDefinition, ToolText } from '../contract/tool.ts'
 

@@ -16,7 +16,7 @@ export function textOrJson(value: unknown): string {
   return typeof value === 'string' ? value : value ? JSON.stringify(value) : ''
 }
 
-/** Returns a member that is a number a count can be, or 0: servers have sent negative ones and 1e308. */
+/** Returns a member as a count, or 0 if it cannot be one: servers have sent negative numbers and 1e308. */
 export function countAt(value: unknown, name: string): number {
   const count = fieldsOf(value)[name]
   return typeof count === 'number' && count >= 0 && count <= Number.MAX_SAFE_INTEGER ? count : 0

@@ -1,8 +1,3 @@
-/**
- * wire/: pure codecs, each the one owner of its format in both directions. May import contract/. Must never fetch,
- * read env, or know who asks.
- */
-
 /** One event of an event stream. */
 export interface SseFrame {
   readonly event?: string | undefined

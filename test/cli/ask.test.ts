@@ -92,7 +92,7 @@ test.each<[string, (response: ServerResponse) => void, string]>([
 })
 
 test('ask tells the operator where to look when the model cannot be reached', async () => {
-  const hint = 'See to MODEL, and to the …_API_KEY and …_BASE_URL of its provider.'
+  const hint = 'Check MODEL, and the …_API_KEY and …_BASE_URL of its provider.'
   const problem = '{"code":"model_unauthorized","detail":"The model provider refused the key of the edge."}'
   const refused = await askOne((response) => response.writeHead(502).end(problem))
   await expect(refused.run).rejects.toMatchObject({ hint })

@@ -86,7 +86,7 @@ test('doctor reports the tools of an edge that are not available, each with its 
       topic: 'tools',
       file: url,
       message: 'TOOL_FAR is not available: it does not answer.',
-      remedy: 'It comes from TOOL_FAR: mend it there, or take it away.',
+      remedy: 'It comes from TOOL_FAR: correct it there, or remove it.',
     },
     {
       level: 'warning',

@@ -412,7 +412,7 @@ describe('an operation', () => {
       'a parameter in a place of another format',
       'post',
       { parameters: [{ name: 'pet', in: 'body', schema: {} }] },
-      'its parameter pet goes into the body, and tools put none there',
+      'its parameter pet goes into the body, where tools put no parameters',
     ],
     ['a parameter that has no name', 'get', { parameters: [{ in: 'query' }] }, 'one of its parameters has no name'],
     [
@@ -575,7 +575,7 @@ describe('the command', () => {
     expect(out.split('\n')).toEqual([
       'Left out TRACE /x: no tool sends TRACE',
       '1 definition written to tools/definitions',
-      `A deployed edge calls them once it is told to: HTTP_TOOL_HOSTS = '{"pets.example.com":["SECRET_A"]}'`,
+      `To let a deployed edge call them, set HTTP_TOOL_HOSTS = '{"pets.example.com":["SECRET_A"]}'`,
       '',
     ])
   })
@@ -585,13 +585,13 @@ describe('the command', () => {
       'is wanted and not named',
       { security: [{ key: [] }] },
       [],
-      'The document asks for a key, which they do not send: import again with --secret SECRET_…',
+      'The API needs a key, which these definitions do not send: import again with --secret SECRET_…',
     ],
     [
       'is named and not wanted',
       {},
       ['--secret', 'SECRET_A'],
-      'The document does not say where a key goes: none of them sends SECRET_A.',
+      'The document does not say where a key goes: no definition sends SECRET_A.',
     ],
   ])('reports that a key %s', async (_, fields, args, line) => {
     const file = JSON.stringify(api({ '/x': { get: { operationId: 'getX', ...fields } } }))
@@ -599,7 +599,7 @@ describe('the command', () => {
     expect(out.split('\n')).toEqual([
       '1 definition written to tools/definitions',
       line,
-      `A deployed edge calls them once it is told to: HTTP_TOOL_HOSTS = '{"pets.example.com":[]}'`,
+      `To let a deployed edge call them, set HTTP_TOOL_HOSTS = '{"pets.example.com":[]}'`,
       '',
     ])
   })

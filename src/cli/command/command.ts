@@ -62,7 +62,7 @@ export interface Command<Words = GivenWords, Values = GivenValues> {
   /** The oldest Node that can run it. Default 22, which wrangler needs. */
   readonly node?: number
   /**
-   * Does the work. Resolves with an exit code, or nothing for 0. Throws a Failure for what the user can mend, which
+   * Does the work. Resolves with an exit code, or nothing for 0. Throws a Failure for what the user can correct, which
    * ends the command with exit code 1. Code that is slow to load is imported here, not by the module of the table.
    */
   run(invocation: Invocation<Words, Values>): Promise<number | void>

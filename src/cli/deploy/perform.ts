@@ -181,7 +181,7 @@ async function storeAll(
   if (changed.length === 0) return []
   const names = changed.map(({ name }) => name).join(', ')
   if (address?.key === undefined) {
-    terminal.print(`Not stored, for want of a key: ${names}. Set EDGECALL_KEY to one with the scope tools:admin
+    terminal.print(`Not stored, because no key was given: ${names}. Set EDGECALL_KEY to one with the scope tools:admin
 (and EDGECALL_URL, if the edge has no workers.dev address), then: edgecall deploy --only definitions\n`)
     return []
   }

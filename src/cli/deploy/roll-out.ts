@@ -19,7 +19,10 @@ export async function rollOut(
   const { bundle, live = [] } = step
   const { name } = bundle.target
   if (!before || live.length === 0) {
-    throw new Failure(`${name} has no version yet that requests could stay with.`, 'Deploy it first without --gradual.')
+    throw new Failure(
+      `${name} has no earlier version to which the other requests could go.`,
+      'Deploy it first without --gradual.',
+    )
   }
   const { hash, size, gzip } = bundle
   if (before.hash === hash)

@@ -48,7 +48,7 @@ export async function rollback({ root, env, terminal, environment }: RollbackOpt
     ...(address && { edge: { url: address.replace(/\/+$/, ''), key: env['EDGECALL_KEY'] || undefined } }),
   })
   if (notRestored.length > 0) {
-    terminal.print(`Definitions that stay as they are, for want of EDGECALL_KEY: ${notRestored.join(', ')}\n`)
+    terminal.print(`Definitions left unchanged, because EDGECALL_KEY is not set: ${notRestored.join(', ')}\n`)
   }
   const message = uploadMessage(project, goal.id)
   try {

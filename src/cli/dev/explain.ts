@@ -16,7 +16,7 @@ function thrown(output: string, workers: readonly Worker[]): string | undefined 
   if (name === undefined || reason === undefined) return undefined
   const worker = workers.find((each) => each.name === name)
   const message = reason.replace(/\\n.*$/, '').replace(/^Error: /, '')
-  return `${worker?.main ?? name} throws as it loads: ${message}. Nothing of it runs until that is mended.`
+  return `${worker?.main ?? name} throws as it loads: ${message}. None of it runs until that is corrected.`
 }
 
 /** A build error: esbuild names the file relative to the folder of its Worker, but not the Worker. */

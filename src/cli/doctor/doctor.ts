@@ -85,7 +85,8 @@ async function examine(options: DoctorOptions): Promise<Report> {
   const { definitions, problems: unreadable } = readFiles(root)
   const types = await checkTypes(root)
   findings.push(...findingsOf({ level: 'error', topic: 'project' }, [...problems, ...unreadable, ...types]))
-  if (problems.length > 0) return { findings, tools: [], notChecked: ['the tools, until the errors above are mended'] }
+  if (problems.length > 0)
+    return { findings, tools: [], notChecked: ['the tools, until the errors above are corrected'] }
   findings.push(
     ...findingsOf({ level: 'warning', topic: 'project' }, [
       ...unusedProblems(root, unbound),

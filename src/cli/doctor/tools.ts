@@ -51,7 +51,7 @@ export async function toolsAtEdge(edge: EdgeAddress, files: ToolFiles, signal: A
     message: `${tool.name} is not available: ${tool.reason ?? 'no reason given'}`.replace(/(?<![.!?])$/, '.'),
     remedy:
       tool.accepted === undefined
-        ? `It comes from ${tool.place}: mend it there, or take it away.`
+        ? `It comes from ${tool.place}: correct it there, or remove it.`
         : `Its definition has changed: look at GET /tools/${tool.name}, then POST /tools/${tool.name}/accept.`,
   }))
   return {

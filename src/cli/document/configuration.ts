@@ -149,7 +149,7 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
     ),
     variable(
       'TOOL_BREAKER_FAILURES',
-      'How many calls of a tool in a row must fail until it is paused for the tenant, or `off`. Each isolate counts for itself.',
+      'How many calls of a tool in a row must fail until it is paused for the tenant, or `off`. Each isolate has its own count.',
       '5',
     ),
     variable('TOOL_BREAKER_MS', 'How long a tool is paused, in milliseconds; then one call may try.', '30000'),

@@ -86,7 +86,7 @@ async function ask(
     else if (event.type === 'run.finished') {
       const { usage, error } = event
       if (isSettingsError(error?.code))
-        throw new Failure(`${model} did not answer: ${error?.message}`, 'See to the model’s settings at the edge.')
+        throw new Failure(`${model} did not answer: ${error?.message}`, 'Check the model’s settings at the edge.')
       return { model, tools: offered, text, calls, usage, ...(error && { error: `${error.code}: ${error.message}` }) }
     }
   }

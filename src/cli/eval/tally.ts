@@ -3,7 +3,7 @@ import { addUsage, NO_USAGE, type Usage } from '../../contract/usage.ts'
 import type { EvalAttempt } from './attempt.ts'
 import type { CalledTool } from './match.ts'
 
-/** What came of several tries. */
+/** The outcomes of several tries. */
 export interface EvalTally {
   readonly tries: number
   /** How often exactly the expected tools were called. */
@@ -15,7 +15,7 @@ export interface EvalTally {
   readonly durationMs: number
 }
 
-/** A set of calls, or a failure, and how often it came. */
+/** A set of calls, or a failure, and how often it occurred. */
 export interface EvalOutcome {
   readonly times: number
   readonly isPassed: boolean
@@ -34,7 +34,7 @@ export function tallyOf(attempts: readonly EvalAttempt[]): EvalTally {
   }
 }
 
-/** Groups tries by what came of them, the most frequent first. */
+/** Groups tries by their outcome, the most frequent first. */
 export function outcomesOf(attempts: readonly EvalAttempt[]): readonly EvalOutcome[] {
   const groups = Map.groupBy(attempts, ({ calls, error = '' }) => canonicalJson({ calls, error }))
   const outcomes = [...groups.values()].flatMap(([first, ...others]) => {

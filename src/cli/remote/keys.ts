@@ -110,9 +110,9 @@ function readEntries(root: string): readonly unknown[] {
     const entries: unknown = JSON.parse(readFileSync(path, 'utf8'))
     if (Array.isArray(entries)) return entries
   } catch {
-    // Told below.
+    // The Failure below says so.
   }
-  throw new Failure(`${FILE} is not a JSON array.`, 'Mend it, or move it away.')
+  throw new Failure(`${FILE} is not a JSON array.`, 'Correct it, or move it elsewhere.')
 }
 
 function check(entries: readonly unknown[]): void {

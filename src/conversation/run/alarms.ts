@@ -25,7 +25,7 @@ export class Alarms {
   readonly #ports: AlarmPorts
   /** The unfinished runs that this instance has had reported. */
   readonly #reportedRuns = new Set<string>()
-  /** The time of the alarm, in epoch milliseconds; undefined if it is not known to be due before everything else. */
+  /** The time of the alarm, in epoch milliseconds; undefined if something that is stored may be due before it. */
   #alarmAt: number | undefined
   /** The reporting of ended runs that is under way. */
   #reporting: Promise<void> | undefined
@@ -111,7 +111,8 @@ export class Alarms {
     const expires = Math.min(store.time('expires'), store.time('idle'))
     return {
       run,
-      // A run under way or queued holds off expiry; one that waits for others does not. What is owed is reported first.
+      // A run under way or queued holds off expiry; one that waits for others does not. Usage and runs that are not
+      // reported yet are reported first.
       expire: isOwing || isReporting ? Infinity : open && !isWaiting(open) ? Math.max(expires, run) : expires,
       // A conversation with a fixed end is deleted soon, so pruning it is not worth the effort.
       prune: unpruned && store.time('expires') === Infinity ? unpruned.ended + PRUNE_MS : Infinity,
@@ -140,7 +141,10 @@ export class Alarms {
     return { store, setup, findRun: (id) => runner().runs.find(id) }
   }
 
-  /** Reports everything that is owed, before the conversation is deleted. Throws as `reportSpend` does. */
+  /**
+   * Reports all usage and runs that are not reported yet, before the conversation is deleted. Throws as `reportSpend`
+   * does.
+   */
   async reportAll(): Promise<void> {
     await this.reportSpend()
     await this.#reportRuns(Infinity)
@@ -153,7 +157,10 @@ export class Alarms {
     await work
   }
 
-  /** Reports owed usage to the tenant's directory. Throws if that fails; usage that is reported twice counts once. */
+  /**
+   * Reports the usage that is not reported yet to the tenant's directory. Throws if that fails; usage that is reported
+   * twice counts once.
+   */
   async reportSpend(): Promise<void> {
     const { store, setup } = this.#ports
     for (const unreportedSpend of store.unreportedSpend()) {

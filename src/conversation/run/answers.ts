@@ -33,7 +33,7 @@ export function answerEvents(
   return pairs.map(([call, answer]) => answerEvent(call, answer, run))
 }
 
-/** Returns what names a caller in records. */
+/** Returns the name of a caller in records: the id of its key or, for a caller without a key, its tenant. */
 function nameOf({ key, tenant }: Caller): string {
   return key ?? tenant
 }

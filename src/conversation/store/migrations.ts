@@ -1,9 +1,4 @@
 /**
- * conversation/: the Durable Object that holds a conversation and runs its runs. May import contract/, wire/, tool/ and
- * loop/. The class stays thin; only files whose class must extend `DurableObject` import `cloudflare:workers`.
- */
-
-/**
  * The statements that make a new database. Values are passed as parameters only, because traces record the SQL text.
  *
  * runs: event numbers up to `reserved` may be in use; since the run last made progress: `interrupted` counts its

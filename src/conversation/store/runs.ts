@@ -247,7 +247,7 @@ export class RunTable {
     this.#change('UPDATE runs SET interrupted = interrupted + 1, stalled = ifnull(stalled, ?) WHERE id = ?', now, id)
   }
 
-  /** Notes progress of a run: nothing that was counted before it counts any more. */
+  /** Resets the counts of a run's interruptions and idle time, because it has made progress. */
   clearStall(id: string): void {
     this.#change('UPDATE runs SET interrupted = 0, stalled = NULL, idle = 0, resumes = 0 WHERE id = ?', id)
   }

@@ -3,7 +3,10 @@ import { HEADER_VALUE } from '../http/definition.ts'
 import { redactor } from '../http/redact.ts'
 import type { Origins } from './definition.ts'
 
-/** What code may do over the network: the origins that it reaches, and the secrets that go out for its stand-ins. */
+/**
+ * What code may do over the network: the origins that it may reach, and the secrets that replace its stand-ins on the
+ * way out.
+ */
 export interface OutboundGrant {
   readonly origins: Origins
   readonly secrets: readonly GrantedSecret[]

@@ -83,7 +83,7 @@ export function tighten(definition: ToolDefinition, policies: readonly ToolPolic
 
 /**
  * Applies the controls of the tool that an alias calls: the stricter of both approvals, limits and annotations. An
- * annotation that the alias alone makes, such as that it may be sent again, does not count.
+ * annotation that only the alias has, such as that its calls may be sent again, does not count.
  */
 export function tightenAlias(alias: ToolDefinition, target: ToolDefinition): ToolDefinition {
   const { name, approval, timeoutMs, maxResultBytes, maxConcurrent, exclusive, reconcile, undo } = target

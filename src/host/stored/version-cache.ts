@@ -130,7 +130,10 @@ interface Version {
   readonly hash: string
 }
 
-/** Returns the texts, read again if the index is newer. They are copied after the index; until then older ones do. */
+/**
+ * Returns the texts, read again if the index is newer. They are copied after the index; until then, older texts are
+ * used.
+ */
 async function currentTexts(
   namespace: ToolNamespace,
   memory: Memory,

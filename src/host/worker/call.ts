@@ -125,7 +125,7 @@ const part = v.variant('type', [
   v.object({ type: v.picklist(['image', 'file']), mediaType: v.string(), data: v.string() }),
 ])
 
-/** Who reads it checks the requests. */
+/** The requests are checked where they are read. */
 const input = v.exactOptional(v.custom<InputNeeds>(isObject))
 
 export const Outcome = v.variant('ok', [

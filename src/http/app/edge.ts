@@ -93,7 +93,10 @@ function problemAnswer(surfaces: readonly Surface[]): (path: string, problem: Pr
   }
 }
 
-/** Returns the Problem of an edge whose setup failed. Only its developer, who asks over loopback, is told the reason. */
+/**
+ * Returns the Problem of an edge whose setup failed. Only requests over loopback, which are the developer's own, get
+ * the reason.
+ */
 function misconfigured({ hostname }: URL, error: unknown): Problem {
   const isLocal = isLoopback(hostname) && error instanceof ConfigError
   const message = isLocal ? error.message : 'The setup of this edge failed; its log has the reason.'

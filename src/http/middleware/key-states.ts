@@ -20,9 +20,12 @@ export interface KeyStatesOptions {
 /** The list's key in KV: a JSON array of the ids of disabled keys. */
 const DISABLED = 'disabled'
 const FRESH_MS = 5000
-/** The shortest time for which KV lets a place of the network cache a value, in seconds. */
+/** The shortest time for which KV can cache a value at a location, in seconds. */
 const CACHE_SECONDS = 30
-/** How long the last use of a key is kept: each caller of an identity provider has a key of its own. */
+/**
+ * How long the last use of a key is stored, in seconds. It must expire, because each caller of an identity provider
+ * counts as a key.
+ */
 const USED_SECONDS = 400 * 24 * 60 * 60
 /** How often, at most, an isolate records that a key is used. */
 const USED_MS = 10 * 60 * 1000
@@ -30,8 +33,9 @@ const USED_MS = 10 * 60 * 1000
 const MOST_KEYS = 10_000
 
 /**
- * Reads which keys are disabled from KV, at most every five seconds, and records under `used:<id>` when a key was last
- * used, to ten minutes, for 400 days. If KV fails, the list that was read last counts; before any was read, nobody is let in.
+ * Reads from KV which keys are disabled, at most every five seconds. Records under `used:<id>` when a key was last
+ * used, to within ten minutes, and stores that for 400 days. If KV fails, the list that was read last still applies; if
+ * none was read yet, every request is refused.
  */
 export function keyStates({ namespace, report, now = Date.now }: KeyStatesOptions): KeyStates {
   let disabled: ReadonlySet<string> | undefined

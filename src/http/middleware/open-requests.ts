@@ -14,7 +14,8 @@ export const countOpenRequests = createMiddleware<EdgeEnv>(async (c, next) => {
     await next()
   } finally {
     const ended = endOf(c.res)
-    // Otherwise the platform ends the request's work with its response, before this is counted.
+    // Without `waitUntil`, the platform would end the work of the request with its response, before the count goes
+    // down.
     if (ended) c.env.waitUntil(ended.then(end, end))
     else end()
   }

@@ -133,7 +133,7 @@ function scopesOf(claims: Readonly<Record<string, unknown>>, scopes: IdentityPro
   return [...new Set(scopesOfClaim)]
 }
 
-/** A browser sends the cookie of Access along with what another site's page asks for. */
+/** Refuses a request that a page of another site made: the browser adds the cookie of Access to that too. */
 function checkSite(request: Request, corsOrigins: readonly string[]): void {
   if (request.method === 'GET' || request.method === 'HEAD') return
   const origin = request.headers.get('origin')

@@ -60,7 +60,8 @@ export function startStateless(context: RequestContext, preparedRun: PreparedRun
   const { run, tools } = preparedRun
   const handsOutCalls = run.clientTools.length > 0 && tools.length > 0 && run.execution === 'edge'
   if (run.fingerprint !== undefined) return startEphemeral(context, preparedRun)
-  // Nobody could find the run of a client that disconnects before it has the calls: it ends, as if it was not stored.
+  // If the client disconnects before it has the calls, nobody could find the run: it is cancelled, like a run that is
+  // not stored.
   if (handsOutCalls) return startEphemeral(context, { run: { ...run, cancelOnDisconnect: true }, tools })
   return runInWorker(context, preparedRun)
 }

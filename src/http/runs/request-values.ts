@@ -1,9 +1,9 @@
 import type { Config } from '../../contract/config.ts'
 
 /**
- * Returns the tool context of a request: the values that it sends over the edge's defaults, and the edge's pinned values
- * over both. Unless they have one, a `timeZone` is added: that of the place from which the request came, if the platform
- * knows it.
+ * Returns the tool context of a request: the edge's defaults, overridden by the values that the request sends, and all
+ * of these by the edge's pinned values. If none of them has a `timeZone`, that of the place from which the request came
+ * is added, if the platform knows it.
  */
 export function requestValues(
   request: Request,

@@ -12,7 +12,10 @@ const callback = new Hono<EdgeEnv>()
 /** `/connections`: the servers that the edge gets access to by OAuth, and who is signed in to them. */
 export const connections: Surface = { routes: { '/connections': app } }
 
-/** Where authorization servers send people back to. They bring no key; the state that they bring was given to one. */
+/**
+ * Where authorization servers send people back to. These requests have no API key, but a `state` that was issued to a
+ * request with one.
+ */
 export const connectionCallback: Surface = { routes: { '/connections/callback': callback }, isPublic: true }
 
 app.get('/', async (c) => {
@@ -48,7 +51,7 @@ callback.get('/', async (c) => {
   const text = 'server' in answer ? `You are connected to ${answer.server}. You can close this page.` : answer.error
   return c.text(text, 'server' in answer ? 200 : 400, {
     'cache-control': 'no-store',
-    // The address has the code.
+    // The address contains the authorization code, which no other site may see.
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',
   })

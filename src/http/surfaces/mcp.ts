@@ -76,7 +76,7 @@ app.post('/', async (c) => {
   return reply(message, await answer(message, setup.tools(caller)))
 })
 
-/** The stream on which clients of older revisions hear of changes. */
+/** The stream on which clients of older revisions are notified of changes. */
 app.get('/', (c) => {
   if (!c.req.header('accept')?.includes('text/event-stream')) return c.body(null, 405, { allow: 'GET, POST' })
   const { setup, caller } = c.env

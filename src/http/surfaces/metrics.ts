@@ -41,7 +41,7 @@ function counterLine({ name, labels, value }: Series): string {
   return `${name}_total${inBraces(labels)} ${value}`
 }
 
-/** Buckets are stored each by itself; those of OpenMetrics hold all smaller values too. */
+/** Stored buckets are separate; those of OpenMetrics are cumulative. */
 function histogramLines(name: string, series: readonly Series[]): string[] {
   return [...new Set(series.map(({ labels }) => labels))].flatMap((labels) => {
     const own = series.filter((each) => each.labels === labels)

@@ -22,7 +22,10 @@ modelRoutes.get('/:name{.+}', (c) => {
 /** Errors under `/v1/` have OpenAI's form. */
 export const OPENAI_ERRORS = { under: '/v1/', answer: openAiError } satisfies Surface['errors']
 
-/** No provider tells its models' age in all formats; clients that sort by it want a time: 2026-01-01, in epoch seconds. */
+/**
+ * The `created` time of every model: 2026-01-01, in epoch seconds. Clients sort by it, and no provider reports the true
+ * one in all formats.
+ */
 const CREATED = 1_767_225_600
 
 function describeModel({ models }: Setup, id: string): object {

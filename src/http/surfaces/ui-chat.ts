@@ -58,7 +58,7 @@ async function startTurn(
 
 /**
  * Runs a turn again, in place of that turn and all later ones; the id of an answer is that of its run. Undefined if the
- * request does not ask for that, or if the message to be answered never arrived: then that is said as a new one.
+ * request does not ask for that, or if the message to be answered never arrived: that message then starts a new turn.
  */
 async function regenerateTurn(
   context: RequestContext,

@@ -2,7 +2,7 @@ import { type Signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { key } from './session.ts'
 
-/** What is loaded: nothing yet, a value, or the error that came instead. After a reload the old value stays until then. */
+/** What is loaded: nothing yet, a value, or an error in its place. The old value stays until a reload is done. */
 export interface Loaded<Value> {
   readonly value?: Value
   readonly error?: unknown

@@ -7,7 +7,7 @@ const STORED = 'edgecall-key'
 /** The key of this tab. It is in the tab's session storage alone, so closing the tab forgets it. */
 export const key = signal(sessionStorage.getItem(STORED) ?? '')
 
-/** Whether the edge has asked for a key that it takes. */
+/** Whether the edge has refused a request for want of a valid key. */
 export const needsKey = signal(false)
 
 /** Takes a key, or forgets it for an empty text. */

@@ -13,7 +13,7 @@ export interface RunStore {
   readonly view: Signal<RunView>
   /** All events so far, for replay. */
   readonly events: readonly RunEvent[]
-  /** Why it is not followed any more, if the edge refused or was not reached. */
+  /** Why it is not followed any more, if the edge refused or could not be reached. */
   readonly error: Signal<unknown>
   /** Whether events are being read. */
   readonly isOpen: Signal<boolean>

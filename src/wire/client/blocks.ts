@@ -99,7 +99,10 @@ export class Blocks {
   }
 }
 
-/** Returns the part of a text that was not heard; '' for a reader that joined in its middle: it has heard the end. */
+/**
+ * Returns the part of a text that its deltas did not have; '' for a reader that joined in the middle, whose deltas had
+ * the end.
+ */
 function missingText(text: string, readerText: string): string {
   return text.startsWith(readerText) ? text.slice(readerText.length) : ''
 }

@@ -53,7 +53,7 @@ export function narrow(part: unknown, path: string, dialect: SchemaDialect): Jso
   return describeUnsupported(narrowed, unsupported)
 }
 
-/** Makes all properties required. An optional one may then be null, which its tool takes for left out. */
+/** Makes all properties required. An optional one may then be null, which its tool treats as absent. */
 function requireAll(properties: Readonly<Record<string, unknown>>, required: unknown): JsonSchema {
   const requiredNames: readonly unknown[] = Array.isArray(required) ? required : []
   const entries = Object.entries(properties).map(([name, schema]) => [

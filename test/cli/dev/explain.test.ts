@@ -19,7 +19,7 @@ const WORKERS: Workers = {
 test('an explanation names the file of a Worker that throws when it is loaded', () => {
   const output = `✘ [ERROR] service core:user:my-mail: Uncaught Error: boom at module scope\n\n    at null.<anonymous> (index.js:1906:7)\n`
   expect(explainOutput(output, WORKERS)).toBe(
-    'tools/mail/index.ts throws as it loads: boom at module scope. Nothing of it runs until that is mended.',
+    'tools/mail/index.ts throws as it loads: boom at module scope. None of it runs until that is corrected.',
   )
 })
 

@@ -2,7 +2,7 @@ import { type ErrorTexts, errorText } from './error-text.ts'
 
 /** Errors of tool calls: in `error` of `call.settled` and of `POST /tools/{name}/call`. The model reads the message. */
 export const CALL_ERRORS: ErrorTexts = {
-  agent_failed: errorText('An agent’s own run failed.', 'The message has the cause: often it has no model.'),
+  agent_failed: errorText('An agent’s own run failed.', 'Read the message; often the agent has no model.'),
   agent_too_deep: errorText('Agents called agents more than the allowed depth.', 'Give the inner agents fewer tools.'),
   approval_needs_conversation: errorText(
     'The call needs approval, and the run has no conversation.',
@@ -12,7 +12,10 @@ export const CALL_ERRORS: ErrorTexts = {
     'A tool Worker answered something that is not an outcome.',
     'Use `serveTools`, or correct the Worker.',
   ),
-  cancelled: errorText('The run was cancelled or ended while the call ran.', 'Nothing. It may have taken effect.'),
+  cancelled: errorText(
+    'The run was cancelled or ended while the call ran.',
+    'Nothing. The call may have taken effect.',
+  ),
   cannot_undo: errorText('The tool has no `undo`.', 'Add one, or do not use `compensate` for it.'),
   expired: errorText('The caller sent no result in time.', 'Send results sooner.'),
   in_doubt: errorText(
@@ -41,10 +44,10 @@ export const CALL_ERRORS: ErrorTexts = {
     'The edge stopped while the call ran. It was not sent again, because the tool is not idempotent.',
     'Give the tool a `status`, or mark it idempotent; see [Conversations](conversations.md#after-a-crash).',
   ),
-  rejected: errorText('A person rejected the call.', 'Nothing: it was decided.'),
+  rejected: errorText('A person rejected the call.', 'Nothing: the decision stands.'),
   repeated_call: errorText(
     'The model made the same call more often than `MAX_SAME_CALLS`.',
-    'Say in the result what to do.',
+    'Let the result tell the model what to do next.',
   ),
   result_not_kept: errorText('The call took effect before, but its result was too large to be stored.', 'Return less.'),
   schema_mismatch: errorText(
@@ -53,7 +56,7 @@ export const CALL_ERRORS: ErrorTexts = {
   ),
   timeout: errorText(
     'The tool did not answer within `CALL_TIMEOUT_MS` or its own `timeoutMs`.',
-    'Make it faster, or raise the limit. It may have taken effect.',
+    'Make the tool faster, or raise the limit. The call may have taken effect.',
   ),
   tool_changed: errorText(
     'The tool has changed in a way that its earlier arguments may not fit. It was not called. As an HTTP answer (409): ' +
@@ -65,10 +68,10 @@ export const CALL_ERRORS: ErrorTexts = {
     'The tool threw an error that is no `ToolError`.',
     'The error is in the log and in the Worker’s.',
   ),
-  tool_misconfigured: errorText('A stored tool lacks a secret or a host.', 'The log says which; set it.'),
+  tool_misconfigured: errorText('A stored tool lacks a secret or a host.', 'Set it: the log names it.'),
   tool_paused: errorText(
     'The tool failed too often in a row (`TOOL_BREAKER_FAILURES`).',
-    'Repair it; wait for the pause.',
+    'Repair the tool, then wait until the pause is over.',
   ),
   tool_unavailable: errorText(
     'The tool is no longer bound, or its Worker does not answer.',
@@ -99,7 +102,7 @@ export const SOURCE_ERRORS: ErrorTexts = {
     'The model asked for a resource that the operator has not selected.',
     'Add a pattern to `resources` of the server in `MCP_SERVERS`.',
   ),
-  mcp_timeout: errorText('An MCP server took too long.', 'It may have taken effect.'),
+  mcp_timeout: errorText('An MCP server took too long.', 'Nothing. The call may have taken effect.'),
   mcp_unavailable: errorText('An MCP server could not be reached, or refused the edge.', 'Check its URL and its key.'),
   result_missing: errorText('The result has no part at the pointer of `http.result`.', 'Correct the pointer.'),
   result_not_json: errorText('The API announced JSON and sent something else.', 'Use `"result": "text"`.'),

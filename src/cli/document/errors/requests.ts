@@ -63,7 +63,7 @@ export const ACCESS_ERRORS: ErrorTexts = {
   origin_refused: http(403, 'A page called `/mcp` from an origin that is not allowed.', 'Add it to `CORS_ORIGINS`.'),
   quota_exceeded: http(
     429,
-    'A quota of the tenant or the key is used up: `quota`, `used` and `limit`. 507 if it is of what is stored.',
+    'A quota of the tenant or the key is used up: `quota`, `used` and `limit`. The status is 507 for a quota on stored data.',
     'Wait for what is under way, delete what is stored, or raise the quota; `GET /usage` shows them.',
   ),
   rate_limited: http(
@@ -175,8 +175,8 @@ export const CONVERSATION_ERRORS: ErrorTexts = {
   own_run: http(403, '`FOUR_EYES` is `on`, and the key that decides started the run.', 'Decide with another key.'),
   queue_full: http(429, 'More than `MAX_QUEUE` runs wait in the conversation.', 'Wait for `Retry-After`.'),
   run_not_last: http(409, 'The request continues from a run that is not the latest.', 'Read the conversation again.'),
-  run_not_parked: http(409, 'Only a parked run is retried.', 'Nothing: the run continues, or has ended.'),
-  run_replaced: http(409, 'The turn was already run again.', 'Run the turn again that replaced it.'),
+  run_not_parked: http(409, 'The run to retry is not parked.', 'Nothing: the run continues, or has ended.'),
+  run_replaced: http(409, 'The turn was already regenerated.', 'Regenerate the run that replaced it.'),
   run_waiting: http(
     409,
     'The last run waits for a person or for results of its caller. `run` says for what.',

@@ -23,7 +23,7 @@ export const RUN_ERRORS: ErrorTexts = {
     'The run made no progress for five minutes, outages not counted.',
     'Look in the log for what it waited for.',
   ),
-  run_cancelled: http(409, 'The run was cancelled.', 'Nothing: it was asked for.'),
+  run_cancelled: http(409, 'The run was cancelled.', 'Nothing: somebody cancelled it.'),
   run_failed: http(502, 'The run failed, and no cause is stored.', 'Look for the run’s id in the log.'),
   run_interrupted: errorText('The event stream ended before the run.', 'Read the run by its id.'),
   run_lost: http(502, 'What was stored of the run cannot be read.', 'Look for `row.set_aside`. Start a new run.'),

@@ -110,7 +110,7 @@ conversations.post('/:id/runs/:run/calls/:call', async (c) => {
   const call = c.req.param('call')
   if (isDecision) await checkArgumentsHash(service, { runId, call, body })
   const { record } = unwrapReply(await service.answer(runId, { [call]: signAnswer(caller, answer) }))
-  // Who may only decide sees nothing else of the run.
+  // A key that may only decide gets nothing else of the run.
   if (!caller.scopes.includes('chat')) return c.json({ id: runId, status: record.status })
   return record.status === 'running' ? c.json(record) : answerRecord(record, { runId, conversation: c.req.param('id') })
 })

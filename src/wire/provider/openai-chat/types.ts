@@ -1,8 +1,8 @@
 import type { CallRecord, Finish } from '../../../contract/run.ts'
 
 /**
- * OpenAI Chat Completions, both ways: the files named `ask-…` face a model, the others a client. This file has the
- * shapes that the edge writes; what it reads is checked field by field.
+ * The shapes of OpenAI Chat Completions that the edge writes, to models and to callers. What it reads is checked field
+ * by field.
  */
 
 export interface ChatToolCall {
