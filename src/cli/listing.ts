@@ -1,6 +1,5 @@
 import { isObject, type JsonSchema } from '../contract/json.ts'
-import { type EdgeAddress, problemOf, refusal, send } from './edge.ts'
-import { Failure } from './failure.ts'
+import { type EdgeAddress, refusal, send } from './edge.ts'
 
 /** A tool in the edge's listing, or a source of tools that is not available. */
 export interface ListedTool {
@@ -20,14 +19,6 @@ export interface ListedTool {
   readonly inputSchema?: JsonSchema
 }
 
-/** Lists the tools of an edge. Throws a Failure if the edge refuses. */
-export async function listTools(edge: EdgeAddress, signal: AbortSignal): Promise<ListedTool[]> {
-  const response = await send(edge, { method: 'GET', path: '/tools' }, signal)
-  if (!response.ok) throw new Failure(`GET /tools: ${(await problemOf(response)).message}`)
-  const tools: unknown = await response.json()
-  return Array.isArray(tools) ? tools.filter(isListedTool) : []
-}
-
 function isListedTool(value: unknown): value is ListedTool {
   if (!isObject(value)) return false
   const { name, source, place, available, reason = '' } = value
@@ -42,7 +33,7 @@ const PAGE = 1000
 export async function listAllTools(edge: EdgeAddress, signal?: AbortSignal): Promise<readonly ListedTool[]> {
   const tools: ListedTool[] = []
   for (let after = ''; ;) {
-    const path = `/tools?limit=${PAGE}&after=${encodeURIComponent(after)}`
+    const path = `/tools?limit=${PAGE}${after === '' ? '' : `&after=${encodeURIComponent(after)}`}`
     const response = await send(edge, { method: 'GET', path }, signal)
     if (!response.ok) throw await refusal('The tools were not listed', response)
     const body: unknown = await response.json()

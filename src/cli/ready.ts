@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type EdgeAddress, problemOf, send } from './edge.ts'
 import { Failure } from './failure.ts'
-import { type ListedTool, listTools } from './listing.ts'
+import { type ListedTool, listAllTools } from './listing.ts'
 import type { Output } from './output.ts'
 
 export interface ReadyOptions {
@@ -70,7 +70,7 @@ async function findObstacle(edge: EdgeAddress, options: ReadyOptions): Promise<O
       return { reason: isPlain ? message : `GET /health: ${message}`, isPlain, lasting: isPlain }
     }
     // A tool whose name clashes with another is listed by its own name; waiting cannot help it.
-    return (await listTools(edge, signal)).filter(
+    return (await listAllTools(edge, signal)).filter(
       ({ name, source, place, available, accepted }) =>
         source === 'service' && !available && accepted === undefined && name === place,
     )

@@ -1,9 +1,11 @@
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { readVersions, type RuntimeVersions, versionProblems } from '../../src/cli/check/versions.ts'
 import { startAccount } from '../fixtures/account/account.ts'
 import { makeProject, PROJECT } from '../fixtures/account/project.ts'
 import { start } from './command.ts'
@@ -146,6 +148,43 @@ test('doctor reports a configuration and a definition that cannot be read, with 
   expect(code).toBe(1)
 })
 
+test('doctor reports tools whose binding the edge does not look at', async () => {
+  const loose = '[[services]]\nbinding = "ONE"\nservice = "acme-one"\n'
+  const root = projectOf({ ...NOT_DEPLOYED, 'wrangler.toml': `name = "acme"\nmain = "index.js"\n${loose}` })
+  const { values } = await doctor(root, { args: ['--url', await edgeOf([]), '--json'] })
+  expect(values).toContainEqual({
+    level: 'warning',
+    topic: 'project',
+    file: 'wrangler.toml',
+    message: 'acme-one is bound as ONE, so the edge does not find its tools.',
+    remedy: 'Name the binding TOOL_ONE.',
+  })
+})
+
+test('doctor reports a Node, a wrangler and an edgecall that are missing, too old, or another', () => {
+  const root = projectOf()
+  const { wrangler: current = '' } = readVersions(root)
+  const versions = { node: '24.0.0', edgecall: '0.1.0', wrangler: current }
+  const messages = (changes: Partial<RuntimeVersions>, folder = root) =>
+    versionProblems(folder, { ...versions, ...changes }).map(({ message, remedy }) => `${message} ${remedy}`)
+  expect(messages({})).toEqual([])
+  expect(messages({ node: '20.19.0' })).toEqual(['Node 20.19.0 is too old for wrangler. Install Node 22 or newer.'])
+  expect(messages({ wrangler: '3.0.0' })).toEqual([
+    expect.stringMatching(
+      /^wrangler 3\.0\.0 is older than \S+, which this version of edgecall needs\. Run npm install -D/,
+    ),
+  ])
+  const { wrangler: _, ...without } = versions
+  expect(versionProblems(root, without)).toMatchObject([{ message: 'wrangler is not installed.' }])
+  const other = mkdtempSync(join(tmpdir(), 'edgecall-doctor-'))
+  onTestFinished(() => rmSync(other, { recursive: true }))
+  mkdirSync(join(other, 'node_modules/edgecall'), { recursive: true })
+  writeFileSync(join(other, 'node_modules/edgecall/package.json'), '{ "version": "0.0.9" }')
+  expect(messages({}, other)).toEqual([
+    'This is edgecall 0.1.0, and the project depends on 0.0.9. Run it with npx in the folder of the project.',
+  ])
+})
+
 test('doctor needs a project', async () => {
   const root = projectOf()
   const { code, errors } = await doctor(join(root, 'tools'))
@@ -168,14 +207,22 @@ test('doctor without an edge starts the Workers of the project, and tells what d
   workers.push({ ...worker('acme-two', 'tool'), version: 'v-lost' })
   const at = '2026-11-23T00:00:00Z'
   const current = { id: 'm1', at, environment: 'production', workers, definitions: [] }
-  const values = new Map([['deployments', JSON.stringify({ format: 1, project: 'p1', previous: [], current })]])
+  const attempt = { kind: 'deploy', id: 'd1', at, workers: {}, live: [], writes: [], definitions: [] }
+  const record = { format: 1, project: 'p1', previous: [], current, attempt }
+  const values = new Map([['deployments', JSON.stringify(record)]])
   state.namespaces.push({ id: 'n'.repeat(32), title: 'acme-deployments', values })
 
-  const root = projectOf({ 'package.json': PROJECT['package.json'] ?? '' })
+  const root = projectOf({
+    'package.json': PROJECT['package.json'] ?? '',
+    'tools/one/wrangler.toml': `${PROJECT['tools/one/wrangler.toml']}[vars]\nSERVERS = "{SECRET_ONE}"\n`,
+    'tools/one/.dev.vars': 'SECRET_ONE=1\n',
+  })
   const { code, values: findings } = await doctor(root, { args: ['--json'], env: { ...account.env } })
   expect(findings.map(({ level, file, message }) => `${level} ${file}: ${message}`)).toEqual([
+    'error tools/one/wrangler.toml: The deployed Worker acme-one does not have the secret SECRET_ONE.',
     'error wrangler.toml: It answers 503 to everyone: it has neither API_KEYS nor IDENTITY_PROVIDERS. Set the secret API_KEYS.',
     'error wrangler.toml: Runs that name no model are refused: MODEL is not set in wrangler.toml.',
+    `error wrangler.toml: A deploy was begun at ${at} and is not finished.`,
     `warning tools/one/wrangler.toml: acme-one here is not what was deployed at ${at}.`,
     'warning tools/two/wrangler.toml: The account runs a version of acme-two that edgecall did not deploy.',
     `warning wrangler.toml: acme here is not what was deployed at ${at}.`,
@@ -185,7 +232,7 @@ test('doctor without an edge starts the Workers of the project, and tells what d
     'warning tools/two/index.js: The description of two does not say when to use it.',
     'undefined undefined: undefined',
   ])
-  expect(findings.at(-1)).toMatchObject({ tools: 3, errors: 2, warnings: 7, notChecked: [] })
+  expect(findings.at(-1)).toMatchObject({ tools: 3, errors: 4, warnings: 7, notChecked: [] })
   expect(code).toBe(1)
   expect(account.writes).toEqual([])
 }, 60_000)

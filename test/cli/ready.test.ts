@@ -27,9 +27,9 @@ async function wait(listings: object[][], options: Partial<ReadyOptions> = {}, h
   let asked = 0
   const server = createServer((request, response) => {
     const tools = listings[Math.min(asked, listings.length - 1)]
-    if (request.url === '/tools') asked += 1
+    if (request.url?.startsWith('/tools')) asked += 1
     const isWell = Object.keys(health).length === 0
-    response.writeHead(isWell ? 200 : 503).end(JSON.stringify(request.url === '/tools' ? tools : health))
+    response.writeHead(isWell ? 200 : 503).end(JSON.stringify(request.url?.startsWith('/tools') ? tools : health))
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   onTestFinished(() => {

@@ -122,7 +122,7 @@ async function develop(project: Project, server: Served, step: Step): Promise<vo
     await answers('The sum of 3 dice is 12.')
   })
   await step('ask has the offline model call the tool', async () => {
-    const { stdout } = await edgecall('ask', 'Roll dice with count 2')
+    const { stdout } = await edgecall('ask', 'Roll 2 dice')
     assert.match(stdout, /rollDice/)
     assert.match(stdout, /The sum of 2 dice is 8\./)
   })

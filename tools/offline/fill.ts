@@ -5,7 +5,7 @@
 import { DAY, inZone, isoDate, isoDateTime, type Moment } from './moment.ts'
 import { properName, type Proper } from './place.ts'
 import type { Quantity, Reading } from './reading.ts'
-import type { Field } from './schema.ts'
+import { type Field, wordsIn } from './schema.ts'
 import { draftOf, queryOf, taskOf } from './task.ts'
 import type { Tool } from './tool.ts'
 import { wordsOf } from './vocabulary.ts'
@@ -89,7 +89,7 @@ function valueOf(field: Field, question: Question, used: Set<unknown>): unknown 
     case 'number':
     case 'id': {
       const code = kind === 'id' && types[0] === 'string' && isRequired ? take(fresh(reading.codes)[0]) : undefined
-      const number = code ?? take(quantityOf(field, fresh(reading.numbers)))?.value
+      const number = code ?? take(quantityOf(field, question.tool, fresh(reading.numbers)))?.value
       if (number === undefined || types[0] === 'string') return number
       // A JavaScript number holds 15 digits; a field that takes text too gets all of them.
       return number.length > 15 && types.includes('string') ? number : Number(number)
@@ -115,13 +115,29 @@ function mentions({ text }: Reading, option: string): boolean {
   return wordsOf(option).every((word) => present.has(word.text))
 }
 
-/** Returns the number that is meant for a field: one beside the field's word, or any if the name says nothing. */
-function quantityOf({ words, kind, isRequired }: Field, numbers: readonly Quantity[]): Quantity | undefined {
-  const own = words.split(' ').map((word) => word.replace(/s$/, ''))
-  const isOwn = (word: string): boolean => own.includes(word.toLowerCase().replace(/s$/, ''))
-  const beside = numbers.find(({ unit, tag }) => isOwn(unit) || isOwn(tag))
+/**
+ * Returns the number that is meant for a field: one beside the field's word; for a field that counts, one before a word
+ * of the tool's name, as in “roll 2 dice”; or any if the field is required and its name says nothing.
+ */
+function quantityOf(
+  { words, kind, isRequired }: Field,
+  tool: Tool,
+  numbers: readonly Quantity[],
+): Quantity | undefined {
+  const isAmong = (own: readonly string[], word: string): boolean => word !== '' && own.includes(singular(word))
+  const own = words.split(' ').map(singular)
+  const beside = numbers.find(({ unit, tag }) => isAmong(own, unit) || isAmong(own, tag))
+  const isCount = /^(?:n|num|count|quantity|how many|(?:number|amount|count) of \w+|\w+ (?:count|quantity))$/.test(
+    words,
+  )
+  const things = wordsIn(tool.name).split(' ').map(singular)
+  const counted = isCount ? numbers.find(({ unit }) => isAmong(things, unit)) : undefined
   const isGeneral = kind === 'id' || /^(?:[a-z]\d?|num|n|(?:\w+ )?(?:number|value|amount|input))$/.test(words)
-  return beside ?? (isRequired && isGeneral ? numbers[0] : undefined)
+  return beside ?? counted ?? (isRequired && (isGeneral || isCount) ? numbers[0] : undefined)
+}
+
+function singular(word: string): string {
+  return word.toLowerCase().replace(/s$/, '')
 }
 
 function placeOf(names: readonly Proper[]): Proper | undefined {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isObject } from '../../contract/json.ts'
 import { type EdgeAddress, problemOf, send } from '../edge.ts'
 import { Failure } from '../failure.ts'
+import { type ListedTool, listAllTools } from '../listing.ts'
 
 /** A new workers.dev address takes some seconds until it answers. */
 const WAITS_MS = [0, 500, 1000, 2000, 4000, 8000]
@@ -20,14 +20,17 @@ export async function smoke(
   if (!health.ok) throw new Failure(`${edge.url}/health answers ${health.status}.`, ADVICE)
   await health.body?.cancel()
   if (edge.key === undefined) return []
-  const answer = await send(edge, { method: 'GET', path: '/tools?limit=1000' }, signal)
-  if (!answer.ok) return [`${edge.url} does not list its tools: ${(await problemOf(answer)).message}`]
-  const listing: unknown = await answer.json()
-  const entries = (Array.isArray(listing) ? listing : []).filter(isObject)
+  let listing: ReadonlyMap<string, ListedTool>
+  try {
+    listing = new Map((await listAllTools(edge, signal)).map((tool) => [tool.name, tool]))
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    return [`${edge.url} does not list its tools: ${error.message}`]
+  }
   return tools.flatMap((name) => {
-    const entry = entries.find((each) => each['name'] === name)
-    if (!entry) return [`${edge.url} does not list the tool ${name}.`]
-    return entry['available'] === true ? [] : [`${name} is not available: ${String(entry['reason'])}`]
+    const { available, reason } = listing.get(name) ?? {}
+    if (available === undefined) return [`${edge.url} does not list the tool ${name}.`]
+    return available ? [] : [`${name} is not available: ${reason ?? 'no reason given'}`]
   })
 }
 

@@ -1,7 +1,7 @@
 import { askQuestion } from '../ask.ts'
 import { hostsOf } from '../definitions.ts'
 import { Failure } from '../failure.ts'
-import { listTools } from '../listing.ts'
+import { listAllTools } from '../listing.ts'
 import { type OfflineServer, startOffline } from '../offline.ts'
 import { checkFree, readPort } from '../port.ts'
 import { runPrinter } from '../print.ts'
@@ -138,13 +138,13 @@ function shapeOf({ edge, tools }: Workers): string {
 }
 
 async function hasClock({ edge, signal }: Session): Promise<boolean> {
-  return (await listTools(edge, signal)).some(({ name, available }) => available && /time/i.test(name))
+  return (await listAllTools(edge, signal)).some(({ name, available }) => available && /time/i.test(name))
 }
 
 /** Asks a question and prints the run. */
 async function askAndPrint({ edge, project, signal }: Session, question: string): Promise<void> {
   const { workers } = project
-  const tools = await listTools(edge, signal)
+  const tools = await listAllTools(edge, signal)
   const origins = new Map(tools.map(({ name, source, place }) => [name, workers.edge.tools.get(place) ?? source]))
   const onEvent = runPrinter({ write: print, origin: (tool) => origins.get(tool) ?? workers.edge.name })
   await askQuestion(edge, question, { onEvent, signal })

@@ -3,7 +3,7 @@ import { startDevServer } from '../dev-server.ts'
 import type { EdgeAddress } from '../edge.ts'
 import { writeEnvFile } from '../env-file.ts'
 import { Failure } from '../failure.ts'
-import { type ListedTool, listTools } from '../listing.ts'
+import { type ListedTool, listAllTools } from '../listing.ts'
 import { untilReady } from '../ready.ts'
 import type { Workers } from '../workers.ts'
 import { explainOutput } from './explain.ts'
@@ -98,7 +98,7 @@ interface PrintToolsOptions {
 
 /** Prints how many tools there are, and each that is not available, with the file and the reason. */
 async function printTools(edge: EdgeAddress, { workers, silent, signal }: PrintToolsOptions): Promise<void> {
-  const tools = await listTools(edge, signal)
+  const tools = await listAllTools(edge, signal)
   const places = new Set(tools.filter(({ available }) => available).map(({ place }) => place))
   const unavailable = tools.filter(({ available }) => !available)
   const reportedBindings = new Set([...silent, ...unavailable].map(({ place }) => place))

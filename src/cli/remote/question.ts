@@ -1,5 +1,5 @@
 import { askQuestion } from '../ask.ts'
-import { listTools } from '../listing.ts'
+import { listAllTools } from '../listing.ts'
 import { runPrinter } from '../print.ts'
 import type { ToolsOptions } from './tools.ts'
 
@@ -12,7 +12,7 @@ export interface QuestionOptions extends ToolsOptions {
 
 /** Asks an edge a question and prints the run; under `--json`, one value for each event. */
 export async function askEdge({ edge, terminal, signal, question, ...options }: QuestionOptions): Promise<void> {
-  const places = new Map((await listTools(edge, signal)).map(({ name, place }) => [name, place]))
+  const places = new Map((await listAllTools(edge, signal)).map(({ name, place }) => [name, place]))
   const print = runPrinter({ write: terminal.print, origin: (tool) => places.get(tool) ?? 'no tool' })
   const onEvent: typeof print = (event) => {
     terminal.emit(event)

@@ -3,7 +3,7 @@ import type { Terminal } from '../command/terminal.ts'
 import { putDefinition, readDefinition } from '../definitions.ts'
 import { type EdgeAddress, refusal, send } from '../edge.ts'
 import { Failure } from '../failure.ts'
-import { listTools } from '../listing.ts'
+import { listAllTools } from '../listing.ts'
 
 /** What a command about the tools of an edge is given. */
 export interface ToolsOptions {
@@ -14,7 +14,7 @@ export interface ToolsOptions {
 
 /** Prints the tools of an edge; under `--json`, one value for each. */
 export async function printTools({ edge, terminal, signal }: ToolsOptions): Promise<void> {
-  const tools = await listTools(edge, signal)
+  const tools = await listAllTools(edge, signal)
   const width = Math.max(0, ...tools.map(({ name }) => name.length))
   for (const tool of tools) {
     terminal.emit(tool)

@@ -58,8 +58,8 @@ describe('the address of the edge', () => {
     expect(await run(root, ['list'], { EDGECALL_URL: `${other.url}/`, EDGECALL_KEY: 'ek_other' })).toMatchObject({
       code: 0,
     })
-    expect(local.requests).toEqual([['GET /tools', 'Bearer ek_local']])
-    expect(other.requests).toEqual([['GET /tools', 'Bearer ek_other']])
+    expect(local.requests).toEqual([['GET /tools?limit=1000', 'Bearer ek_local']])
+    expect(other.requests).toEqual([['GET /tools?limit=1000', 'Bearer ek_other']])
   })
 
   test('must be given if no edge runs in the folder', async () => {
@@ -96,6 +96,25 @@ describe('the commands about tools', () => {
         .split('\n')
         .map((line) => JSON.parse(line)),
     ).toEqual(TOOLS)
+  })
+
+  test('list reads all pages of an edge with more than a thousand tools', async () => {
+    const names = Array.from({ length: 1500 }, (_, index) => `tool${String(index).padStart(4, '0')}`)
+    const tools = names.map((name) => ({ name, source: 'kv', place: 'TOOLS', available: true }))
+    const server = createServer(({ url = '' }, response) => {
+      const { searchParams } = new URL(url, 'http://127.0.0.1')
+      const rest = tools.filter(({ name }) => name > (searchParams.get('after') ?? ''))
+      response.end(JSON.stringify(rest.slice(0, Number(searchParams.get('limit') ?? 100))))
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+    const { out } = await run(folder(), ['list', '--url', `http://127.0.0.1:${(server.address() as AddressInfo).port}`])
+    expect(
+      out
+        .trim()
+        .split('\n')
+        .map((line) => line.split(' ')[0]),
+    ).toEqual(names)
   })
 
   test('call sends the arguments, prints the text, and fails if the call fails', async () => {

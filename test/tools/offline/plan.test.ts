@@ -209,6 +209,30 @@ describe('a conversation with the offline model', () => {
   })
 })
 
+describe('a tool that takes a count', () => {
+  const counts = (name: string, field: string, required?: string[]): Prop => ({
+    name,
+    description: `Does ${name}. Use it for games. Answers the sum.`,
+    fields: {
+      [field]: { type: 'integer', description: 'How many' },
+      sides: { type: 'integer', description: 'Of each' },
+    },
+    required: required ?? [field],
+    run: (values) => values,
+  })
+
+  test.each([
+    ['Roll 2 dice', counts('rollDice', 'count'), ['rollDice', { count: 2 }]],
+    ['roll three dice please', counts('rollDice', 'numberOfDice'), ['rollDice', { numberOfDice: 3 }]],
+    ['Roll 4 dice', counts('rollDice', 'count', []), ['rollDice', { count: 4 }]],
+    ['Draw 5 cards', counts('drawCards', 'quantity', []), ['drawCards', { quantity: 5 }]],
+    ['Roll 2 dice with 6 sides', counts('rollDice', 'count'), ['rollDice', { count: 2, sides: 6 }]],
+  ])('gets the number of what its name names: %s', async (question, tool, call) => {
+    const { steps } = await play([tool], question)
+    expect(steps).toEqual([[call]])
+  })
+})
+
 describe('a refusal by the offline model', () => {
   test.each([
     'Write me a poem about autumn leaves',
