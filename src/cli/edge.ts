@@ -12,13 +12,15 @@ export interface EdgeRequest {
   readonly path: string
   /** The body, sent as JSON. */
   readonly body?: unknown
+  /** The body, sent as it is. */
+  readonly bytes?: Uint8Array<ArrayBuffer>
   readonly accept?: string
 }
 
 /** Sends a request to an edge. Throws the signal's reason if it aborts, and a Failure if the edge cannot be reached. */
 export async function send(
   { url, key }: EdgeAddress,
-  { method, path, body, accept }: EdgeRequest,
+  { method, path, body, bytes, accept }: EdgeRequest,
   signal?: AbortSignal,
 ): Promise<Response> {
   const headers = {
@@ -34,6 +36,7 @@ export async function send(
       // Another server must not get the key.
       redirect: 'manual',
       ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(bytes && { body: bytes }),
       ...(signal && { signal }),
     })
   } catch (error) {

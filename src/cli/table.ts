@@ -1,10 +1,6 @@
-import { AT_EDGE, type Command, command, type Invocation } from './command/command.ts'
-
-/** What commands about an edge need: its address, and where to write. */
-async function remote({ root, env, terminal, signal }: Invocation, url: string | undefined) {
-  const { addressOf } = await import('./remote/address.ts')
-  return { edge: addressOf({ root, env, url }), terminal, signal }
-}
+import { BACKUP_COMMANDS } from './backup-commands.ts'
+import { AT_EDGE, type Command, command } from './command/command.ts'
+import { remote } from './command/remote.ts'
 
 /** A command of `new`, which adds files to a project. */
 function newCommand(kind: 'tool' | 'http-tool' | 'agent', summary: string): Command {
@@ -303,6 +299,7 @@ export const COMMANDS: readonly Command[] = [
       await writeTypes({ root, env, url, out })
     },
   }),
+  ...BACKUP_COMMANDS,
   runsCommand('retry', 'have a parked run resumed'),
   runsCommand('cancel', 'cancel a run that has not ended'),
 ]

@@ -1,3 +1,4 @@
+import type { BackupReply, BackupRequest } from './backup.ts'
 import type { InputNeeds } from './input.ts'
 import type { JsonObject } from './json.ts'
 import type { ReachedQuota } from './quotas.ts'
@@ -14,6 +15,10 @@ export interface Refusal {
   readonly code:
     | 'unknown_conversation'
     | 'conversation_deleted'
+    | 'conversation_exists'
+    | 'copy_too_large'
+    | 'invalid_copy'
+    | 'no_recovery'
     | 'unknown_run'
     | 'unknown_call'
     | 'own_run'
@@ -247,6 +252,8 @@ export interface ConversationService {
   }): Promise<Reply<{ readonly messages: readonly StoredMessage[] }>>
   usage(): Promise<Reply<{ readonly usage: Usage; readonly runs: number }>>
   cancel(runId: string): Promise<Reply<{ readonly status: 'cancelled' | 'already_terminal' }>>
+  /** Copies the conversation, makes it of a copy, or takes it back in time. */
+  backup(request: BackupRequest): Promise<Reply<BackupReply>>
   /** Resumes a parked run. Returns it as it stands. */
   retry(runId: string): Promise<Reply<{ readonly record: RunRecord }>>
   /** Returns a call that waits for a decision; any other call is unknown. */

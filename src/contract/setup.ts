@@ -1,8 +1,10 @@
 import type { Acceptances } from './acceptance.ts'
+import type { BackupReply, BackupRequest } from './backup.ts'
+import type { BackupPorts } from './backup-ports.ts'
 import type { StoredTools } from './catalogue.ts'
 import type { Config } from './config.ts'
 import type { ConnectionService } from './connection.ts'
-import type { ConversationService, Objects, WebhookSetup } from './conversation.ts'
+import type { ConversationService, Objects, Reply, WebhookSetup } from './conversation.ts'
 import type { DirectoryService } from './directory.ts'
 import type { ChatModel } from './model.ts'
 import type { LoopSetup } from './hook.ts'
@@ -24,6 +26,9 @@ export interface ModelChooser {
 
 /** Receives log entries for operators: plain objects, one per line, without secrets or content. */
 export type Report = (entry: { readonly event: string } & Readonly<Record<string, unknown>>) => void
+
+/** Copies conversations, makes them of copies, and takes them back in time. */
+export type ConversationBackups = (request: BackupRequest, ports: BackupPorts) => Promise<Reply<BackupReply>>
 
 /** The parts of an edge, as `edge/setup.ts` makes them from the env. */
 export interface Setup {
@@ -50,6 +55,8 @@ export interface Setup {
   readonly keyStates?: KeyStates
   /** Where webhooks may go. Default: none are sent. */
   readonly webhook?: WebhookSetup
+  /** Copies and takes back conversations. Default: that cannot be done. */
+  readonly backups?: ConversationBackups
   /** Hooks, and replacements for parts of the loop. Default: none. */
   readonly loop?: LoopSetup
   /** Receive each run that has ended. Default: none. */

@@ -1,15 +1,12 @@
 import { DurableObject } from 'cloudflare:workers'
 import type {
   Repeat,
-  Continuation,
-  CallAnswer,
   PendingApproval,
   ConversationService,
   ConversationSettings,
   CreateRequest,
   NewsFilter,
   Reply,
-  RunSummary,
   StartReply,
   StartRequest,
   StoredMessage,
@@ -130,6 +127,12 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     return this.#whenOpen(async () => ({ ok: true, stream: exportStream(this.#store, this.#store.settings()) }))
   }
 
+  async backup(request: Parameters<ConversationService['backup']>[0]): ReturnType<ConversationService['backup']> {
+    const [store, cancelAll] = [this.#store, () => this.#cancel(this.#store.runs.unfinished())]
+    const ports = { ctx: this.ctx, store, alarms: this.#alarms, life: () => this.#life(), cancelAll }
+    return this.#setup.backups?.(request, ports) ?? UNKNOWN
+  }
+
   async regenerate(
     runId: string,
     repeat: Repeat,
@@ -196,7 +199,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     })
   }
 
-  async runs({ before, limit }: Parameters<ConversationService['runs']>[0]): Promise<Reply<{ runs: RunSummary[] }>> {
+  async runs({ before, limit }: Parameters<ConversationService['runs']>[0]): ReturnType<ConversationService['runs']> {
     return this.#whenOpen(async () => {
       if (before !== undefined && !this.#store.runs.row(before)) return UNKNOWN_RUN
       return { ok: true, runs: this.#store.runs.list(before, limit) }
@@ -260,10 +263,8 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   }
 
   async answer(
-    runId: string,
-    answers: Readonly<Record<string, CallAnswer>>,
-    continuation?: Continuation,
-  ): Promise<Reply<{ record: RunRecord; after: number }>> {
+    ...[runId, answers, continuation]: Parameters<ConversationService['answer']>
+  ): ReturnType<ConversationService['answer']> {
     return this.#whenOpen(async () => {
       if (!this.#store.runs.row(runId)) return UNKNOWN_RUN
       const open = this.#runner.runs.find(runId)

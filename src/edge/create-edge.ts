@@ -40,7 +40,11 @@ export interface Edge extends EdgeWorker<Env> {
 export function createEdge({ surfaces = [], ...options }: EdgeOptions): Edge {
   const setup: MakeSetup<Env> = (env) => makeSetup(env, options)
   return {
-    ...edge(setup, [...surfaces, ...(options.connections?.surfaces ?? [])]),
+    ...edge(setup, [
+      ...surfaces,
+      ...(options.connections?.surfaces ?? []),
+      ...(options.backups ? [options.backups.surface] : []),
+    ]),
     Conversation: conversation(setup),
     Directory: options.metrics?.Directory ?? Directory,
     setup,

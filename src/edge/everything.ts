@@ -8,6 +8,7 @@ import { metricsRoute } from '../http/surfaces/metrics.ts'
 import { responsesApi } from '../http/surfaces/responses.ts'
 import { runList } from '../http/surfaces/run-list.ts'
 import { uiChat } from '../http/surfaces/ui-chat.ts'
+import { backups } from './backups.ts'
 import { mcpConnections } from './connections.ts'
 import type { EdgeOptions } from './create-edge.ts'
 import { allProviders } from './providers.ts'
@@ -28,6 +29,7 @@ export const everything = {
   search: toolSearch(),
   identity: identityTokens,
   connections: mcpConnections,
+  backups,
   metrics,
   traces,
 } satisfies EdgeOptions

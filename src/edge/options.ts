@@ -1,6 +1,7 @@
 import type { Hook, LoopSetup } from '../contract/hook.ts'
 import type { IdentityTokens, Setup } from '../contract/setup.ts'
 import type { ToolSource } from '../contract/tool.ts'
+import type { BackupsFeature } from './backups.ts'
 import type { ConnectionsFeature } from './connections.ts'
 import type { Env } from './env.ts'
 import type { MetricsFeature } from './metrics.ts'
@@ -21,6 +22,8 @@ export interface SetupOptions {
   readonly connections?: ConnectionsFeature
   /** `toolSearch()`. Default: models are given all tools on offer. */
   readonly search?: ToolSearchFeature
+  /** `backups`: copies of conversations, and their recovery. Default: there are none. */
+  readonly backups?: BackupsFeature
   /** `metrics`: counts what runs do and spend. Default: only budgets are counted. */
   readonly metrics?: MetricsFeature
   /** `traces`: sends each run to an OpenTelemetry collector. Default: none is. */

@@ -47,6 +47,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
     report,
     rates,
     ...(connections && { connections }),
+    ...(options.backups && { backups: options.backups.conversations }),
     ...(options.identity && { identityTokens: options.identity }),
     ...(env.KEYS && { keyStates: keyStates({ namespace: env.KEYS, report }) }),
     ...(webhookSecret !== undefined && { webhook: { secret: webhookSecret, hosts: config.webhookHosts } }),

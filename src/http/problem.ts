@@ -95,6 +95,9 @@ const REFUSALS: Partial<Record<Refusal['code'], number>> = {
   unknown_call: 404,
   own_run: 403,
   bad_event_id: 400,
+  copy_too_large: 413,
+  invalid_copy: 422,
+  no_recovery: 501,
   queue_full: 429,
   idempotency_mismatch: 422,
 }

@@ -64,7 +64,7 @@ async function readText(request: Request, limit: number): Promise<string> {
   }
 }
 
-function bodyTooLarge(limit: number): Problem {
+export function bodyTooLarge(limit: number): Problem {
   return new Problem({ status: 413, code: 'body_too_large', message: `The body is over ${limit} bytes.` })
 }
 

@@ -43,7 +43,7 @@ test('docs/configuration.md has every variable that the edge reads, and no other
 
 test('the document has exactly the routes of the edge', () => {
   // What is registered for all methods is no route of its own: middleware, and the 405 of /mcp.
-  const served = routes([...everything.surfaces, ...everything.connections.surfaces])
+  const served = routes([...everything.surfaces, ...everything.connections.surfaces, everything.backups.surface])
     .routes.filter(({ method }) => method !== 'ALL')
     .map(({ method, path }) => `${method} ${path.replace(/:(\w+)(?:\{.*\})?/g, '{$1}')}`)
   const told = operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`)

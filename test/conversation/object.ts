@@ -16,6 +16,7 @@ import type { RunReporter } from '../../src/contract/report.ts'
 import type { RunRequest } from '../../src/contract/run.ts'
 import type { Setup } from '../../src/contract/setup.ts'
 import type { Tool } from '../../src/contract/tool.ts'
+import { backups } from '../../src/edge/backups.ts'
 import { conversation } from '../../src/conversation/conversation.ts'
 import { Store } from '../../src/conversation/store/store.ts'
 import { decodeEvents, decodeLine } from '../../src/wire/events.ts'
@@ -31,7 +32,7 @@ export function runId(name: string | number): string {
 
 /** The object of one conversation over real SQLite, on a clock that stands until it is set. Tests fake `Date`. */
 export class TestConversation {
-  readonly database = new DatabaseSync(':memory:')
+  database = new DatabaseSync(':memory:')
   readonly reports: Record<string, unknown>[] = []
   readonly requests: ModelRequest[] = []
   /** The names of the models that got them. */
@@ -55,6 +56,14 @@ export class TestConversation {
   /** Told before that; may throw. */
   onUnlist: () => unknown = () => {}
   object: ConversationService & { alarm(): Promise<void> }
+  /** Point-in-time recovery, as the platform has it. Default: none. */
+  recovery: Partial<Pick<DurableObjectStorage, 'getBookmarkForTime' | 'onNextSessionRestoreBookmark'>> = {
+    getBookmarkForTime: async () => {
+      throw new Error("This Durable Object's storage back-end does not implement point-in-time recovery.")
+    },
+  }
+  /** Why the object ended itself. */
+  readonly aborts: (string | undefined)[] = []
   readonly #tools: readonly Tool[]
   readonly #vars: Record<string, unknown>
 
@@ -73,9 +82,11 @@ export class TestConversation {
       getAlarm: async () => (this.alarmAt === Infinity ? null : this.alarmAt),
       deleteAlarm: async () => void (this.alarmAt = Infinity),
       deleteAll: async () => this.#deleteAll(),
+      ...this.recovery,
     }
     const Class = conversation<object>(() => this.#setup())
-    this.object = new Class(durableState(storage), {})
+    const ctx = Object.assign(durableState(storage), { abort: (reason?: string) => void this.aborts.push(reason) })
+    this.object = Object.assign(new Class(ctx, {}), { ctx })
     return this.object
   }
 
@@ -146,6 +157,7 @@ export class TestConversation {
       tools: () => ({ find: async () => this.#tools, list: async () => ({ tools: this.#tools, unavailable: [] }) }),
       webhook: this.webhook,
       loop: this.loop,
+      backups: backups.conversations,
       reporters: this.reporters,
       directories: {
         getByName: (tenant: string) => ({

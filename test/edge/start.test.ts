@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { globSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { globSync, mkdtempSync, readdirSync, rmSync, statSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -94,6 +94,25 @@ describe('npm start', () => {
     const second = await npmStart({ STATE_DIR: join(edge.folder, 'state') })
     expect(await second.ended).toBe(1)
     expect(second.errors()).toMatch(/state is in use by the edge on http:\/\/127\.0\.0\.1:\d+ \(process \d+\)\.\n/)
+  })
+
+  test('leaves nothing of a deleted conversation in its database files', async () => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+    const send = (method: string, path: string, json?: object) =>
+      fetch(`${edge.url}${path}`, { method, headers, ...(json && { body: JSON.stringify(json) }) })
+    const [id, words] = ['conversation-to-be-forgotten', 'What time is it in Ulaanbaatar?']
+    await send('POST', '/conversations', { id })
+    expect((await send('POST', `/conversations/${id}/runs`, { input: words })).status).toBe(200)
+    const filesWith = (text: string) =>
+      globSync(join(edge.folder, 'state/**/*'), { withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name))
+        .filter((file) => readFileSync(file).includes(text))
+    expect(filesWith(words).length).toBeGreaterThan(0)
+    expect((await send('DELETE', `/conversations/${id}`)).status).toBe(204)
+    expect((await send('GET', `/conversations/${id}/messages`)).status).toBe(410)
+    expect(filesWith(words)).toEqual([])
+    expect(await (await send('GET', '/conversations')).text()).not.toContain(id)
   })
 
   test('ends every process that it started and removes its file on SIGTERM to npm', async () => {

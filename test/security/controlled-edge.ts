@@ -22,6 +22,8 @@ export interface Asked {
   readonly method?: string
   readonly json?: unknown
   readonly headers?: Record<string, string>
+  /** A body that is not JSON. */
+  readonly text?: string
 }
 
 export interface Answered {
@@ -82,13 +84,13 @@ export function controlledEdge(options: ControlledEdgeOptions): ControlledEdge {
   const setupOnce = () => (made ??= change(makeSetup(env, { ...everything, providers: { test: () => () => model } })))
   const Catalog = catalogue<Env>(catalogueParts)
   const Conversation = conversation(setupOnce)
-  const app = edge(setupOnce, everything.surfaces)
+  const app = edge(setupOnce, [...everything.surfaces, everything.backups.surface])
   return {
     kv,
     requests: model.requests,
     as: (key) => {
       if (!keys.includes(key)) throw new Error(`There is no key "${key}"`)
-      return async (path, { json, headers, method = json === undefined ? 'GET' : 'POST' } = {}) => {
+      return async (path, { json, text: body, headers, method = json === undefined ? 'GET' : 'POST' } = {}) => {
         const response = await app.fetch(
           new Request(new URL(path, 'https://edge.example'), {
             method,
@@ -98,6 +100,7 @@ export function controlledEdge(options: ControlledEdgeOptions): ControlledEdge {
               ...headers,
             },
             ...(json !== undefined && { body: JSON.stringify(json) }),
+            ...(body !== undefined && { body }),
           }),
           env,
           { waitUntil: () => {} },
@@ -122,7 +125,10 @@ function objects<Service>(make: (ctx: DurableObjectState) => Service): { getByNa
   const made = new Map<string, Service>()
   return {
     getByName: (name) => {
-      const storage = Object.assign(memoryStorage(new DatabaseSync(':memory:')), { setAlarm: async () => {} })
+      const storage = Object.assign(memoryStorage(new DatabaseSync(':memory:')), {
+        setAlarm: async () => {},
+        getAlarm: async () => null,
+      })
       const object = made.get(name) ?? make({ storage } as unknown as DurableObjectState)
       made.set(name, object)
       return object

@@ -51,5 +51,6 @@ export const BODIES: Readonly<Record<string, (targets: Targets) => unknown>> = {
   CallAnswer: () => ({ decision: 'approve' }),
   Definition: () => ({ description: 'x', inputSchema: { type: 'object' }, static: { text: 'x' } }),
   HashBody: ({ hash }) => ({ hash }),
+  RewindBody: () => ({ at: '2026-02-28T14:30:00Z' }),
   CallBody: () => ({ arguments: {} }),
 }

@@ -14,7 +14,7 @@ import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
 import { FakeKv } from '../host/source/fake-kv.ts'
 
-export const SCOPES = ['chat', 'tools:read', 'tools:write', 'tools:admin', 'approve', 'metrics'] as const
+export const SCOPES = ['chat', 'tools:read', 'tools:write', 'tools:admin', 'approve', 'metrics', 'backup'] as const
 
 /** The scopes of keys that act for their tenant; `tools:admin` acts for the whole edge. */
 const OF_TENANTS = SCOPES.filter((scope) => scope !== 'tools:admin')
@@ -123,7 +123,7 @@ export async function openWorld(): Promise<World> {
   const setup = (own: Env) => makeSetup(own, { ...everything, providers })
   const Conversation = conversation<Env>(setup)
   const Catalog = catalogue<Env>(catalogueParts)
-  const app = edge<Env>(setup, [...everything.surfaces, ...everything.connections.surfaces])
+  const app = edge<Env>(setup, [...everything.surfaces, ...everything.connections.surfaces, everything.backups.surface])
   const send: World['send'] = async (request) => app.fetch(request, env, { waitUntil: () => {} })
   const ask: World['ask'] = (path, as, { method = 'GET', json } = {}) =>
     send(

@@ -70,6 +70,11 @@ const READ = {
       },
     ],
   },
+  RewindBody: {
+    type: 'object',
+    properties: { at: { type: 'string', format: 'date-time' } },
+    required: ['at'],
+  },
   HashBody: { type: 'object', properties: { hash: { type: 'string' } }, required: ['hash'] },
   McpMessage: {
     type: 'object',

@@ -6,9 +6,17 @@ import type { Caller } from '../../contract/tool.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { Problem } from '../problem.ts'
 
-export type Scope = 'chat' | 'tools:read' | 'tools:write' | 'tools:admin' | 'approve' | 'metrics'
+export type Scope = 'chat' | 'tools:read' | 'tools:write' | 'tools:admin' | 'approve' | 'metrics' | 'backup'
 
-const EVERY_SCOPE: readonly Scope[] = ['chat', 'tools:read', 'tools:write', 'tools:admin', 'approve', 'metrics']
+const EVERY_SCOPE: readonly Scope[] = [
+  'chat',
+  'tools:read',
+  'tools:write',
+  'tools:admin',
+  'approve',
+  'metrics',
+  'backup',
+]
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**

@@ -88,7 +88,14 @@ export const REQUEST_ERRORS: ErrorTexts = {
   ),
   bad_event_id: http(400, '`Last-Event-ID` or `?after=` names no event of this run.', 'Start from the beginning.'),
   body_too_large: http(413, 'The body is larger than `MAX_BODY_BYTES`.', 'Send less, or raise the variable.'),
-  conversation_exists: http(409, 'A fork names an id that is taken.', 'Choose another id, or send none.'),
+  conversation_exists: http(409, 'A fork or a copy names an id that is taken.', 'Choose another id, or send none.'),
+  copy_too_large: http(413, 'A copy of the conversation would have more than 30 MiB.', 'Take it back in time instead.'),
+  invalid_copy: http(422, 'The copy is damaged, not complete, or of a newer edge. Nothing was stored.', 'Copy again.'),
+  no_recovery: http(
+    501,
+    'The platform keeps no earlier state of the conversation, or none of that time. `edgecall dev` keeps none.',
+    'Name a time within the last 30 days.',
+  ),
   invalid_conversation_id: http(
     400,
     'The id is not of the form `[A-Za-z0-9_-]{1,64}`.',

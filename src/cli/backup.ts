@@ -1,0 +1,104 @@
+import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { isObject } from '../contract/json.ts'
+import type { Terminal } from './command/terminal.ts'
+import { type EdgeAddress, refusal, send } from './edge.ts'
+import { Failure } from './failure.ts'
+
+export interface BackupOptions {
+  readonly edge: EdgeAddress
+  readonly terminal: Terminal
+  readonly signal: AbortSignal
+  /** The folder of the copies. */
+  readonly folder: string
+  /** The one conversation to copy. Default: all of the key's tenant. */
+  readonly conversation?: string | undefined
+}
+
+export interface RewindOptions extends Pick<BackupOptions, 'edge' | 'terminal' | 'signal'> {
+  readonly conversation: string
+  /** A time that `Date.parse` reads. */
+  readonly time: string
+}
+
+const ENDING = '.jsonl'
+
+/**
+ * Copies conversations of an edge into a folder, each into a file of its own. A file is there only once it is complete, so
+ * that the command can be repeated. Throws a Failure if the edge refuses one.
+ */
+export async function backUp({ edge, terminal, signal, folder, conversation }: BackupOptions) {
+  mkdirSync(folder, { recursive: true })
+  let count = 0
+  for await (const id of conversation === undefined ? conversationsOf(edge, signal) : [conversation]) {
+    const answer = await send(edge, { method: 'GET', path: pathOf(id) }, signal)
+    if (!answer.ok) throw await refusal(`The conversation ${id} was not copied`, answer)
+    const file = join(folder, `${id}${ENDING}`)
+    writeFileSync(`${file}.part`, new Uint8Array(await answer.arrayBuffer()))
+    renameSync(`${file}.part`, file)
+    terminal.print(`${file}\n`)
+    count += 1
+  }
+  terminal.emit({ conversations: count, folder })
+}
+
+/**
+ * Makes the conversations of the copies in a folder. Those that the edge has already are left as they are. Throws a
+ * Failure if the edge refuses another.
+ */
+export async function restore({ edge, terminal, signal, folder, conversation }: BackupOptions) {
+  const files = conversation === undefined ? copiesIn(folder) : [`${conversation}${ENDING}`]
+  let [createdCount, presentCount] = [0, 0]
+  for (const file of files) {
+    const id = file.slice(0, -ENDING.length)
+    const answer = await send(
+      edge,
+      { method: 'PUT', path: pathOf(id), bytes: readFileSync(join(folder, file)) },
+      signal,
+    )
+    const isPresent = answer.status === 409
+    if (!answer.ok && !isPresent) throw await refusal(`The conversation ${id} was not created`, answer)
+    await answer.body?.cancel()
+    terminal.print(`${id}: ${isPresent ? 'is there already' : 'created'}\n`)
+    if (isPresent) presentCount += 1
+    else createdCount += 1
+  }
+  terminal.emit({ created: createdCount, present: presentCount })
+}
+
+/** Takes a conversation back to a time. Throws a Failure if the edge refuses. */
+export async function rewind({ edge, terminal, signal, conversation, time }: RewindOptions): Promise<void> {
+  const answer = await send(
+    edge,
+    { method: 'POST', path: `${pathOf(conversation)}/rewind`, body: { at: time } },
+    signal,
+  )
+  if (!answer.ok) throw await refusal(`The conversation ${conversation} was not taken back`, answer)
+  const reply: unknown = await answer.json()
+  terminal.print(`${conversation}: taken back to ${isObject(reply) ? String(reply['at']) : time}\n`)
+  terminal.emit(reply)
+}
+
+function copiesIn(folder: string): readonly string[] {
+  const files = readdirSync(folder).filter((file) => file.endsWith(ENDING))
+  if (files.length === 0) throw new Failure(`There are no copies (*${ENDING}) in ${folder}.`)
+  return files.toSorted()
+}
+
+async function* conversationsOf(edge: EdgeAddress, signal: AbortSignal): AsyncGenerator<string> {
+  for (let after = ''; ;) {
+    const path = `/conversations?limit=1000&after=${encodeURIComponent(after)}`
+    const answer = await send(edge, { method: 'GET', path }, signal)
+    if (!answer.ok) throw await refusal('The conversations were not listed', answer)
+    const page: unknown = await answer.json()
+    const ids = Array.isArray(page) ? page.flatMap((each) => (isObject(each) ? [String(each['id'])] : [])) : []
+    yield* ids
+    const last = ids.at(-1)
+    if (last === undefined) return
+    after = last
+  }
+}
+
+function pathOf(id: string): string {
+  return `/backups/${encodeURIComponent(id)}`
+}

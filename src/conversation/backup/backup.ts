@@ -1,0 +1,71 @@
+import type { BackupReply, BackupRequest } from '../../contract/backup.ts'
+import type { BackupPorts } from '../../contract/backup-ports.ts'
+import type { Refusal, Reply } from '../../contract/conversation.ts'
+import { isObject } from '../../contract/json.ts'
+import type { ConversationBackups } from '../../contract/setup.ts'
+import { messageOf } from '../../contract/thrown.ts'
+import { refusalOf, DELETED, UNKNOWN } from '../run/refusals.ts'
+import { copyTables, faultOfCopy, writeTables } from './copy.ts'
+
+/** Copies a conversation, makes it of a copy, or takes it back in time. */
+export const backUpConversation: ConversationBackups = async (request, ports) => {
+  if (request.do === 'copy') return copy(ports)
+  return request.do === 'restore' ? restore(request, ports) : rewind(request.at, ports)
+}
+
+function copy({ ctx: { storage }, store, life }: BackupPorts): Reply<BackupReply> {
+  if (life() !== 'open') return life() === 'deleted' ? DELETED : UNKNOWN
+  const owner = store.meta('owner')
+  const bytes = copyTables(storage, isObject(owner) ? String(owner['id']) : '')
+  if (!bytes) return refusalOf('copy_too_large', 'A copy of this conversation would have more than 30 MiB.')
+  return { ok: true, copy: bytes }
+}
+
+type RestoreRequest = Extract<BackupRequest, { do: 'restore' }>
+
+async function restore({ tenant, id, copy }: RestoreRequest, ports: BackupPorts): Promise<Reply<BackupReply>> {
+  const { ctx, store, life, alarms } = ports
+  const before = life()
+  if (before === 'open') return refusalOf('conversation_exists', 'A conversation with this id exists.')
+  const fault = faultOfCopy(copy)
+  if (fault !== undefined) return invalidCopy(fault)
+  if (before === 'deleted') await store.deleteAll()
+  try {
+    store.create(() => {
+      writeTables(ctx.storage, copy)
+      store.setMeta('owner', { tenant, id })
+    })
+  } catch (error) {
+    if (before === 'deleted') await store.deleteForGood()
+    return invalidCopy(messageOf(error))
+  }
+  // The original may still be there: what it has under way is its own.
+  for (const run of store.runs.unfinished()) store.endUnread(run, { status: 'cancelled', finish: 'cancelled' })
+  await alarms.restore()
+  return { ok: true }
+}
+
+function invalidCopy(fault: string): Refusal {
+  return refusalOf('invalid_copy', `The copy cannot be restored: ${fault}.`)
+}
+
+/** How long a reply may take to leave the object, in milliseconds. */
+const REPLY_MS = 100
+
+/**
+ * Cloudflare remembers 30 days
+ * (https://developers.cloudflare.com/durable-objects/api/sqlite-storage-api/#pitr-point-in-time-recovery-api); workerd on
+ * one's own machine remembers nothing.
+ */
+async function rewind(at: number, { ctx, store, life, cancelAll }: BackupPorts): Promise<Reply<BackupReply>> {
+  if (life() === 'none') return UNKNOWN
+  try {
+    const bookmark = await ctx.storage.getBookmarkForTime(at)
+    if (life() === 'open' && store.runs.unfinished().length > 0) await cancelAll()
+    await ctx.storage.onNextSessionRestoreBookmark(bookmark)
+  } catch (error) {
+    return refusalOf('no_recovery', `This conversation cannot be taken back: ${messageOf(error)}`)
+  }
+  setTimeout(() => ctx.abort('The conversation is taken back to an earlier time.'), REPLY_MS)
+  return { ok: true }
+}

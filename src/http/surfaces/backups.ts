@@ -1,0 +1,48 @@
+import { Hono } from 'hono/tiny'
+import { MOST_COPY_BYTES } from '../../contract/backup.ts'
+import { isObject } from '../../contract/json.ts'
+import { readBody } from '../../contract/read-body.ts'
+import type { EdgeEnv } from '../context.ts'
+import { requireScope } from '../middleware/auth.ts'
+import { bodyTooLarge, readJson } from '../request-body.ts'
+import { unwrapReply } from '../problem.ts'
+import { listConversation, requireRoom } from '../runs/storage-quota.ts'
+import type { Surface } from '../surface.ts'
+import { conversationIdOfPath, conversationOfPath } from './conversations/addressed.ts'
+import { invalidRequest } from './runs.ts'
+
+const app = new Hono<EdgeEnv>()
+
+/** `/backups`: copies of conversations, and their recovery. */
+export const backupRoutes: Surface = { routes: { '/backups': app } }
+
+app.get('/:id', async (c) => {
+  requireScope(c.env.caller, 'backup')
+  const { copy = new Uint8Array() } = unwrapReply(await conversationOfPath(c).backup({ do: 'copy' }))
+  return c.body(copy.slice(), 200, { 'content-type': 'application/x-ndjson' })
+})
+
+app.put('/:id', async (c) => {
+  requireScope(c.env.caller, 'backup')
+  const id = conversationIdOfPath(c)
+  const { bytes, isComplete } = await readBody(c.req.raw, MOST_COPY_BYTES)
+  if (!isComplete) throw bodyTooLarge(MOST_COPY_BYTES)
+  await requireRoom(c.env, id)
+  unwrapReply(await conversationOfPath(c).backup({ do: 'restore', tenant: c.env.caller.tenant, id, copy: bytes }))
+  await listConversation(c.env, id)
+  return c.json({ id }, 201)
+})
+
+app.post('/:id/rewind', async (c) => {
+  requireScope(c.env.caller, 'backup')
+  const { setup } = c.env
+  const id = conversationIdOfPath(c)
+  const body = await readJson(c.req.raw, setup.config.maxBodyBytes)
+  const at = isObject(body) && typeof body['at'] === 'string' ? Date.parse(body['at']) : NaN
+  if (Number.isNaN(at)) {
+    throw invalidRequest({ message: 'Send { "at": … } with a time such as 2026-02-28T14:30:00Z.', path: 'at' })
+  }
+  unwrapReply(await conversationOfPath(c).backup({ do: 'rewind', at }))
+  await listConversation(c.env, id)
+  return c.json({ id, at: new Date(at).toISOString() }, 202)
+})

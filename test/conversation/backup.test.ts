@@ -1,0 +1,153 @@
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, test } from 'vitest'
+import { COPIED_TABLES } from '../../src/conversation/backup/copy.ts'
+import { migrate } from '../../src/conversation/store/migrations.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
+import { memoryStorage } from '../fixtures/sqlite.ts'
+import { type ControlledEdge, controlledEdge } from '../security/controlled-edge.ts'
+
+const KEY = 'acme: chat backup'
+const CHAT = 'acme: chat'
+const OTHER = 'other: chat backup'
+
+function edge(): ControlledEdge {
+  return controlledEdge({
+    workers: {
+      TOOL_SHOP: [tool('buy', () => 'bought', { approval: 'always' }), tool('look', () => 'x'.repeat(400_000))],
+    },
+    script: [ask(['look', { shelf: 1 }]), say('Full.'), ask(['buy']), say('Done.'), say('More.')],
+    vars: { MAX_RESULT_BYTES: '1000' },
+    keys: [KEY, CHAT, OTHER],
+  })
+}
+
+/** A conversation with a finished run, one that waits for an approval, and a long result. */
+async function talk({ as }: ControlledEdge): Promise<string[]> {
+  const asked = as(KEY)
+  await asked('/conversations', { json: { id: 'c', ttlSeconds: 600, system: 'Be brief.' } })
+  const first = await asked('/conversations/c/runs', { json: { input: 'What is on the shelf?' } })
+  const second = await asked('/conversations/c/runs', { json: { input: 'Buy it.' } })
+  expect([first.body.status, second.body.status]).toEqual(['completed', 'waiting'])
+  return [first.body.id, second.body.id]
+}
+
+const SEEN = (run: string) => [
+  '/conversations/c/messages',
+  `/conversations/c/runs/${run}`,
+  `/conversations/c/runs/${run}/events`,
+  '/conversations/c/usage',
+]
+
+describe('a copy of a conversation', () => {
+  test('that is restored elsewhere has the same messages, runs and events', async () => {
+    const [from, to] = [edge(), edge()]
+    const [run = ''] = await talk(from)
+    const { body: copy, headers } = await from.as(KEY)('/backups/c')
+    expect(headers.get('content-type')).toBe('application/x-ndjson')
+    expect(await to.as(KEY)('/backups/c', { method: 'PUT', text: copy })).toMatchObject({
+      status: 201,
+      body: { id: 'c' },
+    })
+    for (const path of SEEN(run).slice(0, 3)) {
+      const [original, restored] = [await from.as(KEY)(path), await to.as(KEY)(path)]
+      expect(restored.status).toBe(200)
+      expect(restored.body).toEqual(original.body)
+    }
+    expect((await to.as(KEY)('/conversations')).body).toEqual([{ id: 'c' }])
+  })
+
+  test('cancels the runs that had not ended, so that no call is made twice', async () => {
+    const [from, to] = [edge(), edge()]
+    const [, waiting = ''] = await talk(from)
+    await to.as(KEY)('/backups/c', { method: 'PUT', text: (await from.as(KEY)('/backups/c')).body })
+    expect((await to.as(KEY)(`/conversations/c/runs/${waiting}`)).body).toMatchObject({ status: 'cancelled' })
+    expect((await from.as(KEY)(`/conversations/c/runs/${waiting}`)).body).toMatchObject({ status: 'waiting' })
+    const next = await to.as(KEY)('/conversations/c/runs', { json: { input: 'And now?' } })
+    expect(next.body).toMatchObject({ status: 'completed' })
+  })
+
+  test('copied again is the same, but for the runs that it cancelled', async () => {
+    const [from, to] = [edge(), edge()]
+    await from.as(KEY)('/conversations', { json: { id: 'c' } })
+    await from.as(KEY)('/conversations/c/runs', { json: { input: 'What is on the shelf?' } })
+    const { body: copy } = await from.as(KEY)('/backups/c')
+    await to.as(KEY)('/backups/c', { method: 'PUT', text: copy })
+    expect((await to.as(KEY)('/backups/c')).body).toBe(copy)
+  })
+
+  test('takes the place of a deleted conversation, and of none that is there', async () => {
+    const { as } = edge()
+    await as(KEY)('/conversations', { json: { id: 'c' } })
+    const { body: copy } = await as(KEY)('/backups/c')
+    const put = () => as(KEY)('/backups/c', { method: 'PUT', text: copy })
+    expect(await put()).toMatchObject({ status: 409, body: { code: 'conversation_exists' } })
+    await as(KEY)('/conversations/c', { method: 'DELETE' })
+    expect((await as(KEY)('/backups/c')).status).toBe(410)
+    expect(await put()).toMatchObject({ status: 201 })
+    expect((await as(KEY)('/conversations/c/messages')).status).toBe(200)
+  })
+
+  test('needs the scope backup, and belongs to the tenant of the key', async () => {
+    const { as } = edge()
+    await as(KEY)('/conversations', { json: { id: 'c' } })
+    expect((await as(CHAT)('/backups/c')).status).toBe(403)
+    expect((await as(CHAT)('/backups/d', { method: 'PUT', text: 'x' })).status).toBe(403)
+    expect((await as(CHAT)('/backups/c/rewind', { json: { at: '2026-01-01' } })).status).toBe(403)
+    expect((await as(OTHER)('/backups/c')).status).toBe(404)
+  })
+
+  const line = (value: object) => `${JSON.stringify(value)}\n`
+  const HEAD = line({ type: 'conversation', format: 1, id: 'c' })
+  const END = line({ type: 'end', rows: 0 })
+  test.each([
+    ['is empty', '', 'it is not complete'],
+    ['broke off', HEAD, 'it is not complete'],
+    ['lacks a row', HEAD + line({ type: 'end', rows: 1 }), 'it is not complete'],
+    ['is not JSON', 'x', 'line 1 is not JSON'],
+    ['begins with a row', END, 'the first line is not that of a conversation'],
+    ['is of a newer edge', line({ type: 'conversation', format: 2 }), 'the format is 2, and this edge reads 1'],
+    ['goes on after its end', HEAD + END + END, 'line 3 comes after the end'],
+    [
+      'names another table',
+      HEAD + line({ type: 'row', table: 'notices', values: [] }),
+      'line 2 is not a row of a table',
+    ],
+    [
+      'names a member of objects',
+      HEAD + line({ type: 'row', table: 'constructor', values: [] }),
+      'line 2 is not a row',
+    ],
+    [
+      'has an object for a value',
+      HEAD + line({ type: 'row', table: 'meta', values: ['a', {}] }),
+      'line 2 is not a row',
+    ],
+    ['names another owner', HEAD + line({ type: 'row', table: 'meta', values: ['owner', '1'] }), 'line 2 is about'],
+    [
+      'has one row twice',
+      HEAD + line({ type: 'row', table: 'joined', values: ['a', 'b', 'c'] }).repeat(2) + line({ type: 'end', rows: 2 }),
+      'line 3 cannot',
+    ],
+  ])('that %s is refused, and nothing is stored', async (_, text, reason) => {
+    const { as } = edge()
+    const answer = await as(KEY)('/backups/c', { method: 'PUT', text })
+    expect(answer).toMatchObject({
+      status: 422,
+      body: { code: 'invalid_copy', detail: expect.stringContaining(reason) },
+    })
+    expect((await as(KEY)('/conversations/c/messages')).status).toBe(404)
+    expect((await as(KEY)('/conversations')).body).toEqual([])
+  })
+
+  test('has every column of every table but the notices', () => {
+    const database = new DatabaseSync(':memory:')
+    migrate(memoryStorage(database))
+    const tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").all()
+    const names = tables.map(({ name }) => String(name)).filter((name) => !name.startsWith('sqlite_'))
+    expect(names).toEqual([...COPIED_TABLES.keys(), 'notices'].toSorted())
+    for (const [table, columns] of COPIED_TABLES) {
+      const all = database.prepare('SELECT name FROM pragma_table_info(?)').all(table)
+      expect([...columns].toSorted()).toEqual(all.map(({ name }) => String(name)).toSorted())
+    }
+  })
+})
