@@ -157,10 +157,13 @@ describe('a conversation', () => {
 
   test('resumes a run after the last event, however often the connection is lost', async () => {
     const edge = keptEdge({ script: [ask(['add', { a: 1, b: 2 }]), say('Three.')], tools: [add] })
-    const asked: [string, string | undefined][] = []
+    const receivedRequests: [string, string | undefined][] = []
     const client = clientOf(edge, async (input, init) => {
       const path = new URL(input as string).pathname
-      asked.push([path.replace(/run_\w+/, 'RUN'), new Headers(init?.headers).get('last-event-id')?.slice(-3)])
+      receivedRequests.push([
+        path.replace(/run_\w+/, 'RUN'),
+        new Headers(init?.headers).get('last-event-id')?.slice(-3),
+      ])
       const response = await edge.fetch(input, init)
       return path.endsWith('s') && path !== '/conversations' ? cutAfter(response, 5) : response
     })
@@ -169,7 +172,7 @@ describe('a conversation', () => {
     const whole = await all(clientOf(edge).conversation('c').resume(events[0]!.runId))
     expect(events).toEqual(whole)
     expect(events.map((event) => event.seq)).toEqual(events.map((_event, index) => index + 1))
-    expect(asked).toEqual([
+    expect(receivedRequests).toEqual([
       ['/conversations', undefined],
       ['/conversations/c/runs', undefined],
       ['/conversations/c/runs/RUN/events', expect.stringMatching(/\.5$/)],
@@ -255,18 +258,18 @@ test('an abort while the edge is unreachable takes effect at once', async () => 
 })
 
 test('a reader that stops early closes the connection', async () => {
-  let left = false
+  let hasLeft = false
   const body = new ReadableStream<Uint8Array>({
     start: (controller) =>
       controller.enqueue(new TextEncoder().encode('data: {"type":"run.started","runId":"run_1","seq":1}\n\n')),
-    cancel: () => void (left = true),
+    cancel: () => void (hasLeft = true),
   })
   const client = createClient({ url: 'http://127.0.0.1', fetch: async () => new Response(body) })
   for await (const event of client.conversation('c').resume('run_1')) {
     expect(event.type).toBe('run.started')
     break
   }
-  expect(left).toBe(true)
+  expect(hasLeft).toBe(true)
 })
 
 test('a failed run throws an error, however long the run took', async () => {
@@ -343,7 +346,7 @@ describe('a response that is not a valid answer of an edge', () => {
     async (body) => {
       const client = answering(body)
       const chat = client.conversation('c')
-      for (const asked of [
+      for (const rejection of [
         client.run('Hi'),
         client.createConversation(),
         chat.run('Hi'),
@@ -351,7 +354,7 @@ describe('a response that is not a valid answer of an edge', () => {
         chat.approve('r', 'c'),
         chat.cancel('r'),
       ]) {
-        expect(await refusal(asked)).toMatchObject(bad)
+        expect(await refusal(rejection)).toMatchObject(bad)
       }
       if (body === '[]') return
       expect(await refusal(client.listConversations())).toMatchObject(bad)
@@ -373,9 +376,9 @@ describe('a response that is not a valid answer of an edge', () => {
         wanted.signal.addEventListener('abort', () => controller.error(wanted.signal.reason))
       },
     })
-    const asked = answering(endless).run('Hi', { signal: wanted.signal })
+    const pending = answering(endless).run('Hi', { signal: wanted.signal })
     wanted.abort(new Error('never mind'))
-    await expect(asked).rejects.toThrow('never mind')
+    await expect(pending).rejects.toThrow('never mind')
   })
 
   test.each(['null', '5', '{"type":'])('ends the stream as cut at the event %s', async (data) => {

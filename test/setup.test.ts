@@ -19,8 +19,15 @@ const NONE = { getByName: nobody }
 /** A tool Worker whose one tool says of itself what it is told to. */
 function worker(name: string) {
   const said = { description: 'Says it.' }
-  const told = () => ({ ...said, name, inputSchema: { type: 'object' }, version: '1', hash: 'h', annotations: {} })
-  const binding = { describe: async () => ({ contract: 1 as const, tools: [told()] }), call: nobody }
+  const definitionNow = () => ({
+    ...said,
+    name,
+    inputSchema: { type: 'object' },
+    version: '1',
+    hash: 'h',
+    annotations: {},
+  })
+  const binding = { describe: async () => ({ contract: 1 as const, tools: [definitionNow()] }), call: nobody }
   return { said, binding }
 }
 

@@ -43,7 +43,11 @@ function stored(foreign: Foreign, index: number): Stored {
   const body = Object.fromEntries(names.map((key) => [key, `{${key}}`]))
   if (index % 6 === 3) {
     const http = { method: 'GET', url: `${HOST}/${index}?fixed=1`, query: body, headers: { 'x-index': String(index) } }
-    return { definition: { ...common, http }, args, expected: (sent) => asked(`${HOST}/${index}`, names, sent) }
+    return {
+      definition: { ...common, http },
+      args,
+      expected: (sent) => expectedRequest(`${HOST}/${index}`, names, sent),
+    }
   }
   const http = { method: 'POST', url: `${HOST}/${index}`, body }
   const expected = (sent: Record<string, unknown>) => ({
@@ -54,7 +58,7 @@ function stored(foreign: Foreign, index: number): Stored {
 }
 
 /** What a server reads of a query: each text as it was sent, whatever it holds; a list as its key once for each item. */
-function asked(url: string, names: readonly string[], sent: Record<string, unknown>): object {
+function expectedRequest(url: string, names: readonly string[], sent: Record<string, unknown>): object {
   const text = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
   const pairs = names.flatMap((key) => {
     const value = Object.hasOwn(sent, key) ? sent[key] : null

@@ -77,9 +77,9 @@ test('the hosts that definitions call are collected with their secrets', () => {
 })
 
 test('each definition is stored with the key, up to one that the edge refuses', async () => {
-  const asked: [request: string, key: string | undefined, body: unknown][] = []
+  const requests: [request: string, key: string | undefined, body: unknown][] = []
   const edge = await serve(async (request) => {
-    asked.push([`${request.method} ${request.url}`, request.headers.authorization, JSON.parse(await text(request))])
+    requests.push([`${request.method} ${request.url}`, request.headers.authorization, JSON.parse(await text(request))])
     if (request.url === '/tools/a') return [201, { name: 'a' }]
     const issues = [
       { path: 'inputSchema.type', message: 'expected "object" at the root, received nothing' },
@@ -93,7 +93,7 @@ test('each definition is stored with the key, up to one that the edge refuses', 
   await expect(putDefinitions({ url: edge, key: 'ek_1' }, definitions)).rejects.toThrow(
     'tools/definitions/b.json was not stored: inputSchema.type: expected "object" at the root, received nothing; expected one kind',
   )
-  expect(asked).toEqual([
+  expect(requests).toEqual([
     ['PUT /tools/a', 'Bearer ek_1', { name: 'a' }],
     ['PUT /tools/b', 'Bearer ek_1', { name: 'b' }],
   ])

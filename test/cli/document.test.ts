@@ -46,8 +46,8 @@ test('the document has exactly the routes of the edge', () => {
   const served = routes([...everything.surfaces, ...everything.connections.surfaces, everything.backups.surface])
     .routes.filter(({ method }) => method !== 'ALL')
     .map(({ method, path }) => `${method} ${path.replace(/:(\w+)(?:\{.*\})?/g, '{$1}')}`)
-  const told = operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`)
-  expect(told.sort()).toEqual([...new Set(served)].sort())
+  const actual = operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`)
+  expect(actual.sort()).toEqual([...new Set(served)].sort())
 })
 
 test('every reference leads somewhere, and every schema is referred to', () => {
@@ -70,9 +70,9 @@ test('every operation has an id of its own, a known tag, an answer, and the para
   for (const { path, operation } of operations) {
     expect(tags).toEqual(expect.arrayContaining(operation.tags))
     expect(Object.keys(operation.responses).some((status) => status.startsWith('2'))).toBe(true)
-    const told = (operation.parameters ?? []).filter((parameter: { in: string }) => parameter.in === 'path')
+    const actual = (operation.parameters ?? []).filter((parameter: { in: string }) => parameter.in === 'path')
     const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
-    expect(told.map((parameter: { name: string }) => parameter.name)).toEqual(named)
+    expect(actual.map((parameter: { name: string }) => parameter.name)).toEqual(named)
   }
 })
 

@@ -605,9 +605,9 @@ describe('the command', () => {
   })
 
   test('stores the tools in an edge', async () => {
-    const asked: string[] = []
+    const requests: string[] = []
     const server = createServer((request, response) => {
-      asked.push(`${request.method} ${request.url} ${request.headers.authorization}`)
+      requests.push(`${request.method} ${request.url} ${request.headers.authorization}`)
       response.writeHead(201, { 'content-type': 'application/json' }).end('{}')
     }).listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -615,7 +615,7 @@ describe('the command', () => {
     const env = { EDGECALL_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, EDGECALL_KEY: 'ek_1' }
     const file = JSON.stringify(api({ '/x': { get: { operationId: 'getX' } } }))
     const { code, root } = await run({ 'api.json': file }, ['api.json', '--put'], env)
-    expect([code, asked, readdirSync(root)]).toEqual([0, ['PUT /tools/getX Bearer ek_1'], ['api.json']])
+    expect([code, requests, readdirSync(root)]).toEqual([0, ['PUT /tools/getX Bearer ek_1'], ['api.json']])
   })
 
   test('prints its usage', async () => {

@@ -24,10 +24,10 @@ const ALARM = { name: 'setAlarm', source: 'service', place: 'TOOL_ALARM', availa
 
 /** Waits for an edge that lists these tools, one answer after another; the last one again and again. */
 async function wait(listings: object[][], options: Partial<ReadyOptions> = {}, health: object = {}) {
-  let asked = 0
+  let requestCount = 0
   const server = createServer((request, response) => {
-    const tools = listings[Math.min(asked, listings.length - 1)]
-    if (request.url?.startsWith('/tools')) asked += 1
+    const tools = listings[Math.min(requestCount, listings.length - 1)]
+    if (request.url?.startsWith('/tools')) requestCount += 1
     const isWell = Object.keys(health).length === 0
     response.writeHead(isWell ? 200 : 503).end(JSON.stringify(request.url?.startsWith('/tools') ? tools : health))
   }).listen(0, '127.0.0.1')

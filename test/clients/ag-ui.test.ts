@@ -15,7 +15,7 @@ function agentOf(edge: ServedEdge): HttpAgent {
 
 const user = (content: string): Message => ({ id: crypto.randomUUID(), role: 'user', content })
 
-function told(messages: readonly Message[]): unknown[] {
+function messagesOf(messages: readonly Message[]): unknown[] {
   return messages.map((message) => {
     const { role, content } = message
     if (role !== 'assistant') return [role, content]
@@ -45,7 +45,7 @@ test('an AG-UI run answers after the calls of the edge, and the thread continues
     { onTextMessageContentEvent: ({ event }) => void deltas.push(event.delta) },
   )
   expect([result, deltas]).toEqual([{ finish: 'stop' }, ['Noon.']])
-  expect(told(newMessages)).toEqual([
+  expect(messagesOf(newMessages)).toEqual([
     ['reasoning', 'A clock.'],
     ['assistant', undefined, 'clock({"zone":"UTC"})'],
     ['tool', '12:00'],
@@ -68,14 +68,14 @@ test('the client runs its own tools beside those of the edge', async () => {
   const agent = agentOf(edge)
   agent.addMessage(user('Pick.'))
   const { newMessages } = await agent.runAgent({ tools: [pick] })
-  expect(told(newMessages)).toEqual([
+  expect(messagesOf(newMessages)).toEqual([
     ['assistant', undefined, 'clock({})', 'pick({"of":2})'],
     ['tool', '12:00'],
   ])
-  const asked = newMessages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []))
-  agent.addMessage({ id: 'r1', role: 'tool', toolCallId: asked[1]!.id, content: 'left' })
+  const newCalls = newMessages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []))
+  agent.addMessage({ id: 'r1', role: 'tool', toolCallId: newCalls[1]!.id, content: 'left' })
   const next = await agent.runAgent({ tools: [pick] })
-  expect(told(next.newMessages)).toEqual([['assistant', 'Left it is.']])
+  expect(messagesOf(next.newMessages)).toEqual([['assistant', 'Left it is.']])
   expect(lastTold(edge)).toEqual(['user: Pick.', 'assistant: ', 'tool: 12:00', 'tool: left'])
 })
 
@@ -95,7 +95,7 @@ describe('an approval', () => {
       resume: [{ interruptId: interrupt!.id, status: 'resolved', payload }],
     })
     expect(agent.pendingInterrupts).toEqual([])
-    expect(told(newMessages).at(-1)).toEqual(['assistant', 'So be it.'])
+    expect(messagesOf(newMessages).at(-1)).toEqual(['assistant', 'So be it.'])
     expect(lastTold(edge).at(-1)).toBe(result)
   })
 
@@ -128,7 +128,7 @@ test('refused requests and failures in the middle of a stream fail the run', asy
   expect(failed).toEqual(['model_unreachable: No model.'])
   agent.addMessage(user('Once more'))
   const { newMessages } = await agent.runAgent()
-  expect(told(newMessages)).toEqual([['assistant', 'Here.']])
+  expect(messagesOf(newMessages)).toEqual([['assistant', 'Here.']])
 })
 
 test('a message after abortRun interrupts the run, and the thread keeps the partial answer that was shown', async () => {

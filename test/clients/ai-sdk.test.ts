@@ -53,20 +53,20 @@ for (const [name, modelOf] of [
   test(`${name}: runs tools of the caller beside those of the edge`, async () => {
     const script = [ask(['clock'], ['shout', { text: 'noon' }]), say('NOON!')]
     const edge = await servedEdge({ script: [...script, ...script], tools: [clock] })
-    const asked = {
+    const requestOptions = {
       model: modelOf(edge),
       tools: { shout },
       prompt: 'Shout the time.',
       stopWhen: stepCountIs(5),
       maxRetries: 0,
     }
-    const whole = await generateText(asked)
+    const whole = await generateText(requestOptions)
     expect([whole.text, whole.steps.length]).toEqual(['NOON!', 2])
     expect(whole.steps[0]?.toolResults.map((result) => [result.toolName, result.output])).toContainEqual([
       'shout',
       'NOON',
     ])
-    const stream = streamText(asked)
+    const stream = streamText(requestOptions)
     expect([await stream.text, (await stream.steps).length]).toEqual(['NOON!', 2])
     for (const last of [edge.requests[1], edge.requests[3]]) {
       expect(last?.messages.map((message) => [message.role, contentText(message.content)])).toEqual([
@@ -88,10 +88,10 @@ for (const [name, modelOf] of [
       const { responseMessages } = await generateText({ model: modelOf(edge), messages, maxRetries: 0 })
       messages.push(...responseMessages, { role: 'user', content: next })
     }
-    const said = edge.requests.at(-1)?.messages.map((message) => `${message.role}: ${contentText(message.content)}`)
+    const items = edge.requests.at(-1)?.messages.map((message) => `${message.role}: ${contentText(message.content)}`)
     // Chat Completions has no word for calls that the server ran; who wants them kept names a conversation.
     const ran = name === 'Responses' ? ['assistant: ', 'tool: 12:00'] : []
-    expect(said).toEqual([
+    expect(items).toEqual([
       'user: What time is it?',
       ...ran,
       'assistant: Noon.',

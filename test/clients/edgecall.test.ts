@@ -34,13 +34,13 @@ function lossy(bytes: number, asked: string[]): Fetch {
     const response = await fetch(input, { ...init, signal: connection.signal })
     asked.push(`${init?.method} ${new Headers(init?.headers).get('last-event-id')?.replace(/.*\./, '') ?? ''}`)
     if (!response.headers.get('content-type')?.startsWith('text/event-stream')) return response
-    let left = bytes
+    let remaining = bytes
     const body = response.body!.pipeThrough(
       new TransformStream<Uint8Array, Uint8Array>({
         transform: (chunk, controller) => {
-          controller.enqueue(chunk.subarray(0, left))
-          left -= chunk.length
-          if (left <= 0) {
+          controller.enqueue(chunk.subarray(0, remaining))
+          remaining -= chunk.length
+          if (remaining <= 0) {
             connection.abort()
             controller.error(new TypeError('network error'))
           }
@@ -65,14 +65,14 @@ test('a run returns its record and its events', async () => {
 describe('a conversation', () => {
   test('resumes its events however often the connection is lost, and runs no call twice', async () => {
     stage.script(root, ask(['squareRoot', { number: 81 }]), say('4 and 9.'))
-    const asked: string[] = []
+    const requests: string[] = []
     const { id } = await client().createConversation()
-    const events = await all(client(lossy(900, asked)).conversation(id).stream('Roots of 16 and 81?'))
+    const events = await all(client(lossy(900, requests)).conversation(id).stream('Roots of 16 and 81?'))
     expect(events.map(({ seq }) => seq)).toEqual(events.map((_event, index) => index + 1))
     expect(events.at(-1)).toMatchObject({ type: 'run.finished', status: 'completed', answer: '4 and 9.' })
     expect(events).toEqual(await all(client().conversation(id).resume(events[0]!.runId)))
-    expect(asked.length).toBeGreaterThan(2)
-    expect(asked.slice(1).every((each) => /^GET [1-9]\d*$/.test(each))).toBe(true)
+    expect(requests.length).toBeGreaterThan(2)
+    expect(requests.slice(1).every((each) => /^GET [1-9]\d*$/.test(each))).toBe(true)
     expect(stage.sent()).toHaveLength(3)
   })
 

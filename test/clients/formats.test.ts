@@ -16,7 +16,7 @@ async function served(): Promise<ServedEdge> {
 }
 
 /** The one run of the conversation, as its own route tells it. */
-async function told(edge: ServedEdge, format: string): Promise<string> {
+async function messagesOf(edge: ServedEdge, format: string): Promise<string> {
   const runs: { id: string }[] = await (await edge.fetch(`${edge.url}/conversations/c/runs`)).json()
   const id = runs[0]?.id
   const answer = await edge.fetch(`${edge.url}/conversations/c/runs/${id}/events?format=${format}`)
@@ -45,7 +45,7 @@ test('a native run is streamed in the UI message format on request, also when it
     'step-start',
     'Noon.',
   ])
-  expect(await told(edge, 'ui-message')).toBe(sent)
+  expect(await messagesOf(edge, 'ui-message')).toBe(sent)
 })
 
 test('a native run is streamed as AG-UI events on request', async () => {
@@ -62,7 +62,7 @@ test('a native run is streamed as AG-UI events on request', async () => {
     ['tool', '12:00'],
     ['assistant', 'Noon.'],
   ])
-  const types = [...(await told(edge, 'ag-ui')).matchAll(/^data: \{"type":"(\w+)"/gm)].map(([, type]) => type)
+  const types = [...(await messagesOf(edge, 'ag-ui')).matchAll(/^data: \{"type":"(\w+)"/gm)].map(([, type]) => type)
   expect([types[0], types.at(-1)]).toEqual(['RUN_STARTED', 'RUN_FINISHED'])
 })
 

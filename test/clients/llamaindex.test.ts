@@ -38,17 +38,17 @@ function lastTold(edge: ServedEdge): string[] {
 }
 
 describe('LlamaIndex runs its own tools beside those of the edge', () => {
-  const asked = { messages: [user('Shout the time.')], tools: [shout] }
-  const told = ['user: Shout the time.', 'assistant: ', 'tool: 12:00', 'tool: NOON']
+  const request = { messages: [user('Shout the time.')], tools: [shout] }
+  const history = ['user: Shout the time.', 'assistant: ', 'tool: 12:00', 'tool: NOON']
 
   test('in a complete answer', async () => {
     const edge = await servedEdge({
       script: [ask(['clock'], ['shout', { text: 'noon' }]), say('NOON!')],
       tools: [clock],
     })
-    const { newMessages } = await llmOf(edge).exec(asked)
-    const next = await llmOf(edge).chat({ messages: [...asked.messages, ...newMessages], tools: [shout] })
-    expect([next.message.content, lastTold(edge)]).toEqual(['NOON!', told])
+    const { newMessages } = await llmOf(edge).exec(request)
+    const next = await llmOf(edge).chat({ messages: [...request.messages, ...newMessages], tools: [shout] })
+    expect([next.message.content, lastTold(edge)]).toEqual(['NOON!', history])
   })
 
   test('in a streamed answer', async () => {
@@ -56,11 +56,11 @@ describe('LlamaIndex runs its own tools beside those of the edge', () => {
       script: [ask(['clock'], ['shout', { text: 'noon' }]), say('NOON!')],
       tools: [clock],
     })
-    const called = await llmOf(edge).exec({ ...asked, stream: true })
+    const called = await llmOf(edge).exec({ ...request, stream: true })
     let text = ''
     for await (const { delta } of called.stream) text += delta
-    const messages = [...asked.messages, ...called.newMessages()]
+    const messages = [...request.messages, ...called.newMessages()]
     for await (const { delta } of await llmOf(edge).chat({ messages, tools: [shout], stream: true })) text += delta
-    expect([text, lastTold(edge)]).toEqual(['NOON!', told])
+    expect([text, lastTold(edge)]).toEqual(['NOON!', history])
   })
 })

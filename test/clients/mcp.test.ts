@@ -61,9 +61,9 @@ describe.each<[string, Mode]>([
   test('may disconnect in the middle of a call', async () => {
     const client = await connected(mode)
     const leave = new AbortController()
-    const left = client.callTool({ name: 'hangs' }, { signal: leave.signal, onprogress: () => {} })
+    const cancelledCall = client.callTool({ name: 'hangs' }, { signal: leave.signal, onprogress: () => {} })
     leave.abort(new Error('left'))
-    await expect(left).rejects.toThrow('left')
+    await expect(cancelledCall).rejects.toThrow('left')
     expect((await client.callTool({ name: 'progresses' })).content).toEqual([{ type: 'text', text: 'arrived' }])
     await client.close()
   })

@@ -67,12 +67,12 @@ describe('an answer', () => {
       tools: [{ type: 'function', function: tool }],
       stream_options: { include_usage: true },
     })
-    const told: unknown[] = []
-    stream.on('connect', () => told.push('connect'))
-    stream.on('tool_calls.function.arguments.done', ({ name, arguments: text }) => told.push([name, text]))
-    stream.on('end', () => told.push('end'))
+    const received: unknown[] = []
+    stream.on('connect', () => received.push('connect'))
+    stream.on('tool_calls.function.arguments.done', ({ name, arguments: text }) => received.push([name, text]))
+    stream.on('end', () => received.push('end'))
     const { choices, usage } = await stream.finalChatCompletion()
-    expect(told).toEqual(['connect', ['shout', '{"text":"four"}'], 'end'])
+    expect(received).toEqual(['connect', ['shout', '{"text":"four"}'], 'end'])
     expect(choices).toMatchObject([
       {
         finish_reason: 'tool_calls',
@@ -122,9 +122,9 @@ describe('tools of the caller', () => {
   test.each([false, true])('run beside those of the edge, streamed: %s', async (stream) => {
     stage.script(ask(['squareRoot', { number: 16 }], ['shout', { text: 'four' }]), say('FOUR!'))
     const heard: string[] = []
-    const asked = { model, messages: [user('Shout the root of 16.')], tools: [shout(heard)] }
+    const requestOptions = { model, messages: [user('Shout the root of 16.')], tools: [shout(heard)] }
     const { completions } = client().chat
-    const runner = stream ? completions.runTools({ ...asked, stream }) : completions.runTools(asked)
+    const runner = stream ? completions.runTools({ ...requestOptions, stream }) : completions.runTools(requestOptions)
     expect(await runner.finalContent()).toBe('FOUR!')
     expect(heard).toEqual(['four'])
     expect(runner.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant'])
@@ -134,16 +134,20 @@ describe('tools of the caller', () => {
 
   test('must fit their schemas if the caller asks for strict tools', async () => {
     const parameters = { type: 'object', properties: {}, required: [], additionalProperties: false }
-    const asked = { name: 'pick', description: 'Picks', parameters }
+    const requestOptions = { name: 'pick', description: 'Picks', parameters }
     stage.script(say('No.'), say('No.'))
     await client().chat.completions.create({
       model,
       messages: [user('Pick.')],
-      tools: [{ type: 'function', function: { ...asked, strict: true } }],
+      tools: [{ type: 'function', function: { ...requestOptions, strict: true } }],
     })
-    await client().responses.create({ model, input: 'Pick.', tools: [{ type: 'function', ...asked, strict: true }] })
-    const told = stage.sent().map(({ tools = [] }) => tools.find((tool) => tool.function.name === 'pick'))
-    expect(told).toEqual([1, 2].map(() => ({ type: 'function', function: { ...asked, strict: true } })))
+    await client().responses.create({
+      model,
+      input: 'Pick.',
+      tools: [{ type: 'function', ...requestOptions, strict: true }],
+    })
+    const actual = stage.sent().map(({ tools = [] }) => tools.find((tool) => tool.function.name === 'pick'))
+    expect(actual).toEqual([1, 2].map(() => ({ type: 'function', function: { ...requestOptions, strict: true } })))
   })
 
   test('may be called step after step', async () => {
@@ -290,9 +294,12 @@ describe('responses', () => {
     // As a list that grows, of what was said and what came back.
     stage.script(root, ask(['pick']))
     const input: OpenAI.Responses.ResponseInput = [{ role: 'user', content: 'Pick the root of 16.' }]
-    const asked = await responses.create({ model, input, tools: [pick], store: false })
-    const picked = asked.output.find((item) => item.type === 'function_call')
-    input.push(...(asked.output as OpenAI.Responses.ResponseInputItem[]), { ...result, call_id: picked?.call_id ?? '' })
+    const firstResponse = await responses.create({ model, input, tools: [pick], store: false })
+    const picked = firstResponse.output.find((item) => item.type === 'function_call')
+    input.push(...(firstResponse.output as OpenAI.Responses.ResponseInputItem[]), {
+      ...result,
+      call_id: picked?.call_id ?? '',
+    })
     stage.script(say('Left.'))
     expect((await responses.create({ model, input, tools: [pick], store: false })).output_text).toBe('Left.')
     expect(stage.sent()[0]?.messages.map(({ role }) => role)).toEqual([

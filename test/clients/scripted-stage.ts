@@ -14,9 +14,9 @@ export interface ScriptedStage extends Stage {
 /** The edge on workerd, where keys are asked for, before a model server that plays a script. */
 export async function startScripted(vars: Record<string, string> = {}): Promise<ScriptedStage> {
   let replies: readonly ModelReply[] = []
-  let asked = 0
+  let requestCount = 0
   const nothing: ModelReply = { status: 400, body: { error: { message: 'The script has run out.' } } }
-  const model = await startModelServer((_call, index) => replies[index - asked] ?? nothing)
+  const model = await startModelServer((_call, index) => replies[index - requestCount] ?? nothing)
   const key = 'ek_of_the_tests'
   const scopes = ['chat', 'tools:read', 'tools:write', 'approve']
   const stage = await startStage(
@@ -33,9 +33,9 @@ export async function startScripted(vars: Record<string, string> = {}): Promise<
     key,
     script: (...steps) => {
       replies = steps
-      asked = model.calls.length
+      requestCount = model.calls.length
     },
-    sent: () => model.calls.slice(asked).map((call) => call.body),
+    sent: () => model.calls.slice(requestCount).map((call) => call.body),
     close: async () => {
       await stage.close()
       await model.close()

@@ -92,13 +92,13 @@ async function fault(path: string, response: Response): Promise<unknown> {
   if (status < 400) return undefined
   const body: unknown = JSON.parse(text)
   const isOpenAi = path.startsWith('/v1/')
-  const said = isObject(body) ? (isOpenAi ? body['error'] : body) : undefined
+  const errorObject = isObject(body) ? (isOpenAi ? body['error'] : body) : undefined
   const type = headers.get('content-type')
   const fits =
-    isObject(said) &&
-    typeof said['code'] === 'string' &&
-    typeof said[isOpenAi ? 'message' : 'detail'] === 'string' &&
-    (isOpenAi ? typeof said['type'] === 'string' && 'param' in said : said['status'] === status) &&
+    isObject(errorObject) &&
+    typeof errorObject['code'] === 'string' &&
+    typeof errorObject[isOpenAi ? 'message' : 'detail'] === 'string' &&
+    (isOpenAi ? typeof errorObject['type'] === 'string' && 'param' in errorObject : errorObject['status'] === status) &&
     type === (isOpenAi ? 'application/json' : 'application/problem+json')
   return fits && status < 500 ? undefined : { status, type, text }
 }

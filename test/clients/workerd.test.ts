@@ -54,13 +54,13 @@ describe('the AI SDK', () => {
     ],
     ['Responses', () => createOpenAI({ baseURL: v1(), apiKey: stage.key }).responses(model)],
   ])('generates and streams over %s', async (_name, modelOf) => {
-    const asked = { model: modelOf(), tools: { shout }, prompt: 'Shout.', stopWhen: stepCountIs(5), maxRetries: 0 }
+    const request = { model: modelOf(), tools: { shout }, prompt: 'Shout.', stopWhen: stepCountIs(5), maxRetries: 0 }
     stage.script(mixed, say('FOUR!'))
-    const whole = await generateText(asked)
+    const whole = await generateText(request)
     expect([whole.text, whole.steps.length, whole.totalUsage.totalTokens]).toEqual(['FOUR!', 2, 30])
     expect(lastRoles()).toEqual(both)
     stage.script(mixed, say(long))
-    const stream = streamText(asked)
+    const stream = streamText(request)
     const deltas: string[] = []
     for await (const delta of stream.textStream) deltas.push(delta)
     expect([deltas.join(''), await stream.finishReason]).toEqual([long, 'stop'])
@@ -79,11 +79,11 @@ describe('ChatOpenAI of LangChain', () => {
     const chat = new ChatOpenAI({ model, apiKey: stage.key, configuration, maxRetries: 0, useResponsesApi })
     const bound = chat.bindTools([shout])
     stage.script(mixed, say('FOUR!'))
-    const asked = await bound.invoke([new HumanMessage('Shout.')])
-    const [call] = asked.tool_calls ?? []
-    expect(asked.tool_calls).toMatchObject([{ name: 'shout', args: { text: 'four' } }])
+    const response = await bound.invoke([new HumanMessage('Shout.')])
+    const [call] = response.tool_calls ?? []
+    expect(response.tool_calls).toMatchObject([{ name: 'shout', args: { text: 'four' } }])
     const result = new ToolMessage({ content: 'FOUR', tool_call_id: call?.id ?? '' })
-    expect((await bound.invoke([new HumanMessage('Shout.'), asked, result])).text).toBe('FOUR!')
+    expect((await bound.invoke([new HumanMessage('Shout.'), response, result])).text).toBe('FOUR!')
     expect(lastRoles()).toEqual(both)
     stage.script(root, say(long))
     const texts: string[] = []

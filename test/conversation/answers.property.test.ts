@@ -27,11 +27,11 @@ const terms: fc.Arbitrary<RunTerms> = fc.record(
   },
   { requiredKeys: [] },
 )
-const said = fc.record({ terms, text: fc.option(fc.constantFrom('And?', 'So?')) })
+const extraInput = fc.record({ terms, text: fc.option(fc.constantFrom('And?', 'So?')) })
 const turn = fc.record({
   /** What comes with the first answer, and with the others if they come one by one. */
-  first: said,
-  second: said,
+  first: extraInput,
+  second: extraInput,
   isInParts: fc.boolean(),
   dies: fc.boolean(),
 })

@@ -16,8 +16,10 @@ test('a result that the caller sends is truncated as any other, and its rest can
   const result = 'a'.repeat(1000) + 'b'.repeat(1000)
   await there.object.answer(runId(0), { [id(1, 0)]: { result, ok: true } })
   await there.object.record(runId(0), 10_000)
-  const told = there.requests.at(-1)?.messages.flatMap((message) => (message.role === 'tool' ? [message.content] : []))
-  expect(told).toEqual([
+  const resultContents = there.requests
+    .at(-1)
+    ?.messages.flatMap((message) => (message.role === 'tool' ? [message.content] : []))
+  expect(resultContents).toEqual([
     [
       {
         type: 'text',

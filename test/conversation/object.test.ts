@@ -75,7 +75,7 @@ describe('a reader', () => {
       if (messages.length === 1) await first.promise
       else {
         // More than waits for a reader, of which the end is not written before the next fact.
-        for (let said = 0; said < 1000; said++) yield { type: 'text', text: `${said} ${'x'.repeat(500)}` }
+        for (let index = 0; index < 1000; index++) yield { type: 'text', text: `${index} ${'x'.repeat(500)}` }
         await rest.promise
       }
       yield* say('Done.')

@@ -55,13 +55,13 @@ describe('an answer', () => {
 
   test('that comes before the hooks around the run return is applied at once and followed to the end', async () => {
     const there = new TestConversation(({ messages }) => (messages.length > 1 ? say('Done.') : ask(['pays'])), [pays])
-    const told = Promise.withResolvers<void>()
+    const notice = Promise.withResolvers<void>()
     let runs = 0
     const slow: Hook = {
       name: 'slow to end',
       run: async (next) => {
         await next()
-        if (runs++ === 0) await told.promise
+        if (runs++ === 0) await notice.promise
       },
     }
     there.loop = { hooks: [slow] }
@@ -72,7 +72,7 @@ describe('an answer', () => {
     const answered = await there.object.answer(runId(0), { [callOf(0, 0)]: { decision: 'approve' } })
     const read = there.events(0, answered.ok ? answered.after : 0)
     const record = there.object.record(runId(0), 10_000)
-    told.resolve()
+    notice.resolve()
     expect(types(await read).at(-1)).toBe('run.finished')
     expect(await record).toMatchObject({ record: { status: 'completed', answer: 'Done.' } })
   })
@@ -226,14 +226,14 @@ test('a conversation with a fixed end does not expire while a run is about to st
 
 test('an object whose tables fail when a run has ended reports it, without an unhandled rejection', async () => {
   const there = new TestConversation(() => say('Done.'))
-  const told = Promise.withResolvers<void>()
-  const slow: Hook = { name: 'slow to end', run: (next) => next().then(() => told.promise) }
+  const notice = Promise.withResolvers<void>()
+  const slow: Hook = { name: 'slow to end', run: (next) => next().then(() => notice.promise) }
   there.loop = { hooks: [slow] }
   there.live()
   await there.start(0)
   await settle()
   there.database.exec('ALTER TABLE runs RENAME TO elsewhere')
-  told.resolve()
+  notice.resolve()
   await settle()
   expect(there.reports).toMatchObject([{ event: 'run.interrupted' }])
 })
@@ -241,10 +241,10 @@ test('an object whose tables fail when a run has ended reports it, without an un
 describe('a run that is cancelled', () => {
   test('ends once after five seconds even if its tools ignore the abort', async () => {
     vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'], now: MINUTE })
-    const said = Promise.withResolvers<void>()
+    const speech = Promise.withResolvers<void>()
     const there = new TestConversation(
       async function* () {
-        await said.promise
+        await speech.promise
         yield* ask(['look'])
       },
       [tool('look')],
@@ -258,7 +258,7 @@ describe('a run that is cancelled', () => {
     expect(await cancelled).toEqual({ ok: true, status: 'cancelled' })
     const before = types(there.journal(0))
     expect(before.at(-1)).toBe('run.finished')
-    said.resolve()
+    speech.resolve()
     await settle()
     expect(types(there.journal(0))).toEqual(before)
     expect(vi.getTimerCount()).toBe(0)

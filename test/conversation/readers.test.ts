@@ -52,7 +52,7 @@ test('a reader that stops reading falls behind, fills no memory, and misses noth
   const frames = new Frames()
   const stream = frames.open()
   const text = 'x'.repeat(10_000)
-  for (let said = 0; said < 1000; said++) frames.say(`${said}:${text};`)
+  for (let index = 0; index < 1000; index++) frames.say(`${index}:${text};`)
   const reader = stream.getReader()
   const first = await reader.read()
   expect(first.value?.byteLength).toBeLessThan(256 * 1024)
@@ -69,7 +69,7 @@ test('a slow reader does not delay another', async () => {
   const idle = frames.open()
   const keen = textOf(frames.open())
   const text = 'x'.repeat(100_000)
-  for (let said = 0; said < 20; said++) {
+  for (let index = 0; index < 20; index++) {
     frames.say(text)
     await Promise.resolve()
   }
@@ -88,7 +88,7 @@ test('a live reader gets heartbeats, and one that stopped reading loses its stre
 
   const stalled = frames.open()
   await Promise.resolve()
-  for (let said = 0; said < 10; said++) frames.say('x'.repeat(100_000))
+  for (let index = 0; index < 10; index++) frames.say('x'.repeat(100_000))
   vi.advanceTimersByTime(45_000)
   const reader = stalled.getReader()
   await expect(

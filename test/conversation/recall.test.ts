@@ -23,14 +23,14 @@ async function talk(turns: number, notes: (request: ModelRequest) => readonly Mo
 }
 
 /** What the model was told in its last request, in few words. */
-function told(talked: TestConversation): string[] {
+function messagesOf(talked: TestConversation): string[] {
   return (talked.requests.at(-1)?.messages ?? []).map(({ content }) => contentText(content))
 }
 
 test('messages outside the window are shown until there are enough for a summary', async () => {
   const talked = await talk(13)
   expect(talked.requests.filter(isForNotes)).toEqual([])
-  expect(told(talked)[0]).toBe('turn 1')
+  expect(messagesOf(talked)[0]).toBe('turn 1')
 })
 
 test('a system message is shown once, by the window', async () => {
@@ -42,7 +42,7 @@ test('a system message is shown once, by the window', async () => {
   await talked.start(1, { request: { input } })
   await talked.object.record(runId(1), 10_000)
   for (const turn of [2, 3, 4, 5]) await talked.run(turn, `turn ${turn}`)
-  expect(told(talked)).toEqual([
+  expect(messagesOf(talked)).toEqual([
     ...['turn 1', 'ok', 'turn 2', 'ok'],
     'Be kind.',
     ...['turn 3', 'ok', 'turn 4', 'ok', 'turn 5'],
@@ -56,7 +56,7 @@ test('a summary of the messages that it does not cover yet is made once and show
   expect(contentText(asked?.messages[1]?.content ?? '')).toMatch(
     /^The conversation continued:\nuser: turn 1\nassistant: ok\n/,
   )
-  expect(told(talked)).toEqual([
+  expect(messagesOf(talked)).toEqual([
     'What was said before, in notes:\nLikes tea.',
     ...['turn 12', 'ok'],
     ...['turn 13', 'ok', 'turn 14', 'ok'],
@@ -69,9 +69,9 @@ test('a later summary is made from the earlier one and newer messages, and its u
     { type: 'text', text: 'Likes tea.' },
     { type: 'finish', finish: 'stop', usage: { inputTokens: 1000, outputTokens: 50 } },
   ])
-  const asked = talked.requests.filter(isForNotes)
-  expect(asked).toHaveLength(2)
-  const [, request] = asked[1]?.messages ?? []
+  const noteRequests = talked.requests.filter(isForNotes)
+  expect(noteRequests).toHaveLength(2)
+  const [, request] = noteRequests[1]?.messages ?? []
   expect(contentText(request?.content ?? '')).toMatch(
     /^Earlier notes:\nLikes tea\.\n\nThe conversation continued:\nuser: turn 12\n/,
   )
@@ -83,10 +83,10 @@ test('a run continues without a summary that cannot be made, and the next run tr
   let fails = true
   const failure = { type: 'error', error: { code: 'model_unavailable', message: 'down', retryable: true } } as const
   const talked = await talk(14, () => (fails ? [failure] : say('Likes tea.')))
-  expect(told(talked)[0]).toBe('turn 12')
+  expect(messagesOf(talked)[0]).toBe('turn 12')
   fails = false
   await talked.run(15, 'turn 15')
-  expect(told(talked)[0]).toBe('What was said before, in notes:\nLikes tea.')
+  expect(messagesOf(talked)[0]).toBe('What was said before, in notes:\nLikes tea.')
 })
 
 test('messages shown without a summary are repaired so that a model accepts them', async () => {
@@ -107,5 +107,5 @@ test('a summary of replaced turns is discarded', async () => {
   const again = { runId: runId('again'), caller: requestOf({}).caller }
   expect(await talked.object.regenerate(runId(3), again, { onward: true })).toMatchObject({ ok: true })
   await talked.object.record(runId('again'), 10_000)
-  expect(told(talked)).toEqual(['turn 1', 'ok', 'turn 2', 'ok', 'turn 3'])
+  expect(messagesOf(talked)).toEqual(['turn 1', 'ok', 'turn 2', 'ok', 'turn 3'])
 })

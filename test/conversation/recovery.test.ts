@@ -237,8 +237,8 @@ describe('an object that is lost at any commit', () => {
     const world = new World(SCRIPT)
     world.accept()
     for (let life = 0; life < 8; life++) {
-      const asked = world.requests.length
-      await world.live((_transaction, moment) => moment === 'before' && world.requests.length > asked)
+      const noteRequests = world.requests.length
+      await world.live((_transaction, moment) => moment === 'before' && world.requests.length > noteRequests)
       world.now += 60_000
     }
     await world.liveOn()

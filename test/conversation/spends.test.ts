@@ -18,13 +18,13 @@ const spend = (tokens: number, at = BEGIN, run = 0): Spend => ({
   cost: 0,
 })
 
-/** A conversation whose spending is told to `told`, unless that fails. */
-function metering(there: TestConversation): { readonly told: [string, Spend][]; failing: boolean } {
-  const told: [string, Spend][] = []
-  const meter = { told, failing: false }
+/** A conversation whose spending is recorded in `spendReports`, unless that fails. */
+function metering(there: TestConversation): { readonly spendReports: [string, Spend][]; failing: boolean } {
+  const spendReports: [string, Spend][] = []
+  const meter = { spendReports, failing: false }
   there.count = (tenant, each) => {
     if (meter.failing) throw new Error('The directory is away')
-    told.push([tenant, each])
+    spendReports.push([tenant, each])
   }
   return meter
 }
@@ -39,31 +39,31 @@ const quiet = () => new TestConversation(() => say('Done.'))
 describe('the usage of a run', () => {
   test('is reported when the run has ended, for the key of its caller', async () => {
     const there = quiet()
-    const { told } = metering(there)
+    const { spendReports } = metering(there)
     await run(there)
-    expect([told, there.alarmAt]).toEqual([[], BEGIN])
+    expect([spendReports, there.alarmAt]).toEqual([[], BEGIN])
     await there.ring()
-    expect(told).toEqual([['acme', spend(15)]])
+    expect(spendReports).toEqual([['acme', spend(15)]])
     await there.ring()
-    expect([told.length, there.store.unreportedSpend()]).toEqual([1, []])
+    expect([spendReports.length, there.store.unreportedSpend()]).toEqual([1, []])
   })
 
   test('is not reported for a key without a budget', async () => {
     const there = quiet()
-    const { told } = metering(there)
+    const { spendReports } = metering(there)
     await there.start(0, { request: { caller } })
     await there.object.record(runId(0), 10_000)
     await there.ring()
-    expect(told).toEqual([])
+    expect(spendReports).toEqual([])
   })
 
   test('survives the object, because it is written with the end of the run', async () => {
     const there = quiet()
-    const { told } = metering(there)
+    const { spendReports } = metering(there)
     await run(there)
     there.live()
     await there.ring()
-    expect(told).toEqual([['acme', spend(15)]])
+    expect(spendReports).toEqual([['acme', spend(15)]])
   })
 
   test('is reported until that succeeds, with the time of the usage', async () => {
@@ -80,7 +80,7 @@ describe('the usage of a run', () => {
     expect(at).toEqual([0, 10, 20])
     meter.failing = false
     await there.ring()
-    expect(meter.told).toEqual([['acme', spend(15)]])
+    expect(meter.spendReports).toEqual([['acme', spend(15)]])
     expect(there.reports[0]).toMatchObject({ event: 'conversation.failed', detail: 'Error: The directory is away' })
   })
 
@@ -89,14 +89,14 @@ describe('the usage of a run', () => {
       ({ messages }) => (messages.length > 1 ? say('Paid.') : ask(['pays'])),
       [tool('pays', () => 'paid', { approval: 'always' })],
     )
-    const { told } = metering(there)
+    const { spendReports } = metering(there)
     await run(there)
     await there.ring()
     const callId = `call_${runId(0).slice(4)}_1_0`
     await there.object.answer(runId(0), { [callId]: { decision: 'approve' } })
     await there.object.record(runId(0), 10_000)
     await there.ring()
-    expect(told.map(([, { tokens }]) => tokens)).toEqual([15, 30])
+    expect(spendReports.map(([, { tokens }]) => tokens)).toEqual([15, 30])
   })
 
   test('includes a cancelled answer, as the model reported it or estimated', async () => {
@@ -107,7 +107,7 @@ describe('the usage of a run', () => {
       speaking[isWhole ? 1 : 0].resolve()
       await new Promise((resolve) => signal.addEventListener('abort', resolve))
     })
-    const { told } = metering(there)
+    const { spendReports } = metering(there)
     await there.start(0, metered)
     await speaking[0].promise
     await there.object.cancel(runId(0))
@@ -118,7 +118,7 @@ describe('the usage of a run', () => {
     await there.start(2, { request: { caller } })
     await there.object.cancel(runId(2))
     await there.ring()
-    expect(told.map(([, { tokens }]) => tokens)).toEqual([2 + 2, 15])
+    expect(spendReports.map(([, { tokens }]) => tokens)).toEqual([2 + 2, 15])
     expect(there.journal(0).map(({ type }) => type)).toContain('answer.cut')
     expect(there.journal(2).map(({ type }) => type)).not.toContain('answer.cut')
   })
@@ -138,13 +138,13 @@ describe('the usage of a run', () => {
         }),
       ],
     )
-    const { told } = metering(there)
+    const { spendReports } = metering(there)
     await there.start(0, metered)
     await calling.promise
     await there.object.cancel(runId(0))
     await run(there, 1)
     await there.ring()
-    expect(told.map(([, each]) => each)).toEqual([spend(15), spend(15, BEGIN, 1)])
+    expect(spendReports.map(([, each]) => each)).toEqual([spend(15), spend(15, BEGIN, 1)])
   })
 })
 
@@ -160,11 +160,11 @@ describe('a conversation that is deleted', () => {
         }),
       ],
     )
-    const { told } = metering(there)
+    const { spendReports } = metering(there)
     await there.start(0, metered)
     await calling.promise
     expect(await there.object.remove()).toEqual({ ok: true })
-    expect([told, there.store.life()]).toEqual([[['acme', spend(15)]], 'deleted'])
+    expect([spendReports, there.store.life()]).toEqual([[['acme', spend(15)]], 'deleted'])
   })
 
   test('stays while the report fails', async () => {
@@ -176,7 +176,7 @@ describe('a conversation that is deleted', () => {
     expect(there.store.life()).toBe('open')
     meter.failing = false
     expect(await there.object.remove()).toEqual({ ok: true })
-    expect(meter.told).toHaveLength(1)
+    expect(meter.spendReports).toHaveLength(1)
   })
 
   test('by its expiry reports usage first too', async () => {
@@ -189,6 +189,6 @@ describe('a conversation that is deleted', () => {
     expect(there.store.life()).toBe('open')
     meter.failing = false
     while (there.alarmAt < Infinity) await there.ring()
-    expect([there.store.life(), meter.told.length]).toEqual(['none', 1])
+    expect([there.store.life(), meter.spendReports.length]).toEqual(['none', 1])
   })
 })

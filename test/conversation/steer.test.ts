@@ -82,8 +82,8 @@ describe('a steering input', () => {
     await there.ring()
     expect(await there.start(1, keyed)).toMatchObject({ ok: true, runId: runId(0) })
     await there.object.record(runId(0), 10_000)
-    const said = there.requests.at(-1)!.messages.filter(({ role }) => role === 'user')
-    expect(said).toHaveLength(2)
+    const items = there.requests.at(-1)!.messages.filter(({ role }) => role === 'user')
+    expect(items).toHaveLength(2)
     expect(types(there.journal(0)).filter((type) => type === 'input.added')).toHaveLength(1)
   })
 

@@ -20,7 +20,7 @@ let workers: Command
 let models: { readonly edge: ModelServer; readonly experts: ModelServer }
 let url: string
 /** Who was asked, and with what last. */
-let asked: { readonly who: Who; readonly last: Readonly<Record<string, unknown>> }[]
+let requests: { readonly who: Who; readonly last: Readonly<Record<string, unknown>> }[]
 let replies: Record<Who, () => ModelReply>
 
 beforeAll(async () => {
@@ -56,7 +56,7 @@ afterAll(async () => {
   rmSync(temp, { recursive: true, force: true })
 })
 beforeEach(() => {
-  asked = []
+  requests = []
   replies = {
     edge: () => ask('router'),
     router: () => ask('medicalExpert'),
@@ -87,7 +87,7 @@ function startModel(): Promise<ModelServer> {
     const [{ role, content } = {}] = messages
     const expert = String(content).startsWith('You pass questions on') ? 'router' : 'medical'
     const who = role === 'system' ? expert : 'edge'
-    asked.push({ who, last: messages.at(-1) ?? {} })
+    requests.push({ who, last: messages.at(-1) ?? {} })
     return replies[who]()
   })
 }
@@ -100,7 +100,7 @@ const ask = (tool: string): ModelReply => ({
 
 /** Says one thing when asked first, and another afterwards. */
 function turns(who: Who, first: ModelReply, then: ModelReply): () => ModelReply {
-  return () => (asked.filter((each) => each.who === who).length === 1 ? first : then)
+  return () => (requests.filter((each) => each.who === who).length === 1 ? first : then)
 }
 
 function post(path: string, body: object, headers: Record<string, string> = {}): Promise<Response> {
@@ -122,7 +122,7 @@ describe('an expert in another Worker', () => {
       usage: { inputTokens: 3 * 30, outputTokens: 3 * 5 },
       calls: [{ tool: 'router', ok: true, arguments: { question: QUESTION } }],
     })
-    expect(asked.map(({ who, last }) => [who, last['content']])).toEqual([
+    expect(requests.map(({ who, last }) => [who, last['content']])).toEqual([
       ['edge', QUESTION],
       ['router', QUESTION],
       ['medical', QUESTION],
@@ -149,7 +149,7 @@ describe('an expert in another Worker', () => {
     replies.medical = () => ({ status: 400, body: { error: { message: 'The question is too long.' } } })
     replies.router = turns('router', ask('medicalExpert'), say('No expert can be asked now.'))
     expect(await json(post('/runs', { input: QUESTION }))).toMatchObject({ answer: 'No expert can be asked now.' })
-    expect(asked.at(-1)).toMatchObject({
+    expect(requests.at(-1)).toMatchObject({
       who: 'router',
       last: { role: 'tool', content: expect.stringMatching(/^The agent "medicalExpert" failed: .*too long/) },
     })

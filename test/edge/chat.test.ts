@@ -12,10 +12,12 @@ let model: ModelServer
 let stage: Stage
 let replies: ModelReply[] = []
 /** How many requests the model had got when the test began. */
-let asked = 0
+let requestCount = 0
 
 beforeAll(async () => {
-  model = await startModelServer((_call, index) => replies[index - asked] ?? { status: 500, body: 'no more script' })
+  model = await startModelServer(
+    (_call, index) => replies[index - requestCount] ?? { status: 500, body: 'no more script' },
+  )
   const vars = { AUTH: 'open', MODEL: 'openai/test', OPENAI_BASE_URL: model.baseUrl, OPENAI_API_KEY: 'sk-upstream' }
   stage = await startStage(vars, { rogue: true })
 })
@@ -26,7 +28,7 @@ afterAll(async () => {
 
 function script(...steps: ModelReply[]): void {
   replies = steps
-  asked = model.calls.length
+  requestCount = model.calls.length
 }
 
 const say = (text: string): ModelReply => ({ chunks: chunksOf({ text, usage: { inputTokens: 10, outputTokens: 2 } }) })
@@ -39,7 +41,7 @@ const ask = (...calls: [tool: string, args: object | string][]): ModelReply => (
 
 /** The bodies that the model got in this test. */
 function sent(): Record<string, any>[] {
-  return model.calls.slice(asked).map((call) => call.body)
+  return model.calls.slice(requestCount).map((call) => call.body)
 }
 
 test('the page and the OpenAPI document are answered as they were bundled', async () => {
@@ -82,7 +84,7 @@ describe('two tools in one step and one in the next', () => {
       ],
     })
     const [first, second, third] = sent()
-    expect(model.calls[asked]?.headers.authorization).toBe('Bearer sk-upstream')
+    expect(model.calls[requestCount]?.headers.authorization).toBe('Bearer sk-upstream')
     expect(first?.tools.map((each: any) => each.function.name)).toContain('squareRoot')
     expect(second?.messages.map((message: any) => message.role)).toEqual(['user', 'assistant', 'tool', 'tool'])
     const calls = second?.messages[1].tool_calls

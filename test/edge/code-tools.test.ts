@@ -21,7 +21,7 @@ interface Asked {
   readonly headers: IncomingMessage['headers']
   readonly body: string
 }
-let asked: Asked[] = []
+let receivedRequests: Asked[] = []
 /** What a host answers under a path. */
 let routes: Readonly<Record<string, (response: ServerResponse, asked: Asked) => void>> = {}
 
@@ -32,7 +32,7 @@ async function startHost(host: string): Promise<string> {
   const server = createServer(async (request, response) => {
     const { method, url, headers } = request
     const one = { host, request: `${method} ${url}`, headers, body: await text(request) }
-    asked.push(one)
+    receivedRequests.push(one)
     const route = routes[url ?? '']
     if (route) return route(response, one)
     response.setHeader('content-type', 'application/json')
@@ -276,18 +276,18 @@ describe('the network of code', () => {
     )
 
   test('is absent unless it is granted', async () => {
-    asked = []
+    receivedRequests = []
     const refused = 'This worker is not permitted to access the internet'
     expect((await run(tried(origins.api))).content[0].text).toContain(refused)
     const socket = `import { connect } from 'cloudflare:sockets'
       export default async () => { const socket = connect('127.0.0.1:80'); await socket.opened; return 'open' }`
     expect(await run(socket)).toMatchObject(failed('tool_failed', 'failed.'))
     expect(await run(socket, { hosts: [origins.api] })).toMatchObject(failed('tool_failed', 'failed.'))
-    expect(asked).toEqual([])
+    expect(receivedRequests).toEqual([])
   })
 
   test('reaches only the hosts that the definition names', async () => {
-    asked = []
+    receivedRequests = []
     expect((await run(get(`${origins.api}/a?b=c`), { hosts: [origins.api] })).content[0].text).toContain('GET /a?b=c')
     for (const url of [
       origins.plain,
@@ -300,20 +300,20 @@ describe('the network of code', () => {
         `This tool may not reach ${origin}: name the host in code.hosts.`,
       )
     }
-    expect(asked.map(({ host }) => host)).toEqual(['api'])
+    expect(receivedRequests.map(({ host }) => host)).toEqual(['api'])
   })
 
   test('follows redirects only to these hosts', async () => {
     const to = (location: string) => (response: ServerResponse) => void response.writeHead(302, { location }).end()
     routes = { '/away': to(`${origins.forbidden}/secret`), '/near': to(`${origins.plain}/b`) }
-    asked = []
+    receivedRequests = []
     const hosts = { hosts: [origins.api, origins.plain] }
     expect((await run(tried(`${origins.api}/away`), hosts)).content[0].text).toContain(
       `may not reach ${origins.forbidden}`,
     )
     expect((await run(get(`${origins.api}/near`), hosts)).content[0].text).toContain('GET /b')
     expect((await run(tried(`${origins.api}/away`, 'redirect: "manual"'), hosts)).structured).toBe(302)
-    expect(asked.map(({ host }) => host)).toEqual(['api', 'api', 'plain', 'api'])
+    expect(receivedRequests.map(({ host }) => host)).toEqual(['api', 'api', 'plain', 'api'])
   })
 
   test('is not widened by another definition with the same code', async () => {
@@ -344,7 +344,7 @@ describe('a secret', () => {
     `fetch(${JSON.stringify(url)}, { headers: { 'x-key': 'Key ' + context.secrets.SECRET_API } })`
 
   test('is sent to its host and is not in the result of the call', async () => {
-    asked = []
+    receivedRequests = []
     routes = {
       '/echo': (response, { headers }) => void response.setHeader('content-type', 'text/plain').end(headers['x-key']),
     }
@@ -361,14 +361,14 @@ describe('a secret', () => {
       spelled: 'K e y   [ r e d a c t e d ]',
       held: { SECRET_API: '[redacted]' },
     })
-    expect(asked.map(({ headers, body }) => [headers['x-key'], body])).toEqual([
+    expect(receivedRequests.map(({ headers, body }) => [headers['x-key'], body])).toEqual([
       [`Key ${SECRET}`, ''],
       [undefined, JSON.stringify({ key: SECRET })],
     ])
   })
 
   test('is not sent to another host, directly or by a redirect', async () => {
-    asked = []
+    receivedRequests = []
     routes = { '/near': (response) => void response.writeHead(307, { location: `${origins.plain}/b` }).end() }
     for (const url of [origins.plain, `${origins.api}/near`]) {
       const answer = await run(
@@ -377,7 +377,7 @@ describe('a secret', () => {
       )
       expect(answer.content[0].text).toBe(`SECRET_API may not go to ${origins.plain}.`)
     }
-    expect(asked.map(({ host }) => host)).toEqual(['api'])
+    expect(receivedRequests.map(({ host }) => host)).toEqual(['api'])
   })
 })
 
@@ -412,11 +412,11 @@ test('with an isolate for each call, no state is shared and no work outlives its
     expect(put.status).toBe(201)
     const counted = async (text: string) =>
       ((await (await own.ask('/tools/counter/call', { json: { arguments: { text } } })).json()) as any).structured
-    asked = []
+    receivedRequests = []
     expect([await counted('go on'), await counted('stop')]).toEqual([1, 1])
     // Work that goes on would be seen during these calls, each of which takes longer than one of its steps.
     for (let call = 0; call < 20; call++) expect(await counted('stop')).toBe(1)
-    const requests = asked.map(({ request }) => request)
+    const requests = receivedRequests.map(({ request }) => request)
     expect(requests.filter((request) => request === 'GET /during')).toHaveLength(22)
     expect(requests.filter((request) => request === 'GET /after').length).toBeLessThanOrEqual(1)
   } finally {

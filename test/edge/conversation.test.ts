@@ -372,15 +372,15 @@ describe('a run that waits', () => {
     ]) {
       const id = await conversation()
       reply = after(['pays', { sum: 5 }])
-      const asked = await stage.ask(`/conversations/${id}/runs`, { json: { input: 'Pay', tools: ['pays'] } })
-      expect(asked.status).toBe(202)
-      const waiting = (await asked.json()) as any
+      const firstResponse = await stage.ask(`/conversations/${id}/runs`, { json: { input: 'Pay', tools: ['pays'] } })
+      expect(firstResponse.status).toBe(202)
+      const waiting = (await firstResponse.json()) as any
       expect(waiting).toMatchObject({
         status: 'waiting',
         finish: 'waiting',
         calls: [{ tool: 'pays', status: 'approval' }],
       })
-      expect(asked.headers.get('location')).toBe(`/conversations/${id}/runs/${waiting.id}`)
+      expect(firstResponse.headers.get('location')).toBe(`/conversations/${id}/runs/${waiting.id}`)
       const path = `/conversations/${id}/runs/${waiting.id}`
       const other = await stage.ask(`${path}/calls/${waiting.calls[0].id}`, {
         json: { decision, argumentsHash: await sha256('{"sum":6}') },
@@ -465,9 +465,9 @@ describe('an Idempotency-Key', () => {
 
   test('sent twenty times at once makes one run for all requests', async () => {
     const id = await conversation()
-    let asked = 0
+    let requestCount = 0
     reply = () => {
-      asked += 1
+      requestCount += 1
       return say('Once.')
     }
     const posts = Array.from({ length: 20 }, () =>
@@ -478,7 +478,7 @@ describe('an Idempotency-Key', () => {
     expect(new Set(runs.map((run) => run.id)).size).toBe(1)
     expect(runs.every((run) => run.answer === 'Once.')).toBe(true)
     expect(responses.filter((response) => response.headers.get('idempotent-replayed') === 'true')).toHaveLength(19)
-    expect(asked).toBe(1)
+    expect(requestCount).toBe(1)
     expect(await json(`/conversations/${id}/runs`)).toHaveLength(1)
   })
 
@@ -496,8 +496,8 @@ describe('an Idempotency-Key', () => {
   })
 
   test('works without a conversation, on both surfaces and streamed', async () => {
-    let asked = 0
-    reply = () => say(`Answer ${++asked}`)
+    let requestCount = 0
+    reply = () => say(`Answer ${++requestCount}`)
     const messages = [{ role: 'user', content: 'Hello' }]
     const chat = async (stream: boolean) =>
       (await stage.ask('/v1/chat/completions', { json: { messages, stream }, headers })).text()

@@ -12,11 +12,11 @@ let harness: TestHarness
 let url: URL
 let reply: (body: Record<string, any>) => ModelReply | Promise<ModelReply>
 /** What the model was sent. */
-let asked: Record<string, any>[]
+let requests: Record<string, any>[]
 
 beforeAll(async () => {
   model = await startModelServer(({ body }) => {
-    asked.push(body)
+    requests.push(body)
     return reply(body)
   })
   harness = createTestHarness({
@@ -37,7 +37,7 @@ afterAll(async () => {
   await model?.close()
 })
 beforeEach(() => {
-  asked = []
+  requests = []
 })
 
 type Call = readonly [tool: string, args?: object]
@@ -94,7 +94,7 @@ describe('a hook', () => {
       { code: 'refused', detail: 'We do not talk about other hotels.' },
     ])
     const kept = ['runs', 'messages'].map((what) => json(fetch(new URL(`/conversations/${id}/${what}`, url))))
-    expect([await Promise.all(kept), asked]).toEqual([[[], []], []])
+    expect([await Promise.all(kept), requests]).toEqual([[[], []], []])
   })
 
   test('can change the tools of a step, and added tools are journalled and survive the object', async () => {
@@ -111,7 +111,7 @@ describe('a hook', () => {
     const [, { id: call }] = waiting.calls
     await post(`/conversations/${id}/runs/${waiting.id}/calls/${call}`, { decision: 'approve' })
     const events = await eventsOf(id, waiting.id)
-    expect(asked.map(toolsOf)).toEqual([['findBooking'], [...tools, 'bookRoom'], [...tools, 'bookRoom']])
+    expect(requests.map(toolsOf)).toEqual([['findBooking'], [...tools, 'bookRoom'], [...tools, 'bookRoom']])
     expect(events.filter(({ type }) => type === 'tools.added')).toMatchObject([{ tools: [{ name: 'bookRoom' }] }])
     expect(events.at(-1)).toMatchObject({ type: 'run.finished', answer: 'A room is booked.' })
     const { calls } = await json(fetch(new URL(`/conversations/${id}/runs/${waiting.id}`, url)))
@@ -128,7 +128,7 @@ test('approval may depend on arguments: a short stay is booked at once, a long o
   expect(await bookingOf(short.structured.number)).toMatchObject({ guest: 'Short Stay', state: 'confirmed' })
   await post(`/conversations/${id}/runs/${waiting.id}/calls/${long.id}`, { decision: 'approve' })
   expect((await eventsOf(id, waiting.id)).at(-1)).toMatchObject({ answer: 'Both are booked.' })
-  expect(resultsIn(asked.at(-1))).toEqual([
+  expect(resultsIn(requests.at(-1))).toEqual([
     expect.stringContaining('"guest":"Short Stay"'),
     expect.stringContaining('"guest":"Long Stay"'),
   ])
@@ -149,7 +149,7 @@ test('a failed call undoes an earlier booking and tells the model', async () => 
       { ok: false, error: { code: 'weather_unavailable' } },
     ],
   })
-  const [, told] = resultsIn(asked.at(-1))
+  const [, told] = resultsIn(requests.at(-1))
   expect(told).toMatch(/^Nobody can tell the weather now; do without\.\nbookRoom\(\{.*\}\) was undone because of it\.$/)
   expect(await bookingOf(run.calls[0].structured.number)).toMatchObject({ guest: 'Noor Haddad', state: 'cancelled' })
 })
@@ -173,22 +173,22 @@ test('a read-only call starts while the model is still streaming', async () => {
     if (types.includes('call.settled')) settled.resolve(undefined)
   }
   expect(types.slice(0, 3)).toEqual(['call.settled', 'step.answered', 'call.settled'])
-  expect(asked).toHaveLength(2)
-  expect(resultsIn(asked[1])).toEqual([expect.stringContaining('Oslo'), expect.stringContaining('Lima')])
+  expect(requests).toHaveLength(2)
+  expect(resultsIn(requests[1])).toEqual([expect.stringContaining('Oslo'), expect.stringContaining('Lima')])
 })
 
 test('a result that is too large is truncated, and its rest is read in the same run and in the next one', async () => {
   const id = await conversation()
   const whole = Array.from({ length: 500 }, (_, index) => `line ${index}`).join('\n')
   const readOn = (offset: number) => () => {
-    const [, call] = /read_result reads on with the id "([^"]+)"/.exec(resultsIn(asked.at(-1))[0]) ?? []
+    const [, call] = /read_result reads on with the id "([^"]+)"/.exec(resultsIn(requests.at(-1))[0]) ?? []
     return ask(['read_result', { id: call, offset }])
   }
   const body = { tools: ['recite'], limits: { resultBytes: 1000 } }
   reply = inTurn(ask(['recite', { lines: 500 }]), readOn(1000), say('I read on.'))
   await runIn(id, { input: 'Recite.', ...body })
-  expect(asked.map(toolsOf)).toEqual([['recite'], ['recite', 'read_result'], ['recite', 'read_result']])
-  const [cut, part] = resultsIn(asked[2])
+  expect(requests.map(toolsOf)).toEqual([['recite'], ['recite', 'read_result'], ['recite', 'read_result']])
+  const [cut, part] = resultsIn(requests[2])
   expect(cut).toMatch(/\n\[cut: 1000 of \d+ bytes shown; read_result reads on with the id "[^"]+" from offset 1000\]$/)
   expect(cut.slice(0, 1000)).toBe(whole.slice(0, 1000))
   expect(part).toBe(
@@ -196,11 +196,11 @@ test('a result that is too large is truncated, and its rest is read in the same 
   )
 
   await evict(id)
-  asked = []
+  requests = []
   reply = inTurn(readOn(4300), say('That was all.'))
   const next = await runIn(id, { input: 'And the end?', ...body })
   expect(next).toMatchObject({ answer: 'That was all.', calls: [{ tool: 'read_result', ok: true }] })
-  expect(resultsIn(asked[1]).at(-1)).toBe(
+  expect(resultsIn(requests[1]).at(-1)).toBe(
     `${whole.slice(4300)}\n[4300 to ${whole.length} of ${whole.length} characters]`,
   )
 })
@@ -214,7 +214,7 @@ test('a structured answer is validated by the definitions Worker and corrected b
     responseFormat: { type: 'json_schema', name: 'stay', schema },
   })
   expect(run).toMatchObject({ status: 'completed', answer: '{"nights":2}', steps: 1 })
-  expect(asked[1]!['messages'].slice(1)).toMatchObject([
+  expect(requests[1]!['messages'].slice(1)).toMatchObject([
     { role: 'assistant', content: '{"nights":"two"}' },
     { role: 'user', content: expect.stringMatching(/JSON Schema.*\n- nights: /) },
   ])
@@ -236,9 +236,9 @@ test('agents of the setup answer through a router unchanged, and their answers a
     steps: 1,
     calls: [{ tool: 'router', ok: true }],
   })
-  expect(asked.map(toolsOf)).toEqual([['router'], ['legalExpert', 'medicalExpert', 'technicalExpert'], []])
+  expect(requests.map(toolsOf)).toEqual([['router'], ['legalExpert', 'medicalExpert', 'technicalExpert'], []])
   await runIn(id, { input: 'Whom do I call?', tools: [] })
-  expect(asked.at(-1)!['messages'].slice(-2)).toEqual([
+  expect(requests.at(-1)!['messages'].slice(-2)).toEqual([
     { role: 'assistant', content: advice },
     { role: 'user', content: 'Whom do I call?' },
   ])
@@ -253,7 +253,7 @@ test('over RPC a tool maps its errors, can fail the run, and receives the histor
   )
   const run = await runIn(id, { input: 'Charge my card.', tools })
   expect(run).toMatchObject({ status: 502, code: 'card_stolen', detail: 'This card is stolen.' })
-  const [declined, unknown, recalled] = resultsIn(asked[1])
+  const [declined, unknown, recalled] = resultsIn(requests[1])
   expect([declined, unknown]).toEqual(['The card was declined; ask for another.', 'The tool "charge" failed.'])
   expect(JSON.parse(recalled)).toEqual([
     { role: 'user', content: 'Charge my card.' },
@@ -261,9 +261,9 @@ test('over RPC a tool maps its errors, can fail the run, and receives the histor
   ])
 
   reply = inTurn(ask(['recall']), say('You had a card.'))
-  asked = []
+  requests = []
   await runIn(id, { input: 'What did I want?', tools })
-  const roles = JSON.parse(resultsIn(asked[1]).at(-1)).map(({ role }: { role: string }) => role)
+  const roles = JSON.parse(resultsIn(requests[1]).at(-1)).map(({ role }: { role: string }) => role)
   expect(roles.slice(0, 2)).toEqual(['user', 'assistant'])
   expect(roles.slice(-2)).toEqual(['user', 'assistant'])
 })

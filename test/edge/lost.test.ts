@@ -80,16 +80,16 @@ test.each(Object.entries(SURFACES))('an answer on %s continues when its object i
 
 test('a non-streamed answer continues when its object is lost', async () => {
   await post('/conversations', { id: 'whole' })
-  const asked = Promise.withResolvers<void>()
+  const question = Promise.withResolvers<void>()
   replies = [
     () => {
-      asked.resolve()
+      question.resolve()
       return new Promise(() => {})
     },
     say('Done.'),
   ]
   const answer = post('/conversations/whole/runs', { input: 'Hello' })
-  await asked.promise
+  await question.promise
   await lose('whole')
   const response = await answer
   expect([response.status, await response.json()]).toMatchObject([200, { status: 'completed', answer: 'Done.' }])

@@ -75,8 +75,9 @@ test('search results can be read, and only public addresses', async () => {
   const { structured: page } = await post('/tools/readPage/call', { arguments: { url: found.results[0].url } })
   expect(page).toMatchObject({ url: found.results[0].url, source: 'stand-in' })
   expect(page.text).toContain(found.results[0].snippet)
-  const asked = ['https://127.0.0.1/', 'http://example.com/', 'https://news.stand-in.example/inside'].map((address) =>
-    post('/tools/readPage/call', { arguments: { url: address } }),
+  const pendingCalls = ['https://127.0.0.1/', 'http://example.com/', 'https://news.stand-in.example/inside'].map(
+    (address) => post('/tools/readPage/call', { arguments: { url: address } }),
   )
-  for (const refused of await Promise.all(asked)) expect(refused).toMatchObject({ error: { code: 'page_refused' } })
+  for (const refused of await Promise.all(pendingCalls))
+    expect(refused).toMatchObject({ error: { code: 'page_refused' } })
 })

@@ -90,8 +90,8 @@ test('untrusted and private data cannot leave together without approval, in this
     ['getCustomer', 'settled'],
     ['forecast', 'approval'],
   ])
-  const asked = model.calls.at(-1)?.body.messages.find(({ role }) => role === 'tool')
-  expect(JSON.parse(String(asked?.content))).toMatchObject({ tool: 'readPage', data: expect.any(String) })
+  const toolMessage = model.calls.at(-1)?.body.messages.find(({ role }) => role === 'tool')
+  expect(JSON.parse(String(toolMessage?.content))).toMatchObject({ tool: 'readPage', data: expect.any(String) })
   const [, , call] = waiting.calls
   const decided = await stage.ask(`/conversations/leak/runs/${waiting.id}/calls/${call.id}`, {
     json: { decision: 'approve' },

@@ -36,9 +36,9 @@ test.each([
   ['十分钟后提醒我', ['setAlarm', { time: expect.any(String), message: expect.any(String) }], /提醒/],
   ['长春天气怎么样？', ['forecast', expect.objectContaining({ place: '长春' })], /长春/],
 ] as const)('the offline model answers: %s', async (question, call, answer) => {
-  const told = await ask(question)
-  expect(told.calls.at(-1)).toEqual(call)
-  expect(told.answer).toMatch(answer)
+  const result = await ask(question)
+  expect(result.calls.at(-1)).toEqual(call)
+  expect(result.answer).toMatch(answer)
 })
 
 test('without tools, the offline model says that it cannot tell what day is tomorrow', async () => {

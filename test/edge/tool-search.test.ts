@@ -22,7 +22,7 @@ const WANTED: Record<string, { readonly query: string; readonly arguments: strin
 let model: ModelServer
 let stage: Stage
 /** How many requests the model had got when the test began. */
-let asked = 0
+let requestCount = 0
 
 /** A model that calls what it wants where that is on offer, else searches once, and says what it read last. */
 beforeAll(async () => {
@@ -59,10 +59,10 @@ afterAll(async () => {
 
 /** What the model was told of in each step of this test. */
 const offers = () =>
-  model.calls.slice(asked).map(({ body: { tools = [] } }) => tools.map(({ function: { name } }) => name))
+  model.calls.slice(requestCount).map(({ body: { tools = [] } }) => tools.map(({ function: { name } }) => name))
 
 async function events(path: string, json: object): Promise<Record<string, any>[]> {
-  asked = model.calls.length
+  requestCount = model.calls.length
   return readEvents(await stage.ask(path, { headers: STREAMED, json }))
 }
 
@@ -71,7 +71,7 @@ const SEARCHED = [['tool_search'], FOUND, FOUND]
 
 describe('a question about the weather, for a model that is offered only the tool search,', () => {
   test('is answered in a run by searching for and calling the tool', async () => {
-    asked = model.calls.length
+    requestCount = model.calls.length
     const run = (await (await stage.ask('/runs', { json: { input: QUESTION } })).json()) as Record<string, any>
     expect(offers()).toEqual(SEARCHED)
     expect(run).toMatchObject({ status: 'completed', answer: 'Mild, 18 degrees.', steps: 3 })
@@ -79,7 +79,7 @@ describe('a question about the weather, for a model that is offered only the too
       { tool: 'tool_search', ok: true, structured: { tools: ['forecast'] } },
       { tool: 'forecast', ok: true, structured: { place: 'Amsterdam' } },
     ])
-    expect(String(model.calls[asked]?.body.messages[0]?.['content'])).toContain('call tool_search first')
+    expect(String(model.calls[requestCount]?.body.messages[0]?.['content'])).toContain('call tool_search first')
   })
 
   test('is answered in a stream with events of the search and of the tool in order', async () => {

@@ -214,13 +214,13 @@ test('the MCP gateway gives a client the tools of another server, with its secre
 })
 
 test('the agents delegate: the editor has facts found and its text reviewed', async () => {
-  const asked: string[] = []
+  const receivedRequests: string[] = []
   const agents = [editor, researcher, reviewer]
   const edge = await startExample('agents', ({ body }) => {
     const system = body.messages.find(({ role }) => role === 'system')?.content
     const results = body.messages.filter(({ role }) => role === 'tool').length
     const who = agents.find(({ instructions }) => instructions === system)?.name ?? 'caller'
-    asked.push(who)
+    receivedRequests.push(who)
     if (who === 'caller') return { tool: 'editor', arguments: { question: 'Write about the kettle.' } }
     if (who === 'editor')
       return (
@@ -236,6 +236,15 @@ test('the agents delegate: the editor has facts found and its text reviewed', as
     messages: [{ role: 'user', content: 'The kettle, please.' }],
   })
   expect(answer.choices[0].message.content).toBe('It boils a litre in three minutes.')
-  expect(asked).toEqual(['caller', 'editor', 'researcher', 'researcher', 'editor', 'reviewer', 'reviewer', 'editor'])
+  expect(receivedRequests).toEqual([
+    'caller',
+    'editor',
+    'researcher',
+    'researcher',
+    'editor',
+    'reviewer',
+    'reviewer',
+    'editor',
+  ])
   expect(answer.usage.total_tokens).toBe(8 * 15)
 })

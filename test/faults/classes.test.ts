@@ -72,19 +72,19 @@ describe('calls keep the promise of their class when the object is lost at any c
       answer: TWO_STEPS,
     })
     const counts = new Set<number>()
-    const told = new Set<string | undefined>()
+    const values = new Set<string | undefined>()
     await atEachCommit(make, ({ record, effects }) => {
       expect(record).toMatchObject({ status: 'completed', answer: 'Done.' })
       expect(record.calls.map((call) => call.id)).toEqual(CALLS)
       for (const { id, ok, content, error } of record.calls) {
         const [part] = content ?? []
-        told.add(part?.type === 'text' ? part.text : error?.code)
+        values.add(part?.type === 'text' ? part.text : error?.code)
         counts.add(countOf(effects, id))
         // What the model is told of has happened.
         if (ok) expect(effects).toContain(id)
       }
     })
     expect([Math.min(...counts), Math.max(...counts)]).toEqual(promise.effects)
-    expect(told).toEqual(new Set(promise.told))
+    expect(values).toEqual(new Set(promise.told))
   })
 })

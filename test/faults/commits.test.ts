@@ -98,7 +98,7 @@ describe('a run that waits for approval while its object is lost at any commit',
         return object.answer(RUN_ID, { [id(1, 0)]: { decision: 'approve' } })
       },
     })
-    const told = new Set<boolean | undefined>()
+    const values = new Set<boolean | undefined>()
     await atEachCommit(
       make,
       ({ record, events, effects }) => {
@@ -114,12 +114,12 @@ describe('a run that waits for approval while its object is lost at any commit',
         expect(Date.now() - began).toBeLessThanOrEqual(60_000)
         expect(effects).toEqual([...new Set(effects)])
         for (const { id, ok } of record.calls) if (ok) expect(effects).toContain(id)
-        for (const { ok } of record.calls) told.add(ok)
+        for (const { ok } of record.calls) values.add(ok)
         // An answer and the alarm that watches over what comes of it are one write.
       },
       ['before', 'later'],
     )
-    expect(told).toEqual(new Set([true, false]))
+    expect(values).toEqual(new Set([true, false]))
   })
 })
 

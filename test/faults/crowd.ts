@@ -26,16 +26,16 @@ export async function playQueue(
   const edge = conversation(world.url() ?? '', id)
   const order = (await edge.runs()).map((run) => run.id)
   const tokens = new Map(cases.map(({ run, script }) => [run, script.token]))
-  const asked = world.asks.filter(({ token }) => token.startsWith(`${id}-`)).map(({ token }) => token)
+  const askedTokens = world.asks.filter(({ token }) => token.startsWith(`${id}-`)).map(({ token }) => token)
   const kept = (await edge.messages()).map((message) => message.run)
   if (tokens.size !== size || order.length !== size) faults.push(`${size} posts made ${order.length} runs`)
   if (
     !isDeepStrictEqual(
-      firstsOf(asked),
+      firstsOf(askedTokens),
       order.map((run) => tokens.get(run)),
     )
   ) {
-    faults.push(`the runs ran as ${firstsOf(asked).join(', ')}`)
+    faults.push(`the runs ran as ${firstsOf(askedTokens).join(', ')}`)
   }
   if (!isDeepStrictEqual(firstsOf(kept), order)) faults.push('the messages are not in the order of the runs')
   return faults

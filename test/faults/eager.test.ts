@@ -38,14 +38,14 @@ describe('an object that is lost at any commit and again after its restart', () 
   })
 
   test('never sends the key of an early call with other arguments', async () => {
-    let asked = 0
+    let requestCount = 0
     const make: MakeScene = (effects) => {
-      asked = 0
+      requestCount = 0
       return {
         tools: [look(effects)],
         request: { eager: true },
         // The model says something else each time.
-        answer: (request) => slowly(model(ask(['look', { at: ++asked }]), say('Done.')))(request),
+        answer: (request) => slowly(model(ask(['look', { at: ++requestCount }]), say('Done.')))(request),
       }
     }
     await atEachCommit(make, ({ record, effects }) => {

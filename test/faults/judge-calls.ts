@@ -83,10 +83,10 @@ interface Sent {
 function toldFaults(settled: CallSettled, tool: ToolName, { sent, starts, effects }: Sent): string[] {
   const { callId: id, ok, content = [], error } = settled
   if (ok) {
-    const told = contentText(content)
+    const text = contentText(content)
     const answer = sent[0] && effectText(effects, sent[0].idempotencyKey)
-    const isTrue = told === answer || (tool === 'tellsDone' && sent.length === 1 && isOnlyDone(settled))
-    return isTrue ? [] : [`of ${id}, sent ${sent.length} times, the model was told "${told}"`]
+    const isTrue = text === answer || (tool === 'tellsDone' && sent.length === 1 && isOnlyDone(settled))
+    return isTrue ? [] : [`of ${id}, sent ${sent.length} times, the model was told "${text}"`]
   }
   if (error?.code !== 'outcome_unknown') return [`${id} ended in ${error?.code}: ${error?.message}`]
   const mayGiveUp = mostSent(tool) === 1 || (isRepeatable(tool) && starts === MOST_ATTEMPTS)

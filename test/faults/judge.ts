@@ -56,9 +56,9 @@ function readerFaults({ replay, seen = [] }: Evidence): string[] {
     if (event.seq <= last) faults.push(`a reader saw event ${event.seq} after event ${last}`)
     last = event.seq
     known.add(last)
-    const told = kept.get(last)
-    if (told === undefined ? !NEWS.test(type) : told !== data) {
-      faults.push(`a reader saw ${data} where the journal has ${told ?? 'nothing'}`)
+    const journalled = kept.get(last)
+    if (journalled === undefined ? !NEWS.test(type) : journalled !== data) {
+      faults.push(`a reader saw ${data} where the journal has ${journalled ?? 'nothing'}`)
     }
   }
   const missed = [...kept.keys()].filter((seq) => seq <= last && !known.has(seq))
@@ -103,14 +103,14 @@ function recordFaults({ script, conversation, run, record, replay }: Evidence): 
   const preambles = answers.flatMap(({ text, calls }) => (calls.length > 0 && text !== '' ? [text] : []))
   const calls = callsOf(script, run).map(({ id, tool, what }) => {
     const { ok, durationMs, content, error } = settledOf(replay, id) ?? {}
-    const told = content ? { content } : { error }
-    return { id, tool, arguments: { what }, status: 'settled', ok, durationMs, ...told }
+    const outcome = content ? { content } : { error }
+    return { id, tool, arguments: { what }, status: 'settled', ok, durationMs, ...outcome }
   })
   const usage = { inputTokens: steps * USAGE.inputTokens, outputTokens: steps * USAGE.outputTokens }
   const end = { status: 'completed', finish: 'stop', answer, usage }
   const faults: string[] = []
-  const said = preambles.length > 0 ? { preambles } : {}
-  if (!isDeepStrictEqual(record, { id: run, conversation, ...end, ...said, steps, calls })) {
+  const spoken = preambles.length > 0 ? { preambles } : {}
+  if (!isDeepStrictEqual(record, { id: run, conversation, ...end, ...spoken, steps, calls })) {
     faults.push(`the record is ${JSON.stringify(record)}`)
   }
   const last = lastOf(replay)

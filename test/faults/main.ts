@@ -87,14 +87,14 @@ async function playTable(world: World): Promise<string[]> {
 async function playRandom(world: World): Promise<string[]> {
   const chance = new Chance(seed)
   const found: string[] = []
-  let left = RUNS
-  for (let round = 1; left > 0; round++) {
-    const drawn = drawRound(chance, { round, runs: Math.min(left, RUNS_A_ROUND) })
+  let remaining = RUNS
+  for (let round = 1; remaining > 0; round++) {
+    const drawn = drawRound(chance, { round, runs: Math.min(remaining, RUNS_A_ROUND) })
     console.log(`${round}. ${describeRound(drawn)}`)
     const { faults, tally } = await playRound(world, drawn)
     console.log(`   ${tally.join(', ')}`)
     found.push(...faults)
-    left -= RUNS_A_ROUND
+    remaining -= RUNS_A_ROUND
   }
   return found
 }

@@ -142,8 +142,8 @@ describe('a request', () => {
 
   test('may choose that a failed call fails its run', async () => {
     const edge = testEdge({ script: [ask(['broken']), say('sorry'), ask(['broken'])], tools: [broken] })
-    const told = await edge.ask('/runs', { json: { input: 'Hi' } })
-    expect(await told.json()).toMatchObject({ status: 'completed', answer: 'sorry' })
+    const result = await edge.ask('/runs', { json: { input: 'Hi' } })
+    expect(await result.json()).toMatchObject({ status: 'completed', answer: 'sorry' })
     const failed = await edge.ask('/runs', { json: { input: 'Hi', toolErrors: 'fail' } })
     expect([failed.status, await failed.json()]).toMatchObject([502, { code: 'gone', detail: 'It is gone.' }])
   })

@@ -122,9 +122,9 @@ describe('a budget', () => {
         await settle()
         return (await response.json<any>()).choices[0].message
       }
-      const asked = await send(hello.messages)
-      const result = { role: 'tool', tool_call_id: asked.tool_calls[0].id, content: 'left' }
-      await send([...hello.messages, asked, result, { role: 'user', content: 'And?' }])
+      const firstResponse = await send(hello.messages)
+      const result = { role: 'tool', tool_call_id: firstResponse.tool_calls[0].id, content: 'left' }
+      await send([...hello.messages, firstResponse, result, { role: 'user', content: 'And?' }])
       expect(await usage('one')).toMatchObject({ tokens: 30, runs: 1 })
     },
   )
@@ -154,12 +154,17 @@ describe('the usage of a key', () => {
   test('is returned by GET /usage', async () => {
     const { run, usage, settle, post } = budgeted({ tokens: 100, per: 'month' }, { vars: { MODEL_PRICES: PRICES } })
     const period = { from: '2026-02', to: '2026-03' }
-    const told = { key: keyName('one'), quotas: expect.any(Object), period, budget: { tokens: 100, per: 'month' } }
-    expect(await usage('one')).toEqual({ ...told, tokens: 0, cost: 0, runs: 0 })
+    const expectedUsage = {
+      key: keyName('one'),
+      quotas: expect.any(Object),
+      period,
+      budget: { tokens: 100, per: 'month' },
+    }
+    expect(await usage('one')).toEqual({ ...expectedUsage, tokens: 0, cost: 0, runs: 0 })
     await run('one')
     await post('/v1/chat/completions', hello, { ...bearer('one'), 'x-conversation-id': 'c' })
     await settle()
-    expect(await usage('one')).toEqual({ ...told, tokens: 30, cost: 40, runs: 2 })
+    expect(await usage('one')).toEqual({ ...expectedUsage, tokens: 30, cost: 40, runs: 2 })
     expect(await usage('two')).toMatchObject({ tokens: 0, runs: 0 })
   })
 
@@ -228,11 +233,11 @@ describe('a run that is not stored', () => {
       calling.resolve()
       return control.whenAborted()
     })
-    const left = new AbortController()
+    const leaving = new AbortController()
     const edge = testEdge({ vars, script: [ask(['slow'])], tools: [slow], setup: { directories } })
-    const answer = edge.ask('/runs', { json: { input: 'Hi' }, headers: bearer('one'), signal: left.signal })
+    const answer = edge.ask('/runs', { json: { input: 'Hi' }, headers: bearer('one'), signal: leaving.signal })
     await calling.promise
-    left.abort()
+    leaving.abort()
     await answer
     await Promise.all(edge.afterwards)
     expect(await (await edge.ask('/usage', { headers })).json()).toMatchObject({ tokens: 15, runs: 1 })

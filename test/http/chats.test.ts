@@ -183,14 +183,14 @@ describe('a thread of AG-UI', () => {
     const first = await chunksOf(await post(edge, [user('Go')]))
     const { interrupts } = first.at(-1)!['outcome']
     const [, asked] = first.filter((event) => event.type === 'TOOL_CALL_START')
-    const told = [user('Go'), { id: 'a', role: 'assistant', toolCalls: [] }]
+    const history = [user('Go'), { id: 'a', role: 'assistant', toolCalls: [] }]
     const result = { id: 't', role: 'tool', toolCallId: asked!['toolCallId'], content: 'left' }
-    const second = await chunksOf(await post(edge, [...told, result], { runId: 'run-2' }))
+    const second = await chunksOf(await post(edge, [...history, result], { runId: 'run-2' }))
     expect(typesOf(second)).toEqual(['RUN_STARTED', 'RUN_FINISHED'])
     expect(second.at(-1)).toMatchObject({ runId: 'run-2', outcome: { type: 'interrupt', interrupts } })
     const resume = [{ interruptId: interrupts[0].id, status: 'resolved', payload: { approved: true } }]
     // The result is sent once more, as clients do: it is among the messages.
-    const third = await chunksOf(await post(edge, [...told, result], { runId: 'run-3', resume }))
+    const third = await chunksOf(await post(edge, [...history, result], { runId: 'run-3', resume }))
     expect(typesOf(third).slice(0, 3)).toEqual(['RUN_STARTED', 'TOOL_CALL_RESULT', 'STEP_STARTED'])
     expect(third.at(-1)).toMatchObject({ runId: 'run-3', outcome: { type: 'success' } })
   })
@@ -200,13 +200,13 @@ describe('a thread of AG-UI', () => {
     const edge = keptEdge({ script: [ask(['clock']), failing, say('Again.')], tools: [clock] })
     const first = await chunksOf(await post(edge, [user('What time is it?')]))
     const { toolCallId } = first.find((event) => event.type === 'TOOL_CALL_RESULT')!
-    const told = [
+    const history = [
       user('What time is it?'),
       { id: 'a', role: 'assistant', toolCalls: [] },
       { id: 't', role: 'tool', toolCallId, content: '12:00' },
       user('Once more'),
     ]
-    const second = await chunksOf(await post(edge, told, { runId: 'run-2' }))
+    const second = await chunksOf(await post(edge, history, { runId: 'run-2' }))
     expect(second.at(-1)).toMatchObject({ type: 'RUN_FINISHED', outcome: { type: 'success' } })
     expect(lastShown(edge).at(-1)).toEqual(['user', 'Once more'])
   })
@@ -215,8 +215,8 @@ describe('a thread of AG-UI', () => {
     const edge = keptEdge({ script: [ask(['pick']), say('Done.')] })
     const first = await chunksOf(await post(edge, [user('Go')]))
     const [toolCallId] = first.at(-1)!['outcome'].pendingToolCallIds
-    const told = [user('Go'), { id: 'a', role: 'assistant' }, { id: 't', role: 'tool', toolCallId, content: 'left' }]
-    const chunks = await chunksOf(await post(edge, [...told, user('And?')]))
+    const history = [user('Go'), { id: 'a', role: 'assistant' }, { id: 't', role: 'tool', toolCallId, content: 'left' }]
+    const chunks = await chunksOf(await post(edge, [...history, user('And?')]))
     expect(chunks.flatMap(({ delta }) => delta ?? [])).toEqual(['Done.'])
     expect(edge.requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
   })
@@ -250,6 +250,6 @@ test.each([
   const failed = await edge.post(`/conversations/c/runs?format=${format}`, { input: 'Hello' })
   const { status, runId } = await failed.json<any>()
   expect(status).toBe(429)
-  const told = await edge.fetch(`/conversations/c/runs/${runId}/events?format=${format}`)
-  expect(await chunksOf(told)).toContainEqual(failure)
+  const actual = await edge.fetch(`/conversations/c/runs/${runId}/events?format=${format}`)
+  expect(await chunksOf(actual)).toContainEqual(failure)
 })

@@ -3,14 +3,14 @@ import { describe, expect, test } from 'vitest'
 import type { ConnectionService } from '../../src/contract/connection.ts'
 import { testEdge } from '../fixtures/edge.ts'
 
-const asked: string[] = []
+const requests: string[] = []
 const service: ConnectionService = {
   connections: async (owner) => {
     const signIn = owner === '' ? 'edge' : 'tenant'
     return [{ server: `files-${owner}`, url: 'https://files.example.com/mcp', signIn, connected: true }]
   },
   signIn: async (owner, server) => {
-    asked.push(`${owner}:${server}`)
+    requests.push(`${owner}:${server}`)
     return server === 'files' ? { url: 'https://auth.example.com/authorize' } : { error: 'There is no such server.' }
   },
   disconnect: async (_owner, server) => server === 'files',
@@ -38,15 +38,15 @@ describe('/connections', () => {
   })
 
   test('begins sign-ins for the tenant or the edge, as the key may', async () => {
-    asked.splice(0)
+    requests.splice(0)
     const response = await edge('tools:write')('/connections/files', 'POST')
     expect(await response.json()).toEqual({ url: 'https://auth.example.com/authorize' })
     await edge('tools:admin')('/connections/files', 'POST')
-    expect(asked).toEqual(['acme:files', ':files'])
+    expect(requests).toEqual(['acme:files', ':files'])
     expect((await edge('tools:write')('/connections/files?owner=edge', 'POST')).status).toBe(403)
     expect((await edge('chat')('/connections/files', 'POST')).status).toBe(403)
     expect((await edge('tools:write')('/connections/nope', 'POST')).status).toBe(422)
-    expect(asked).toEqual(['acme:files', ':files', 'acme:nope'])
+    expect(requests).toEqual(['acme:files', ':files', 'acme:nope'])
   })
 
   test('forgets a connection', async () => {

@@ -171,7 +171,7 @@ describe('a run that failed after it received results', () => {
 
 describe('the request that sends results sets the terms of the continued run', () => {
   const other = { type: 'function', function: { name: 'other', parameters: { type: 'object' } } }
-  const told = ({ requests }: KeptEdge) =>
+  const messagesTo = ({ requests }: KeptEdge) =>
     requests.map(({ messages, tools, toolChoice, sampling }) => ({
       messages: messages.map((message) => ('tool' in message ? message.tool : message.content)),
       tools: tools.map(({ name }) => name),
@@ -205,7 +205,7 @@ describe('the request that sends results sets the terms of the continued run', (
     }
     const answer = await (await edge.post(CHAT, sent)).json<any>()
     expect([answer.model, answer.choices[0].message.content]).toEqual(['test/b', 'Done.'])
-    expect(told(edge)).toEqual([
+    expect(messagesTo(edge)).toEqual([
       first,
       { ...first, messages: [...first.messages, '', 'clock'], toolChoice: undefined },
       {
@@ -226,8 +226,11 @@ describe('the request that sends results sets the terms of the continued run', (
       return respond({ input, previous_response_id: response.id, ...body })
     }
     const begun = { input: 'Go', instructions: 'You are A.', temperature: 0, tool_choice: 'required' }
-    const asked = await respond({ ...begun, tools: tools.map((each) => ({ type: 'function', ...each.function })) })
-    const again = await goOn(asked, {
+    const firstResponse = await respond({
+      ...begun,
+      tools: tools.map((each) => ({ type: 'function', ...each.function })),
+    })
+    const again = await goOn(firstResponse, {
       instructions: 'You are B.',
       tools: [
         { type: 'function', ...other.function, name: 'pick' },
@@ -241,7 +244,7 @@ describe('the request that sends results sets the terms of the continued run', (
       toolChoice: undefined,
       sampling: { temperature: 0 },
     }
-    expect(told(edge)).toEqual([first, second, { ...second, messages: [...second.messages, '', 'pick'] }])
+    expect(messagesTo(edge)).toEqual([first, second, { ...second, messages: [...second.messages, '', 'pick'] }])
   })
 })
 

@@ -283,9 +283,9 @@ describe('tools over HTTP', () => {
   })
 
   test('are listed by pages, and a large source is asked only for the page', async () => {
-    const asked: unknown[] = []
+    const receivedRequests: unknown[] = []
     const list: ToolSource['list'] = async (page) => {
-      asked.push(page)
+      receivedRequests.push(page)
       const gone = { origin: 'kv', place: 'tool:b', reason: 'Gone.', name: 'b' } as const
       return { tools: [tool('c'), tool('a'), tool('d')], unavailable: [gone], total: 10_000 }
     }
@@ -293,7 +293,7 @@ describe('tools over HTTP', () => {
     const response = await testEdge({ setup: { tools: () => source } }).ask('/tools?limit=2&after=a&source=kv')
     expect(response.headers.get('x-total-count')).toBe('10000')
     expect(await response.json()).toMatchObject([{ name: 'b', place: 'tool:b', available: false, reason: 'Gone.' }])
-    expect(asked).toEqual([{ after: 'a', limit: 3, origin: 'kv' }])
+    expect(receivedRequests).toEqual([{ after: 'a', limit: 3, origin: 'kv' }])
   })
 
   describe('searched by relevance', () => {
@@ -351,16 +351,16 @@ describe('tools over HTTP', () => {
     )
 
     test('are counted and listed only if the source has them, on every page', async () => {
-      const asked: unknown[] = []
+      const receivedRequests: unknown[] = []
       const finder = {
         size: async () => 3,
-        search: async (...question: unknown[]) => (asked.push(question), ['gone', 'sub', 'add', 'hidden']),
+        search: async (...question: unknown[]) => (receivedRequests.push(question), ['gone', 'sub', 'add', 'hidden']),
       }
       const found = testEdge({ tools: [add, tool('sub')], setup: { finder: () => finder } })
       expect(await answer('/tools?query=sum', found)).toEqual({ names: ['sub', 'add'], total: '2' })
       expect(await answer('/tools?query=sum&limit=1', found)).toEqual({ names: ['sub'], total: '2' })
       expect(await answer('/tools', found)).toEqual({ names: ['add', 'sub'], total: '2' })
-      expect(asked).toEqual([
+      expect(receivedRequests).toEqual([
         ['sum', 1000],
         ['sum', 1000],
       ])

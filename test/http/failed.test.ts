@@ -34,13 +34,13 @@ describe('the response of a failed run has the headers of every run', () => {
   test('when its Idempotency-Key is sent again', async () => {
     const edge = keptEdge({ script: [failing] })
     const headers = { 'idempotency-key': 'once' }
-    const told = []
+    const results = []
     for (const path of ['/v1/chat/completions', '/v1/chat/completions']) {
       const response = await edge.post(path, { messages }, headers)
-      told.push([response.status, response.headers.get('x-run-id'), response.headers.get('idempotent-replayed')])
+      results.push([response.status, response.headers.get('x-run-id'), response.headers.get('idempotent-replayed')])
     }
-    expect(told).toEqual([
-      [502, told[0]?.[1], null],
+    expect(results).toEqual([
+      [502, results[0]?.[1], null],
       [502, expect.stringMatching(/^run_/), 'true'],
     ])
   })

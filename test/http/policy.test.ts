@@ -67,22 +67,22 @@ describe('a tool whose policy requires a scope', () => {
     ['cleared', true],
   ])('is available to the key "%s": %s', async (key, there) => {
     const { as, edge } = await edgeWith(policies, [say('hello')])
-    const asked = as(key)
+    const callAs = as(key)
     const all = there ? ['open', 'pay', 'secret'] : ['open', 'pay']
-    expect(names((await asked('/tools')).body)).toEqual(all)
-    expect((await asked('/tools/secret')).status).toBe(there ? 200 : 404)
+    expect(names((await callAs('/tools')).body)).toEqual(all)
+    expect((await callAs('/tools/secret')).status).toBe(there ? 200 : 404)
     called.length = 0
-    expect((await asked('/tools/secret/call', { arguments: {} })).status).toBe(there ? 200 : 404)
+    expect((await callAs('/tools/secret/call', { arguments: {} })).status).toBe(there ? 200 : 404)
     expect(called).toEqual(there ? ['secret'] : [])
-    const listed = await asked('/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} })
+    const listed = await callAs('/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} })
     expect(names(listed.body.result.tools)).toEqual(all)
     const call = { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'secret', arguments: {} } }
-    expect((await asked('/mcp', call)).body.error === undefined).toBe(there)
+    expect((await callAs('/mcp', call)).body.error === undefined).toBe(there)
     if (!there) {
-      const run = await asked('/runs', { input: 'x', tools: ['secret'] })
+      const run = await callAs('/runs', { input: 'x', tools: ['secret'] })
       expect(run).toMatchObject({ status: 400, body: { code: 'unknown_tool' } })
     }
-    await asked('/runs', { input: 'x' })
+    await callAs('/runs', { input: 'x' })
     expect(edge.requests.map(({ tools }) => names(tools).sort())).toEqual([all])
   })
 })
@@ -90,9 +90,9 @@ describe('a tool whose policy requires a scope', () => {
 test('a name conflict is shown only to callers who may know of the tool', async () => {
   const twice = chain([source([tool('secret')]), source([tool('secret', undefined, { hash: 'other' })])])
   const tools = applyPolicies(twice, { policies: { secret: { scopes: ['clearance'] } }, rates: {} })
-  const told = async (...scopes: string[]) =>
+  const unavailableFor = async (...scopes: string[]) =>
     (await tools({ tenant: 'acme', scopes }).list()).unavailable.map(({ name }) => name)
-  expect([await told(), await told('clearance')]).toEqual([[], ['secret', 'secret']])
+  expect([await unavailableFor(), await unavailableFor('clearance')]).toEqual([[], ['secret', 'secret']])
 })
 
 test('the policy is checked again for the caller of each call', async () => {

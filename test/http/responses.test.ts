@@ -247,8 +247,8 @@ describe('results that are sent with their calls', () => {
     const edge = keptEdge({ script: script(), tools: [clock] })
     const { first, second, result } = await waiting(edge)
     // Some clients leave out what calls of the edge came to.
-    const said = second.output.map((item) => (item.type === 'mcp_call' ? { ...item, output: null } : item))
-    const input: any[] = [{ role: 'user', content: 'Go' }, ...first.output, more, ...said, result]
+    const userMessages = second.output.map((item) => (item.type === 'mcp_call' ? { ...item, output: null } : item))
+    const input: any[] = [{ role: 'user', content: 'Go' }, ...first.output, more, ...userMessages, result]
     const { responses } = clientOf(edge)
     const third = await responses.create({ input, tools: [pick] })
     expect([third.output_text, shown(edge).at(-1)]).toEqual(['Done.', last])
@@ -408,7 +408,7 @@ describe('the encrypted content of reasoning', () => {
   ]
   const include = ['reasoning.encrypted_content' as const]
 
-  async function asked(edge: KeptEdge, isStreamed: boolean, more: object = { include }) {
+  async function firstResponse(edge: KeptEdge, isStreamed: boolean, more: object = { include }) {
     const body = { input: 'What time is it?', store: false, ...more } as const
     const { responses } = clientOf(edge)
     return isStreamed ? responses.stream(body).finalResponse() : responses.create(body)
@@ -416,11 +416,11 @@ describe('the encrypted content of reasoning', () => {
 
   test.each([false, true])('goes back to the provider with its answer (streamed: %s)', async (isStreamed) => {
     const edge = keptEdge({ script, tools: [clock] })
-    const first = await asked(edge, isStreamed)
+    const first = await firstResponse(edge, isStreamed)
     const { input } = {
       input: [{ role: 'user', content: 'What time is it?' }, ...first.output, { role: 'user', content: 'And now?' }],
     }
-    await asked(edge, isStreamed, { input, include })
+    await firstResponse(edge, isStreamed, { input, include })
     expect(edge.objects.size).toBe(0)
     const answers = edge.requests[3]?.messages.filter(({ role }) => role === 'assistant')
     const texts = isStreamed ? ['', 'A moment.', '\n\nNoon.'] : ['', '', 'Noon.']
@@ -448,7 +448,7 @@ describe('the encrypted content of reasoning', () => {
   })
 
   test('is returned only if the request asks for it', async () => {
-    const { output } = await asked(keptEdge({ script, tools: [clock] }), false, {})
+    const { output } = await firstResponse(keptEdge({ script, tools: [clock] }), false, {})
     expect(output.filter(({ type }) => type === 'reasoning')).toEqual([
       { id: expect.any(String), type: 'reasoning', summary: [{ type: 'summary_text', text: 'I need a clock.' }] },
     ])
@@ -460,7 +460,7 @@ describe('the encrypted content of reasoning', () => {
     const broken = { ...reasoning, encrypted_content: 'edgecall.%' }
     const user = { role: 'user', content: 'Hi' }
     const message = { type: 'message', role: 'assistant', content: 'Hello.' }
-    await asked(edge, false, { input: [user, reasoning, message, broken, message, user] as never })
+    await firstResponse(edge, false, { input: [user, reasoning, message, broken, message, user] as never })
     const item = { type: 'reasoning', summary: [], encrypted_content: 'gAAAA' }
     expect(edge.requests[0]?.messages[1]).toEqual({
       role: 'assistant',
@@ -573,11 +573,11 @@ describe('a stored response', () => {
     }
     const { data, response } = await responses.create({ input: 'What time is it?', stream: true }).withResponse()
     const run = response.headers.get('x-run-id')?.slice(4)
-    const told = await events(data)
+    const actual = await events(data)
     const id = `resp_${run}_0_${response.headers.get('x-conversation-id')}`
-    expect(await events(await responses.retrieve(id, { stream: true }))).toEqual(told)
+    expect(await events(await responses.retrieve(id, { stream: true }))).toEqual(actual)
     const rest = await events(await responses.retrieve(id, { stream: true, starting_after: 4 }))
-    expect([rest, rest[0].sequence_number]).toEqual([told.slice(5), 5])
+    expect([rest, rest[0].sequence_number]).toEqual([actual.slice(5), 5])
     const wrong = edge.fetch(`/v1/responses/${id}?stream=true&starting_after=x`)
     expect(await (await wrong).json()).toMatchObject({ error: { code: 'invalid_request', param: 'starting_after' } })
   })

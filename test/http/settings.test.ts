@@ -11,8 +11,8 @@ test('the settings of a conversation hold on every surface, and a request overri
   await edge.post('/conversations/c/runs', { input: 'Hello', system: 'Be long.' })
   await edge.post('/v1/chat/completions', { ...chat, edgecall: { conversation: 'c', tools: ['alarm'] } })
   await edge.post('/v1/responses', { input: 'Hello', conversation: 'c' })
-  const told = edge.requests.map(({ messages, tools }) => [messages[0]?.content, tools.map(({ name }) => name)])
-  expect(told).toEqual([
+  const actual = edge.requests.map(({ messages, tools }) => [messages[0]?.content, tools.map(({ name }) => name)])
+  expect(actual).toEqual([
     ['Be brief.', ['clock']],
     ['Be long.', ['clock']],
     ['Be brief.', ['alarm']],

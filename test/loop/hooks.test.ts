@@ -189,8 +189,8 @@ describe('tools of a step', () => {
       loop: { hooks: [hook] },
     })
     expect(requests.map(({ tools }) => tools.map(({ name }) => name))).toEqual([['add'], ['book'], []])
-    const told = bodies(events).filter((event) => /tools.added|step.started/.test(JSON.stringify(event)))
-    expect(told).toEqual([
+    const facts = bodies(events).filter((event) => /tools.added|step.started/.test(JSON.stringify(event)))
+    expect(facts).toEqual([
       { type: 'step.started', step: 1 },
       { type: 'tools.added', tools: [booking.definition] },
       { type: 'step.started', step: 2, tools: ['book'] },

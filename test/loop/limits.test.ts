@@ -153,9 +153,9 @@ describe('a limit', () => {
   })
 
   test('on the time of a call aborts the tool and tells the model that the outcome is unknown', async () => {
-    let told: string | undefined
+    let abortReason: string | undefined
     const slow = tool('slow', async (_args, _context, control) => {
-      told = await control.whenAborted()
+      abortReason = await control.whenAborted()
       return 'too late'
     })
     const { state } = await play({
@@ -163,7 +163,7 @@ describe('a limit', () => {
       tools: [slow],
       request: { limits: { callMs: 5 } },
     })
-    expect(told).toBe('timeout')
+    expect(abortReason).toBe('timeout')
     expect(state.calls[0]?.result?.error).toEqual({
       code: 'timeout',
       message: 'The tool "slow" did not answer within 5 ms; whether it took effect is unknown.',
@@ -212,10 +212,10 @@ describe('a run whose time is up', () => {
 describe('a cancelled run', () => {
   test('starts nothing more, aborts its tools, and ends with a valid history', async () => {
     const abort = new AbortController()
-    let told: string | undefined
+    let abortReason: string | undefined
     const slow = tool('slow', async (_args, _context, control) => {
       abort.abort()
-      told = await control.whenAborted()
+      abortReason = await control.whenAborted()
       return 'too late'
     })
     const { events, state } = await play({
@@ -224,7 +224,7 @@ describe('a cancelled run', () => {
       signal: abort.signal,
       request: { limits: { concurrentCalls: 1 } },
     })
-    expect(told).toBe('cancelled')
+    expect(abortReason).toBe('cancelled')
     expect(types(events)).toEqual([
       'run.started',
       'step.started',

@@ -75,7 +75,7 @@ async function call(tool: ToolDefinition, args: Record<string, unknown>, most = 
     },
   }
   let input: ToolRequest['context']['input']
-  for (let left = most; left > 0; left--) {
+  for (let remaining = most; remaining > 0; remaining--) {
     const context = { ...request.context, ...(input && { input }) }
     const outcome = await ask<ToolOutcome>({ do: 'call', request: { ...request, context } })
     console.log(JSON.stringify(outcome))

@@ -17,7 +17,7 @@ const REASONS = { stop: 'stop', length: 'length', content_filter: 'content-filte
 
 /** An answer in the parts of a version. */
 function partsOf({ reasoning, text, calls = [], finish, usage }: Speech, version: string): object[] {
-  const said = (type: string, delta: string) => [
+  const streamedBlock = (type: string, delta: string) => [
     { type: `${type}-start`, id: type },
     ...(delta.match(/\S+\s*/g) ?? []).map((word) => ({ type: `${type}-delta`, id: type, delta: word })),
     { type: `${type}-end`, id: type },
@@ -26,8 +26,8 @@ function partsOf({ reasoning, text, calls = [], finish, usage }: Speech, version
   const { inputTokens, outputTokens, cachedInputTokens, reasoningTokens } = usage ?? {}
   return [
     { type: 'stream-start', warnings: [] },
-    ...(reasoning === undefined ? [] : said('reasoning', reasoning)),
-    ...(text === undefined ? [] : said('text', text)),
+    ...(reasoning === undefined ? [] : streamedBlock('reasoning', reasoning)),
+    ...(text === undefined ? [] : streamedBlock('text', text)),
     ...calls.flatMap(({ tool, arguments: input }, index) => [
       { type: 'tool-input-start', id: `toolu_${index}`, toolName: tool },
       { type: 'tool-input-delta', id: `toolu_${index}`, delta: input.slice(0, input.length >> 1) },
@@ -151,14 +151,14 @@ describe('an AI SDK model that fails', () => {
   })
 
   test('closes its stream', async () => {
-    let left: unknown
+    let abortReason: unknown
     const model: AiSdkModel = {
       ...standIn({ version: 'v3', parts: [] }),
       doStream: () => {
         const parts = [{ type: 'error', error: 'overloaded' }]
         const stream = new ReadableStream<object>({
           pull: (controller) => controller.enqueue(parts.shift() ?? { type: 'raw' }),
-          cancel: () => void (left = true),
+          cancel: () => void (abortReason = true),
         })
         return Promise.resolve({ stream })
       },
@@ -166,6 +166,6 @@ describe('an AI SDK model that fails', () => {
     expect(await gather(fromAiSdk(model))).toEqual([
       { type: 'error', error: { code: 'model_unavailable', message: 'overloaded', retryable: true } },
     ])
-    expect(left).toBe(true)
+    expect(abortReason).toBe(true)
   })
 })

@@ -56,7 +56,7 @@ function eventsOf({ reasoning, text, calls = [], finish, usage }: Speech): strin
 function replyTo(scene: Scene): ModelReply {
   if (scene === 'cut') return { chunks: eventsOf({ text: 'It is noon.' }).slice(0, 3), end: 'cut' }
   if (scene === 'endless') return { chunks: eventsOf({ text: 'It is noon.' }).slice(0, 3), end: 'hang' }
-  if (scene === 'refused') return { status: 400, body: said('No.', 'invalid_request_error') }
+  if (scene === 'refused') return { status: 400, body: errorBody('No.', 'invalid_request_error') }
   return { chunks: eventsOf(scene), end: 'close' }
 }
 
@@ -69,7 +69,7 @@ modelSuite('Anthropic’s format', async (scene) => {
   }
 })
 
-const said = (message: string, type: string) => ({ type: 'error', error: { type, message }, request_id: 'req_1' })
+const errorBody = (message: string, type: string) => ({ type: 'error', error: { type, message }, request_id: 'req_1' })
 
 async function exchange(
   reply: ModelReply,
@@ -114,14 +114,14 @@ describe('a request', () => {
     ['http://gateway/anthropic', 'http://gateway/anthropic/v1/messages'],
     ['http://gateway/anthropic/v1/', 'http://gateway/anthropic/v1/messages'],
   ])('to the base %j goes to %s', async (baseUrl, url) => {
-    const asked: unknown[] = []
+    const receivedRequests: unknown[] = []
     const send = (input: unknown) => {
-      asked.push(input)
+      receivedRequests.push(input)
       return Promise.reject(new TypeError('no network here'))
     }
     const model = anthropic({ baseUrl, provider: 'claude', fetch: send })('sonnet')
     for await (const event of model.stream(REQUEST, NEVER)) expect(event.type).toBe('error')
-    expect([asked, model.name]).toEqual([[url], 'claude/sonnet'])
+    expect([receivedRequests, model.name]).toEqual([[url], 'claude/sonnet'])
   })
 
   test('that cannot be encoded is refused without being sent', async () => {
@@ -151,7 +151,7 @@ describe('the request for thinking', () => {
   }
   const hello = { chunks: eventsOf({ text: 'Hello.' }) }
   const refusing = (message: string) => (index: number) =>
-    index === 0 ? { status: 400, body: said(message, 'invalid_request_error') } : hello
+    index === 0 ? { status: 400, body: errorBody(message, 'invalid_request_error') } : hello
 
   test('is dropped permanently if the model does not support it', async () => {
     const { events, asked } = await ask(refusing('adaptive thinking is not supported on this model'), 2)
@@ -178,7 +178,7 @@ describe('the request for thinking', () => {
 })
 
 test('definitions are sent at once to a model that does not load them later', async () => {
-  const refusal = said('tools.1.defer_loading: Extra inputs are not permitted', 'invalid_request_error')
+  const refusal = errorBody('tools.1.defer_loading: Extra inputs are not permitted', 'invalid_request_error')
   const server = await startModelServer((_, index) =>
     index === 0 ? { status: 400, body: refusal } : { chunks: eventsOf({ text: 'Hello.' }) },
   )
@@ -218,7 +218,7 @@ test.each([
   [500, 'api_error', { code: 'model_unavailable', message: 'Hm.', retryable: true }],
   [529, 'overloaded_error', { code: 'model_unavailable', message: 'Hm.', retryable: true }],
 ])('a refusal with status %i and %s becomes an error', async (status, type, told) => {
-  const { error } = await exchange({ status, body: said('Hm.', type) })
+  const { error } = await exchange({ status, body: errorBody('Hm.', type) })
   expect(error).toMatchObject({ ...told, status })
 })
 

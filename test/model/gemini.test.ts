@@ -42,7 +42,7 @@ function chunksOf({ reasoning, text, calls = [], finish = 'stop', usage }: Speec
 function replyTo(scene: Scene): ModelReply {
   if (scene === 'cut') return { chunks: chunksOf({ text: 'It is noon.' }).slice(0, 2), end: 'cut' }
   if (scene === 'endless') return { chunks: chunksOf({ text: 'It is noon.' }).slice(0, 2), end: 'hang' }
-  if (scene === 'refused') return { status: 400, body: said(400, 'No.', 'INVALID_ARGUMENT') }
+  if (scene === 'refused') return { status: 400, body: errorBody(400, 'No.', 'INVALID_ARGUMENT') }
   return { chunks: chunksOf(scene), end: 'close' }
 }
 
@@ -55,7 +55,7 @@ modelSuite('Gemini’s format', async (scene) => {
   }
 })
 
-const said = (code: number, message: string, status: string) => ({ error: { code, message, status } })
+const errorBody = (code: number, message: string, status: string) => ({ error: { code, message, status } })
 
 async function exchange(
   reply: ModelReply,
@@ -89,14 +89,14 @@ describe('a request', () => {
     ['', 'pro', 'https://generativelanguage.googleapis.com/v1beta/models/pro:streamGenerateContent?alt=sse'],
     ['http://gateway//', '../x?y', 'http://gateway/models/..%2Fx%3Fy:streamGenerateContent?alt=sse'],
   ])('to the base %j for %j goes to %s', async (baseUrl, name, url) => {
-    const asked: unknown[] = []
+    const receivedRequests: unknown[] = []
     const send = (input: unknown) => {
-      asked.push(input)
+      receivedRequests.push(input)
       return Promise.reject(new TypeError('no network here'))
     }
     const model = gemini({ baseUrl, provider: 'google', fetch: send })(name)
     for await (const event of model.stream(REQUEST, NEVER)) expect(event.type).toBe('error')
-    expect([asked, model.name]).toEqual([[url], `google/${name}`])
+    expect([receivedRequests, model.name]).toEqual([[url], `google/${name}`])
   })
 
   test.each([
@@ -105,7 +105,7 @@ describe('a request', () => {
     [{}, 'soon', undefined],
   ])('that exceeds a quota reads the retry delay from the body: %j, %j', async (headers, retryDelay, retryAfterMs) => {
     const details = [{ '@type': 'type.googleapis.com/google.rpc.Help' }, { retryDelay }]
-    const body = { error: { ...said(429, 'Slow down.', 'RESOURCE_EXHAUSTED').error, details } }
+    const body = { error: { ...errorBody(429, 'Slow down.', 'RESOURCE_EXHAUSTED').error, details } }
     const { error } = await exchange({ status: 429, headers, body })
     expect([error?.code, error?.retryAfterMs]).toEqual(['model_rate_limited', retryAfterMs])
   })
@@ -125,7 +125,7 @@ test('a model that refuses files in results gets their names', async () => {
   const refused = 'Unable to submit request because `function_response.parts` is not supported for this model.'
   const server = await startModelServer((_, index) =>
     index === 0
-      ? { status: 400, body: said(400, refused, 'INVALID_ARGUMENT') }
+      ? { status: 400, body: errorBody(400, refused, 'INVALID_ARGUMENT') }
       : { chunks: chunksOf({ text: 'A cat.' }), end: 'close' },
   )
   servers.push(server)
@@ -173,7 +173,7 @@ test.each([
   [500, 'INTERNAL', { code: 'model_unavailable', message: 'Hm.', retryable: true }],
   [503, 'UNAVAILABLE', { code: 'model_unavailable', message: 'Hm.', retryable: true }],
 ])('a refusal with status %i and %s becomes an error', async (status, word, told) => {
-  const { error } = await exchange({ status, body: said(status, 'Hm.', word) })
+  const { error } = await exchange({ status, body: errorBody(status, 'Hm.', word) })
   expect(error).toMatchObject({ ...told, status })
 })
 

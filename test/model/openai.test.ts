@@ -57,7 +57,7 @@ modelSuite('OpenAI’s format', async (scene) => {
   }
 })
 
-const said = (message: string, code?: string) => ({ error: { message, type: 'some_error', code } })
+const errorBody = (message: string, code?: string) => ({ error: { message, type: 'some_error', code } })
 
 describe('a request', () => {
   test('goes to chat/completions with the key', async () => {
@@ -95,16 +95,16 @@ describe('a request', () => {
   })
 
   test('goes to OpenAI by default', async () => {
-    const asked: unknown[] = []
+    const receivedRequests: unknown[] = []
     const model = openai({
       baseUrl: '',
       fetch: (input) => {
-        asked.push(input)
+        receivedRequests.push(input)
         return Promise.reject(new TypeError('no network here'))
       },
     })('gpt-5')
     for await (const event of model.stream(REQUEST, NEVER)) expect(event.type).toBe('error')
-    expect([asked, model.name]).toEqual([['https://api.openai.com/v1/chat/completions'], 'openai/gpt-5'])
+    expect([receivedRequests, model.name]).toEqual([['https://api.openai.com/v1/chat/completions'], 'openai/gpt-5'])
   })
 })
 
@@ -155,10 +155,14 @@ describe('an answer', () => {
 
 describe('a refusal', () => {
   test.each([
-    [400, said('tools[0] is bad'), { code: 'model_refused_request', message: 'tools[0] is bad', retryable: false }],
+    [
+      400,
+      errorBody('tools[0] is bad'),
+      { code: 'model_refused_request', message: 'tools[0] is bad', retryable: false },
+    ],
     [
       401,
-      said(`Incorrect API key provided: ${KEY}`),
+      errorBody(`Incorrect API key provided: ${KEY}`),
       {
         code: 'model_unauthorized',
         message: 'The model provider refused the key of the edge.',
@@ -174,10 +178,10 @@ describe('a refusal', () => {
         retryable: false,
       },
     ],
-    [404, said('No model "probe"'), { code: 'model_not_found', message: 'No model "probe"', retryable: false }],
+    [404, errorBody('No model "probe"'), { code: 'model_not_found', message: 'No model "probe"', retryable: false }],
     [422, { detail: 'Extra inputs' }, { code: 'model_refused_request', message: 'Extra inputs', retryable: false }],
-    [429, said('Slow down'), { code: 'model_rate_limited', message: 'Slow down', retryable: true }],
-    [429, said('Pay', 'insufficient_quota'), { code: 'model_quota_exceeded', message: 'Pay', retryable: false }],
+    [429, errorBody('Slow down'), { code: 'model_rate_limited', message: 'Slow down', retryable: true }],
+    [429, errorBody('Pay', 'insufficient_quota'), { code: 'model_quota_exceeded', message: 'Pay', retryable: false }],
     [500, '', { code: 'model_unavailable', message: 'The model server answered with status 500.', retryable: true }],
     [422, '"Out of range"', { code: 'model_refused_request', message: 'Out of range', retryable: false }],
     [
@@ -188,7 +192,7 @@ describe('a refusal', () => {
     [503, 'Loading the model', { code: 'model_unavailable', message: 'Loading the model', retryable: true }],
     [
       400,
-      said(`Never repeat ${KEY} here`),
+      errorBody(`Never repeat ${KEY} here`),
       { code: 'model_refused_request', message: 'Never repeat [key] here', retryable: false },
     ],
   ])('with status %i and body %j becomes an error', async (status, body, error) => {
@@ -197,7 +201,7 @@ describe('a refusal', () => {
   })
 
   test('of tools names the model that lacks them', async () => {
-    const refused = said('registry.ollama.ai/library/probe does not support tools')
+    const refused = errorBody('registry.ollama.ai/library/probe does not support tools')
     const { error } = await exchange([{ status: 400, body: refused }])
     expect(error).toEqual({
       code: 'model_without_tools',
@@ -219,7 +223,7 @@ describe('a refusal', () => {
     [{ 'retry-after-ms': '9'.repeat(400) }, 2 ** 31 - 1],
     [{ 'retry-after': 'Fri, 31 Dec 9999 23:59:59 GMT' }, 2 ** 31 - 1],
   ])('has the retry delay: %j', async (headers, retryAfterMs) => {
-    const { error } = await exchange([{ status: 429, headers, body: said('Slow down') }])
+    const { error } = await exchange([{ status: 429, headers, body: errorBody('Slow down') }])
     expect(error?.retryAfterMs).toBe(retryAfterMs)
   })
 
@@ -288,11 +292,11 @@ describe('a server', () => {
 
   test('may be silent for longer before its first event than between two events', async () => {
     vi.useFakeTimers()
-    let said: ReadableStreamDefaultController<Uint8Array> | undefined
-    const body = new ReadableStream<Uint8Array>({ start: (controller) => void (said = controller) })
+    let streamController: ReadableStreamDefaultController<Uint8Array> | undefined
+    const body = new ReadableStream<Uint8Array>({ start: (controller) => void (streamController = controller) })
     const response = new Response(body, { headers: { 'content-type': 'text/event-stream' } })
     const send: typeof fetch = (_, init) => {
-      init?.signal?.addEventListener('abort', () => said?.error(new Error('aborted')))
+      init?.signal?.addEventListener('abort', () => streamController?.error(new Error('aborted')))
       return Promise.resolve(response)
     }
     const model = openai({ fetch: send, firstByteMs: 1000, silenceMs: 20 })('probe')
@@ -302,7 +306,7 @@ describe('a server', () => {
     })()
     await vi.advanceTimersByTimeAsync(800)
     for (const chunk of chunksOf({ text: 'Hello there.' }).slice(0, 2)) {
-      said?.enqueue(new TextEncoder().encode(`data: ${JSON.stringify(chunk)}\n\n`))
+      streamController?.enqueue(new TextEncoder().encode(`data: ${JSON.stringify(chunk)}\n\n`))
     }
     await vi.advanceTimersByTimeAsync(15)
     expect(events).toEqual([{ type: 'text', text: 'Hello ' }])
@@ -324,18 +328,18 @@ describe('a server', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as AddressInfo
     const model = openai({ baseUrl: `http://127.0.0.1:${port}/v1` })('probe')
-    const said: (string | number)[] = []
+    const outcomes: (string | number)[] = []
     for (const each of [1, 9]) {
       requests = 0
       drops = each
       for await (const event of model.stream(REQUEST, NEVER)) {
-        said.push(event.type === 'error' ? event.error.code : event.type)
+        outcomes.push(event.type === 'error' ? event.error.code : event.type)
       }
-      said.push(requests)
+      outcomes.push(requests)
     }
     server.closeAllConnections()
     await new Promise<unknown>((resolve) => server.close(resolve))
-    expect(said).toEqual(['text', 'finish', 2, 'model_unreachable', 2])
+    expect(outcomes).toEqual(['text', 'finish', 2, 'model_unreachable', 2])
   })
 
   test('is disconnected when the reader leaves', async () => {

@@ -123,25 +123,25 @@ describe('after the first event', () => {
   })
 
   test('a reader that leaves closes the stream', async () => {
-    const left: number[] = []
-    let asked = 0
+    const listenerCounts: number[] = []
+    let requestCount = 0
     const model: ChatModel = {
       name: 'own/model',
       async *stream() {
-        const number = (asked += 1)
+        const number = (requestCount += 1)
         try {
           yield* number === 1 ? failing() : say('Hello.')
         } finally {
-          left.push(number)
+          listenerCounts.push(number)
         }
       },
     }
     const retried = retrying(model, { sleep: () => Promise.resolve() })
     for await (const event of retried.stream(REQUEST, NEVER)) {
-      expect([event, left]).toEqual([{ type: 'text', text: 'Hello.' }, [1]])
+      expect([event, listenerCounts]).toEqual([{ type: 'text', text: 'Hello.' }, [1]])
       break
     }
-    expect([retried.name, left]).toEqual(['own/model', [1, 2]])
+    expect([retried.name, listenerCounts]).toEqual(['own/model', [1, 2]])
   })
 })
 

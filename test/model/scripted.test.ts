@@ -30,12 +30,12 @@ function scriptOf(scene: Scene): Script {
     }
   }
   const { reasoning, text, calls = [], finish, usage } = scene
-  const said = together(
+  const firstEvents = together(
     ...(text === undefined ? [] : [say(text, usage)]),
     ...calls.map((call) => callAnswer(call.tool, call.arguments, usage)),
   )
   const thought: ModelEvent[] = reasoning === undefined ? [] : [{ type: 'reasoning', text: reasoning }]
-  return [...thought, ...said].map((event) => (event.type === 'finish' && finish ? { ...event, finish } : event))
+  return [...thought, ...firstEvents].map((event) => (event.type === 'finish' && finish ? { ...event, finish } : event))
 }
 
 modelSuite('a script', (scene) => {

@@ -17,10 +17,10 @@ async function gather(model: ChatModel): Promise<ModelEvent[]> {
 /** An answer in the platform's own form: words one by one, calls whole. */
 function nativeChunks({ text, calls = [], usage }: Speech): object[] {
   const words = (text?.match(/\S+\s*/g) ?? []).map((response) => ({ response }))
-  const said = calls.map(({ tool, arguments: args }) => ({ name: tool, arguments: JSON.parse(args) }))
+  const items = calls.map(({ tool, arguments: args }) => ({ name: tool, arguments: JSON.parse(args) }))
   return [
     ...words,
-    ...(said.length > 0 ? [{ response: '', tool_calls: said }] : []),
+    ...(items.length > 0 ? [{ response: '', tool_calls: items }] : []),
     { response: '', ...(usage && { usage: usageOf(usage) }) },
   ]
 }
@@ -137,9 +137,11 @@ describe('a refusal by Workers AI', () => {
     ['5004: Invalid data', { code: 'model_refused_request', status: 400, retryable: false }],
     ['5999: It does not support tools', { code: 'model_without_tools', status: 400, retryable: false }],
   ])('that was thrown as "%s" becomes an error', async (message, error) => {
-    const said = message.slice(6)
+    const errorText = message.slice(6)
     const expected =
-      error.code === 'model_without_tools' ? `The model workers-ai/@cf/test/probe cannot call tools: ${said}` : said
+      error.code === 'model_without_tools'
+        ? `The model workers-ai/@cf/test/probe cannot call tools: ${errorText}`
+        : errorText
     expect(await errorOf(() => Promise.reject(new Error(message)))).toEqual({ ...error, message: expected })
   })
 

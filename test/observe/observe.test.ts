@@ -156,8 +156,10 @@ test.each(HAPPENINGS)('%s shows in the spans', (_what, facts, expected) => {
   const timed = all.map((event, at) => ({ event, at }))
   const seen = spansOf({ request: RUN_REQUEST, acceptedAt: 0, facts: timed })
   const isPart = ({ name }: Span) => !name.startsWith('step') && name !== 'invoke_agent'
-  const told = seen.filter(isPart).map(({ name, error, events = [] }) => [name, error, events.map((each) => each.name)])
-  expect(told).toEqual(expected)
+  const actual = seen
+    .filter(isPart)
+    .map(({ name, error, events = [] }) => [name, error, events.map((each) => each.name)])
+  expect(actual).toEqual(expected)
   // Made again, by another instance, they are the same.
   expect(spansOf({ request: RUN_REQUEST, acceptedAt: 0, facts: timed })).toEqual(seen)
 })

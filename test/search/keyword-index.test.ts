@@ -175,16 +175,16 @@ test('an index answers the same however tools were added and removed', async () 
   await fc.assert(
     fc.asyncProperty(steps, async (steps) => {
       const changed = createKeywordIndex()
-      const left = new Map<string, ToolDefinition>()
+      const remaining = new Map<string, ToolDefinition>()
       for (const { add, remove, search } of steps) {
         await changed.add(of(add))
-        for (const tool of of(add)) left.set(tool.name, tool)
+        for (const tool of of(add)) remaining.set(tool.name, tool)
         if (search) await changed.search('price of a hotel', 5)
         await changed.remove(of(remove).map(({ name }) => name))
-        for (const { name } of of(remove)) left.delete(name)
+        for (const { name } of of(remove)) remaining.delete(name)
       }
       const fresh = createKeywordIndex()
-      await fresh.add([...left.values()])
+      await fresh.add([...remaining.values()])
       for (const text of ['price of a hotel', 'create calendar event', '天气', 'searching flihgts']) {
         const [a, b] = [await changed.search(text, 10), await fresh.search(text, 10)]
         expect(a.map(({ name, score }) => [name, score.toFixed(9)])).toEqual(

@@ -39,14 +39,14 @@ test('a run with OpenAI’s tool search receives a tool where the search found i
   expect(state.finished).toMatchObject({ status: 'completed', answer: 'It is 18 degrees.' })
 
   const sent = server.calls.map(({ body: { tools, input } }) => ({ tools, input }))
-  const told = { parameters: { type: 'object', properties: {} }, strict: false }
+  const parameterFields = { parameters: { type: 'object', properties: {} }, strict: false }
   const search = {
     type: 'tool_search',
     execution: 'client',
     description: expect.any(String),
     parameters: expect.any(Object),
   }
-  const beforehand = [{ type: 'function', name: 'help', description: 'Test tool help', ...told }, search]
+  const beforehand = [{ type: 'function', name: 'help', description: 'Test tool help', ...parameterFields }, search]
   const question = { role: 'user', content: 'What is the weather in Delft?' }
   const [searched, asked] = [id(1, 0), id(2, 0)]
   const found = [
@@ -63,7 +63,7 @@ test('a run with OpenAI’s tool search receives a tool where the search found i
       execution: 'client',
       status: 'completed',
       call_id: searched,
-      tools: [{ type: 'function', name, description, ...told, defer_loading: true }],
+      tools: [{ type: 'function', name, description, ...parameterFields, defer_loading: true }],
     },
   ]
   expect(sent).toEqual([

@@ -14,9 +14,12 @@ export function plainBm25(tools: readonly ToolRow[]): (question: string, limit: 
     return (rarity * times * 2.2) / (times + 1.2 * (0.25 + (0.75 * words.length) / average))
   }
   return (question, limit) => {
-    const asked = wordsOf(question)
+    const queryWords = wordsOf(question)
     return documents
-      .map((document) => ({ name: document.name, score: asked.reduce((sum, word) => sum + gain(word, document), 0) }))
+      .map((document) => ({
+        name: document.name,
+        score: queryWords.reduce((sum, word) => sum + gain(word, document), 0),
+      }))
       .filter(({ score }) => score > 0)
       .sort((a, b) => b.score - a.score)
       .slice(0, limit)

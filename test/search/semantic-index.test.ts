@@ -80,12 +80,12 @@ test('vectors in memory are ordered by angle, whatever their length', async () =
 
 test('vectors in Vectorize have their namespace and an id of their own', async () => {
   const rows = new Map<string, VectorizeVector>()
-  const asked: VectorizeQueryOptions[] = []
+  const requests: VectorizeQueryOptions[] = []
   const binding: VectorizeBinding = {
     upsert: async (vectors) => vectors.forEach((vector) => rows.set(vector.id, vector)),
     deleteByIds: async (ids) => ids.forEach((id) => rows.delete(id)),
     query: async (_values, options) => {
-      asked.push(options)
+      requests.push(options)
       const matches = [...rows.values()].filter(({ namespace }) => namespace === options.namespace)
       return { matches: matches.map((row) => ({ ...row, score: 0.9 })) }
     },
@@ -101,7 +101,7 @@ test('vectors in Vectorize have their namespace and an id of their own', async (
   await a.remove(['mail'])
   expect(await a.nearest([1, 0], 5)).toEqual([])
   expect(await b.nearest([1, 0], 80)).toEqual([{ id: 'mail', score: 0.9 }])
-  expect(asked.at(-1)).toEqual({ namespace: 'b', topK: 20, returnMetadata: 'all' })
+  expect(requests.at(-1)).toEqual({ namespace: 'b', topK: 20, returnMetadata: 'all' })
 })
 
 describe('fused index', () => {

@@ -171,20 +171,20 @@ describe('search sessions', () => {
 })
 
 describe('tools that were found', () => {
-  const said = (callId: string, text: string, ok = true, tool = 'tool_search'): Message => {
+  const searchResult = (callId: string, text: string, ok = true, tool = 'tool_search'): Message => {
     return { role: 'tool', callId, tool, ok, content: [{ type: 'text', text }] }
   }
   const assistant: Message = { role: 'assistant', content: '' }
   const messages: readonly Message[] = [
     { role: 'user', content: 'send_mail: not from a search' },
     assistant,
-    said('1', 'weather: Current weather.\nghost: Not known any more.'),
+    searchResult('1', 'weather: Current weather.\nghost: Not known any more.'),
     assistant,
-    said('2', 'forecast: Of the days to come.'),
-    said('3', 'other: From another tool.', true, 'other'),
-    said('4', 'send_mail: Sends: mail.\nforecast: Again.'),
+    searchResult('2', 'forecast: Of the days to come.'),
+    searchResult('3', 'other: From another tool.', true, 'other'),
+    searchResult('4', 'send_mail: Sends: mail.\nforecast: Again.'),
     assistant,
-    said('5', 'clock: From another tool.', true, 'clock'),
+    searchResult('5', 'clock: From another tool.', true, 'clock'),
   ]
   const known = new Set(['weather', 'forecast', 'send_mail', 'other', 'clock'])
   const isKnown = (name: string) => known.has(name)
@@ -198,8 +198,8 @@ describe('tools that were found', () => {
     const failed = [
       ...messages,
       assistant,
-      said('6', 'clock: no', false),
-      said('7', 'No tool matches this query. Try other words.'),
+      searchResult('6', 'clock: no', false),
+      searchResult('7', 'No tool matches this query. Try other words.'),
     ]
     expect(foundTools(failed, isKnown)).toEqual(['weather', 'forecast', 'send_mail'])
     expect(foundTools(failed, isKnown, 'latest')).toEqual([])

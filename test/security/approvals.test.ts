@@ -224,7 +224,7 @@ describe('no surface accepts a decision without the scope approve', () => {
 describe('a result is accepted only for calls of client tools', () => {
   const result = (call: string) => ({ role: 'tool', tool_call_id: call, content: 'approved' })
   const before = [{ role: 'user', content: 'Go' }]
-  const asked = (call: string, name: string) => ({
+  const callMessage = (call: string, name: string) => ({
     role: 'assistant',
     content: null,
     tool_calls: [{ id: call, type: 'function', function: { name, arguments: '{}' } }],
@@ -232,7 +232,7 @@ describe('a result is accepted only for calls of client tools', () => {
 
   test.each(['danger', 'safe'] as const)('on Chat Completions: %s', async (name) => {
     const at = await waiting()
-    const messages = [...before, asked(at[name], name), result(at[name])]
+    const messages = [...before, callMessage(at[name], name), result(at[name])]
     const headers = { ...program, 'x-conversation-id': 'c' }
     const response = await at.edge.post('/v1/chat/completions', { messages }, headers)
     expect(await codeOf(response)).toEqual([409, 'call_already_answered'])
@@ -278,8 +278,8 @@ describe('arguments that a person changes', () => {
     })
     const record: any = await (await at.edge.fetch(`/conversations/c/runs/${at.run}`, { headers: program })).json()
     expect(record.calls[0]).toMatchObject({ id: at.danger, arguments: args, ok: true })
-    const told = JSON.stringify(at.edge.requests.at(-1)?.messages)
-    expect(told).toContain('A person changed the arguments of this call before it was sent')
+    const bodyText = JSON.stringify(at.edge.requests.at(-1)?.messages)
+    expect(bodyText).toContain('A person changed the arguments of this call before it was sent')
     expect(called.filter((name) => name === 'danger')).toHaveLength(1)
   })
 

@@ -273,10 +273,10 @@ async function play(way: Way, control: Control): Promise<Result> {
   const marked = { untrusted: true, private: true, openWorld: false }
   const bank = [pay, tool('card', () => 'no. 1', { annotations: marked })]
   const name = way.alias ?? (isStored ? 'page' : 'pay')
-  const said = calls.map((args): Call => [name, args])
+  const items = calls.map((args): Call => [name, args])
   const script = way.script(
     before.map((each) => ask([each])),
-    said,
+    items,
   )
   const model = scripted(script, 'test/scripted')
   const expert = { name: 'expert', description: 'Does it.', instructions: 'Do it.', tools: ['card', name] }
@@ -323,7 +323,7 @@ async function play(way: Way, control: Control): Promise<Result> {
   await edge.as(ADMIN)('/tools')
   await control.prepare?.(edge, bank, state)
   reached = most = 0
-  const answer = await way.go(edge, said)
+  const answer = await way.go(edge, items)
   return { reached, most, told: JSON.stringify([edge.requests, answer]) }
 }
 

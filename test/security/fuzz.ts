@@ -211,12 +211,12 @@ export async function faultOf(
   const { user, system } = process.cpuUsage(cpu)
   const cpuMs = (user + system) / 1000
   const { status } = response
-  const asked = JSON.stringify({ method, path, key, headers, body })
-  if (status === 500) return `500 ${text}: ${asked}`
-  if (limitsCpu && cpuMs > MOST_CPU_MS) return `${cpuMs} ms of CPU: ${asked}`
+  const requestText = JSON.stringify({ method, path, key, headers, body })
+  if (status === 500) return `500 ${text}: ${requestText}`
+  if (limitsCpu && cpuMs > MOST_CPU_MS) return `${cpuMs} ms of CPU: ${requestText}`
   await quiet(world)
   const rows = world.rowsWritten() - before
-  return status >= 400 && status < 500 && rows > 0 ? `${status} ${text} wrote ${rows} rows: ${asked}` : undefined
+  return status >= 400 && status < 500 && rows > 0 ? `${status} ${text} wrote ${rows} rows: ${requestText}` : undefined
 }
 
 /** Waits until nothing is written any more, as by a run that went on after its answer. */

@@ -23,7 +23,7 @@ afterEach(() => vi.restoreAllMocks())
 /** An edge whose model streams these answers, one for each step. */
 function stage(answers: readonly (readonly ModelEvent[])[], vars: Record<string, unknown> = SECRETS) {
   const requests: unknown[] = []
-  const left = [...answers]
+  const remainingAnswers = [...answers]
   const edge = controlledEdge({
     workers: {
       TOOL_ECHO: [
@@ -43,7 +43,7 @@ function stage(answers: readonly (readonly ModelEvent[])[], vars: Record<string,
       requests: [],
       stream: async function* (request: unknown) {
         requests.push(request)
-        yield* left.shift() ?? []
+        yield* remainingAnswers.shift() ?? []
       },
     },
     vars: { ...vars, LOG: 'runs', INCLUDE_CONTENT: 'true' },

@@ -61,8 +61,8 @@ describe('for another tenant a conversation does not exist', () => {
   test('and is not listed, and both tenants may use the same id', async () => {
     const { edge } = await waiting()
     expect(await (await edge.fetch('/conversations', { headers: theirs })).json()).toEqual([])
-    const asked = { messages: [{ role: 'user', content: 'Hi' }] }
-    await edge.post('/v1/chat/completions', asked, { ...theirs, 'x-conversation-id': 'ours' })
+    const request = { messages: [{ role: 'user', content: 'Hi' }] }
+    await edge.post('/v1/chat/completions', request, { ...theirs, 'x-conversation-id': 'ours' })
     expect([...edge.objects.keys()].sort()).toEqual(['v1/acme/ours', 'v1/other/ours'])
     expect(edge.requests[1]?.messages).toEqual([{ role: 'user', content: 'Hi' }])
   })
@@ -132,14 +132,14 @@ test('a result for a call that was handed to one tenant is not accepted from ano
   const tools = [{ type: 'function', function: { name: 'pick' } }]
   const user = { role: 'user', content: 'Go' }
   const first: any = await (await edge.post('/v1/chat/completions', { messages: [user], tools }, ours)).json()
-  const told = (content: string) => {
+  const messagesWith = (content: string) => {
     const { message } = first.choices[0]
     const answer = { role: 'tool', tool_call_id: message.tool_calls[0].id, content }
     return { messages: [user, message, answer], tools }
   }
   // To them it is a history like any other, of a run of their own.
-  await edge.post('/v1/chat/completions', told('forged'), theirs)
-  const second: any = await (await edge.post('/v1/chat/completions', told('left'), ours)).json()
+  await edge.post('/v1/chat/completions', messagesWith('forged'), theirs)
+  const second: any = await (await edge.post('/v1/chat/completions', messagesWith('left'), ours)).json()
   expect(second.choices[0].message.content).toBe('theirs')
   expect(JSON.stringify(edge.requests[2]?.messages)).not.toContain('forged')
   expect(edge.requests[2]?.tools).toContainEqual(expect.objectContaining({ name: pick.name }))

@@ -6,7 +6,7 @@ import { type Stage, startStage } from '../edge/stage.ts'
 const SECRET = 'tell-nobody'
 let host: Server
 let origin: string
-let asked: string[] = []
+let requests: string[] = []
 let answer: (response: ServerResponse, auth: string) => void
 let stage: Stage
 
@@ -23,7 +23,7 @@ const named = [
 
 beforeAll(async () => {
   host = createServer((request, response) => {
-    asked.push(`${request.method} ${request.url}`)
+    requests.push(`${request.method} ${request.url}`)
     answer(response, request.headers.authorization ?? '')
   })
   await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve))
@@ -141,35 +141,35 @@ describe('a template', () => {
   test.each(['//evil.example/x', '//{id}/x'])('with the path %s stays within its allowed path', async (path) => {
     answer = (response) => response.writeHead(204).end()
     await put('slashes', definition({ url: origin + path }))
-    asked = []
+    requests = []
     expect((await call('slashes', { id: 'evil.example' })).body).toMatchObject({ ok: true })
-    expect(asked).toEqual(['GET //evil.example/x'])
+    expect(requests).toEqual(['GET //evil.example/x'])
   })
 
   test('keeps each argument in its place', async () => {
     answer = (response) => response.writeHead(204).end()
     await put('header', definition({ headers: { 'x-q': '{q}' } }))
-    asked = []
+    requests = []
     for (const q of ['a\r\nhost: evil', 'a\nb', 'a\0']) expect((await call('header', { id: 'a', q })).status).toBe(422)
     for (const id of ['..', '.', '', '%2e%2e'].slice(0, 3))
       expect((await call('header', { id, q: 'x' })).status).toBe(422)
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
     expect((await call('header', { id: '../%2e%2e/?a#b', q: '{SECRET_A}' })).body).toMatchObject({ ok: true })
-    expect(asked).toEqual(['GET /items/..%2F%252e%252e%2F%3Fa%23b'])
+    expect(requests).toEqual(['GET /items/..%2F%252e%252e%2F%3Fa%23b'])
   })
 })
 
 describe('a redirect', () => {
   const on = (location: string): typeof answer => {
-    return (response) => (asked.length > 1 ? response.writeHead(204) : response.writeHead(302, { location })).end()
+    return (response) => (requests.length > 1 ? response.writeHead(204) : response.writeHead(302, { location })).end()
   }
   beforeAll(() => put('moved', definition({})))
 
   test('is followed if its host is allowed', async () => {
     answer = on('/there')
-    asked = []
+    requests = []
     expect((await call('moved', { id: 'a' })).body).toMatchObject({ ok: true })
-    expect(asked).toEqual(['GET /items/a', 'GET /there'])
+    expect(requests).toEqual(['GET /items/a', 'GET /there'])
   })
 
   test.each([
@@ -182,10 +182,10 @@ describe('a redirect', () => {
     'http://api.example.com/',
   ])('to %s is not followed', async (location) => {
     answer = on(location)
-    asked = []
+    requests = []
     const message = 'The service of "moved" answered with a redirect, which is not followed.'
     expect((await call('moved', { id: 'a' })).body).toMatchObject({ ok: false, error: { code: 'http_302', message } })
-    expect(asked).toEqual(['GET /items/a'])
+    expect(requests).toEqual(['GET /items/a'])
   })
 })
 
@@ -209,11 +209,11 @@ describe('a secret that the server returns', () => {
     answer = say
     const http = { headers: { authorization: 'Bearer {SECRET_A}' }, secrets: ['SECRET_A'] }
     await put('secret', definition(http))
-    asked = []
+    requests = []
     const { body } = await call('secret', { id: 'a' })
-    const told = JSON.stringify(body)
-    expect(forms.filter((form) => told.includes(form))).toEqual([])
-    expect(asked).toEqual(['GET /items/a'])
+    const bodyText = JSON.stringify(body)
+    expect(forms.filter((form) => bodyText.includes(form))).toEqual([])
+    expect(requests).toEqual(['GET /items/a'])
   })
 })
 

@@ -63,23 +63,23 @@ function isEnd({ type }: ModelEvent): boolean {
 
 /** What a model's codec does, seen from both its ends. */
 async function observed({ model, sent }: Required<Pick<Staged, 'model' | 'sent'>>): Promise<ModelCapabilities> {
-  async function told(change: Partial<ModelRequest>): Promise<string> {
+  async function messagesOf(change: Partial<ModelRequest>): Promise<string> {
     await gather(model, NEVER, { ...REQUEST, ...change })
     return JSON.stringify(sent())
   }
-  const plain = await told({})
-  const choices = [await told({ toolChoice: 'auto' }), await told({ toolChoice: 'required' })]
-  choices.push(await told({ toolChoice: { tool: 'clock' } }))
+  const plain = await messagesOf({})
+  const choices = [await messagesOf({ toolChoice: 'auto' }), await messagesOf({ toolChoice: 'required' })]
+  choices.push(await messagesOf({ toolChoice: { tool: 'clock' } }))
   const events = await gather(model)
   const deltas = events.filter((event) => event.type === 'call.delta' && event.index === 0 && event.arguments !== '')
   return {
     tools: plain.includes('Tells the time.') && callsOf(events).length > 0,
     parallelCalls: callsOf(events).length === CALLS.length,
-    singleCalls: (await told({ sampling: { parallel_tool_calls: false } })) !== plain,
+    singleCalls: (await messagesOf({ sampling: { parallel_tool_calls: false } })) !== plain,
     toolChoice: new Set(choices).size === choices.length,
     streamedArguments: deltas.length > 1,
-    imagesInResults: (await told({ messages: SEEN })).includes(IMAGE),
-    structuredOutput: (await told({ responseFormat: FORMAT })).includes('hourOfDay'),
+    imagesInResults: (await messagesOf({ messages: SEEN })).includes(IMAGE),
+    structuredOutput: (await messagesOf({ responseFormat: FORMAT })).includes('hourOfDay'),
     // What a server fetches by itself shows in no request.
     imageUrls: model.capabilities?.imageUrls ?? false,
     fileUrls: model.capabilities?.fileUrls ?? false,

@@ -80,11 +80,11 @@ describe.each([
   test('concurrent callers share the outcome of the work', async () => {
     const once = shelf.open()
     const { work, finish } = held('sent')
-    const asked = Array.from({ length: 20 }, () => once('a', work))
+    const pendingCalls = Array.from({ length: 20 }, () => once('a', work))
     await vi.waitFor(() => expect(work).toHaveBeenCalled())
     expect(await once.status('a')).toBe('started')
     finish()
-    expect(await Promise.all(asked)).toEqual(Array(20).fill('sent'))
+    expect(await Promise.all(pendingCalls)).toEqual(Array(20).fill('sent'))
     expect(work).toHaveBeenCalledTimes(1)
     expect(await once.status('a')).toBe('done')
   })
@@ -92,10 +92,10 @@ describe.each([
   test('concurrent callers share the failure of the work', async () => {
     const once = shelf.open()
     const { work, fail } = held('sent')
-    const asked = [once('a', work), once('a', work)]
+    const results = [once('a', work), once('a', work)]
     fail(NOT_SENT)
     const rejected = { status: 'rejected', reason: NOT_SENT }
-    expect(await Promise.allSettled(asked)).toEqual([rejected, rejected])
+    expect(await Promise.allSettled(results)).toEqual([rejected, rejected])
     expect(work).toHaveBeenCalledTimes(1)
   })
 
@@ -152,8 +152,8 @@ describe.each([
       const once = shelf.open()
       const { effect, count } = counter()
       const onDoubt = vi.fn(async () => ({ status: 'absent' as const }))
-      const asked = [once('a', effect, { onDoubt }), once('a', effect, { onDoubt })]
-      expect(await Promise.all(asked)).toEqual([{ effects: 1 }, { effects: 1 }])
+      const results = [once('a', effect, { onDoubt }), once('a', effect, { onDoubt })]
+      expect(await Promise.all(results)).toEqual([{ effects: 1 }, { effects: 1 }])
       expect(await once('a', effect, { onDoubt })).toEqual({ effects: 1 })
       expect([onDoubt.mock.calls.length, count()]).toEqual([1, 1])
     })
@@ -219,7 +219,7 @@ test('in KV, no key is written twice in a row or forgotten early', async () => {
 })
 
 test('a failure to store the end does not fail finished work, and leaves its key in doubt', async () => {
-  const said = vi.spyOn(console, 'error').mockImplementation(() => {})
+  const errorLog = vi.spyOn(console, 'error').mockImplementation(() => {})
   const values = new Map<string, string>()
   const once = onceInKv({
     get: async (key) => values.get(key) ?? null,
@@ -232,11 +232,11 @@ test('a failure to store the end does not fail finished work, and leaves its key
   expect(await once('a', () => 'sent')).toBe('sent')
   await expect(once('a', () => 'sent')).rejects.toMatchObject(IN_DOUBT)
   await expect(once('b', () => Promise.reject(NOT_SENT))).rejects.toBe(NOT_SENT)
-  expect(said.mock.calls.map(([text]) => text)).toEqual([
+  expect(errorLog.mock.calls.map(([text]) => text)).toEqual([
     'once: the outcome for the key "a" could not be stored',
     'once: the outcome for the key "b" could not be stored',
   ])
-  said.mockRestore()
+  errorLog.mockRestore()
 })
 
 describe('`once.sync`', () => {

@@ -8,8 +8,15 @@ function definition(name: string, hash: string): ToolDefinition {
 }
 
 function tool(name: string, hash: string, parts: Partial<Tool> = {}): Tool {
-  const told = definition(name, hash)
-  return { definition: told, origin: 'kv', place: 'P', offered: true, call: async () => text(hash), ...parts }
+  const offeredDefinition = definition(name, hash)
+  return {
+    definition: offeredDefinition,
+    origin: 'kv',
+    place: 'P',
+    offered: true,
+    call: async () => text(hash),
+    ...parts,
+  }
 }
 
 test('an unchanged tool is called with the definition that the model saw', async () => {

@@ -85,11 +85,11 @@ test('two tools of one name in a Worker are refused at once', () => {
 })
 
 test('a call asks its host only for what the tool uses', async () => {
-  const asked: string[] = []
+  const requests: string[] = []
   const control = {
-    whenAborted: async () => (asked.push('whenAborted'), 'settled'),
-    progress: async () => void asked.push('progress'),
+    whenAborted: async () => (requests.push('whenAborted'), 'settled'),
+    progress: async () => void requests.push('progress'),
   }
   await worker().call(toolRequest('book', { room: '7' }, { hash: await hashOf('book') }), control)
-  expect(asked).toEqual([])
+  expect(requests).toEqual([])
 })

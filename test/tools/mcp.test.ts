@@ -524,18 +524,18 @@ describe('the list of an MCP server', () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const [good, bad] = [await start(), await start()]
     good.tools = [echo]
-    let asked = 0
-    bad.intercept = (_, response) => Boolean(++asked && response.writeHead(503).end())
+    let requestCount = 0
+    bad.intercept = (_, response) => Boolean(++requestCount && response.writeHead(503).end())
     const mcp = worker([
       { name: 'bad', url: bad.url },
       { name: 'good', url: good.url },
     ])
     const [tool] = await mcp.describe()
     for (let calls = 0; calls < 3; calls++) await mcp.call('echo', {}, { hash: tool!.hash })
-    expect(asked).toBe(1)
+    expect(requestCount).toBe(1)
     vi.advanceTimersByTime(2000)
     await mcp.call('echo', {}, { hash: tool!.hash })
-    expect(asked).toBe(2)
+    expect(requestCount).toBe(2)
   })
 })
 

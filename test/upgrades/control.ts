@@ -22,10 +22,10 @@ export interface Control {
 export async function startControl(
   isHeld: (point: string) => boolean,
 ): Promise<Control & { note(point: string): void }> {
-  const asked: string[] = []
+  const requests: string[] = []
   const server = createServer((request, response) => {
     const point = (request.url ?? '').slice(1)
-    asked.push(point)
+    requests.push(point)
     if (isHeld(point)) return
     const [, tool = '', phase = ''] = point.split('/')
     // A connection that is kept may be closed just when the next request takes it.
@@ -38,12 +38,12 @@ export async function startControl(
   const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,
-    asked,
-    note: (point) => void asked.push(point),
+    asked: requests,
+    note: (point) => void requests.push(point),
     until: async (point) => {
       const deadline = Date.now() + PATIENCE_MS
-      while (!asked.includes(point)) {
-        if (Date.now() > deadline) throw new Error(`"${point}" was not reached; only ${asked.join(', ')}`)
+      while (!requests.includes(point)) {
+        if (Date.now() > deadline) throw new Error(`"${point}" was not reached; only ${requests.join(', ')}`)
         await sleep(20)
       }
     },

@@ -33,7 +33,7 @@ describe.each(codecs)('the schema of a tool in %s', (_, parametersOf) => {
 })
 
 describe.each(codecs)('the schema of a strict tool in %s', (_, parametersOf) => {
-  const told = (inputSchema: JsonSchema) => parametersOf({ ...CLOCK, inputSchema, strict: true })
+  const strictParameters = (inputSchema: JsonSchema) => parametersOf({ ...CLOCK, inputSchema, strict: true })
 
   test('requires every property, optional ones as null, and closes every object', () => {
     const inputSchema = {
@@ -51,7 +51,7 @@ describe.each(codecs)('the schema of a strict tool in %s', (_, parametersOf) => 
       required: ['city'],
       definitions: { point: { type: 'object', properties: { x: { type: 'number' } }, required: ['x'] } },
     }
-    expect(told(inputSchema)).toEqual({
+    expect(strictParameters(inputSchema)).toEqual({
       type: 'object',
       properties: {
         city: { type: 'string', description: 'Where\n{"minLength":2}' },
@@ -91,8 +91,8 @@ describe.each(codecs)('the schema of a strict tool in %s', (_, parametersOf) => 
       required: ['a', 'b'],
       additionalProperties: false,
     }
-    expect(told(strict)).toEqual(strict)
-    expect(told({ type: 'object' })).toEqual({
+    expect(strictParameters(strict)).toEqual(strict)
+    expect(strictParameters({ type: 'object' })).toEqual({
       type: 'object',
       properties: {},
       required: [],
@@ -107,6 +107,6 @@ describe.each(codecs)('the schema of a strict tool in %s', (_, parametersOf) => 
     ],
     ['"clock"/properties/other refers to "https://example.com/s"', { other: { $ref: 'https://example.com/s' } }],
   ])('is refused with the place of what cannot be strict: %s', (message, properties) => {
-    expect(() => told({ type: 'object', properties })).toThrow(message)
+    expect(() => strictParameters({ type: 'object', properties })).toThrow(message)
   })
 })

@@ -178,10 +178,10 @@ describe('notify', () => {
       server.close()
     })
     const address = server.address()
-    const told = notify(`http://127.0.0.1:${typeof address === 'object' && address?.port}/hook`, notice)
+    const notification = notify(`http://127.0.0.1:${typeof address === 'object' && address?.port}/hook`, notice)
     await arrival
     vi.advanceTimersByTime(10_000)
-    expect(await told).toBe('no answer within 10000 ms')
+    expect(await notification).toBe('no answer within 10000 ms')
     await notify('', notice)
     expect(vi.getTimerCount()).toBe(0)
   })

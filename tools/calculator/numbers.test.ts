@@ -101,9 +101,9 @@ describe('squareRoot', () => {
         const number = rational(above, below)
         const root = rootOf({ number, precision: 'exact' }).number
         // |root² / number - 1| < 10^-55, without a division.
-        const left = root.numerator ** 2n * number.denominator
+        const squaredNumerator = root.numerator ** 2n * number.denominator
         const right = number.numerator * root.denominator ** 2n
-        const error = left > right ? left - right : right - left
+        const error = squaredNumerator > right ? squaredNumerator - right : right - squaredNumerator
         expect(error * 10n ** 55n < right).toBe(true)
       }),
     )

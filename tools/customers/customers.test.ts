@@ -75,7 +75,7 @@ test.each(['globex', '', 7, null, ['acme']])('the tool context cannot name anoth
 
 test('definitions and answers name no tenant', async () => {
   for (const tool of [getCustomer, customerCard]) {
-    const told = JSON.stringify([await tool.describe(), await tool.call({ id: 42 }, of('acme'))])
-    expect(told).not.toMatch(/tenant|acme/i)
+    const bodyText = JSON.stringify([await tool.describe(), await tool.call({ id: 42 }, of('acme'))])
+    expect(bodyText).not.toMatch(/tenant|acme/i)
   }
 })

@@ -211,10 +211,10 @@ describe('mail over HTTP', () => {
   test('leaves a mail without an answer in doubt, and never sends it again', async () => {
     answer = undefined
     const outboxes = new Outboxes(service)
-    const asked = send(outboxes)
+    const pending = send(outboxes)
     await arrival()
     vi.advanceTimersByTime(5000)
-    expect(await asked).toMatchObject({ code: 'in_doubt' })
+    expect(await pending).toMatchObject({ code: 'in_doubt' })
     answer = { status: 202 }
     expect(await send(outboxes, MAIL, { attempt: 2 })).toMatchObject({ code: 'in_doubt' })
     outboxes.restart()
@@ -234,11 +234,11 @@ describe('mail over HTTP', () => {
     expect(await status()).toBe('absent')
 
     answer = undefined
-    const asked = send(outboxes)
+    const pending = send(outboxes)
     await arrival()
     expect(await status()).toBe('unknown')
     vi.advanceTimersByTime(5000)
-    await asked
+    await pending
     outboxes.restart()
     expect(await status()).toBe('unknown')
 
@@ -290,23 +290,23 @@ describe('mail over HTTP', () => {
     async (body) => {
       answer = { status: 200, body }
       const outboxes = new Outboxes(service)
-      const told = await send(outboxes)
-      expect(told).toMatchObject({ id: expect.stringMatching(/^[0-9a-f-]{36}$/), source: host })
-      expect(await send(outboxes)).toEqual(told)
+      const result = await send(outboxes)
+      expect(result).toMatchObject({ id: expect.stringMatching(/^[0-9a-f-]{36}$/), source: host })
+      expect(await send(outboxes)).toEqual(result)
       expect(arrived).toHaveLength(1)
     },
   )
 
   test('reports a refusal in the words of the service, truncated', async () => {
     const outboxes = new Outboxes(service)
-    const said = async (body: string) => {
+    const refusalOf = async (body: string) => {
       answer = { status: 400, body }
       return ((await send(outboxes)) as { message: string }).message
     }
     const refused = 'Nothing was sent: the mail service refused the mail: '
-    expect(await said('{"message":"The subject is rude."}')).toBe(`${refused}The subject is rude.`)
-    expect(await said(`{"message":"${'Rude. '.repeat(50)}"}`)).toBe(`${refused}it answered HTTP 400`)
-    expect(await said('Rude.')).toBe(`${refused}it answered HTTP 400`)
+    expect(await refusalOf('{"message":"The subject is rude."}')).toBe(`${refused}The subject is rude.`)
+    expect(await refusalOf(`{"message":"${'Rude. '.repeat(50)}"}`)).toBe(`${refused}it answered HTTP 400`)
+    expect(await refusalOf('Rude.')).toBe(`${refused}it answered HTTP 400`)
   })
 
   test('sends nothing for an aborted call', async () => {
@@ -318,10 +318,10 @@ describe('mail over HTTP', () => {
     })
     expect(arrived).toEqual([])
     answer = undefined
-    const asked = send(outboxes, MAIL, { deadline: Date.now() + 4000 })
+    const pending = send(outboxes, MAIL, { deadline: Date.now() + 4000 })
     await arrival()
     vi.advanceTimersByTime(4000)
-    expect(await asked).toMatchObject({ code: 'in_doubt' })
+    expect(await pending).toMatchObject({ code: 'in_doubt' })
   })
 
   test('leaves a mail in doubt if the service is unreachable, and refuses it if the address is invalid', async () => {

@@ -47,8 +47,8 @@ describe('the weather without a service', () => {
   test('is possible weather', async () => {
     const dates = Array.from({ length: 8 }, (_, day) => `2026-11-${20 + day}`)
     const places = ['Lisbon', 'Oslo', 'Nairobi', 'Lima', 'Perth', 'Québec', '東京']
-    const asked = await Promise.all(places.flatMap((place) => dates.map((date) => ask({ place, date }))))
-    for (const answer of asked as Record<string, number>[]) {
+    const firstResponse = await Promise.all(places.flatMap((place) => dates.map((date) => ask({ place, date }))))
+    for (const answer of firstResponse as Record<string, number>[]) {
       expect(answer['temperatureMaxC']).toBeGreaterThan(answer['temperatureMinC']!)
       expect(answer['precipitationProbability']).toBeLessThanOrEqual(100)
       expect(answer['precipitationMm']! > 0).toBe(answer['precipitationProbability']! >= 50)
@@ -196,8 +196,8 @@ describe('the weather over HTTP', () => {
 
   test('aborts its request when the caller leaves', async () => {
     const wanted = new AbortController()
-    const asked = ask({ place: 'Slowville' }, env, { signal: wanted.signal, progress: () => wanted.abort() })
-    expect(await asked).toEqual({ code: 'cancelled', message: 'The forecast was cancelled.' })
+    const pending = ask({ place: 'Slowville' }, env, { signal: wanted.signal, progress: () => wanted.abort() })
+    expect(await pending).toEqual({ code: 'cancelled', message: 'The forecast was cancelled.' })
   })
 
   test('reports that the service cannot be reached', async () => {

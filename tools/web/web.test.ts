@@ -109,9 +109,9 @@ describe('the web without a service', () => {
       message: 'The page reader is misconfigured. Trying again will not help.',
     })
     const abort = new AbortController()
-    const asked = call(readPage, { url: 'https://news.stand-in.example/lost' }, {}, { signal: abort.signal })
+    const pending = call(readPage, { url: 'https://news.stand-in.example/lost' }, {}, { signal: abort.signal })
     abort.abort()
-    expect(await asked).toEqual({ code: 'cancelled', message: 'Reading the page was cancelled.' })
+    expect(await pending).toEqual({ code: 'cancelled', message: 'Reading the page was cancelled.' })
   })
 
   test('reports its progress to readers of the run', async () => {
@@ -133,7 +133,7 @@ describe('the arguments of web tools', () => {
 })
 
 describe('a search over HTTP', () => {
-  const asked: Pick<IncomingMessage, 'url' | 'headers'>[] = []
+  const requests: Pick<IncomingMessage, 'url' | 'headers'>[] = []
   let reply: { status?: number; body: string } | undefined
   let server: Server
   let host = ''
@@ -141,7 +141,7 @@ describe('a search over HTTP', () => {
 
   beforeAll(async () => {
     server = createServer(({ url, headers }, response) => {
-      asked.push({ url, headers })
+      requests.push({ url, headers })
       if (reply) response.writeHead(reply.status ?? 200, { location: '/elsewhere' }).end(reply.body)
     })
     await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
@@ -150,7 +150,7 @@ describe('a search over HTTP', () => {
     env = { SEARCH_URL: `http://${host}/v1/`, SEARCH_TOKEN: 'secret' }
   })
   beforeEach(() => {
-    asked.length = 0
+    requests.length = 0
   })
   afterAll(() => {
     server.closeAllConnections()
@@ -161,7 +161,7 @@ describe('a search over HTTP', () => {
     const result = { title: 'Here', url: 'https://example.com/here' }
     reply = { body: JSON.stringify({ results: [result] }) }
     expect(await search('fish & chips', env)).toEqual({ results: [result], source: host, note: NOTE })
-    expect(asked).toMatchObject([
+    expect(requests).toMatchObject([
       { url: '/v1/search?q=fish+%26+chips&count=5', headers: { authorization: 'Bearer secret' } },
     ])
   })
@@ -190,7 +190,7 @@ describe('a search over HTTP', () => {
       message: `The search service is not available now: ${why}. Try again later.`,
       retryable: true,
     })
-    expect(asked).toHaveLength(1)
+    expect(requests).toHaveLength(1)
   })
 
   test('fails without an answer in time, and without a service', async () => {
@@ -280,23 +280,23 @@ describe('the addresses of readable pages', () => {
     'https:\\\\127.0.0.1\\',
     ' \thttps://10.0.0.1/',
   ])('excludes %s, also as the target of a redirect', async (url) => {
-    const asked: string[] = []
-    expect(await visit(url, {}, asked)).toBe('page_refused')
-    expect(asked).toEqual([])
+    const requests: string[] = []
+    expect(await visit(url, {}, requests)).toBe('page_refused')
+    expect(requests).toEqual([])
     // Relative to a page, some of them are that page's own neighbours.
     if (!URL.canParse(url)) return
-    expect(await visit('https://example.com/', { 'https://example.com/': to(new URL(url).href) }, asked)).toBe(
+    expect(await visit('https://example.com/', { 'https://example.com/': to(new URL(url).href) }, requests)).toBe(
       'page_refused',
     )
-    expect(asked).toEqual(['https://example.com/'])
+    expect(requests).toEqual(['https://example.com/'])
   })
 
   test.each(['https://example.com', 'https://EXAMPLE.com:443/', 'https://bücher.example/', 'https://local.example/'])(
     'includes %s',
     async (url) => {
-      const asked: string[] = []
-      await visit(url, {}, asked)
-      expect(asked).toEqual([new URL(url).href])
+      const requests: string[] = []
+      await visit(url, {}, requests)
+      expect(requests).toEqual([new URL(url).href])
     },
   )
 })
@@ -309,14 +309,14 @@ describe('a page over HTTP', () => {
       'https://b.example/2': to('//b.example/3#end', 308),
       'https://b.example/3': page('<title>There</title>At last'),
     }
-    const asked: string[] = []
-    expect(await visit('https://a.example/0', web, asked)).toEqual({
+    const requests: string[] = []
+    expect(await visit('https://a.example/0', web, requests)).toEqual({
       url: 'https://b.example/3',
       title: 'There',
       text: 'At last',
       isComplete: true,
     })
-    expect(asked).toEqual(Object.keys(web))
+    expect(requests).toEqual(Object.keys(web))
     const longer = { ...web, 'https://b.example/3': to('/4'), 'https://b.example/4': page('x') }
     expect(await visit('https://a.example/0', longer)).toBe('page_redirects')
     expect(await visit('https://a.example/', { 'https://a.example/': to('http://a.example/') })).toBe('page_refused')

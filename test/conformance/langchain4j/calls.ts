@@ -33,17 +33,17 @@ export const calls: readonly Row[] = [
     row: 9,
     says: "the model reads a tool's exception: its message, or what it is called where it has none",
     verdict: different('an exception may hold secrets: that is so under COMPAT=langchain4j alone', async () => {
-      const said = async (error: unknown, compat?: typeof THEIRS) => {
+      const resultFor = async (error: unknown, compat?: typeof THEIRS) => {
         const { results } = await executeToolCalls(
           { messages: [QUESTION], tools: [await throwing(error)], ...(compat && { request: { compat } }) },
           asking(['broken']),
         )
         return resultsIn(results)
       }
-      expect(await said(new Error('No such city'))).toEqual(['The tool "broken" failed.'])
-      expect(await said(new Error('No such city'), THEIRS)).toEqual(['No such city'])
-      expect(await said(new Error('Two\nlines'), THEIRS)).toEqual(['Two\nlines'])
-      expect(await said(silent(TypeError), THEIRS)).toEqual(['TypeError'])
+      expect(await resultFor(new Error('No such city'))).toEqual(['The tool "broken" failed.'])
+      expect(await resultFor(new Error('No such city'), THEIRS)).toEqual(['No such city'])
+      expect(await resultFor(new Error('Two\nlines'), THEIRS)).toEqual(['Two\nlines'])
+      expect(await resultFor(silent(TypeError), THEIRS)).toEqual(['TypeError'])
     }),
   },
   {

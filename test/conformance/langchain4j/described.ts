@@ -66,13 +66,13 @@ export const described: readonly Row[] = [
     row: 34,
     says: 'what is required is told: not what is optional, may be nothing, or has a default',
     verdict: same(() => {
-      const said = (input: v.GenericSchema) => schemaOf(input)['required']
-      expect(said(v.object({ a: v.string(), b: integer }))).toEqual(['a', 'b'])
-      expect(said(v.object({ a: v.optional(v.string()), b: integer }))).toEqual(['b'])
-      expect(said(v.object({ a: v.nullish(v.string()), b: v.optional(integer, 1) }))).toEqual([])
-      expect(said(v.object({ a: v.nullable(v.string()) }))).toEqual(['a'])
-      expect(said(v.partial(v.object({ a: v.string(), b: v.string() })))).toEqual([])
-      expect(said(v.object({}))).toEqual([])
+      const requiredOf = (input: v.GenericSchema) => schemaOf(input)['required']
+      expect(requiredOf(v.object({ a: v.string(), b: integer }))).toEqual(['a', 'b'])
+      expect(requiredOf(v.object({ a: v.optional(v.string()), b: integer }))).toEqual(['b'])
+      expect(requiredOf(v.object({ a: v.nullish(v.string()), b: v.optional(integer, 1) }))).toEqual([])
+      expect(requiredOf(v.object({ a: v.nullable(v.string()) }))).toEqual(['a'])
+      expect(requiredOf(v.partial(v.object({ a: v.string(), b: v.string() })))).toEqual([])
+      expect(requiredOf(v.object({}))).toEqual([])
     }),
   },
   {
@@ -92,13 +92,13 @@ export const described: readonly Row[] = [
     verdict: different(
       'they are named: nothing becomes a tool unawares, and static ones belong to no object',
       async () => {
-        const said = { description: 'Tells', input: none }
-        const tools = await carried(...toolsOf(new Savings(), { balance: said, owner: said }))
+        const texts = { description: 'Tells', input: none }
+        const tools = await carried(...toolsOf(new Savings(), { balance: texts, owner: texts }))
         const { results } = await executeToolCalls({ messages: [QUESTION], tools }, asking(['balance'], ['owner']))
         expect(resultsIn(results)).toEqual(['balance', 'Ada'])
         // @ts-expect-error The types know it too.
-        expect(() => toolsOf(new Savings(), { rate: said })).toThrow('"rate" is not a method')
-        expect(() => toolsOf(new Savings(), { toString: said })).toThrow('"toString" is not a method')
+        expect(() => toolsOf(new Savings(), { rate: texts })).toThrow('"rate" is not a method')
+        expect(() => toolsOf(new Savings(), { toString: texts })).toThrow('"toString" is not a method')
       },
     ),
   },

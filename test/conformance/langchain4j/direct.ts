@@ -49,8 +49,8 @@ export const direct: readonly Row[] = [
         const { texts } = await chatStream(scene)
         outcomes[letters] = [answer, texts.join(''), requests.length]
         const isDirect = DIRECT.includes(letters)
-        const said = isDirect ? textOfAll(letters) : 'said'
-        expected[letters] = [said, said, isDirect ? 1 : 2]
+        const expectedAnswer = isDirect ? textOfAll(letters) : 'said'
+        expected[letters] = [expectedAnswer, expectedAnswer, isDirect ? 1 : 2]
       }
       expect(outcomes).toEqual(expected)
       const again = await Promise.all(

@@ -90,9 +90,9 @@ export const loop: readonly Row[] = [
       const theirs = counting()
       await chat({ script, tools: theirs.tools, vars: COMPAT })
       expect(theirs.most()).toBe(1)
-      const asked = counting()
-      await native({ script, tools: asked.tools, vars: { ...COMPAT, MAX_CONCURRENT_CALLS: '8' } })
-      expect(asked.most()).toBe(2)
+      const counter = counting()
+      await native({ script, tools: counter.tools, vars: { ...COMPAT, MAX_CONCURRENT_CALLS: '8' } })
+      expect(counter.most()).toBe(2)
     }),
   },
 ]

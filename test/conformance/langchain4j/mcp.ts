@@ -18,7 +18,7 @@ export const mcp: readonly Row[] = [
     verdict: different('a call that takes too long is an error, as nobody knows whether it took effect', async () => {
       const server = await serving([LOOK], undefined, '2025-11-25')
       const tools = await brought(server)
-      const told = async (answer: typeof server.call) => {
+      const resultsOf = async (answer: typeof server.call) => {
         server.call = answer
         const { json, requests } = await native({
           script: [ask(['look', { text: 'Hi' }]), say('ok')],
@@ -26,25 +26,25 @@ export const mcp: readonly Row[] = [
         })
         return [json.calls.map(({ ok }) => ok), resultsIn(requests[1]?.messages)]
       }
-      expect(await told(({ arguments: args }) => ({ content: texts(args.text, 'again') }))).toEqual([
+      expect(await resultsOf(({ arguments: args }) => ({ content: texts(args.text, 'again') }))).toEqual([
         [true],
         ['Hi\nagain'],
       ])
-      expect(await told(() => ({ content: [], structuredContent: { said: 'Hi' } }))).toEqual([
+      expect(await resultsOf(() => ({ content: [], structuredContent: { said: 'Hi' } }))).toEqual([
         [true],
         ['{"said":"Hi"}'],
       ])
-      expect(await told(() => ({ content: texts('No such city.'), isError: true }))).toEqual([
+      expect(await resultsOf(() => ({ content: texts('No such city.'), isError: true }))).toEqual([
         [false],
         ['No such city.'],
       ])
-      expect(await told(() => Promise.reject(new Refusal(-32_603, 'Internal error')))).toEqual([
+      expect(await resultsOf(() => Promise.reject(new Refusal(-32_603, 'Internal error')))).toEqual([
         [false],
         ['The server failed to run the call.'],
       ])
       vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
       onTestFinished(() => void vi.useRealTimers())
-      const late = await told(async (_, { closed }) => {
+      const late = await resultsOf(async (_, { closed }) => {
         vi.advanceTimersByTime(30_000)
         await closed
         return { content: [] }
@@ -108,7 +108,7 @@ export const mcp: readonly Row[] = [
       const server = await serving([LOOK])
       const tools = await brought(server)
       const note = { 'example.com/note': 'beside' }
-      const told = async (result: object) => {
+      const resultTextOf = async (result: object) => {
         server.call = () => result
         const { json, requests } = await native({ script: [ask(['look']), say('ok')], tools })
         expect(JSON.stringify(requests)).not.toContain('beside')
@@ -116,10 +116,10 @@ export const mcp: readonly Row[] = [
         return resultsIn(requests[1]?.messages)
       }
       const reserved = { progressToken: 1, 'io.modelcontextprotocol/serverInfo': {}, 'tools.mcp.com/x': 1 }
-      expect(await told({ content: texts('Rain'), _meta: { ...note, ...reserved } })).toEqual(['Rain'])
-      expect(await told({ content: texts('Rain'), structuredContent: { sky: ['grey'] }, _meta: note })).toEqual([
-        '{"sky":["grey"]}',
-      ])
+      expect(await resultTextOf({ content: texts('Rain'), _meta: { ...note, ...reserved } })).toEqual(['Rain'])
+      expect(await resultTextOf({ content: texts('Rain'), structuredContent: { sky: ['grey'] }, _meta: note })).toEqual(
+        ['{"sky":["grey"]}'],
+      )
       // JavaScript has no number for these; a text keeps their digits, but bounds in schemas stay numbers.
       const [large, larger] = ['9007199254740993', '123456789012345678901234567890']
       const value = `{ "id": ${large}, "ids": [-${larger}, 7, 0.1], "max": 9007199254740991 }`

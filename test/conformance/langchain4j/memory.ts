@@ -54,16 +54,16 @@ export const memories: readonly Row[] = [
       'limits are those of the memory for its life; another one with others takes the same messages',
       () => {
         const system: Message = { role: 'system', content: 'Be brief' }
-        const said = [system, user('First'), answer('One'), user('Second'), answer('Two')]
+        const dialogue = [system, user('First'), answer('One'), user('Second'), answer('Two')]
         const kept = memory({ messages: 2 })
-        kept.add(...said)
+        kept.add(...dialogue)
         expect(kept.messages()).toEqual([system, user('Second'), answer('Two')])
         const larger = memory({ messages: 4 })
-        larger.add(...said)
-        expect(larger.messages()).toEqual(said)
+        larger.add(...dialogue)
+        expect(larger.messages()).toEqual(dialogue)
         const shown = [...larger.messages()]
         shown.length = 0
-        said.length = 0
+        dialogue.length = 0
         expect(larger.messages()).toHaveLength(5)
         const tokens = memory({ tokens: 4 })
         tokens.add(system, user('First'), answer('One'), user('Second'), answer('Two'))

@@ -49,13 +49,13 @@ export const offer: readonly Row[] = [
         others: [tool('booking'), tool('weather')],
         setup: { loop: { hooks: [booking('booking'), booking('weather')] } },
       }
-      const asked = async (content: string) => {
+      const offeredFor = async (content: string) => {
         const { requests } = await chat({ ...scene, body: { messages: [{ role: 'user', content }] } })
         return namesIn(requests[0])
       }
-      expect(await asked('Hello')).toEqual(['add'])
-      expect(await asked('A booking')).toEqual(['add', 'booking'])
-      expect(await asked('booking for good weather')).toEqual(['add', 'booking', 'weather'])
+      expect(await offeredFor('Hello')).toEqual(['add'])
+      expect(await offeredFor('A booking')).toEqual(['add', 'booking'])
+      expect(await offeredFor('booking for good weather')).toEqual(['add', 'booking', 'weather'])
     }),
   },
   {
@@ -89,20 +89,20 @@ export const offer: readonly Row[] = [
     says: 'one provider is asked once for a request, another before each step; in a stream too',
     verdict: same(async () => {
       for (const ways of [chat, chatStream]) {
-        const asked: string[] = []
+        const receivedRequests: string[] = []
         const hook: Hook = {
           name: 'both',
           offer: () => {
-            asked.push('request')
+            receivedRequests.push('request')
             return []
           },
           activate: (names) => {
-            asked.push('step')
+            receivedRequests.push('step')
             return names
           },
         }
         await ways({ script: [ask(['add']), say('0')], tools: [add], setup: { loop: { hooks: [hook] } } })
-        expect(asked).toEqual(['request', 'step', 'step'])
+        expect(receivedRequests).toEqual(['request', 'step', 'step'])
       }
     }),
   },

@@ -138,10 +138,10 @@ export const searches: readonly Row[] = [
     row: 86,
     says: 'tools are embedded once, questions each time, and a tool that was taken out is embedded anew',
     verdict: same(async () => {
-      const asked: (readonly string[])[] = []
+      const receivedRequests: (readonly string[])[] = []
       const index = createSemanticIndex({
         embed: async (texts) => {
-          asked.push(texts)
+          receivedRequests.push(texts)
           return texts.map((text) => [text.includes('weather') ? 1 : 0, text.includes('money') ? 1 : 0, 0.1])
         },
       })
@@ -157,7 +157,7 @@ export const searches: readonly Row[] = [
         'forecast: Tells the weather of tomorrow',
         'convert: Converts money between currencies',
       ]
-      expect(asked).toEqual([[forecast, convert], ['weather'], ['weather'], [forecast]])
+      expect(receivedRequests).toEqual([[forecast, convert], ['weather'], ['weather'], [forecast]])
     }),
   },
 ]

@@ -37,8 +37,8 @@ export const unpinnedCalls: readonly Row[] = [
       'rounds that ask for tools are counted; after the last, the model answers once more',
       async () => {
         for (const steps of [1, 2]) {
-          for (const asked of [0, 1, 2]) {
-            expect(await limited(chat, steps, asked)).toEqual(['done', asked + 1, Math.min(steps, asked)])
+          for (const attempt of [0, 1, 2]) {
+            expect(await limited(chat, steps, attempt)).toEqual(['done', attempt + 1, Math.min(steps, attempt)])
           }
         }
         const none = await chat({ body: { edgecall: { limits: { steps: 0 } } } })
@@ -67,8 +67,8 @@ export const unpinnedCalls: readonly Row[] = [
     says: 'in a stream the same limit allows one round more',
     verdict: different('a stream has the limits of an answer that is collected', async () => {
       for (const steps of [1, 2]) {
-        for (const asked of [0, 1, 2]) {
-          expect(await limited(chatStream, steps, asked)).toEqual(await limited(chat, steps, asked))
+        for (const attempt of [0, 1, 2]) {
+          expect(await limited(chatStream, steps, attempt)).toEqual(await limited(chat, steps, attempt))
         }
       }
     }),

@@ -108,16 +108,16 @@ export const unpinnedOffers: readonly Row[] = [
     says: 'of an exception with a cause the cause is told, and what is no exception ends everything',
     verdict: different('whatever is thrown is a failed call: nothing is told, or what was thrown itself', async () => {
       const outer = new Error('outer', { cause: new Error('inner') })
-      const said = async (error: unknown, vars = {}) => {
+      const resultFor = async (error: unknown, vars = {}) => {
         const scene = { script: [ask(['broken']), say('ok')], tools: [await throwing(error)], vars }
         return resultsIn((await chat(scene)).requests[1]?.messages)
       }
       for (const error of [outer, 'a text', { code: 7 }, undefined]) {
-        expect(await said(error)).toEqual(['The tool "broken" failed.'])
+        expect(await resultFor(error)).toEqual(['The tool "broken" failed.'])
       }
-      expect(await said(outer, COMPAT)).toEqual(['outer'])
-      expect(await said('a text', COMPAT)).toEqual(['a text'])
-      expect(await said(new RangeError('Out of memory'), COMPAT)).toEqual(['Out of memory'])
+      expect(await resultFor(outer, COMPAT)).toEqual(['outer'])
+      expect(await resultFor('a text', COMPAT)).toEqual(['a text'])
+      expect(await resultFor(new RangeError('Out of memory'), COMPAT)).toEqual(['Out of memory'])
     }),
   },
 ]

@@ -107,16 +107,16 @@ export const indexes: readonly Row[] = [
         const words = createKeywordIndex()
         await words.add(TOOLS)
         expect(await found(words, 'weather')).toEqual(['getWeather', 'getTime'])
-        const asked: string[][] = []
+        const requests: string[][] = []
         const meanings = createSemanticIndex({
           embed: (texts) => {
-            asked.push([...texts])
+            requests.push([...texts])
             return embed(texts)
           },
           batch: 2,
         })
         await keepsTools(meanings)
-        expect(asked.slice(0, 2).map((texts) => texts.length)).toEqual([2, 1])
+        expect(requests.slice(0, 2).map((texts) => texts.length)).toEqual([2, 1])
       },
     ),
   },

@@ -15,7 +15,7 @@ const usage = (inputTokens: number, outputTokens: number, cachedInputTokens?: nu
 }
 
 /** Usage as Chat Completions says it. */
-const told = (input: number, output: number, cached = 0) => ({
+const usageOf = (input: number, output: number, cached = 0) => ({
   prompt_tokens: input,
   completion_tokens: output,
   total_tokens: input + output,
@@ -133,19 +133,19 @@ export const loop: readonly Row[] = [
     row: 50,
     says: 'that rule may have calls run',
     verdict: different('it is not asked of an answer without calls, in which there is nothing to run', async () => {
-      const asked: number[] = []
+      const receivedRequests: number[] = []
       const { state } = await play({
         script: [sum, say('3')],
         tools: [add],
         request: { execution: 'caller' },
         loop: {
           runsCalls: ({ calls }) => {
-            asked.push(calls.length)
+            receivedRequests.push(calls.length)
             return true
           },
         },
       })
-      expect([state.finished?.answer, asked]).toEqual(['3', [1]])
+      expect([state.finished?.answer, receivedRequests]).toEqual(['3', [1]])
     }),
   },
   {
@@ -156,7 +156,7 @@ export const loop: readonly Row[] = [
         script: [costing(sum, usage(10, 20)), costing(say('3'), usage(1, 2))],
         tools: [add],
       })
-      expect(json.usage).toEqual(told(11, 22))
+      expect(json.usage).toEqual(usageOf(11, 22))
     }),
   },
   {
@@ -167,14 +167,14 @@ export const loop: readonly Row[] = [
         script: [costing(sum, usage(10, 20, 4)), costing(say('3'), usage(1, 2, 1))],
         tools: [add],
       })
-      expect(cached.json.usage).toEqual(told(11, 22, 5))
+      expect(cached.json.usage).toEqual(usageOf(11, 22, 5))
       const once = await chat({ script: [costing(say('hi'), usage(7, 8, 6))] })
-      expect(once.json.usage).toEqual(told(7, 8, 6))
+      expect(once.json.usage).toEqual(usageOf(7, 8, 6))
       const returned = await chat({
         script: [costing(sum, usage(10, 20)), costing(ask(['answer']), usage(1, 2))],
         tools: [add, direct],
       })
-      expect([returned.answer, returned.json.usage]).toEqual(['42', told(11, 22)])
+      expect([returned.answer, returned.json.usage]).toEqual(['42', usageOf(11, 22)])
     }),
   },
 ]

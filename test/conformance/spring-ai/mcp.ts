@@ -33,8 +33,11 @@ export const mcp: readonly Row[] = [
       }))
       const tools = await brought(server)
       const scene = { script: [ask(['look']), say('Sorry')], tools }
-      const told = await native(scene)
-      expect([told.json.answer, resultsIn(told.requests[1]?.messages)]).toEqual(['Sorry', ['No such city.\nTry Rome.']])
+      const outcome = await native(scene)
+      expect([outcome.json.answer, resultsIn(outcome.requests[1]?.messages)]).toEqual([
+        'Sorry',
+        ['No such city.\nTry Rome.'],
+      ])
       server.intercept = (_, response) => Boolean(response.writeHead(502).end())
       const reports: object[] = []
       const lost = edgeWith(scene.script, tools, { report: (entry) => reports.push(entry) })
@@ -49,8 +52,8 @@ export const mcp: readonly Row[] = [
     verdict: different('the model is told that the call failed, unless TOOL_ERRORS has it fail the run', async () => {
       const server = await serving([listed('look')], () => Promise.reject(new Refusal(-32_603, 'Null in line 7')))
       const scene = { script: [ask(['look']), say('Sorry')], tools: await brought(server) }
-      const told = await native(scene)
-      expect([told.json.answer, resultsIn(told.requests[1]?.messages)]).toEqual([
+      const outcome = await native(scene)
+      expect([outcome.json.answer, resultsIn(outcome.requests[1]?.messages)]).toEqual([
         'Sorry',
         ['The server failed to run the call.'],
       ])

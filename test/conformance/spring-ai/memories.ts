@@ -9,7 +9,7 @@ import { after, QUESTION } from '../scene.ts'
 const CHAT = '/v1/chat/completions'
 
 const user = (content: string): Message => ({ role: 'user', content })
-const said = (content: string): Message => ({ role: 'assistant', content })
+const answerOf = (content: string): Message => ({ role: 'assistant', content })
 const system = (content: string): Message => ({ role: 'system', content })
 
 /** What a memory of so many messages shows of these. */
@@ -30,23 +30,23 @@ export const memories: readonly Row[] = [
     row: 109,
     says: 'a window holds at least something',
     verdict: different('the turn under way is seen in any case, so no number is too small', () => {
-      for (const messages of [0, -1]) expect(shown(messages, user('1'), said('1'), user('2'))).toEqual([user('2')])
+      for (const messages of [0, -1]) expect(shown(messages, user('1'), answerOf('1'), user('2'))).toEqual([user('2')])
     }),
   },
   {
     row: 110,
     says: 'of three turns a window of two messages shows the question under way',
     verdict: same(() => {
-      expect(shown(2, user('1'), said('1'), user('2'), said('2'), user('3'))).toEqual([user('3')])
+      expect(shown(2, user('1'), answerOf('1'), user('2'), answerOf('2'), user('3'))).toEqual([user('3')])
     }),
   },
   {
     row: 111,
     says: 'a window begins where a turn begins, and shows all that fits exactly',
     verdict: same(() => {
-      const turns = [user('1'), said('1'), user('2'), said('2')]
-      expect(shown(3, ...turns, user('3'), said('3'))).toEqual([user('3'), said('3')])
-      expect(shown(3, ...turns)).toEqual([user('2'), said('2')])
+      const turns = [user('1'), answerOf('1'), user('2'), answerOf('2')]
+      expect(shown(3, ...turns, user('3'), answerOf('3'))).toEqual([user('3'), answerOf('3')])
+      expect(shown(3, ...turns)).toEqual([user('2'), answerOf('2')])
       expect(shown(4, ...turns)).toEqual(turns)
     }),
   },
@@ -54,8 +54,8 @@ export const memories: readonly Row[] = [
     row: 112,
     says: 'system messages stay in the window, even where it is too small; a new one takes the place of the old',
     verdict: different('what is said of a run holds for that run alone, so there is nothing to replace', async () => {
-      const turns = [user('1'), said('1'), user('2'), said('2')]
-      expect(shown(2, system('Be brief.'), ...turns)).toEqual([system('Be brief.'), user('2'), said('2')])
+      const turns = [user('1'), answerOf('1'), user('2'), answerOf('2')]
+      expect(shown(2, system('Be brief.'), ...turns)).toEqual([system('Be brief.'), user('2'), answerOf('2')])
       expect(shown(1, system('Be brief.'), system('Be kind.'), user('1'))).toEqual([
         system('Be brief.'),
         system('Be kind.'),
@@ -64,7 +64,7 @@ export const memories: readonly Row[] = [
       const edge = keptEdge({ script: [say('one'), say('two')] })
       await talk(edge, system('Be brief.'), QUESTION)
       await talk(edge, system('Be kind.'), QUESTION)
-      expect(edge.requests[1]?.messages).toEqual([system('Be kind.'), QUESTION, said('one'), QUESTION])
+      expect(edge.requests[1]?.messages).toEqual([system('Be kind.'), QUESTION, answerOf('one'), QUESTION])
     }),
   },
   {
@@ -90,7 +90,7 @@ export const memories: readonly Row[] = [
         QUESTION,
         { role: 'assistant', content: '', calls: [{ callId, tool: 'sun', arguments: '{}' }] },
         { role: 'tool', callId, tool: 'sun', ok: true, content: [{ type: 'text', text: 'bright' }] },
-        said('It shines'),
+        answerOf('It shines'),
       ])
     }),
   },
@@ -102,10 +102,10 @@ export const memories: readonly Row[] = [
       async () => {
         const edge = keptEdge({ script: [say('one'), say('two')] })
         await talk(edge, QUESTION)
-        await talk(edge, QUESTION, said('one'), user('And now?'))
-        expect(edge.requests[1]?.messages).toEqual([QUESTION, said('one'), user('And now?')])
+        await talk(edge, QUESTION, answerOf('one'), user('And now?'))
+        expect(edge.requests[1]?.messages).toEqual([QUESTION, answerOf('one'), user('And now?')])
         const open = after('sun', 'rain')
-        expect(shown(2, user('1'), said('1'), ...open)).toEqual(open)
+        expect(shown(2, user('1'), answerOf('1'), ...open)).toEqual(open)
       },
     ),
   },
@@ -116,7 +116,7 @@ export const memories: readonly Row[] = [
       const edge = keptEdge({ script: [say('one'), say('two')] })
       await talk(edge, QUESTION)
       await talk(edge, user('And now?'), system('Be brief.'))
-      expect(edge.requests[1]?.messages).toEqual([system('Be brief.'), QUESTION, said('one'), user('And now?')])
+      expect(edge.requests[1]?.messages).toEqual([system('Be brief.'), QUESTION, answerOf('one'), user('And now?')])
     }),
   },
 ]

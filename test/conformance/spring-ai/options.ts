@@ -139,9 +139,9 @@ export const options: readonly Row[] = [
     row: 40,
     says: 'a source of tools is asked by requests, not when it is named',
     verdict: same(async () => {
-      const asked: string[] = []
+      const receivedRequests: string[] = []
       const counting = (how: string) => async () => {
-        asked.push(how)
+        receivedRequests.push(how)
         return [one]
       }
       const source: ToolSource = {
@@ -150,10 +150,10 @@ export const options: readonly Row[] = [
         list: async () => ({ tools: await counting('list')(), unavailable: [] }),
       }
       const edge = edgeWith([...hi, ...hi], [], { tools: () => chain([source]) })
-      expect(asked).toEqual([])
+      expect(receivedRequests).toEqual([])
       await edge.run()
       await edge.run()
-      expect(asked).toEqual(['offered', 'find', 'offered', 'find'])
+      expect(receivedRequests).toEqual(['offered', 'find', 'offered', 'find'])
     }),
   },
   {

@@ -7,7 +7,7 @@ import { different, type Row, same } from '../rows.ts'
 import { asking, carried, given, QUESTION, resultsIn } from '../scene.ts'
 
 /** What a model reads of what a tool returned. */
-async function told(value: unknown, compat?: Compat): Promise<string | undefined> {
+async function messagesOf(value: unknown, compat?: Compat): Promise<string | undefined> {
   const tools = await carried(defineTool({ name: 'tool', description: 'Tool', input: v.object({}), run: () => value }))
   const request = compat && { compat }
   const { results } = await executeToolCalls(
@@ -17,7 +17,7 @@ async function told(value: unknown, compat?: Compat): Promise<string | undefined
   return resultsIn(results)[0]
 }
 
-const theirs = (value: unknown) => told(value, 'spring-ai')
+const theirs = (value: unknown) => messagesOf(value, 'spring-ai')
 
 /** Rows 72 to 80: results as texts, and arguments as values. */
 export const results: readonly Row[] = [
@@ -25,14 +25,14 @@ export const results: readonly Row[] = [
     row: 72,
     says: 'null is told as null',
     verdict: same(async () => {
-      expect([await told(null), await theirs(null)]).toEqual(['null', 'null'])
+      expect([await messagesOf(null), await theirs(null)]).toEqual(['null', 'null'])
     }),
   },
   {
     row: 73,
     says: 'nothing is told as done',
     verdict: same(async () => {
-      expect([await told(undefined), await theirs(undefined)]).toEqual(['Success', '"Done"'])
+      expect([await messagesOf(undefined), await theirs(undefined)]).toEqual(['Success', '"Done"'])
     }),
   },
   {
@@ -40,7 +40,7 @@ export const results: readonly Row[] = [
     says: 'a text is told in quotes, with what is special in it escaped',
     verdict: different('a text is a text: quoted only under COMPAT=spring-ai', async () => {
       const text = 'a "b"\n\\c'
-      expect([await told('test'), await told(text)]).toEqual(['test', text])
+      expect([await messagesOf('test'), await messagesOf(text)]).toEqual(['test', text])
       expect([await theirs('test'), await theirs(text)]).toEqual(['"test"', JSON.stringify(text)])
       expect([await theirs('{"a":1}'), await theirs('[1]')]).toEqual(['{"a":1}', '[1]'])
     }),
@@ -57,7 +57,7 @@ export const results: readonly Row[] = [
         [{}, '{}'],
         [new Map(), '{}'],
       ]
-      for (const [value, text] of values) expect([await told(value), await theirs(value)]).toEqual([text, text])
+      for (const [value, text] of values) expect([await messagesOf(value), await theirs(value)]).toEqual([text, text])
     }),
   },
   {
@@ -78,7 +78,7 @@ export const results: readonly Row[] = [
     says: 'a text that begins like JSON is told as it is',
     verdict: same(async () => {
       for (const text of ['3 strings processed: [one, two, three]', 'Object processed: {}']) {
-        expect(await told(text)).toBe(text)
+        expect(await messagesOf(text)).toBe(text)
       }
     }),
   },

@@ -78,8 +78,8 @@ export const settings: readonly Row[] = [
         }),
       )
       const scene = { script: [ask(['broken']), say('Sorry')], tools }
-      const told = await native(scene)
-      expect([told.json.answer, resultsIn(told.requests[1]?.messages)]).toEqual(['Sorry', ['It broke.']])
+      const response = await native(scene)
+      expect([response.json.answer, resultsIn(response.requests[1]?.messages)]).toEqual(['Sorry', ['It broke.']])
       const failed = await native({ ...scene, vars: { TOOL_ERRORS: 'fail' } })
       expect(failed.json).toMatchObject({ status: 502, code: 'broken', detail: 'It broke.' })
     }),
@@ -90,7 +90,7 @@ export const settings: readonly Row[] = [
     verdict: different(
       'one says whether; the kind is named in `createEdge`. An unknown value stops the edge',
       async () => {
-        const told = async (count: number, vars: Record<string, unknown>) => {
+        const offeredNames = async (count: number, vars: Record<string, unknown>) => {
           const tools = Array.from({ length: count }, (_, index) => tool(`tool${index}`))
           const { loop } = fullSetup({ CONVERSATIONS: NONE, DIRECTORIES: NONE, ...vars })
           const { run, requests } = edgeWith([say('ok')], tools, { ...(loop && { loop }) })
@@ -98,10 +98,10 @@ export const settings: readonly Row[] = [
           return namesIn(requests[0])
         }
         const all = ['tool0', 'tool1', 'tool2']
-        expect(await told(3, {})).toEqual(all)
-        expect(await told(3, { TOOL_SEARCH: 'on' })).toEqual([TOOL_SEARCH])
-        expect(await told(41, {})).toEqual([TOOL_SEARCH])
-        expect(await told(41, { TOOL_SEARCH: 'off' })).toHaveLength(41)
+        expect(await offeredNames(3, {})).toEqual(all)
+        expect(await offeredNames(3, { TOOL_SEARCH: 'on' })).toEqual([TOOL_SEARCH])
+        expect(await offeredNames(41, {})).toEqual([TOOL_SEARCH])
+        expect(await offeredNames(41, { TOOL_SEARCH: 'off' })).toHaveLength(41)
         expect(() => readConfig({ TOOL_SEARCH: 'lucene' })).toThrow(ConfigError)
       },
     ),

@@ -157,8 +157,11 @@ export const stream: readonly Row[] = [
             { tool: 'add', ok: false, error: { code: 'limit', message } },
           ],
         })
-        const asked = { limits: { callsPerTool: 1 }, compat: 'spring-ai' }
-        expect((await native({ ...scene, body: asked })).json).toMatchObject({ finish: 'limit', answer: message })
+        const requestOptions = { limits: { callsPerTool: 1 }, compat: 'spring-ai' }
+        expect((await native({ ...scene, body: requestOptions })).json).toMatchObject({
+          finish: 'limit',
+          answer: message,
+        })
         const { texts } = await chatStream({ ...scene, vars })
         expect(texts).toEqual([message])
         const { status, answer } = await chat({ ...scene, vars })

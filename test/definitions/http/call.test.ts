@@ -75,7 +75,10 @@ function run(
 }
 
 /** What reached the server. */
-async function asked(http: Record<string, unknown>, args: Record<string, unknown>): Promise<Record<string, unknown>> {
+async function requestFor(
+  http: Record<string, unknown>,
+  args: Record<string, unknown>,
+): Promise<Record<string, unknown>> {
   const outcome = await run(http, args)
   if (!outcome.ok) throw new Error(JSON.stringify(outcome))
   return outcome.structured as Record<string, unknown>
@@ -106,7 +109,7 @@ describe('arguments are encoded for their places:', () => {
     ['a lone surrogate', { query: { q: '{q}' } }, { id: '\ud800', q: '\udc00' }, '/items/%EF%BF%BD?q=%EF%BF%BD'],
   ])('%s', async (_, http, args, url) => {
     const template = typeof http['url'] === 'string' ? { url: http['url'].replace('@', origin) } : {}
-    expect(await asked({ ...http, ...template }, args)).toMatchObject({ method: 'GET', url })
+    expect(await requestFor({ ...http, ...template }, args)).toMatchObject({ method: 'GET', url })
   })
 
   test('in headers', async () => {
@@ -142,7 +145,7 @@ describe('arguments are encoded for their places:', () => {
       method,
       headers,
       body: sent,
-    } = await asked({ method: 'POST', body }, { id: 'x', n: 5, list: [1, { a: null }] })
+    } = await requestFor({ method: 'POST', body }, { id: 'x', n: 5, list: [1, { a: null }] })
     expect({ method, body: JSON.parse(String(sent)) }).toEqual({
       method: 'POST',
       body: {
@@ -158,7 +161,7 @@ describe('arguments are encoded for their places:', () => {
   test('in a form, whose lists and objects are written as servers read them', async () => {
     const body = { n: '{n}', to: '{list}', meta: '{meta}', items: '{items}', no: '{none}', joined: '{list|,}' }
     const args = { id: 'x', n: 1.5, list: ['a&b', 'ü'], meta: { a: true, b: ['c', 'd'] }, items: [{ q: 1 }, { q: 2 }] }
-    const { headers, body: sent } = await asked({ method: 'POST', body, bodyType: 'form' }, args)
+    const { headers, body: sent } = await requestFor({ method: 'POST', body, bodyType: 'form' }, args)
     expect(headers).toMatchObject({ 'content-type': 'application/x-www-form-urlencoded' })
     expect([...new URLSearchParams(String(sent))]).toEqual([
       ...[
@@ -180,7 +183,7 @@ describe('arguments are encoded for their places:', () => {
   test('in a multipart form, where no field can end its part', async () => {
     const args = { id: 'x', n: '--edgecall-form--\r\n', list: ['ü'] }
     const body = { 'a"\n': '{n}', list: '{list}' }
-    const { headers, body: sent } = await asked({ method: 'POST', body, bodyType: 'multipart' }, args)
+    const { headers, body: sent } = await requestFor({ method: 'POST', body, bodyType: 'multipart' }, args)
     const type = String(Object(headers)['content-type'])
     const form = await new Response(String(sent), { headers: { 'content-type': type } }).formData()
     expect([...form]).toEqual([
@@ -191,7 +194,7 @@ describe('arguments are encoded for their places:', () => {
 
   test('under names of other scripts and of several words', async () => {
     const args = { id: 'x', año: 2026, 'first name': 'Ada' }
-    const sent = await asked(
+    const sent = await requestFor(
       {
         method: 'POST',
         query: { y: '{año}', n: '{first name}' },
@@ -206,11 +209,11 @@ describe('arguments are encoded for their places:', () => {
   })
 
   test('as the whole body', async () => {
-    expect(await asked({ method: 'PUT', body: '{n}' }, { id: 1, n: { a: [true] } })).toMatchObject({
+    expect(await requestFor({ method: 'PUT', body: '{n}' }, { id: 1, n: { a: [true] } })).toMatchObject({
       body: '{"a":[true]}',
     })
-    expect(await asked({ method: 'PUT', body: '{n}' }, { id: 1, n: null })).toMatchObject({ body: 'null' })
-    expect(await asked({ method: 'DELETE', body: '{n}' }, { id: 1 })).toMatchObject({ method: 'DELETE', body: '' })
+    expect(await requestFor({ method: 'PUT', body: '{n}' }, { id: 1, n: null })).toMatchObject({ body: 'null' })
+    expect(await requestFor({ method: 'DELETE', body: '{n}' }, { id: 1 })).toMatchObject({ method: 'DELETE', body: '' })
   })
 })
 
@@ -529,13 +532,13 @@ describe('a call of an HTTP tool ends', () => {
   /** Settles once the server sees that nobody waits for its answer any more. */
   function leaving(use: Handler): { arrived: Promise<void>; left: Promise<void> } {
     const arrived = Promise.withResolvers<void>()
-    const left = Promise.withResolvers<void>()
+    const departure = Promise.withResolvers<void>()
     handler = (request, response, body) => {
-      response.on('close', () => left.resolve())
+      response.on('close', () => departure.resolve())
       use(request, response, body)
       arrived.resolve()
     }
-    return { arrived: arrived.promise, left: left.promise }
+    return { arrived: arrived.promise, left: departure.promise }
   }
 
   test.each([

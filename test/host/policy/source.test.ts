@@ -9,16 +9,16 @@ const page: ListPage = { after: '', limit: 2 }
 
 /** A source that has pages, and the pages that it was asked for. */
 function paged(tools: readonly Tool[]) {
-  const asked: (ListPage | undefined)[] = []
+  const requests: (ListPage | undefined)[] = []
   const source: ToolSource = {
     find: async () => [],
     offered: async () => [],
     list: async (page) => {
-      asked.push(page)
+      requests.push(page)
       return { tools: tools.slice(0, page?.limit), unavailable: [], ...(page && { total: tools.length }) }
     },
   }
-  return { asked, source }
+  return { asked: requests, source }
 }
 
 const policies = { pay: { scopes: ['finance'] }, 'a*': { timeoutMs: 10 } }

@@ -17,11 +17,11 @@ function setup() {
   const catalogue = testCatalogue()
   const { kv, object } = catalogue
   const reports: object[] = []
-  const asked: string[] = []
+  const requests: string[] = []
   const state: { failure?: Error } = {}
   const service: AcceptanceService = {
     accept: async (tools, author) => {
-      if (!author) asked.push(`seen ${tools.map(({ name }) => name).join()}`)
+      if (!author) requests.push(`seen ${tools.map(({ name }) => name).join()}`)
       if (state.failure) throw state.failure
       return object.accept(tools, author)
     },
@@ -34,9 +34,9 @@ function setup() {
     await catalogue.settle()
     pass(10_000)
     kv.asked.length = 0
-    asked.length = 0
+    requests.length = 0
   }
-  return { kv, state, asked, reports, here: isolate(), elsewhere: isolate, pass, copied }
+  return { kv, state, asked: requests, reports, here: isolate(), elsewhere: isolate, pass, copied }
 }
 
 test('the definition that is seen first is accepted for all', async () => {

@@ -105,11 +105,11 @@ test('the search texts of all sources are the same array while nothing has chang
 })
 
 test('a chain returns pages of all sources and the total, on request of one origin', async () => {
-  const asked: unknown[] = []
+  const requests: unknown[] = []
   const large: ToolSource = {
     ...source(),
     list: async (page) => {
-      asked.push(page)
+      requests.push(page)
       return { tools: [tool('b', '2', { origin: 'kv' })], unavailable: [], total: 10_000 }
     },
   }
@@ -117,6 +117,6 @@ test('a chain returns pages of all sources and the total, on request of one orig
   const page = { after: '', limit: 1 }
   expect(await tools.list(page)).toMatchObject({ tools: { length: 3 }, total: 10_002 })
   expect((await tools.list({ ...page, origin: 'kv' })).total).toBe(10_000)
-  expect(asked).toEqual([page, { ...page, origin: 'kv' }])
+  expect(requests).toEqual([page, { ...page, origin: 'kv' }])
   expect((await chain([source()]).list(page)).total).toBeUndefined()
 })

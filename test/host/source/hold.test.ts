@@ -138,9 +138,9 @@ test('if acceptances cannot be read, only tools of the held bindings are unavail
 
 test('a run does not call another definition than the accepted one that it was offered', async () => {
   const { source, change } = setup([definition('a')])
-  const told = (await source.offered()).map((tool) => tool.definition)
+  const actual = (await source.offered()).map((tool) => tool.definition)
   change('a', { description: 'Another.' })
-  const pinned = pinTools(told, await source.find(['a'])).get('a')
+  const pinned = pinTools(actual, await source.find(['a'])).get('a')
   expect(await call(pinned)).toMatchObject({ ok: false, error: { code: 'tool_unavailable' } })
 })
 

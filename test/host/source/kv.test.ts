@@ -359,21 +359,21 @@ describe('the KV source caches definitions', () => {
     await store(tools, definition('a', { title: 'A', tags: ['x'] }), definition('b'))
     await copied()
     const other = elsewhere()
-    const told = async () => (await other.texts?.()) ?? []
+    const listTexts = async () => (await other.texts?.()) ?? []
     expect([await other.size?.(), kv.asked]).toEqual([2, ['get 1']])
-    const first = await told()
+    const first = await listTexts()
     expect(first.map(({ name, title, description }) => [name, title, description])).toEqual([
       ['a', 'A', 'Does a.'],
       ['b', undefined, 'Does b.'],
     ])
-    expect(await told()).toBe(first)
+    expect(await listTexts()).toBe(first)
     pass(10_000)
-    expect(await told()).toBe(first)
+    expect(await listTexts()).toBe(first)
     expect(kv.asked).toEqual(['get 1', 'get 1', 'get 1'])
     await store(tools, definition('c'))
     await tools.remove('a')
     await copied()
-    const second = await told()
+    const second = await listTexts()
     expect(second.map(({ name }) => name)).toEqual(['b', 'c'])
     expect(second[0]).toBe(first[1])
     expect(kv.asked).toEqual(['get 1', 'get 1'])
@@ -381,19 +381,20 @@ describe('the KV source caches definitions', () => {
 
   test('so that own writes are in the search texts at once, and a failing KV leaves them as they were', async () => {
     const { kv, tools, copied, pass } = setup()
-    const told = async () => ((await tools.texts?.()) ?? []).map(({ name, description }) => `${name} ${description}`)
+    const listTexts = async () =>
+      ((await tools.texts?.()) ?? []).map(({ name, description }) => `${name} ${description}`)
     await store(tools, definition('a'))
-    expect(await told()).toEqual(['a Does a.'])
+    expect(await listTexts()).toEqual(['a Does a.'])
     await copied()
     await store(tools, definition('b'), definition('a', { description: 'Another.' }))
-    expect(await told()).toEqual(['a Another.', 'b Does b.'])
+    expect(await listTexts()).toEqual(['a Another.', 'b Does b.'])
     await tools.remove('a')
-    expect(await told()).toEqual(['b Does b.'])
+    expect(await listTexts()).toEqual(['b Does b.'])
     await copied()
-    expect([await told(), await tools.size?.()]).toEqual([['b Does b.'], 1])
+    expect([await listTexts(), await tools.size?.()]).toEqual([['b Does b.'], 1])
     kv.failure = new Error('down')
     pass(10_000)
-    expect([await told(), await tools.size?.()]).toEqual([['b Does b.'], 1])
+    expect([await listTexts(), await tools.size?.()]).toEqual([['b Does b.'], 1])
   })
 
   test('so that search texts stay the same while KV fails', async () => {
@@ -401,16 +402,16 @@ describe('the KV source caches definitions', () => {
     await store(tools, definition('a'))
     await copied()
     const other = elsewhere()
-    const told = async () => (await other.texts?.())?.map(({ name }) => name)
-    expect(await told()).toEqual(['a'])
+    const listTexts = async () => (await other.texts?.())?.map(({ name }) => name)
+    expect(await listTexts()).toEqual(['a'])
     await store(tools, definition('b'))
     await copied()
     await other.list()
     kv.failure = new Error('down')
-    expect(await told()).toEqual(['a'])
+    expect(await listTexts()).toEqual(['a'])
     kv.failure = undefined
     pass(10_000)
-    expect(await told()).toEqual(['a', 'b'])
+    expect(await listTexts()).toEqual(['a', 'b'])
   })
 
   test('so that own writes stay in the search texts while the copy has them only in its index', async () => {

@@ -509,23 +509,26 @@ describe('the status and the undoing of a call', () => {
 
   /** A Worker that answers these, over RPC or over fetch. */
   function careless(transport: 'rpc' | 'fetch', answers: { status?: () => unknown; undo?: () => unknown }) {
-    const asked: unknown[] = []
+    const receivedRequests: unknown[] = []
     const answer = async (method: 'status' | 'undo', ...sent: unknown[]) => {
-      asked.push(sent)
+      receivedRequests.push(sent)
       return answers[method] ? answers[method]() : thrown(missing(method))
     }
     const overFetch = async (url: string, init?: RequestInit) => {
       if (url.endsWith('/describe')) return Response.json({ contract: 1, tools: [careful] })
-      asked.push([init?.method, url, typeof init?.body === 'string' ? JSON.parse(init.body) : undefined])
-      const said = answers[url.endsWith('/status') ? 'status' : 'undo']?.()
-      return said === undefined ? new Response('no', { status: 404 }) : Response.json(said)
+      receivedRequests.push([init?.method, url, typeof init?.body === 'string' ? JSON.parse(init.body) : undefined])
+      const workerAnswer = answers[url.endsWith('/status') ? 'status' : 'undo']?.()
+      return workerAnswer === undefined ? new Response('no', { status: 404 }) : Response.json(workerAnswer)
     }
     const overRpc: ToolBinding = {
       describe: async () => ({ contract: 1, tools: [careful] }),
       status: (...sent) => answer('status', ...sent),
       undo: (...sent) => answer('undo', ...sent),
     }
-    return { asked, tools: source({ TOOL_HOTEL: transport === 'rpc' ? overRpc : foreign(overFetch) }) }
+    return {
+      asked: receivedRequests,
+      tools: source({ TOOL_HOTEL: transport === 'rpc' ? overRpc : foreign(overFetch) }),
+    }
   }
 
   test('are requested over RPC', async () => {

@@ -20,21 +20,21 @@ export function definition(name: string, rest: Partial<ToolDefinition> = {}): To
  */
 export function worker(tools: readonly ToolDefinition[], answer?: (request: ToolRequest) => unknown) {
   const now = new Map(tools.map((tool) => [tool.name, tool]))
-  const asked = { describe: 0, requests: [] as ToolRequest[] }
+  const requestOptions = { describe: 0, requests: [] as ToolRequest[] }
   const answerNow = ({ name, hash }: ToolRequest) =>
     now.get(name)?.hash === hash
       ? text('done')
       : { ok: false, error: { code: 'schema_mismatch', message: 'It has changed.' } }
   const binding: ToolBinding = {
     describe: async () => {
-      asked.describe += 1
+      requestOptions.describe += 1
       return { contract: 1, tools: [...now.values()] }
     },
     call: async (request) => {
-      asked.requests.push(request as ToolRequest)
+      requestOptions.requests.push(request as ToolRequest)
       return (answer ?? answerNow)(request as ToolRequest)
     },
   }
   const change = (name: string, rest: Partial<ToolDefinition>) => void now.set(name, definition(name, rest))
-  return { binding, asked, change }
+  return { binding, asked: requestOptions, change }
 }

@@ -77,7 +77,7 @@ describe(`${COUNT} functions that others defined`, () => {
     for (const { foreign, call } of tools) {
       const random = randomOf(foreign.name.length)
       const isRight = oracleOf(foreign)
-      for (let left = RIGHT; left > 0; left--) {
+      for (let remaining = RIGHT; remaining > 0; remaining--) {
         const value = foreign.right(random)
         expect({ foreign, value, isRight: isRight(value) }).toEqual({ foreign, value, isRight: true })
         const { outcome, got } = await call(value)
@@ -93,7 +93,7 @@ describe(`${COUNT} functions that others defined`, () => {
       const random = randomOf(foreign.name.length + 1000)
       const isRight = oracleOf(foreign)
       const { validate } = jsonSchema(foreign.inputSchema)['~standard']
-      for (let left = WRONG; left > 0; left--) {
+      for (let remaining = WRONG; remaining > 0; remaining--) {
         const value = spoil(random, foreign.right(random))
         const result = validate(value)
         const fits = !('issues' in result && result.issues)
@@ -109,7 +109,7 @@ describe(`${COUNT} functions that others defined`, () => {
     for (const { foreign, call } of tools) {
       const random = randomOf(foreign.name.length + 1000)
       const isRight = oracleOf(foreign)
-      for (let left = WRONG; left > 0; left--) {
+      for (let remaining = WRONG; remaining > 0; remaining--) {
         const value = spoil(random, foreign.right(random))
         const { outcome, got } = await call(value)
         if (!outcome.ok) {

@@ -87,7 +87,7 @@ const KEYS = ['id', 'name', 'user_name', 'Start Date', 'größe', 'a.b', 'x-y', 
 export function objectShape(maker: Maker, depth: number, prefix = ''): Shape {
   const { random, style } = maker
   const parts = new Map<string, { shape: Shape; required: boolean }>()
-  for (let left = 1 + random.to(4); left > 0; left--) {
+  for (let remaining = 1 + random.to(4); remaining > 0; remaining--) {
     parts.set(prefix + random.pick(KEYS), { shape: shapeOf(maker, depth - 1), required: random.chance(2) })
   }
   const properties = Object.fromEntries([...parts].map(([key, { shape }]) => [key, shape.schema]))

@@ -135,7 +135,7 @@ const AFTER_TOOL = [
 const chunk = (delta: string, reason = 'null') =>
   `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1790000000,"model":"probe","choices":[{"index":0,"delta":${delta},"logprobs":null,"finish_reason":${reason}}]}\n\n`
 
-const told = (index: number, id: string) => ({
+const toolCallDelta = (index: number, id: string) => ({
   tool_calls: [{ index, id, type: 'function', function: { name: 'pick', arguments: `{"for":"${id}"}` } }],
 })
 
@@ -330,8 +330,8 @@ describe('the visible text', () => {
       'I look.\n\nnoon',
     ],
   ] as const)('%s', (_, events, options, content) => {
-    const said = { content, reason: 'stop' }
-    expect(bothOf(events, options)).toEqual({ whole: said, streamed: said })
+    const expectedEnd = { content, reason: 'stop' }
+    expect(bothOf(events, options)).toEqual({ whole: expectedEnd, streamed: expectedEnd })
   })
 
   test('in a stream includes a long preamble, which may be the answer, and in a complete answer never does', () => {
@@ -422,7 +422,14 @@ describe('calls that the caller runs', () => {
   ]
 
   test('follow the text before them, without the edge’s own calls', () => {
-    const deltas = [ROLE, { content: 'One moment.' }, told(0, 'b'), told(1, 'c'), { reason: 'tool_calls' }, 'DONE']
+    const deltas = [
+      ROLE,
+      { content: 'One moment.' },
+      toolCallDelta(0, 'b'),
+      toolCallDelta(1, 'c'),
+      { reason: 'tool_calls' },
+      'DONE',
+    ]
     expect(deltasOf(encode([...mixed, { type: 'run.waiting', for: 'caller', at: 1 }]))).toEqual(deltas)
     expect(deltasOf(encode([...mixed, ended(1), finished('One moment.', { finish: 'tool_calls' })]))).toEqual(deltas)
   })
@@ -491,29 +498,29 @@ describe('calls that the caller runs', () => {
 })
 
 describe('a run that waits for approval', () => {
-  const asked = (callId: string): RunEventBody => ({ type: 'approval.requested', ...call(callId) })
+  const approvalRequest = (callId: string): RunEventBody => ({ type: 'approval.requested', ...call(callId) })
   const waiting: RunEventBody = { type: 'run.waiting', for: 'approval', at: 1 }
   const events: RunEventBody[] = [
     started,
     step(1),
     delta(1, 'I need consent.'),
     answered(1, 'I need consent.', call('a'), call('b')),
-    asked('a'),
-    asked('b'),
+    approvalRequest('a'),
+    approvalRequest('b'),
     { type: 'approval.decided', callId: 'a', decision: 'approve' },
     waiting,
   ]
 
   test('has the reason for its wait', () => {
-    const said = { content: 'Waits for clock b.', reason: 'stop' }
-    expect(bothOf(events, { waitingText })).toEqual({ whole: said, streamed: said })
+    const expectedEnd = { content: 'Waits for clock b.', reason: 'stop' }
+    expect(bothOf(events, { waitingText })).toEqual({ whole: expectedEnd, streamed: expectedEnd })
     expect(collect(events, { waitingText })).toMatchObject({ body: { edgecall: { finish: 'waiting' } } })
   })
 
   test('still hands out calls of its caller', () => {
     const both = [...events.slice(0, -1), requested('c'), waiting]
-    const said = { content: 'I need consent.\n\nWaits for clock b.', reason: 'tool_calls' }
-    expect(bothOf(both, { waitingText })).toEqual({ whole: said, streamed: said })
+    const expectedEnd = { content: 'I need consent.\n\nWaits for clock b.', reason: 'tool_calls' }
+    expect(bothOf(both, { waitingText })).toEqual({ whole: expectedEnd, streamed: expectedEnd })
   })
 })
 

@@ -57,9 +57,9 @@ describe('a chat completion request', () => {
     const inputSchema = { type: 'object', description: 'Where', properties: { place }, anyOf: union }
     const description = `Where\n${JSON.stringify({ anyOf: union })}`
     const parameters = { type: 'object', description, properties: { place } }
-    const told = { name: 'clock', description: 'Tells the time.', parameters, strict: false }
+    const functionFields = { name: 'clock', description: 'Tells the time.', parameters, strict: false }
     expect(bodyOf({ tools: [{ ...CLOCK, inputSchema, strict: false }] })).toHaveProperty('tools', [
-      { type: 'function', function: told },
+      { type: 'function', function: functionFields },
     ])
   })
 
@@ -180,7 +180,7 @@ describe('the history of a chat completion request', () => {
     const details = [{ type: 'reasoning.encrypted', data: 'gAAA', index: 0 }]
     const google = { google: { thought_signature: 'sig' } }
     const kept = { codec: 'openai-chat/a', data: { details, extras: { 1: google } } }
-    const asked: Message = {
+    const question: Message = {
       role: 'assistant',
       content: '',
       calls: [calls[0]!, calls[0]!],
@@ -189,7 +189,7 @@ describe('the history of a chat completion request', () => {
     }
     const answered: Message = { role: 'assistant', content: 'Noon.', opaque: kept }
     const sentWith = (ask?: ChatAsk) => {
-      return JSON.parse(encodeChatRequest('probe', { messages: [asked, answered], tools: [] }, ask)).messages
+      return JSON.parse(encodeChatRequest('probe', { messages: [question, answered], tools: [] }, ask)).messages
     }
     const call = { id: 'call_1', type: 'function', function: { name: 'clock', arguments: '{"zone":"UTC"}' } }
     const withCalls = { role: 'assistant', content: null, tool_calls: [call, { ...call, extra_content: google }] }

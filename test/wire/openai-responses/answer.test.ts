@@ -95,7 +95,7 @@ test('a streamed response emits its items one by one, then itself', async () => 
   const thought = `rs_${RUN}_3_c1`
   const second = `rs_${RUN}_12_c1`
   const call = `mcp_${id(1, 0)}_c1`
-  const said = `msg_${RUN}_14_c1`
+  const messageId = `msg_${RUN}_14_c1`
   const summary = (text: string) => ({ type: 'summary_text', text })
   const about = (output_index: number, item_id: string) => ({ item_id, output_index })
   const started = mcpCall(1, 0, 'clock', { id: call, arguments: '', status: 'in_progress' })
@@ -130,10 +130,16 @@ test('a streamed response emits its items one by one, then itself', async () => 
       output_index: 3,
       item: { ...message('14_c1', ''), status: 'in_progress', content: [] },
     },
-    { type: 'response.content_part.added', ...about(3, said), content_index: 0, part: textPart('') },
-    { type: 'response.output_text.delta', ...about(3, said), content_index: 0, delta: 'It is noon.', logprobs: [] },
-    { type: 'response.output_text.done', ...about(3, said), content_index: 0, text: 'It is noon.', logprobs: [] },
-    { type: 'response.content_part.done', ...about(3, said), content_index: 0, part: textPart('It is noon.') },
+    { type: 'response.content_part.added', ...about(3, messageId), content_index: 0, part: textPart('') },
+    {
+      type: 'response.output_text.delta',
+      ...about(3, messageId),
+      content_index: 0,
+      delta: 'It is noon.',
+      logprobs: [],
+    },
+    { type: 'response.output_text.done', ...about(3, messageId), content_index: 0, text: 'It is noon.', logprobs: [] },
+    { type: 'response.content_part.done', ...about(3, messageId), content_index: 0, part: textPart('It is noon.') },
     { type: 'response.output_item.done', output_index: 3, item: message('14_c1', 'It is noon.') },
   ])
   const whole = {
@@ -327,7 +333,7 @@ test('a repeated step leaves nothing of its first attempt in a complete response
 })
 
 test('a continued response lists approvals, and no results that its caller gave', async () => {
-  const asked: CallRecord[] = [{ id: id(1, 0), tool: 'danger', arguments: { a: 1 }, status: 'approval' }]
+  const pendingCalls: CallRecord[] = [{ id: id(1, 0), tool: 'danger', arguments: { a: 1 }, status: 'approval' }]
   const events = place(
     [
       { type: 'call.settled', callId: id(1, 1), tool: 'pick', ok: true, content: [], durationMs: 0 },
@@ -353,7 +359,7 @@ test('a continued response lists approvals, and no results that its caller gave'
     ],
     20,
   )
-  const response = await readBySdk(encode(events, { pendingApprovals: asked }))
+  const response = await readBySdk(encode(events, { pendingApprovals: pendingCalls }))
   expect(response.output.slice(0, 1)).toEqual([
     mcpCall(1, 0, 'danger', {
       arguments: '{"a":1}',

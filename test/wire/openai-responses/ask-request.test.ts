@@ -272,7 +272,7 @@ describe('tools that a search has found', () => {
     description: 'Finds tools.',
     parameters: CLOCK.inputSchema,
   }
-  const told = ({ name, description, inputSchema, strict = false }: ToolDefinition) => ({
+  const toolItem = ({ name, description, inputSchema, strict = false }: ToolDefinition) => ({
     type: 'function' as const,
     name,
     description,
@@ -291,7 +291,7 @@ describe('tools that a search has found', () => {
     execution: 'client',
     status: 'completed',
     call_id,
-    tools: found.map((tool) => ({ ...told(tool), defer_loading: true })),
+    tools: found.map((tool) => ({ ...toolItem(tool), defer_loading: true })),
   })
   const callItem = (
     call_id: string,
@@ -307,8 +307,8 @@ describe('tools that a search has found', () => {
   const outputItem = (call_id: string) => ({ type: 'function_call_output', call_id, output: 'noon' })
 
   test('come from a search tool of its own type', () => {
-    expect(deferring({}).tools).toEqual([searchTool, told(CLOCK), told(DICE)])
-    expect(bodyOf({ tools }).tools).toEqual([told(SEARCH), told(CLOCK), told(DICE)])
+    expect(deferring({}).tools).toEqual([searchTool, toolItem(CLOCK), toolItem(DICE)])
+    expect(bodyOf({ tools }).tools).toEqual([toolItem(SEARCH), toolItem(CLOCK), toolItem(DICE)])
   })
 
   test('are defined only where they were found, and called by their namespace afterwards', () => {
@@ -371,35 +371,38 @@ describe('tools that a search has found', () => {
   test('are defined like all others if deferred loading is off, even after a request with it', () => {
     const messages = history(['clock'])
     deferring({ messages })
-    expect(seen(bodyOf({ messages, tools }))).toEqual({ tools: tools.map(told), input: PLAIN })
-    expect(seen(bodyOf({ messages, tools }, true))).toEqual({ tools: tools.map(told), input: PLAIN })
+    expect(seen(bodyOf({ messages, tools }))).toEqual({ tools: tools.map(toolItem), input: PLAIN })
+    expect(seen(bodyOf({ messages, tools }, true))).toEqual({ tools: tools.map(toolItem), input: PLAIN })
   })
 
   test('are defined like all others if no names are recorded, or if the search itself is forced', () => {
-    expect(seen(deferring({ messages: history() }))).toEqual({ tools: tools.map(told), input: PLAIN })
+    expect(seen(deferring({ messages: history() }))).toEqual({ tools: tools.map(toolItem), input: PLAIN })
     expect(deferring({ messages: history(['clock']), toolChoice: { tool: 'tool_search' } })).toMatchObject({
-      tools: tools.map(told),
+      tools: tools.map(toolItem),
       tool_choice: { type: 'function', name: 'tool_search' },
       input: PLAIN,
     })
   })
 
   test('are defined like all others if no search is offered any more', () => {
-    expect(seen(deferring({ messages: history(), tools: [CLOCK] }))).toEqual({ tools: [told(CLOCK)], input: PLAIN })
+    expect(seen(deferring({ messages: history(), tools: [CLOCK] }))).toEqual({ tools: [toolItem(CLOCK)], input: PLAIN })
   })
 
   test('are defined in advance if they are forced', () => {
     const body = deferring({ messages: history(['clock', 'dice']), toolChoice: { tool: 'clock' } })
     expect(seen(body)).toEqual({
-      tools: [searchTool, told(CLOCK)],
+      tools: [searchTool, toolItem(CLOCK)],
       input: [searchItem('call_1'), output('call_1', [DICE]), callItem('call_2', 'clock'), outputItem('call_2')],
     })
   })
 
   test('keep reasoning in its place', () => {
     const reasoning = { id: 'rs_1', type: 'reasoning', summary: [], encrypted_content: 'gAAA' }
-    const asked = { ...searching('call_1'), opaque: { codec: 'openai-responses', data: [{ reasoning }, { call: 0 }] } }
-    expect(inputAfter(asked as Message, searched('call_1', { found: ['clock'] }))).toEqual([
+    const requestOptions = {
+      ...searching('call_1'),
+      opaque: { codec: 'openai-responses', data: [{ reasoning }, { call: 0 }] },
+    }
+    expect(inputAfter(requestOptions as Message, searched('call_1', { found: ['clock'] }))).toEqual([
       reasoning,
       searchItem('call_1'),
       output('call_1', [CLOCK]),

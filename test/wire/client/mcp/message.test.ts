@@ -38,8 +38,8 @@ describe('a message of an older revision', () => {
 
   test('may name its revision in the body', () => {
     const meta = { ...META, [`${PREFIX}protocolVersion`]: '2025-11-25' }
-    const told = { 'mcp-protocol-version': '2025-11-25' }
-    expect(read(request('ping', { _meta: meta }), told)).toMatchObject({ method: 'ping', modern: false })
+    const versionHeader = { 'mcp-protocol-version': '2025-11-25' }
+    expect(read(request('ping', { _meta: meta }), versionHeader)).toMatchObject({ method: 'ping', modern: false })
     expect(read(request('ping', { _meta: meta }), VERSION)).toMatchObject({ error: { code: -32020 } })
   })
 

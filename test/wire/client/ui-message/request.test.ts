@@ -64,11 +64,11 @@ test('a regenerate request names a message or means the last answer', () => {
 })
 
 test('an edited message of the user follows the last answer before it', () => {
-  const told = [user(text('Hi')), { ...assistant(text('Hello.')), id: 'run_1' }]
+  const history = [user(text('Hi')), { ...assistant(text('Hello.')), id: 'run_1' }]
   const edited = { messageId: 'm1' }
   expect(decoded(chat([user(text('Hey'))], edited))).toMatchObject({ follows: '', parameters: {} })
-  expect(decoded(chat([...told, user(text('Bye'))], edited))).toMatchObject({ follows: 'run_1', parameters: {} })
-  expect(decoded(chat([...told, user(text('Bye'))]))).not.toHaveProperty('follows')
+  expect(decoded(chat([...history, user(text('Bye'))], edited))).toMatchObject({ follows: 'run_1', parameters: {} })
+  expect(decoded(chat([...history, user(text('Bye'))]))).not.toHaveProperty('follows')
 })
 
 describe('answers of useChat', () => {

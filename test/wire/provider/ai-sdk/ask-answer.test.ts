@@ -140,8 +140,8 @@ describe('the end of an AI SDK answer', () => {
       inputTokens: { total: 12, noCache: 4, cacheRead: 8, cacheWrite: undefined },
       outputTokens: { total: 3, text: 2, reasoning: 1 },
     }
-    const said = { inputTokens: 12, outputTokens: 3, cachedInputTokens: 8, reasoningTokens: 1 }
-    const events = [{ type: 'finish', finish, usage: said }]
+    const expectedUsage = { inputTokens: 12, outputTokens: 3, cachedInputTokens: 8, reasoningTokens: 1 }
+    const events = [{ type: 'finish', finish, usage: expectedUsage }]
     expect(read({ type: 'finish', finishReason: reason, usage })).toEqual(events)
     expect(read({ type: 'finish', finishReason: { unified: reason, raw: reason }, usage: parted })).toEqual(events)
   })

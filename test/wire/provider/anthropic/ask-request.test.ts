@@ -32,14 +32,14 @@ const use = (id: string, input: unknown = { zone: 'UTC' }) => ({ type: 'tool_use
 
 describe('tools that a search has found', () => {
   const SEARCH = { ...CLOCK, name: 'tool_search', description: 'Finds tools.' }
-  const said: Message = {
+  const searchResult: Message = {
     ...result('s', [{ type: 'text', text: 'clock: Tells the time.' }]),
     tool: 'tool_search',
   } as Message
   const messages: Message[] = [
     USER,
     { role: 'assistant', content: '', calls: [{ callId: 's', tool: 'tool_search', arguments: '{}' }] },
-    { ...said, found: ['clock'] } as Message,
+    { ...searchResult, found: ['clock'] } as Message,
   ]
   const contentOf = ({ messages: [, , results] }: any) => results.content[0].content
 

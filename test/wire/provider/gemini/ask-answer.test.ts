@@ -130,10 +130,10 @@ describe('a complete Gemini answer', () => {
     usageMetadata: { promptTokenCount: 4, candidatesTokenCount: 2 },
   })
   const usage = { inputTokens: 4, outputTokens: 2 }
-  const asked = { functionCall: { name: 'weather', args: { place: 'Oslo' } } }
+  const request = { functionCall: { name: 'weather', args: { place: 'Oslo' } } }
 
   test('has the same events as a stream', () => {
-    expect(whole(chunk([{ text: 'Looking.' }, asked], 'STOP'))).toEqual([
+    expect(whole(chunk([{ text: 'Looking.' }, request], 'STOP'))).toEqual([
       text('Looking.'),
       first(0, 'weather', OSLO),
       call(0, 'weather', OSLO),
@@ -142,7 +142,7 @@ describe('a complete Gemini answer', () => {
   })
 
   test('may be the list of its chunks', () => {
-    expect(whole([chunk([{ text: 'Looking.' }]), chunk([asked], 'STOP')])).toEqual([
+    expect(whole([chunk([{ text: 'Looking.' }]), chunk([request], 'STOP')])).toEqual([
       text('Looking.'),
       first(0, 'weather', OSLO),
       call(0, 'weather', OSLO),

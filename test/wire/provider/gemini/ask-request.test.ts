@@ -22,7 +22,7 @@ const bodyOf = (request: Partial<ModelRequest>): Record<string, unknown> =>
 const contentsOf = (...messages: Message[]): unknown => bodyOf({ messages }).contents
 
 const UNSIGNED = { thoughtSignature: 'skip_thought_signature_validator' }
-const asked = (args: unknown = { zone: 'UTC' }, id?: string) => ({
+const callPart = (args: unknown = { zone: 'UTC' }, id?: string) => ({
   functionCall: { ...(id && { id }), name: 'clock', args },
 })
 const answered = (response: object, id?: string) => ({
@@ -186,7 +186,7 @@ describe('the history of a Gemini request', () => {
       ),
     ).toEqual([
       HI,
-      { role: 'model', parts: [{ text: 'I look.' }, { ...asked(), ...UNSIGNED }, asked({})] },
+      { role: 'model', parts: [{ text: 'I look.' }, { ...callPart(), ...UNSIGNED }, callPart({})] },
       { role: 'user', parts: [answered({ output: 'noon\nsharp' }), answered({ error: 'Broken.' })] },
       { role: 'model', parts: [{ text: 'Noon.' }] },
       { role: 'user', parts: [{ text: 'Thanks.' }] },
@@ -236,7 +236,7 @@ describe('the history of a Gemini request', () => {
     ['null', { unreadable: 'null' }],
   ])('has objects as arguments: %j as %j', (text, args) => {
     expect(contentsOf({ role: 'assistant', content: '', calls: [call('a', text)] })).toEqual([
-      { role: 'model', parts: [{ ...asked(args), ...UNSIGNED }] },
+      { role: 'model', parts: [{ ...callPart(args), ...UNSIGNED }] },
     ])
   })
 })
@@ -259,8 +259,8 @@ describe('a signed part in a Gemini request', () => {
     const parts = [
       { text: 'Hm.', thought: true, thoughtSignature: 'T' },
       { text: 'Let me look. 🕟' },
-      { ...asked({ zone: 'UTC' }, 'fc-1'), thoughtSignature: 'A' },
-      asked({ zone: 'UTC' }, 'fc-2'),
+      { ...callPart({ zone: 'UTC' }, 'fc-1'), thoughtSignature: 'A' },
+      callPart({ zone: 'UTC' }, 'fc-2'),
       { text: '', thoughtSignature: 'B' },
     ]
     const results = [result('call_0', [NOON]), result('call_1', [NOON])]
@@ -279,14 +279,17 @@ describe('a signed part in a Gemini request', () => {
   test('of another provider is ignored, and its calls are unsigned', () => {
     const opaque = { codec: 'anthropic', data: [{ call: true, thoughtSignature: 'A' }] }
     expect(contentsOf({ role: 'assistant', content: '', calls: [call('a'), call('b')], opaque })).toEqual([
-      { role: 'model', parts: [{ ...asked(), ...UNSIGNED }, asked()] },
+      { role: 'model', parts: [{ ...callPart(), ...UNSIGNED }, callPart()] },
     ])
   })
 
   test('keeps what was added later', () => {
-    const answer = answerOf([{ text: 'Yes' }, { ...asked(), thoughtSignature: 'A' }], 2)
+    const answer = answerOf([{ text: 'Yes' }, { ...callPart(), thoughtSignature: 'A' }], 2)
     expect(contentsOf({ ...answer, content: 'Yes, but.' })).toEqual([
-      { role: 'model', parts: [{ text: 'Yes' }, { ...asked(), thoughtSignature: 'A' }, { text: ', but.' }, asked()] },
+      {
+        role: 'model',
+        parts: [{ text: 'Yes' }, { ...callPart(), thoughtSignature: 'A' }, { text: ', but.' }, callPart()],
+      },
     ])
   })
 })
