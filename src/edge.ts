@@ -37,6 +37,7 @@ export {
   workersAiFromEnv,
 } from './edge/providers.ts'
 export type { SetupOptions } from './edge/options.ts'
+export { type OutcomesFeature, reportedOutcomes } from './edge/reported-outcomes.ts'
 export { makeSetup } from './edge/setup.ts'
 export { storedTools } from './edge/stored-tools.ts'
 export { createFusedIndex } from './search/fused-index.ts'
@@ -47,6 +48,7 @@ export { toolSearch, type ToolSearchFeatureOptions } from './edge/tool-search.ts
 export { workersAiIndex } from './edge/workers-ai-index.ts'
 export { metrics } from './edge/metrics.ts'
 export { traces } from './edge/traces.ts'
+export { serveOutcomes } from './http/app/outcome-service.ts'
 export type { Surface } from './http/surface.ts'
 export { identityTokens } from './http/middleware/token.ts'
 export { agUi } from './http/surfaces/ag-ui.ts'

@@ -1,5 +1,5 @@
 /** The reference edge Worker, with everything in it. Yours may name less: see docs/edge.md. */
-import { createEdge } from './edge.ts'
+import { createEdge, serveOutcomes } from './edge.ts'
 import { everything } from './everything.ts'
 
 export { Catalog } from './edge.ts'
@@ -7,4 +7,6 @@ export { Catalog } from './edge.ts'
 const edge = createEdge(everything)
 
 export const { Conversation, Directory } = edge
+/** Where Workers report over a service binding. */
+export const Outcomes = serveOutcomes(edge.setup)
 export default edge

@@ -19,6 +19,8 @@ type Ignored =
   | 'call.interrupted'
   | 'call.undone'
   | 'call.late'
+  | 'call.deferred'
+  | 'call.reported'
   | 'step.finished'
   | 'step.restarted'
   | 'limit.reached'

@@ -3,6 +3,7 @@ import type { InputNeeds } from './input.ts'
 import type { JsonObject } from './json.ts'
 import type { ReachedQuota } from './quotas.ts'
 import type { Content, Message } from './message.ts'
+import type { CallReport } from './later.ts'
 import type { Usage } from './usage.ts'
 import type { Limits } from './limits.ts'
 import type { RunOptionValues } from './run-options.ts'
@@ -267,6 +268,11 @@ export interface ConversationService {
     answers: Readonly<Record<string, CallAnswer>>,
     continuation?: Continuation,
   ): Promise<Reply<{ readonly record: RunRecord; readonly after: number }>>
+  /**
+   * Reports on a call that its tool answers later, before or after the run knows that it does. An outcome counts once:
+   * the same one again changes nothing, and another one is refused.
+   */
+  report(runId: string, callId: string, report: CallReport): Promise<Reply<object>>
   remove(): Promise<Reply<object>>
 }
 

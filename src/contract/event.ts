@@ -125,6 +125,20 @@ export type RunFact =
    * idempotency key.
    */
   | { readonly type: 'call.interrupted'; readonly callId: string; readonly tool: string; readonly because?: 'timeout' }
+  /** The tool answers this call later. The run waits for the outcome, until a time in epoch milliseconds. */
+  | {
+      readonly type: 'call.deferred'
+      readonly callId: string
+      readonly tool: string
+      readonly at: number
+      readonly until: number
+      /** How often the tool is polled, in milliseconds; absent if the outcome is reported. */
+      readonly poll?: number
+      /** Comes back with each poll. */
+      readonly state?: string
+    }
+  /** The outcome of a call that is answered later has arrived, and is stored; it may even arrive before `call.deferred`. */
+  | { readonly type: 'call.reported'; readonly callId: string; readonly tool: string }
   | CallSettled
   /**
    * The outcome of a call that had been settled without it. No model reads it; the run may have ended before.
@@ -154,7 +168,7 @@ export type RunFact =
    */
   | { readonly type: 'step.restarted'; readonly step: number; readonly attempt: number; readonly because?: string }
   | { readonly type: 'limit.reached'; readonly which: LimitName }
-  | { readonly type: 'run.waiting'; readonly for: 'approval' | 'caller'; readonly at: number }
+  | { readonly type: 'run.waiting'; readonly for: 'approval' | 'caller' | 'tool'; readonly at: number }
   | { readonly type: 'run.resumed'; readonly at: number }
   | { readonly type: 'run.cancelling' }
   /** The object was lost each time it resumed the run. Nothing resumes the run until somebody retries or cancels it. */

@@ -106,8 +106,11 @@ export interface CallRecord {
   readonly tool: string
   /** The arguments that the model wrote, parsed; the text itself if it is not JSON. */
   readonly arguments: unknown
-  /** `approval`: a person must decide; `caller`: the caller must send the result; `open`: runs, or is about to. */
-  readonly status: 'open' | 'approval' | 'caller' | 'settled'
+  /**
+   * `approval`: a person must decide; `caller`: the caller must send the result; `later`: its tool answers later; `open`:
+   * runs, or is about to.
+   */
+  readonly status: 'open' | 'approval' | 'caller' | 'later' | 'settled'
   /** Absent until the call is settled, like `durationMs`. */
   readonly ok?: boolean
   readonly durationMs?: number

@@ -6,6 +6,7 @@ import type { Config } from './config.ts'
 import type { ConnectionService } from './connection.ts'
 import type { ConversationService, Objects, Reply, WebhookSetup } from './conversation.ts'
 import type { DirectoryService } from './directory.ts'
+import type { ReportAddresses } from './later.ts'
 import type { ChatModel } from './model.ts'
 import type { LoopSetup } from './hook.ts'
 import type { RateLimit } from './policy.ts'
@@ -57,6 +58,8 @@ export interface Setup {
   readonly webhook?: WebhookSetup
   /** Copies and takes back conversations. Default: that cannot be done. */
   readonly backups?: ConversationBackups
+  /** Makes the addresses to which tools report outcomes that come later. Default: those can only be polled. */
+  readonly reportAddresses?: ReportAddresses | undefined
   /** Hooks, and replacements for parts of the loop. Default: none. */
   readonly loop?: LoopSetup
   /** Receive each run that has ended. Default: none. */

@@ -44,6 +44,8 @@ export interface ToolDefinition {
   readonly reconcile?: boolean
   /** Whether `undo` can undo a finished call. A run that compensates does so, newest first, when a later call fails. */
   readonly undo?: boolean
+  /** Whether calls may be answered later: the run then waits for an outcome that is polled or reported. Default: no. */
+  readonly later?: boolean
   /** Whether the tool receives the messages of the conversation in its context. */
   readonly history?: boolean
   /** Whether providers that can should force the model to follow the schema. Default: the provider's own. */
@@ -66,7 +68,7 @@ export type ToolTerms = Partial<
   Omit<
     ToolDefinition,
     | ('name' | 'description' | 'inputSchema' | 'outputSchema' | 'hash')
-    | ('reconcile' | 'undo' | 'aliasOf' | 'callsTools')
+    | ('reconcile' | 'undo' | 'later' | 'aliasOf' | 'callsTools')
   >
 >
 
@@ -146,8 +148,28 @@ export interface ToolContext {
   readonly traceparent?: string
   /** The answers to what this call asked for when it was sent before. */
   readonly input?: CallInput
+  /** Where the outcome of this call is reported, for a tool with `later`. Absent if the run could not wait for it. */
+  readonly reportTo?: ReportAddress
   /** The host's policies (`TOOL_POLICY`), for a tool with `callsTools`: they bind the tools that it calls. */
   readonly policies?: Readonly<Record<string, unknown>>
+}
+
+/** The right to report on one call: its progress, and its outcome once. */
+export interface ReportAddress {
+  /** Names the call, signed by the edge, for the entrypoint `Outcomes` of the edge. Anyone who has it can report. */
+  readonly token: string
+  /** Takes the same reports as `POST`. Absent if the edge does not know its own address (`EDGE_URL`). */
+  readonly url?: string
+}
+
+/** How a run waits for the outcome of a call that is answered later. */
+export interface Deferral {
+  /** How long it waits, in milliseconds; 7 days at most. */
+  readonly within: number
+  /** How often the tool is polled, in milliseconds; a second at least. Default: never, the outcome is reported. */
+  readonly poll?: number
+  /** Comes back with each poll, such as the id of a job. Readers of the run's events see it. */
+  readonly state?: string
 }
 
 export interface ToolRequest {
@@ -181,6 +203,8 @@ export interface ToolFailure {
   readonly error: ToolFault
   /** What the call needs before it can finish. Its error is `input_required`, which stands where nobody can be asked. */
   readonly input?: InputNeeds
+  /** Set if the outcome comes later. The error is `later`, which stands where the run cannot wait for it. */
+  readonly later?: Deferral
   /** As in a success. */
   readonly usage?: Usage
   /** As in a success. */
@@ -232,8 +256,8 @@ export interface ToolDescription {
 }
 
 /**
- * The RPC methods of a tool Worker. Contract: all resolve with values, and never throw for a tool's failure. `status`
- * and `undo` are called only for tools whose definitions say `reconcile` and `undo`.
+ * The RPC methods of a tool Worker. Contract: all resolve with values, and never throw for a tool's failure. `status`,
+ * `undo` and `poll` are called only for tools whose definitions say `reconcile`, `undo` and `later`.
  */
 export interface ToolService {
   describe(): Promise<ToolDescription>
@@ -242,6 +266,8 @@ export interface ToolService {
   status?(request: ToolRequest): Promise<CallStatus>
   /** Undoes this call, which had this outcome. */
   undo?(request: ToolRequest, outcome: ToolSuccess): Promise<ToolOutcome>
+  /** Returns the outcome of this call, which was answered later; `later` again if there is none yet. */
+  poll?(request: ToolRequest, state?: string): Promise<ToolOutcome>
 }
 
 export type ToolOrigin = 'service' | 'kv' | 'mcp' | 'agent' | 'inline'
@@ -264,6 +290,10 @@ export interface Tool {
   status?(request: ToolRequest): Promise<CallStatus>
   /** Set if the definition says `undo`. Contract: an error it throws counts as a failed undo. */
   undo?(request: ToolRequest, outcome: ToolSuccess): Promise<ToolOutcome>
+  /** Set if the definition says `later`. Contract: an error it throws counts as a poll that found nothing yet. */
+  poll?(request: ToolRequest, state?: string): Promise<ToolOutcome>
+  /** Checks a reported outcome as a direct one is checked. Default: it is not. */
+  receive?(outcome: ToolOutcome): Promise<ToolOutcome>
 }
 
 /** A source, or a single tool, that is not available, with the reason for operators. */

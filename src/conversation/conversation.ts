@@ -13,6 +13,7 @@ import type {
 } from '../contract/conversation.ts'
 import { isTerminal, type RunRecord } from '../contract/run.ts'
 import { type MakeSetup, type Setup, setupOf } from '../contract/setup.ts'
+import type { CallReport } from '../contract/later.ts'
 import type { Usage } from '../contract/usage.ts'
 import { repeatedRequest } from './run/repeated-request.ts'
 import { answerEvents, pendingApproval } from './run/answers.ts'
@@ -20,6 +21,7 @@ import { exportStream } from './history/export.ts'
 import { acceptRun, createFor } from './run/accept-run.ts'
 import { positionOf } from './store/messages.ts'
 import { Readers } from './run/readers.ts'
+import { reportCall } from './run/report-call.ts'
 import { DELETED, PARKED, refusalOf, UNKNOWN, UNKNOWN_RUN } from './run/refusals.ts'
 import { RunReader } from './run/run-reader.ts'
 import { Runner } from './run/runner.ts'
@@ -206,12 +208,8 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     })
   }
 
-  async messages({
-    before,
-    upTo,
-    limit,
-    fullResults,
-  }: Parameters<ConversationService['messages']>[0]): Promise<Reply<{ messages: StoredMessage[] }>> {
+  async messages(page: Parameters<ConversationService['messages']>[0]): Promise<Reply<{ messages: StoredMessage[] }>> {
+    const { before, upTo, limit, fullResults } = page
     return this.#whenOpen(async () => {
       const row = upTo === undefined ? undefined : this.#store.runs.row(upTo)
       if (upTo !== undefined && !row) return UNKNOWN_RUN
@@ -237,8 +235,8 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       }
       await this.#cancel([runId])
       // The run may have ended by itself before the cancellation took effect.
-      const isCancelled = this.#store.runs.row(runId)?.status === 'cancelled'
-      return { ok: true, status: isCancelled ? 'cancelled' : 'already_terminal' }
+      const { status } = this.#store.runs.row(runId) ?? row
+      return { ok: true, status: status === 'cancelled' ? status : 'already_terminal' }
     })
   }
 
@@ -254,8 +252,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   async approval(runId: string, callId: string): Promise<Reply<{ approval: PendingApproval }>> {
     return this.#whenOpen(async () => {
       if (!this.#store.runs.row(runId)) return UNKNOWN_RUN
-      const open = this.#runner.runs.find(runId)
-      const approval = open && (await pendingApproval(open, callId))
+      const approval = await pendingApproval(this.#runner.runs.find(runId), callId)
       return approval
         ? { ok: true, approval }
         : refusalOf('unknown_call', `This run has no call "${callId}" to decide about.`)
@@ -273,14 +270,18 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       const isOwn = continuation?.key === open.stored.request.caller.key
       if (!isOwn && continuation?.input.length)
         return refusalOf('run_waiting', 'Another API key started this run; send only the answers to its calls.')
-      const { fourEyes } = this.#setup.config
-      const events = answerEvents(open, answers, { fourEyes })
+      const events = answerEvents(open, answers, this.#setup.config)
       if ('ok' in events) return events
       const after = open.journal.last
       this.#runner.answer(open, events, isOwn ? continuation : undefined)
       this.#alarms.touch()
       return { ...(await this.record(runId, 0)), after }
     })
+  }
+
+  async report(runId: string, callId: string, report: CallReport): Promise<Reply<object>> {
+    const ports = { store: this.#store, runner: this.#runner, alarms: this.#alarms }
+    return this.#whenOpen(async () => reportCall(ports, { runId, callId }, report))
   }
 
   async remove(): Promise<Reply<object>> {

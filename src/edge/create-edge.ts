@@ -43,6 +43,7 @@ export function createEdge({ surfaces = [], ...options }: EdgeOptions): Edge {
     ...edge(setup, [
       ...surfaces,
       ...(options.connections?.surfaces ?? []),
+      ...(options.outcomes?.surfaces ?? []),
       ...(options.backups ? [options.backups.surface] : []),
     ]),
     Conversation: conversation(setup),

@@ -13,6 +13,7 @@ import { mcpConnections } from './connections.ts'
 import type { EdgeOptions } from './create-edge.ts'
 import { allProviders } from './providers.ts'
 import { metrics } from './metrics.ts'
+import { reportedOutcomes } from './reported-outcomes.ts'
 import { storedTools } from './stored-tools.ts'
 import { toolSearch } from './tool-search.ts'
 import { traces } from './traces.ts'
@@ -30,6 +31,7 @@ export const everything = {
   identity: identityTokens,
   connections: mcpConnections,
   backups,
+  outcomes: reportedOutcomes,
   metrics,
   traces,
 } satisfies EdgeOptions

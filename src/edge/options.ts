@@ -6,6 +6,7 @@ import type { ConnectionsFeature } from './connections.ts'
 import type { Env } from './env.ts'
 import type { MetricsFeature } from './metrics.ts'
 import type { ProviderFromEnv } from './providers.ts'
+import type { OutcomesFeature } from './reported-outcomes.ts'
 import type { StoredToolsFeature } from './stored-tools.ts'
 import type { ToolSearchFeature } from './tool-search.ts'
 import type { TracesFeature } from './traces.ts'
@@ -28,6 +29,8 @@ export interface SetupOptions {
   readonly metrics?: MetricsFeature
   /** `traces`: sends each run to an OpenTelemetry collector. Default: none is. */
   readonly traces?: TracesFeature
+  /** `reportedOutcomes`: takes outcomes that tools report later. Default: tools that answer later are polled. */
+  readonly outcomes?: OutcomesFeature
   /** Further tools, such as `agentSource(agents, setup)`. `setup` is that of the edge. Default: none. */
   readonly sources?: (setup: Setup, env: Env) => readonly ToolSource[]
   /** Functions around the loop, the first outermost. Default: none. */

@@ -46,6 +46,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
     directories: env.DIRECTORIES,
     report,
     rates,
+    reportAddresses: options.outcomes?.addresses(parts),
     ...(connections && { connections }),
     ...(options.backups && { backups: options.backups.conversations }),
     ...(options.identity && { identityTokens: options.identity }),

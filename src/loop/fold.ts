@@ -37,21 +37,8 @@ export function fold(state: RunState, event: RunEventBody): void {
       return foldAnswer(state, event)
     case 'step.finished':
       return foldStepEnd(state)
-    case 'approval.requested':
-      return patchCall(state, event.callId, { status: 'awaiting_approval', needs: event.input })
-    case 'approval.decided':
-      return patchCall(state, event.callId, {
-        status: event.decision === 'approve' ? 'approved' : 'rejected',
-        ...(event.reason !== undefined && { reason: event.reason }),
-        ...(event.arguments !== undefined && { arguments: event.arguments, wasChanged: true }),
-        filledIn: event.input ?? {},
-      })
-    case 'call.requested':
-      return patchCall(state, event.callId, { status: 'awaiting_caller' })
     case 'call.started':
       return foldStarted(state, event)
-    case 'call.interrupted':
-      return patchCall(state, event.callId, { status: 'approved' })
     case 'call.settled':
       if (event.usage) state.usage = addUsage(state.usage, event.usage)
       if (event.cut !== undefined) state.hasTruncatedResult = true
@@ -83,7 +70,34 @@ export function fold(state: RunState, event: RunEventBody): void {
     case 'call.progress':
       return
     default:
-      event satisfies never
+      return foldWaitingCall(state, event)
+  }
+}
+
+type WaitingCallEvent =
+  | ('approval.requested' | 'approval.decided' | 'call.requested')
+  | ('call.interrupted' | 'call.deferred' | 'call.reported')
+
+/** Applies an event of a call that waits for others, or is sent again. */
+function foldWaitingCall(state: RunState, event: EventOf<WaitingCallEvent>): void {
+  switch (event.type) {
+    case 'approval.requested':
+      return patchCall(state, event.callId, { status: 'awaiting_approval', needs: event.input })
+    case 'approval.decided':
+      return patchCall(state, event.callId, {
+        status: event.decision === 'approve' ? 'approved' : 'rejected',
+        ...(event.reason !== undefined && { reason: event.reason }),
+        ...(event.arguments !== undefined && { arguments: event.arguments, wasChanged: true }),
+        filledIn: event.input ?? {},
+      })
+    case 'call.requested':
+      return patchCall(state, event.callId, { status: 'awaiting_caller' })
+    case 'call.interrupted':
+      return patchCall(state, event.callId, { status: 'approved' })
+    case 'call.deferred':
+      return foldDeferred(state, event)
+    case 'call.reported':
+      return patchCall(state, event.callId, { hasReport: true })
   }
 }
 
@@ -187,6 +201,12 @@ function foldStarted(state: RunState, event: EventOf<'call.started'>): void {
     step.early = [...step.early, { callId, tool, arguments: text, status: 'proposed', attempt: 0 }]
   }
   patchCall(state, callId, { status: 'started', attempt, startedAt: at, deadline })
+}
+
+function foldDeferred(state: RunState, { callId, at, until, poll, state: token }: EventOf<'call.deferred'>): void {
+  const polling = poll === undefined ? { pollAt: Infinity } : { poll, pollAt: at + poll }
+  const later = { until, ...polling, ...(token !== undefined && { state: token }) }
+  patchCall(state, callId, { status: 'deferred', later })
 }
 
 /**

@@ -19,6 +19,8 @@ export interface Journal {
    * the call. The run may have ended by then.
    */
   storeLateOutcome(callId: string, outcome: ToolOutcome, tool: string): void
+  /** Returns the outcome that was reported for a call which is answered later; undefined if there is none. */
+  reportedOutcome(callId: string): ToolOutcome | undefined
   /** Returns the stored content of a call's result; undefined if there is none. */
   fullResult(callId: string): readonly Content[] | undefined
 }
@@ -37,6 +39,7 @@ export function memoryJournal(runId: string, onEvent: (event: RunEvent) => void,
     show: emit,
     storeFullResult: (callId, content) => void fullResults.set(callId, content),
     storeLateOutcome: () => {},
+    reportedOutcome: () => undefined,
     fullResult: (callId) => fullResults.get(callId),
   }
 }

@@ -16,7 +16,7 @@ export function recordOf(state: RunState): RunRecord {
     answer: finished?.answer ?? '',
     ...(preambles.length > 0 && { preambles }),
     ...(finished && { finish: finished.finish }),
-    ...(!finished && status === 'waiting' && { finish: waitsForPeople(calls) ? 'waiting' : 'tool_calls' }),
+    ...(!finished && status === 'waiting' && { finish: waitsForCaller(calls) ? 'tool_calls' : 'waiting' }),
     ...(finished?.which && { which: finished.which }),
     steps,
     usage,
@@ -25,8 +25,9 @@ export function recordOf(state: RunState): RunRecord {
   }
 }
 
-function waitsForPeople(calls: readonly CallState[]): boolean {
-  return calls.some((call) => call.status === 'awaiting_approval')
+function waitsForCaller(calls: readonly CallState[]): boolean {
+  const waitsFor = (status: CallState['status']) => calls.some((call) => call.status === status)
+  return waitsFor('awaiting_caller') && !waitsFor('awaiting_approval')
 }
 
 function callRecord({ callId, tool, arguments: text, status, result, wasUndone }: CallState): CallRecord {
@@ -46,6 +47,12 @@ function callRecord({ callId, tool, arguments: text, status, result, wasUndone }
   }
   return {
     ...call,
-    status: status === 'awaiting_approval' ? 'approval' : status === 'awaiting_caller' ? 'caller' : 'open',
+    status: STATUSES[status] ?? 'open',
   }
+}
+
+const STATUSES: Partial<Record<CallState['status'], CallRecord['status']>> = {
+  awaiting_approval: 'approval',
+  awaiting_caller: 'caller',
+  deferred: 'later',
 }

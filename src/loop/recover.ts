@@ -40,6 +40,7 @@ export function canReconcile({ offered }: RunState, { tool }: CallState): boolea
 
 function recoverCall(state: RunState, call: CallState, now: number): RunFact {
   const { callId, tool } = call
+  if (call.hasReport) return { type: 'call.deferred', callId, tool, at: now, until: now }
   if (mayRepeat(state, call)) return { type: 'call.interrupted', callId, tool }
   const message = 'The edge stopped while this call ran; whether it took effect is unknown. It was not sent again.'
   return callSettled(call, failure('outcome_unknown', message), Math.max(0, now - (call.startedAt ?? now)))

@@ -3,7 +3,7 @@ import type { HookContext, LoopSetup } from '../contract/hook.ts'
 import type { DataMark, Message } from '../contract/message.ts'
 import type { ChatModel } from '../contract/model.ts'
 import type { Setup } from '../contract/setup.ts'
-import type { Tool } from '../contract/tool.ts'
+import type { ReportAddress, Tool } from '../contract/tool.ts'
 import { messageOf } from '../contract/thrown.ts'
 import type { Journal } from './journal.ts'
 import { fold } from './fold.ts'
@@ -27,6 +27,8 @@ export interface RunPorts {
    * run. Default: yes.
    */
   readonly canRestart?: () => boolean
+  /** Returns where the outcome of a call is reported. Default: outcomes that come later can only be polled. */
+  readonly reportTo?: ((callId: string) => Promise<ReportAddress>) | undefined
   /** Cancels the run: calls in flight are aborted, and no new ones start. */
   readonly signal: AbortSignal
   readonly now: () => number
@@ -130,6 +132,7 @@ export function openLedger(state: RunState, ports: Pick<RunPorts, 'journal' | 'l
       },
       storeFullResult: (callId, content) => journal.storeFullResult(callId, content),
       storeLateOutcome: (callId, outcome, tool) => journal.storeLateOutcome(callId, outcome, tool),
+      reportedOutcome: (callId) => journal.reportedOutcome(callId),
       fullResult: (callId) => journal.fullResult(callId),
     },
   }

@@ -12,9 +12,14 @@ import type { LimitName } from '../contract/limits.ts'
 import type { RunRequest, RunStatus } from '../contract/run.ts'
 import type { ToolDefinition } from '../contract/tool.ts'
 
-/** A call of a run. `awaiting_approval`: a person must approve it. `awaiting_caller`: the caller runs it. */
+/**
+ * A call of a run. `awaiting_approval`: a person must approve it. `awaiting_caller`: the caller runs it. `deferred`: its
+ * tool answers later.
+ */
 export interface CallState extends ToolCall {
-  status: 'proposed' | 'awaiting_approval' | 'approved' | 'rejected' | 'awaiting_caller' | 'started' | 'settled'
+  status:
+    | ('proposed' | 'awaiting_approval' | 'approved' | 'rejected' | 'awaiting_caller')
+    | ('started' | 'deferred' | 'settled')
   /** Why a person refused. */
   reason?: string
   /** Whether a person has put other arguments in the place of the model's. */
@@ -27,6 +32,10 @@ export interface CallState extends ToolCall {
   /** In epoch milliseconds, like `deadline`. */
   startedAt?: number
   deadline?: number
+  /** Set if its tool answers later. Times are in epoch milliseconds. */
+  later?: DeferredCall
+  /** Whether its outcome was reported and is stored. */
+  hasReport?: boolean
   /** Whether the setup demands approval, whatever the tool says. */
   isGuarded?: boolean
   /**
@@ -39,6 +48,16 @@ export interface CallState extends ToolCall {
   wasUndone?: boolean
   /** Lines that are added to its result for the model. */
   notes?: readonly string[]
+}
+
+/** What is known of a call that its tool answers later. */
+export interface DeferredCall {
+  readonly until: number
+  /** How often the tool is polled, in milliseconds; absent if the outcome is reported. */
+  readonly poll?: number
+  readonly state?: string
+  /** When it is polled next. Polls are not recorded, so after a restart this is the time of the first one. */
+  pollAt: number
 }
 
 export interface StepState {

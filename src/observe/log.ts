@@ -40,6 +40,8 @@ type IgnoredByLog =
   | 'call.interrupted'
   | 'call.undone'
   | 'call.late'
+  | 'call.deferred'
+  | 'call.reported'
   | 'step.finished'
   | 'step.restarted'
   | 'limit.reached'

@@ -121,6 +121,8 @@ type IgnoredFact = Fact<
   | 'call.requested'
   | 'call.undone'
   | 'call.late'
+  | 'call.deferred'
+  | 'call.reported'
 >
 
 type NotedByRun = Fact<

@@ -64,7 +64,7 @@ export function augment<Env, Fields extends object>(
 type Extra<Fields extends object> = Augmentation<Fields> & Arguments<Fields>
 
 function augmentTool<Env, Fields extends object>(tool: DefinedTool<Env>, extra: Extra<Fields>): DefinedTool<Env> {
-  const { name, outline, status, undo } = tool
+  const { name, outline, status, undo, poll } = tool
   const augmented = { ...outline, inputSchema: merge(name, outline.inputSchema, extra.schema) }
   const describe = describer(augmented)
   const ownInput = (input: unknown) => withoutFields(extra, input)
@@ -76,6 +76,7 @@ function augmentTool<Env, Fields extends object>(tool: DefinedTool<Env>, extra: 
       callWithFields(extra, { input, context, definition: await describe() }, (input) => tool.call(input, context)),
     ...(status && { status: (input, context) => status(ownInput(input), context) }),
     ...(undo && { undo: (input, outcome, context) => undo(ownInput(input), outcome, context) }),
+    ...(poll && { poll: (input, state, context) => poll(ownInput(input), state, context) }),
   }
 }
 
@@ -135,6 +136,9 @@ function wrap<Fields extends object>(tool: Tool, definition: ToolDefinition, ext
     ...(tool.undo && {
       undo: async (request, outcome) =>
         (await tool.undo?.(innerRequest(request), outcome)) ?? cannotUndo(definition.name),
+    }),
+    ...(tool.poll && {
+      poll: async (request, state) => (await tool.poll?.(innerRequest(request), state)) ?? toolChanged(definition.name),
     }),
   }
 }

@@ -7,6 +7,7 @@ import { describeIssues } from '../schema/issue.ts'
 import { toFailure, ToolError } from './tool-error.ts'
 import { outputOf } from './output.ts'
 import type { Finding, KeyStatus } from './once.ts'
+import { Later, laterOutcome } from './later.ts'
 import { toOutcome } from './result.ts'
 import type { RunContext } from './run-context.ts'
 import type { InputSchema, OutputOf } from '../schema/standard-schema.ts'
@@ -24,6 +25,8 @@ export interface ToolSettings extends ToolTerms {
   readonly checkOutput?: boolean
   /** Default `1`. */
   readonly version?: string
+  /** Whether `run` may return `context.later(…)`, and report the result to `context.reportTo`. Default: if it has `poll`. */
+  readonly later?: boolean
 }
 
 /** Functions that shape a tool's results and errors, that say what became of a lost call, and that undo a call. */
@@ -41,6 +44,16 @@ export interface ToolHandlers<Input, Env, Result> {
    * host asks before it gives the call up or sends it again. The `status(key)` of a `Once` is such an answer.
    */
   readonly status?: (context: RunContext<Env>, input: Input) => StatusAnswer<Result> | Promise<StatusAnswer<Result>>
+  /**
+   * Returns the result of a call for which `run` has returned `context.later({ poll, … })`, or `context.later(…)` again if
+   * there is none yet. `state` is that of the answer before. A ToolError is the outcome; after any other error it is
+   * asked again.
+   */
+  readonly poll?: (
+    input: Input,
+    state: string | undefined,
+    context: RunContext<Env>,
+  ) => Result | Later | Promise<Result | Later>
   /**
    * Undoes a finished call; the host asks for it after a later call of the run has failed for good.
    * `context.idempotencyKey` is that of the call itself: an effect of undoing needs a key of its own. If it throws, the
@@ -69,7 +82,7 @@ export interface ToolOptions<Schema extends InputSchema, Env, Result>
    * `content(…)` gives parts such as images, anything else is JSON. To fail in a way that the model can act on, throw a
    * `ToolError`; any other exception reaches the model as a bare “failed”, and the Worker's log and operators in full.
    */
-  readonly run: (input: OutputOf<Schema>, context: RunContext<Env>) => Result | Promise<Result>
+  readonly run: (input: OutputOf<Schema>, context: RunContext<Env>) => Result | Later | Promise<Result | Later>
 }
 
 /** A tool of this Worker: its definition, and the functions that perform its calls. */
@@ -86,6 +99,8 @@ export interface DefinedTool<Env = unknown> {
   readonly status?: (input: unknown, context: RunContext<Env>) => Promise<CallStatus>
   /** Present if `outline.undo` is. Contract: never rejects. */
   readonly undo?: (input: unknown, outcome: ToolSuccess, context: RunContext<Env>) => Promise<ToolOutcome>
+  /** Contract: never rejects. */
+  readonly poll?: (input: unknown, state: string | undefined, context: RunContext<Env>) => Promise<ToolOutcome>
 }
 
 export type ToolOutline = Omit<ToolDefinition, 'hash'>
@@ -105,7 +120,7 @@ export type ToolOutline = Omit<ToolDefinition, 'hash'>
 export function defineTool<const Schema extends InputSchema, Env = unknown, Result = unknown>(
   options: ToolOptions<Schema, Env, Result>,
 ): DefinedTool<Env> {
-  const { name: givenName, description, input, checkOutput = true, run, result, onError, status, undo } = options
+  const { name: givenName, description, input, checkOutput = true, run, result, onError, status, undo, poll } = options
   const name = wireName(givenName)
   if (description.trim() === '')
     throw new TypeError(`Tool "${givenName}" needs a description: it is all the model sees`)
@@ -127,22 +142,28 @@ export function defineTool<const Schema extends InputSchema, Env = unknown, Resu
       return failureOf(error)
     }
   }
-  const outcomeOf = async (value: Result, context: RunContext<Env>) => {
+  const outcomeOf = async (value: Result | Later, context: RunContext<Env>) => {
+    if (isLater(value)) return laterOutcome(value)
     const outcome = await toOutcome(result ? await result(value, context) : value, context.compat)
     return output && checkOutput ? output.check(outcome) : outcome
+  }
+  /** Does the work of a call; an error is reported as the tool's `onError` says. */
+  const perform = async (context: RunContext<Env>, work: () => Result | Later | Promise<Result | Later>) => {
+    try {
+      return await outcomeOf(await work(), context)
+    } catch (error) {
+      return failureOf(await reportedError(error, onError && (() => onError(error, context))))
+    }
   }
   return {
     name,
     outline,
     describe: describer(outline),
-    call: (rawInput, context) =>
-      withInput(rawInput, context, async (input) => {
-        try {
-          return await outcomeOf(await run(input, context), context)
-        } catch (error) {
-          return failureOf(await reportedError(error, onError && (() => onError(error, context))))
-        }
-      }),
+    call: (rawInput, context) => withInput(rawInput, context, (input) => perform(context, () => run(input, context))),
+    ...(poll && {
+      poll: (rawInput, state, context) =>
+        withInput(rawInput, context, (input) => perform(context, () => poll(input, state, context))),
+    }),
     ...(status && {
       status: async (rawInput, context) => {
         const answer = await withInput(rawInput, context, async (input): Promise<CallStatus> => {
@@ -177,6 +198,8 @@ function outlineOf<Schema extends InputSchema, Env, Result>(
     run: _run,
     result: _result,
     onError: _onError,
+    poll,
+    later = poll !== undefined,
     ...settings
   } = rest
   return {
@@ -189,7 +212,12 @@ function outlineOf<Schema extends InputSchema, Env, Result>(
     annotations,
     ...(status && { reconcile: true }),
     ...(undo && { undo: true }),
+    ...(later && { later }),
   }
+}
+
+function isLater(value: unknown): value is Later {
+  return value instanceof Later
 }
 
 /** Returns the error to report, after asking the tool's own `onError`. */

@@ -1,5 +1,6 @@
-import type { Progress, ToolContext, ToolControl, ToolRequest } from '../contract/tool.ts'
+import type { Deferral, Progress, ToolContext, ToolControl, ToolRequest } from '../contract/tool.ts'
 import { signalOf } from './control.ts'
+import { Later } from './later.ts'
 
 /** The second argument of a tool's `run`: the context of the call, and what only the tool's own Worker can give. */
 export interface RunContext<Env = unknown> extends ToolContext {
@@ -9,6 +10,11 @@ export interface RunContext<Env = unknown> extends ToolContext {
   readonly signal: AbortSignal
   /** Tells readers of the run how far the call is. Never fails, and never reaches a model. */
   readonly progress: (progress: Progress | string) => void
+  /**
+   * Makes the answer of a call whose result comes later, for a tool with `later: true` or `poll`: `return
+   * context.later({ within: 600_000 })`. The run waits for it, in a conversation; elsewhere the call fails.
+   */
+  readonly later: (deferral: Deferral) => Later
 }
 
 /** Makes the context that `run` gets for a request. */
@@ -21,6 +27,7 @@ export function runContext<Env>({ context }: ToolRequest, env: Env, control?: To
     get signal() {
       return (signal ??= signalOf(control))
     },
+    later: (deferral) => new Later(deferral),
     progress: (news) => {
       // If this fails, the host is gone, and no reader is left to tell.
       control?.progress(typeof news === 'string' ? { message: news } : news).catch(() => {})

@@ -18,7 +18,7 @@ type ToolWorker<Env> = new (ctx: ExecutionContext, env: Env) => WorkerEntrypoint
 
 /**
  * Makes the Worker of these tools: `export default serveTools(now, shift)`. It answers `describe()`, `call()`,
- * `status()` and `undo()` over its service binding, and nothing over HTTP. The same tool may come twice; throws a
+ * `status()`, `undo()` and `poll()` over its service binding, and nothing over HTTP. The same tool may come twice; throws a
  * TypeError, when the Worker starts, for two tools of one name.
  */
 export function serveTools<Env>(...tools: readonly DefinedTool<Env>[]): ToolWorker<Env> {
@@ -40,7 +40,7 @@ export function serveTools<Env>(...tools: readonly DefinedTool<Env>[]): ToolWork
       return outcome
     }
 
-    // Status and undo do not check the hash: they are about an earlier call, whatever the definition is by now.
+    // Status, undo and poll do not check the hash: they are about an earlier call, whatever the definition is by now.
     async status(request: ToolRequest): Promise<CallStatus> {
       const { name, arguments: input } = request
       return (await byName.get(name)?.status?.(input, runContext(request, this.env))) ?? 'unknown'
@@ -50,6 +50,11 @@ export function serveTools<Env>(...tools: readonly DefinedTool<Env>[]): ToolWork
       const { name, arguments: input } = request
       const reply = await byName.get(name)?.undo?.(input, outcome, runContext(request, this.env))
       return reply ?? cannotUndo(name)
+    }
+
+    async poll(request: ToolRequest, state?: string): Promise<ToolOutcome> {
+      const { name, arguments: input } = request
+      return (await byName.get(name)?.poll?.(input, state, runContext(request, this.env))) ?? unknownTool(request)
     }
 
     override fetch(): Response {

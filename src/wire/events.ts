@@ -21,6 +21,8 @@ const TYPES = {
   'call.requested': true,
   'call.started': true,
   'call.interrupted': true,
+  'call.deferred': true,
+  'call.reported': true,
   'call.settled': true,
   'call.undone': true,
   'call.late': true,

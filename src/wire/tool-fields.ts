@@ -78,6 +78,7 @@ export const TOOL_FIELDS = {
   maxConcurrent: { worker: optionalCount, stored: optionalCount },
   reconcile: { worker: flag },
   undo: { worker: flag },
+  later: { worker: flag },
   history: { worker: flag, stored: flag },
   strict: { worker: flag, stored: flag, caller: flag },
   tags: {

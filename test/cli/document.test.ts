@@ -37,13 +37,14 @@ test('docs/configuration.md has every variable that the edge reads, and no other
   const ofTraces = ['OTLP_ENDPOINT', 'OTLP_HEADERS', 'OTEL_SERVICE_NAME']
   for (const fromEnv of Object.values(everything.providers)) fromEnv(vars as Env)
   names.delete('AI') // A binding.
-  const others = [...ofTraces, 'WEBHOOK_SECRET', 'SECRET_*']
+  const others = [...ofTraces, 'WEBHOOK_SECRET', 'OUTCOME_SECRET', 'EDGE_URL', 'SECRET_*']
   expect([...variableNames()].sort()).toEqual([...names, ...others].sort())
 })
 
 test('the document has exactly the routes of the edge', () => {
   // What is registered for all methods is no route of its own: middleware, and the 405 of /mcp.
-  const served = routes([...everything.surfaces, ...everything.connections.surfaces, everything.backups.surface])
+  const { surfaces, connections, outcomes, backups } = everything
+  const served = routes([...surfaces, ...connections.surfaces, ...outcomes.surfaces, backups.surface])
     .routes.filter(({ method }) => method !== 'ALL')
     .map(({ method, path }) => `${method} ${path.replace(/:(\w+)(?:\{.*\})?/g, '{$1}')}`)
   const actual = operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`)
@@ -78,6 +79,12 @@ test('every operation has an id of its own, a known tag, an answer, and the para
 
 test('exactly the operations without a required scope may be called without a key', () => {
   const open = operations.filter(({ operation }) => operation.security?.length === 0)
-  expect(open.map(({ path }) => path).sort()).toEqual(['/', '/connections/callback', '/health', '/openapi.json'])
+  expect(open.map(({ path }) => path).sort()).toEqual([
+    '/',
+    '/connections/callback',
+    '/health',
+    '/openapi.json',
+    '/outcomes/{token}',
+  ])
   expect(document.security).toEqual([{ key: [] }])
 })

@@ -11,6 +11,7 @@ import type {
 } from '../../src/contract/conversation.ts'
 import type { RunEvent } from '../../src/contract/event.ts'
 import type { LoopSetup } from '../../src/contract/hook.ts'
+import type { ReportAddresses } from '../../src/contract/later.ts'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import type { RunReporter } from '../../src/contract/report.ts'
 import type { RunRequest } from '../../src/contract/run.ts'
@@ -66,11 +67,18 @@ export class TestConversation {
   readonly aborts: (string | undefined)[] = []
   readonly #tools: readonly Tool[]
   readonly #vars: Record<string, unknown>
+  readonly #reportAddresses: ReportAddresses | undefined
 
-  constructor(answer: Answer, tools: readonly Tool[] = [], vars: Record<string, unknown> = {}) {
+  constructor(
+    answer: Answer,
+    tools: readonly Tool[] = [],
+    vars: Record<string, unknown> = {},
+    reportAddresses?: ReportAddresses,
+  ) {
     this.answer = answer
     this.#tools = tools
     this.#vars = vars
+    this.#reportAddresses = reportAddresses
     this.object = this.live()
   }
 
@@ -156,6 +164,7 @@ export class TestConversation {
       },
       tools: () => ({ find: async () => this.#tools, list: async () => ({ tools: this.#tools, unavailable: [] }) }),
       webhook: this.webhook,
+      reportAddresses: this.#reportAddresses,
       loop: this.loop,
       backups: backups.conversations,
       reporters: this.reporters,

@@ -17,6 +17,7 @@ export interface KeptEdge {
   /** The objects by name. */
   readonly objects: ReadonlyMap<string, ConversationService>
   readonly directories: Objects<DirectoryService>
+  readonly setup: Setup
   /** Lets the alarms of all objects ring, and what goes on after answers come to its end. */
   readonly settle: () => Promise<void>
   readonly fetch: (input: string | URL | Request, init?: RequestInit) => Promise<Response>
@@ -48,7 +49,7 @@ export function keptEdge({
     directories,
     ...others,
   }
-  const app = edge(() => setup, everything.surfaces)
+  const app = edge(() => setup, [...everything.surfaces, ...everything.outcomes.surfaces])
   const ctx = { waitUntil: (work: Promise<unknown>) => void afterwards.push(work) }
   const send = async (input: string | URL | Request, init?: RequestInit) =>
     app.fetch(new Request(input instanceof Request ? input : new URL(input, 'http://127.0.0.1:8787'), init), {}, ctx)
@@ -56,6 +57,7 @@ export function keptEdge({
     requests: model.requests,
     objects,
     directories,
+    setup,
     settle: async () => {
       for (const object of objects.values()) await object.alarm()
       await Promise.all(afterwards)

@@ -116,6 +116,9 @@ const BODIES: readonly (readonly [path: string, may: boolean, body: unknown])[] 
   ['/conversations/{id}/runs/{run}/calls/{call}', true, { result: [1], ok: false }],
   ['/conversations/{id}/runs/{run}/calls/{call}', false, { decision: 'perhaps' }],
   ['/conversations/{id}/runs/{run}/calls/{call}', false, {}],
+  ['/outcomes/{token}', true, { progress: { message: 'half', fraction: 0.5 } }],
+  ['/outcomes/{token}', true, { result: [1] }],
+  ['/outcomes/{token}', true, { error: { code: 'no_disk', message: 'Full.' } }],
 ]
 
 describe('the OpenAPI schemas accept exactly the bodies that the edge accepts', () => {

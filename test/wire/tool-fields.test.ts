@@ -45,7 +45,13 @@ const FULL = {
 test('stored tools and bound tools have the same fields, except those that functions decide', () => {
   const [worker, stored] = [toolFields('worker'), toolFields('stored')].map(Object.keys)
   expect(stored).toEqual(Object.keys(FULL))
-  expect(worker?.filter((field) => !stored?.includes(field))).toEqual(['hash', 'reconcile', 'undo', 'callsTools'])
+  expect(worker?.filter((field) => !stored?.includes(field))).toEqual([
+    'hash',
+    'reconcile',
+    'undo',
+    'later',
+    'callsTools',
+  ])
   expect(Object.keys(TOOL_FIELDS).filter((field) => !worker?.includes(field))).toEqual(['aliasOf'])
 })
 

@@ -41,7 +41,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
   ),
   Finish: { enum: FINISH },
   Call: object(
-    { id: text, tool: text, arguments: {}, status: { enum: ['open', 'approval', 'caller', 'settled'] } },
+    { id: text, tool: text, arguments: {}, status: { enum: ['open', 'approval', 'caller', 'later', 'settled'] } },
     {
       ok: flag,
       durationMs: count,

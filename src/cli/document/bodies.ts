@@ -36,6 +36,47 @@ const READ = {
   Definition: {
     oneOf: [ref('HttpTool'), ref('ToolAlias'), ref('StaticTool'), ref('CodeTool')],
   },
+  OutcomeReport: {
+    anyOf: [
+      {
+        type: 'object',
+        properties: {
+          progress: {
+            type: 'object',
+            properties: { message: { type: 'string' }, fraction: { type: 'number' }, data: {} },
+          },
+        },
+        required: ['progress'],
+      },
+      {
+        type: 'object',
+        properties: { result: { description: 'A text stays as it is; anything else is JSON for the model.' } },
+        required: ['result'],
+      },
+      {
+        type: 'object',
+        properties: {
+          error: {
+            description: 'A text for the model, or an error with a code.',
+            anyOf: [
+              { type: 'string' },
+              {
+                type: 'object',
+                properties: { code: { type: 'string' }, message: { type: 'string' } },
+                required: ['message'],
+              },
+            ],
+          },
+        },
+        required: ['error'],
+      },
+      {
+        type: 'object',
+        properties: { outcome: { type: 'object', description: 'An outcome as a tool Worker answers it.' } },
+        required: ['outcome'],
+      },
+    ],
+  },
   CallAnswer: {
     anyOf: [
       {

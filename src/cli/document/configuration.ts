@@ -187,6 +187,12 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
     variable('MAX_QUEUE', 'The most runs that wait in a conversation.', '`128`'),
     variable('WEBHOOK_HOSTS', 'The hosts to which the webhooks of conversations may go.', 'none'),
     variable('WEBHOOK_SECRET', 'Signs webhooks: `whsec_` and base64, or any text. A secret.', 'none: no webhooks'),
+    variable(
+      'OUTCOME_SECRET',
+      'Signs the addresses to which tools report outcomes that come later: any text, or a list, of which the first signs and all are accepted. A secret.',
+      'none: such tools are polled',
+    ),
+    variable('EDGE_URL', 'The public address of the edge, which those addresses begin with.', 'none: tokens alone'),
   ],
   Logs: [
     variable('LOG', '`faults`: only what failed. `runs`: every run and its calls too.', '`faults`'),

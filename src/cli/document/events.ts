@@ -126,6 +126,21 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
     required: { callId, tool: text },
     optional: { because: { const: 'timeout' } },
   },
+  'call.deferred': {
+    summary: 'The tool answers this call later. The run waits for the outcome until the time `until`.',
+    required: { callId, tool: text, at: time, until: time },
+    optional: {
+      poll: {
+        ...count,
+        description: 'How often the tool is polled, in milliseconds; absent if the outcome is reported.',
+      },
+      state: { type: 'string', description: 'Comes back to the tool with each poll.' },
+    },
+  },
+  'call.reported': {
+    summary: 'The outcome of a call that is answered later has arrived.',
+    required: { callId, tool: text },
+  },
   'call.settled': {
     summary: 'The call has its result, which the model reads next.',
     required: { callId, tool: text, ok: flag, durationMs: count },
@@ -162,8 +177,8 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
   },
   'limit.reached': { summary: 'The run reached a limit.', required: { which: limit } },
   'run.waiting': {
-    summary: 'The run waits for a decision, or for results of its caller.',
-    required: { for: { enum: ['approval', 'caller'] }, at: time },
+    summary: 'The run waits for a decision, for results of its caller, or for tools that answer later.',
+    required: { for: { enum: ['approval', 'caller', 'tool'] }, at: time },
   },
   'run.parked': {
     summary: 'The run could not be resumed. It stays parked until somebody retries or cancels it.',

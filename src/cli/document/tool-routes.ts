@@ -145,4 +145,25 @@ export const TOOL_ROUTES: Routes = {
       errors: { ...UNKNOWN, 422: 'The arguments do not match the schema, or the tool needs approval.' },
     },
   },
+  '/outcomes/{token}': {
+    post: {
+      tag: 'Runs',
+      id: 'reportOutcome',
+      summary: 'Report progress or the outcome of a call that its tool answers later',
+      description: 'The token in the path is all the authorization needed. The same outcome may be sent again.',
+      body: 'OutcomeReport',
+      answers: {
+        200: {
+          says: 'The report was taken.',
+          json: { type: 'object', properties: { ok: { const: true } }, required: ['ok'] },
+        },
+      },
+      errors: {
+        400: 'The body is not a report.',
+        404: 'The token names no call.',
+        409: 'Nobody waits for the call, or another outcome was reported before.',
+        410: 'The token has expired, or the conversation was deleted.',
+      },
+    },
+  },
 }

@@ -40,11 +40,12 @@ function nameOf({ key, tenant }: Caller): string {
 
 /** Returns a call that waits for a decision; undefined if it does not wait for one. */
 export async function pendingApproval(
-  { state }: Pick<OpenRun, 'state'>,
+  open: Pick<OpenRun, 'state'> | undefined,
   callId: string,
 ): Promise<PendingApproval | undefined> {
-  const call = state.calls.find((candidate) => candidate.callId === callId)
-  if (call?.status !== 'awaiting_approval') return undefined
+  const call = open?.state.calls.find((candidate) => candidate.callId === callId)
+  if (!open || call?.status !== 'awaiting_approval') return undefined
+  const { state } = open
   const { tenant, key } = state.request.caller
   const input = readableArguments(call.arguments)
   const definition = state.offered.get(call.tool)

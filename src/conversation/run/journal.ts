@@ -110,6 +110,16 @@ export class RunJournal implements Journal {
     })
   }
 
+  reportedOutcome(callId: string): ToolOutcome | undefined {
+    return this.#ports.store.fullResults.report(this.#run.id, callId)
+  }
+
+  /** Shows news of a run that nothing drives, and stores it at once. */
+  showNow(event: RunNews): void {
+    this.show(event)
+    this.#flush()
+  }
+
   fullResult(callId: string): readonly Content[] | undefined {
     return this.#fullResults.get(callId) ?? this.#ports.store.fullResults.of(callId)
   }

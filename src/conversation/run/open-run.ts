@@ -1,7 +1,7 @@
 import type { RunFact } from '../../contract/event.ts'
 import type { RunError } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
-import { endEarly, isWaitingForOthers, windDown } from '../../loop/decide/decide.ts'
+import { dueCalls, endEarly, isHeldUp, windDown } from '../../loop/decide/decide.ts'
 import { startedCalls } from '../../loop/recover.ts'
 import { type Ledger, loopPorts, openLedger } from '../../loop/running.ts'
 import type { RunState } from '../../loop/state.ts'
@@ -46,9 +46,14 @@ export function openRun(ports: JournalPorts & { readonly setup: Setup }, stored:
   }
 }
 
-/** Whether a run waits for a person or for its caller. */
+/** Whether a run waits for a person, for its caller, or for outcomes that come later. */
 export function isWaiting({ state }: OpenRun): boolean {
-  return state.status === 'waiting' && (state.step?.calls.some(isWaitingForOthers) ?? false)
+  return state.status === 'waiting' && isHeldUp(state)
+}
+
+/** Whether there is something to do in a run: it does not wait, or an outcome has come or is to be looked for. */
+export function isReady(open: OpenRun, now: number): boolean {
+  return !isWaiting(open) || dueCalls(open.state, now).length > 0
 }
 
 /** A run is given up after this many interruptions since its last progress, by the loss of the object or an error. */

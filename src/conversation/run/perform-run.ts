@@ -1,4 +1,5 @@
 import type { WindowOptions } from '../../contract/conversation.ts'
+import { MOST_LATER_MS, type ReportedCall } from '../../contract/later.ts'
 import type { RunError } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { Tool } from '../../contract/tool.ts'
@@ -38,6 +39,7 @@ export async function performRun(open: OpenRun, ports: PerformPorts): Promise<Ru
 /** Gathers what the loop needs for a run; returns an error if the model is not available. */
 async function portsOf(open: OpenRun, { setup, store, now, window }: PerformPorts): Promise<RunPorts | RunError> {
   const { stored, state, journal, abort } = open
+  const { reportAddresses: addresses } = setup
   const model = setup.models.resolve(state.request.model)
   if (!model.ok) return model
   const tools = await toolsOf(setup, state)
@@ -59,8 +61,14 @@ async function portsOf(open: OpenRun, { setup, store, now, window }: PerformPort
     journal,
     signal: abort.signal,
     now,
+    reportTo: addresses && ((callId) => addresses.make(reportedCall(state, callId, now()))),
     ...loopPorts(setup, stored.id),
   }
+}
+
+function reportedCall({ request }: RunState, call: string, now: number): ReportedCall {
+  const { caller, conversation, runId: run } = request
+  return { tenant: caller.tenant, conversation, run, call, expires: now + request.limits.callMs + MOST_LATER_MS }
 }
 
 /** Returns the tools on offer, pinned, including those that joined the run. */

@@ -1,14 +1,25 @@
 import type { Continuation } from '../../contract/conversation.ts'
 import { begin } from '../../contract/occupancy.ts'
 import type { RunFact } from '../../contract/event.ts'
+import type { ToolOutcome } from '../../contract/tool.ts'
 import type { Message } from '../../contract/message.ts'
 import { isWaitingForOthers, windDown } from '../../loop/decide/decide.ts'
 import { recordOf } from '../../loop/record.ts'
 import { recoveryTime, startedCalls } from '../../loop/recover.ts'
+import type { CallState } from '../../loop/state.ts'
 import { within } from '../../contract/time-limit.ts'
 import { expiryEvent } from './answers.ts'
 import type { JournalPorts } from './journal.ts'
-import { commit, giveUpEvents, isHanging, NO_PROGRESS, type OpenRun, reasonToEnd, isWaiting } from './open-run.ts'
+import {
+  commit,
+  giveUpEvents,
+  isHanging,
+  isReady,
+  NO_PROGRESS,
+  type OpenRun,
+  reasonToEnd,
+  isWaiting,
+} from './open-run.ts'
 import { OpenRuns } from './open-runs.ts'
 import { performRun, type PerformPorts } from './perform-run.ts'
 import { WATCHDOG_MS } from './schedule.ts'
@@ -76,7 +87,7 @@ export class Runner {
   /** Starts or resumes the run whose turn it is, unless it is being driven or waits for others. */
   pump(): void {
     const open = this.runs.current()
-    if (open && !open.completion && !isWaiting(open)) void this.#resume(open)
+    if (open && !open.completion && isReady(open, this.#ports.now())) void this.#resume(open)
   }
 
   /** Drives a run on, with the watchdog alarm set, whatever woke the object. */
@@ -87,8 +98,9 @@ export class Runner {
       delete open.completion
       if (!isOver) return
       // The run may have been answered before the hooks around it returned: then it continues.
-      if (open.state.finished || isWaiting(open)) this.#announceRest(open)
-      else this.pump()
+      if (!open.state.finished && isReady(open, now())) return this.pump()
+      this.#announceRest(open)
+      if (!open.state.finished) wakeAt(this.dueAt())
     }
     const end = begin(this.#ports.setup.config, 'concurrentRuns', open.stored.request.caller)
     return (open.completion = this.#drive(open)
@@ -162,6 +174,18 @@ export class Runner {
     this.pump()
   }
 
+  /** Records the outcome of a call that its tool answers later, and continues the run. */
+  report(open: OpenRun, { callId, tool }: CallState, outcome: ToolOutcome): void {
+    const { store } = this.#ports
+    this.#change(open, () =>
+      store.transaction(() => {
+        store.fullResults.keepReport(open.stored.id, callId, outcome)
+        commit(open, { type: 'call.reported', callId, tool })
+      }),
+    )
+    this.pump()
+  }
+
   /** Returns the run that may take more input: the one whose turn it is, unless it is being cancelled. */
   joinable(): OpenRun | undefined {
     const open = this.runs.current()
@@ -196,7 +220,10 @@ export class Runner {
   dueAt(): number {
     const open = this.runs.current()
     if (!open) return Infinity
-    return isWaiting(open) ? (open.state.waitingSince ?? 0) + MOST_WAIT_MS : this.#ports.now() + WATCHDOG_MS
+    const { waitingSince = 0, step } = open.state
+    if (!isWaiting(open)) return this.#ports.now() + WATCHDOG_MS
+    const times = step?.calls.flatMap((call) => (call.status === 'settled' ? [] : dueTime(call, waitingSince))) ?? []
+    return Math.min(...times)
   }
 
   /**
@@ -208,7 +235,8 @@ export class Runner {
     if (!open) return
     const now = this.#ports.now()
     if (isWaiting(open)) {
-      const overdueCalls = this.dueAt() <= now ? (open.state.step?.calls.filter(isWaitingForOthers) ?? []) : []
+      const { waitingSince = 0, step } = open.state
+      const overdueCalls = waitingSince + MOST_WAIT_MS <= now ? (step?.calls.filter(isWaitingForOthers) ?? []) : []
       if (overdueCalls.length > 0) this.answer(open, overdueCalls.map(expiryEvent))
       return
     }
@@ -253,4 +281,10 @@ export class Runner {
     if (error) commit(open, ...giveUpEvents(open, error))
     return true
   }
+}
+
+/** Returns when a call that a run waits for must be looked at, in epoch milliseconds. */
+function dueTime({ later, hasReport }: CallState, waitingSince: number): number {
+  if (hasReport) return 0
+  return later ? Math.min(later.until, later.pollAt) : waitingSince + MOST_WAIT_MS
 }

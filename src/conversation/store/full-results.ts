@@ -1,4 +1,4 @@
-import { isObject } from '../../contract/json.ts'
+import { canonicalJson, isObject } from '../../contract/json.ts'
 import type { Content } from '../../contract/message.ts'
 import type { RunRecord } from '../../contract/run.ts'
 import type { ToolOutcome } from '../../contract/tool.ts'
@@ -31,6 +31,19 @@ export class FullResultTable {
     return this.#database.rows(query, `${latePrefix(run)}${call}`, column).length > 0
   }
 
+  /** Stores the outcome that was reported for a call of a run. */
+  keepReport(run: string, call: string, outcome: ToolOutcome): void {
+    const column = this.#database.chunks.keep(canonicalJson(outcome))
+    this.#database.rows('INSERT OR IGNORE INTO wholes VALUES (?, ?)', `${reportPrefix(run)}${call}`, column)
+  }
+
+  /** Returns the outcome that was reported for a call of a run; undefined if there is none. */
+  report(run: string, call: string): ToolOutcome | undefined {
+    const key = `${reportPrefix(run)}${call}`
+    const [row] = this.#database.rows<{ content: string }>('SELECT content FROM wholes WHERE call = ?', key)
+    return row && this.#database.value(row.content, { table: 'wholes', key }, isOutcome)
+  }
+
   /** Returns the record with the late outcomes of its calls (`late`). */
   withLateOutcomes(record: RunRecord): RunRecord {
     const prefix = latePrefix(record.id)
@@ -51,6 +64,14 @@ export class FullResultTable {
     })
     return { ...record, calls }
   }
+}
+
+function isOutcome(value: unknown): value is ToolOutcome {
+  return isObject(value) && (value.ok === true || isObject(value.error))
+}
+
+function reportPrefix(run: string): string {
+  return `report/${run}/`
 }
 
 /** Returns the prefix of the keys of a run's late outcomes. No call id begins with it. */

@@ -22,7 +22,7 @@ export function outputCheck({ definitions, isChecked, report }: OutputCheckOptio
   return (tool) => {
     const { definition, place, checksOutput } = tool
     const { name, outputSchema } = definition
-    if (checksOutput || !outputSchema || !isChecked(place)) return tool
+    if (!outputSchema || !(checksOutput || isChecked(place))) return tool
     const check = async (outcome: ToolOutcome): Promise<ToolOutcome> => {
       if (!outcome.ok) return outcome
       try {
@@ -32,10 +32,14 @@ export function outputCheck({ definitions, isChecked, report }: OutputCheckOptio
         return outcome
       }
     }
-    const status = tool.status?.bind(tool)
+    // A reported outcome has passed no Worker that could have checked it.
+    if (checksOutput) return definition.later ? { ...tool, receive: check } : tool
+    const [status, poll] = [tool.status?.bind(tool), tool.poll?.bind(tool)]
     return {
       ...tool,
+      receive: check,
       call: async (request, control) => check(await tool.call(request, control)),
+      ...(poll && { poll: async (request, state) => check(await poll(request, state)) }),
       ...(status && {
         status: async (request) => {
           const answer = await status(request)

@@ -86,7 +86,7 @@ export function tighten(definition: ToolDefinition, policies: readonly ToolPolic
  * annotation that only the alias has, such as that its calls may be sent again, does not count.
  */
 export function tightenAlias(alias: ToolDefinition, target: ToolDefinition): ToolDefinition {
-  const { name, approval, timeoutMs, maxResultBytes, maxConcurrent, exclusive, reconcile, undo } = target
+  const { name, approval, timeoutMs, maxResultBytes, maxConcurrent, exclusive, reconcile, undo, later } = target
   const policy: ToolPolicy = {
     ...(approval !== undefined && { approval }),
     ...(timeoutMs !== undefined && { timeoutMs }),
@@ -99,6 +99,7 @@ export function tightenAlias(alias: ToolDefinition, target: ToolDefinition): Too
     ...(exclusive !== undefined && { exclusive }),
     ...(reconcile && { reconcile }),
     ...(undo && { undo }),
+    ...(later && { later }),
     aliasOf: name,
   }
 }

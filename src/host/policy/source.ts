@@ -148,7 +148,7 @@ function withoutSecrets(tool: Tool, { secrets }: PolicyOptions): Tool {
     answer.then(secrets.json, (error: unknown) => {
       throw new Error(secrets.text(messageOf(error)))
     })
-  const [status, undo] = [tool.status?.bind(tool), tool.undo?.bind(tool)]
+  const [status, undo, poll] = [tool.status?.bind(tool), tool.undo?.bind(tool), tool.poll?.bind(tool)]
   return {
     ...tool,
     call: (request, control) =>
@@ -160,6 +160,7 @@ function withoutSecrets(tool: Tool, { secrets }: PolicyOptions): Tool {
       ),
     ...(status && { status: (request) => clean(status(request)) }),
     ...(undo && { undo: (request, outcome) => clean(undo(request, outcome)) }),
+    ...(poll && { poll: (request, state) => clean(poll(request, state)) }),
   }
 }
 

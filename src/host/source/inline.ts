@@ -23,7 +23,7 @@ export function inlineSource<Env>(tools: readonly DefinedTool<Env>[], options: I
   const toTool = async (tool: DefinedTool<Env>): Promise<Tool> => {
     const definition = await tool.describe()
     const { name, hash } = definition
-    const { call, status, undo } = tool
+    const { call, status, undo, poll } = tool
     return {
       definition,
       origin: 'inline',
@@ -33,6 +33,7 @@ export function inlineSource<Env>(tools: readonly DefinedTool<Env>[], options: I
         request.hash === hash ? call(request.arguments, runContext(request, env, control)) : toolChanged(name),
       ...(status && { status: (request) => status(request.arguments, runContext(request, env)) }),
       ...(undo && { undo: (request, outcome) => undo(request.arguments, outcome, runContext(request, env)) }),
+      ...(poll && { poll: (request, state) => poll(request.arguments, state, runContext(request, env)) }),
     }
   }
   const all = [...byName.values()]

@@ -158,7 +158,7 @@ async function toTool(place: string, record: StoredRecord, options: CallOptions)
       ...common,
       definition: aliasOf(definition, target.definition),
       call: callOf(place, record, options, target),
-      ...statusAndUndo(target),
+      ...furtherMethods(target),
     }
   }
   const [hidden] = (await worker(binding)?.find([call])) ?? []
@@ -166,8 +166,8 @@ async function toTool(place: string, record: StoredRecord, options: CallOptions)
   return mayKnow ? `${binding} has no tool "${call}" now` : undefined
 }
 
-/** Returns how the bound tool tells the status of an alias's calls, and undoes them, if it does. */
-function statusAndUndo(target: Tool): Pick<Tool, 'status' | 'undo'> {
+/** Returns how the bound tool tells the status of an alias's calls, undoes them and is polled, if it is. */
+function furtherMethods(target: Tool): Pick<Tool, 'status' | 'undo' | 'poll'> {
   const { name, hash } = target.definition
   return {
     ...(target.status && {
@@ -175,6 +175,9 @@ function statusAndUndo(target: Tool): Pick<Tool, 'status' | 'undo'> {
     }),
     ...(target.undo && {
       undo: async (request, outcome) => (await target.undo?.({ ...request, name, hash }, outcome)) ?? cannotUndo(name),
+    }),
+    ...(target.poll && {
+      poll: async (request, state) => (await target.poll?.({ ...request, name, hash }, state)) ?? toolChanged(name),
     }),
   }
 }

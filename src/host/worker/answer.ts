@@ -10,6 +10,7 @@ export interface ToolBinding {
   call?(request: unknown, control?: unknown): Promise<unknown>
   status?(request: unknown): Promise<unknown>
   undo?(request: unknown, outcome: unknown): Promise<unknown>
+  poll?(request: unknown, state: unknown): Promise<unknown>
   fetch?(url: string, init?: RequestInit): Promise<Response>
 }
 

@@ -27,8 +27,8 @@ export interface ServiceCallOptions {
 export function callService(
   definition: ToolDefinition,
   options: ServiceCallOptions,
-): Pick<Tool, 'call' | 'status' | 'undo'> {
-  const { name, hash, inputSchema, reconcile, undo } = definition
+): Pick<Tool, 'call' | 'status' | 'undo' | 'poll'> {
+  const { name, hash, inputSchema, reconcile, undo, later } = definition
   const call: Tool['call'] = async (request, control) => {
     const outcome = await send(request, control, options)
     if (!isMismatch(outcome)) return outcome
@@ -50,6 +50,13 @@ export function callService(
         const status = readAnswer(Status, await answer.catch(() => 'unknown'))
         return typeof status === 'string' ? 'unknown' : status.value
       },
+    }),
+    ...(later && {
+      poll: (request, state) =>
+        readOutcome(
+          name,
+          callWorker(options, 'poll', () => options.binding.poll?.(request, state), { request, state }),
+        ),
     }),
     ...(undo && {
       undo: (request, outcome) =>
@@ -128,6 +135,7 @@ const part = v.variant('type', [
 /** The requests are checked where they are read. */
 const input = v.exactOptional(v.custom<InputNeeds>(isObject))
 
+/** The outcome of a call, as a tool answers or reports it. */
 export const Outcome = v.variant('ok', [
   v.object({
     ok: v.literal(true),
@@ -147,6 +155,7 @@ export const Outcome = v.variant('ok', [
       fatal: flag,
     }),
     input,
+    later: v.exactOptional(v.object({ within: v.number(), poll: count, state: v.exactOptional(v.string()) })),
     usage,
     marks,
   }),

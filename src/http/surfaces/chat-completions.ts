@@ -78,6 +78,8 @@ function answerOptions(
         .map(({ tool, input }) => (input ? `"${tool}" (it asks: ${questions(input).join(' ')})` : `"${tool}"`))
         .join(', ')
       const url = `/conversations/${conversation}/runs/${runId}/calls/`
+      if (calls.length === 0)
+        return `Waiting for a tool that answers later. GET /conversations/${conversation}/runs/${runId} has the answer then.`
       return `Waiting for approval of ${tools}. Decide by POST ${calls.map((call) => url + call.callId).join(' and ')}.`
     },
   }

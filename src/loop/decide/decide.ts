@@ -42,7 +42,9 @@ export function decide(state: RunState, now: number): Decision {
 function decideAfterAnswer(state: RunState, step: StepState, now: number): Decision {
   const openCalls = step.calls.filter((call) => call.status !== 'settled')
   if (state.status === 'waiting') {
-    return openCalls.some(isWaitingForOthers) ? { do: 'wait' } : record({ type: 'run.resumed', at: now })
+    const due = dueCalls(state, now)
+    if (due.length > 0) return { do: 'call', calls: due }
+    return isHeldUp(state) ? { do: 'wait' } : record({ type: 'run.resumed', at: now })
   }
   const which = limitReached(state, openCalls)
   const isAnswered = answersLimit(state.request, which)
@@ -65,15 +67,19 @@ function decideAfterAnswer(state: RunState, step: StepState, now: number): Decis
 
   const ready = openCalls.filter(
     ({ status, ...call }) =>
-      status === 'approved' || status === 'started' || (status === 'proposed' && !runsAtCaller(state, step, call)),
+      status === 'approved' ||
+      status === 'started' ||
+      (status === 'proposed' && !runsAtCaller(state, step, call)) ||
+      (status === 'deferred' && isDue(call, now)),
   )
   if (ready.length > 0) return { do: 'call', calls: ready }
   if (proposed.length > 0) return record(...proposed.map(callRequested))
 
   if (openCalls.length > 0 && !state.request.durable) return record(stepFinished(step), handedOverRun(state))
   if (openCalls.length > 0) {
-    const approval = openCalls.some((call) => call.status === 'awaiting_approval')
-    return record({ type: 'run.waiting', for: approval ? 'approval' : 'caller', at: now })
+    const isFor = (status: CallState['status']) => openCalls.some((call) => call.status === status)
+    const others = isFor('awaiting_caller') ? 'caller' : 'tool'
+    return record({ type: 'run.waiting', for: isFor('awaiting_approval') ? 'approval' : others, at: now })
   }
   const undoPlan = planUndo(state, step)
   if (undoPlan) return { do: 'undo', ...undoPlan }
@@ -133,6 +139,21 @@ export function namesOnOffer({ offered, request, step, hasTruncatedResult }: Run
 /** Whether the call waits for a person or for the caller. */
 export function isWaitingForOthers({ status }: CallState): boolean {
   return status === 'awaiting_approval' || status === 'awaiting_caller'
+}
+
+/** Whether a run that waits must keep waiting: for a person or its caller, or because all its calls are answered later. */
+export function isHeldUp({ step }: RunState): boolean {
+  const open = step?.calls.filter(({ status }) => status !== 'settled') ?? []
+  return open.some(isWaitingForOthers) || (open.length > 0 && open.every(({ status }) => status === 'deferred'))
+}
+
+/** Returns the calls answered later that have something to do: their outcome has arrived, or it is time to look for it. */
+export function dueCalls({ step }: RunState, now: number): readonly CallState[] {
+  return step?.calls.filter((call) => call.status === 'deferred' && isDue(call, now)) ?? []
+}
+
+function isDue({ hasReport, later }: Omit<CallState, 'status'>, now: number): boolean {
+  return hasReport === true || !later || now >= Math.min(later.until, later.pollAt)
 }
 
 function runsAtCaller({ request }: RunState, { answer }: StepState, { tool }: ToolCall): boolean {

@@ -6,14 +6,12 @@ import { unknownTool } from '../../host/unknown-tool.ts'
 import { callThroughHooks } from './call-hooks.ts'
 import { type Group, inPool } from './pool.ts'
 import { canReconcile, mayRepeat, startedCalls } from '../recover.ts'
-import { HOOK_FAILED } from './middleware.ts'
+import { lookForOutcome } from './late-call.ts'
 import { askStatus } from './reconcile.ts'
-import { isForPerson, toolRequest } from './tool-request.ts'
+import { faultOf, recordOutcome } from './record-outcome.ts'
+import { toolRequest } from './tool-request.ts'
 import { hookContext, type Running } from '../running.ts'
-import { callSettled } from '../settled.ts'
-import { applyFaultPolicy } from './fault-policy.ts'
 import type { CallState } from '../state.ts'
-import { READ_RESULT, visibleOutcome } from '../decide/truncated-result.ts'
 
 /**
  * Runs the calls of a step, side by side up to the run's limit. A call is recorded as started before its request is
@@ -28,7 +26,8 @@ export async function runCalls(running: Running, calls: readonly CallState[]): P
       if (call.status === 'started') {
         flush()
         await inFlight.get(call.key ?? call.callId)
-      } else if (!signal.aborted) await runCall(running, call)
+      } else if (call.status === 'deferred') await lookForOutcome(running, call)
+      else if (!signal.aborted) await runCall(running, call)
     },
   })
 }
@@ -57,17 +56,6 @@ export async function runCall(running: Running, call: CallState, early = false):
   else if (!signal.aborted) journal.storeLateOutcome(callId, outcome, tool)
 }
 
-/** The codes of failures that are the model's or the caller's doing, not the tool's. */
-const NOT_FAULTS: ReadonlySet<string> = new Set(['invalid_arguments', 'unknown_tool', 'cancelled', HOOK_FAILED.code])
-
-/** Returns what operators must know of an outcome; undefined if the tool has not failed. */
-export function faultOf(outcome: ToolOutcome): { readonly code: string; readonly detail?: string } | undefined {
-  if (outcome.ok) return undefined
-  const { code, detail } = outcome.error
-  if (detail === undefined) return NOT_FAULTS.has(code) ? undefined : { code }
-  return { code, detail }
-}
-
 /** How long after its deadline a call that may be repeated is sent again, in milliseconds. */
 const AFTER_FENCE_MS = 1000
 
@@ -82,22 +70,6 @@ function resend(running: Running, call: CallState): Promise<void> {
   const { callId, tool } = call
   running.commit([{ type: 'call.interrupted', callId, tool, because: 'timeout' }])
   return runCall(running, call)
-}
-
-/** Records an outcome. One too large for the model is stored whole, and the model is told how to read on. */
-function recordOutcome(running: Running, call: CallState, outcome: ToolOutcome, durationMs: number): void {
-  const { state, commit, flush, journal, tools } = running
-  const { callId, tool } = call
-  const input = outcome.ok ? undefined : outcome.input
-  if (input && state.request.conversation !== undefined && isForPerson(input)) {
-    commit([{ type: 'approval.requested', callId, tool, arguments: call.arguments, input }])
-    return flush()
-  }
-  const limit = Math.min(state.offered.get(tool)?.maxResultBytes ?? Infinity, state.request.limits.resultBytes)
-  const { visible, cut } = visibleOutcome(outcome, { journal, callId, limit, isReadable: tools.has(READ_RESULT) })
-  commit([callSettled(call, applyFaultPolicy(running, call, visible), durationMs, cut)])
-  // The last outcome of a step is flushed together with the events that follow from it.
-  if (!state.step?.answer || startedCalls(state).length > 0) flush()
 }
 
 /**
@@ -123,7 +95,9 @@ async function outcomeOf(
   const { callMs } = state.request.limits
   const tool = tools.get(name)
   if (!tool) return unknownTool(name, [...tools.keys()])
-  const request = toolRequest(running, call, times)
+  const mayBeLater = state.request.durable && state.offered.get(name)?.later
+  const reportTo = mayBeLater ? await running.reportTo?.(callId) : undefined
+  const request = toolRequest(running, call, { ...times, ...(reportTo && { reportTo }) })
   if (!request.ok) return request
   const send = async (input: ToolRequest) => {
     const outcome = await (loop.execute ?? execute)(tool, input, {

@@ -55,6 +55,7 @@ function mayStartEarly(running: Running, call: ToolCall): boolean {
   const earlierCalls = [...calls, ...(step?.early ?? [])]
   return (
     (readOnly === true || idempotent === true) &&
+    !definition.later &&
     !needsApproval(definition.approval, text) &&
     !needsDataFlowApproval(state, tool) &&
     !isGuardedBySetup(running, call) &&

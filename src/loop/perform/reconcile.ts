@@ -5,6 +5,7 @@ import { canReconcile, startedCalls } from '../recover.ts'
 import { toolRequest } from './tool-request.ts'
 import type { Running } from '../running.ts'
 import { callSettled } from '../settled.ts'
+import { deferralOf } from './record-outcome.ts'
 import type { CallState } from '../state.ts'
 import { within } from '../../contract/time-limit.ts'
 
@@ -13,7 +14,7 @@ const STATUS_MS = 10_000
 
 /** Asks the tools that can tell (`reconcile`) what became of the calls that were in flight when the run stopped. */
 export async function reconcile(running: Running): Promise<RunFact[]> {
-  const openCalls = startedCalls(running.state).filter((call) => canReconcile(running.state, call))
+  const openCalls = startedCalls(running.state).filter((call) => !call.hasReport && canReconcile(running.state, call))
   return (await Promise.all(openCalls.map((call) => reconcileCall(running, call)))).flat()
 }
 
@@ -23,7 +24,10 @@ async function reconcileCall(running: Running, call: CallState): Promise<RunFact
   if (status === 'unknown') return []
   if (status === 'absent') return [{ type: 'call.interrupted', callId, tool }]
   const outcome = status === 'done' ? TOOK_EFFECT : status
-  return [callSettled(call, outcome, Math.max(0, running.now() - (call.startedAt ?? running.now())))]
+  const deferral = deferralOf(running, call, outcome)
+  return deferral
+    ? [deferral]
+    : [callSettled(call, outcome, Math.max(0, running.now() - (call.startedAt ?? running.now())))]
 }
 
 /** Asks the tool what became of a call that was sent. Never rejects: `unknown` if the tool cannot tell. */

@@ -1,6 +1,6 @@
 import type { CallInput, InputNeeds } from '../../contract/input.ts'
 import { isObject, type JsonObject } from '../../contract/json.ts'
-import type { ToolFailure, ToolRequest } from '../../contract/tool.ts'
+import type { ReportAddress, ToolFailure, ToolRequest } from '../../contract/tool.ts'
 import { callPart, traceparentOf } from '../../contract/trace.ts'
 import { parseArguments } from '../../host/parse-arguments.ts'
 import type { Running } from '../running.ts'
@@ -10,7 +10,7 @@ import type { CallState } from '../state.ts'
 export function toolRequest(
   { state, tools, history }: Pick<Running, 'state' | 'tools' | 'history'>,
   { callId, tool: name, arguments: text, key = callId, needs, filledIn = {} }: CallState,
-  { attempt, deadline }: { attempt: number; deadline: number },
+  { attempt, deadline, reportTo }: { attempt: number; deadline: number; reportTo?: ReportAddress },
 ): { readonly ok: true; readonly value: ToolRequest } | ToolFailure {
   const parsed = parseArguments(name, text)
   if (!parsed.ok) return parsed
@@ -40,6 +40,7 @@ export function toolRequest(
         ...(traceparent !== undefined && { traceparent }),
         ...(conversation !== undefined && { asks: [ELICIT] }),
         ...(needs && { input: answerTo(needs, filledIn) }),
+        ...(reportTo && { reportTo }),
         ...(state.marks.size > 0 && { marks: [...state.marks] }),
         ...(wantsHistory && { history: [...history, ...state.messages] }),
       },

@@ -186,7 +186,7 @@ function isUnderWay(view: RunView | undefined): boolean {
 }
 
 function statusOf({ status, waits, finish, which }: RunView): string {
-  if (status === 'waiting') return `Waiting for ${waits.at(-1)?.for === 'caller' ? 'a result' : 'approval'}`
+  if (status === 'waiting') return `Waiting for ${waits.at(-1)?.for === 'approval' ? 'approval' : 'a result'}`
   if (status === 'running') return 'Working'
   return [status, finish !== 'stop' && finish !== 'cancelled' && finish !== 'error' && finish, which]
     .filter(Boolean)

@@ -11,6 +11,7 @@ export const CALL_STATE: Readonly<Record<CallView['state'], string>> = {
   rejected: 'rejected',
   caller: 'left to the caller',
   running: 'running',
+  later: 'running',
   interrupted: 'interrupted',
   ok: 'done',
   failed: 'failed',

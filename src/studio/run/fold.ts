@@ -131,6 +131,9 @@ function foldCall(call: CallView, event: CallEvent): CallView {
       return { ...call, progress: event }
     case 'call.settled':
       return settled(call, event)
+    case 'call.deferred':
+      return { ...call, state: 'later' }
+    case 'call.reported':
     case 'call.late':
       return call
     case 'call.undone':

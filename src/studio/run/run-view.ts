@@ -5,7 +5,16 @@ import type { Finish, RunError, RunStatus } from '../../contract/run.ts'
 import type { Usage } from '../../contract/usage.ts'
 
 /** Where a call stands. `proposed`: the model has written it, and nothing has been done about it yet. */
-export type CallStage = 'proposed' | 'approval' | 'rejected' | 'caller' | 'running' | 'interrupted' | 'ok' | 'failed'
+export type CallStage =
+  | 'proposed'
+  | 'approval'
+  | 'rejected'
+  | 'caller'
+  | 'running'
+  | 'later'
+  | 'interrupted'
+  | 'ok'
+  | 'failed'
 
 /** One sending of a call to its tool. Times are in epoch milliseconds. */
 export interface CallAttempt {
@@ -67,7 +76,7 @@ export interface StepView {
 /** A time in which the run waited, in its step of this number. `to` is absent while it waits. */
 export interface Wait {
   readonly step: number
-  readonly for: 'approval' | 'caller'
+  readonly for: 'approval' | 'caller' | 'tool'
   readonly from: number
   readonly to?: number
 }

@@ -17,6 +17,8 @@ type IgnoredEvent =
   | 'call.interrupted'
   | 'call.undone'
   | 'call.late'
+  | 'call.deferred'
+  | 'call.reported'
   | 'step.finished'
   | 'limit.reached'
   | 'run.waiting'

@@ -18,6 +18,8 @@ type IgnoredEvent =
   | 'call.interrupted'
   | 'call.undone'
   | 'call.late'
+  | 'call.deferred'
+  | 'call.reported'
   | 'step.finished'
   | 'limit.reached'
   | 'run.resumed'
@@ -143,7 +145,7 @@ export class VisibleText {
         this.#hasCalls = true
         return [...this.#show(true), { type: 'call', call: event }]
       case 'run.waiting':
-        return this.#onWaiting(event.for === 'approval')
+        return this.#onWaiting(event.for !== 'caller')
       case 'run.finished':
         return this.#onFinished(event)
       default:
@@ -228,15 +230,15 @@ export class VisibleText {
     return [...this.#append('reasoning', missedReasoning), ...parts]
   }
 
-  #onWaiting(isApproval: boolean): readonly VisiblePart[] {
-    const finish = isApproval ? 'waiting' : 'tool_calls'
+  #onWaiting(isForOthers: boolean): readonly VisiblePart[] {
+    const finish = isForOthers ? 'waiting' : 'tool_calls'
     // A caller that was given calls must run them, whatever else the run waits for.
-    const reason = this.#hasCalls || !isApproval ? 'tool_calls' : 'stop'
-    if (isApproval) {
+    const reason = this.#hasCalls || !isForOthers ? 'tool_calls' : 'stop'
+    if (isForOthers) {
       this.#begin()
       this.#pendingText = this.#options.waitingText?.([...this.#approvals.values()]) ?? ''
     }
-    return [...this.#show(isApproval), { type: 'end', reason, finish, usage: this.#usage }]
+    return [...this.#show(isForOthers), { type: 'end', reason, finish, usage: this.#usage }]
   }
 
   #onFinished(event: RunFinished): readonly VisiblePart[] {

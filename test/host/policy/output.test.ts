@@ -69,6 +69,11 @@ describe('the check of results', () => {
     expect(reports).toMatchObject([{ event: 'output.not_checked', tool: 'invoice', detail }])
   })
 
+  test('is made of reported outcomes, which no Worker has checked', async () => {
+    const checked = { ...tool('invoice', () => '', { outputSchema, later: true }), checksOutput: true }
+    expect(await check()(checked).receive?.(wrong)).toMatchObject({ ok: false, error: { code: 'invalid_output' } })
+  })
+
   test('makes a misfit that `status` finds an effect without an outcome', async () => {
     const found = { ...tool('invoice', () => wrong, { outputSchema }), status: async () => wrong }
     expect(await check()(found).status?.(toolRequest('invoice'))).toBe('done')

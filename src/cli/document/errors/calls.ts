@@ -38,6 +38,14 @@ export const CALL_ERRORS: ErrorTexts = {
     'The tool does not accept the answers, or the state, that came back for its requests.',
     'Send the state as it came, and answers of the kind that was asked for.',
   ),
+  no_outcome: errorText(
+    'The tool answered that its result comes later, and none came in the time that it had asked for.',
+    'Give it a longer `within`, or find out why nothing was reported. The call may have taken effect.',
+  ),
+  later: errorText(
+    'The tool answered that its result comes later, and the call is outside a conversation or cannot be reported on.',
+    'Use a conversation; see [Tools that answer later](later.md).',
+  ),
   limit: errorText('A limit of the run was reached before the call.', 'Raise `MAX_CALLS` or `MAX_CALLS_PER_TOOL`.'),
   no_more_tools: errorText('The model asked for a tool in its last answer, after a limit.', 'Raise the limit.'),
   outcome_unknown: errorText(
@@ -45,6 +53,10 @@ export const CALL_ERRORS: ErrorTexts = {
     'Give the tool a `status`, or mark it idempotent; see [Conversations](conversations.md#after-a-crash).',
   ),
   rejected: errorText('A person rejected the call.', 'Nothing: the decision stands.'),
+  poll_failed: errorText(
+    'A tool that answers later could not be polled. In the log only.',
+    'Correct its `poll`; it is asked again.',
+  ),
   repeated_call: errorText(
     'The model made the same call more often than `MAX_SAME_CALLS`.',
     'Let the result tell the model what to do next.',

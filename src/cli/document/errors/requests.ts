@@ -178,6 +178,7 @@ export const CONVERSATION_ERRORS: ErrorTexts = {
   ),
   conversation_overloaded: http(503, 'The conversation has too many requests.', 'Wait for `Retry-After`.'),
   conversation_deleted: http(410, 'The conversation was deleted.', 'Use another one.'),
+  report_expired: http(410, 'The token of a report has expired.', 'Nothing: the call has failed by now.'),
   idempotency_mismatch: http(422, 'The `Idempotency-Key` was used with another body.', 'Use a new key.'),
   own_run: http(403, '`FOUR_EYES` is `on`, and the key that decides started the run.', 'Decide with another key.'),
   queue_full: http(429, 'More than `MAX_QUEUE` runs wait in the conversation.', 'Wait for `Retry-After`.'),

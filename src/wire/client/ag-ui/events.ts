@@ -19,6 +19,8 @@ type IgnoredEvent =
   | 'call.interrupted'
   | 'call.undone'
   | 'call.late'
+  | 'call.deferred'
+  | 'call.reported'
   | 'limit.reached'
   | 'run.cancelling'
   | 'run.parked'

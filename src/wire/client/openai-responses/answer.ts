@@ -33,6 +33,8 @@ type IgnoredEvent =
   | 'call.interrupted'
   | 'call.undone'
   | 'call.late'
+  | 'call.deferred'
+  | 'call.reported'
   | 'step.finished'
   | 'step.restarted'
   | 'limit.reached'

@@ -20,6 +20,8 @@ type IgnoredEvent =
   | 'call.interrupted'
   | 'call.undone'
   | 'call.late'
+  | 'call.deferred'
+  | 'call.reported'
   | 'step.restarted'
   | 'limit.reached'
   | 'run.cancelling'
@@ -126,7 +128,7 @@ export class UiMessageEncoder {
       case 'call.settled':
         return this.#callResult(event)
       case 'run.waiting':
-        this.#last = [this.#finish({ finish: event.for === 'approval' ? 'waiting' : 'tool_calls' })]
+        this.#last = [this.#finish({ finish: event.for === 'caller' ? 'tool_calls' : 'waiting' })]
         return []
       case 'run.resumed':
         this.#last = CUT

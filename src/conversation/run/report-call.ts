@@ -1,0 +1,40 @@
+import type { Refusal, Reply } from '../../contract/conversation.ts'
+import { canonicalJson } from '../../contract/json.ts'
+import type { CallReport } from '../../contract/later.ts'
+import type { AcceptPorts } from './accept-run.ts'
+import { PARKED, refusalOf, UNKNOWN_RUN } from './refusals.ts'
+
+export interface ReportedCallIds {
+  readonly runId: string
+  readonly callId: string
+}
+
+/**
+ * Takes a report on a call that its tool answers later. An outcome counts once, also if it comes before the tool has
+ * said that it answers later; the same one again changes nothing.
+ */
+export function reportCall(
+  { store, runner, alarms }: Pick<AcceptPorts, 'store' | 'runner' | 'alarms'>,
+  { runId, callId }: ReportedCallIds,
+  report: CallReport,
+): Reply<object> {
+  const row = store.runs.row(runId)
+  if (!row) return UNKNOWN_RUN
+  if (row.status === 'parked') return PARKED
+  const before = store.fullResults.report(runId, callId)
+  if (before) {
+    return 'outcome' in report && canonicalJson(before) === canonicalJson(report.outcome) ? { ok: true } : TOO_LATE
+  }
+  const open = runner.runs.find(runId)
+  const { step, status } = open?.state ?? {}
+  const call = step?.calls.find((candidate) => candidate.callId === callId)
+  if (!open || !call || status === 'cancelling' || !(call.status === 'deferred' || call.status === 'started')) {
+    return TOO_LATE
+  }
+  if ('progress' in report) open.journal.showNow({ type: 'call.progress', callId, ...report.progress })
+  else runner.report(open, call, report.outcome)
+  alarms.touch()
+  return { ok: true }
+}
+
+const TOO_LATE: Refusal = refusalOf('call_already_answered', 'Nobody waits for this call any more.')

@@ -1,0 +1,67 @@
+import * as v from 'valibot'
+import { isObject } from '../../contract/json.ts'
+import type { CallReport } from '../../contract/later.ts'
+import type { Setup } from '../../contract/setup.ts'
+import { failure, type ToolOutcome } from '../../contract/tool.ts'
+import { readAnswer } from '../../host/worker/answer.ts'
+import { Outcome } from '../../host/worker/call.ts'
+import { Problem, unwrapReply } from '../problem.ts'
+import { conversationStubOfRun } from './conversation-stub.ts'
+
+/**
+ * Takes a report on the call that a token names: its progress, or its outcome, which counts once. Throws a Problem for a
+ * token that this edge has not signed, for a body of another shape, and for a call that nobody waits for.
+ */
+export async function takeReport(setup: Setup, token: string, body: unknown): Promise<void> {
+  const { reportAddresses: addresses } = setup
+  const call = await addresses?.read(token)
+  if (!addresses || !call) {
+    throw new Problem({ status: 404, code: 'unknown_call', message: 'This token names no call.' })
+  }
+  if (call.expires <= Date.now()) {
+    throw new Problem({ status: 410, code: 'report_expired', message: 'This token has expired.' })
+  }
+  const { tenant, conversation, run: runId, call: callId } = call
+  const report = reportOf(addresses.filter?.json(body) ?? body)
+  const service = conversationStubOfRun({ setup, caller: { tenant, scopes: [] } }, { runId, conversation })
+  unwrapReply(await service.report(runId, callId, report))
+}
+
+const Progress = v.object({
+  progress: v.object({
+    message: v.exactOptional(v.string()),
+    fraction: v.exactOptional(v.number()),
+    data: v.exactOptional(v.unknown()),
+  }),
+})
+
+function reportOf(body: unknown): CallReport {
+  if (!isObject(body)) throw badReport('expected an object')
+  const { result, error, outcome } = body
+  if (result !== undefined) return { outcome: successOf(result) }
+  if (typeof error === 'string') return { outcome: failure('tool_error', error) }
+  if (error === undefined && outcome === undefined) {
+    const progress = readAnswer(Progress, body)
+    if (typeof progress === 'string') throw badReport(progress)
+    return progress.value
+  }
+  const parsed = readAnswer(
+    Outcome,
+    error === undefined ? outcome : { ok: false, error: { code: 'tool_error', ...error } },
+  )
+  if (typeof parsed === 'string') throw badReport(parsed)
+  if (parsed.value.ok) return { outcome: parsed.value }
+  // A reported outcome is final: it neither asks for input nor comes later.
+  const { input: _input, later: _later, ...final } = parsed.value
+  return { outcome: final }
+}
+
+function successOf(result: unknown): ToolOutcome {
+  if (typeof result === 'string') return { ok: true, content: [{ type: 'text', text: result }] }
+  return { ok: true, content: [{ type: 'text', text: JSON.stringify(result) }], structured: result }
+}
+
+function badReport(detail: string): Problem {
+  const message = `Send { "progress" }, { "result" }, { "error" } or { "outcome" }: ${detail}.`
+  return new Problem({ status: 400, code: 'invalid_request', message })
+}

@@ -1,0 +1,71 @@
+import { LEAST_POLL_MS, MOST_LATER_MS } from '../../contract/later.ts'
+import type { RunFact } from '../../contract/event.ts'
+import type { ToolOutcome } from '../../contract/tool.ts'
+import { READ_RESULT, visibleOutcome } from '../decide/truncated-result.ts'
+import { startedCalls } from '../recover.ts'
+import type { Running } from '../running.ts'
+import { callSettled } from '../settled.ts'
+import type { CallState } from '../state.ts'
+import { applyFaultPolicy } from './fault-policy.ts'
+import { HOOK_FAILED } from './middleware.ts'
+import { isForPerson } from './tool-request.ts'
+
+/** Records an outcome. One too large for the model is stored whole, and the model is told how to read on. */
+export function recordOutcome(running: Running, call: CallState, outcome: ToolOutcome, durationMs: number): void {
+  const { state, commit, flush, journal, tools } = running
+  const { callId, tool } = call
+  const input = outcome.ok ? undefined : outcome.input
+  if (input && state.request.conversation !== undefined && isForPerson(input)) {
+    commit([{ type: 'approval.requested', callId, tool, arguments: call.arguments, input }])
+    return flush()
+  }
+  const deferral = deferralOf(running, call, outcome)
+  if (deferral) {
+    commit([deferral])
+    return flush()
+  }
+  const limit = Math.min(state.offered.get(tool)?.maxResultBytes ?? Infinity, state.request.limits.resultBytes)
+  const { visible, cut } = visibleOutcome(outcome, { journal, callId, limit, isReadable: tools.has(READ_RESULT) })
+  commit([callSettled(call, applyFaultPolicy(running, call, visible), durationMs, cut)])
+  // The last outcome of a step is flushed together with the events that follow from it.
+  if (!state.step?.answer || startedCalls(state).length > 0) flush()
+}
+
+/** Returns the event of a call that its tool answers later; undefined for any other, and where the run cannot wait. */
+export function deferralOf(
+  { state, reportTo, now }: Running,
+  { callId, tool }: CallState,
+  outcome: ToolOutcome,
+): RunFact | undefined {
+  const later = outcome.ok ? undefined : outcome.later
+  const mayBeLater = state.request.durable && state.offered.get(tool)?.later
+  if (!later || !mayBeLater || (later.poll === undefined && !reportTo)) return undefined
+  const at = now()
+  const { within, poll, state: token } = later
+  return {
+    type: 'call.deferred',
+    callId,
+    tool,
+    at,
+    until: at + Math.min(within, MOST_LATER_MS),
+    ...(poll !== undefined && { poll: Math.max(poll, LEAST_POLL_MS) }),
+    ...(token !== undefined && { state: token }),
+  }
+}
+
+/** The codes of failures that are the model's or the caller's doing, not the tool's. */
+const NOT_FAULTS: ReadonlySet<string> = new Set([
+  'invalid_arguments',
+  'unknown_tool',
+  'cancelled',
+  'later',
+  HOOK_FAILED.code,
+])
+
+/** Returns what operators must know of an outcome; undefined if the tool has not failed. */
+export function faultOf(outcome: ToolOutcome): { readonly code: string; readonly detail?: string } | undefined {
+  if (outcome.ok) return undefined
+  const { code, detail } = outcome.error
+  if (detail === undefined) return NOT_FAULTS.has(code) ? undefined : { code }
+  return { code, detail }
+}
