@@ -1,6 +1,7 @@
 import { BACKUP_COMMANDS } from './backup-commands.ts'
 import { AT_EDGE, type Command, command } from './command/command.ts'
 import { remote } from './command/remote.ts'
+import { COST_COMMAND } from './cost/command.ts'
 
 /** A command of `new`, which adds files to a project. */
 function newCommand(kind: 'tool' | 'http-tool' | 'agent', summary: string): Command {
@@ -300,6 +301,7 @@ export const COMMANDS: readonly Command[] = [
     },
   }),
   ...BACKUP_COMMANDS,
+  COST_COMMAND,
   runsCommand('retry', 'have a parked run resumed'),
   runsCommand('cancel', 'cancel a run that has not ended'),
 ]

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { ROWS_WRITTEN } from '../../src/contract/platform.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { manyTools } from '../bench/many-tools.ts'
 import { runId, TestConversation } from './object.ts'
@@ -27,6 +28,21 @@ async function workOfRun(steps: number): Promise<{ statements: number; transacti
   return { statements, transactions }
 }
 
+/** The rows that a run changes, without indexes, after another run in the same conversation. */
+async function rowsOfRun(steps: number): Promise<number> {
+  let answers = 0
+  const there = new TestConversation(
+    () => (answers++ % (steps + 1) < steps ? ask(['clock', {}]) : say('It is noon.')),
+    [tool('clock', () => 'noon')],
+  )
+  await there.run(1)
+  const changes = () => Number(there.rows('SELECT total_changes() AS changes')[0]?.['changes'])
+  const before = changes()
+  await there.start(2)
+  await there.events(2)
+  return changes() - before
+}
+
 /** The characters in all rows. */
 function charactersIn(there: TestConversation): number {
   const tables = there.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
@@ -40,6 +56,12 @@ describe('a stored run', () => {
     expect(alone.statements).toBeLessThanOrEqual(19)
     expect((withSteps.transactions - alone.transactions) / 10).toBeLessThanOrEqual(2)
     expect((withSteps.statements - alone.statements) / 10).toBeLessThanOrEqual(4)
+  })
+
+  test('writes no more rows than `edgecall cost` takes it to', async () => {
+    const [alone, withSteps] = [await rowsOfRun(0), await rowsOfRun(10)]
+    expect(alone).toBeLessThanOrEqual(ROWS_WRITTEN.run)
+    expect((withSteps - alone) / 10).toBeLessThanOrEqual(ROWS_WRITTEN.stepWithCall)
   })
 
   test('adds under 30,000 characters where 500 tools are on offer, after the first', async () => {

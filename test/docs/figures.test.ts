@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
-import { transform } from 'esbuild'
 import { expect, test } from 'vitest'
+import { costOf, usageOfRun } from '../../src/cli/cost/estimate.ts'
+import { PLATFORM_LIMITS } from '../../src/contract/platform.ts'
 import { namesOf } from '../../src/cli/project/names.ts'
 import { toolFiles } from '../../src/cli/project/tool-files.ts'
 import { pages, ROOT } from './pages.ts'
@@ -20,20 +21,31 @@ function rowsBelow(text: string, heading: string): string[][] {
   )
 }
 
-test('the table of three loads in docs/cost.md is what its code computes', async () => {
-  const page = pageAt('docs/cost.md')
-  const source = page?.blocks.find(({ text }) => text.startsWith('// cost.ts'))?.text ?? ''
-  const { code } = await transform(source, { loader: 'ts' })
-  const { monthlyCost, modelCost } = await import(`data:text/javascript,${encodeURIComponent(code)}`)
-  const dollars = (amount: number) => `$${Math.round(amount).toLocaleString('en')}`
-  const rows = rowsBelow(page?.text ?? '', '## Three loads')
+const dollars = (amount: number) => `$${Math.round(amount).toLocaleString('en')}`
+
+test('the table of three loads in docs/cost.md is what the command computes', () => {
+  const rows = rowsBelow(pageAt('docs/cost.md')?.text ?? '', '## Three loads')
   expect(rows).toHaveLength(3)
   for (const [perDay = '', ...cells] of rows) {
     const runs = Number(perDay.replaceAll(',', '')) * 30
-    const [cloudflare, models] = [monthlyCost(runs), modelCost(runs)]
+    const cloudflare = costOf({ runs, steps: 3, seconds: 2, isStored: true }).total
+    const models = (runs * 3 * (1500 * 0.4 + 100 * 1.6)) / 1e6
     const share = `${((100 * cloudflare) / (cloudflare + models)).toFixed(1)}%`
     expect(cells).toEqual([dollars(cloudflare), dollars(models), share])
   }
+})
+
+test('docs/cost.md says what the command takes a run to use', () => {
+  const rows = rowsBelow(pageAt('docs/cost.md')?.text ?? '', '## What a run uses')
+  const usage = Object.entries(usageOfRun({ steps: 3, seconds: 2, isStored: true }))
+  const round = (amount: number) => String(Math.round(amount * 100) / 100)
+  const listed = Object.fromEntries(rows.map(([item = '', amount = '']) => [item, amount]))
+  expect(listed).toEqual(Object.fromEntries(usage.map(([item, amount]) => [item, round(amount)])))
+})
+
+test('docs/limits.md lists the limits of the platform, as the code does', () => {
+  const rows = rowsBelow(pageAt('docs/limits.md')?.text ?? '', '## Limits of the platform')
+  expect(rows).toEqual(Object.values(PLATFORM_LIMITS).map(({ limited, allowed, here }) => [limited, allowed, here]))
 })
 
 test('docs/testing.md shows the test that `edgecall new tool` writes', () => {

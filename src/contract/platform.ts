@@ -1,0 +1,66 @@
+/** A limit of Cloudflare's platform, and what this edge does at it. */
+interface PlatformLimit {
+  /** What is limited. */
+  readonly limited: string
+  /** How much Cloudflare allows. */
+  readonly allowed: string
+  /** What happens here. */
+  readonly here: string
+}
+
+/**
+ * The limits of the platform that an edge can meet, by
+ * https://developers.cloudflare.com/workers/platform/limits and …/durable-objects/platform/limits in November 2026. This
+ * is the only list of them: docs/limits.md shows it, and `test/conversation/platform.test.ts` holds the code to it, since
+ * workerd on one's own machine enforces few of them.
+ */
+export const PLATFORM_LIMITS = {
+  subrequests: {
+    limited: 'subrequests of an invocation',
+    allowed: '50 (Free), 10,000 (Paid)',
+    here: 'a run sends one for each step and each call, at most three times: 603 with the default limits; on the Free plan, lower `MAX_STEPS` and `MAX_CALLS`',
+  },
+  connections: {
+    limited: 'connections that wait for headers',
+    allowed: '6',
+    here: 'the seventh waits; calls of bound Workers open none',
+  },
+  memory: {
+    limited: 'memory of an isolate',
+    allowed: '128 MB',
+    here: 'bodies have at most `MAX_BODY_BYTES` (1 MiB), and a result that is stored whole 8 MiB',
+  },
+  message: {
+    limited: 'a message over RPC',
+    allowed: '32 MiB',
+    here: 'a copy of a conversation has at most 30 MiB; streams have no limit',
+  },
+  row: {
+    limited: 'a row of an object',
+    allowed: '2 MB',
+    here: 'longer texts are stored in parts of 170,000 characters',
+  },
+  storage: {
+    limited: 'storage of an object',
+    allowed: '10 GB',
+    here: 'a tenant stores at most `MAX_STORED_BYTES`, over all of its objects',
+  },
+  cpu: {
+    limited: 'CPU of a request',
+    allowed: '10 ms (Free), 30 s (Paid)',
+    here: 'a run takes about a millisecond a step, a long stream more: it needs the Paid plan',
+  },
+  key: {
+    limited: 'writes of one key of KV',
+    allowed: '1 a second',
+    here: 'one object of each owner writes stored definitions, each key at most once a second, and tries again after ten',
+  },
+  alarm: {
+    limited: 'time of an alarm',
+    allowed: '15 minutes',
+    here: '`RUN_TIMEOUT_MS` is 15 minutes; a run that is cut off is resumed by the next alarm',
+  },
+} as const satisfies Readonly<Record<string, PlatformLimit>>
+
+/** Rows written of a stored run, indexes included; `test/conversation/cost.test.ts` measures them. */
+export const ROWS_WRITTEN = { run: 13, stepWithCall: 4, alarm: 1 } as const
