@@ -1,5 +1,11 @@
-import { globSync, readFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+
+const run = promisify(execFile)
 
 const ROOT = new URL('..', import.meta.url).pathname
 
@@ -48,3 +54,39 @@ test('a surface takes 8 files beside its tests, as AG-UI does', () => {
     'src/wire/client/ag-ui/request.ts',
   ])
 })
+
+test('a limit takes two files: its entry in the table, and the place that enforces it', async () => {
+  const copy = mkdtempSync(join(tmpdir(), 'limit-'))
+  try {
+    cpSync(join(ROOT, 'src'), join(copy, 'src'), { recursive: true })
+    for (const name of ['node_modules', 'tsconfig.json', 'package.json'])
+      symlinkSync(join(ROOT, name), join(copy, name))
+    const table = join(copy, 'src/contract/limits.ts')
+    const entry = "  /** The maximum number of questions. */\n  questions: { variable: 'MAX_QUESTIONS', initial: 3 },\n"
+    writeFileSync(
+      table,
+      readFileSync(table, 'utf8').replace('export const LIMITS = {\n', (line) => line + entry),
+    )
+    // All else follows: the compiler asks for nothing, and each reader of the table has the limit.
+    await run('node_modules/.bin/tsc', ['--noEmit', '--project', '.'], { cwd: copy })
+    const readers = `
+      import { configurationText } from './src/cli/document/configuration.ts'
+      import { bodySchemas } from './src/cli/document/bodies.ts'
+      import { readConfig } from './src/contract/config.ts'
+      console.log(JSON.stringify([
+        configurationText().match(/.*MAX_QUESTIONS.*/)[0].replaceAll(/ +/g, ' '),
+        bodySchemas().Limits.properties.questions,
+        readConfig({ MAX_QUESTIONS: '7' }).limits.questions,
+        readConfig({}).limits.questions,
+      ]))`
+    const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', readers], { cwd: copy })
+    expect(JSON.parse(stdout)).toEqual([
+      '| `MAX_QUESTIONS` | The maximum number of questions. In a request: `limits.questions`. | `3` |',
+      { type: 'integer', minimum: 1, description: 'The maximum number of questions.' },
+      7,
+      3,
+    ])
+  } finally {
+    rmSync(copy, { recursive: true })
+  }
+}, 120_000)
