@@ -34,11 +34,18 @@ export const METRICS = {
   edgecall_cost: { type: 'counter', help: 'Cost, in the currency of the prices.', labels: ['model', 'key'] },
   edgecall_limits: { type: 'counter', help: 'Limits that runs have reached.', labels: ['limit'] },
   edgecall_approvals: { type: 'counter', help: 'Decisions about calls.', labels: ['decision'] },
+  edgecall_open_runs: {
+    type: 'gauge',
+    help: 'Runs of conversations that wait, or have lasted for ten seconds and have not ended.',
+    labels: ['status'],
+  },
+  edgecall_open_approvals: { type: 'gauge', help: 'Calls that wait for approval.', labels: [] },
+  edgecall_held_tools: { type: 'gauge', help: 'Tools that are held back until they are accepted.', labels: [] },
   edgecall_recoveries: { type: 'counter', help: 'How often runs were continued after a crash.', labels: [] },
 } as const satisfies Record<string, Metric>
 
 interface Metric {
-  readonly type: 'counter' | 'histogram'
+  readonly type: 'counter' | 'histogram' | 'gauge'
   readonly help: string
   readonly labels: readonly string[]
 }

@@ -60,6 +60,7 @@ function faultOfNpx(given: readonly string[]): string | undefined {
   const line = words.join(' ')
   if (program === 'wrangler') return WRANGLER.test(line) ? undefined : `unlisted command of wrangler: ${line}`
   if (/^vitepress@[\d.]+$/.test(program)) return words.join(' ') === 'build docs' ? undefined : `not tried: ${line}`
+  if (program === 'typedoc') return line === '' ? undefined : `not tried: ${line}`
   if (program === 'vitest') return words[1] && !existsSync(join(ROOT, words[1])) ? `no ${words[1]}` : undefined
   if (program === 'edgecall') return faultOfEdgecall(words)
   return line.startsWith('src/cli/main.ts ') ? faultOfEdgecall(words.slice(1)) : `unknown program ${program}`

@@ -22,6 +22,7 @@ const TOOLS = [
 const KEYS = {
   ...withKeys(
     apiKey('web', { id: 'web' }),
+    apiKey('operator', { scopes: ['metrics'] }),
     apiKey('boss', { id: 'boss', scopes: ['approve'] }),
     apiKey('both', { id: 'both', scopes: ['approve', 'chat'] }),
     apiKey('other', { tenant: 'other', scopes: ['approve', 'chat'] }),
@@ -239,4 +240,21 @@ describe('GET /approvals', () => {
     await edge.settle()
     expect(await waiting(edge)).toHaveLength(1)
   })
+})
+
+test('GET /metrics has the runs that have not ended by status, the calls that wait and the tools that are held back', async () => {
+  const edge = listingEdge([ask(['pay', { euros: 7 }], ['pay', { euros: 9 }]), say('Hello.')])
+  await run(edge, 'a', 'Pay twice')
+  await run(edge, 'b', 'Hello')
+  const text = await (await edge.fetch('/metrics', { headers: bearer('operator') })).text()
+  expect(text.split('\n').filter((line) => /^edgecall_(?:open|held)/.test(line))).toEqual([
+    'edgecall_open_runs{status="queued"} 0',
+    'edgecall_open_runs{status="running"} 0',
+    'edgecall_open_runs{status="waiting"} 1',
+    'edgecall_open_runs{status="parked"} 0',
+    'edgecall_open_runs{status="cancelling"} 0',
+    'edgecall_open_approvals 2',
+    'edgecall_held_tools 0',
+  ])
+  expect(text).toContain('# TYPE edgecall_open_runs gauge\n')
 })

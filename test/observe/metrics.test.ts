@@ -150,7 +150,11 @@ test('each metric of the dashboard exists, with the labels that the dashboard us
   const queries: string[] = dashboard.panels.flatMap((panel: any) => (panel.targets ?? []).map(({ expr }: any) => expr))
   expect(queries.length).toBeGreaterThan(10)
   const series = Object.entries(METRICS).flatMap(([name, { type }]) =>
-    type === 'counter' ? [`${name}_total`] : [`${name}_bucket`, `${name}_sum`, `${name}_count`],
+    type === 'counter'
+      ? [`${name}_total`]
+      : type === 'gauge'
+        ? [name]
+        : [`${name}_bucket`, `${name}_sum`, `${name}_count`],
   )
   for (const query of queries) {
     const used = query.match(/edgecall_\w+/g) ?? []

@@ -1,5 +1,6 @@
 import { Hono } from 'hono/tiny'
 import { BUCKETS, METRICS, type MetricName, type Series } from '../../contract/metrics.ts'
+import { isTerminal, RUN_STATUSES } from '../../contract/run.ts'
 import type { EdgeEnv } from '../context.ts'
 import { requireScope } from '../middleware/auth.ts'
 import type { Surface } from '../surface.ts'
@@ -10,12 +11,33 @@ app.get('/', async (c) => {
   const { caller, setup } = c.env
   requireScope(caller, 'metrics')
   if (!setup.countsRuns) return c.notFound()
-  const series = await setup.directories.getByName(caller.tenant).series()
-  return c.body(openMetrics(series), 200, { 'content-type': TYPE })
+  const directory = setup.directories.getByName(caller.tenant)
+  const [series, openRuns, approvals, { unavailable }] = await Promise.all([
+    directory.series(),
+    directory.openRuns(),
+    directory.approvals(),
+    // Whatever tools are stored, all of those that are held back are listed.
+    setup.tools(caller).list({ after: '', limit: 1 }),
+  ])
+  const heldTools = unavailable.filter(({ pending }) => pending).length
+  const gauges = [
+    ...OPEN_STATUSES.map((status) =>
+      gauge('edgecall_open_runs', openRuns.find((each) => each.status === status)?.count ?? 0, `status="${status}"`),
+    ),
+    gauge('edgecall_open_approvals', approvals.length),
+    gauge('edgecall_held_tools', heldTools),
+  ]
+  return c.body(openMetrics([...series, ...gauges]), 200, { 'content-type': TYPE })
 })
 
 /** `GET /metrics`: the metrics of the caller's tenant as OpenMetrics text. */
 export const metricsRoute: Surface = { routes: { '/metrics': app } }
+
+const OPEN_STATUSES = RUN_STATUSES.filter((status) => !isTerminal(status))
+
+function gauge(name: MetricName, value: number, labels = ''): Series {
+  return { name, labels, part: 'value', le: 0, value }
+}
 
 const TYPE = 'application/openmetrics-text; version=1.0.0; charset=utf-8'
 
@@ -26,7 +48,7 @@ export function openMetrics(series: readonly Series[]): string {
     const own = series.filter((each) => each.name === name)
     const { type, help } = METRICS[name]
     const head = [`# TYPE ${name} ${type}`, ...(name.endsWith('_seconds') ? [`# UNIT ${name} seconds`] : [])]
-    const samples = type === 'counter' ? own.map(counterLine) : histogramLines(name, own)
+    const samples = type === 'histogram' ? histogramLines(name, own) : own.map(valueLine)
     return [...head, `# HELP ${name} ${help}`, ...samples]
   })
   return [...lines, '# EOF', ''].join('\n')
@@ -37,8 +59,9 @@ function isMetric(name: string): name is MetricName {
   return Object.hasOwn(METRICS, name)
 }
 
-function counterLine({ name, labels, value }: Series): string {
-  return `${name}_total${inBraces(labels)} ${value}`
+function valueLine({ name, labels, value }: Series): string {
+  const suffix = isMetric(name) && METRICS[name].type === 'counter' ? '_total' : ''
+  return `${name}${suffix}${inBraces(labels)} ${value}`
 }
 
 /** Stored buckets are separate; those of OpenMetrics are cumulative. */
