@@ -20,7 +20,8 @@ import { type Account, type Fault, startAccount } from '../fixtures/account/acco
 import { type EdgeStandIn, startEdge } from '../fixtures/account/edge.ts'
 import { makeProject, type ProjectFolder, toolModule } from '../fixtures/account/project.ts'
 
-interface World {
+/** An account with two versions of one project to deploy to it. */
+export interface World {
   readonly account: Account
   readonly edge: EdgeStandIn
   /** The project as it was deployed first, and as it is deployed when writes fail. */
@@ -30,7 +31,8 @@ interface World {
   close(): void
 }
 
-async function makeWorld(): Promise<World> {
+/** Makes an empty account. Close it at the end. */
+export async function makeWorld(): Promise<World> {
   const account = await startAccount()
   const edge = await startEdge(account.state, 'acme')
   const first = makeProject()
@@ -96,7 +98,7 @@ function builtOnce(): Pick<DeployOptions, 'bundle' | 'start'> {
   }
 }
 
-function recordOf({ account: { state } }: World): DeployRecord {
+export function recordOf({ account: { state } }: World): DeployRecord {
   const text = state.namespaces.find(({ title }) => title === 'acme-deployments')?.values.get('deployments')
   return JSON.parse(text ?? '{}')
 }

@@ -15,6 +15,7 @@ import { createTestHarness } from 'wrangler'
 
 import { BOUNDS } from '../fixtures/bundle-bounds.ts'
 import { checkDeploy } from './deploy.ts'
+import { checkAdoption, checkRollOut } from './roll-out.ts'
 import { walkPath } from './person.ts'
 
 const run = promisify(execFile)
@@ -34,6 +35,8 @@ try {
   await step('a deployment that fails at any write can be continued and rolled back', async () => {
     console.log(`  ${await checkDeploy()} failures tried`)
   })
+  await step('a new version of one Worker gets a part of the requests, then all, and is taken back', checkRollOut)
+  await step('a Worker of another project is overwritten only if it is adopted by name', checkAdoption)
   await walkPath(folder, tarball(), step)
   console.log(`All passed in ${Math.round((Date.now() - began) / 1000)} s`)
 } finally {

@@ -14,6 +14,7 @@ import { perform } from './perform.ts'
 import { planOf, secretNames, type Step, strangers } from './plan.ts'
 import { nameProject, readIdentity } from './project.ts'
 import { type DeployRecord, type Manifest, readRecord } from './record.ts'
+import { requireChange } from './roll-out.ts'
 import { askMissing, readSecrets, type Secrets } from './secrets.ts'
 
 /**
@@ -53,6 +54,12 @@ export async function deploy(options: DeployOptions): Promise<void> {
   const problems = [...foreign, ...contractProblems(breaks, { allowed: options.allowBreak, configOf })]
   if (problems.length > 0) throw failureOf(problems)
   checkContinue(store.record, steps, options)
+  if (options.gradual !== undefined)
+    for (const step of steps)
+      requireChange(
+        step,
+        live.find(({ name }) => name === step.bundle.target.name),
+      )
   const secrets = await gatherSecrets(options, { targets: wanted, steps })
 
   // From here on the account and package.json are changed.

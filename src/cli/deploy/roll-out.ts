@@ -18,21 +18,29 @@ export async function rollOut(
 ): Promise<DeployedWorker> {
   const { bundle, live = [] } = step
   const { name } = bundle.target
-  if (!before || live.length === 0) {
-    throw new Failure(
-      `${name} has no earlier version to which the other requests could go.`,
-      'Deploy it first without --gradual.',
-    )
-  }
   const { hash, size, gzip } = bundle
-  if (before.hash === hash)
-    throw new Failure(`${name} has not changed since it was deployed.`, 'There is nothing to roll out.')
+  requireChange(step, before)
   const uploaded = live.find(({ tag }) => tag === tagOf(hash))?.id
   const version = uploaded ?? (await uploadVersion(upload))
   const shares = percent === 100 ? { [version]: 100 } : { [before.version]: 100 - percent, [version]: percent }
   await shareTraffic(upload, { worker: name, shares, message: upload.message })
   const { rollout: _, ...rest } = before
   return percent === 100 ? { ...rest, version, hash, size, gzip } : { ...rest, rollout: { version, hash, percent } }
+}
+
+/** Throws a Failure if a Worker cannot be rolled out, since it was never deployed or has not changed. */
+export function requireChange(
+  { bundle, live = [] }: Step,
+  before: DeployedWorker | undefined,
+): asserts before is DeployedWorker {
+  const { name } = bundle.target
+  if (!before || live.length === 0)
+    throw new Failure(
+      `${name} has no earlier version to which the other requests could go.`,
+      'Deploy it first without --gradual.',
+    )
+  if (before.hash === bundle.hash)
+    throw new Failure(`${name} has not changed since it was deployed.`, 'There is nothing to roll out.')
 }
 
 /** Reads the value of `--gradual`. Throws a Failure unless it is a whole number from 1 to 100. */
