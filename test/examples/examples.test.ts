@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { DefaultChatTransport } from 'ai'
 import { build } from 'esbuild'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { editor, researcher, reviewer } from '../../examples/agents/src/agents.ts'
 import { Chat, linesOf } from '../../examples/browser-chat/page/chat.ts'
 import { edgeFiles } from '../../src/cli/project/edge-files.ts'
@@ -247,4 +247,40 @@ test('the agents delegate: the editor has facts found and its text reviewed', as
     'editor',
   ])
   expect(answer.usage.total_tokens).toBe(8 * 15)
+})
+
+test('a film is rendered by a Workflow, which reports to the run that waits for it', async () => {
+  // The public address of the edge, which is known before the edge is.
+  let edgeUrl: URL | undefined
+  const reports: unknown[] = []
+  const address = createServer(async (request, response) => {
+    const body = await text(request)
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body }
+    const { status } = await fetch(new URL(request.url ?? '', edgeUrl), init)
+    reports.push([status, JSON.parse(body)])
+    response.writeHead(status).end()
+  })
+  await once(address.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void address.close())
+  const { port } = address.address() as AddressInfo
+  const edge = await startExample(
+    'films',
+    (call, index) => (index === 0 ? { tool: 'renderFilm', arguments: { scene: 'harbour' } } : resultsIn(call).join()),
+    {
+      edge: { EDGE_URL: `http://127.0.0.1:${port}`, OUTCOME_SECRET: 'any long random text' },
+      tools: { films: { RENDER_SECONDS: '1' } },
+    },
+  )
+  edgeUrl = edge.url
+  await edge.ask('/conversations', { id: 'c1' })
+  const waiting = await edge.ask('/conversations/c1/runs', { input: 'A film of the harbour, please.' })
+  expect(waiting).toMatchObject({ status: 'waiting', finish: 'waiting', calls: [{ status: 'later' }] })
+  const film = { film: 'https://films.example.com/harbour.mp4' }
+  const record = () => edge.ask(`/conversations/c1/runs/${waiting.id}`)
+  await vi.waitFor(async () => expect(await record()).toMatchObject({ status: 'completed' }), 20_000)
+  expect(await record()).toMatchObject({ answer: JSON.stringify(film), calls: [{ ok: true, structured: film }] })
+  expect(reports).toEqual([
+    [200, { progress: { message: 'rendering', fraction: 0.1 } }],
+    [200, { result: film }],
+  ])
 })
