@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createTestHarness, type TestHarness } from 'wrangler'
 import { chunksOf, type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { readEvents } from './stage.ts'
@@ -22,6 +22,7 @@ beforeAll(async () => {
         vars: { MODEL: 'openai/test', OPENAI_BASE_URL: model.baseUrl },
       },
       { configPath: 'test/fixtures/rogue/wrangler.toml' },
+      { configPath: 'test/fixtures/later-tools/wrangler.toml' },
     ],
   })
   url = (await harness.listen()).url
@@ -93,4 +94,59 @@ test('a non-streamed answer continues when its object is lost', async () => {
   await lose('whole')
   const response = await answer
   expect([response.status, await response.json()]).toMatchObject([200, { status: 'completed', answer: 'Done.' }])
+})
+
+describe('a tool that answers later', () => {
+  const call = (tool: string): ModelReply => ({ chunks: chunksOf({ calls: [{ tool, arguments: '{}' }] }) })
+
+  /** Starts a run that calls the tool. */
+  async function start(tool: string): Promise<{ path: string; record: Record<string, any> }> {
+    const id = `later-${tool}`
+    await post('/conversations', { id })
+    replies = [call(tool), say('I see.')]
+    const response = await post(`/conversations/${id}/runs`, { input: 'Do it', tools: [tool] })
+    const record = (await response.json()) as Record<string, any>
+    return { path: `/conversations/${id}/runs/${record.id}`, record }
+  }
+
+  const read = async (path: string) => (await (await fetch(new URL(path, url))).json()) as Record<string, any>
+  const eventsOf = async (path: string) => readEvents(await fetch(new URL(`${path}/events`, url)))
+  const completed = (path: string) =>
+    vi.waitFor(async () => expect(await read(path)).toMatchObject({ status: 'completed' }), 15_000)
+
+  test('may report over the binding of the edge before it has answered, and only one outcome counts', async () => {
+    const { path } = await start('hasty')
+    await completed(path)
+    const events = await eventsOf(path)
+    expect(events.filter(({ type }) => type === 'call.progress')).toMatchObject([{ message: 'begun' }])
+    const { state } = events.find(({ type }) => type === 'call.deferred') ?? {}
+    expect(JSON.parse(String(state))).toMatchObject([
+      { ok: true },
+      { ok: true },
+      { ok: false, error: { code: 'call_already_answered' } },
+      { ok: false, error: { code: 'unknown_call' } },
+    ])
+    expect((await read(path)).calls).toMatchObject([{ content: [{ text: 'reported by the tool' }] }])
+  })
+
+  test('is waited for across the loss of the object, and continues the run with what is reported by address', async () => {
+    const { path, record } = await start('patient')
+    expect(record).toMatchObject({ status: 'waiting', finish: 'waiting', calls: [{ status: 'later' }] })
+    await lose('later-patient')
+    const { state: token } = (await eventsOf(path)).find(({ type }) => type === 'call.deferred') ?? {}
+    expect((await post(`/outcomes/${String(token)}x`, { result: 'forged' })).status).toBe(404)
+    expect((await post(`/outcomes/${String(token)}`, { result: 'reported from outside' })).status).toBe(200)
+    await completed(path)
+    await lose('later-patient')
+    expect((await post(`/outcomes/${String(token)}`, { result: 'reported from outside' })).status).toBe(200)
+    expect((await post(`/outcomes/${String(token)}`, { result: 'something else' })).status).toBe(409)
+    expect((await read(path)).calls).toMatchObject([{ content: [{ text: 'reported from outside' }] }])
+  })
+
+  test('is polled by the alarm until it has an outcome', async () => {
+    const { path, record } = await start('polled')
+    expect(record).toMatchObject({ status: 'waiting' })
+    await completed(path)
+    expect((await read(path)).calls).toMatchObject([{ content: [{ text: 'found by a poll' }] }])
+  })
 })
