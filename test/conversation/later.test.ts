@@ -265,6 +265,15 @@ test('a reported outcome passes the hooks, the fault policy and the limits of an
   expect(there.reports).toContainEqual(expect.objectContaining({ code: 'no_paper', detail: 'tray 2' }))
 })
 
+test('a request that may not interrupt a run that waits for its tools is told to let them answer', async () => {
+  const there = conversationWith([lateTool('render', { within: MINUTE })])
+  await there.run(0)
+  expect(await there.start(1, { onBusy: 'interrupt-unless-waiting' })).toMatchObject({
+    code: 'run_waiting',
+    message: `The run ${runId(0)} is waiting: let its tools answer, or POST /conversations/conv_1/runs/${runId(0)}/cancel, then send this request again.`,
+  })
+})
+
 test('a cancelled run does not wait for its tools, and refuses what they report', async () => {
   const there = conversationWith([lateTool('render', { within: MINUTE })])
   await there.run(0)

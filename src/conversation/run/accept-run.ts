@@ -72,7 +72,8 @@ function refuseWhileWaiting({ state, stored: { id, request } }: OpenRun): Refusa
   const url = `/conversations/${request.conversation}/runs/${id}`
   const calls = run.calls.filter(({ status }) => status === 'approval' || status === 'caller')
   const openCalls = calls.map((call) => `"${call.tool}" (POST ${url}/calls/${call.id})`)
-  const message = `The run ${id} is waiting: answer ${openCalls.join(' and ')}, or POST ${url}/cancel, then send this request again.`
+  const remedy = openCalls.length > 0 ? `answer ${openCalls.join(' and ')}` : 'let its tools answer'
+  const message = `The run ${id} is waiting: ${remedy}, or POST ${url}/cancel, then send this request again.`
   return { ...refusalOf('run_waiting', message), run }
 }
 

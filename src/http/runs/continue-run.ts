@@ -139,7 +139,8 @@ function waitingEvents({ id: runId, status, calls }: RunRecord, seq: number): Ru
     const type = status === 'approval' ? 'approval.requested' : 'call.requested'
     return { type, callId, tool, arguments: text, ...eventId }
   })
-  const waitsFor = openCalls.some((call) => call.status === 'approval') ? 'approval' : 'caller'
+  const isFor = (status: string) => openCalls.some((call) => call.status === status)
+  const waitsFor = isFor('approval') ? 'approval' : isFor('caller') ? 'caller' : 'tool'
   return [...requests, { type: 'run.waiting', for: waitsFor, at: Date.now(), ...eventId }]
 }
 

@@ -11,7 +11,7 @@ export const CALL_STATE: Readonly<Record<CallView['state'], string>> = {
   rejected: 'rejected',
   caller: 'left to the caller',
   running: 'running',
-  later: 'running',
+  later: 'answers later',
   interrupted: 'interrupted',
   ok: 'done',
   failed: 'failed',
