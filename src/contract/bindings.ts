@@ -2,13 +2,21 @@ import type { RateLimit } from './policy.ts'
 import type { ToolService } from './tool.ts'
 import { ConfigError, type Vars } from './vars.ts'
 
-/** Returns the service bindings named `TOOL_*`. Other variables may have such names too, even objects. */
-export function toolWorkers(env: Vars): Record<string, ToolService> {
-  return Object.fromEntries(
-    Object.entries(env).filter(
+/**
+ * Returns the tool Workers by name: the service bindings named `TOOL_*`, and the entrypoints that the edge's own module
+ * exports under such names. Other variables may have such names too, even objects. Throws a ConfigError for a name that
+ * both have.
+ */
+export function toolWorkers(env: Vars, exports: Vars = {}): Record<string, ToolService> {
+  const workersIn = (table: Vars) =>
+    Object.entries(table).filter(
       (entry): entry is [string, ToolService] => entry[0].startsWith('TOOL_') && isService(entry[1]),
-    ),
-  )
+    )
+  const [bound, exported] = [workersIn(env), workersIn(exports)]
+  for (const [name] of exported) {
+    if (bound.some(([each]) => each === name)) throw new ConfigError(name, 'either a binding or an export of the edge')
+  }
+  return Object.fromEntries([...bound, ...exported])
 }
 
 /** Returns the rate limit bindings of these names. Throws a ConfigError if one is missing: there would be no limit. */
@@ -37,7 +45,7 @@ function isService(value: unknown): boolean {
   return has(value, 'describe') || has(value, 'fetch')
 }
 
-/** Bindings have methods; JSON variables do not. */
+/** Bindings have methods; JSON variables do not. The stub of an entrypoint is a function with methods. */
 function has(value: unknown, method: string): boolean {
-  return typeof value === 'object' && value !== null && typeof Reflect.get(value, method) === 'function'
+  return (typeof value === 'object' || typeof value === 'function') && value !== null && typeof Reflect.get(value, method) === 'function'
 }

@@ -1,3 +1,4 @@
+import { exports } from 'cloudflare:workers'
 import { rateLimits, toolWorkers } from '../contract/bindings.ts'
 import { ConfigError } from '../contract/config.ts'
 import { matches } from '../contract/glob.ts'
@@ -17,7 +18,7 @@ interface SetupTools extends EdgeTools {
 }
 
 /**
- * Makes the tools of an edge: those of the bound Workers, the stored ones, and `others`, which are further sources.
+ * Makes the tools of an edge: those of the bound Workers and of the entrypoints in its own module, the stored ones, and `others`, which are further sources.
  * Throws a ConfigError for tools that are to be held back in an edge that cannot remember what was accepted.
  */
 export function makeTools(
@@ -34,10 +35,11 @@ export function makeTools(
   }
   // The tools of these bindings come from others, who may change them at any time.
   const isForeign = (binding: string) => matches(config.holdChanged, binding)
+  const workers = toolWorkers(env, { ...exports })
   const servicesOf = (isWanted: (binding: string) => boolean) =>
     serviceSource({
       report,
-      bindings: Object.fromEntries(Object.entries(toolWorkers(env)).filter(([binding]) => isWanted(binding))),
+      bindings: Object.fromEntries(Object.entries(workers).filter(([binding]) => isWanted(binding))),
       offered: (name) => matches(config.defaultTools, name),
       gate: (binding) => (approvals && isForeign(binding) ? (tools) => gateTools(tools, approvals) : undefined),
     })
