@@ -1,4 +1,4 @@
-/** The reference edge Worker, with everything in it. Yours may name less: see docs/edge.md. */
+/** The reference edge Worker, with everything in it. Yours may name less: see docs/first-edge.md. */
 import { createEdge, serveOutcomes } from './edge.ts'
 import { everything } from './everything.ts'
 

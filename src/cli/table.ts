@@ -17,6 +17,7 @@ function newCommand(kind: 'tool' | 'http-tool' | 'agent', summary: string): Comm
       for (const file of added.files) terminal.print(`${file}\n`)
       if (added.bound)
         terminal.print(`${added.bound.config}: ${added.bound.binding} is bound to ${added.bound.service}\n`)
+      if (added.exported) terminal.print(`${added.exported.module}: it exports ${added.exported.name}\n`)
       terminal.emit(added)
     },
   })
@@ -44,11 +45,12 @@ export const COMMANDS: readonly Command[] = [
     arguments: { folder: { text: 'a folder that is new or empty; its name becomes that of the edge' } },
     options: {
       package: { type: 'string', value: 'spec', text: 'what it depends on as edgecall; default: this version' },
+      single: { type: 'boolean', text: 'one Worker: the edge with its tools in its own module' },
     },
     node: 20,
     run: async ({ root, terminal, arguments: { folder }, options }) => {
       const { init } = await import('./project/init.ts')
-      const project = init({ root, folder, edgecall: options.package })
+      const project = init({ root, folder, edgecall: options.package, single: options.single })
       terminal.print(`${project.files.length} files in ${project.folder}. Next:
 
   cd ${project.folder}

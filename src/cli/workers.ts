@@ -2,6 +2,7 @@ import { globSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { isObject } from '../contract/json.ts'
 import { Failure } from './failure.ts'
+import { exportedTools } from './project/exported-tools.ts'
 import { findConfig, readConfigFile } from './project/config-file.ts'
 
 /** A Worker of the repository, as its wrangler.toml or wrangler.jsonc describes it. */
@@ -30,7 +31,7 @@ export interface Workers {
 const OFFLINE = join('tools', 'offline')
 
 /**
- * Finds the edge and every Worker in `tools/` under `root`, except the offline model. Throws a Failure for a file that
+ * Finds the edge and every Worker in `tools/` under `root`, except the offline model and those in the edge's own module. Throws a Failure for a file that
  * cannot be read.
  */
 export function findWorkers(root: string): Workers {
@@ -43,7 +44,11 @@ export function findWorkers(root: string): Workers {
   }
   const folders = globSync('tools/*', { cwd: root }).sort()
   const configs = folders.flatMap((folder) => (folder === OFFLINE ? [] : (findConfig(root, folder) ?? [])))
-  return { root, edge: readWorker(root, config), tools: configs.map((each) => readWorker(root, each)) }
+  const edge = readWorker(root, config)
+  // What the edge exports runs in the edge. Its configuration is for its tests.
+  const exported = new Set(exportedTools(root, edge.main).map(({ module }) => module))
+  const tools = configs.map((each) => readWorker(root, each)).filter(({ main }) => !exported.has(main))
+  return { root, edge, tools }
 }
 
 function readWorker(root: string, config: string): Worker {

@@ -47,5 +47,9 @@ function isService(value: unknown): boolean {
 
 /** Bindings have methods; JSON variables do not. The stub of an entrypoint is a function with methods. */
 function has(value: unknown, method: string): boolean {
-  return (typeof value === 'object' || typeof value === 'function') && value !== null && typeof Reflect.get(value, method) === 'function'
+  return (
+    (typeof value === 'object' || typeof value === 'function') &&
+    value !== null &&
+    typeof Reflect.get(value, method) === 'function'
+  )
 }

@@ -70,8 +70,10 @@ export async function startBundles(bundles: readonly Bundle[]): Promise<StartRes
   process.env['CLOUDFLARE_CF_FETCH_ENABLED'] ??= 'false'
   process.env['WRANGLER_SEND_METRICS'] ??= 'false'
   writeFileSync(join(folder, 'probe.js'), PROBE)
-  const tools = bundles.filter(({ target }) => target.role === 'tool')
-  const services = tools.map(({ target }, index) => ({ binding: `WORKER_${index}`, service: target.name }))
+  const entrypoints = bundles.flatMap(({ target: { name, role, exports = [] } }) =>
+    role === 'tool' ? [{ service: name }] : exports.map((entrypoint) => ({ service: name, entrypoint })),
+  )
+  const services = entrypoints.map((entrypoint, index) => ({ binding: `WORKER_${index}`, ...entrypoint }))
   const probe = {
     name: 'edgecall-probe',
     main: join(folder, 'probe.js'),
@@ -85,12 +87,13 @@ export async function startBundles(bundles: readonly Bundle[]): Promise<StartRes
     await harness.listen()
     const response = await harness.fetch('/')
     const answers: unknown = await response.json()
-    const described = tools.map(({ target }, index): [string, readonly ToolDefinition[]] => {
-      const answer = isObject(answers) ? answers[`WORKER_${index}`] : undefined
-      const tools = isObject(answer) && Array.isArray(answer['tools']) ? answer['tools'] : []
-      return [target.name, tools]
-    })
-    return { ok: true, descriptions: new Map(described) }
+    const descriptions = new Map<string, readonly ToolDefinition[]>()
+    for (const { binding, service } of services) {
+      const answer = isObject(answers) ? answers[binding] : undefined
+      const tools: readonly ToolDefinition[] = isObject(answer) && Array.isArray(answer['tools']) ? answer['tools'] : []
+      descriptions.set(service, [...(descriptions.get(service) ?? []), ...tools])
+    }
+    return { ok: true, descriptions }
   } catch (error) {
     return { ok: false, problems: startProblems(messageOf(error), bundles) }
   } finally {

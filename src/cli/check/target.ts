@@ -1,9 +1,10 @@
 import { globSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import type { Unstable_Config as WranglerConfig } from 'wrangler'
 import { isObject } from '../../contract/json.ts'
 import { Failure } from '../failure.ts'
 import { findConfig } from '../project/config-file.ts'
+import { exportedTools } from '../project/exported-tools.ts'
 import type { CheckProblem } from './problem.ts'
 
 /** A Worker of the project as it is deployed to one environment. */
@@ -19,6 +20,8 @@ export interface Target {
   readonly section?: string
   /** The configuration as wrangler reads it, with the names of this environment in its bindings. */
   readonly settings: WranglerConfig
+  /** The names under which an edge exports tool Workers from its own module. Default: none. */
+  readonly exports?: readonly string[]
 }
 
 export interface TargetOptions {
@@ -53,8 +56,9 @@ interface Source {
  */
 export async function readTargets({ root, environment, prefix }: TargetOptions): Promise<Targets> {
   const edgeConfig = edgeConfigOf(root)
-  const folders = globSync('tools/*', { cwd: root }).sort()
-  const tools = folders.flatMap((folder) => (folder === OFFLINE ? [] : (findConfig(root, folder) ?? [])))
+  const tools = globSync('tools/*', { cwd: root })
+    .sort()
+    .flatMap((folder) => (folder === OFFLINE ? [] : (findConfig(root, folder) ?? [])))
   const problems: CheckProblem[] = []
   const sources: Source[] = []
   for (const config of [...tools, edgeConfig]) {
@@ -91,7 +95,13 @@ export async function readTargets({ root, environment, prefix }: TargetOptions):
   problems.push(...sameNames(all), ...all.flatMap((target) => serviceProblems(target, { names, all })))
   const edge = all.find(({ role }) => role === 'edge')
   const targets = edge ? inOrder(edge, all) : []
-  return { targets, unbound: all.filter((target) => !targets.includes(target)), problems }
+  // What the edge exports runs in the edge: its configuration is for its tests.
+  const main = edge?.settings.main === undefined ? '' : relative(root, resolve(root, edge.settings.main))
+  const exported = exportedTools(root, main)
+  const folders = new Set(exported.map(({ module }) => dirname(module)))
+  const unbound = all.filter((target) => !targets.includes(target) && !folders.has(dirname(target.config)))
+  const exports = exported.map(({ name }) => name)
+  return { targets: targets.map((target) => (target === edge ? { ...edge, exports } : target)), unbound, problems }
 }
 
 /** Returns the path of the edge's configuration. Throws a Failure if there is none. */

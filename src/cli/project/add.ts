@@ -4,6 +4,7 @@ import { Failure } from '../failure.ts'
 import { agentFiles } from './agent-files.ts'
 import { bindService, type ServiceBinding } from './bind.ts'
 import { findConfig, readConfigFile } from './config-file.ts'
+import { exportedTools, exportTool } from './exported-tools.ts'
 import { writeFiles } from './files.ts'
 import { httpToolFiles } from './http-tool-files.ts'
 import { namesOf } from './names.ts'
@@ -14,9 +15,14 @@ export interface Added {
   readonly files: readonly string[]
   /** The configuration that was changed, and the binding that it has now. */
   readonly bound?: ServiceBinding & { readonly config: string }
+  /** The module that was changed, and the name under which it exports the tool Worker now. */
+  readonly exported?: { readonly name: string; readonly module: string }
 }
 
-/** Adds a tool Worker, or a Worker of agents, and binds it to the edge. */
+/**
+ * Adds a tool Worker, or a Worker of agents, and binds it to the edge. An edge that exports tool Workers from its own
+ * module exports the new one too.
+ */
 export function addWorker(root: string, kind: 'tool' | 'agent', text: string): Added {
   const { config, edge } = readEdge(root)
   const names = namesOf(text)
@@ -24,6 +30,12 @@ export function addWorker(root: string, kind: 'tool' | 'agent', text: string): A
   const files = (kind === 'tool' ? toolFiles : agentFiles)(names, service)
   if (existsSync(join(root, 'tools', names.kebab))) {
     throw new Failure(`There is already tools/${names.kebab}.`, 'Choose another name.')
+  }
+  const { main } = readConfigFile(root, config)
+  if (kind === 'tool' && typeof main === 'string' && exportedTools(root, main).length > 0) {
+    exportTool(root, main, { name: names.binding, module: `tools/${names.kebab}/index.ts` })
+    writeFiles(root, files)
+    return { files: Object.keys(files), exported: { name: names.binding, module: main } }
   }
   const binding = { binding: names.binding, service }
   bindService(root, config, binding)

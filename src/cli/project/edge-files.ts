@@ -16,12 +16,22 @@ export interface EdgeFilesOptions {
   readonly edgecall: string
 }
 
+/** The files that all projects have. */
+export function commonFiles(options: EdgeFilesOptions): Files {
+  return {
+    'package.json': manifest(options),
+    'tsconfig.json': TSCONFIG,
+    '.dev.vars.example': DEV_VARS,
+    '.gitignore': 'node_modules/\n.wrangler/\n.dev.vars*\n!.dev.vars.example\n',
+    '.github/workflows/ci.yml': CI,
+  }
+}
+
 /** The files of a project with an edge that has everything, without its tools. */
 export function edgeFiles(options: EdgeFilesOptions): Files {
   const { name } = options
   return {
-    'package.json': manifest(options),
-    'tsconfig.json': TSCONFIG,
+    ...commonFiles(options),
     'wrangler.toml': edgeConfig(name),
     'src/index.ts': EDGE,
     'tools/definitions/index.ts': `export { Definitions as default, Outbound } from 'edgecall/stored'\n`,
@@ -29,9 +39,6 @@ export function edgeFiles(options: EdgeFilesOptions): Files {
       `${name}-definitions`,
       'Checks and performs stored tools, which are the JSON files beside this one. It needs no change.',
     ).replace('# Private', 'compatibility_flags = ["global_fetch_strictly_public"]\n# Private'),
-    '.dev.vars.example': DEV_VARS,
-    '.gitignore': 'node_modules/\n.wrangler/\n.dev.vars*\n!.dev.vars.example\n',
-    '.github/workflows/ci.yml': CI,
     'README.md': readme(name),
   }
 }

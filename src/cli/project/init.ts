@@ -6,6 +6,7 @@ import { readJsonFile } from '../json-file.ts'
 import { bindService } from './bind.ts'
 import { edgeFiles, type PackageVersions } from './edge-files.ts'
 import { writeFiles } from './files.ts'
+import { singleFiles } from './single-files.ts'
 import { namesOf } from './names.ts'
 import { toolFiles } from './tool-files.ts'
 
@@ -15,13 +16,18 @@ export interface InitOptions {
   readonly folder: string
   /** What the project depends on as `edgecall`. Default: this version. */
   readonly edgecall: string | undefined
+  /** Whether the tools are in the edge's own module, so that the project is one Worker. Default: false. */
+  readonly single?: boolean
 }
 
 /** What may be in a folder that counts as empty. */
 const HARMLESS = new Set(['.git', '.DS_Store', 'LICENSE'])
 
 /** Makes a project: an edge, one tool Worker and its test. Returns the paths of the files, relative to the folder. */
-export function init({ root, folder, edgecall }: InitOptions): { readonly folder: string; readonly files: string[] } {
+export function init({ root, folder, edgecall, single = false }: InitOptions): {
+  readonly folder: string
+  readonly files: string[]
+} {
   const target = resolve(root, folder)
   const { kebab: name } = namesOf(basename(target))
   const entries = existsSync(target) ? readdirSync(target).filter((each) => !HARMLESS.has(each)) : []
@@ -31,11 +37,11 @@ export function init({ root, folder, edgecall }: InitOptions): { readonly folder
   mkdirSync(target, { recursive: true })
   const versions = readVersions()
   const files = {
-    ...edgeFiles({ name, versions, edgecall: edgecall ?? `^${versions.version}` }),
+    ...(single ? singleFiles : edgeFiles)({ name, versions, edgecall: edgecall ?? `^${versions.version}` }),
     ...toolFiles(namesOf('greeting'), `${name}-greeting`),
   }
   writeFiles(target, files)
-  bindService(target, 'wrangler.toml', { binding: 'TOOL_GREETING', service: `${name}-greeting` })
+  if (!single) bindService(target, 'wrangler.toml', { binding: 'TOOL_GREETING', service: `${name}-greeting` })
   return { folder: relative(root, target) || '.', files: Object.keys(files).sort() }
 }
 

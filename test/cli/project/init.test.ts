@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { addHttpTool, addWorker } from '../../../src/cli/project/add.ts'
+import { exportedTools } from '../../../src/cli/project/exported-tools.ts'
 import { init } from '../../../src/cli/project/init.ts'
 import { findWorkers, unbound } from '../../../src/cli/workers.ts'
 import { definitionIssues } from 'edgecall/test'
@@ -77,4 +78,22 @@ test('new http-tool adds a definition that an edge accepts', () => {
   const root = project()
   addHttpTool(root, 'exchange-rates')
   expect(definitionIssues(join(root, 'tools/definitions/exchange-rates.json'))).toEqual([])
+})
+
+test('init --single makes one Worker, which exports its tool and each new one', () => {
+  const root = emptyFolder()
+  init({ root, folder: 'one', edgecall: undefined, single: true })
+  const folder = join(root, 'one')
+  const { edge, tools } = findWorkers(folder)
+  expect({ services: [...edge.services], tools }).toEqual({ services: [], tools: [] })
+  expect(addWorker(folder, 'tool', 'roll-dice')).toEqual({
+    files: ['tools/roll-dice/index.ts', 'tools/roll-dice/roll-dice.test.ts', 'tools/roll-dice/wrangler.toml'],
+    exported: { name: 'TOOL_ROLL_DICE', module: 'src/index.ts' },
+  })
+  expect(exportedTools(folder, edge.main)).toEqual([
+    { name: 'TOOL_GREETING', module: 'tools/greeting/index.ts' },
+    { name: 'TOOL_ROLL_DICE', module: 'tools/roll-dice/index.ts' },
+  ])
+  expect(findWorkers(folder).tools).toEqual([])
+  expect(() => addWorker(folder, 'tool', 'roll-dice')).toThrow('There is already tools/roll-dice.')
 })
