@@ -32,7 +32,7 @@ export interface ToolSettings extends ToolTerms {
 /** Functions that shape a tool's results and errors, that say what became of a lost call, and that undo a call. */
 export interface ToolHandlers<Input, Env, Result> {
   /** Turns the value that `run` returned into the one to report: a text, `content(…)`, or a value that becomes JSON. */
-  readonly result?: (value: Result, context: RunContext<Env>) => unknown
+  readonly result?: (value: Exclude<Result, Later>, context: RunContext<Env>) => unknown
   /**
    * Returns what to report for an error of `run` or `result`: a text for the model, or a ToolError, which may be
    * `fatal`. If it returns nothing, the error is treated as without it. A ToolError that it throws counts as returned;
@@ -53,7 +53,7 @@ export interface ToolHandlers<Input, Env, Result> {
     input: Input,
     state: string | undefined,
     context: RunContext<Env>,
-  ) => Result | Later | Promise<Result | Later>
+  ) => Result | Promise<Result>
   /**
    * Undoes a finished call; the host asks for it after a later call of the run has failed for good.
    * `context.idempotencyKey` is that of the call itself: an effect of undoing needs a key of its own. If it throws, the
@@ -82,7 +82,7 @@ export interface ToolOptions<Schema extends InputSchema, Env, Result>
    * `content(…)` gives parts such as images, anything else is JSON. To fail in a way that the model can act on, throw a
    * `ToolError`; any other exception reaches the model as a bare “failed”, and the Worker's log and operators in full.
    */
-  readonly run: (input: OutputOf<Schema>, context: RunContext<Env>) => Result | Later | Promise<Result | Later>
+  readonly run: (input: OutputOf<Schema>, context: RunContext<Env>) => Result | Promise<Result>
 }
 
 /** A tool of this Worker: its definition, and the functions that perform its calls. */
@@ -142,13 +142,13 @@ export function defineTool<const Schema extends InputSchema, Env = unknown, Resu
       return failureOf(error)
     }
   }
-  const outcomeOf = async (value: Result | Later, context: RunContext<Env>) => {
-    if (isLater(value)) return laterOutcome(value)
-    const outcome = await toOutcome(result ? await result(value, context) : value, context.compat)
+  const outcomeOf = async (value: Result, context: RunContext<Env>) => {
+    if (value instanceof Later) return laterOutcome(value)
+    const outcome = await toOutcome(result && isResult(value) ? await result(value, context) : value, context.compat)
     return output && checkOutput ? output.check(outcome) : outcome
   }
   /** Does the work of a call; an error is reported as the tool's `onError` says. */
-  const perform = async (context: RunContext<Env>, work: () => Result | Later | Promise<Result | Later>) => {
+  const perform = async (context: RunContext<Env>, work: () => Result | Promise<Result>) => {
     try {
       return await outcomeOf(await work(), context)
     } catch (error) {
@@ -216,8 +216,8 @@ function outlineOf<Schema extends InputSchema, Env, Result>(
   }
 }
 
-function isLater(value: unknown): value is Later {
-  return value instanceof Later
+function isResult<Value>(value: Value): value is Exclude<Value, Later> {
+  return !(value instanceof Later)
 }
 
 /** Returns the error to report, after asking the tool's own `onError`. */
