@@ -49,15 +49,9 @@ export const COMMANDS: readonly Command[] = [
     },
     node: 20,
     run: async ({ root, terminal, arguments: { folder }, options }) => {
-      const { init } = await import('./project/init.ts')
+      const { init, nextSteps } = await import('./project/init.ts')
       const project = init({ root, folder, edgecall: options.package, single: options.single })
-      terminal.print(`${project.files.length} files in ${project.folder}. Next:
-
-  cd ${project.folder}
-  npm install
-  npm test
-  npm start
-`)
+      terminal.print(nextSteps(project))
       terminal.emit(project)
     },
   }),

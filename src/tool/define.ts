@@ -49,11 +49,7 @@ export interface ToolHandlers<Input, Env, Result> {
    * there is none yet. `state` is that of the answer before. A ToolError is the outcome; after any other error it is
    * asked again.
    */
-  readonly poll?: (
-    input: Input,
-    state: string | undefined,
-    context: RunContext<Env>,
-  ) => Result | Promise<Result>
+  readonly poll?: (input: Input, state: string | undefined, context: RunContext<Env>) => Result | Promise<Result>
   /**
    * Undoes a finished call; the host asks for it after a later call of the run has failed for good.
    * `context.idempotencyKey` is that of the call itself: an effect of undoing needs a key of its own. If it throws, the

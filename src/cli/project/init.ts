@@ -20,14 +20,29 @@ export interface InitOptions {
   readonly single?: boolean
 }
 
+/** A project that was made. */
+interface NewProject {
+  /** Its folder, relative to the root. */
+  readonly folder: string
+  readonly files: readonly string[]
+}
+
+/** Returns the text that tells what to do in a project that was just made. */
+export function nextSteps({ folder, files }: NewProject): string {
+  return `${files.length} files in ${folder}. Next:
+
+  cd ${folder}
+  npm install
+  npm test
+  npm start
+`
+}
+
 /** What may be in a folder that counts as empty. */
 const HARMLESS = new Set(['.git', '.DS_Store', 'LICENSE'])
 
 /** Makes a project: an edge, one tool Worker and its test. Returns the paths of the files, relative to the folder. */
-export function init({ root, folder, edgecall, single = false }: InitOptions): {
-  readonly folder: string
-  readonly files: string[]
-} {
+export function init({ root, folder, edgecall, single = false }: InitOptions): NewProject {
   const target = resolve(root, folder)
   const { kebab: name } = namesOf(basename(target))
   const entries = existsSync(target) ? readdirSync(target).filter((each) => !HARMLESS.has(each)) : []
