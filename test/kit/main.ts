@@ -16,6 +16,7 @@ import { createTestHarness } from 'wrangler'
 import { BOUNDS } from '../fixtures/bundle-bounds.ts'
 import { checkDeploy } from './deploy.ts'
 import { checkAdoption, checkRollOut } from './roll-out.ts'
+import { followDocs } from './newcomer.ts'
 import { walkPath } from './person.ts'
 
 const run = promisify(execFile)
@@ -38,6 +39,7 @@ try {
   await step('a new version of one Worker gets a part of the requests, then all, and is taken back', checkRollOut)
   await step('a Worker of another project is overwritten only if it is adopted by name', checkAdoption)
   await walkPath(folder, tarball(), step)
+  await followDocs(folder, tarball(), step)
   console.log(`All passed in ${Math.round((Date.now() - began) / 1000)} s`)
 } finally {
   rmSync(folder, { recursive: true, force: true })
