@@ -26,6 +26,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
 /** Where a class must extend what the runtime gives. */
 const MAY_IMPORT_RUNTIME = [
+  'src/edge/own-entrypoints.ts',
   'src/http/app/outcome-service.ts',
   'src/agent.ts',
   'src/catalogue/catalogue.ts',
@@ -110,7 +111,7 @@ test('tool Workers import from src only through the doors, and the offline model
   expect(wrong).toEqual([])
 })
 
-test('the runtime is imported only where a class must extend it', () => {
+test('the runtime is imported only where a class must extend it, or its exports are read', () => {
   const users = filesOf('src').filter((file) => importsOf(file).includes('cloudflare:workers'))
   expect(users.filter((file) => !MAY_IMPORT_RUNTIME.includes(file))).toEqual([])
 })

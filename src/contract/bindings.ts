@@ -12,11 +12,12 @@ export function toolWorkers(env: Vars, exports: Vars = {}): Record<string, ToolS
     Object.entries(table).filter(
       (entry): entry is [string, ToolService] => entry[0].startsWith('TOOL_') && isService(entry[1]),
     )
-  const [bound, exported] = [workersIn(env), workersIn(exports)]
-  for (const [name] of exported) {
-    if (bound.some(([each]) => each === name)) throw new ConfigError(name, 'either a binding or an export of the edge')
+  const [bindings, entrypoints] = [workersIn(env), workersIn(exports)]
+  for (const [name] of entrypoints) {
+    if (bindings.some(([each]) => each === name))
+      throw new ConfigError(name, 'either a binding or an export of the edge')
   }
-  return Object.fromEntries([...bound, ...exported])
+  return Object.fromEntries([...bindings, ...entrypoints])
 }
 
 /** Returns the rate limit bindings of these names. Throws a ConfigError if one is missing: there would be no limit. */

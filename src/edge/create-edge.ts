@@ -37,17 +37,22 @@ export interface Edge extends EdgeWorker<Env> {
  * export const { Conversation, Directory } = edge
  * export default edge
  */
-export function createEdge({ surfaces = [], ...options }: EdgeOptions): Edge {
+export function createEdge(options: EdgeOptions): Edge {
   const setup: MakeSetup<Env> = (env) => makeSetup(env, options)
   return {
-    ...edge(setup, [
-      ...surfaces,
-      ...(options.connections?.surfaces ?? []),
-      ...(options.outcomes?.surfaces ?? []),
-      ...(options.backups ? [options.backups.surface] : []),
-    ]),
+    ...edge(setup, surfacesOf(options)),
     Conversation: conversation(setup),
     Directory: options.metrics?.Directory ?? Directory,
     setup,
   }
+}
+
+/** Returns the surfaces that an edge names, and those of its features. */
+export function surfacesOf({ surfaces = [], connections, outcomes, backups }: EdgeOptions): readonly Surface[] {
+  return [
+    ...surfaces,
+    ...(connections?.surfaces ?? []),
+    ...(outcomes?.surfaces ?? []),
+    ...(backups ? [backups.surface] : []),
+  ]
 }

@@ -1,4 +1,3 @@
-import { exports } from 'cloudflare:workers'
 import { rateLimits, toolWorkers } from '../contract/bindings.ts'
 import { ConfigError } from '../contract/config.ts'
 import { matches } from '../contract/glob.ts'
@@ -10,6 +9,7 @@ import { gateTools } from '../host/source/approval-gate.ts'
 import { type EdgeTools, edgeTools } from '../host/source/edge-tools.ts'
 import { serviceSource } from '../host/source/service.ts'
 import type { SetupOptions } from './options.ts'
+import { ownEntrypoints } from './own-entrypoints.ts'
 import type { SetupParts } from './parts.ts'
 
 interface SetupTools extends EdgeTools {
@@ -35,7 +35,7 @@ export function makeTools(
   }
   // The tools of these bindings come from others, who may change them at any time.
   const isForeign = (binding: string) => matches(config.holdChanged, binding)
-  const workers = toolWorkers(env, { ...exports })
+  const workers = toolWorkers(env, ownEntrypoints())
   const servicesOf = (isWanted: (binding: string) => boolean) =>
     serviceSource({
       report,

@@ -4,6 +4,7 @@ import type { DirectoryService } from '../../src/contract/directory.ts'
 import type { ModelRequest } from '../../src/contract/model.ts'
 import type { Setup } from '../../src/contract/setup.ts'
 import { conversation } from '../../src/conversation/conversation.ts'
+import { surfacesOf } from '../../src/edge/create-edge.ts'
 import { everything } from '../../src/edge/everything.ts'
 import { edge } from '../../src/http/app/edge.ts'
 import { type Script, scripted } from '../fixtures/scripted.ts'
@@ -49,7 +50,7 @@ export function keptEdge({
     directories,
     ...others,
   }
-  const app = edge(() => setup, [...everything.surfaces, ...everything.outcomes.surfaces])
+  const app = edge(() => setup, surfacesOf(everything))
   const ctx = { waitUntil: (work: Promise<unknown>) => void afterwards.push(work) }
   const send = async (input: string | URL | Request, init?: RequestInit) =>
     app.fetch(new Request(input instanceof Request ? input : new URL(input, 'http://127.0.0.1:8787'), init), {}, ctx)

@@ -11,6 +11,7 @@ import type { ToolBinding } from '../../src/host/worker/answer.ts'
 import { type Script, scripted } from '../fixtures/scripted.ts'
 import { catalogueParts } from '../../src/edge/catalog.ts'
 import type { Env } from '../../src/edge/env.ts'
+import { surfacesOf } from '../../src/edge/create-edge.ts'
 import { everything } from '../../src/edge/everything.ts'
 import { makeSetup } from '../../src/edge/setup.ts'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
@@ -84,7 +85,7 @@ export function controlledEdge(options: ControlledEdgeOptions): ControlledEdge {
   const setupOnce = () => (made ??= change(makeSetup(env, { ...everything, providers: { test: () => () => model } })))
   const Catalog = catalogue<Env>(catalogueParts)
   const Conversation = conversation(setupOnce)
-  const app = edge(setupOnce, [...everything.surfaces, everything.backups.surface])
+  const app = edge(setupOnce, surfacesOf(everything))
   return {
     kv,
     requests: model.requests,

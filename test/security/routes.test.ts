@@ -65,6 +65,7 @@ describe('the matrix of routes and keys', () => {
       'GET /health',
       'GET /openapi.json',
       'GET /',
+      'POST /outcomes/{token}',
     ])
     expect(KEYED.filter(({ scopes }) => scopes?.length === 0).map(name)).toEqual([])
     expect(KEYED.filter(({ body }) => body !== undefined && !BODIES[body]).map(name)).toEqual([])

@@ -7,6 +7,7 @@ import { definitionService } from '../../src/definitions/service.ts'
 import { edge } from '../../src/http/app/edge.ts'
 import { catalogueParts } from '../../src/edge/catalog.ts'
 import type { Env } from '../../src/edge/env.ts'
+import { surfacesOf } from '../../src/edge/create-edge.ts'
 import { everything } from '../../src/edge/everything.ts'
 import { makeSetup } from '../../src/edge/setup.ts'
 import { memoryDirectories } from '../fixtures/directories.ts'
@@ -123,7 +124,7 @@ export async function openWorld(): Promise<World> {
   const setup = (own: Env) => makeSetup(own, { ...everything, providers })
   const Conversation = conversation<Env>(setup)
   const Catalog = catalogue<Env>(catalogueParts)
-  const app = edge<Env>(setup, [...everything.surfaces, ...everything.connections.surfaces, everything.backups.surface])
+  const app = edge<Env>(setup, surfacesOf(everything))
   const send: World['send'] = async (request) => app.fetch(request, env, { waitUntil: () => {} })
   const ask: World['ask'] = (path, as, { method = 'GET', json } = {}) =>
     send(

@@ -67,7 +67,7 @@ An [Edgecall](https://www.npmjs.com/package/edgecall) edge with its tools in one
 
 [![Deploy to Cloudflare](https://deploy.workers.cloudflare.com/button)](https://deploy.workers.cloudflare.com/?url=https://github.com/OWNER/${name})
 
-Put the address of your repository into the button. It deploys the Worker to the account of whoever presses it; set \`API_KEYS\`, \`MODEL\`
+Put the address of your repository into the button. It deploys the Worker to the account of the person who presses it; set \`API_KEYS\`, \`MODEL\`
 and the key of the model there.
 
 \`\`\`sh
