@@ -36,6 +36,7 @@ beforeAll(async () => {
         },
       },
       { configPath: 'test/fixtures/rogue/wrangler.toml' },
+      { configPath: 'test/fixtures/later-tools/wrangler.toml' },
     ],
   })
   url = (await harness.listen()).url
