@@ -1,4 +1,5 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { json } from 'node:stream/consumers'
 import { McpServer, ResourceTemplate } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
@@ -165,4 +166,39 @@ describe('a server of the revision 2024-11-05', () => {
     const url = await serve((_request, response) => response.writeHead(405).end())
     await expect(worker([{ name: 'library', url }]).names()).rejects.toThrow('library: it answered HTTP 405')
   })
+})
+
+test('a server of an older revision may answer a call on its other stream', async () => {
+  let other: ServerResponse | undefined
+  const responses: unknown[] = []
+  const url = await serve(async (request, response) => {
+    if (request.method === 'GET') {
+      other = response.writeHead(200, { 'content-type': 'text/event-stream' })
+      return other.flushHeaders()
+    }
+    const { id, method, ...message } = (await json(request)) as { id?: number; method?: string }
+    if (method === undefined) responses.push(message)
+    if (id === undefined || method === undefined) return response.writeHead(202).end()
+    const answer = (body: object) => JSON.stringify({ jsonrpc: '2.0', id, ...body })
+    if (method === 'tools/call') {
+      await vi.waitFor(() => expect(other).toBeDefined())
+      const result = { content: [{ type: 'text', text: 'there' }] }
+      return other?.write(`data: ${answer({ result })}\n\n`)
+    }
+    const tools = [{ name: 'where', inputSchema: { type: 'object' }, description: 'Tells where' }]
+    const results: Record<string, object> = {
+      initialize: { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'x', version: '1' } },
+      'tools/list': { tools },
+    }
+    const result = results[method]
+    response.writeHead(result ? 200 : 404, { 'content-type': 'application/json' })
+    return response.end(answer(result ? { result } : { error: { code: -32_601, message: 'No such method' } }))
+  })
+  const outcome = await worker([{ name: 'other', url }]).call(
+    'where',
+    {},
+    { context: { asks: ['elicitation/create'] } },
+  )
+  expect(outcome).toEqual({ ok: true, content: [{ type: 'text', text: 'there' }] })
+  expect(responses).toEqual([])
 })

@@ -3,7 +3,7 @@ import { capabilitiesFor } from './elicit.ts'
 import { askOverStream, STREAM_REVISION } from './event-stream.ts'
 import { HttpFault, post, type Posted, readStream, RpcFault } from './exchange.ts'
 import { headerValue } from './headers.ts'
-import { fieldsOf, textOf } from './json.ts'
+import { fieldsOf, isObject, textOf } from './json.ts'
 import type { McpEnv, McpServer } from './servers.ts'
 
 const MODERN = '2026-07-28'
@@ -187,22 +187,26 @@ async function send(server: McpServer, peer: Peer, question: Question): Promise<
   }
   const toolName = textOf(params['name'] ?? params['uri'])
   const repeated = { ...newest?.headers, 'mcp-method': method, ...(toolName && { 'mcp-name': headerValue(toolName) }) }
+  const end = new AbortController()
+  const elsewhere = Promise.withResolvers<Posted['result']>()
   const onMessage = (answer: Readonly<Record<string, unknown>>) => {
+    // Some servers answer a request on their other stream.
+    if (answer['method'] === undefined) return answer['id'] === id ? settle(elsewhere, answer) : undefined
     if (answer['id'] === undefined) onNotice(textOf(answer['method']), answer['params'])
     else tell(server, peer, responseTo(answer, question), signal).catch(() => {})
   }
   const stop = isNewest || !question.onRequest ? () => {} : listen(server, peer, onMessage)
   try {
-    const { result } = await post({
+    const posted = post({
       url: server.url,
       headers: { ...headersFor(server, peer), ...trace, ...(isNewest && repeated) },
       message,
-      signal,
+      signal: AbortSignal.any([signal, end.signal]),
       onMessage,
       resumes: !isNewest,
       secrets: server.secrets,
     })
-    return result
+    return await Promise.race([posted.then(({ result }) => result), elsewhere.promise])
   } catch (error) {
     // In older revisions a closed stream does not cancel the request; this notification does.
     if (signal.aborted && !isNewest) {
@@ -212,7 +216,14 @@ async function send(server: McpServer, peer: Peer, question: Question): Promise<
     throw error
   } finally {
     stop()
+    end.abort()
   }
+}
+
+/** Settles a request with the message that answers it. */
+function settle(request: PromiseWithResolvers<Posted['result']>, { result, error }: Posted['result']): void {
+  if (isObject(error)) request.reject(new RpcFault(error, new Response()))
+  else request.resolve(fieldsOf(result))
 }
 
 /** Reads the stream on which servers of older revisions send requests that belong to no other stream, until stopped. */
