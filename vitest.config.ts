@@ -6,6 +6,9 @@ function path(file: string): string {
   return new URL(file, import.meta.url).pathname
 }
 
+/** What `npm run test:kit` runs instead of `npm test`: the examples, and the sample tools against the checks of the kit. */
+const SLOW = ['test/examples/*.test.ts', 'test/edge/own-tools.test.ts', 'test/catalogue/corpus.test.ts']
+
 /** Imports of pages and documents are their text, as wrangler bundles them. */
 const text: Plugin = {
   name: 'text',
@@ -27,7 +30,8 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['test/**/*.test.ts', 'tools/*/*.test.ts'],
+    include: process.env['SLOW'] ? SLOW : ['test/**/*.test.ts', 'tools/*/*.test.ts'],
+    exclude: ['**/node_modules/**', ...(process.env['SLOW'] ? [] : SLOW)],
     setupFiles: ['test/fixtures/seed.ts', 'test/fixtures/tidy.ts'],
     // Each file in test/edge starts workerd: two at a time is what two cores carry.
     maxWorkers: 2,
