@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { json } from 'node:stream/consumers'
+import { setTimeout } from 'node:timers/promises'
 import { McpServer, ResourceTemplate } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
@@ -168,37 +169,50 @@ describe('a server of the revision 2024-11-05', () => {
   })
 })
 
-test('a server of an older revision may answer a call on its other stream', async () => {
-  let other: ServerResponse | undefined
+/**
+ * A server of the revision 2025-11-25 that answers a call on its other stream. As servers of MCP's own SDK do, it drops
+ * what it sends there before the client has opened that stream.
+ */
+async function overOtherStream(openStream: (response: ServerResponse) => unknown) {
   const responses: unknown[] = []
+  let stream: ServerResponse | undefined
   const url = await serve(async (request, response) => {
     if (request.method === 'GET') {
-      other = response.writeHead(200, { 'content-type': 'text/event-stream' })
-      return other.flushHeaders()
+      await openStream(response.writeHead(200, { 'content-type': 'text/event-stream' }))
+      stream = response
+      return response.flushHeaders()
     }
     const { id, method, ...message } = (await json(request)) as { id?: number; method?: string }
     if (method === undefined) responses.push(message)
     if (id === undefined || method === undefined) return response.writeHead(202).end()
     const answer = (body: object) => JSON.stringify({ jsonrpc: '2.0', id, ...body })
-    if (method === 'tools/call') {
-      await vi.waitFor(() => expect(other).toBeDefined())
-      const result = { content: [{ type: 'text', text: 'there' }] }
-      return other?.write(`data: ${answer({ result })}\n\n`)
+    if (method === 'tools/call' && stream) {
+      const result = { content: [{ type: 'text', text: 'on the other stream' }] }
+      return stream.write(`data: ${answer({ result })}\n\n`)
     }
     const tools = [{ name: 'where', inputSchema: { type: 'object' }, description: 'Tells where' }]
     const results: Record<string, object> = {
       initialize: { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'x', version: '1' } },
       'tools/list': { tools },
+      'tools/call': { content: [{ type: 'text', text: 'in its answer' }] },
     }
     const result = results[method]
     response.writeHead(result ? 200 : 404, { 'content-type': 'application/json' })
     return response.end(answer(result ? { result } : { error: { code: -32_601, message: 'No such method' } }))
   })
-  const outcome = await worker([{ name: 'other', url }]).call(
-    'where',
-    {},
-    { context: { asks: ['elicitation/create'] } },
-  )
-  expect(outcome).toEqual({ ok: true, content: [{ type: 'text', text: 'there' }] })
-  expect(responses).toEqual([])
+  const call = () => worker([{ name: 'other', url }]).call('where', {}, { context: { asks: ['elicitation/create'] } })
+  return { call, responses }
+}
+
+describe('a server of an older revision', () => {
+  test('may answer a call on its other stream, which is open before the call is sent', async () => {
+    const { call, responses } = await overOtherStream(() => setTimeout(20))
+    expect(await call()).toEqual({ ok: true, content: [{ type: 'text', text: 'on the other stream' }] })
+    expect(responses).toEqual([])
+  })
+
+  test('is called all the same if its other stream does not open', async () => {
+    const { call } = await overOtherStream(() => new Promise(() => {}))
+    expect(await call()).toEqual({ ok: true, content: [{ type: 'text', text: 'in its answer' }] })
+  })
 })

@@ -140,13 +140,17 @@ async function follow(response: Response, posting: Posting): Promise<Message> {
   }
 }
 
-/** Reads the stream that a server has beside its answers, until it ends or the signal aborts. */
+/**
+ * Reads the stream that a server has beside its answers, until it ends or the signal aborts. Calls `onOpen` when the
+ * server has opened it or refused to.
+ */
 export async function readStream({
   onMessage = () => {},
+  onOpen,
   ...rest
-}: Omit<Posting, 'message' | 'resumes' | 'isRequest'>): Promise<void> {
+}: Omit<Posting, 'message' | 'resumes' | 'isRequest'> & { readonly onOpen: () => void }): Promise<void> {
   const posting = { ...rest, message: {} }
-  const stream = await send(posting, 'GET', {})
+  const stream = await send(posting, 'GET', {}).finally(onOpen)
   if (!stream.ok || !isEvents(stream) || !stream.body) return stream.body?.cancel()
   let size = 0
   for await (const events of readSse(stream.body)) {

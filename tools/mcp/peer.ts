@@ -1,3 +1,4 @@
+import { pause } from 'edgecall/tool'
 import { withAccess } from './access.ts'
 import { capabilitiesFor } from './elicit.ts'
 import { askOverStream, STREAM_REVISION } from './event-stream.ts'
@@ -15,6 +16,8 @@ const META = 'io.modelcontextprotocol/'
 const CLIENT = { name: 'edgecall', version: '1' }
 const MOST_SESSIONS = 1000
 const LAST_WORD_MS = 2000
+/** The longest wait for the other stream of a server, which may send nothing at all before its first message. */
+const OPENING_MS = 1000
 
 /** The revision that a server speaks, the session id if it has given one, and its instructions for models. */
 interface Peer {
@@ -195,8 +198,9 @@ async function send(server: McpServer, peer: Peer, question: Question): Promise<
     if (answer['id'] === undefined) onNotice(textOf(answer['method']), answer['params'])
     else tell(server, peer, responseTo(answer, question), signal).catch(() => {})
   }
-  const stop = isNewest || !question.onRequest ? () => {} : listen(server, peer, onMessage)
+  const listens = !isNewest && question.onRequest !== undefined
   try {
+    if (listens) await listen(server, peer, onMessage, AbortSignal.any([signal, end.signal]))
     const posted = post({
       url: server.url,
       headers: { ...headersFor(server, peer), ...trace, ...(isNewest && repeated) },
@@ -215,7 +219,6 @@ async function send(server: McpServer, peer: Peer, question: Question): Promise<
     }
     throw error
   } finally {
-    stop()
     end.abort()
   }
 }
@@ -226,17 +229,22 @@ function settle(request: PromiseWithResolvers<Posted['result']>, { result, error
   else request.resolve(fieldsOf(result))
 }
 
-/** Reads the stream on which servers of older revisions send requests that belong to no other stream, until stopped. */
+/**
+ * Reads the stream on which servers of older revisions send requests that belong to no other stream, until the signal
+ * aborts. Resolves when the stream is open, since servers drop what they send before, or is known not to be.
+ */
 function listen(
   server: McpServer,
   peer: Peer,
   onMessage: (message: Readonly<Record<string, unknown>>) => void,
-): () => void {
-  const end = new AbortController()
+  signal: AbortSignal,
+): Promise<void> {
   const { url, secrets } = server
+  const opened = Promise.withResolvers<void>()
+  const onOpen = () => opened.resolve()
   // Most servers have no such stream.
-  readStream({ url, headers: headersFor(server, peer), signal: end.signal, secrets, onMessage }).catch(() => {})
-  return () => end.abort()
+  readStream({ url, headers: headersFor(server, peer), signal, secrets, onMessage, onOpen }).catch(() => {})
+  return Promise.race([opened.promise, pause(OPENING_MS, signal)])
 }
 
 /** Returns the response to a request of a server: `ping` has a result, a request that cannot be served an error. */
