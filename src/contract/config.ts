@@ -23,6 +23,8 @@ export interface Config extends RunOptionValues {
   readonly limits: Limits
   readonly quotas: Quotas
   readonly maxQueue: number
+  /** How many subrequests a run makes in one invocation. */
+  readonly maxSubrequests: number
   readonly maxBodyBytes: number
   /** Whether a call that reaches outward needs approval once the run has read both untrusted and private data. */
   readonly taintRule: boolean
@@ -76,6 +78,7 @@ export function readConfig(vars: Vars): Config {
     limits: readLimits(vars, compat),
     quotas: quotasOf(({ variable, initial }) => wholeVar(vars, variable, initial)),
     maxQueue: countVar(vars, 'MAX_QUEUE', 128),
+    maxSubrequests: countVar(vars, 'MAX_SUBREQUESTS', 9000),
     maxBodyBytes: countVar(vars, 'MAX_BODY_BYTES', 1024 * 1024),
     ...readOptions(vars, compat),
     taintRule: oneOfVar(vars, 'TAINT_RULE', ['on', 'off']) === 'on',

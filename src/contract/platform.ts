@@ -18,7 +18,7 @@ export const PLATFORM_LIMITS = {
   subrequests: {
     limited: 'subrequests of an invocation',
     allowed: '50 (Free), 10,000 (Paid)',
-    here: 'a run sends one for each step and each call, at most three times: 603 with the default limits; on the Free plan, lower `MAX_STEPS` and `MAX_CALLS`',
+    here: 'a run counts its requests of models and calls of tools; after `MAX_SUBREQUESTS` (9,000; set 40 on the Free plan) an alarm continues it in another invocation, or without a conversation it ends with `subrequest_limit`',
   },
   connections: {
     limited: 'connections that wait for headers',

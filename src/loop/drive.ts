@@ -1,7 +1,9 @@
 import { runCalls } from './perform/act.ts'
 import { askModel } from './perform/ask.ts'
 import { beginStep } from './perform/begin.ts'
-import { decide, type Decision } from './decide/decide.ts'
+import { decide, type Decision, endEarly } from './decide/decide.ts'
+import { failedRun } from './decide/finish.ts'
+import { SUBREQUEST_LIMIT, withinSubrequests } from './decide/subrequests.ts'
 import type { Running } from './running.ts'
 import { applyRefusalPolicy } from './perform/fault-policy.ts'
 import { undoCalls } from './perform/undo.ts'
@@ -15,14 +17,23 @@ export interface DriveOptions {
   readonly until?: (next: Decision) => boolean
 }
 
-/** Decides and performs, again and again, until the run ends or waits for a person or its caller. */
+/**
+ * Decides and performs, again and again, until the run ends or waits for a person or its caller. A run that has made as
+ * many subrequests as one invocation may is left as it is if it is stored, to be driven on in another one; else it fails.
+ */
 export async function drive(running: Running, { watch, isCancelled, until }: DriveOptions): Promise<void> {
-  const { state, now, flush } = running
+  const { state, now, flush, subrequestsLeft } = running
   for (;;) {
     if (isCancelled() && state.status === 'running') running.commit([{ type: 'run.cancelling' }])
-    const next = decide(state, now())
+    const decision = decide(state, now())
     watch()
-    if (until?.(next)) return flush()
+    if (until?.(decision)) return flush()
+    const next = withinSubrequests(decision, subrequestsLeft())
+    if (!next) {
+      if (state.request.durable) return flush()
+      running.commit(endEarly(state, 'the run failed', failedRun(state, SUBREQUEST_LIMIT)))
+      continue
+    }
     switch (next.do) {
       case 'record':
         running.commit(

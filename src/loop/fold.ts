@@ -2,12 +2,14 @@ import type { CallSettled, RunEventBody, RunFinished } from '../contract/event.t
 import { type DataMark, marksAmong, type ToolCall, type ToolMessage } from '../contract/message.ts'
 import { addUsage } from '../contract/usage.ts'
 import { compatUndone } from './decide/compat.ts'
+import { subrequestsOf } from './decide/subrequests.ts'
 import type { CallState, RunState } from './state.ts'
 import { marksOf } from './decide/data-flow-guard.ts'
 import { READ_RESULT } from './decide/truncated-result.ts'
 
 /** Applies one event to the state. News changes nothing. */
 export function fold(state: RunState, event: RunEventBody): void {
+  state.subrequests += subrequestsOf(event)
   switch (event.type) {
     case 'run.started':
       state.status = 'running'

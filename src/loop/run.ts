@@ -12,14 +12,16 @@ import { failedRun } from './decide/finish.ts'
 import { READ_RESULT, readResultTool } from './decide/truncated-result.ts'
 
 /**
- * Performs a run from its current state until it ends or waits for a person or its caller. Calls that a crash left in
- * flight are settled first. Others may change the run meanwhile through the same `ledger`. Contract: rejects only if
+ * Performs a run from its current state until it ends, waits for a person or its caller, or is stored and has made as
+ * many subrequests as it may. Calls that a crash left in flight are settled first. Others may change the run meanwhile through the same `ledger`. Contract: rejects only if
  * the journal does; nothing more is recorded then.
  */
 export async function run(state: RunState, ports: RunPorts, ledger = openLedger(state, ports)): Promise<RunState> {
   const timeUp = new AbortController()
   // In a Worker the clock stands still between I/O events: once the timer has fired, the deadline counts as reached.
   const now = () => (timeUp.signal.aborted ? Math.max(ports.now(), state.deadline) : ports.now())
+  const { mostSubrequests = Infinity } = ports
+  const earlierSubrequests = state.subrequests
   const running: Running = {
     ...ports,
     get model() {
@@ -28,6 +30,7 @@ export async function run(state: RunState, ports: RunPorts, ledger = openLedger(
     state,
     tools: new Map([[READ_RESULT, readResultTool(ports.journal, state.request.limits.resultBytes)], ...ports.tools]),
     loop: ports.loop ?? {},
+    subrequestsLeft: () => mostSubrequests - (state.subrequests - earlierSubrequests),
     inFlight: new Map(),
     now,
     signal: AbortSignal.any([ports.signal, timeUp.signal]),

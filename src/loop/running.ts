@@ -29,6 +29,8 @@ export interface RunPorts {
   readonly canRestart?: () => boolean
   /** Returns where the outcome of a call is reported. Default: outcomes that come later can only be polled. */
   readonly reportTo?: ((callId: string) => Promise<ReportAddress>) | undefined
+  /** How many subrequests the run may make before it is put down. Default: any number. */
+  readonly mostSubrequests?: number
   /** Cancels the run: calls in flight are aborted, and no new ones start. */
   readonly signal: AbortSignal
   readonly now: () => number
@@ -72,6 +74,8 @@ export interface Running extends Omit<RunPorts, 'tools'>, Ledger {
   readonly state: RunState
   readonly tools: Map<string, Tool>
   readonly loop: LoopSetup
+  /** Returns how many subrequests the run may still make in this invocation. */
+  readonly subrequestsLeft: () => number
   /** Calls that started before the model's answer was complete, and are still running in this isolate. */
   readonly inFlight: Map<string, Promise<void>>
 }

@@ -101,6 +101,8 @@ export interface RunState {
   /** Every call of the run, in order. */
   readonly calls: CallState[]
   usage: Usage
+  /** How many subrequests the run has made, in all invocations. */
+  subrequests: number
   /** The time at which the run's time is up, in epoch milliseconds. */
   deadline: number
   /** In epoch milliseconds, like \`parkedSince\`. */
@@ -128,6 +130,7 @@ export function newState(request: RunRequest, offered: ReadonlyMap<string, ToolD
     rounds: 0,
     calls: [],
     usage: NO_USAGE,
+    subrequests: 0,
     deadline: Infinity,
   }
 }

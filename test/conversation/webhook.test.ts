@@ -47,6 +47,20 @@ async function notified(there: TestConversation): Promise<TestConversation> {
 const quiet = () => new TestConversation(() => say('Done.'), [], { AUTH: 'open' })
 
 describe('a webhook', () => {
+  test('is sent in the order of the events, with at most nine others in one invocation', async () => {
+    const there = await notified(quiet())
+    for (let name = 0; name < 25; name += 1) await there.run(name)
+    const counts: number[] = []
+    for (let rings = 0; rings < 3; rings += 1) {
+      await there.ring()
+      counts.push(received.length)
+    }
+    expect(counts).toEqual([10, 20, 25])
+    expect(received.map(({ body }) => JSON.parse(body).data.run)).toEqual(
+      Array.from({ length: 25 }, (_, name) => runId(name)),
+    )
+  })
+
   test('reports a run that has ended, signed and without content', async () => {
     const there = await notified(quiet())
     const alarms: number[] = []

@@ -10,7 +10,8 @@ let reply: (body: Record<string, any>) => ModelReply | Promise<ModelReply>
 beforeAll(async () => {
   model = await startModelServer(({ body }) => reply(body))
   const vars = { AUTH: 'open', MODEL: 'openai/test', OPENAI_BASE_URL: model.baseUrl, MAX_BODY_BYTES: '8388608' }
-  stage = await startStage(vars, { rogue: true })
+  const limits = { MAX_SUBREQUESTS: '40', MAX_CALLS_PER_TOOL: '200' }
+  stage = await startStage({ ...vars, ...limits }, { rogue: true })
 })
 afterAll(async () => {
   await stage?.close()
@@ -74,6 +75,37 @@ describe('a conversation', () => {
     const page = await json(`/conversations/${id}/messages?limit=2&before=${messages[4].position}`)
     expect(page).toEqual(messages.slice(2, 4))
     expect(await json(`/conversations/${id}/usage`)).toMatchObject({ runs: 2, outputTokens: 4 })
+  })
+
+  test('continues a run of 50 steps in other invocations, each after 40 subrequests', async () => {
+    const id = await conversation()
+    reply = ({ messages }) => {
+      const step = messages.filter(({ role }: { role: string }) => role === 'assistant').length
+      const numbers = [0, 1, 2].map((index) => step * 3 + index)
+      const calls = numbers.map((number) => ({
+        tool: 'squareRoot',
+        arguments: JSON.stringify({ number: number ** 2 }),
+      }))
+      return step < 50 ? { chunks: chunksOf({ calls }) } : say('Done.')
+    }
+    const response = await stage.ask(`/conversations/${id}/runs`, {
+      json: { input: 'Go' },
+      headers: { accept: 'text/event-stream' },
+    })
+    const events = await readEvents(response)
+    // One reader follows all of it.
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1))
+    const settled = events.filter(({ type }) => type === 'call.settled')
+    expect(settled.map((event: any) => event.structured.value).sort((a, b) => a - b)).toEqual(
+      Array.from({ length: 150 }, (_, index) => index),
+    )
+    expect(events.filter(({ type }) => type === 'call.started').every(({ attempt }) => attempt === 1)).toBe(true)
+    expect(events.at(-1)).toMatchObject({ type: 'run.finished', status: 'completed', answer: 'Done.' })
+    const runId = events[0]?.['runId']
+    const logged = stage.server.getLogs().flatMap(({ message }) => (message.includes('run.continued') ? [message] : []))
+    expect(logged.map((line) => JSON.parse(line))).toEqual(
+      Array.from({ length: 5 }, () => ({ event: 'run.continued', runId, subrequests: 40 })),
+    )
   })
 
   test('performs its runs one at a time in the order of arrival', async () => {

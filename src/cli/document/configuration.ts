@@ -185,6 +185,11 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
     variable('MEMORY_SHOW', 'What a model sees of earlier turns: `all`, only the `answers`, or `none`.', '`all`'),
     variable('MEMORY_SUMMARY', '`on`: turns that a model no longer sees are summarised for it.', '`off`'),
     variable('MAX_QUEUE', 'The most runs that wait in a conversation.', '`128`'),
+    variable(
+      'MAX_SUBREQUESTS',
+      'How many subrequests a run makes in one Worker invocation: requests of models, calls of tools. In a conversation, an alarm then continues it in another one. Below what [Cloudflare allows](limits.md#limits-of-the-platform): 40 on the Free plan.',
+      '`9000`',
+    ),
     variable('WEBHOOK_HOSTS', 'The hosts to which the webhooks of conversations may go.', 'none'),
     variable('WEBHOOK_SECRET', 'Signs webhooks: `whsec_` and base64, or any text. A secret.', 'none: no webhooks'),
     variable(

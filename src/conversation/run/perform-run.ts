@@ -20,12 +20,16 @@ export interface PerformPorts {
   readonly window: () => WindowOptions
 }
 
-/** Performs a run until it ends or waits. Returns an error if its model is not available. */
-export async function performRun(open: OpenRun, ports: PerformPorts): Promise<RunError | undefined> {
+/** Performs a run until it ends, waits, or has made as many subrequests as it may. Returns an error if its model is not available. */
+export async function performRun(
+  open: OpenRun,
+  ports: PerformPorts,
+  mostSubrequests: number,
+): Promise<RunError | undefined> {
   const { state, journal, ledger } = open
   let runPorts: RunPorts | RunError
   try {
-    runPorts = await portsOf(open, ports)
+    runPorts = await portsOf(open, ports, mostSubrequests)
   } catch (error) {
     // The interruption of a run that has started is counted when the run is resumed.
     if (state.status === 'queued') journal.countInterruption()
@@ -37,7 +41,11 @@ export async function performRun(open: OpenRun, ports: PerformPorts): Promise<Ru
 }
 
 /** Gathers what the loop needs for a run; returns an error if the model is not available. */
-async function portsOf(open: OpenRun, { setup, store, now, window }: PerformPorts): Promise<RunPorts | RunError> {
+async function portsOf(
+  open: OpenRun,
+  { setup, store, now, window }: PerformPorts,
+  mostSubrequests: number,
+): Promise<RunPorts | RunError> {
   const { stored, state, journal, abort } = open
   const { reportAddresses: addresses } = setup
   const model = setup.models.resolve(state.request.model)
@@ -45,7 +53,7 @@ async function portsOf(open: OpenRun, { setup, store, now, window }: PerformPort
   const tools = await toolsOf(setup, state)
   const options = window()
   const { messages, dropped, filled, from } = historyBefore(store.messages, stored.place, options)
-  if (dropped + filled > 0) commit(open, { type: 'history.repaired', dropped, filled })
+  if (state.status === 'queued' && dropped + filled > 0) commit(open, { type: 'history.repaired', dropped, filled })
   const summary = options.summary ? await summaryContext(store, model.model, { from, signal: abort.signal }) : undefined
   if (summary?.compaction) commit(open, summary.compaction)
   return {
@@ -59,6 +67,7 @@ async function portsOf(open: OpenRun, { setup, store, now, window }: PerformPort
     marks: store.marks(),
     history: [...(summary?.messages ?? []), ...messages],
     journal,
+    mostSubrequests,
     signal: abort.signal,
     now,
     reportTo: addresses && ((callId) => addresses.make(reportedCall(state, callId, now()))),

@@ -28,9 +28,8 @@ export interface ReportPorts {
  */
 export async function reportRuns(ports: ReportPorts, by = Date.now()): Promise<void> {
   const { store, setup } = ports
-  for (const notice of store.outbox.due(by === Infinity ? Number.MAX_SAFE_INTEGER : by)) {
-    const { id, body, attempt } = notice
-    if (body !== '') continue
+  for (const notice of store.outbox.dueReports(by)) {
+    const { id, attempt } = notice
     const [name, runId = ''] = id.split('/')
     const reporter = setup.reporters?.find((each) => each.name === name)
     const attempts = attempt + 1

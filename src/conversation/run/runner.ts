@@ -48,6 +48,8 @@ export class Runner {
   /** The unfinished runs in memory. */
   readonly runs: OpenRuns
   readonly #ports: RunnerPorts
+  /** How many subrequests the runs have made in this invocation. */
+  #subrequests = 0
 
   constructor(ports: RunnerPorts) {
     this.#ports = ports
@@ -84,10 +86,27 @@ export class Runner {
     this.pump()
   }
 
-  /** Starts or resumes the run whose turn it is, unless it is being driven or waits for others. */
+  /**
+   * Starts or resumes the run whose turn it is, unless it is being driven or waits for others. Contract: called in an
+   * invocation of its own, such as a request or an alarm.
+   */
   pump(): void {
+    if (!this.runs.current()?.completion) this.#subrequests = 0
+    this.#pump()
+  }
+
+  #pump(): void {
+    const { setup, now, wakeAt } = this.#ports
     const open = this.runs.current()
-    if (open && !open.completion && isReady(open, this.#ports.now())) void this.#resume(open)
+    if (!open || open.completion || !isReady(open, now())) return
+    if (this.#subrequestsLeft() > 0) return void this.#resume(open)
+    // The alarm is another invocation, which continues the run.
+    setup.report({ event: 'run.continued', runId: open.stored.id, subrequests: this.#subrequests })
+    wakeAt(now())
+  }
+
+  #subrequestsLeft(): number {
+    return this.#ports.setup.config.maxSubrequests - this.#subrequests
   }
 
   /** Drives a run on, with the watchdog alarm set, whatever woke the object. */
@@ -98,7 +117,7 @@ export class Runner {
       delete open.completion
       if (!isOver) return
       // The run may have been answered before the hooks around it returned: then it continues.
-      if (!open.state.finished && isReady(open, now())) return this.pump()
+      if (!open.state.finished && isReady(open, now())) return this.#pump()
       this.#announceRest(open)
       if (!open.state.finished) wakeAt(this.dueAt())
     }
@@ -260,10 +279,10 @@ export class Runner {
     waiters.tell(id, recordOf(open.state))
     if (open.state.finished) this.runs.drop(open)
     readers.close(id)
-    if (open.state.finished) this.pump()
+    if (open.state.finished) this.#pump()
   }
 
-  /** Drives a run until it ends or waits. Returns false if it must not continue yet; an alarm is set for the fence. */
+  /** Drives a run until it ends, waits, or has made as many subrequests as it may. Returns false if it must not continue yet; an alarm is set for the fence. */
   async #drive(open: OpenRun): Promise<boolean> {
     const { now, wakeAt } = this.#ports
     // A run that is being cancelled sends no call again, so it need not wait for the fence.
@@ -277,7 +296,9 @@ export class Runner {
       open.wasInterrupted = false
       open.journal.countInterruption()
     }
-    const error = reasonToEnd(open) ?? (await performRun(open, this.#ports))
+    const earlierSubrequests = open.state.subrequests
+    const error = reasonToEnd(open) ?? (await performRun(open, this.#ports, this.#subrequestsLeft()))
+    this.#subrequests += open.state.subrequests - earlierSubrequests
     if (error) commit(open, ...giveUpEvents(open, error))
     return true
   }

@@ -31,9 +31,8 @@ export function webhookBody(state: RunState, now: number): string | undefined {
  * sent again later with the same id, so a receiver may get it twice; after 410 or the last attempt it is given up.
  */
 export async function sendWebhooks(outbox: Outbox, { url, webhook, isOpen, now, report }: WebhookPorts): Promise<void> {
-  for (const notice of outbox.due(now())) {
+  for (const notice of outbox.dueMessages(now())) {
     const { id, body, attempt } = notice
-    if (body === '') continue
     const startedAt = now()
     const status =
       webhook && mayNotify(url, webhook, isOpen) ? await post(url, webhook.secret, { id, body, now: now() }) : 0

@@ -12,6 +12,9 @@ export interface Notice extends Record<string, SqlStorageValue> {
   readonly due: number
 }
 
+/** Each is a subrequest, of which an invocation may make few on the Free plan. The alarm rings again for the rest. */
+const AT_A_TIME = 10
+
 /** The webhook messages that are to be sent, and the runs that are to be reported. Times are in epoch milliseconds. */
 export class Outbox {
   readonly #database: Database
@@ -24,9 +27,19 @@ export class Outbox {
     this.#database.rows('INSERT INTO notices VALUES (?, ?, ?, 0)', id, body, due)
   }
 
-  /** Returns what is due at a time, the earliest first. */
-  due(by: number): Notice[] {
-    return this.#database.rows('SELECT id, body, attempt, due FROM notices WHERE due <= ? ORDER BY due', by)
+  /** Returns the messages that are due at a time, the earliest first, as many as are sent in one invocation. */
+  dueMessages(by: number): Notice[] {
+    return this.#due("body <> ''", by, AT_A_TIME)
+  }
+
+  /** Returns the runs that are to be reported by a time, as many as in one invocation; all of them for Infinity. */
+  dueReports(by: number): Notice[] {
+    return this.#due("body = ''", Math.min(by, Number.MAX_SAFE_INTEGER), by < Infinity ? AT_A_TIME : -1)
+  }
+
+  #due(which: string, by: number, most: number): Notice[] {
+    const query = `SELECT id, body, attempt, due FROM notices WHERE due <= ? AND ${which} ORDER BY due LIMIT ?`
+    return this.#database.rows(query, by, most)
   }
 
   /**

@@ -38,6 +38,7 @@ const STATUSES: Readonly<Record<string, number>> = {
   run_timeout: 504,
   run_cancelled: 409,
   run_parked: 503,
+  subrequest_limit: 422,
   model_not_configured: 503,
   model_refused_request: 400,
   model_context_exceeded: 400,

@@ -58,6 +58,7 @@ export function runInWorker(
       journal: memoryJournal(request.runId, onEventOfRun, () => Date.now()),
       signal: AbortSignal.any([abort.signal, httpRequest.signal]),
       now: () => Date.now(),
+      mostSubrequests: setup.config.maxSubrequests,
       ...(canRestart && { canRestart }),
       ...loopPorts(setup, request.runId),
     }).finally(end)

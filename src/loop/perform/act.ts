@@ -69,7 +69,8 @@ async function mayResend({ state, signal, now }: Running, call: CallState): Prom
 function resend(running: Running, call: CallState): Promise<void> {
   const { callId, tool } = call
   running.commit([{ type: 'call.interrupted', callId, tool, because: 'timeout' }])
-  return runCall(running, call)
+  // Left open, it is sent in the next invocation.
+  return running.subrequestsLeft() > 0 ? runCall(running, call) : Promise.resolve()
 }
 
 /**

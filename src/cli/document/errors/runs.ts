@@ -33,6 +33,11 @@ export const RUN_ERRORS: ErrorTexts = {
     'Remove the cause, then retry or cancel the run.',
   ),
   run_timeout: http(504, 'The run took longer than `RUN_TIMEOUT_MS`.', 'Raise it, or use faster tools.'),
+  subrequest_limit: http(
+    422,
+    'A run without a conversation needs more than `MAX_SUBREQUESTS` subrequests, and nothing can continue it.',
+    'Run it in a conversation, or lower its `steps` and `calls`.',
+  ),
 }
 
 /** Errors of models. If the model keeps failing, the run fails with the code. */
