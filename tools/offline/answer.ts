@@ -14,11 +14,10 @@ export interface Result {
 }
 
 const MOST_ROWS = 20
-const STAND_IN = /stand-?in/i
 /** The Chinese names of what results often tell. */
 const HAN_NAMES =
   'place 地点 city 城市 date 日期 time 时间 precipitation 降水 name 姓名 company 公司 email 邮箱 plan 方案 since 起始 ' +
-  'message 内容 id 编号 state 状态 subject 主题 price 价格 guest 客人 room 房间 summary 概况'
+  'message 内容 note 备注 source 来源 id 编号 state 状态 subject 主题 price 价格 guest 客人 room 房间 summary 概况'
 const UNITS = /^(?:(.*) (c|mm|cm|km|kg|percent)|(.*probability))$/
 
 /** Returns the answer that a result gives to its question. A text, such as an error, is quoted as it is. */
@@ -35,16 +34,10 @@ export function tell(result: Result): string {
     const [field] = tool.fields
     return `${field?.kind === 'expression' ? '' : `${wordsIn(tool.name)} `}${String(argument)} = ${String(value['value'])}`
   }
-  const isStandIn = Object.values(value).some((fact) => typeof fact === 'string' && STAND_IN.test(fact))
-  const facts = Object.fromEntries(
-    Object.entries(value).filter(([key]) => key !== 'note' && !(isStandIn && key === 'source')),
-  )
   const lists = Object.entries(value).flatMap(([key, rows]) => (Array.isArray(rows) ? tellList(key, rows, isHan) : []))
-  const note = !isStandIn ? '' : isHan ? '（这是模拟数据。）' : 'This is stand-in data, not the real thing.'
-  const record = tellRow(facts, isHan)
-  return [done + record + (/[^.。]$/.test(record) ? (isHan ? '。' : '.') : ''), ...lists, note]
-    .filter(Boolean)
-    .join('\n')
+  const record = tellRow(value, isHan)
+  const end = /[^.。]$/.test(record) ? (isHan ? '。' : '.') : ''
+  return [done + record + end, ...lists].filter(Boolean).join('\n')
 }
 
 /** Tells the time of a result, or a day or time reckoned from the present that it tells. */
@@ -74,7 +67,7 @@ function tellTime({ tool, reading, text }: Result): string | undefined {
 }
 
 /** Tells a list with a line for each row. */
-export function tellList(key: string, rows: readonly unknown[], isHan: boolean): string {
+function tellList(key: string, rows: readonly unknown[], isHan: boolean): string {
   if (rows.length === 0) return isHan ? '没有结果。' : `There are no ${wordsIn(key)}.`
   const lines = rows.slice(0, MOST_ROWS).map((row) => `- ${isObject(row) ? tellRow(row, isHan) : String(row)}`)
   const head = isHan ? `共${rows.length}个结果：` : `${rows.length} ${wordsIn(key)}:`

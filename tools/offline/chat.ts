@@ -9,16 +9,9 @@ import type { ToolDefinition } from './tool.ts'
 /** The only model of this server. */
 export const MODEL = 'offline'
 
-/** What is wrong with a request, as OpenAI's error object tells it. */
-export class RequestError extends Error {
-  readonly status: number
-  readonly code: string
-
-  constructor(message: string, { status = 400, code = 'invalid_request' } = {}) {
-    super(message)
-    this.status = status
-    this.code = code
-  }
+/** Writes what is wrong with a request as OpenAI's error object. */
+export function problem(message: string, code = 'invalid_request', status = 400): Response {
+  return Response.json({ error: { message, type: 'invalid_request_error', param: null, code } }, { status })
 }
 
 export interface ChatRequest {
@@ -30,18 +23,17 @@ export interface ChatRequest {
   readonly promptTokens: number
 }
 
-/** Reads the body of a request. Throws a RequestError that says what to change. */
-export function readRequest(body: unknown): ChatRequest {
-  if (!isObject(body)) throw new RequestError('The body must be a JSON object.')
+/** Reads the body of a request; returns the response to one that cannot be answered. */
+export function readRequest(body: unknown): ChatRequest | Response {
+  if (!isObject(body)) return problem('The body must be a JSON object.')
   const { model, messages, tools = [], tool_choice: choice = 'auto', stream, stream_options: streamOptions } = body
-  if (model !== MODEL) {
-    throw new RequestError(`The only model here is "${MODEL}".`, { status: 404, code: 'model_not_found' })
+  if (model !== MODEL) return problem(`The only model here is "${MODEL}".`, 'model_not_found', 404)
+  if (!Array.isArray(messages) || messages.length === 0) return problem('`messages` must be a list of messages.')
+  const { n = 1, response_format: format } = body
+  const isJson = isObject(format) && format['type'] !== 'text'
+  if (n !== 1 || isJson) {
+    return problem(`The offline model has no \`${isJson ? 'response_format' : 'n'}\`.`, 'unsupported_parameter')
   }
-  if (!Array.isArray(messages) || messages.length === 0)
-    throw new RequestError('`messages` must be a list of messages.')
-  if (body['n'] !== undefined && body['n'] !== 1) throw unsupported('n')
-  const { response_format: format } = body
-  if (isObject(format) && format['type'] !== 'text') throw unsupported('response_format')
   const turns = messages.filter(isObject)
   const last = turns.findLastIndex(({ role }) => role === 'user')
   const definitions = Array.isArray(tools) ? tools.flatMap(toDefinition) : []
@@ -58,10 +50,6 @@ export function readRequest(body: unknown): ChatRequest {
     isParallel: body['parallel_tool_calls'] !== false,
     promptTokens: turns.reduce((sum, { content }) => sum + piecesOf(textOf(content)).length, 0),
   }
-}
-
-function unsupported(field: string): RequestError {
-  return new RequestError(`The offline model has no \`${field}\`.`, { code: 'unsupported_parameter' })
 }
 
 function textOf(content: unknown): string {

@@ -13,6 +13,8 @@ export interface Candidate extends Question {
 }
 
 const CORE = 1.5
+/** An expression that a tool for square roots takes as its number. */
+const PLAIN_ROOT = /^sqrt\([\d.]+\)$/
 
 /** Returns the tool that fits a question best, or undefined. `aside` is text that tells, but asks for nothing. */
 export function choose(tools: readonly Tool[], reading: Reading, aside = ''): Candidate | undefined {
@@ -41,14 +43,10 @@ function weigh(tool: Tool, reading: Reading, aside: string): Candidate | undefin
     matched += weight
     core = Math.max(core, weight)
   }
-  if (asksForDay(reading)) {
-    core = Math.max(core, weightOf('date'))
-    matched += weightOf('date')
-  }
   if (tool.action !== action) foreign += CORE
   foreign += unusedOf(reading, tool, filled)
-  if (expression !== undefined && !has(expression) && !isRootOf(tool, reading)) foreign += 3
-  const isTime = counted.has('time') || counted.has('date') || asksForDay(reading)
+  if (expression !== undefined && !has(expression) && !PLAIN_ROOT.test(expression)) foreign += 3
+  const isTime = counted.has('time') || counted.has('date')
   const tellsPresent = tool.tellsNow && !when?.clock && isTime
   const support = matched + (has(expression) ? 2 : 0) + (tellsPresent ? 1 : 0)
   if (core < CORE || foreign > support / 2) return undefined
@@ -66,16 +64,4 @@ function unusedOf({ when, names, numbers, emails, codes }: Reading, tool: Tool, 
   const time = isTime ? 0 : when.clock ? 4 : when.ms === undefined ? 0.5 : 2
   const values = used.has(FREE_TEXT) ? 0 : lost(names) / 2 + lost(numbers) + lost(codes)
   return time + values + lost(emails) * 2
-}
-
-/** Tells whether a question names a day and nothing else: `What's tomorrow?` */
-function asksForDay({ when, words, names, expression }: Reading): boolean {
-  const isDay = when !== undefined && !when.clock && when.ms === undefined
-  return isDay && expression === undefined && names.every(({ zone }) => zone) && words.every(({ isEmpty }) => isEmpty)
-}
-
-/** Tells whether a tool takes the one number of a question for a square root, and is about those. */
-function isRootOf({ topics }: Tool, { expression = '', numbers }: Reading): boolean {
-  const isRoot = /^sqrt\([\d.]+\)$/.test(expression) && numbers.length === 1
-  return isRoot && topics.has('square') && topics.has('root')
 }

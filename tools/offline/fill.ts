@@ -6,7 +6,7 @@ import { DAY, inZone, isoDate, isoDateTime, type Moment } from './moment.ts'
 import { properName, type Proper } from './place.ts'
 import type { Quantity, Reading } from './reading.ts'
 import { type Field, wordsIn } from './schema.ts'
-import { draftOf, queryOf, taskOf } from './task.ts'
+import { draftOf, taskOf } from './task.ts'
 import type { Tool } from './tool.ts'
 import { wordsOf } from './vocabulary.ts'
 import { hasDay, resolve, type When } from './when.ts'
@@ -34,6 +34,8 @@ export interface Question {
 const NEEDS_NOW = Symbol('needs now')
 /** Marks in `used` that the free text of the question went into a value. */
 export const FREE_TEXT = Symbol('free text')
+const COUNT = /^(?:n|num|count|quantity|how many|(?:number|amount|count) of \w+|\w+ (?:count|quantity))$/
+const HEADING = /\b(?:subject|title|headline)\b/
 
 export function fill(question: Question): Filled {
   const used = new Set<unknown>()
@@ -59,7 +61,7 @@ function fallback(field: Field, { tool, reading, isReply }: Question): unknown {
   const [, neutral] = /"(latest|now|today|current|any|all|auto)"/.exec(field.description) ?? []
   if (neutral !== undefined && !reading.when) return neutral
   if (field.kind !== 'text') return undefined
-  if (isHead(field)) return (draftOf('text', reading) ?? reading.quotes[0])?.slice(0, 60)
+  if (HEADING.test(field.words)) return draftOf('text', reading) ?? reading.quotes[0]
   if (isReply) return reading.text
   return tool.topics.has('remind') && tool.action === 'create' ? (reading.isHan ? '提醒' : 'Reminder') : undefined
 }
@@ -119,17 +121,12 @@ function mentions({ text }: Reading, option: string): boolean {
  * Returns the number that is meant for a field: one beside the field's word; for a field that counts, one before a word
  * of the tool's name, as in “roll 2 dice”; or any if the field is required and its name says nothing.
  */
-function quantityOf(
-  { words, kind, isRequired }: Field,
-  tool: Tool,
-  numbers: readonly Quantity[],
-): Quantity | undefined {
+function quantityOf(field: Field, tool: Tool, numbers: readonly Quantity[]): Quantity | undefined {
+  const { words, kind, isRequired } = field
   const isAmong = (own: readonly string[], word: string): boolean => word !== '' && own.includes(singular(word))
   const own = words.split(' ').map(singular)
   const beside = numbers.find(({ unit, tag }) => isAmong(own, unit) || isAmong(own, tag))
-  const isCount = /^(?:n|num|count|quantity|how many|(?:number|amount|count) of \w+|\w+ (?:count|quantity))$/.test(
-    words,
-  )
+  const isCount = COUNT.test(words)
   const things = wordsIn(tool.name).split(' ').map(singular)
   const counted = isCount ? numbers.find(({ unit }) => isAmong(things, unit)) : undefined
   const isGeneral = kind === 'id' || /^(?:[a-z]\d?|num|n|(?:\w+ )?(?:number|value|amount|input))$/.test(words)
@@ -161,17 +158,12 @@ function guessPlace({ reading, isReply }: Question): string | undefined {
   return properName(led || (isReply ? reading.text.replace(/[.!?]+$/, '') : '')) || undefined
 }
 
-/** Tells whether a text field takes a heading, not the text itself. */
-function isHead({ words }: Field): boolean {
-  return /\b(?:subject|title|headline)\b/.test(words)
-}
-
 function textOf(field: Field, { tool, reading }: Question, used: Set<unknown>): string | undefined {
-  const isQuery = /\b(?:query|search|q|keywords?)\b/.test(field.words)
   const isMail = tool.fields.some(({ kind }) => kind === 'email')
-  const quote = isHead(field) || !field.isRequired ? undefined : reading.quotes.find((each) => !used.has(each))
+  const quote =
+    field.isRequired && !HEADING.test(field.words) ? reading.quotes.find((each) => !used.has(each)) : undefined
   const value = draftOf(field.words, reading) ?? quote
-  const free = !field.isRequired || isMail ? '' : isQuery ? queryOf(reading) : taskOf(tool, reading)
+  const free = !field.isRequired || isMail ? '' : taskOf(tool, reading)
   if (value !== undefined) used.add(value)
   if (value !== undefined || free !== '') used.add(FREE_TEXT)
   return value ?? (free || undefined)

@@ -1,29 +1,32 @@
 /** What the model says of itself, in the language of the question. */
 import { HAN } from './text.ts'
 
-/** Common words of the languages that are told apart. The rules read English and Chinese only. */
-const COMMON = {
-  en: 'the is are was what who when where why how i me my please and not a an to in of for will do does can you it tell at',
-  de: 'der die das ist wie was wer wann wo warum ich mich mir bitte und nicht ein eine einen morgen heute uhr wird im es für kannst du',
-  es: 'el la los las es qué que quién cómo cuándo cuál dónde por para una un en hora mañana hoy me mi del hace puedes escribe',
-  fr: 'le la les est quel quelle qui quand comment où pourquoi je moi une un des du dans demain heure il fait pour peux tu vous',
-}
+const ENGLISH =
+  'the is are was what who when where why how i me my please and not a an to in of for will do does can you it tell at'
 
-const FOREIGN = {
-  de: 'Das kann ich leider nicht beantworten: Ich bin ein Offline-Modell mit festen Regeln und verstehe nur Fragen auf Englisch und Chinesisch.',
-  es: 'Lo siento, no puedo responder a eso: soy un modelo sin conexión con reglas fijas y solo entiendo preguntas en inglés y chino.',
-  fr: 'Désolé, je ne peux pas répondre à cela : je suis un modèle hors ligne à règles fixes et je ne comprends que les questions en anglais et en chinois.',
-}
+/** The languages that are only recognized: common words of each, and the refusal in it. */
+const FOREIGN = [
+  [
+    'der die das ist wie was wer wann wo warum ich mich mir bitte und nicht ein eine einen morgen heute uhr wird im es für kannst du',
+    'Das kann ich leider nicht beantworten: Ich bin ein Offline-Modell mit festen Regeln und verstehe nur Fragen auf Englisch und Chinesisch.',
+  ],
+  [
+    'el la los las es qué que quién cómo cuándo cuál dónde por para una un en hora mañana hoy me mi del hace puedes escribe',
+    'Lo siento, no puedo responder a eso: soy un modelo sin conexión con reglas fijas y solo entiendo preguntas en inglés y chino.',
+  ],
+  [
+    'le la les est quel quelle qui quand comment où pourquoi je moi une un des du dans demain heure il fait pour peux tu vous',
+    'Désolé, je ne peux pas répondre à cela : je suis un modèle hors ligne à règles fixes et je ne comprends que les questions en anglais et en chinois.',
+  ],
+] as const
 
 /** Refuses a question in German, Spanish or French: in that of which it has more common words than of English. */
 export function refuseForeign(text: string): string | undefined {
   if (HAN.test(text)) return undefined
   const words = text.toLowerCase().match(/\p{L}+/gu) ?? []
   const count = (common: string): number => words.filter((word) => common.split(' ').includes(word)).length
-  const least = Math.max(count(COMMON.en), 1)
-  const counted = (['de', 'es', 'fr'] as const).map((language) => ({ language, words: count(COMMON[language]) }))
-  const [best] = counted.filter(({ words }) => words > least).sort((a, b) => b.words - a.words)
-  return best && FOREIGN[best.language]
+  const [best] = FOREIGN.toSorted(([a], [b]) => count(b) - count(a))
+  return best && count(best[0]) > Math.max(count(ENGLISH), 1) ? best[1] : undefined
 }
 
 /** Says that no tool fits `unfit`, or the whole question, and which tools there are. */

@@ -71,10 +71,8 @@ export function readMoment(text: string): Moment | undefined {
 
 /** Formats a day as `Saturday, 21 November 2026` or `2026年11月21日星期六`. */
 export function spokenDay(moment: Moment, isHan: boolean): string {
-  const format = (options: Intl.DateTimeFormatOptions): string =>
-    new Intl.DateTimeFormat(isHan ? 'zh-CN' : 'en-GB', { ...options, timeZone: 'UTC' }).format(wall(moment))
-  const date = format({ day: 'numeric', month: 'long', year: 'numeric' })
-  return isHan ? `${date}${format({ weekday: 'long' })}` : `${format({ weekday: 'long' })}, ${date}`
+  const format = new Intl.DateTimeFormat(isHan ? 'zh-CN' : 'en-GB', { dateStyle: 'full', timeZone: 'UTC' })
+  return format.format(wall(moment))
 }
 
 /** Replaces an ISO date or date-time by words; returns any other text unchanged. */

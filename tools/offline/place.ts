@@ -2,6 +2,7 @@
  * Finds proper names: places with their time zones, and the names of people and things. The cities of the IANA list
  * (from `Intl`) and a short table are known in any spelling; other names are told by their capital letters.
  */
+import { wordsOf } from './vocabulary.ts'
 
 /** Cities of the IANA list, or zones, each with other places that have the same clock. */
 const SAME_CLOCK = `tokyo,japan,osaka,kyoto,东京,日本,大阪;shanghai,china,beijing,guangzhou,shenzhen,changchun,中国,北京,上海,广州,深圳,长春,成都,杭州
@@ -31,59 +32,43 @@ export interface Proper {
   readonly at: number
 }
 
-interface Atlas {
-  readonly zones: ReadonlyMap<string, string>
-  readonly names: RegExp
+const zones = new Map([['utc', 'UTC']])
+for (const zone of Intl.supportedValuesOf('timeZone')) {
+  const name = zone.replace(/.*\//, '').replaceAll('_', ' ').toLowerCase()
+  if (!WORDS.test(name)) zones.set(name, zone)
 }
-
-let atlas: Atlas | undefined
-
-function openAtlas(): Atlas {
-  if (atlas) return atlas
-  const zones = new Map([['utc', 'UTC']])
-  for (const zone of Intl.supportedValuesOf('timeZone')) {
-    const name = zone.replace(/.*\//, '').replaceAll('_', ' ').toLowerCase()
-    if (!WORDS.test(name)) zones.set(name, zone)
-  }
-  for (const line of SAME_CLOCK.split(/[;\n]/)) {
-    const [city = '', ...others] = line.split(',')
-    for (const name of others) zones.set(name, zones.get(city) ?? city)
-  }
-  const names = [...zones.keys()].sort((a, b) => b.length - a.length).join('|')
-  const zoneName = '\\b(?:africa|america|asia|atlantic|australia|europe|indian|pacific)/\\w+'
-  atlas = { zones, names: new RegExp(`${zoneName}|(?<![a-zà-ž\\d])(?:${names})(?:'s\\b)?(?![a-zà-ž\\d])`, 'giu') }
-  return atlas
+for (const line of SAME_CLOCK.split(/[;\n]/)) {
+  const [city = '', ...others] = line.split(',')
+  for (const name of others) zones.set(name, zones.get(city) ?? city)
 }
-
+const longestFirst = [...zones.keys()].sort((a, b) => b.length - a.length).join('|')
+const ZONE = '\\b(?:africa|america|asia|atlantic|australia|europe|indian|pacific)/\\w+'
+const PLACE = new RegExp(`${ZONE}|(?<![a-zà-ž\\d])(?:${longestFirst})(?:'s\\b)?(?![a-zà-ž\\d])`, 'giu')
 const CAPITALISED = `\\p{Lu}[\\p{L}'-]*(?:[ -](?:(?:d[aeiou]|del|van|von|le|la|of|upon) )?\\p{Lu}[\\p{L}'-]*)*`
 
-/** Finds the names of a text in order. `rest` is the text with them blanked out; `isWord` tells common words. */
-export function findNames(text: string, isWord: (word: string) => boolean): { names: readonly Proper[]; rest: string } {
-  const { zones, names } = openAtlas()
-  const places: Proper[] = []
+/** Finds the names of a text in order. `rest` is the text with them blanked out. */
+export function findNames(text: string): { names: readonly Proper[]; rest: string } {
+  const names: Proper[] = []
   const take = (match: string, at: number, zone?: string): string => {
     const lead = /(\p{L}+) (?:the )?$/u.exec(text.slice(0, at))?.[1]?.toLowerCase() ?? ''
-    places.push({ name: zone ? properName(match) : match, zone, lead, at })
+    names.push({ name: zone ? properName(match) : match, zone, lead, at })
     return '\v'.repeat(match.length)
   }
   const rest = text
-    .replace(names, (match, at: number) => {
+    .replace(PLACE, (match, at: number) => {
       const name = match.replace(/'s$/i, '')
       return take(name, at, zones.get(name.toLowerCase()) ?? name) + match.slice(name.length)
     })
     .replace(new RegExp(CAPITALISED, 'gu'), (match, at: number) => {
       // Common words at the head of a sentence have a capital too.
-      const parts = match.split(' ')
-      const first = parts.findIndex((part) => !isWord(part))
+      const parts = match.split(/(?<= )/)
+      const first = parts.findIndex((part) => wordsOf(part).some(({ isKnown }) => !isKnown))
       if (first < 0) return match
-      const head = parts
-        .slice(0, first)
-        .map((part) => `${part} `)
-        .join('')
+      const head = parts.slice(0, first).join('')
       const name = match.slice(head.length).replace(/'s$|[.'-]+$/, '')
       return head + take(name, at + head.length) + match.slice(head.length + name.length)
     })
-  return { names: places.sort((a, b) => a.at - b.at), rest }
+  return { names: names.sort((a, b) => a.at - b.at), rest }
 }
 
 /** Returns a name as written, or with capitals if it was written without. */

@@ -36,7 +36,6 @@ export type Step = { readonly calls: readonly Call[] } | { readonly text: string
 
 /** A part of a question that a tool fits. */
 type Intent = Pick<Question, 'tool' | 'reading' | 'isReply'>
-type Settled = { readonly call: Call } | { readonly answer: string }
 
 const MOST_CHARACTERS = 2000
 
@@ -50,11 +49,11 @@ export function nextStep({ questions, before, done, tools: definitions, choice }
   const { intents, unfit } = intentsOf(question, earlier, tools, ASKS.test(before))
   const [only] = tools
   if (intents.length === 0 && only && choice !== 'auto') intents.push({ tool: only, reading: read(question) })
-  const settled = intents.map((intent) => settle(intent, { done, tools: all }))
-  const calls = settled.flatMap((one) => ('call' in one ? one.call : []))
+  const settled = intents.map((intent) => settle(intent, done, all))
+  const calls = settled.filter((next) => typeof next !== 'string')
   const fresh = calls.filter((call, at) => !calls.slice(0, at).some((other) => isSame(other, call)))
   if (fresh.length > 0) return { calls: fresh }
-  const answers = new Set(settled.flatMap((one) => ('answer' in one ? one.answer : [])))
+  const answers = new Set(settled.filter((next) => typeof next === 'string'))
   if (unfit.length > 0 || answers.size === 0) {
     const names = all.map(({ name }) => name)
     answers.add(refuse(HAN.test(question), intents.length === 0 ? [] : unfit, names))
@@ -113,20 +112,11 @@ function fitOf(tools: readonly Tool[], sentence: string, aside: string): Candida
 
 /** Returns the reading of a question with the values of a later message in place of its own. */
 function merge(before: Reading, now: Reading): Reading {
-  const lists = Object.entries(now).filter(([, value]) => Array.isArray(value) && value.length > 0)
+  const lists = (['names', 'numbers', 'codes', 'quotes', 'emails', 'urls'] as const)
+    .filter((key) => now[key].length > 0)
+    .map((key) => [key, now[key]])
   const when = now.when ? { ...before.when, ...now.when } : before.when
-  const { words, kinds, action, expression } = before
-  return {
-    ...before,
-    ...Object.fromEntries(lists),
-    text: now.text,
-    prose: now.prose,
-    when,
-    words,
-    kinds,
-    action,
-    expression,
-  }
+  return { ...before, ...Object.fromEntries(lists), text: now.text, prose: now.prose, when }
 }
 
 /** Makes an intent for each of several places, if the tool takes one at a time. */
@@ -134,31 +124,25 @@ function spread(intent: Intent): readonly Intent[] {
   const { tool, reading } = intent
   const takers = tool.fields.filter(({ kind }) => kind === 'place' || kind === 'zone')
   const places = reading.names.filter((name) => name.zone !== undefined && name !== reading.clockPlace)
-  if (places.length > 1 && takers.length === 1 && tool.action === 'read') {
-    return places.map((place) => ({ ...intent, reading: { ...reading, names: [place] } }))
-  }
-  return [intent]
+  const isEach = places.length > 1 && takers.length === 1 && tool.action === 'read'
+  return isEach ? places.map((place) => ({ ...intent, reading: { ...reading, names: [place] } })) : [intent]
 }
 
-interface Context {
-  readonly done: readonly Done[]
-  readonly tools: readonly Tool[]
-}
-
-/** Settles an intent: it needs a call next, or has its answer. */
-function settle(intent: Intent, context: Context): Settled {
+/** Returns the call that an intent needs next, or its answer. */
+function settle(intent: Intent, done: readonly Done[], tools: readonly Tool[]): Call | string {
   const { tool, reading } = intent
-  const now = presentFor(reading, context)
+  const now = presentFor(reading, done, tools)
   const filled = fill({ ...intent, now: now.moment })
-  if (filled.missing.length > 0) return { answer: askFor(reading.isHan, filled.missing) }
-  if (filled.needsNow && !now.moment) return now.call ? { call: now.call } : { answer: lackClock(reading.isHan) }
+  if (filled.missing.length > 0) return askFor(reading.isHan, filled.missing)
+  if (filled.needsNow && !now.moment) return now.call ?? lackClock(reading.isHan)
   const call = { tool: tool.name, arguments: filled.values }
-  const result = context.done.find((old) => isSame(old, call))
-  return result ? { answer: tell({ tool, reading, values: filled.values, text: result.text }) } : { call }
+  const result = done.find((old) => isSame(old, call))
+  return result ? tell({ tool, reading, values: filled.values, text: result.text }) : call
 }
 
 /** Returns the present time, or the call that tells it; neither if no tool does. */
-function presentFor({ names, clockPlace }: Reading, { done, tools }: Context): { moment?: Moment; call?: Call } {
+function presentFor(reading: Reading, done: readonly Done[], tools: readonly Tool[]): { moment?: Moment; call?: Call } {
+  const { names, clockPlace } = reading
   const clocks = tools.filter(({ tellsNow, action }) => tellsNow && action === 'read')
   const needs = (tool: Tool): number => tool.fields.filter(({ isRequired }) => isRequired).length
   const [clock] = clocks.sort((a, b) => needs(a) - needs(b))

@@ -3,7 +3,7 @@ import { findExpression } from './expression.ts'
 import { findNames, type Proper } from './place.ts'
 import { NUMBER, toDecimal } from './number.ts'
 import { HAN, plain } from './text.ts'
-import { type Action, kindsOf, type Word, wordsOf } from './vocabulary.ts'
+import { type Action, KINDS, type Word, wordsOf } from './vocabulary.ts'
 import { findWhen, hasDay, type When } from './when.ts'
 
 /** A number of the text, as decimal text. `unit` is the word after it, `tag` the word before it. */
@@ -53,7 +53,7 @@ export function read(message: string): Reading {
     })
   const quoted = take(QUOTE, take(EMAIL, take(ADDRESS, text, urls), emails), quotes)
   const { when, rest: prose } = findWhen(quoted)
-  const { names, rest: coded } = findNames(take(CODE, prose, codes), isCommon)
+  const { names, rest: coded } = findNames(take(CODE, prose, codes))
   const numbers: Quantity[] = []
   const wordy = coded.replace(new RegExp(NUMBER, 'gi'), (match, at: number) => {
     const [before, after] = [coded.slice(0, at), coded.slice(at + match.length)]
@@ -64,10 +64,8 @@ export function read(message: string): Reading {
     numbers.push({ value: sign + toDecimal(match), unit, tag })
     return '\v'.repeat(match.length)
   })
-  const clockPlace =
-    when?.clock && !hasDay(when)
-      ? names.find(({ zone, at }) => zone && /\v (?:in )?$/.test(coded.slice(0, at)))
-      : undefined
+  const hasClock = when?.clock !== undefined && !hasDay(when)
+  const clockPlace = names.find(({ zone, at }) => hasClock && zone && /\v (?:in )?$/.test(coded.slice(0, at)))
   const words = wordsOf(wordy)
   return {
     text,
@@ -83,13 +81,9 @@ export function read(message: string): Reading {
     expression: findExpression(coded),
     words,
     prose,
-    kinds: kindsOf(prose),
+    kinds: KINDS.filter(([, pattern]) => pattern.test(prose)).map(([concept]) => concept),
     action: actionOf(words, text, when),
   }
-}
-
-function isCommon(word: string): boolean {
-  return wordsOf(word).every(({ isKnown }) => isKnown)
 }
 
 /** Returns what is to be done: the first verb of a request counts; a question asks, whatever its verbs. */

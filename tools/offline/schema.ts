@@ -49,12 +49,9 @@ function fieldOf(name: string, property: Row, isRequired: boolean): Field {
   const schema: Row = { ...alternatives.find(({ type }) => type !== 'null'), ...property }
   const stated = [property, ...alternatives].flatMap(({ type }) => type).filter((type) => typeof type === 'string')
   const types = stated.filter((type) => type !== 'null')
-  const described = [
-    schema['title'],
-    schema['description'],
-    typeof schema['format'] === 'string' && `format ${schema['format']}`,
-  ]
-  const description = described.filter((text) => typeof text === 'string').join('; ')
+  const format = typeof schema['format'] === 'string' && `format ${schema['format']}`
+  const texts = [schema['title'], schema['description'], format].filter((text) => typeof text === 'string')
+  const description = texts.join('; ')
   const words = wordsIn(name)
   const options = Array.isArray(schema['enum']) ? schema['enum'] : 'const' in schema ? [schema['const']] : []
   return {
@@ -62,9 +59,7 @@ function fieldOf(name: string, property: Row, isRequired: boolean): Field {
     words,
     description,
     types: types.length > 0 ? types : ['string'],
-    ...(options.length > 0
-      ? { kind: 'enum', unit: '' }
-      : kindOf(words, types[0] ?? 'string', description.toLowerCase())),
+    ...kindOf(words, options.length > 0 ? 'enum' : (types[0] ?? 'string'), description.toLowerCase()),
     isRequired: isRequired && types.length === stated.length,
     options,
     initial: schema['default'],
@@ -73,8 +68,10 @@ function fieldOf(name: string, property: Row, isRequired: boolean): Field {
 
 /** Splits an identifier into words in lower case: `timeZone` and `time_zone` into `time zone`. */
 export function wordsIn(name: string): string {
-  const apart = name.replace(/[_-]/g, ' ').replace(/([a-z\d])([A-Z])/g, '$1 $2')
-  return apart.toLowerCase()
+  return name
+    .replace(/[_-]/g, ' ')
+    .replace(/([a-z\d])([A-Z])/g, '$1 $2')
+    .toLowerCase()
 }
 
 /** The units of durations, with the part of their names that tells them. */
@@ -100,7 +97,7 @@ const TEXTS: readonly (readonly [kind: Kind, name: RegExp | undefined, descripti
 ]
 
 function kindOf(name: string, type: string, description: string): { kind: Kind; unit: string } {
-  if (type === 'boolean') return { kind: type, unit: '' }
+  if (type === 'boolean' || type === 'enum') return { kind: type, unit: '' }
   // What is nested is left to the user of a real model.
   if (type === 'object' || type === 'array') return { kind: 'object', unit: '' }
   if (type === 'number' || type === 'integer') {

@@ -21,14 +21,6 @@ export function taskOf(tool: Tool, { prose }: Pick<Reading, 'prose'>): string {
   return clean(rest) || clean(prose.slice(0, first.at).replace(/\v/g, ' ').trim().replace(OBLIGATION, ''))
 }
 
-/** Returns what to search for: the request without the words that only ask. */
-export function queryOf({ prose }: Reading): string {
-  const [, request] =
-    /\b(?:search|google|look|find)(?: (?:the|web|internet|online|up|for|on|about|out))*\b(.*)/i.exec(prose) ?? []
-  const first = wordsOf(prose).find(({ isEmpty }) => !isEmpty)
-  return clean(request ?? prose.slice(first?.at ?? 0))
-}
-
 /** Returns the text that the request names for a field: `with the subject Hi`, `saying that I am late`. */
 export function draftOf(field: string, { text, quotes }: Reading): string | undefined {
   const end = '(?= and (?:the |a )?(?:text|body|message|subject)\\b|[,;]|[.!?]*$)'

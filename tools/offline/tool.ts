@@ -43,14 +43,7 @@ export function toolOf({ name, description, parameters }: ToolDefinition): Tool 
   const tellsTime = tellsNow || ['time', 'date'].some((concept) => (topics.get(concept) ?? 0) >= 3)
   // What tells one of the two can tell the other.
   if (tellsTime) for (const concept of ['time', 'date']) topics.set(concept, 3)
-  return {
-    name,
-    fields,
-    topics,
-    action: actionOf(name, first),
-    tellsTime,
-    tellsNow,
-  }
+  return { name, fields, topics, action: actionOf(name, first), tellsTime, tellsNow }
 }
 
 /** Returns what a tool does, by the verb at the head of its name, else of its description. */

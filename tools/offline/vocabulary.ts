@@ -55,7 +55,7 @@ const ACTIONS = {
 export type Action = keyof typeof ACTIONS | 'read'
 
 /** Questions whose first words say what kind of answer is wanted, and the concept that a tool must then speak of. */
-const KINDS: readonly (readonly [concept: string, words: RegExp])[] = [
+export const KINDS: readonly (readonly [concept: string, words: RegExp])[] = [
   [
     'explain',
     /\bwhy\b|\bhow (?:to|do(?:es)?|did|can|should)\b(?! i (?:get in touch|contact|reach))|\bexplain\b|为什么|解释/i,
@@ -65,11 +65,6 @@ const KINDS: readonly (readonly [concept: string, words: RegExp])[] = [
   ['opinion', /\b(?:do you think|your opinion|do you believe|do you like|better than)\b|\bopinion\b|觉得|认为/i],
   ['person', /\bwho(?:'s| is|m)?\b|谁/i],
 ]
-
-/** Returns the concepts that a tool must speak of to answer a question of this kind. */
-export function kindsOf(text: string): readonly string[] {
-  return KINDS.filter(([, words]) => words.test(text)).map(([concept]) => concept)
-}
 
 const lexicon = new Map<string, readonly string[]>()
 for (const line of CONCEPTS.split(/\n(?! )/)) {

@@ -112,24 +112,25 @@ const RULES: readonly Rule[] = [
 /** Finds the time that a text names. `rest` is the text with the words about time replaced by vertical tabs. */
 export function findWhen(text: string): { when?: When; rest: string } {
   const when: When = { phrase: '' }
-  const phrases: (readonly [at: number, words: string])[] = []
   let rest = text
   for (const [pattern, read] of RULES) {
     rest = rest.replace(pattern, (match: string, ...groups: unknown[]) => {
       const words = groups.map((group) => (typeof group === 'string' ? group : ''))
       if (read([match, ...words.slice(0, -2)], when) === false) return match
-      phrases.push([groups.findLast((group) => typeof group === 'number') ?? 0, match.trim()])
       return '\v'.repeat(match.length)
     })
   }
-  if (phrases.length === 0) return { rest }
+  if (rest === text) return { rest }
   if (when.clock && when.part !== undefined) {
     const [hour, minute] = when.clock
     when.clock = [when.part > 11 && hour < 12 ? hour + 12 : hour, minute]
     when.isEither = false
   }
-  phrases.sort(([a], [b]) => a - b)
-  when.phrase = phrases.map(([, words]) => words).join(' ')
+  const phrases = Array.from(rest.matchAll(/\v+/g), ({ 0: { length }, index }) => text.slice(index, index + length))
+  when.phrase = phrases
+    .join(' ')
+    .replace(/[\s\v]+/g, ' ')
+    .trim()
   return { when, rest }
 }
 

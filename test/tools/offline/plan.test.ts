@@ -157,7 +157,7 @@ describe('a question to the offline model', () => {
       'It is 22:05 on Friday, 20 November 2026 in Tokyo (Asia/Tokyo).',
       'Last Tuesday: Tuesday, 17 November 2026.',
       '明天是2026年11月21日星期六。',
-      'place Paris, date Friday, 20 November 2026, summary rain, temperature max 7 °C.\nThis is stand-in data, not the real thing.',
+      'place Paris, date Friday, 20 November 2026, summary rain, temperature max 7 °C, source stand-in.',
       'square root 16 = 4',
       '2 reminders:\n- id r1, message bread\n- id r2, message call mom',
     ])
