@@ -32,10 +32,10 @@ export interface RunDirectory {
   /** Returns the calls of all conversations that wait for a person, the one that has waited longest first. */
   approvals(): Promise<readonly ListedApproval[]>
   /**
-   * Counts what a run that has ended did and spent, and lists it. Returns false, and counts nothing, if it was counted
-   * before.
+   * Counts what runs that have ended did and spent, and lists them. Returns for each whether it is counted now; one that
+   * was counted before is not counted again.
    */
-  countRun(report: RunReport): Promise<boolean>
+  countRuns(reports: readonly RunReport[]): Promise<readonly boolean[]>
   /** Returns the usage from one day (`2026-02-28`) to another, both included, the greatest cost first. */
   usage(from: string, to: string, by: UsageKind): Promise<readonly UsageRow[]>
   /** Returns the metrics of all runs that were counted. */

@@ -53,7 +53,7 @@ export interface UnendedRun extends Omit<EndedRun, 'facts'> {
 }
 
 /**
- * Sends what a run did to somewhere else, once it has ended. The run never waits for it. If it fails for a run of a
+ * Sends what runs did to somewhere else, once they have ended. No run waits for it. If it fails for a run of a
  * conversation, the same run is reported again later, even by another instance: the receiver must be able to tell.
  */
 export interface RunReporter {
@@ -61,8 +61,8 @@ export interface RunReporter {
   readonly name: string
   /** The number of attempts after which it is given up. Default: it never is. */
   readonly attempts?: number
-  /** Contract: rejects if the run must be reported again. */
-  report(run: EndedRun): Promise<void>
+  /** Reports runs, perhaps of several tenants. Contract: rejects if they must all be reported again. */
+  report(runs: readonly EndedRun[]): Promise<void>
   /**
    * Reports how a run of a conversation stands: when it begins to wait, when a call is answered, and once it has lasted
    * for ten seconds. Same contract. Default: only runs that have ended are reported.

@@ -21,9 +21,11 @@ export class MeteredDirectory extends Directory implements DirectoryService {
     this.#list.remove(id)
   }
 
-  async countRun({ listing, ...report }: RunReport): Promise<boolean> {
-    if (listing) this.#list.put(listing)
-    return this.#ledger.count(report, Date.now())
+  async countRuns(reports: readonly RunReport[]): Promise<boolean[]> {
+    return reports.map(({ listing, ...report }) => {
+      if (listing) this.#list.put(listing)
+      return this.#ledger.count(report, Date.now())
+    })
   }
 
   async usage(from: string, to: string, by: UsageKind): Promise<UsageRow[]> {

@@ -1,6 +1,7 @@
 import type { Objects } from '../contract/conversation.ts'
 import type { DirectoryService } from '../contract/directory.ts'
-import type { RunReporter } from '../contract/report.ts'
+import type { RunReport } from '../contract/metrics.ts'
+import type { EndedRun, RunReporter } from '../contract/report.ts'
 import { type Dataset, dataPointOf } from './analytics.ts'
 import { endedListing, unendedListing } from './run-listing.ts'
 import { reportOf } from './run-report.ts'
@@ -12,15 +13,23 @@ import { reportOf } from './run-report.ts'
 export function metricsReporter(directories: Objects<DirectoryService>, dataset?: Dataset): RunReporter {
   return {
     name: 'metrics',
-    report: async (run) => {
-      const listing = endedListing(run)
-      const report = { ...reportOf(run), ...(listing && { listing }) }
-      const isNew = await directories.getByName(run.request.caller.tenant).countRun(report)
-      if (isNew) dataset?.writeDataPoint(dataPointOf(run))
+    report: async (runs) => {
+      const byTenant = Map.groupBy(runs, ({ request }) => request.caller.tenant)
+      await Promise.all(
+        Array.from(byTenant, async ([tenant, runsOfTenant]) => {
+          const isNew = await directories.getByName(tenant).countRuns(runsOfTenant.map(listedReport))
+          for (const [at, run] of runsOfTenant.entries()) if (isNew[at]) dataset?.writeDataPoint(dataPointOf(run))
+        }),
+      )
     },
     reportUnended: async (run) => {
       const listing = unendedListing(run)
       if (listing) await directories.getByName(run.request.caller.tenant).listRun(listing)
     },
   }
+}
+
+function listedReport(run: EndedRun): RunReport {
+  const listing = endedListing(run)
+  return { ...reportOf(run), ...(listing && { listing }) }
 }

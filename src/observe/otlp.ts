@@ -18,7 +18,7 @@ export interface OtlpOptions {
 const MOST_MS = 10_000
 
 /**
- * Makes a reporter that sends the spans of each run that has ended as OTLP/HTTP with JSON
+ * Makes a reporter that sends the spans of runs that have ended as OTLP/HTTP with JSON
  * (https://opentelemetry.io/docs/specs/otlp/), in one request. Runs whose callers did not sample their trace are left out.
  */
 export function otlpReporter({ url, headers, service, includeContent = false, ...options }: OtlpOptions): RunReporter {
@@ -26,9 +26,11 @@ export function otlpReporter({ url, headers, service, includeContent = false, ..
   return {
     name: 'traces',
     attempts: 5,
-    report: async (run) => {
-      if (!run.request.trace?.isSampled || !run.request.trace.hasSpans) return
-      const body = JSON.stringify(encodeSpans(spansOf(run, { includeContent }), service))
+    report: async (runs) => {
+      const sampled = runs.filter(({ request: { trace } }) => trace?.isSampled && trace.hasSpans)
+      if (sampled.length === 0) return
+      const spans = sampled.flatMap((run) => spansOf(run, { includeContent }))
+      const body = JSON.stringify(encodeSpans(spans, service))
       await withTimeLimit(MOST_MS, async (signal) => {
         const type = { 'content-type': 'application/json' }
         const response = await send(url, {

@@ -30,7 +30,7 @@ const scene = {
 test('a run is counted by its model, its key, its tools and their outcomes, and a name that a model invents is not a label', async () => {
   const directory = makeDirectory()
   const run = await ended({ ...scene, request: { caller: { tenant: 'acme', key: 'web', scopes: [] } } })
-  await directory.countRun(reportOf(run))
+  await directory.countRuns([reportOf(run)])
   const lines = openMetrics(await directory.series()).split('\n')
   const values = lines.filter((line) => !line.startsWith('#') && !line.includes('_seconds'))
   expect(values).toEqual([
@@ -62,8 +62,8 @@ test('a run that is reported again is counted once, and has one data point', asy
   const directories = memoryDirectories()
   const reporter = metricsReporter(directories, { writeDataPoint: (point) => void points.push(point) })
   const run = await ended(scene)
-  await reporter.report(run)
-  await reporter.report(run)
+  await reporter.report([run])
+  await reporter.report([run])
   const day = new Date().toISOString().slice(0, 10)
   const total = { runs: 1, calls: 4, inputTokens: 20, outputTokens: 10, cost: 40 }
   const directory = directories.getByName('acme')
@@ -92,7 +92,7 @@ test('runs are counted once each, whether their reports are summed up already or
   const counted: boolean[] = []
   for (let run = 0; run < 120; run++) {
     const directory = makeDirectory(database)
-    counted.push(await directory.countRun(report(`run-${run}`)), await directory.countRun(report(`run-${run >> 1}`)))
+    counted.push(...(await directory.countRuns([report(`run-${run}`), report(`run-${run >> 1}`)])))
   }
   expect(counted.filter((isNew) => isNew)).toHaveLength(120)
   const directory = makeDirectory(database)
@@ -100,7 +100,7 @@ test('runs are counted once each, whether their reports are summed up already or
   expect(await directory.usage(day, day, 'key')).toEqual([row])
   const series = [{ name: 'edgecall_steps', labels: 'model="m"', part: 'value', le: 0, value: 360 }]
   expect(await directory.series()).toEqual(series)
-  expect(await directory.countRun(report('run-7'))).toBe(false)
+  expect(await directory.countRuns([report('run-7')])).toEqual([false])
   expect(await directory.series()).toEqual(series)
 })
 
@@ -115,7 +115,7 @@ test('reading the metrics and the usage of a tenant without runs stores nothing'
 test('a label is escaped as OpenMetrics demands', async () => {
   const directory = makeDirectory()
   const sample = { name: 'edgecall_cost', labels: { model: 'a"b\\c\nd', key: '' }, value: 0.5 } as const
-  await directory.countRun({ run: 'r', at: Date.now(), shares: [], series: seriesOf([sample]) })
+  await directory.countRuns([{ run: 'r', at: Date.now(), shares: [], series: seriesOf([sample]) }])
   expect(openMetrics(await directory.series())).toContain('edgecall_cost_total{model="a\\"b\\\\c\\nd",key=""} 0.5\n')
 })
 
@@ -132,12 +132,8 @@ test('names of a day and series are bounded', async () => {
       Array.from({ length: 5000 }, (_, index) => ({ name: 'edgecall_cost', labels: { model: `m${index}` }, value: 1 })),
     ),
   }
-  await directory.countRun(report)
-  await directory.countRun({
-    ...report,
-    run: 's',
-    series: seriesOf([{ name: 'edgecall_cost', labels: { model: 'new' }, value: 1 }]),
-  })
+  const series = seriesOf([{ name: 'edgecall_cost', labels: { model: 'new' }, value: 1 }])
+  await directory.countRuns([report, { ...report, run: 's', series }])
   const day = new Date(at).toISOString().slice(0, 10)
   const rows = await directory.usage(day, day, 'key')
   expect(rows.length).toBeLessThanOrEqual(1001)

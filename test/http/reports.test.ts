@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import type { EndedRun, RunReporter } from '../../src/contract/report.ts'
+import { testEdge } from '../fixtures/edge.ts'
+import { say } from '../fixtures/scripted.ts'
+
+const idsOf = (runs: readonly EndedRun[]) => runs.map(({ request }) => request.runId)
+
+/** Sends three requests to an edge with this reporter. Returns the ids of their runs, once they are reported. */
+async function askThrice(reporter: RunReporter) {
+  const edge = testEdge({ script: [say('one'), say('two'), say('three')], setup: { reporters: [reporter] } })
+  const ids: string[] = []
+  for (let count = 0; count < 3; count++) {
+    const response = await edge.ask('/runs', { json: { input: 'Hello' } })
+    ids.push(((await response.json()) as { id: string }).id)
+  }
+  await Promise.all(edge.afterwards)
+  return { ids, reports: edge.reports }
+}
+
+test('runs that are not stored are reported together if they end within a tenth of a second', async () => {
+  const batches: string[][] = []
+  const { ids, reports } = await askThrice({ name: 'test', report: async (runs) => void batches.push(idsOf(runs)) })
+  expect(batches).toEqual([ids])
+  expect(reports).toEqual([])
+})
+
+test('runs that are not stored are reported twice at most, and each is logged when its report fails', async () => {
+  const batches: string[][] = []
+  const { ids, reports } = await askThrice({
+    name: 'test',
+    report: async (runs) => {
+      batches.push(idsOf(runs))
+      throw new Error('away')
+    },
+  })
+  expect(batches).toEqual([ids, ids])
+  const failures = (event: string, attempts: number) =>
+    ids.map((runId) => ({ event, reporter: 'test', runId, attempts, detail: 'away' }))
+  expect(reports).toEqual([...failures('report.failed', 1), ...failures('report.given_up', 2)])
+})
