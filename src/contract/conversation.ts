@@ -115,6 +115,8 @@ export interface StartRequest {
   readonly onward?: boolean
   /** The run that must be the latest one that did not fail; otherwise the request is refused with `run_not_last`. */
   readonly after?: string | undefined
+  /** Has the reply bring the events of the run, as `events` does: of news only these. Default: it does not. */
+  readonly follow?: NewsFilter | undefined
 }
 
 export interface StartReply {
@@ -126,6 +128,8 @@ export interface StartReply {
   readonly replayed: boolean
   /** Set if the input joined a run under way: the number of the event after which to follow that run. */
   readonly joinedAfter?: number
+  /** The events of the run, or those after `joinedAfter`, if the request is to follow it. */
+  readonly stream?: ReadableStream<Uint8Array>
 }
 
 export interface RunSummary {

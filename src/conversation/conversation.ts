@@ -178,8 +178,11 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     const acceptReply = acceptRun(request, { store: this.#store, runner: this.#runner, alarms: this.#alarms, config })
     if (!acceptReply.ok) return acceptReply
     if (acceptReply.toCancel) await this.#cancel(acceptReply.toCancel)
+    const { runId, joinedAfter = 0 } = acceptReply.reply
+    // A reader who is there before the run begins is sent its events as they come, and reads none of them back.
+    const stream = request.follow && this.#view.follow(runId, joinedAfter, request.follow)
     this.#runner.pump()
-    return { ok: true, ...acceptReply.reply, created: life === 'none' }
+    return { ok: true, ...acceptReply.reply, created: life === 'none', ...(stream && { stream }) }
   }
 
   async record(runId: string, waitMs: number): Promise<Reply<{ record: RunRecord }>> {

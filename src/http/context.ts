@@ -1,3 +1,4 @@
+import type { NewsFilter } from '../contract/conversation.ts'
 import type { Caller } from '../contract/tool.ts'
 import type { RequestContext } from './request-context.ts'
 import type { Formats } from './respond/format.ts'
@@ -12,7 +13,7 @@ interface HandlerContext {
   readonly req: { readonly raw: Request }
 }
 
-/** Returns the request of a handler's context, with its caller and setup. */
-export function requestContext({ env, req }: HandlerContext): RequestContext {
-  return { ...env, request: req.raw }
+/** Returns the request of a handler's context, with its caller and setup. `follow`: see RequestContext. */
+export function requestContext({ env, req }: HandlerContext, follow?: NewsFilter): RequestContext {
+  return { ...env, request: req.raw, ...(follow && { follow }) }
 }

@@ -1,3 +1,4 @@
+import type { NewsFilter } from '../contract/conversation.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { Caller } from '../contract/tool.ts'
 
@@ -14,4 +15,9 @@ export interface EdgeContext {
 export interface RequestContext extends EdgeContext {
   readonly request: Request
   readonly waitUntil: WaitUntil
+  /**
+   * Set if the response is made of the events of the run that the request starts: which news it needs. The conversation
+   * then sends them with its answer to the start. Default: they are requested once somebody follows the run.
+   */
+  readonly follow?: NewsFilter
 }

@@ -13,7 +13,11 @@ journalSuite('in SQLite', ({ request }) => {
   const run = store.runs.add(request, [], 0)
   const readers = new Readers()
   const journal = new RunJournal({ store, readers, now: () => 0 }, run, true)
-  const stream = readers.open(RUN_ID, { read: (after) => journal.read(after) }, { after: 0, isEnded: false })
+  const stream = readers.open(
+    RUN_ID,
+    { read: (after) => journal.read(after) },
+    { after: 0, isCurrent: false, isEnded: false },
+  )
   return {
     journal,
     events: async () => {

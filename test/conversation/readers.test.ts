@@ -17,7 +17,7 @@ class Frames {
   }
 
   open(after = 0, ended = false): ReadableStream<Uint8Array> {
-    return this.readers.open('run', { read: this.read }, { after, isEnded: ended })
+    return this.readers.open('run', { read: this.read }, { after, isCurrent: false, isEnded: ended })
   }
 }
 

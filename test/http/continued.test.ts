@@ -342,10 +342,14 @@ test('a run whose events end early after a tool call is not retried by SDKs', as
   const edge = keptEdge({ script: [ask(['clock']), say('Done.')], tools: [clock] })
   await edge.post('/conversations', { id: 'c' })
   const object = edge.objects.get('v1/local/c')!
-  const events = object.events.bind(object)
+  const [start, events] = [object.start.bind(object), object.events.bind(object)]
+  vi.spyOn(object, 'start').mockImplementation(async (request) => {
+    const reply = await start(request)
+    return reply.ok && reply.stream ? { ...reply, stream: brokenAfter('call.started', reply.stream) } : reply
+  })
   vi.spyOn(object, 'events').mockImplementation(async (run, after) => {
     const reply = await events(run, after)
-    return reply.ok ? { ...reply, stream: brokenAfter(after === 0 ? 'call.started' : undefined, reply.stream) } : reply
+    return reply.ok ? { ...reply, stream: brokenAfter(undefined, reply.stream) } : reply
   })
   const response = await edge.post(CHAT, { messages: [question] }, { 'x-conversation-id': 'c' })
   expect([response.status, response.headers.get('x-should-retry'), await response.json()]).toEqual([

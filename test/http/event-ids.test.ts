@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { ask, say } from '../fixtures/play.ts'
-import { keptEdge } from './kept-edge.ts'
+import { dataOf, keptEdge } from './kept-edge.ts'
 
 test('events cannot be resumed from an event that the run never had', async () => {
   const edge = keptEdge({ script: [ask(['nothing']), say('Done.')] })
@@ -16,4 +16,25 @@ test('events cannot be resumed from an event that the run never had', async () =
   const detail = 'This run has no event with this id.'
   const refused = [400, JSON.stringify({ status: 400, code: 'bad_event_id', detail })]
   expect(answers).toEqual([[200, ''], refused, refused, refused, refused])
+})
+
+test('a conversation sends the events of a run with its answer to the start, so that nobody asks for them', async () => {
+  const edge = keptEdge({ script: [say('One'), say('Two'), say('Three')] })
+  await edge.post('/conversations', { id: 'c' })
+  const events = vi.spyOn(edge.objects.get('v1/local/c')!, 'events')
+  const chat = { messages: [{ role: 'user', content: 'Hi' }] }
+  const headers = { 'x-conversation-id': 'c' }
+  expect(await (await edge.post('/v1/chat/completions', chat, headers)).text()).toContain('One')
+  expect(await (await edge.post('/v1/chat/completions', { ...chat, stream: true }, headers)).text()).toContain('Two')
+  const sse = { accept: 'text/event-stream' }
+  const types = dataOf(await (await edge.post('/conversations/c/runs', { input: 'Hi' }, sse)).text())
+  expect(types.map((event: any) => [event.seq, event.type])).toEqual([
+    [1, 'run.started'],
+    [2, 'step.started'],
+    [3, 'text.delta'],
+    [4, 'step.answered'],
+    [5, 'step.finished'],
+    [6, 'run.finished'],
+  ])
+  expect(events).not.toHaveBeenCalled()
 })

@@ -19,6 +19,14 @@ export interface FrameSource {
   readonly read: (after: number) => { readonly frames: string; readonly last: number }
 }
 
+export interface ReaderOptions {
+  readonly after: number
+  /** Whether the run has no events after that number yet. */
+  readonly isCurrent: boolean
+  readonly isEnded: boolean
+  readonly news?: NewsFilter | undefined
+}
+
 interface Reader {
   readonly run: string
   readonly source: FrameSource
@@ -51,12 +59,12 @@ export class Readers {
     this.#now = now
   }
 
-  /** Streams the frames of a run after a number: past ones and, unless `isEnded`, new ones, of news only `news`. */
-  open(
-    run: string,
-    source: FrameSource,
-    { after, isEnded, news = 'all' }: { after: number; isEnded: boolean; news?: NewsFilter | undefined },
-  ): ReadableStream<Uint8Array> {
+  /**
+   * Streams the frames of a run after a number: past ones, unless `isCurrent`, and, unless `isEnded`, new ones, of news
+   * only `news`.
+   */
+  open(run: string, source: FrameSource, options: ReaderOptions): ReadableStream<Uint8Array> {
+    const { after, isCurrent, isEnded, news = 'all' } = options
     let reader: Reader | undefined
     return new ReadableStream(
       {
@@ -72,7 +80,7 @@ export class Readers {
             flushSoon: burst(() => reader && this.#flush(reader)),
             pending: '',
             cursor: after,
-            live: false,
+            live: isCurrent && !isEnded,
             isEnded,
             readAt: this.#now(),
           }

@@ -66,9 +66,10 @@ export class RunReader {
    */
   follow(id: string, after: number, news?: NewsFilter): ReadableStream<Uint8Array> | undefined {
     const { store, runs, readers } = this.#ports
-    if (after > (runs.inMemory(id)?.journal.last ?? store.runs.lastNumber(id))) return undefined
+    const last = runs.inMemory(id)?.journal.last ?? store.runs.lastNumber(id)
+    if (after > last) return undefined
     const read = (from: number) => runs.inMemory(id)?.journal.read(from) ?? replayFrames(store, id, from)
-    return readers.open(id, { read }, { after, isEnded: this.#isAtRest(id), news })
+    return readers.open(id, { read }, { after, isCurrent: after === last, isEnded: this.#isAtRest(id), news })
   }
 
   /** Ends all streams, and all waiting for records, because the conversation is gone. */

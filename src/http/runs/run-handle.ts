@@ -1,4 +1,4 @@
-import type { NewsFilter } from '../../contract/conversation.ts'
+import type { ConversationService, NewsFilter } from '../../contract/conversation.ts'
 import type { RunEvent } from '../../contract/event.ts'
 import { pause } from '../../contract/pause.ts'
 import type { RunRecord } from '../../contract/run.ts'
@@ -40,17 +40,33 @@ export interface RunHandle {
 const MOST_LOSSES = 5
 const AFTER_LOSS_MS = 200
 
+interface Connection {
+  readonly stub?: ConversationService
+  readonly stream?: ReadableStream<Uint8Array> | undefined
+  /** The news in that stream. */
+  readonly news?: NewsFilter | undefined
+}
+
 /**
  * Returns a handle that follows a stored run from the event after number `after`. If the object is lost, the handle
- * reconnects to the instance that resumes the run. `stub`: an existing stub of the object.
+ * reconnects to the instance that resumes the run. `stub`: an existing stub of the object. `stream`: those events, if
+ * they are there already.
  */
 export function storedRunHandle(
   context: EdgeContext,
   { after, ...location }: RunLocation & { readonly after: number },
-  stub = conversationStubOfRun(context, location),
+  { stub = conversationStubOfRun(context, location), stream: firstStream, news: newsOfFirst }: Connection = {},
 ): RunHandle {
   const { runId } = location
   let isDisconnected = false
+  /** Returns the events that came with the start, once, if they have the news that are wanted. */
+  function takeFirst(news: NewsFilter | undefined): ReadableStream<Uint8Array> | undefined {
+    const stream = firstStream
+    firstStream = undefined
+    if (news === newsOfFirst) return stream
+    void stream?.cancel()
+    return undefined
+  }
   /** Repeats a request if the object was lost: deployed again, or evicted. Its stub stays broken, so another is made. */
   async function retryOnLoss<Value>(request: () => Promise<Value>): Promise<Value> {
     for (let losses = 1; ; losses++) {
@@ -70,7 +86,7 @@ export function storedRunHandle(
     follow: (onEvent, news) =>
       retryOnLoss(async () => {
         if (isDisconnected) return
-        const { stream } = unwrapReply(await stub.events(runId, after, news))
+        const stream = takeFirst(news ?? 'all') ?? unwrapReply(await stub.events(runId, after, news)).stream
         for await (const events of decodeBatches(stream)) {
           for (const event of events) {
             const wait = onEvent(event)
@@ -81,6 +97,7 @@ export function storedRunHandle(
         }
       }),
     record: (waitMs) => {
+      void takeFirst(undefined)
       const until = Date.now() + waitMs
       return retryOnLoss(async () => unwrapReply(await stub.record(runId, until - Date.now())).record)
     },

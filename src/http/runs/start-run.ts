@@ -110,9 +110,16 @@ export async function startInConversation(
   const definitions = tools.map((tool) => tool.definition)
   const context = { setup: requestContext.setup, caller: run.caller }
   const stub = conversationStubOfRun(context, { runId: run.runId, conversation })
-  const reply = unwrapReply(await stub.start({ run, tools: definitions, ...start, onBusy: onBusy ?? start.onBusy }))
-  const { runId, created, replayed, joinedAfter } = reply
-  const handle = storedRunHandle(context, { runId, conversation, after: joinedAfter ?? 0 }, stub)
+  const { follow } = requestContext
+  const reply = unwrapReply(
+    await stub.start({ run, tools: definitions, ...start, onBusy: onBusy ?? start.onBusy, follow }),
+  )
+  const { runId, created, replayed, joinedAfter, stream } = reply
+  const handle = storedRunHandle(
+    context,
+    { runId, conversation, after: joinedAfter ?? 0 },
+    { stub, stream, news: follow },
+  )
   return {
     ...(run.cancelOnDisconnect ? cancelledOnDisconnect(requestContext, handle) : handle),
     created,

@@ -28,6 +28,6 @@ app.post('/', async (c) => {
   const decoded = decodeAgUi(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
   const { answers, parameters, ...ids } = decoded.request
-  const { handle } = await takeTurn(requestContext(c), { id: ids.threadId, create: true, answers, parameters })
+  const { handle } = await takeTurn(requestContext(c, 'all'), { id: ids.threadId, create: true, answers, parameters })
   return streamRun(handle, new AgUiEncoder(ids))
 })

@@ -35,7 +35,7 @@ app.post('/', async (c) => {
   // The response names the model as the request did; if the request named none, the default model.
   const chat = { model: setup.config.model ?? '', ...request }
   const target = conversationTarget(c.req.raw, chat.edgecall.conversation, 'edgecall.conversation')
-  const { handle } = await startOrContinue(requestContext(c), request, target)
+  const { handle } = await startOrContinue(requestContext(c, chat.stream ? 'text' : 'none'), request, target)
   if (!chat.stream) return collectRun(handle, completionCollector(answerOptions(handle, chat)))
   const encoder = completionEncoder({ ...answerOptions(handle, chat), includeUsage: chat.includeUsage })
   return streamRun(handle, encoder)

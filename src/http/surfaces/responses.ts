@@ -48,7 +48,11 @@ app.post('/', async (c) => {
   requireScope(caller, 'chat')
   const body = unwrapRequest(decodeResponses(await readJson(c.req.raw, setup.config.maxBodyBytes)))
   const target = conversationTarget(c.req.raw, body.conversation, 'conversation')
-  const { handle, after = 0, approvals = [] } = await startOrContinue(requestContext(c), body, target)
+  const {
+    handle,
+    after = 0,
+    approvals = [],
+  } = await startOrContinue(requestContext(c, body.stream ? 'text' : 'none'), body, target)
   const { runId, conversation } = handle
   const options: ResponseOptions = {
     id: responseId({ runId, conversation, after }),

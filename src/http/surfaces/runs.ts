@@ -5,6 +5,7 @@ import { requireScope } from '../middleware/auth.ts'
 import { readJson } from '../request-body.ts'
 import { requestContext, type EdgeEnv } from '../context.ts'
 import { answerFormat } from '../respond/format.ts'
+import { wantsEvents } from '../respond/native.ts'
 import { runInWorker, startEphemeral } from '../runs/start-run.ts'
 import { Problem } from '../problem.ts'
 
@@ -17,7 +18,7 @@ runs.post('/', async (c) => {
   const answer = answerFormat(c)
   const decoded = decodeRunBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
-  const context = requestContext(c)
+  const context = requestContext(c, wantsEvents(c.req.raw) ? 'all' : undefined)
   const preparedRun = await prepareRun(context, decoded.request)
   const handle =
     preparedRun.run.fingerprint === undefined

@@ -34,7 +34,7 @@ app.post('/', async (c) => {
   const json = await readJson(c.req.raw, c.env.setup.config.maxBodyBytes)
   const turn = turnOf(json)
   const { conversation, version } = turn
-  const context = requestContext(c)
+  const context = requestContext(c, 'all')
   const handle =
     (await regenerateTurn(context, turn)) ??
     (await startTurn(context, turn.regenerate === undefined ? turn : turnOf(json, 'submit-message')))

@@ -15,7 +15,7 @@ import { conversationLife } from './conversation-life.ts'
 import { answerFormat, queryFormat } from '../../respond/format.ts'
 import { startInConversation } from '../../runs/start-run.ts'
 import { storedRunHandle } from '../../runs/run-handle.ts'
-import { answerRecord } from '../../respond/native.ts'
+import { answerRecord, wantsEvents } from '../../respond/native.ts'
 import { unwrapReply, Problem } from '../../problem.ts'
 import { runHeaders } from '../../runs/run-headers.ts'
 import { invalidRequest } from '../runs.ts'
@@ -58,7 +58,7 @@ conversations.post('/:id/runs', async (c) => {
   const answer = answerFormat(c)
   const decoded = decodeRunBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
-  const context = requestContext(c)
+  const context = requestContext(c, wantsEvents(c.req.raw) ? 'all' : undefined)
   const preparedRun = await prepareRun(context, decoded.request, { conversation: id })
   return answer(await startInConversation(context, preparedRun, { id, onBusy: 'queue', create: false }))
 })
