@@ -163,7 +163,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     const life = this.#life()
     if (life === 'deleted') return DELETED
     if (life === 'none' && !request.create) return UNKNOWN
-    const { replaces = '', onward, run } = request
+    const { replaces = '', onward, run, follow } = request
     if (life === 'none') createFor(request, this.#store)
     const full = await storageRefusal(run, this.#store, this.#setup)
     if (full) return full
@@ -178,9 +178,8 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     const acceptReply = acceptRun(request, { store: this.#store, runner: this.#runner, alarms: this.#alarms, config })
     if (!acceptReply.ok) return acceptReply
     if (acceptReply.toCancel) await this.#cancel(acceptReply.toCancel)
-    const { runId, joinedAfter = 0 } = acceptReply.reply
     // A reader who is there before the run begins is sent its events as they come, and reads none of them back.
-    const stream = request.follow && this.#view.follow(runId, joinedAfter, request.follow)
+    const stream = follow && this.#view.follow(acceptReply.reply.runId, acceptReply.reply.joinedAfter ?? 0, follow)
     this.#runner.pump()
     return { ok: true, ...acceptReply.reply, created: life === 'none', ...(stream && { stream }) }
   }

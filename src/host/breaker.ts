@@ -14,6 +14,8 @@ export interface BreakerOptions {
  * can pause a tool for another.
  */
 export interface Breaker {
+  /** Whether any tool has failed since its last success. If not, none is paused. */
+  hasFailures(): boolean
   /** Returns until when a tool is paused, in epoch milliseconds; undefined if it is not. */
   pausedUntil(key: string): number | undefined
   /** Returns whether a call may go ahead. The first one after a pause may, and extends the pause for the others. */
@@ -40,6 +42,7 @@ export function createBreaker({ failures: most, pauseMs, now = Date.now }: Break
     if (entries.size > MOST_ENTRIES && oldest !== undefined) entries.delete(oldest)
   }
   return {
+    hasFailures: () => entries.size > 0,
     pausedUntil: (key) => {
       const { pausedUntil = 0 } = entries.get(key) ?? {}
       return pausedUntil > now() ? pausedUntil : undefined

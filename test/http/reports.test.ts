@@ -11,7 +11,8 @@ async function askThrice(reporter: RunReporter) {
   const ids: string[] = []
   for (let count = 0; count < 3; count++) {
     const response = await edge.ask('/runs', { json: { input: 'Hello' } })
-    ids.push(((await response.json()) as { id: string }).id)
+    const { id } = await response.json<{ id: string }>()
+    ids.push(id)
   }
   await Promise.all(edge.afterwards)
   return { ids, reports: edge.reports }

@@ -54,9 +54,9 @@ export async function reportRuns(ports: ReportPorts, by = Date.now()): Promise<v
 
 /** Reports a run, unless its request cannot be read. */
 async function reportRun(reporter: RunReporter, id: string, { store, findRun }: ReportPorts): Promise<void> {
-  const stored = store.runs.get(id)
-  if (!stored) return
-  const { request, status } = stored
+  const status = store.runs.row(id)?.status
+  const request = store.runs.request(id)
+  if (!status || !request) return
   const expires = store.time('expires')
   const acceptedAt = store.runs.acceptedAt(id)
   const run = { request, acceptedAt, ...(expires < Infinity && { expires }) }

@@ -169,16 +169,27 @@ export class RunTable {
   /** Returns a run with its request and tools; undefined if it does not exist or cannot be read. */
   get(id: string): StoredRun | undefined {
     const row = this.row(id)
-    const query = 'SELECT request, definitions FROM runs JOIN toolsets ON toolsets.id = toolset WHERE runs.id = ?'
-    const [texts] = this.#database.rows<{ request: string; definitions: string }>(query, id)
-    if (!row || !texts || texts.request === '') return undefined
-    const isOwnRequest = (value: unknown): value is RunRequest => isRequest(value) && value.runId === id
-    const request = this.#database.value(texts.request, { table: 'runs', key: id }, isOwnRequest)
-    const tools = this.#database.value(texts.definitions, { table: 'toolsets', key: id }, isTools)
-    if (request && tools) return { ...row, request, tools }
-    // Content that was set aside is not read again.
-    this.#change("UPDATE runs SET request = '' WHERE id = ?", id)
+    const request = this.request(id)
+    const query = 'SELECT definitions FROM toolsets WHERE id = (SELECT toolset FROM runs WHERE id = ?)'
+    const [toolset] = this.#database.rows<{ definitions: string }>(query, id)
+    const tools = toolset && this.#database.value(toolset.definitions, { table: 'toolsets', key: id }, isTools)
+    if (row && request && tools) return { ...row, request, tools }
+    if (toolset) this.#loseRequest(id)
     return undefined
+  }
+
+  /** Returns the request of a run, without the list of its tools, which may be long; undefined if it cannot be read. */
+  request(id: string): RunRequest | undefined {
+    const [row] = this.#database.rows<{ request: string }>('SELECT request FROM runs WHERE id = ?', id)
+    if (!row || row.request === '') return undefined
+    const request = this.#database.value(row.request, { table: 'runs', key: id }, isRequestOf(id))
+    if (!request) this.#loseRequest(id)
+    return request
+  }
+
+  /** Makes sure that content which was set aside is not read again. */
+  #loseRequest(id: string): void {
+    this.#change("UPDATE runs SET request = '' WHERE id = ? AND request <> ''", id)
   }
 
   /** Returns the newest run that neither failed nor was cancelled, or is the given one. */
@@ -312,4 +323,8 @@ function withoutContent({ calls, preambles: _preambles, ...record }: RunRecord):
     durationMs,
   }))
   return { ...record, calls: shortCalls }
+}
+
+function isRequestOf(run: string): (value: unknown) => value is RunRequest {
+  return (value): value is RunRequest => isRequest(value) && value.runId === run
 }

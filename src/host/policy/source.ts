@@ -43,15 +43,23 @@ export function applyPolicies(
     restrictedDefinitions.set(tool.definition, { place, definition })
     return enforce({ ...tool, definition }, policies, options)
   }
+  const boundTools = new WeakMap<Tool, BoundTool>()
+  const bind = (tool: Tool): BoundTool => {
+    const known = boundTools.get(tool)
+    if (known) return known
+    const policies = policiesOf(options.policies, tool)
+    const checked = outputs?.(tool) ?? tool
+    const restricted = policies.length === 0 ? checked : restrict(checked, policies)
+    const bound = withBreaker(withPolicies(withoutSecrets(restricted, options), options), options)
+    boundTools.set(tool, { policies, tool: bound })
+    return { policies, tool: bound }
+  }
   return (caller) => {
     const source = sourceFor(caller)
     const allowed = (tools: readonly Tool[]) =>
-      tools.flatMap((tool) => {
-        const policies = policiesOf(options.policies, tool)
-        if (!isAllowed(policies, caller)) return []
-        const checked = outputs?.(tool) ?? tool
-        const restricted = policies.length === 0 ? checked : restrict(checked, policies)
-        return [withBreaker(withPolicies(withoutSecrets(restricted, options), options), caller, options)]
+      tools.flatMap((each) => {
+        const { policies, tool } = bind(each)
+        return isAllowed(policies, caller) ? [withPause(tool, caller, breaker)] : []
       })
     return {
       list: async (page) => {
@@ -68,6 +76,12 @@ export function applyPolicies(
       find: async (names) => allowed(await source.find(names)),
     }
   }
+}
+
+/** A tool bound by the policies that hold for it. */
+interface BoundTool {
+  readonly policies: readonly ToolPolicy[]
+  readonly tool: Tool
 }
 
 /** Returns whether a caller may be told that a tool is unavailable. */
@@ -108,16 +122,13 @@ function withPolicies(tool: Tool, { policies }: PolicyOptions): Tool {
  * Binds a tool by the breaker, which counts for the tenant that calls. A call of an alias is counted by the tool behind
  * it.
  */
-function withBreaker(tool: Tool, { tenant }: Caller, { breaker }: PolicyOptions): Tool {
+function withBreaker(tool: Tool, { breaker }: PolicyOptions): Tool {
   const { name, aliasOf } = tool.definition
   if (!breaker || aliasOf !== undefined) return tool
-  const keyFor = (caller: string) => `${caller} ${tool.place} ${name}`
-  const pausedUntil = breaker.pausedUntil(keyFor(tenant))
   return {
     ...tool,
-    ...(pausedUntil !== undefined && { pausedUntil }),
     call: async (request, control) => {
-      const key = keyFor(request.context.caller.tenant)
+      const key = breakerKey(tool, request.context.caller)
       if (!breaker.admit(key)) return toolPaused(name, breaker.pausedUntil(key) ?? 0)
       let isRecorded = false
       const record = (isFault: boolean) => {
@@ -139,6 +150,17 @@ function withBreaker(tool: Tool, { tenant }: Caller, { breaker }: PolicyOptions)
       }
     },
   }
+}
+
+/** Marks a tool that is paused for a caller. */
+function withPause(tool: Tool, caller: Caller, breaker: Breaker | undefined): Tool {
+  if (!breaker?.hasFailures() || tool.definition.aliasOf !== undefined) return tool
+  const pausedUntil = breaker.pausedUntil(breakerKey(tool, caller))
+  return pausedUntil === undefined ? tool : { ...tool, pausedUntil }
+}
+
+function breakerKey({ place, definition: { name } }: Tool, { tenant }: Caller): string {
+  return `${tenant} ${place} ${name}`
 }
 
 /** Removes secrets from what a tool answers and reports. */
