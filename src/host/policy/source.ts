@@ -45,14 +45,17 @@ export function applyPolicies(
   }
   const boundTools = new WeakMap<Tool, BoundTool>()
   const bind = (tool: Tool): BoundTool => {
-    const known = boundTools.get(tool)
-    if (known) return known
+    const cached = boundTools.get(tool)
+    if (cached) return cached
     const policies = policiesOf(options.policies, tool)
     const checked = outputs?.(tool) ?? tool
     const restricted = policies.length === 0 ? checked : restrict(checked, policies)
-    const bound = withBreaker(withPolicies(withoutSecrets(restricted, options), options), options)
-    boundTools.set(tool, { policies, tool: bound })
-    return { policies, tool: bound }
+    const boundTool = {
+      policies,
+      tool: withBreaker(withPolicies(withoutSecrets(restricted, options), options), options),
+    }
+    boundTools.set(tool, boundTool)
+    return boundTool
   }
   return (caller) => {
     const source = sourceFor(caller)
