@@ -62,5 +62,9 @@ export const PLATFORM_LIMITS = {
   },
 } as const satisfies Readonly<Record<string, PlatformLimit>>
 
-/** Rows written of a stored run, indexes included; `test/conversation/cost.test.ts` measures them. */
-export const ROWS_WRITTEN = { run: 13, stepWithCall: 4, alarm: 1 } as const
+/**
+ * Rows written, indexes included: of a stored run with one answer of a model, until it is pruned; of each further step
+ * with a call; of an alarm; and of a run in the tenant's list and in its usage, which counts runs that are not stored
+ * too. `test/conversation/cost.test.ts` measures them.
+ */
+export const ROWS_WRITTEN = { run: 16, stepWithCall: 5, alarm: 1, listing: 3, usage: 6 } as const

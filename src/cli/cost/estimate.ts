@@ -39,7 +39,7 @@ export interface Load {
   readonly steps: number
   /** The seconds that a model takes for an answer. The object of the conversation is billed for them. */
   readonly seconds: number
-  /** Whether the runs belong to conversations. Other runs use no object. */
+  /** Whether the runs belong to conversations. Of other runs only the usage is stored, in the object of the tenant. */
   readonly isStored: boolean
 }
 
@@ -47,19 +47,20 @@ export interface Load {
 export function usageOfRun({ steps, seconds, isStored }: Omit<Load, 'runs'>): Readonly<Record<Item, number>> {
   const calls = steps - 1
   const stored = (amount: number) => (isStored ? amount : 0)
-  // Start, events and the alarms.
-  const objectRequests = stored(2 + ALARMS)
+  // The start, which brings the events, and the alarms; and the tenant's object counts the run.
+  const objectRequests = stored(1 + ALARMS) + 1
+  const { run, stepWithCall, alarm, listing, usage } = ROWS_WRITTEN
   return {
     'requests to Workers': 1,
     'milliseconds of CPU': CPU_MS,
     'requests to objects': objectRequests,
     'GB-seconds of objects': stored(steps * seconds * OBJECT_GIGABYTES),
     'rows read': stored(steps * ROWS_READ_PER_STEP),
-    'rows written': stored(ROWS_WRITTEN.run + calls * ROWS_WRITTEN.stepWithCall + ALARMS * ROWS_WRITTEN.alarm),
+    'rows written': stored(run + calls * stepWithCall + ALARMS * alarm + listing) + usage,
     'kilobytes stored': stored(steps * KILOBYTES_PER_STEP),
     // The index of stored tools, where the isolate has not read it in the last ten seconds.
     'reads of KV': 1,
-    // Workers Logs writes one for each invocation: of the edge, of the object, and of each tool.
+    // Workers Logs writes one for each invocation: of the edge, of the objects, and of each tool.
     'log lines': 1 + objectRequests + calls,
   }
 }

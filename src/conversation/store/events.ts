@@ -11,9 +11,6 @@ export interface EventRow {
   readonly isComplete: boolean
 }
 
-/** The number of characters at which a row of a pruned run's events is full. */
-const MOST_ROW_CHARACTERS = 128 * 1024
-
 /** The journals of all runs. */
 export class EventTable {
   readonly #database: Database
@@ -60,40 +57,33 @@ export class EventTable {
     this.#database.rows('UPDATE events SET lines = ? WHERE run = ? AND first = ?', column, run, first)
   }
 
-  /** Removes a run's news and packs its facts into fewer rows. Returns the number of the last event removed, or 0. */
+  /**
+   * Removes a run's news. Only rows that hold news are written: to write rows costs more than to keep them for months.
+   * Returns the number of the last event removed, or 0.
+   */
   prune(run: string): number {
     let lastRemoved = 0
-    let packedLines: string[] = []
-    let size = 0
-    const rows: string[][] = []
-    for (const { lines } of this.after(run, 0)) {
-      for (const line of lines) {
-        if (isNewsType(typeOfLine(line))) {
-          lastRemoved = numberOf(line)
-          continue
-        }
-        packedLines.push(line)
-        size += line.length
-      }
-      if (size < MOST_ROW_CHARACTERS) continue
-      rows.push(packedLines)
-      packedLines = []
-      size = 0
+    for (const { first, lines, isComplete } of this.after(run, 0)) {
+      const news = lines.filter((line) => isNewsType(typeOfLine(line)))
+      if (news.length === 0) continue
+      lastRemoved = numberOf(news.at(-1))
+      const facts = lines.filter((line) => !isNewsType(typeOfLine(line)))
+      this.#dropChunks('run = ? AND first = ?', run, first)
+      if (facts.length === 0) this.#database.rows('DELETE FROM events WHERE run = ? AND first = ?', run, first)
+      else this.#replace(run, first, this.#database.chunks.keep([...(isComplete ? [] : ['']), ...facts].join('\n')))
     }
-    if (packedLines.length > 0) rows.push(packedLines)
-    this.remove(run)
-    for (const lines of rows) this.append(run, numberOf(lines[0]), numberOf(lines.at(-1)), lines)
     return lastRemoved
   }
 
   /** Removes a run's journal. */
   remove(run: string): void {
-    const rows = this.#database.rows<{ lines: string }>(
-      "SELECT lines FROM events WHERE run = ? AND lines LIKE '@%'",
-      run,
-    )
-    for (const { lines } of rows) this.#database.chunks.drop(lines)
+    this.#dropChunks('run = ?', run)
     this.#database.rows('DELETE FROM events WHERE run = ?', run)
+  }
+
+  #dropChunks(which: string, ...values: SqlStorageValue[]): void {
+    const query = `SELECT lines FROM events WHERE ${which} AND lines LIKE '@%'`
+    for (const { lines } of this.#database.rows<{ lines: string }>(query, ...values)) this.#database.chunks.drop(lines)
   }
 }
 

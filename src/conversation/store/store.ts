@@ -132,7 +132,7 @@ export class Store {
 
   setMeta(name: MetaKey, value: unknown): void {
     const column = this.#database.chunks.keep(JSON.stringify(value))
-    this.#database.rows('INSERT OR REPLACE INTO meta VALUES (?, ?)', name, column)
+    this.#database.rows('INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value', name, column)
     this.#metaCache.set(name, value)
   }
 
