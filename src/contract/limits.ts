@@ -103,6 +103,16 @@ export function mostCalls({ tools = {}, callsPerTool }: Pick<Limits, 'tools' | '
   return (Object.hasOwn(tools, tool) ? tools[tool] : undefined) ?? callsPerTool
 }
 
+const MIB = 1024 * 1024
+
+/**
+ * Returns the most bytes of a result that are stored whole: 8 MiB, and 32 MiB for all calls that run at the same time.
+ * An isolate has 128 MB, in which a text may take two bytes for each character, and once more while it is stored.
+ */
+export function mostResultBytes(concurrentCalls: number): number {
+  return Math.floor(Math.min(8, 32 / concurrentCalls) * MIB)
+}
+
 /** Lowers limits to those of a request, which may ask for less than the edge allows, never for more. */
 export function lowerLimits(limits: Limits, { tools, ...request }: Partial<Limits>): Limits {
   const edge: Partial<Record<string, unknown>> = limits

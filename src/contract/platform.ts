@@ -23,12 +23,12 @@ export const PLATFORM_LIMITS = {
   connections: {
     limited: 'connections that wait for headers',
     allowed: '6',
-    here: 'the seventh waits; calls of bound Workers open none',
+    here: 'a run makes one request of a model at a time, and at most six linked files are fetched at a time, so that none waits while its time runs; calls of bound Workers open none',
   },
   memory: {
     limited: 'memory of an isolate',
     allowed: '128 MB',
-    here: 'bodies have at most `MAX_BODY_BYTES` (1 MiB), and a result that is stored whole 8 MiB',
+    here: 'bodies have at most `MAX_BODY_BYTES` (1 MiB), of which at most 20 linked files are fetched for a request, and the results of all calls at the same time 32 MiB: 4 MiB each by default, never more than 8',
   },
   message: {
     limited: 'a message over RPC',

@@ -195,6 +195,22 @@ describe('the copy in KV', () => {
     expect(indexOf(kv.stored.get(INDEX_KEY)).tools).toEqual(['t a1'])
   })
 
+  test('is retried if KV refuses the second write of a key in a second, after a restart of the object', async () => {
+    const catalogue = testCatalogue(byLetter)
+    await catalogue.object.write(version('t', 'a1'))
+    await catalogue.object.alarm()
+    // The new instance does not know when the index was written.
+    const object = catalogue.revive()
+    await object.write(version('u', 'b1'))
+    await object.alarm()
+    const detail = 'KV PUT failed: 429 Too Many Requests'
+    expect(catalogue.reports).toEqual([{ event: 'catalogue.not_copied', detail }])
+    expect(catalogue.alarm()).toBe(Date.now() + 10_000)
+    vi.setSystemTime(Date.now() + 10_000)
+    await object.alarm()
+    expect(indexOf(catalogue.kv.stored.get(INDEX_KEY)).tools).toEqual(['t a1', 'u b1'])
+  })
+
   test('is continued after a restart of the object', async () => {
     const catalogue = testCatalogue(byLetter)
     await catalogue.object.write(version('t', 'a1'))

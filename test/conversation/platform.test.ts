@@ -1,12 +1,14 @@
 import { DatabaseSync } from 'node:sqlite'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { PLATFORM_LIMITS } from '../../src/contract/platform.ts'
 import { MOST_COPY_BYTES } from '../../src/contract/backup.ts'
 import { readConfig } from '../../src/contract/config.ts'
-import { DEFAULT_LIMITS } from '../../src/contract/limits.ts'
+import { DEFAULT_LIMITS, mostResultBytes } from '../../src/contract/limits.ts'
 import { Chunks } from '../../src/conversation/store/chunks.ts'
 import { migrate } from '../../src/conversation/store/migrations.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
+import { runId, TestConversation } from './object.ts'
 
 const MIB = 1024 * 1024
 
@@ -17,14 +19,60 @@ test('a run is continued in another invocation before it has made the subrequest
   expect(PLATFORM_LIMITS.subrequests.here).toContain(`(${maxSubrequests.toLocaleString('en')}; `)
 })
 
+const MINUTE = 60_000
+
 test('a run with the default limits ends within the time of an alarm', () => {
-  expect(DEFAULT_LIMITS.runMs).toBeLessThanOrEqual(15 * 60_000)
+  expect(DEFAULT_LIMITS.runMs).toBeLessThanOrEqual(15 * MINUTE)
 })
+
+test('a run that takes longer than an alarm may is continued by the next alarm each time that it is cut off', async () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: 0 })
+  onTestFinished(() => void vi.useRealTimers())
+  let steps = 0
+  const there = new TestConversation(
+    async function* () {
+      vi.setSystemTime(Date.now() + 4 * MINUTE)
+      steps += 1
+      // In the fourth step of each alarm its time is up.
+      if (steps % 4 === 0) yield await new Promise<never>(() => {})
+      yield* steps < 15 ? ask(['look', { at: steps }]) : say('Done.')
+    },
+    [tool('look')],
+  )
+  await there.start(1, { request: { limits: { ...DEFAULT_LIMITS, runMs: 120 * MINUTE } } as object })
+  for (let alarms = 0; alarms < 3; alarms += 1) {
+    await settle()
+    expect(steps).toBe(4 * (alarms + 1))
+    there.live()
+    await settle()
+    await there.ring()
+  }
+  await settle()
+  expect(there.store.runs.row(runId(1))).toMatchObject({ status: 'completed', interrupted: 0, resumes: 0 })
+  const events = await there.events(1)
+  expect(events.filter(({ type }) => type === 'call.settled')).toHaveLength(11)
+  expect(events.filter((event) => event.type === 'step.restarted').map(({ because }) => because)).toEqual(
+    Array(3).fill('interrupted'),
+  )
+  expect(Date.now()).toBeGreaterThan(45 * MINUTE)
+})
+
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
 
 test('the body of a request and a copy of a conversation fit into a message over RPC, and into memory several times', () => {
   expect(readConfig({}).maxBodyBytes).toBe(MIB)
   expect(MOST_COPY_BYTES).toBeLessThan(32 * MIB)
   expect(MOST_COPY_BYTES * 3).toBeLessThan(128e6)
+})
+
+test('the results of all calls at the same time fit into memory twice, whatever their characters and their number', () => {
+  const { concurrentCalls, answerCharacters } = DEFAULT_LIMITS
+  expect(mostResultBytes(concurrentCalls)).toBe(4 * MIB)
+  expect(mostResultBytes(1)).toBe(8 * MIB)
+  for (const calls of [1, 2, 5, concurrentCalls, 100])
+    expect(calls * mostResultBytes(calls) * 2 + mostResultBytes(calls) * 2 + answerCharacters * 2).toBeLessThan(100e6)
 })
 
 test('no text makes a row longer than an object may have, whichever characters it consists of', () => {

@@ -68,7 +68,7 @@ describe('content larger than a row', () => {
   })
 
   test('is stored completely even if its JSON is far longer', async () => {
-    const text = '"'.repeat(7 * MIB)
+    const text = '"'.repeat(3.5 * MIB)
     const there = new TestConversation(
       ({ messages }) => (messages.length > 1 ? say('Cut.') : ask(['large'])),
       [tool('large', () => ({ ok: true, content: [{ type: 'text', text }] }))],

@@ -142,6 +142,33 @@ describe('an image under an https: URL', () => {
     }
   })
 
+  test('is fetched beside at most five others, since of more some would wait for a connection while their time runs', async () => {
+    const links = Array.from({ length: 20 }, (_, at) => `https://files.example.com/${at}.png`)
+    let [active, most] = [0, 0]
+    const edge = await linkedEdge({ imageUrls: false }, { hosts: 'files.example.com' })
+    vi.stubGlobal('fetch', async () => {
+      most = Math.max(most, (active += 1))
+      await new Promise((resolve) => setImmediate(resolve))
+      active -= 1
+      return new Response(png, { headers: { 'content-type': 'image/png' } })
+    })
+    const send = async (urls: readonly string[]) => {
+      const content = urls.map((each) => ({ type: 'image_url', image_url: { url: each } }))
+      return edge.post('/v1/chat/completions', { model: 'test/scripted', messages: [{ role: 'user', content }] })
+    }
+    expect((await send(links)).status).toBe(200)
+    expect(most).toBe(6)
+    expect(contentSent(edge)).toEqual(links.map(() => ({ type: 'image', mediaType: 'image/png', data: 'iVBORw==' })))
+    const refused = await send([...links, url])
+    expect(refused.status).toBe(400)
+    expect(await refused.json()).toMatchObject({
+      error: {
+        code: 'file_not_fetched',
+        message: 'The request links to 21 files that the edge would have to fetch; the most is 20.',
+      },
+    })
+  })
+
   test('is refused if its scheme is not https:', async () => {
     for (const send of Object.values(LINKS)) {
       const edge = await linkedEdge({ imageUrls: true })

@@ -2,10 +2,15 @@ import { isPrivate } from '../../contract/private-host.ts'
 import type { BinaryContent, LinkedContent, Message, UserContent } from '../../contract/message.ts'
 import type { ModelCapabilities } from '../../contract/model.ts'
 import type { Config } from '../../contract/config.ts'
+import { inPool } from '../../loop/perform/pool.ts'
 import { Problem } from '../problem.ts'
 
 const MOST_REDIRECTS = 3
 const TIMEOUT_MS = 10_000
+/** The most files that are fetched for one request: each is in memory as bytes and as base64. */
+const MOST_FILES = 20
+/** How many are fetched at a time. Of more, the platform would let some wait while their time runs. */
+const MOST_CONNECTIONS = 6
 
 export interface FetchFilesOptions extends Pick<Config, 'fileHosts' | 'maxBodyBytes'> {
   /** What the model's server fetches by itself. */
@@ -14,7 +19,8 @@ export interface FetchFilesOptions extends Pick<Config, 'fileHosts' | 'maxBodyBy
 
 /**
  * Fetches the files that messages link to and that the model's server does not fetch by itself, so that they are sent as
- * data. Throws a Problem for a file that may not be fetched, cannot be, is too large, or is not what it should be.
+ * data. Throws a Problem for a file that may not be fetched, cannot be, is too large, or is not what it should be, and
+ * for too many files.
  */
 export async function fetchFiles(
   messages: readonly Message[],
@@ -22,15 +28,23 @@ export async function fetchFiles(
 ): Promise<readonly Message[]> {
   const { capabilities } = options
   const isPassedOn = ({ type }: LinkedContent) => (type === 'image' ? capabilities?.imageUrls : capabilities?.fileUrls)
-  const fetchPart = async (part: UserContent): Promise<UserContent> =>
-    !('url' in part) || isPassedOn(part) ? part : fetchFile(part, options)
-  return Promise.all(
-    messages.map(async (message) => {
-      if (message.role !== 'user' || typeof message.content === 'string') return message
-      if (!message.content.some((part) => 'url' in part)) return message
-      return { ...message, content: await Promise.all(message.content.map(fetchPart)) }
-    }),
-  )
+  const links = messages.flatMap(linksIn).filter((link) => !isPassedOn(link))
+  if (links.length === 0) return messages
+  if (links.length > MOST_FILES) throw tooMany(links.length)
+  const files = new Map<UserContent, BinaryContent>()
+  await inPool(links, {
+    size: MOST_CONNECTIONS,
+    groupOf: () => undefined,
+    work: async (link) => void files.set(link, await fetchFile(link, options)),
+  })
+  return messages.map((message) => {
+    if (message.role !== 'user' || typeof message.content === 'string') return message
+    return { ...message, content: message.content.map((part) => files.get(part) ?? part) }
+  })
+}
+
+function linksIn({ role, content }: Message): readonly LinkedContent[] {
+  return role !== 'user' || typeof content === 'string' ? [] : content.filter((part) => 'url' in part)
 }
 
 async function fetchFile(
@@ -93,6 +107,11 @@ function toBase64(bytes: Uint8Array): string {
   let binary = ''
   for (let at = 0; at < bytes.length; at += 8192) binary += String.fromCharCode(...bytes.subarray(at, at + 8192))
   return btoa(binary)
+}
+
+function tooMany(count: number): Problem {
+  const message = `The request links to ${count} files that the edge would have to fetch; the most is ${MOST_FILES}.`
+  return new Problem({ status: 400, code: 'file_not_fetched', message })
 }
 
 function unfetched(url: string, reason: string): Problem {

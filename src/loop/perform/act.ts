@@ -1,3 +1,4 @@
+import { mostResultBytes } from '../../contract/limits.ts'
 import { pause } from '../../contract/pause.ts'
 import type { ToolOutcome, ToolRequest } from '../../contract/tool.ts'
 import { execute } from '../../host/execute.ts'
@@ -93,7 +94,7 @@ async function outcomeOf(
 ): Promise<ToolOutcome> {
   const { state, tools, journal, signal, loop } = running
   const { callId, tool: name } = call
-  const { callMs } = state.request.limits
+  const { callMs, concurrentCalls } = state.request.limits
   const tool = tools.get(name)
   if (!tool) return unknownTool(name, [...tools.keys()])
   const mayBeLater = state.request.durable && state.offered.get(name)?.later
@@ -104,7 +105,7 @@ async function outcomeOf(
     const outcome = await (loop.execute ?? execute)(tool, input, {
       signal,
       timeoutMs: callMs,
-      resultBytes: MAX_STORED_BYTES,
+      resultBytes: mostResultBytes(concurrentCalls),
       progress: (progress) => journal.show({ type: 'call.progress', callId, ...progress }),
       // The outcome of an attempt that was repeated is not waited for any more.
       onLate: (outcome) => {
@@ -118,9 +119,6 @@ async function outcomeOf(
   const { definition } = tool
   return callThroughHooks(running, { definition, request: request.value, context: () => hookContext(running), send })
 }
-
-/** The most bytes of a result that are stored whole. */
-const MAX_STORED_BYTES = 8 * 1024 * 1024
 
 function isTimeout(outcome: ToolOutcome): boolean {
   return !outcome.ok && outcome.error.code === 'timeout'

@@ -1,6 +1,6 @@
 import type { ToolNamespace } from '../../../src/host/stored/version-cache.ts'
 
-/** A KV namespace as the platform has it: bulk reads of 100, keys of 512 bytes. */
+/** A KV namespace as the platform has it: bulk reads of 100, keys of 512 bytes, one write of a key in a second. */
 export class FakeKv implements ToolNamespace {
   readonly stored = new Map<string, string>()
   /** What was asked of it, such as `get 2` and `put tools:index`. */
@@ -9,6 +9,8 @@ export class FakeKv implements ToolNamespace {
   failure: Error | undefined
   /** While it is set, its writes fail. */
   failsFor: string | undefined
+  /** When each key was last written, in epoch milliseconds. */
+  readonly #writtenAt = new Map<string, number>()
   /** Called in the middle of each read. */
   during: () => void = () => {}
 
@@ -27,6 +29,9 @@ export class FakeKv implements ToolNamespace {
     if (new TextEncoder().encode(key).byteLength > 512) throw new Error('414 key too long')
     await Promise.resolve()
     if (key === this.failsFor) throw new Error(`500 ${key}`)
+    const now = Date.now()
+    if (now < (this.#writtenAt.get(key) ?? -Infinity) + 1000) throw new Error('KV PUT failed: 429 Too Many Requests')
+    this.#writtenAt.set(key, now)
     this.stored.set(key, value)
   }
 
