@@ -2,8 +2,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test, vi } from 'vitest'
 import { catalogue } from '../../src/catalogue/catalogue.ts'
 import { MIGRATIONS } from '../../src/catalogue/migrations.ts'
-import { ACCEPTED_KEY, INDEX_KEY, readIndex } from '../../src/host/stored/copy.ts'
 import { freezeClock } from '../fixtures/frozen-clock.ts'
+import { copiedAcceptances, copiedIndex } from '../fixtures/kv-copy.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
 import { FakeKv } from '../host/source/fake-kv.ts'
 import { testCatalogue } from './object.ts'
@@ -17,12 +17,6 @@ freezeClock(START)
 const tool = (name: string, hash: string, place = 'TOOL_MCP') => ({ name, place, hash })
 const version = (name: string, text: string) =>
   ({ name, hash: text, text, offered: true, version: '1', action: 'put', by }) as const
-
-/** What the copy holds: keys and hashes. */
-function copyOf(kv: FakeKv, key: string): string[] {
-  const index = readIndex(kv.stored.get(key) ?? '')
-  return index.names().map((name) => `${name} ${index.hashOf(name)}`)
-}
 
 describe('the accepted definition of a tool', () => {
   test('is the first one seen, until another is accepted', async () => {
@@ -96,14 +90,14 @@ describe('the copy in KV', () => {
     await object.write(version('stored', 'text'))
     await object.accept([tool('b', '1'), tool('a', '1'), tool('a', '2', 'MY PLACE')])
     await settle()
-    expect(copyOf(kv, ACCEPTED_KEY)).toEqual(['a@MY_PLACE 2', 'a@TOOL_MCP 1', 'b@TOOL_MCP 1'])
-    expect(copyOf(kv, INDEX_KEY)).toEqual(['stored text'])
+    expect(copiedAcceptances(kv.stored)).toEqual(['a@MY_PLACE 2', 'a@TOOL_MCP 1', 'b@TOOL_MCP 1'])
+    expect(copiedIndex(kv.stored).tools).toEqual(['stored text'])
     kv.asked.length = 0
     for (const hash of ['2', '3', '4']) await object.accept([tool('a', hash)], by)
     expect(await settle()).toBe(1)
-    expect(kv.asked.filter((asked) => asked === `put ${ACCEPTED_KEY}`)).toHaveLength(1)
+    expect(kv.asked.filter((request) => request === 'put tools:accepted')).toHaveLength(1)
     expect(Date.now()).toBe(START + 1000)
-    expect(copyOf(kv, ACCEPTED_KEY)).toContain('a@TOOL_MCP 4')
+    expect(copiedAcceptances(kv.stored)).toContain('a@TOOL_MCP 4')
   })
 
   test('is not written again for known tools', async () => {

@@ -1,8 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { Change, VersionReply, VersionWrite } from '../../src/contract/catalogue.ts'
-import { encodeIndex, INDEX_KEY, readIndex } from '../../src/host/stored/copy.ts'
-import { encodeTexts, NO_TEXTS, readTexts, TEXTS_KEY } from '../../src/host/stored/texts.ts'
 import { freezeClock } from '../fixtures/frozen-clock.ts'
+import { copiedIndex, copiedTexts } from '../fixtures/kv-copy.ts'
 import { testCatalogue } from './object.ts'
 
 const START = Date.UTC(2026, 10, 20)
@@ -113,12 +112,6 @@ describe('writes', () => {
 })
 
 describe('the copy in KV', () => {
-  const indexOf = (text = '') => {
-    const index = readIndex(text)
-    const { revision, offered } = index
-    return { revision, offered, tools: index.names().map((name) => `${name} ${index.hashOf(name) ?? ''}`) }
-  }
-
   test('gets each version, then the index and the search texts, by the alarm', async () => {
     const { object, kv, alarm, settle } = testCatalogue(byLetter)
     await object.write(version('t', 'a1'))
@@ -130,7 +123,7 @@ describe('the copy in KV', () => {
     expect(await settle()).toBe(1)
     const versions = ['put tool:t@a1', 'put tool:t@a2', 'put tool:A@x', 'put tool:u@y']
     expect(kv.asked).toEqual([...versions, 'put tools:index', 'put tools:texts'])
-    expect(indexOf(kv.stored.get(INDEX_KEY))).toEqual({ revision: START + 4, offered: ['A'], tools: ['A x', 'u y'] })
+    expect(copiedIndex(kv.stored)).toEqual({ revision: START + 4, offered: ['A'], tools: ['A x', 'u y'] })
   })
 
   test('is written at most once a second, however many writes there are', async () => {
@@ -143,8 +136,8 @@ describe('the copy in KV', () => {
     }
     expect(alarm()).toBe(START + 1000)
     expect(await settle()).toBe(2)
-    expect(kv.asked.filter((what) => what === `put ${INDEX_KEY}`)).toHaveLength(2)
-    expect(indexOf(kv.stored.get(INDEX_KEY)).tools).toHaveLength(51)
+    expect(kv.asked.filter((what) => what === 'put tools:index')).toHaveLength(2)
+    expect(copiedIndex(kv.stored).tools).toHaveLength(51)
   })
 
   test('gets writes that came during a copy a second later', async () => {
@@ -152,31 +145,28 @@ describe('the copy in KV', () => {
     await object.write(version('t', 'a1'))
     const put = kv.put.bind(kv)
     kv.put = async (key, value) => {
-      if (key === INDEX_KEY) await object.write(version('u', 'b1'))
+      if (key === 'tools:index') await object.write(version('u', 'b1'))
       return put(key, value)
     }
     expect(await settle()).toBeGreaterThan(1)
     expect(Date.now()).toBeGreaterThanOrEqual(START + 1000)
-    expect(indexOf(kv.stored.get(INDEX_KEY)).tools).toEqual(['t a1', 'u b1'])
+    expect(copiedIndex(kv.stored).tools).toEqual(['t a1', 'u b1'])
   })
 
   test('names no version in its index before KV has it, even if one alarm cannot write all', async () => {
     const { object, kv, settle } = testCatalogue(byLetter)
     for (let index = 0; index < 1100; index++) await object.write(version(`t${index}`, 'x'))
-    const seen: boolean[] = []
+    const namesIn = (text: string) =>
+      copiedIndex(new Map([['tools:index', text]])).tools.map((tool) => tool.split(' ')[0])
+    const isComplete: boolean[] = []
     const put = kv.put.bind(kv)
     kv.put = async (key, value) => {
-      if (key === INDEX_KEY)
-        seen.push(
-          readIndex(value)
-            .names()
-            .every((name) => kv.stored.has(`tool:${name}@x`)),
-        )
+      if (key === 'tools:index') isComplete.push(namesIn(value).every((name) => kv.stored.has(`tool:${name}@x`)))
       return put(key, value)
     }
     expect(await settle()).toBe(4)
-    expect(seen).toEqual([true, true, true])
-    expect(indexOf(kv.stored.get(INDEX_KEY))).toMatchObject({ revision: START + 1099, tools: { length: 1100 } })
+    expect(isComplete).toEqual([true, true, true])
+    expect(copiedIndex(kv.stored)).toMatchObject({ revision: START + 1099, tools: { length: 1100 } })
   })
 
   test('is retried while KV fails, and the failure is reported to operators', async () => {
@@ -192,7 +182,7 @@ describe('the copy in KV', () => {
     expect(reports[0]).toEqual({ event: 'catalogue.not_copied', detail: '429' })
     kv.failure = undefined
     await settle()
-    expect(indexOf(kv.stored.get(INDEX_KEY)).tools).toEqual(['t a1'])
+    expect(copiedIndex(kv.stored).tools).toEqual(['t a1'])
   })
 
   test('is retried if KV refuses the second write of a key in a second, after a restart of the object', async () => {
@@ -216,7 +206,7 @@ describe('the copy in KV', () => {
     await catalogue.object.write(version('t', 'a1'))
     expect(catalogue.alarm()).toBe(START)
     await catalogue.revive().alarm()
-    expect(indexOf(catalogue.kv.stored.get(INDEX_KEY)).tools).toEqual(['t a1'])
+    expect(copiedIndex(catalogue.kv.stored).tools).toEqual(['t a1'])
   })
 
   test('needs only a new index after a rollback', async () => {
@@ -228,12 +218,11 @@ describe('the copy in KV', () => {
     await object.write(version('t', 'a1', { action: 'rollback' }))
     await settle()
     expect(kv.asked).toEqual(['put tools:index', 'put tools:texts'])
-    expect(indexOf(kv.stored.get(INDEX_KEY)).tools).toEqual(['t a1'])
+    expect(copiedIndex(kv.stored).tools).toEqual(['t a1'])
   })
 })
 
 describe('the search texts', () => {
-  const of = (text = '') => readTexts(text, NO_TEXTS)
   const mail = JSON.stringify({ name: 'mail', description: 'Sends “mail”.\nSoon.', tags: ['post'], title: 'Mail' })
 
   test('are written at most every ten seconds and do not delay the index', async () => {
@@ -251,7 +240,7 @@ describe('the search texts', () => {
     expect(kv.asked.filter((what) => what.startsWith('put tools:'))).toEqual([
       ...['put tools:index', 'put tools:texts', 'put tools:index', 'put tools:index', 'put tools:texts'],
     ])
-    const { revision, tools } = of(kv.stored.get(TEXTS_KEY))
+    const { revision, tools } = copiedTexts(kv.stored)
     expect([revision, tools.map(({ name }) => name)]).toEqual([START + 5000, ['clock', 'mail', 'news']])
     expect(tools[1]).toEqual({
       ...{ name: 'mail', hash: mail, title: 'Mail', description: 'Sends “mail”.\nSoon.' },
@@ -261,58 +250,12 @@ describe('the search texts', () => {
 
   test('is continued after a restart of the object', async () => {
     const catalogue = testCatalogue(byLetter)
-    catalogue.kv.failsFor = TEXTS_KEY
+    catalogue.kv.failsFor = 'tools:texts'
     await catalogue.object.write(version('mail', mail))
     await catalogue.object.alarm()
     catalogue.kv.failsFor = undefined
     vi.setSystemTime(START + 10_000)
     await catalogue.revive().alarm()
-    expect(of(catalogue.kv.stored.get(TEXTS_KEY)).tools).toHaveLength(1)
+    expect(copiedTexts(catalogue.kv.stored).tools).toHaveLength(1)
   })
-
-  const stored = (count: number, said: string) =>
-    Array.from({ length: count }, (_, index) => {
-      const inputSchema = { type: 'object', properties: { [`field${index}`]: { description: said } } }
-      const definition = { name: `tool${index}`, description: `Does ${index}. ${said}`, inputSchema }
-      return { name: `tool${index}`, hash: 'f'.repeat(64), text: JSON.stringify(definition) }
-    })
-
-  test('include the parameters and are truncated if long', () => {
-    const [tool] = of(encodeTexts(1, 1, stored(1, 'x'.repeat(5000)))).tools
-    expect(tool?.description.length).toBe(2000)
-    expect(of(encodeTexts(1, 1, stored(1, 'Which one'))).tools[0]?.parameters).toEqual(['field0\nWhich one'])
-  })
-
-  test('of any number of tools fit into one KV value', () => {
-    for (const count of [10_000, 200_000]) {
-      const text = encodeTexts(1, count, stored(count, '天'.repeat(count > 10_000 ? 50 : 2000)))
-      expect(Buffer.byteLength(text)).toBeLessThan(25 * 1024 * 1024 * (count > 100_000 ? 2 : 1))
-      expect(of(text).tools).toHaveLength(count)
-    }
-  })
-
-  test('are read again only for what has changed, and unknown content is ignored', () => {
-    const [first, second] = stored(2, 'x')
-    const before = of(encodeTexts(1, 2, [first!, second!]))
-    const after = readTexts(`${encodeTexts(2, 2, [first!, { ...second!, hash: 'other' }])}\n{}\n[1,2]\nnone`, before)
-    expect(after.tools).toEqual([before.tools[0], { ...before.tools[1], hash: 'other' }])
-    expect(after.tools[0]).toBe(before.tools[0])
-    expect(of('nonsense')).toEqual(NO_TEXTS)
-  })
-})
-
-test('an index finds each of its names, and no other', () => {
-  for (const count of [0, 1, 2, 3, 10, 1000]) {
-    const names = Array.from({ length: count }, (_, index) => `${'aZ_-9'[index % 5]}${index}`).sort()
-    const index = readIndex(
-      encodeIndex(
-        7,
-        names.map((name) => ({ name, hash: `h${name}`, offered: name === 'a0' })),
-      ),
-    )
-    expect([index.revision, index.size, index.names()]).toEqual([7, count, names])
-    expect(index.offered).toEqual(count > 0 ? ['a0'] : [])
-    for (const name of names) expect(index.hashOf(name)).toBe(`h${name}`)
-    for (const name of ['', ' ', 'zz', '!', 'a', '{', '\n', 'a0 ha0']) expect(index.hashOf(name)).toBeUndefined()
-  }
 })

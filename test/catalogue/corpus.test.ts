@@ -1,15 +1,9 @@
 import { expect, test } from 'vitest'
 import { isObject } from '../../src/contract/json.ts'
-import { readConfig } from '../../src/contract/config.ts'
 import { defineRawTool } from 'edgecall/tool'
-import { chain } from '../../src/host/source/chain.ts'
-import { kvSource } from '../../src/host/source/kv.ts'
-import { serviceSource } from '../../src/host/source/service.ts'
-import { definitionService } from '../../src/definitions/service.ts'
-import type { ToolBinding } from '../../src/host/worker/answer.ts'
-import { testEdge } from '../fixtures/edge.ts'
 import { type Foreign, foreignFunctions, spoil } from '../schema/corpus/functions.ts'
 import { type Random, randomOf } from '../schema/corpus/random.ts'
+import { edgeOver } from './edge-over.ts'
 import { testCatalogue } from './object.ts'
 
 const COUNT = 2000
@@ -66,51 +60,6 @@ function expectedRequest(url: string, names: readonly string[], sent: Record<str
     return [value].flat().map((item) => [key, text(item)])
   })
   return { url, query: [['fixed', '1'], ...pairs], body: null }
-}
-
-const ECHO: ToolBinding = {
-  describe: async () => ({
-    contract: 1,
-    tools: [
-      {
-        name: 'echo',
-        description: 'Echoes.',
-        inputSchema: { type: 'object' },
-        version: '1',
-        hash: 'h',
-        annotations: {},
-      },
-    ],
-  }),
-  call: async (request: unknown) => ({
-    ok: true,
-    content: [],
-    structured: isObject(request) ? request['arguments'] : undefined,
-  }),
-}
-
-/** An edge over a catalogue, with a server that answers what it was sent. */
-function edgeOver({ kv, object }: ReturnType<typeof testCatalogue>) {
-  const config = readConfig({ HTTP_TOOL_HOSTS: { 'api.example.com': [] } })
-  const services = serviceSource({ bindings: { TOOL_ECHO: ECHO }, offered: () => false })
-  const fetch = async (href: string, { body }: RequestInit = {}) => {
-    const { origin, pathname, searchParams } = new URL(href)
-    const query = searchParams.size > 0 && { query: [...searchParams] }
-    return Response.json({
-      url: origin + pathname,
-      ...query,
-      body: JSON.parse(typeof body === 'string' ? body : 'null'),
-    })
-  }
-  const tools = kvSource({
-    namespace: kv,
-    catalogue: object,
-    definitions: definitionService({ fetch }),
-    hosts: config.httpToolHosts,
-    secret: () => undefined,
-    worker: (binding) => services.sourceOfBinding(binding),
-  })
-  return testEdge({ setup: { stored: () => tools, tools: () => chain([services, tools]) } })
 }
 
 test(`${COUNT} definitions of all shapes are stored, found and called; broken variants are refused with paths`, async () => {

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { configurationText, variableNames } from '../../src/cli/document/configuration.ts'
-import { CONFIGURATION, documentText } from '../../src/cli/document/document.ts'
-import { readConfig } from '../../src/contract/config.ts'
-import { readPolicies } from '../../src/host/policy/policies.ts'
-import type { Env } from 'edgecall'
+import { CONFIGURATION, documentText, TOOL_DEFINITION } from '../../src/cli/document/document.ts'
+import { studioFiles } from '../../src/cli/document/studio.ts'
+import { toolFieldsText } from '../../src/cli/document/tool-fields.ts'
+import { createEdge, type Env } from 'edgecall'
 import { everything } from 'edgecall/everything'
-import { routes } from '../../src/http/app/edge.ts'
+import { servedRoutes } from '../fixtures/served-routes.ts'
 
 const ROOT = new URL('../..', import.meta.url).pathname
 const document = JSON.parse(documentText(ROOT)) as Record<string, any>
@@ -29,26 +29,45 @@ test('docs/configuration.md is made from this code: else run `npm run openapi`',
   expect(readFileSync(`${ROOT}${CONFIGURATION}`, 'utf8')).toBe(configurationText())
 })
 
+test('docs/tool-definition.md is made from this code: else run `npm run openapi`', () => {
+  expect(readFileSync(`${ROOT}${TOOL_DEFINITION}`, 'utf8')).toBe(toolFieldsText())
+})
+
+test('the page of the studio is built from its sources: else run `npm run studio`', async () => {
+  const files = await studioFiles(ROOT)
+  expect(Object.keys(files)).toEqual(['src/studio/page.html', 'src/studio/page-policy.ts'])
+  for (const [path, content] of Object.entries(files)) expect(readFileSync(ROOT + path, 'utf8')).toBe(content)
+})
+
 test('docs/configuration.md has every variable that the edge reads, and no other', () => {
   const names = new Set<string>()
-  const vars = new Proxy({}, { get: (_, name) => void names.add(String(name)) })
-  readConfig(vars)
-  readPolicies(vars)
-  const ofTraces = ['OTLP_ENDPOINT', 'OTLP_HEADERS', 'OTEL_SERVICE_NAME']
-  for (const fromEnv of Object.values(everything.providers)) fromEnv(vars as Env)
-  names.delete('AI') // A binding.
-  const others = [...ofTraces, 'WEBHOOK_SECRET', 'OUTCOME_SECRET', 'EDGE_URL', 'SECRET_*']
-  expect([...variableNames()].sort()).toEqual([...names, ...others].sort())
+  const vars = new Proxy({} as Env, {
+    get: (_, name) => {
+      names.add(String(name))
+      return name === 'OTLP_ENDPOINT' ? 'https://otlp.example.com' : undefined
+    },
+  })
+  createEdge(everything).setup(vars)
+  for (const fromEnv of Object.values(everything.providers)) fromEnv(vars)
+  const bindings = [
+    'AI',
+    'CATALOG',
+    'CONVERSATIONS',
+    'DEFINITIONS',
+    'DIRECTORIES',
+    'KEYS',
+    'METRICS',
+    'TOOLS',
+    'TOOL_MCP',
+  ]
+  // Does the same as OTLP_HEADERS.
+  for (const name of [...bindings, 'OTEL_EXPORTER_OTLP_HEADERS']) names.delete(name)
+  expect([...variableNames()].sort()).toEqual([...names, 'SECRET_*'].sort())
 })
 
 test('the document has exactly the routes of the edge', () => {
-  // What is registered for all methods is no route of its own: middleware, and the 405 of /mcp.
-  const { surfaces, connections, outcomes, backups } = everything
-  const served = routes([...surfaces, ...connections.surfaces, ...outcomes.surfaces, backups.surface])
-    .routes.filter(({ method }) => method !== 'ALL')
-    .map(({ method, path }) => `${method} ${path.replace(/:(\w+)(?:\{.*\})?/g, '{$1}')}`)
-  const actual = operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`)
-  expect(actual.sort()).toEqual([...new Set(served)].sort())
+  const documented = operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`)
+  expect(documented.sort()).toEqual([...servedRoutes()].sort())
 })
 
 test('every reference leads somewhere, and every schema is referred to', () => {

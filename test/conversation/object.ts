@@ -137,7 +137,7 @@ export class TestConversation {
 
   /** What the journal of a run holds. */
   journal(name: string | number): RunEvent[] {
-    return [...this.store.events.after(runId(name), 0)].flatMap((row) => row.lines.map((line) => decodeLine(line)!))
+    return eventsOf(this.store, runId(name))
   }
 
   rows(query: string): Record<string, unknown>[] {
@@ -193,4 +193,9 @@ export class TestConversation {
 
 async function* streamOf<Item>(items: Iterable<Item> | AsyncIterable<Item>): AsyncGenerator<Item> {
   yield* items
+}
+
+/** The journal of a run, as a store has it. */
+export function eventsOf(store: Store, run: string): RunEvent[] {
+  return [...store.events.after(run, 0)].flatMap((row) => row.lines.map((line) => decodeLine(line)!))
 }

@@ -9,11 +9,10 @@ import { Readers } from '../../src/conversation/run/readers.ts'
 import { Runner } from '../../src/conversation/run/runner.ts'
 import { Store } from '../../src/conversation/store/store.ts'
 import { Waiters } from '../../src/conversation/run/waiters.ts'
-import { WINDOW } from '../../src/loop/perform/window.ts'
-import { decodeLine } from '../../src/wire/events.ts'
 import type { Script } from '../fixtures/scripted.ts'
 import { ask, requestOf, RUN_ID, say, tool, types } from '../fixtures/play.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
+import { eventsOf } from './object.ts'
 
 /** A conversation's database, and the lives that its object has had. */
 class World {
@@ -69,7 +68,7 @@ class World {
       now: () => this.now,
       reportUnended: () => {},
       wakeAt: (time) => void (this.wakeAt = time),
-      window: () => WINDOW,
+      window: () => ({ messages: 200, tokens: 100_000, show: 'all', summary: false }),
     })
     runner.checkCurrent()
     runner.pump()
@@ -92,7 +91,7 @@ class World {
   }
 
   events(): RunEvent[] {
-    return [...this.store().events.after(RUN_ID, 0)].flatMap((row) => row.lines.map((line) => decodeLine(line)!))
+    return eventsOf(this.store(), RUN_ID)
   }
 
   #tools(): Tool[] {

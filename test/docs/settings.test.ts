@@ -1,12 +1,11 @@
+import { createEdge, type Env } from 'edgecall'
+import { everything } from 'edgecall/everything'
 import { parse as parseToml } from 'smol-toml'
 import { describe, expect, test } from 'vitest'
 import { variableNames } from '../../src/cli/document/configuration.ts'
 import { parseCases } from '../../src/cli/eval/cases.ts'
 import { parseDescriptions } from '../../src/cli/eval/side.ts'
-import { readApiKeys, readIdentityProviders } from '../../src/contract/api-key.ts'
-import { readConfig } from '../../src/contract/config.ts'
-import { definitionService } from '../../src/definitions/service.ts'
-import { readPolicies } from '../../src/host/policy/policies.ts'
+import { definitionsWorker } from '../fixtures/definitions.ts'
 import { readServers } from '../../tools/mcp/servers.ts'
 import { type Block, pages } from './pages.ts'
 
@@ -21,6 +20,13 @@ function placeOf({ page, line }: Block): string {
 const HOSTS = { 'api.example.com': ['SECRET_EXAMPLE'], 'api.frankfurter.dev': [] }
 const codeHost = { loader: {}, outbound: () => ({}) } as never
 
+/** Reads variables as an edge does that has a binding for each rate they name. Throws if it refuses one. */
+function readVariables(vars: Record<string, unknown>): void {
+  const rates = JSON.stringify(vars).match(/RATE_[A-Z]+/g) ?? []
+  const bindings = Object.fromEntries(rates.map((name) => [name, { limit: async () => ({ success: true }) }]))
+  createEdge(everything).setup({ ...bindings, ...vars } as unknown as Env)
+}
+
 /** Reads a block of JSON as its kind says. Throws if the edge would refuse it. */
 async function readJson({ kind, text }: Block): Promise<void> {
   if (kind === 'cases') return void parseCases(text, 'cases.jsonl')
@@ -28,17 +34,17 @@ async function readJson({ kind, text }: Block): Promise<void> {
   const json = JSON.stringify(value)
   if (kind === 'definition') {
     const { name, code } = value as { name: string; code?: { module: string } }
-    const written = await definitionService({ code: codeHost }).write(name, value, HOSTS)
+    const written = await definitionsWorker({ code: codeHost }).write(name, value, HOSTS)
     // Modules load in workerd only, so they are loaded here.
     const issues = written.ok ? [] : written.issues.filter(({ path }) => path !== 'code.module')
     expect(issues).toEqual([])
     if (code)
       expect((await import(`data:text/javascript,${encodeURIComponent(code.module)}`)).default).toBeTypeOf('function')
-  } else if (kind === 'policy') readPolicies({ TOOL_POLICY: json })
-  else if (kind === 'keys') readApiKeys({ API_KEYS: json.replaceAll('"…"', `"${'0'.repeat(64)}"`) })
+  } else if (kind === 'policy') readVariables({ TOOL_POLICY: json })
+  else if (kind === 'keys') readVariables({ API_KEYS: json.replaceAll('"…"', `"${'0'.repeat(64)}"`) })
   else if (kind === 'descriptions') parseDescriptions(value, 'descriptions.json')
-  else if (kind === 'prices') readConfig({ MODEL_PRICES: json })
-  else if (kind === 'identity') readIdentityProviders({ IDENTITY_PROVIDERS: json.replaceAll('<team>', 'team') })
+  else if (kind === 'prices') readVariables({ MODEL_PRICES: json })
+  else if (kind === 'identity') readVariables({ IDENTITY_PROVIDERS: json.replaceAll('<team>', 'team') })
   else if (kind === 'servers') {
     const servers = readServers({ MCP_SERVERS: json, SECRET_GITHUB: 'secret' })
     expect(servers.length).toBeGreaterThan(0)
@@ -56,8 +62,7 @@ function readToml({ text }: Block): void {
   const vars: Record<string, unknown> = config['vars'] ?? {}
   const unknown = Object.keys(vars).filter((name) => !variableNames().includes(name) && !OTHER_VARS.has(name))
   expect(unknown, 'variables that no edge reads').toEqual([])
-  readConfig(vars)
-  readPolicies(vars)
+  readVariables(vars)
   const bindings = [
     ...(config['services'] ?? []).map(({ binding }: any) => binding),
     ...(config['kv_namespaces'] ?? []).map(({ binding }: any) => binding),

@@ -4,9 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { sha256 } from '../../src/contract/json.ts'
-import { encodeIndex, INDEX_KEY, versionKey } from '../../src/host/stored/copy.ts'
-import { parseStored } from '../../src/definitions/definition.ts'
-import { encodeDefinition } from '../../src/definitions/record.ts'
+import { putCopy } from '../fixtures/kv-copy.ts'
 import { chunksOf, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { type Stage, startStage } from './stage.ts'
 
@@ -428,12 +426,8 @@ test('without the binding LOADER, code is refused, and stored code is listed as 
   const bare = await startStage({ AUTH: 'open' })
   try {
     const reason = 'expected a deployment that runs code: the definitions Worker has no binding LOADER (worker_loaders)'
-    const parsed = parseStored({ name: 'slug', ...defined(body('return 1')) })
-    if (!parsed.ok) throw new Error(JSON.stringify(parsed))
-    const { text, metadata } = (await encodeDefinition(parsed.stored)).kept
     const { TOOLS } = await bare.server.getWorker<{ TOOLS: KVNamespace }>('edgecall').getEnv()
-    await TOOLS.put(versionKey('slug', metadata.hash), text)
-    await TOOLS.put(INDEX_KEY, encodeIndex(1, [{ name: 'slug', hash: metadata.hash, offered: false }]))
+    await putCopy(TOOLS, { name: 'slug', ...defined(body('return 1')) })
     const listed = await (await bare.ask('/tools?source=kv')).json()
     expect(listed).toEqual([{ name: 'slug', source: 'kv', place: 'tool:slug', available: false, reason }])
 

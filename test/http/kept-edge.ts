@@ -7,6 +7,7 @@ import { conversation } from '../../src/conversation/conversation.ts'
 import { surfacesOf } from '../../src/edge/create-edge.ts'
 import { everything } from '../../src/edge/everything.ts'
 import { edge } from '../../src/http/app/edge.ts'
+import { metricsReporter } from '../../src/observe/metrics-reporter.ts'
 import { type Script, scripted } from '../fixtures/scripted.ts'
 import { memoryDirectories } from '../fixtures/directories.ts'
 import { testSetup, type TestSetup } from '../fixtures/setup.ts'
@@ -25,7 +26,10 @@ export interface KeptEdge {
   readonly post: (path: string, json: unknown, headers?: Record<string, string>) => Promise<Response>
 }
 
-/** An edge in plain Node with real conversations, over databases in memory. The script is played across all runs. */
+/**
+ * An edge in plain Node with real conversations, over databases in memory. The script is played across all runs. With
+ * `countsRuns`, runs are reported to the directories of their tenants.
+ */
 export function keptEdge({
   script,
   setup: others = {},
@@ -48,6 +52,7 @@ export function keptEdge({
       },
     },
     directories,
+    ...(others.countsRuns && { reporters: [metricsReporter(directories)] }),
     ...others,
   }
   const app = edge(() => setup, surfacesOf(everything))

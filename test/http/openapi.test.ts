@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { Validator } from '@cfworker/json-schema'
 import { describe, expect, test } from 'vitest'
-import { parseStored } from '../../src/definitions/definition.ts'
 import { edge } from '../../src/http/app/edge.ts'
+import { definitionsWorker } from '../fixtures/definitions.ts'
 import { scripted } from '../fixtures/scripted.ts'
 import { testSetup } from '../fixtures/setup.ts'
 import { testEdge } from '../fixtures/edge.ts'
@@ -145,8 +145,9 @@ describe('the OpenAPI schemas accept exactly the bodies that the edge accepts', 
     { ...definition, http: { ...http, method: 'TRACE' } },
     { ...definition, binding: 'CLOCK', call: 'clock' },
     { ...definition, static: { text: 42 } },
-  ])('a definition %j', (value) => {
-    expect(fits(bodySchema('/tools/{name}', 'put'), value)).toBe(parseStored(value).ok)
+  ])('a definition %j', async (value) => {
+    const { ok } = await definitionsWorker().write(value.name, value, { 'https://api.example.com': [] })
+    expect(fits(bodySchema('/tools/{name}', 'put'), value)).toBe(ok)
   })
 })
 

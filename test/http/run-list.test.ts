@@ -1,9 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { Objects } from '../../src/contract/conversation.ts'
-import type { DirectoryService } from '../../src/contract/directory.ts'
 import type { Setup } from '../../src/contract/setup.ts'
 import { failure } from '../../src/contract/tool.ts'
-import { metricsReporter } from '../../src/observe/metrics-reporter.ts'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import type { Script } from '../fixtures/scripted.ts'
@@ -31,15 +28,8 @@ const KEYS = {
 
 /** An edge that lists its runs. */
 function listingEdge(script: readonly Script[], setup: Partial<Setup> = {}): KeptEdge {
-  const directories: Objects<DirectoryService> = { getByName: (tenant) => edge.directories.getByName(tenant) }
-  const reporters = [metricsReporter(directories)]
-  const edge: KeptEdge = keptEdge({
-    script,
-    tools: TOOLS,
-    vars: { ...KEYS, AUTH: 'keys', MAX_STEPS: '4' },
-    setup: { countsRuns: true, reporters, ...setup },
-  })
-  return edge
+  const vars = { ...KEYS, AUTH: 'keys', MAX_STEPS: '4' }
+  return keptEdge({ script, tools: TOOLS, vars, setup: { countsRuns: true, ...setup } })
 }
 
 async function run(edge: KeptEdge, conversation: string, input: string): Promise<string> {

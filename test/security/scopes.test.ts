@@ -5,13 +5,12 @@ import type { ModelChooser } from '../../src/contract/setup.ts'
 import { agentSource } from 'edgecall/agent'
 import { type Script, scripted } from '../fixtures/scripted.ts'
 import { applyPolicies } from '../../src/host/policy/source.ts'
-import { createFinder } from '../../src/search/finder.ts'
-import { searchHook } from '../../src/search/hook.ts'
 import { chain } from '../../src/host/source/chain.ts'
 import { testEdge } from '../fixtures/edge.ts'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { NOTHING_STORED } from '../../src/host/source/nothing-stored.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
+import { searchSetup } from '../fixtures/setup.ts'
 import { keptEdge } from '../http/kept-edge.ts'
 
 const called: string[] = []
@@ -172,9 +171,7 @@ describe('answers of one key to calls of another key’s run', () => {
 })
 
 describe('a tool that the caller may not call cannot be found', () => {
-  const finder = createFinder(source)
-  const finders = () => finder
-  const search = { finder: finders, loop: { hooks: [searchHook({ when: 'on', finder: finders })] } }
+  const search = searchSetup(source)
   const asks = [ask(['tool_search', { query: 'secret' }]), ask(['secret']), say('ok')]
 
   test.each([

@@ -4,43 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { TOOL_DEFINITION } from '../../src/cli/document/document.ts'
-import { toolFieldsText } from '../../src/cli/document/tool-fields.ts'
 import { definitionsWorker } from '../fixtures/definitions.ts'
-import { describeBinding } from '../../src/host/worker/describe.ts'
+import { FULL } from '../fixtures/full-definition.ts'
 import { TOOL_FIELDS, toolFields } from '../../src/wire/tool-fields.ts'
 
 const run = promisify(execFile)
 const ROOT = new URL('../..', import.meta.url).pathname
-
-/** A definition with every field that an author may set. */
-const FULL = {
-  name: 'pay',
-  title: 'Pay',
-  description: 'Pays an invoice.',
-  instructions: 'Ask before you pay.',
-  inputSchema: { type: 'object', properties: { id: { type: 'string' } } },
-  outputSchema: { type: 'object' },
-  version: '1.2.0',
-  annotations: {
-    readOnly: false,
-    idempotent: true,
-    destructive: true,
-    openWorld: false,
-    untrusted: true,
-    private: true,
-  },
-  returnDirect: 'if-last',
-  approval: { unless: { '/amount': { maximum: 10 } } },
-  timeoutMs: 1000,
-  maxResultBytes: 2000,
-  exclusive: 'payments',
-  maxConcurrent: 2,
-  history: true,
-  strict: true,
-  tags: ['money'],
-  metadata: { team: 'billing' },
-}
 
 test('stored tools and bound tools have the same fields, except those that functions decide', () => {
   const [worker, stored] = [toolFields('worker'), toolFields('stored')].map(Object.keys)
@@ -55,24 +24,13 @@ test('stored tools and bound tools have the same fields, except those that funct
   expect(Object.keys(TOOL_FIELDS).filter((field) => !worker?.includes(field))).toEqual(['aliasOf'])
 })
 
-test('every field of a stored definition reaches the tool, and every field of a bound one reaches the host', async () => {
+test('every field of a stored definition reaches the tool', async () => {
   const stored = await definitionsWorker().write('pay', { ...FULL, static: { structured: {} } }, {})
   expect(stored).toMatchObject({
     ok: true,
     read: { definition: { ...FULL, hash: expect.any(String) } },
     warnings: [{ path: 'history', message: 'has no effect: only code and aliases read the messages' }],
   })
-  const definition = { ...FULL, hash: 'h', reconcile: true, undo: true, callsTools: true }
-  const binding = { describe: async () => ({ contract: 1, tools: [definition] }) }
-  expect(await describeBinding(binding, { now: () => 0, timeoutMs: 1000 })).toEqual({
-    ok: true,
-    transport: 'rpc',
-    tools: [definition],
-  })
-})
-
-test('docs/tool-definition.md is made from this code: else run `npm run openapi`', () => {
-  expect(readFileSync(join(ROOT, TOOL_DEFINITION), 'utf8')).toBe(toolFieldsText())
 })
 
 test('a new field needs entries in two files: the type of a definition, and the table that the compiler then demands', async () => {

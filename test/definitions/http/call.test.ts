@@ -4,11 +4,10 @@ import { text as consume } from 'node:stream/consumers'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Tool, ToolOutcome } from '../../../src/contract/tool.ts'
-import { execute } from '../../../src/host/execute.ts'
 import { callHttp, type HttpOptions } from '../../../src/definitions/http/call.ts'
 import type { HttpCall } from '../../../src/definitions/http/definition.ts'
 import { parseStored } from '../../../src/definitions/definition.ts'
-import { CONTROL, text, toolRequest } from '../../host/source/calls.ts'
+import { CONTROL, executeCall, text, toolRequest } from '../../host/source/calls.ts'
 
 const SECRET = 's3cr+t/"é\\'
 
@@ -527,7 +526,6 @@ describe('a call of an HTTP tool ends', () => {
     offered: false,
     call: callHttp('t', stored({}), options()),
   })
-  const limits = { timeoutMs: 20_000, resultBytes: 1000, progress: () => {} }
 
   /** Settles once the server sees that nobody waits for its answer any more. */
   function leaving(use: Handler): { arrived: Promise<void>; left: Promise<void> } {
@@ -546,8 +544,7 @@ describe('a call of an HTTP tool ends', () => {
     ['before the end of the body', dripping],
   ])('at its time limit, and aborts its request, %s', async (_, use) => {
     const { left } = leaving(use)
-    const { signal } = new AbortController()
-    const outcome = await execute(tool(), toolRequest('t', { id: 1 }), { ...limits, signal, timeoutMs: 50 })
+    const outcome = await executeCall(tool(), toolRequest('t', { id: 1 }), { timeoutMs: 50 })
     expect(outcome).toMatchObject({ ok: false, error: { code: 'timeout' } })
     await left
   })
@@ -558,7 +555,7 @@ describe('a call of an HTTP tool ends', () => {
   ])('when its run is cancelled, and aborts its request, %s', async (_, use) => {
     const { arrived, left } = leaving(use)
     const abort = new AbortController()
-    const outcome = execute(tool(), toolRequest('t', { id: 1 }), { ...limits, signal: abort.signal })
+    const outcome = executeCall(tool(), toolRequest('t', { id: 1 }), { signal: abort.signal })
     await arrived
     abort.abort()
     expect(await outcome).toMatchObject({ ok: false, error: { code: 'cancelled' } })

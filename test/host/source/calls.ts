@@ -1,4 +1,13 @@
-import type { Tool, ToolContext, ToolControl, ToolOutcome, ToolRequest } from '../../../src/contract/tool.ts'
+import type {
+  Tool,
+  ToolContext,
+  ToolControl,
+  ToolDefinition,
+  ToolOutcome,
+  ToolRequest,
+} from '../../../src/contract/tool.ts'
+import { execute } from '../../../src/host/execute.ts'
+import { pinTools } from '../../../src/tool/pinned-tools.ts'
 
 /** A control that nobody aborts. */
 export const CONTROL: ToolControl = { whenAborted: () => new Promise(() => {}), progress: async () => {} }
@@ -30,6 +39,20 @@ export function call(tool: Tool | undefined, args: Record<string, unknown> = {})
   if (!tool) throw new Error('There is no such tool')
   const { name, hash } = tool.definition
   return tool.call(toolRequest(name, args, { hash }), CONTROL)
+}
+
+/** Calls a tool as a run does that began when the tool had this definition. */
+export function callPinned(definition: ToolDefinition, current: readonly Tool[]): Promise<ToolOutcome> {
+  return call(pinTools([definition], current).get(definition.name))
+}
+
+/** Calls a tool as the edge does: until a time limit, or until the run is cancelled. */
+export function executeCall(
+  tool: Tool,
+  request: ToolRequest,
+  { timeoutMs = 20_000, signal = new AbortController().signal }: { timeoutMs?: number; signal?: AbortSignal },
+): Promise<ToolOutcome> {
+  return execute(tool, request, { timeoutMs, signal, resultBytes: 1000, progress: () => {} })
 }
 
 export function text(text: string): ToolOutcome {

@@ -1,17 +1,16 @@
 import { describe, expect, expectTypeOf, test, vi } from 'vitest'
 import type { Tool, ToolSource } from '../../../src/contract/tool.ts'
 import { canonicalJson, sha256 } from '../../../src/contract/json.ts'
-import { pinTools } from '../../../src/tool/pinned-tools.ts'
 import type { ToolBinding } from '../../../src/host/worker/answer.ts'
 import { type KvOptions, kvSource } from '../../../src/host/source/kv.ts'
 import type { ToolNamespace } from '../../../src/host/stored/version-cache.ts'
 import { gateTools } from '../../../src/host/source/approval-gate.ts'
 import { type ServiceOptions, type ServiceSource, serviceSource } from '../../../src/host/source/service.ts'
 import { encodeIndex, INDEX_KEY, versionKey } from '../../../src/host/stored/copy.ts'
-import { definitionService } from '../../../src/definitions/service.ts'
+import { definitionsWorker } from '../../fixtures/definitions.ts'
 import { freezeClock } from '../../fixtures/frozen-clock.ts'
 import { testCatalogue } from '../../catalogue/object.ts'
-import { call, CONTROL, text, toolRequest } from './calls.ts'
+import { call, callPinned, CONTROL, text, toolRequest } from './calls.ts'
 import { elsewhereOf } from './fake-kv.ts'
 
 const HOSTS = { 'api.example.com': ['SECRET_A'] }
@@ -39,7 +38,7 @@ freezeClock(1_000_000)
 function setup({ fetch, ...rest }: Partial<KvOptions> & { fetch?: (url: string) => Promise<Response> } = {}) {
   const catalogue = testCatalogue()
   const { kv, object } = catalogue
-  const definitions = definitionService({ ...(fetch && { fetch }) })
+  const definitions = definitionsWorker({ ...(fetch && { fetch }) })
   const source = (more: Partial<KvOptions> = {}) =>
     kvSource({
       namespace: kv,
@@ -627,7 +626,7 @@ describe('a run that has pinned a version', () => {
     await store(tools, definition('a'))
     const [pinned] = await tools.find(['a'])
     if (!pinned) throw new Error('There is no such tool')
-    const called = async () => call(pinTools([pinned.definition], await tools.find(['a'])).get('a'))
+    const called = async () => callPinned(pinned.definition, await tools.find(['a']))
     expect(await called()).toEqual(text('a'))
     await store(tools, definition('a', { static: { text: 'another' } }))
     expect(await called()).toMatchObject({ error: { code: 'tool_changed' } })

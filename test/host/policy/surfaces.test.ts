@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { sha256 } from '../../src/contract/json.ts'
-import type { ToolPolicies } from '../../src/contract/policy.ts'
-import type { Tool, ToolSource } from '../../src/contract/tool.ts'
-import { applyPolicies } from '../../src/host/policy/source.ts'
-import { chain } from '../../src/host/source/chain.ts'
-import type { Script } from '../fixtures/scripted.ts'
-import { testEdge } from '../fixtures/edge.ts'
-import { ask, say, tool } from '../fixtures/play.ts'
+import { sha256 } from '../../../src/contract/json.ts'
+import type { ToolPolicies } from '../../../src/contract/policy.ts'
+import type { Tool, ToolSource } from '../../../src/contract/tool.ts'
+import { applyPolicies } from '../../../src/host/policy/source.ts'
+import { chain } from '../../../src/host/source/chain.ts'
+import type { Script } from '../../fixtures/scripted.ts'
+import { testEdge } from '../../fixtures/edge.ts'
+import { ask, say, tool } from '../../fixtures/play.ts'
 
 const called: string[] = []
 const TOOLS = ['open', 'secret', 'pay'].map((name) =>

@@ -1,13 +1,14 @@
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
-import type { StoredMessage } from '../../src/contract/conversation.ts'
-import { type Message, contentText } from '../../src/contract/message.ts'
+import type { WindowOptions } from '../../src/contract/conversation.ts'
+import type { Message } from '../../src/contract/message.ts'
 import { historyBefore } from '../../src/conversation/history/history.ts'
 import { repair } from '../../src/conversation/history/repair.ts'
 import { Store } from '../../src/conversation/store/store.ts'
-import { tokensOf, WINDOW, window } from '../../src/loop/perform/window.ts'
 import { requestOf } from '../fixtures/play.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
+
+const WINDOW: WindowOptions = { messages: 200, tokens: 100_000, show: 'all', summary: false }
 
 /** The messages of a turn with that many calls, each a step. */
 function turn(name: string, calls = 0): Message[] {
@@ -21,68 +22,6 @@ function turn(name: string, calls = 0): Message[] {
 function result(callId: string): Message {
   return { role: 'tool', callId, tool: 'look', ok: true, content: [{ type: 'text', text: 'seen' }] }
 }
-
-function stored(...turns: readonly Message[][]): StoredMessage[] {
-  return turns.flatMap((messages, place) =>
-    messages.map((message, at) => ({ position: place * 1_000_000 + at, run: `run_${place}`, message })),
-  )
-}
-
-/** What is shown, in few words. */
-function words(messages: readonly Message[]): string[] {
-  return messages.map((message) => {
-    if (message.role === 'assistant') return message.calls ? 'calls' : message.content
-    return message.role === 'tool' ? 'result' : contentText(message.content)
-  })
-}
-
-const shown = (messages: StoredMessage[], options: Partial<typeof WINDOW>, system: StoredMessage[] = []) =>
-  words(window(messages, { ...WINDOW, ...options }, system))
-
-describe('the window', () => {
-  const three = stored(turn('a'), turn('b', 1), turn('c'))
-
-  test('has the newest turns, each complete, up to its number of messages', () => {
-    const b = ['ask b', 'calls', 'result', 'answer b']
-    const c = ['ask c', 'answer c']
-    expect(shown(three, {})).toEqual(['ask a', 'answer a', ...b, ...c])
-    expect(shown(three, { messages: 7 })).toEqual([...b, ...c])
-    expect(shown(three, { messages: 6 })).toEqual([...b, ...c])
-    for (const messages of [5, 4, 3, 2]) expect(shown(three, { messages })).toEqual(c)
-  })
-
-  test('has complete turns up to its number of tokens', () => {
-    const tokens = window(three, WINDOW).reduce((sum, message) => sum + tokensOf(message), 0)
-    expect(shown(three, { tokens })[0]).toBe('ask a')
-    expect(shown(three, { tokens: tokens - 1 })[0]).toBe('ask b')
-  })
-
-  test('shows a newest turn that is too long without its calls', () => {
-    expect(shown(stored(turn('a'), turn('b', 9)), { messages: 5 })).toEqual(['ask b', 'answer b'])
-    expect(shown(stored(turn('a'), turn('b', 9)), { tokens: 1 })).toEqual(['ask b', 'answer b'])
-  })
-
-  test('shows only user messages and answers, or nothing, on request', () => {
-    expect(shown(three, { show: 'answers' })).toEqual(['ask a', 'answer a', 'ask b', 'answer b', 'ask c', 'answer c'])
-    expect(shown(three, { show: 'answers', messages: 3 })).toEqual(['ask c', 'answer c'])
-    expect(shown(three, { show: 'none' })).toEqual([])
-  })
-
-  test('keeps the system messages of turns that it leaves out', () => {
-    const rule: Message = { role: 'system', content: 'rule' }
-    const ruled = stored([rule, ...turn('a')], turn('b'))
-    expect(shown(ruled, { messages: 2 })).toEqual(['rule', 'ask b', 'answer b'])
-    expect(shown(stored(turn('b')), {}, stored([rule]))).toEqual(['rule', 'ask b', 'answer b'])
-  })
-
-  test('estimates four characters per token and a thousand tokens per image', () => {
-    expect(tokensOf({ role: 'user', content: '12345' })).toBe(2)
-    const image = { type: 'image', mediaType: 'image/png', data: 'x'.repeat(1e6) } as const
-    expect(tokensOf({ role: 'user', content: [image, { type: 'text', text: '1234' }] })).toBe(1001)
-    const calls = [{ callId: 'c', tool: '1234', arguments: '1234' }]
-    expect(tokensOf({ role: 'assistant', content: '1234', reasoning: '1234', calls })).toBe(4)
-  })
-})
 
 describe('a history', () => {
   const [user, calls, seen, answer] = turn('a', 1) as [Message, Message, Message, Message]
@@ -146,7 +85,7 @@ describe('a conversation of 10,000 messages', () => {
   database.exec('COMMIT')
 
   /** The rows that are read for a run's history. */
-  function read(options: Partial<typeof WINDOW> = {}): { rows: number; shown: number } {
+  function read(options: Partial<WindowOptions> = {}): { rows: number; shown: number } {
     rows = 0
     store.messages.forget()
     const { messages } = historyBefore(store.messages, turns + 1, { ...WINDOW, ...options })

@@ -7,7 +7,7 @@ import { encodeSpans, otlpReporter } from '../../src/observe/otlp.ts'
 import { Chance } from '../faults/chance.ts'
 import { memoryDirectories } from '../fixtures/directories.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
-import { runId, TestConversation } from './object.ts'
+import { runId, TestConversation } from '../conversation/object.ts'
 
 const BEGIN = Date.parse('2026-01-01T00:00:00Z')
 

@@ -1,8 +1,7 @@
 import * as v from 'valibot'
 import { expect, test } from 'vitest'
-import { defineTool } from '../../src/tool/define.ts'
-import { toolDefinitions } from '../../src/tool/tool-definitions.ts'
-import { inlineSource } from '../../src/host/source/inline.ts'
+import { defineTool, toolDefinitions } from 'edgecall/tool'
+import { inlineSource } from '../../../src/host/source/inline.ts'
 
 const tools = ['zebra', 'ant', 'bee'].map((name) =>
   defineTool({
