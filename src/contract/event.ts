@@ -246,15 +246,14 @@ export function timestamps(now: () => number): (event: RunEventBody) => { readon
   }
 }
 
-const NEWS: ReadonlySet<string> = new Set<RunNews['type']>([
-  'run.snapshot',
-  'reasoning.delta',
-  'text.delta',
-  'call.delta',
-  'call.proposed',
-  'call.progress',
-])
+/**
+ * Whether events of a type are news, by its last part: also the types of events that this version does not know. A new
+ * fact must therefore not end in one of these parts.
+ */
+export function isNewsType(type: string): type is `${string}.${'delta' | 'proposed' | 'progress' | 'snapshot'}` {
+  return /\.(?:delta|proposed|progress|snapshot)$/.test(type)
+}
 
 export function isNews(event: RunEventBody): event is RunNews {
-  return NEWS.has(event.type)
+  return isNewsType(event.type)
 }

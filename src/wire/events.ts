@@ -1,4 +1,4 @@
-import type { RunEvent, RunEventBody } from '../contract/event.ts'
+import { isNewsType, type RunEvent, type RunEventBody } from '../contract/event.ts'
 import { isObject, parseJson } from '../contract/json.ts'
 import { readSse } from './sse.ts'
 
@@ -65,17 +65,11 @@ export function encodeEvent(event: RunEvent): string {
 
 /**
  * Returns the type of a line if its event is a fact that this version does not know, which a newer edge has written.
- * In every version, types that end in `.delta`, `.proposed`, `.progress` or `.snapshot` are news.
  */
 export function unknownFact(line: string): string | undefined {
   const [, type = ''] = /^\{"type":"([a-z]+\.[a-z_]+)",/.exec(line) ?? []
   const isUnknown = type !== '' && !Object.hasOwn(TYPES, type) && !isNewsType(type)
   return isUnknown && parseJson(line) !== undefined ? type : undefined
-}
-
-/** Whether events of a type are news, which only readers need. */
-export function isNewsType(type: string): boolean {
-  return /\.(?:delta|proposed|progress|snapshot)$/.test(type)
 }
 
 /** Parses a line that `encodeLine` made. Undefined for an event of an unknown type, or for a text that is not an event. */

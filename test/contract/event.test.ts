@@ -3,7 +3,8 @@ import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, write
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, test } from 'vitest'
+import { expect, expectTypeOf, test } from 'vitest'
+import { isNewsType, type RunFact, type RunNews } from '../../src/contract/event.ts'
 
 const run = promisify(execFile)
 const ROOT = new URL('../..', import.meta.url).pathname
@@ -50,4 +51,11 @@ test('the compiler names every consumer of events when the union gets a new even
   } finally {
     rmSync(copy, { recursive: true })
   }
+})
+
+test('every news has a type that ends as news do, and no fact has', () => {
+  const isNewsOf = (type: RunNews['type'] | RunFact['type']) => (isNewsType(type) ? type : undefined)
+  expectTypeOf(isNewsOf).returns.toEqualTypeOf<RunNews['type'] | undefined>()
+  expect(isNewsOf('call.delta')).toBe('call.delta')
+  expect(isNewsOf('call.settled')).toBeUndefined()
 })

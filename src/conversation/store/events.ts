@@ -1,5 +1,6 @@
 import { parseJson } from '../../contract/json.ts'
-import { isNewsType, typeOfLine } from '../../wire/events.ts'
+import { isNewsType } from '../../contract/event.ts'
+import { typeOfLine } from '../../wire/events.ts'
 import type { Database } from './database.ts'
 
 /** Events numbered from `first` to `last`, each as one line of JSON. A row that was pruned has gaps. */

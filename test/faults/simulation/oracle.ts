@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { RunEvent } from '../../../src/contract/event.ts'
+import { isNewsType, type RunEvent } from '../../../src/contract/event.ts'
 import type { Message } from '../../../src/contract/message.ts'
 import { isTerminal, type RunRecord } from '../../../src/contract/run.ts'
 import { keptFault } from '../history.ts'
@@ -119,13 +119,9 @@ export function historyFaults(where: string, messages: readonly Message[]): stri
 
 /** Facts stay in a journal once they are there, as they were. */
 export function factFaults(run: string, before: readonly RunEvent[], after: readonly RunEvent[]): string[] {
-  const [earlier, later] = [before, after].map((events) => events.filter(({ type }) => !isNews(type)))
+  const [earlier, later] = [before, after].map((events) => events.filter(({ type }) => !isNewsType(type)))
   if (!earlier || !later || isDeepStrictEqual(later.slice(0, earlier.length), earlier)) return []
   return [`the facts of ${run} have changed`]
-}
-
-function isNews(type: string): boolean {
-  return /\.delta$|^call\.(?:proposed|progress)$/.test(type)
 }
 
 export function isOver(status: string): boolean {

@@ -2,125 +2,155 @@ import { type ErrorTexts, errorText } from './error-text.ts'
 
 /** Errors of tool calls: in `error` of `call.settled` and of `POST /tools/{name}/call`. The model reads the message. */
 export const CALL_ERRORS: ErrorTexts = {
-  agent_failed: errorText('An agent’s own run failed.', 'Read the message; often the agent has no model.'),
-  agent_too_deep: errorText('Agents called agents more than the allowed depth.', 'Give the inner agents fewer tools.'),
+  agent_failed: errorText(
+    'The run of an agent that was called as a tool failed.',
+    'Read the message; often the agent has no model.',
+  ),
+  agent_too_deep: errorText(
+    'Agents called one another more levels deep than allowed.',
+    'Give the inner agents fewer tools.',
+  ),
   approval_needs_conversation: errorText(
     'The call needs approval, and the run has no conversation.',
     'Use a conversation.',
   ),
   bad_outcome: errorText(
-    'A tool Worker answered something that is not an outcome.',
+    'A tool Worker returned a value that is not an outcome.',
     'Use `serveTools`, or correct the Worker.',
   ),
   cancelled: errorText(
     'The run was cancelled or ended while the call ran.',
-    'Nothing. The call may have taken effect.',
+    'None is needed. The call may have taken effect.',
   ),
-  cannot_undo: errorText('The tool has no `undo`.', 'Add one, or do not use `compensate` for it.'),
-  expired: errorText('The caller sent no result in time.', 'Send results sooner.'),
+  cannot_undo: errorText('The tool has no `undo`.', 'Give the tool an `undo`, or do not use `compensate` with it.'),
+  expired: errorText('The caller of the run, which performs the tool, sent no result in time.', 'Send results sooner.'),
   in_doubt: errorText(
-    'The call was cut off before, so `once` does not repeat it. Whether it took effect is unknown.',
-    'Find out at the service, then decide.',
+    'An earlier attempt with the same key was cut off, so `once` does not repeat it. Whether it took effect is unknown.',
+    'Look at the service whether the call took effect, then decide.',
   ),
   invalid_arguments: errorText(
     'The arguments do not fit the schema. The model is told the path and the reason, and can correct them.',
     'If it happens often, describe the fields better or simplify the schema.',
   ),
   invalid_output: errorText(
-    'The result does not fit the tool’s output schema. The call was made; the model is told the path and the reason.',
+    'The result does not fit the tool’s output schema. The tool ran; the model is told the path and the reason.',
     'Correct the tool or its schema. `checkOutput: false` and `CHECK_OUTPUTS` switch the check off.',
   ),
   input_required: errorText(
-    'The call needs input from a person or a client, who cannot be asked on this surface.',
+    'The tool asks for input from a person or a client, and this API has no way to ask them.',
     'Call it in a conversation, or over `/mcp` with a client that declares the capability.',
   ),
   invalid_input: errorText(
-    'The tool does not accept the answers, or the state, that came back for its requests.',
-    'Send the state as it came, and answers of the kind that was asked for.',
+    'The tool does not accept the answers or the state that the caller sent for its requests for input.',
+    'Send the state unchanged, and answers of the requested kind.',
   ),
   no_outcome: errorText(
-    'The tool answered that its result comes later, and none came in the time that it had asked for.',
-    'Give it a longer `within`, or find out why nothing was reported. The call may have taken effect.',
+    'The tool answered that its result comes later, and the result did not arrive in the time that the tool asked for.',
+    'Use a longer `within` in the tool, or find out why nothing was reported. The call may have taken effect.',
   ),
   later: errorText(
-    'The tool answered that its result comes later, and the call is outside a conversation or cannot be reported on.',
+    'The tool answered that its result comes later, but the call has no conversation or the edge has no way to receive the result.',
     'Use a conversation; see [Tools that answer later](later.md).',
   ),
   limit: errorText('A limit of the run was reached before the call.', 'Raise `MAX_CALLS` or `MAX_CALLS_PER_TOOL`.'),
-  no_more_tools: errorText('The model asked for a tool in its last answer, after a limit.', 'Raise the limit.'),
+  no_more_tools: errorText(
+    'A limit was reached, so the model was asked for a final answer, and it called a tool again.',
+    'Raise the limit.',
+  ),
   outcome_unknown: errorText(
     'The edge stopped while the call ran. It was not sent again, because the tool is not idempotent.',
-    'Give the tool a `status`, or mark it idempotent; see [Conversations](conversations.md#after-a-crash).',
+    'Give the tool a `status` function, or mark it idempotent; see [Conversations](conversations.md#after-a-crash).',
   ),
-  rejected: errorText('A person rejected the call.', 'Nothing: the decision stands.'),
+  rejected: errorText('A person rejected the call.', 'None is needed: the model reads the reason.'),
   poll_failed: errorText(
-    'A tool that answers later could not be polled. In the log only.',
-    'Correct its `poll`; it is asked again.',
+    'A tool that answers later could not be polled. This code is only in the log.',
+    'Correct its `poll`; the edge polls again.',
   ),
   repeated_call: errorText(
-    'The model made the same call more often than `MAX_SAME_CALLS`.',
-    'Let the result tell the model what to do next.',
+    'The model made the same call more often than `MAX_SAME_CALLS` allows.',
+    'Let the tool’s result say what to do next.',
   ),
-  result_not_kept: errorText('The call took effect before, but its result was too large to be stored.', 'Return less.'),
+  result_not_kept: errorText(
+    'An earlier attempt took effect, but its result was too large to be stored for this one.',
+    'Return a smaller result.',
+  ),
   schema_mismatch: errorText(
     'The tool has changed since the model saw it.',
-    'Nothing: the edge reads its definition again.',
+    'None is needed: the edge reads its definition again.',
   ),
   timeout: errorText(
     'The tool did not answer within `CALL_TIMEOUT_MS` or its own `timeoutMs`.',
     'Make the tool faster, or raise the limit. The call may have taken effect.',
   ),
   tool_changed: errorText(
-    'The tool has changed in a way that its earlier arguments may not fit. It was not called. As an HTTP answer (409): ' +
-      'the hash to accept is not the current one.',
-    'Ask again. To accept a tool, read its current hash first.',
+    'The tool has changed since the model saw it, and the arguments may not fit the new definition. It was not called. ' +
+      'As an HTTP status (409): the hash to accept is not the current one.',
+    'Start a new run. To accept a tool, read its current hash first.',
   ),
   tool_error: errorText('The tool threw a `ToolError` without a code of its own.', 'Its message says what to change.'),
   tool_failed: errorText(
-    'The tool threw an error that is no `ToolError`.',
-    'The error is in the log and in the Worker’s.',
+    'The tool threw an error that is not a `ToolError`.',
+    'Look for the error in the logs of the edge and of the tool Worker.',
   ),
-  tool_misconfigured: errorText('A stored tool lacks a secret or a host.', 'Set it: the log names it.'),
+  tool_misconfigured: errorText('A stored tool lacks a secret or a host.', 'Set it; the log names it.'),
   tool_paused: errorText(
     'The tool failed too often in a row (`TOOL_BREAKER_FAILURES`).',
-    'Repair the tool, then wait until the pause is over.',
+    'Repair the tool; it is called again after the pause.',
   ),
   tool_unavailable: errorText(
     'The tool is no longer bound, or its Worker does not answer.',
-    'See `available` in `GET /tools`.',
+    'See `available` and `reason` in `GET /tools`.',
   ),
-  not_undone: errorText('Calls of an agent could not be undone.', 'The message names them.'),
+  not_undone: errorText('Some calls of an agent could not be undone.', 'Undo them by hand; the message names them.'),
   tool_unreachable: errorText('The Worker of the tool could not be reached.', 'Check that it is deployed and bound.'),
-  undone: errorText('The call was undone, because a later call of the run failed.', 'Nothing: `compensate` was on.'),
-  unknown_result: errorText('`read_result` was called with an id that does not exist.', 'Nothing: the model is told.'),
+  undone: errorText(
+    'The call was undone, because a later call of the run failed.',
+    'None is needed: the run has `compensate`.',
+  ),
+  unknown_result: errorText(
+    '`read_result` was called with an id that does not exist.',
+    'None is needed: the model is told.',
+  ),
   unknown_tool: errorText(
-    'There is no such tool, or it is not on offer to this caller. As an HTTP answer: 404, or 400 for `tool_choice`.',
-    'See `GET /tools`. Models are told names that are similar.',
+    'There is no such tool, or this caller may not use it. As an HTTP status: 404, or 400 for `tool_choice`.',
+    'See `GET /tools`. The model is told similar names.',
   ),
   unserialisable: errorText('The tool returned a value that JSON cannot write.', 'Return plain data or `content(…)`.'),
 }
 
 /** Errors of stored tools and of MCP servers. */
 export const SOURCE_ERRORS: ErrorTexts = {
-  'http_<status>': errorText('The API answered with this status, such as `http_404`.', 'The message has its text.'),
+  'http_<status>': errorText(
+    'The API answered with this status; for 404 the code is `http_404`.',
+    'Read the message: it has the text of the answer.',
+  ),
   http_unreachable: errorText('The API could not be reached.', 'Check its host.'),
-  mcp_error: errorText('An MCP server failed at the call.', 'Look in its log.'),
+  mcp_error: errorText('An MCP server answered the call with an error.', 'Look in the log of that server.'),
   mcp_not_connected: errorText(
     'Nobody is signed in to the MCP server.',
     'Sign in: `POST /connections/{server}`; see [MCP](mcp.md#servers-with-oauth).',
   ),
-  mcp_refused: errorText('An MCP server refused the arguments.', 'The message is the server’s.'),
+  mcp_refused: errorText('An MCP server refused the arguments.', 'Read the message: it is the server’s.'),
   resource_not_allowed: errorText(
     'The model asked for a resource that the operator has not selected.',
     'Add a pattern to `resources` of the server in `MCP_SERVERS`.',
   ),
-  mcp_timeout: errorText('An MCP server took too long.', 'Nothing. The call may have taken effect.'),
+  mcp_timeout: errorText(
+    'An MCP server did not answer in time.',
+    'Raise its `timeoutMs`. The call may have taken effect.',
+  ),
   mcp_unavailable: errorText('An MCP server could not be reached, or refused the edge.', 'Check its URL and its key.'),
   result_missing: errorText('The result has no part at the pointer of `http.result`.', 'Correct the pointer.'),
-  result_not_json: errorText('The API announced JSON and sent something else.', 'Use `"result": "text"`.'),
-  result_too_large: errorText('The result is larger than a stored tool may answer.', 'Ask the API for less.'),
-  result_unusable: errorText('The result has JSON that cannot be used.', 'Correct the API or the code.'),
-  unsupported_content: errorText('The API answered neither JSON nor text.', 'Write a tool Worker for it.'),
+  result_not_json: errorText('The API declared its answer as JSON and sent something else.', 'Use `"result": "text"`.'),
+  result_too_large: errorText('The result is larger than that of a stored tool may be.', 'Request less from the API.'),
+  result_unusable: errorText(
+    'The result is JSON that the edge cannot read, for example nested too deeply.',
+    'Correct the API or the code.',
+  ),
+  unsupported_content: errorText(
+    'The API answered with neither JSON nor text.',
+    'Write a tool Worker that calls the API.',
+  ),
 }
 
 /** Codes that only the log has. */
@@ -128,6 +158,6 @@ export const LOG_ERRORS: ErrorTexts = {
   observer_failed: errorText('A function of `observe` threw an error. The run continues.', 'Correct the function.'),
   status_failed: errorText(
     'A tool’s `status` threw an error after a crash.',
-    'Correct it: the call counts as unknown.',
+    'Correct it. The call ends with `outcome_unknown`.',
   ),
 }

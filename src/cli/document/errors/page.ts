@@ -43,12 +43,12 @@ const INTRODUCTION = `# Errors
 Every error has a stable \`code\`, which programs may rely on, and a message for people, which may change.
 
 - **HTTP errors** are \`application/problem+json\` (RFC 9457): \`{ "status", "code", "detail", "param"? }\`. Under \`/v1\` they
-  are OpenAI’s error object: \`{ "error": { "message", "type", "param", "code" } }\`.
-- **A run that fails** has its code in \`error\` of \`run.finished\`. If nothing was sent yet, it is an HTTP error too, with the
-  run’s id in \`runId\`. Once a tool call has started, the answer has \`x-should-retry: false\`, so that SDKs do not repeat it.
+  are OpenAI’s error objects: \`{ "error": { "message", "type", "param", "code" } }\`.
+- **A run that fails** has its code in \`error\` of \`run.finished\`. If the response has not begun, it is an HTTP error too, with the
+  run’s id in \`runId\`. Once a tool call has started, the response has \`x-should-retry: false\`, so that SDKs do not repeat the request.
 - **A tool call that fails** does not fail the run. The model reads the message and continues; \`toolErrors: "fail"\` changes that.
 
-Tools have codes of their own as well: the \`code\` of their \`ToolError\`.
+Tools add codes of their own: the \`code\` of a \`ToolError\`.
 
 <!-- Written by \`npm run openapi\` from src/cli/document/errors. -->
 `
