@@ -198,7 +198,7 @@ describe('the copy in KV', () => {
     expect(catalogue.alarm()).toBe(Date.now() + 10_000)
     vi.setSystemTime(Date.now() + 10_000)
     await object.alarm()
-    expect(indexOf(catalogue.kv.stored.get(INDEX_KEY)).tools).toEqual(['t a1', 'u b1'])
+    expect(copiedIndex(catalogue.kv.stored).tools).toEqual(['t a1', 'u b1'])
   })
 
   test('is continued after a restart of the object', async () => {
