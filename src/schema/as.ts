@@ -1,8 +1,8 @@
 import { isObject } from '../contract/json.ts'
 
 /**
- * The key under which a schema made by `convertInput` names the kind of value that JSON lacks and that it stands for,
- * such as `date`. It is a symbol, so that it never leaves this Worker.
+ * The key under which a schema made by `convertInput` names a kind of value that JSON lacks, such as `date`, and that
+ * its JSON is converted to. It is a symbol, so that it never leaves this Worker.
  */
 export const AS: unique symbol = Symbol('as')
 
@@ -21,7 +21,7 @@ const KINDS: Readonly<Record<string, As>> = {
     make: toDate,
   },
   bigint: {
-    // An integer that a number cannot hold comes as its digits (`parseExactly`).
+    // An integer that a JavaScript number cannot hold arrives as text (`parseExactly`).
     fits: (value) => Number.isInteger(value) || (typeof value === 'string' && DIGITS.test(value)),
     make: (value) => BigInt(typeof value === 'number' ? value : String(value)),
   },
@@ -36,7 +36,7 @@ export function asOf(schema: object): As | undefined {
 
 function toDate(value: unknown): Date | undefined {
   const [text, day = '', zone] = typeof value === 'string' ? (ISO.exec(value.trim()) ?? []) : []
-  // `Date` accepts the 31st of any month and moves on to the next, so that the day is compared.
+  // `Date` takes the 31st of a shorter month for a day of the next one, so the day is compared.
   if (text === undefined || !(new Date(day).toJSON() ?? '').startsWith(day)) return undefined
   const date = new Date(zone !== undefined || text === day ? text : `${text}Z`)
   return Number.isNaN(date.valueOf()) ? undefined : date

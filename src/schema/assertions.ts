@@ -1,7 +1,7 @@
 import { canonicalJson, isObject, type JsonObject } from '../contract/json.ts'
 import { HOLDS } from './keywords.ts'
 
-/** Keywords that a value can fail. All others only describe it. */
+/** Keywords that can reject a value. All others only describe it. */
 export const ASSERTING: ReadonlySet<string> = new Set(
   (
     '$ref $dynamicRef type nullable enum const format pattern multipleOf uniqueItems required properties items ' +
@@ -14,7 +14,7 @@ export const ASSERTING: ReadonlySet<string> = new Set(
 
 const NAMING = new Set(['$defs', 'definitions', '$id', '$anchor', '$dynamicAnchor'])
 
-/** Copies a schema without the keywords, at all levels, that check nothing and that no reference needs. */
+/** Copies a schema without the keywords that check nothing, at all levels, unless a reference leads through them. */
 export function asserted(schema: unknown): unknown {
   if (!isObject(schema)) return schema
   const assertions = Object.entries(schema).filter(([keyword]) => ASSERTING.has(keyword) || NAMING.has(keyword))
@@ -30,7 +30,7 @@ function assertedIn(keyword: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, asserted(inner)]))
 }
 
-/** Returns a text that is equal for schemas that assert the same in the same keywords. */
+/** Returns a text that is equal for two schemas with the same assertions in the same keywords. */
 export function bareText(schema: unknown): string {
   return canonicalJson(asserted(schema)) ?? ''
 }
@@ -59,13 +59,16 @@ const UNSPLIT = [
   'dependencies dependentSchemas dependentRequired unevaluatedItems unevaluatedProperties pattern format',
 ].flatMap((names) => names.split(' '))
 
-/** Keywords that must not be removed while the second of the pair is restrictive, since it would then apply to more. */
+/**
+ * Pairs of keywords. The first must not be removed while the second is restrictive: the second would then apply to
+ * more.
+ */
 const COUPLED: readonly (readonly [keyword: string, reach: string])[] = [
   ['patternProperties', 'additionalProperties'],
   ['prefixItems', 'items'],
 ]
 
-/** Returns where the keywords of `to` ask for more than those of `from`, except keywords with schemas for parts. */
+/** Returns where the keywords of `to` are stricter than those of `from`, except keywords with schemas for parts. */
 export function misfitsOf(
   from: JsonObject,
   to: JsonObject,
@@ -133,7 +136,7 @@ function boundMisfits(from: JsonObject, to: JsonObject): Misfit[] {
   return misfits
 }
 
-/** Returns whether a size is a multiple of a step. Decimals are never: division could not decide it exactly. */
+/** Returns whether a size is a multiple of a step. False for decimals, since division of those is not exact. */
 function isWholeTimes(size: number, step: number): boolean {
   return Number.isInteger(size) && Number.isInteger(step) && size > 0 && size % step === 0
 }

@@ -11,10 +11,10 @@ const MOST_SCHEMAS = 500
 const MOST_ISSUES = 32
 
 /**
- * Returns what is wrong with a JSON Schema (2020-12 or draft-07) that is to be stored; nothing if it is sound. Its root
- * must be `type: "object"`, unless `root` is `any`. Beside the value of each keyword, it checks that references stay
- * within the document, lead to a schema, and not in circles; that there are at most 16 levels and 500 schemas; and that
- * no text is invisible. Unknown keywords and formats are ignored, and patterns are not checked.
+ * Returns the faults of a JSON Schema (2020-12 or draft-07) before it is stored; none if it is sound. Its root must be
+ * `type: "object"`, unless `root` is `any`. It checks the value of each keyword; that each reference leads to a schema
+ * of the same document and never back to itself; that there are at most 16 levels and 500 schemas; and that no text has
+ * invisible characters. Unknown keywords and formats are ignored, and patterns are not checked.
  */
 export function checkSchema(schema: unknown, root: 'object' | 'any' = 'object'): DefinitionIssue[] {
   const fault = plainFault(schema, JSON_LIMITS)
@@ -58,7 +58,7 @@ function issuesAt({ schema, path }: SchemaPlace, document: SchemaDocument): Defi
   return [...unsound, ...lost]
 }
 
-/** Finds a reference that leads back to itself without a step into the value: a check by it would never end. */
+/** Finds a reference that leads back to itself without a step into the value, so that a check would never end. */
 function circles(document: SchemaDocument): DefinitionIssue[] {
   const open = new Set<unknown>()
   const done = new Set<unknown>()

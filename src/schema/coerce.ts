@@ -17,9 +17,9 @@ import {
 import { spend, spendText } from './work.ts'
 
 /**
- * Mends arguments that do not fit their schema into what the model meant. A tool's arguments are validated as they were
- * sent; if they do not fit, they are mended by this table, at every depth, and validated once more. A value that the
- * table does not name stays as it is, and the model is told what was expected and what was received.
+ * Mends arguments that do not fit their schema into what the model meant. A tool's arguments are validated as the model
+ * sent them; if they do not fit, they are mended by this table, at every depth, and validated again. A value that the
+ * table does not name is not changed, and the model is told what was expected and what was received.
  *
  * | wanted              | sent                                             | becomes                               |
  * |---------------------|--------------------------------------------------|---------------------------------------|
@@ -35,9 +35,9 @@ import { spend, spendText } from './work.ts'
  * | the arguments       | all inside one key that the schema lacks         | the value of that key, if it fits     |
  * | one of a union      | a value that fits no branch                      | mended for the first branch it fits   |
  *
- * What is mended follows from types, listed values and required keys alone, so that a tool Worker, whose schemas check
- * themselves, need not hold a JSON Schema checker. A string is never changed where a string is wanted, and no number is ever rounded to an integer. Returns the value
- * itself, not a copy, if there is nothing to mend.
+ * Mending depends on types, listed values and required keys alone, so that the bundle of a tool Worker, whose schemas
+ * validate themselves, needs no JSON Schema checker. A string is never changed where a string is wanted, and a number
+ * is never rounded to an integer. Returns the value itself, not a copy, if there is nothing to mend.
  */
 export function coerce(schema: JsonSchema, value: unknown): unknown {
   return walk(schema, value, (walk) => {
@@ -139,7 +139,7 @@ function mendParts(walk: Walk, schema: JsonObject, value: unknown): Mended {
   return { value: mended, isFit }
 }
 
-/** Leaves out the optional properties that are null and may not be. */
+/** Removes optional properties whose value is null, unless null fits them. */
 function withoutNulls(walk: Walk, { properties, required }: JsonObject, value: unknown): unknown {
   if (!isObject(value) || !isObject(properties)) return value
   const mayStay = ([key, part]: readonly [string, unknown]) =>
@@ -151,10 +151,10 @@ function withoutNulls(walk: Walk, { properties, required }: JsonObject, value: u
   return entries.every(mayStay) ? value : Object.fromEntries(entries.filter(mayStay))
 }
 
-/** Conversions by wanted type, in the order in which they are tried. One whose result is of another type has failed. */
+/** Conversions by wanted type, in the order in which they are tried. A result of another type means that one failed. */
 const CONVERSIONS: readonly (readonly [type: string, convert: (value: unknown) => unknown])[] = [
   ['boolean', (value) => ({ true: true, false: false })[textOf(value)?.toLowerCase() ?? '']],
-  // Digits that a number would round stay as text.
+  // Digits that a JavaScript number would round stay text.
   ['integer', (value) => toNumber(value, (number, text) => Number.isInteger(number) && isExact(number, text))],
   ['number', (value) => toNumber(value, Number.isFinite)],
   ['object', fromJson],
@@ -199,7 +199,7 @@ function isOption(walk: Walk, options: readonly unknown[], value: unknown): bool
   return texts.has(text)
 }
 
-/** Returns the only option that is the value in another case or as text, else the value. */
+/** Returns the option that equals the value but for case or as text, if there is exactly one; else the value. */
 function optionOf(walk: Walk, options: readonly unknown[], value: unknown): unknown {
   const wanted = folded(value)
   if (wanted === undefined) return value

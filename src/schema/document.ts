@@ -41,9 +41,9 @@ export interface SchemaDocument {
   readonly root: JsonSchema
   /** Whether this is draft-07 or older, in which keywords beside a `$ref` are ignored. */
   readonly isLegacy: boolean
-  /** Whether the target of a reference may depend on the way to it (`$dynamicRef`). */
+  /** Whether the target of a reference may depend on the schemas that lead to it (`$dynamicRef`). */
   readonly isDynamic: boolean
-  /** Whether a schema asks which parts of a value others have evaluated (`unevaluatedProperties`). */
+  /** Whether a schema depends on which parts of a value others have evaluated (`unevaluatedProperties`). */
   readonly tracksEvaluated: boolean
   /** Whether a schema names a property `__proto__`, which values then may have. */
   readonly namesProto: boolean
@@ -68,7 +68,7 @@ const documents = new WeakMap<JsonSchema, SchemaDocument>()
 const ANYTHING: JsonSchema = {}
 const NOTHING: JsonSchema = { allOf: [false] }
 
-/** Returns the document of a root schema, which is made once. It recurses: bound the depth first. */
+/** Returns the document of a root schema; it is made once. Recursive: check the depth of the schema first. */
 export function documentOf(schema: JsonSchema | boolean): SchemaDocument {
   const root = typeof schema === 'boolean' ? (schema ? ANYTHING : NOTHING) : schema
   const document = documents.get(root) ?? openDocument(root)
@@ -138,7 +138,7 @@ function openDocument(root: JsonSchema): SchemaDocument {
     resolveDynamic: (from, ref, scope) => {
       const target = document.resolve(from, ref)
       const [, fragment = ''] = document.addressOf(from, ref).split('#')
-      // A reference that does not lead to a dynamic anchor to begin with is a plain one.
+      // Without a dynamic anchor at its first target, a `$dynamicRef` is the same as a `$ref`.
       if (!isObject(target) || target['$dynamicAnchor'] !== fragment) return target
       const outermost = scope.find((base) => dynamic.has(`${base}#${fragment}`))
       return outermost === undefined ? target : dynamic.get(`${outermost}#${fragment}`)

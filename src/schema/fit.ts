@@ -10,9 +10,10 @@ const MOST_DEPTH = 500
 
 /**
  * Returns the reasons why a value does not fit a schema: the innermost ones, and for a union those of the branch that
- * was meant. Empty if it fits. Interprets 2020-12, draft-07 if `$schema` says so, and of OpenAPI 3.0 `nullable` and
- * boolean exclusive bounds. Expects a schema that `checkSchema` found sound, and a value of bounded depth. Throws a
- * WorkError for a value that takes too much work to check, and a TypeError for a reference that leads nowhere.
+ * was meant. Empty if it fits. Implements JSON Schema 2020-12, draft-07 if `$schema` names it, and `nullable` and
+ * boolean exclusive bounds of OpenAPI 3.0. Expects a schema that `checkSchema` found sound, and a value of bounded
+ * depth. Throws a WorkError for a value that takes too much work to check, and a TypeError for a reference without a
+ * target.
  */
 export function misfits(schema: JsonSchema | boolean, value: unknown): Misfit[] {
   const document = documentOf(schema)
@@ -20,7 +21,7 @@ export function misfits(schema: JsonSchema | boolean, value: unknown): Misfit[] 
   const reasons: Misfit[] = []
   const at = { value, reasons, evaluated: evaluatedKeys(document) }
   try {
-    // The reasons take a second pass, so that a value that fits costs nothing for them.
+    // Reasons are collected in a second pass, so that values that fit do not pay for them.
     fit(startLook(document, MOST_WORK / 4), document.root, at)
   } catch (error) {
     if (!(error instanceof WorkError)) throw error
@@ -48,7 +49,7 @@ function fit(look: Look, schema: unknown, at: ValuePart): boolean {
   return isFit
 }
 
-/** Applies the keywords of a kind; false if one of them is unmet. */
+/** Applies the keywords of a kind; false if one of them is not satisfied. */
 type Apply = (look: Look, rule: Rule, at: ValuePart) => boolean
 
 /** In this order; `unevaluated…` is last, since it applies to the parts that no other keyword has evaluated. */
@@ -127,7 +128,7 @@ function requireKeys(look: Look, { properties }: Rule, at: ValuePart, names: rea
   })
 }
 
-/** Over RPC a key may come with the value undefined; JSON leaves it out. */
+/** Over RPC a key may arrive with the value undefined, which JSON would omit. */
 function hasKey(value: JsonObject, key: string): boolean {
   return Object.hasOwn(value, key) && value[key] !== undefined
 }
@@ -146,7 +147,7 @@ function fitEntries(look: Look, rule: Rule, at: ValuePart): boolean {
   const { value } = at
   if (!rule.hasKeys || !isObject(value)) return true
   const keys = Object.keys(value)
-  // To list the keys takes work, even if the first of them does not fit.
+  // Listing the keys takes work, even if the first of them does not fit.
   spend(look, keys.length / 2)
   return fitAll(keys, at, (key) => {
     spend(look, 1 / 2)
@@ -170,7 +171,7 @@ function schemasOf(look: Look, { properties, patternProperties, schema }: Rule, 
   const schemas = properties.has(key) ? [properties.get(key)] : []
   for (const [pattern, inner] of patternProperties) {
     const isMatch = runPattern(look, pattern, key)
-    // A pattern that was not run may match the key, which then must not count as an additional one.
+    // A pattern that was not run may match the key, so the key must not count as an additional one.
     if (isMatch !== false) schemas.push(isMatch ? inner : true)
   }
   return schemas.length > 0 || additionalProperties === undefined ? schemas : [additionalProperties]
@@ -211,7 +212,7 @@ function fitAnyOf(look: Look, { anyOf }: Rule, at: ValuePart): boolean {
   let isFit = false
   for (const branch of anyOf.candidates(at.value)) {
     isFit = fitsHere(look, branch, at) || isFit
-    // All branches that fit say which keys they evaluate, if that is asked for.
+    // If evaluated keys are collected, all branches must be checked for theirs.
     if (isFit && !at.evaluated) break
   }
   return isFit || refuseUnion(look, 'anyOf', anyOf, at)
@@ -227,7 +228,7 @@ function fitOneOf(look: Look, { oneOf }: Rule, at: ValuePart): boolean {
     : reportMisfit(at, 'oneOf', () => describeSchema(look.document, { anyOf: oneOf.branches }))
 }
 
-/** The most branches of which one is sought that was meant: among more it is rarely found. */
+/** With more branches than this, no guess is made at which one was meant: it would rarely be right. */
 const MOST_MEANT = 20
 
 /** Gives the reasons of the branch that was meant, or names all branches. */

@@ -1,6 +1,6 @@
 type Format = readonly [holds: (text: string) => boolean, words?: string]
 
-/** The formats that are checked, with words that say more than the name. Any other format is a hint to the model. */
+/** The formats that are checked, each with a description for messages. Any other format is only a hint to the model. */
 export const FORMATS: ReadonlyMap<unknown, Format> = new Map<unknown, Format>([
   ['date', [isDate, 'a date such as 2026-01-31']],
   ['time', [isTime, 'a time with its zone, such as 14:30:00Z']],
@@ -13,7 +13,7 @@ export const FORMATS: ReadonlyMap<unknown, Format> = new Map<unknown, Format>([
   ['uuid', [(text) => /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text)]],
 ])
 
-/** Checks the day as well: `Date` accepts the 31st of any month, and moves on to the next. */
+/** Checks the day as well: `Date` takes the 31st of a shorter month for a day of the next one. */
 function isDate(text: string): boolean {
   return /^\d{4}-\d\d-\d\d$/.test(text) && (new Date(text).toJSON() ?? '').startsWith(text)
 }

@@ -13,10 +13,10 @@ interface KnownIssue extends StandardIssue {
   readonly received?: string
 }
 
-/** Turns a schema's issue into an `Issue`. A message that begins with “expected” is complete, and stays as it is. */
+/** Converts a schema's issue to an `Issue`. A message that begins with “expected” is complete and is not changed. */
 export function toIssue({ message, path = [], expected, received }: KnownIssue): Issue {
   const keys = path.map((each) => (typeof each === 'object' ? each.key : each))
-  // An item of a set has no key.
+  // Items of a set have no key.
   const where = keys.filter((key) => typeof key === 'string' || typeof key === 'number').join('.')
   if (message.startsWith('expected') || received === undefined) return { path: where, message }
   // Some of Valibot's messages end in the received value, and others do not mention it.
@@ -26,7 +26,9 @@ export function toIssue({ message, path = [], expected, received }: KnownIssue):
   return { path: where, message: words }
 }
 
-/** JSON words for the types that Valibot's messages name and JSON lacks. `never` is the type of a key not allowed. */
+/**
+ * JSON words for type names in Valibot's messages that JSON lacks. `never` is the type of a key that is not allowed.
+ */
 const IN_JSON = new Map([
   ['never', 'no such key'],
   ['Date', 'a date and time such as 2026-01-31T14:30:00Z'],
@@ -47,7 +49,7 @@ export function describeIssues(tool: string, issues: readonly Issue[]): string {
   return `The arguments of "${tool}" do not fit:\n${linesOf(issues, 'arguments')}\nCorrect them and call again.`
 }
 
-/** Returns the outcome of a call whose result does not fit its tool's output schema. The call was made all the same. */
+/** Returns the outcome of a call whose result does not fit its tool's output schema. The tool has run. */
 export function invalidOutput(tool: string, issues: readonly Issue[]): ToolFailure {
   const message = `The tool "${tool}" was called, but its result does not fit its output schema:\n${linesOf(issues, 'result')}\nThe call may have taken effect: do not repeat it for a better result.`
   return failure('invalid_output', message, linesOf(issues.slice(0, 1), 'result').slice(2))
@@ -61,7 +63,7 @@ function linesOf(issues: readonly Issue[], root: string): string {
 
 const MOST_SHOWN = 60
 
-/** Returns a received value as messages show it: texts cut short, arrays and objects by their type alone. */
+/** Formats a received value for messages: texts are cut, and arrays and objects are named by their type alone. */
 export function received(value: unknown): string {
   if (typeof value === 'string') {
     return value.length > MOST_SHOWN ? `${JSON.stringify(value.slice(0, MOST_SHOWN))}…` : JSON.stringify(value)

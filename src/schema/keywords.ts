@@ -4,7 +4,9 @@ import { FORMATS } from './format.ts'
 import { ValueSet } from './values.ts'
 import { spend, spendText, startWork, type Work } from './work.ts'
 
-/** Three functions are marked as free of side effects: a Worker that interprets no schema then leaves all this out. */
+/**
+ * Three functions are marked as free of side effects, so that bundles of Workers that check no schema omit the tables.
+ */
 /* @__NO_SIDE_EFFECTS__ */
 function table<Row>(rows: readonly (readonly [names: string, row: Row])[]): ReadonlyMap<string, Row> {
   return new Map(rows.flatMap(([names, row]) => names.split(' ').map((name) => [name, row] as const)))
@@ -33,7 +35,7 @@ const isNeeds = (value: unknown) => !Array.isArray(value) || isNames(value)
 const TYPES = 'string, number, integer, boolean, object, array, null'
 const isType = (value: unknown) => typeof value === 'string' && TYPES.split(', ').includes(value)
 
-/** What the value of a keyword must be in a sound schema, in words and as a check. */
+/** What the value of a keyword must be in a sound schema: in words, and as a check. */
 export const SOUND = table<readonly [expected: string, isSound: (value: unknown) => boolean]>([
   [
     'type',
@@ -45,7 +47,7 @@ export const SOUND = table<readonly [expected: string, isSound: (value: unknown)
   ['dependencies', ['lists of names, or schemas', (value) => isObject(value) && Object.values(value).every(isNeeds)]],
   ['multipleOf', ['a number over 0', (value) => typeof value === 'number' && value > 0]],
   ['minimum maximum', ['a number', isNumber]],
-  // Booleans are what draft-04 and OpenAPI 3.0 write here.
+  // Draft-04 and OpenAPI 3.0 have a boolean here.
   ['exclusiveMinimum exclusiveMaximum', ['a number', (value) => isNumber(value) || isFlag(value)]],
   [
     'minLength maxLength minItems maxItems minContains maxContains minProperties maxProperties',

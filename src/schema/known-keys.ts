@@ -2,14 +2,14 @@ import { isObject, type JsonObject, type JsonSchema } from '../contract/json.ts'
 import { parseExactly } from './exact-numbers.ts'
 import type { Issue } from './issue.ts'
 
-/** Keywords beside which the keys of an object are not only those of `properties`. */
+/** Keywords that allow an object keys that `properties` does not name. */
 const OTHERS = ['$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'if', 'patternProperties', 'dependentSchemas']
 
 /**
- * Returns arguments under the names that their schema has. A model may write a name in another case (`City`, `first-name`
- * for `firstName`), or put all arguments inside one key (`{"arguments": {…}}`). Where every field is optional, such
- * arguments fit the schema, and the tool would be called with nothing. Returns the value itself if there is nothing to
- * rename, and for a schema that takes other keys too.
+ * Renames the keys of arguments to the names that their schema has. A model may write a name in another case (`City`,
+ * `first-name` for `firstName`), or put all arguments inside one key (`{"arguments": {…}}`). If every field is
+ * optional, such arguments fit the schema, and the tool would see none of them. Returns the value itself if there is
+ * nothing to rename, and if the schema allows other keys.
  */
 export function withKnownKeys(schema: JsonSchema, value: unknown): unknown {
   const propertyNames = namesOf(schema)
@@ -24,7 +24,7 @@ export function withKnownKeys(schema: JsonSchema, value: unknown): unknown {
   return keys.length > 0 && keys.every((key) => propertyNames.has(key)) ? unwrapped : renamed
 }
 
-/** Returns what is wrong with arguments of which the tool would see none: no key is one that the schema names. */
+/** Returns what is wrong with arguments of which the tool would see none, since the schema names none of their keys. */
 export function unknownKeys(schema: JsonSchema, value: unknown): Issue | undefined {
   const propertyNames = namesOf(schema)
   const [first, ...others] = isObject(value) ? Object.keys(value) : []
@@ -49,7 +49,7 @@ function rename(propertyNames: ReadonlySet<string>, value: JsonObject): JsonObje
     if (propertyNames.has(key)) continue
     const same = (each: string) => folded(each) === folded(key)
     const [name, ...more] = [...propertyNames].filter(same)
-    // With two names alike, or two keys for one name, nobody knows which was meant.
+    // With two similar names, or two keys for one name, it is unclear which was meant.
     if (name !== undefined && more.length === 0 && keys.filter(same).length === 1) names.set(key, name)
   }
   if (names.size === 0) return value

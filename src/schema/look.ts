@@ -5,17 +5,22 @@ import { MOST_WORK, startWork, type Work } from './work.ts'
 /** The state of one check of a value against a schema. */
 export interface Look extends Work {
   readonly document: SchemaDocument
-  /** How many patterns were not run. A fit that rests on one must not count against the value, such as under `not`. */
+  /**
+   * How many patterns were not run. A fit that depends on one must not count against the value, as it would under
+   * `not`.
+   */
   unsure: number
-  /** How many schemas are being applied, each within the one before. */
+  /** The depth of the schemas that are being applied, each inside the one before. */
   depth: number
-  /** The resources that were entered on the way, for `$dynamicRef`; empty if the document has none. */
+  /** The schema resources that lead to the current schema, for `$dynamicRef`; empty if the document has none. */
   readonly scope: string[]
 }
 
-/** The keys and indexes that schemas have evaluated, if the document asks for the others (`unevaluatedProperties`). */
+/**
+ * The keys and indexes that schemas have evaluated; present if the document has `unevaluatedProperties` or the like.
+ */
 type EvaluatedKeys = Set<string> | undefined
-/** Where to put the reasons. Without it a check ends at the first reason. */
+/** Collects the reasons. Without it, a check ends at the first misfit. */
 type Reasons = Misfit[] | undefined
 
 /** A part of the value as one schema sees it. */
@@ -27,17 +32,17 @@ export interface ValuePart extends ValuePlace {
 /** The most reasons that a check gives. */
 export const MOST_REASONS = 40
 
-/** Begins a check that may take that many units of work. */
+/** Begins a check that may take so many units of work. */
 export function startLook(document: SchemaDocument, unitsLeft = MOST_WORK): Look {
   return { ...startWork(unitsLeft), document, unsure: 0, depth: 0, scope: [] }
 }
 
-/** Returns where to note the keys that schemas evaluate; undefined if the document does not ask for the others. */
+/** Returns a collection for the keys that schemas evaluate; undefined if the document does not need it. */
 export function evaluatedKeys({ tracksEvaluated }: SchemaDocument): EvaluatedKeys {
   return tracksEvaluated ? new Set() : undefined
 }
 
-/** Checks one thing after the other, and ends when the value does not fit and there are reasons enough. */
+/** Runs checks in order; ends as soon as the value does not fit and enough reasons are collected. */
 export function fitAll<Each>(all: Iterable<Each>, { reasons }: ValuePart, check: (each: Each) => boolean): boolean {
   let isFit = true
   for (const each of all) {

@@ -1,11 +1,11 @@
 import { isExact } from './exact-numbers.ts'
 
 /**
- * Parses a text that is not JSON only because of how a model dressed it: in a code fence, after some prose, with a
- * comma too many at the end of a list, with single quotes, with names as keys, or with `True`, `False` and `None` as
- * Python writes them. Returns undefined for any other text. There is only one way to read a text that is accepted: an
- * object or array must be closed, with nothing behind it, so that a text that was cut off is never mended, and a quote
- * must end where a value can end. Numbers are read as `parseExactly` does. Nesting is bounded by `MOST_LEVELS`.
+ * Parses a text that is almost JSON, as models write it: in a code fence, after some prose, with a comma after the last
+ * item, with single quotes, with keys without quotes, or with Python's `True`, `False` and `None`. Returns undefined
+ * for any other text. A text is only accepted if there is one way to read it: objects and arrays must be closed, with
+ * nothing behind them, so that a text that was cut off is never mended, and a quote must end where a value can end.
+ * Numbers are parsed as by `parseExactly`. Nesting is bounded by `MOST_LEVELS`.
  */
 export function mendJson(text: string): unknown {
   const body = undressed(text)
@@ -25,7 +25,7 @@ class Unreadable extends Error {}
 
 const MOST_LEVELS = 100
 
-/** Returns what is within a code fence or after prose, which has no bracket, quote or fence of its own. */
+/** Returns the text inside a code fence, or after prose that has no bracket, quote or fence. */
 function undressed(text: string): string | undefined {
   const fenced =
     /^[^{}[\]"`]*```[ \t]*(?:json[c5]?|javascript|js|python|py|tool_code)?[ \t]*\r?\n([^]*?)\r?\n?[ \t]*```\s*$/i.exec(
@@ -54,7 +54,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   ...{ '"': '"', "'": "'", '/': '/', '\\': '\\' },
 }
 
-/** Matches what may follow a text: then its last quote was not part of it. */
+/** Matches what may follow a string: then the quote before it is the end of the string. */
 const AFTER_TEXT = /\s*(?:[,:}\]]|$)/y
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const NAME = /[A-Za-z_$][\w$]*/y
@@ -95,7 +95,7 @@ class Reader {
       if (this.#take('}')) return Object.fromEntries(entries)
       const key = /["']/.test(this.#next()) ? this.#string() : this.#match(NAME)
       this.space()
-      // With the same key twice, nobody knows which value was meant.
+      // With the same key twice, it is unclear which value was meant.
       if (key === undefined || entries.has(key) || !this.#take(':')) throw new Unreadable()
       entries.set(key, this.value(level))
       this.space()
@@ -115,7 +115,7 @@ class Reader {
   }
 
   #number(digits: string): unknown {
-    // What follows directly, as in `1e` or `12px`, would make it something else.
+    // With a letter directly behind it, as in `1e` or `12px`, it is not a number.
     if (/[\w.+-]/.test(this.#next())) throw new Unreadable()
     const number = Number(digits)
     return isExact(number, digits) ? number : digits

@@ -10,7 +10,7 @@ export interface ValuePlace {
 
 /** A reason why a value does not fit a schema. */
 export interface Misfit {
-  /** Keys from the root value to the part at fault. */
+  /** Keys from the root value to the part that does not fit. */
   readonly keys: readonly string[]
   /** The keyword that is not satisfied. */
   readonly keyword: string
@@ -33,9 +33,9 @@ function keysOf(place: ValuePlace): string[] {
 }
 
 /**
- * Returns the misfits of the branch of a union that was meant: the value at `at` has the branch's type and the constants
- * that tell branches apart, and, if several branches are left, the keys that the branch requires. Undefined if none or
- * several could be meant.
+ * Returns the misfits of the branch of a union that was meant. That is the branch whose type and distinguishing
+ * constants the value at `at` has; if there are several, the one whose required keys it has. Undefined if no branch, or
+ * more than one, could be meant.
  */
 export function likeliest(branches: readonly Misfit[][], at: ValuePlace): Misfit[] | undefined {
   const { length } = keysOf(at)

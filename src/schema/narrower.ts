@@ -26,8 +26,8 @@ const MOST_VALUES = 500
 
 /**
  * Returns where values that fit the schema `from` might not fit `to`; empty if all of them fit. A property that `from`
- * does not name counts as never sent, so that a new optional property narrows nothing; for arguments, a property that
- * `to` no longer names is narrower, since it has lost its meaning. What cannot be decided counts as narrower. Expects
+ * does not name is assumed never to be sent, so a new optional property is not narrower. For arguments, a property that
+ * `to` no longer names is narrower, since its values are ignored. What cannot be decided counts as narrower. Expects
  * schemas that `checkSchema` found sound; never throws.
  */
 export function narrowings(from: JsonSchema, to: JsonSchema, of: Look['of'] = 'arguments'): DefinitionIssue[] {
@@ -42,7 +42,7 @@ function* narrower(look: Look, from: unknown, to: unknown, path: string): Issues
   if (!isObject(to)) return yield { path, message: 'no value is accepted here any more' }
   if (!Object.keys(to).some((keyword) => ASSERTING.has(keyword))) return
   if ((look.steps -= 1) < 0 || look.open.length > MOST_LEVELS) return yield { path, message: 'is too much to compare' }
-  // A pair that is already being compared, at a level further out, fits if the rest of it does.
+  // A pair that is already being compared at an outer level fits if the rest of it does.
   if (look.open.some(([a, b]) => a === schema && b === to)) return
   if (isSame(look, schema, to)) return
   look.open.push([schema, to])
@@ -55,14 +55,17 @@ function* parts(look: Look, from: JsonObject, to: JsonObject, path: string): Iss
   if (toParts.length !== 1 || toParts[0] !== to) {
     for (const part of toParts) yield* narrower(look, from, part, path)
   } else if (fromParts.length !== 1 || fromParts[0] !== from) {
-    // A value that fits `from` fits all of its parts, so that one part that `to` does not narrow is enough.
+    // A value that fits `from` fits all of its parts, so it is enough if `to` does not narrow one of them.
     yield* fewest(fromParts.map((part) => [...narrower(look, part, to, path)]))
   } else {
     yield* alternatives(look, from, to, path)
   }
 }
 
-/** Splits a schema into parts that all must hold: its keywords, references, each of `allOf`, `anyOf` and `oneOf`. */
+/**
+ * Splits a schema into parts that a value must all fit: its keywords, references, and each of `allOf`, `anyOf`,
+ * `oneOf`.
+ */
 function partsOf(document: SchemaDocument, schema: JsonObject): unknown[] {
   const referred = refsOf(schema).map((ref) => document.resolve(schema, ref))
   if (document.isLegacy && referred.length > 0) return referred
@@ -94,12 +97,12 @@ function* alternatives(look: Look, from: JsonObject, to: JsonObject, path: strin
   else yield* fewest(issuesByBranch)
 }
 
-/** Returns the issues of the trial that has the fewest. */
+/** Returns the issues of the attempt with the fewest. */
 function fewest(trials: readonly (readonly DefinitionIssue[])[]): readonly DefinitionIssue[] {
   return trials.reduce((best, trial) => (trial.length < best.length ? trial : best), trials[0] ?? [])
 }
 
-/** Returns whether no value fits two of the branches: their types differ, or the constants of a required key. */
+/** Returns whether no value can fit two branches, because their types or the constants of a required key differ. */
 function areApart(document: SchemaDocument, branches: readonly unknown[]): boolean {
   const all = branches.map((branch) => {
     const [only, ...more] = isObject(branch) ? partsOf(document, branch) : []

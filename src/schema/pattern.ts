@@ -8,12 +8,12 @@ const COMPILATION = 200
 /**
  * Returns whether a pattern matches a text anywhere, or undefined if the pattern is not run.
  *
- * The author of a `pattern`, or of the text it is run on, may be hostile, and a backtracking engine can be kept busy
- * for hours. So the model is given a pattern as it is, but the pattern is run only if it is sure to be quick: it
- * compiles as ECMA-262 with the flag `u`, has at most 256 characters, no lookaround, no back-reference and no repeat of
- * a group that can itself match in several ways, and its choices are few for the length of the text and what is left of
- * the budget. `^[A-Z]{3}$` runs on texts of any practical length, `^\w+@\w+$` on some thousand characters, `^(a+)+$` and
- * the harmless `^[a-z]+(-[a-z]+)*$` never. A pattern that is not run refuses nothing.
+ * The author of a `pattern`, or of the text that it is run on, may be hostile, and a backtracking engine can be kept
+ * busy for hours. The model sees every pattern, but a pattern is run only if it is certain to be quick: it compiles as
+ * ECMA-262 with the flag `u`; it has at most 256 characters, no lookaround, no back-reference and no repeat of a group
+ * that can itself match in several ways; and the number of its choices, for the length of the text, is within the
+ * remaining budget. `^[A-Z]{3}$` runs on texts of any practical length, `^\w+@\w+$` on some thousand characters,
+ * `^(a+)+$` and the harmless `^[a-z]+(-[a-z]+)*$` never. A pattern that is not run rejects nothing.
  */
 export type Matcher = (text: string, work: Work) => boolean | undefined
 
@@ -33,7 +33,7 @@ export function matcher(pattern: string): Matcher {
   }
 }
 
-/** Returns the length of the longest texts that a pattern is run on: Infinity if on all, 0 if on none. */
+/** Returns the length of the longest text that a pattern is run on: `Infinity` for every length, 0 for none. */
 export function longestMatched(pattern: string): number {
   const stepsFor = pattern.length <= MOST_CHARACTERS && compile(pattern) ? stepsOf(pattern) : () => Infinity
   let [longest, tooLong] = [0, 2 ** 24]
@@ -62,9 +62,9 @@ const CHARACTER = /\\(?:[pu]\{\w+\}|.)|\[(?:\\.|[^\]\\])*\]/gsu
 const FIXED_GROUP = /\((?:\?:|\?<\w+>)?(?:[^()|*+?{]|\{\d+\})*\)/
 
 /**
- * Returns a function that bounds the steps of a match from above, by the length of the text. Each choice, and the start
- * of the match unless the pattern begins with `^`, may be at any position of the text; an exact repeat multiplies the
- * steps by its count.
+ * Returns a function from the length of a text to an upper bound of the steps of a match. Each choice may be made at
+ * any position of the text, and so may the start of the match unless the pattern begins with `^`; an exact repeat
+ * multiplies the steps by its count.
  */
 function stepsOf(pattern: string): (length: number) => number {
   let shape = pattern.replace(CHARACTER, 'x')

@@ -7,18 +7,18 @@ export interface PlainLimits {
   /** The most values in all, counted over all levels. */
   readonly values: number
   /**
-   * Whether to refuse characters that models see and people do not (`hidden-characters.ts`). In a `schema` control
-   * characters are allowed, since JSON shows them as escapes, such as `\u0000`.
+   * Whether to refuse characters that models see and people do not (`hidden-characters.ts`). `schema` allows control
+   * characters, since JSON shows them as escapes, such as `\u0000`.
    */
   readonly visible?: boolean | 'schema'
-  /** Whether a key may be `__proto__`. By default it may not: code that copies such a value could change a prototype. */
+  /** Whether a key may be `__proto__`. Default: no, since code that copies such a value could change a prototype. */
   readonly proto?: boolean
 }
 
 /**
- * Returns the first fault that keeps a value from being plain, bounded JSON: too many levels, too many values, a key
- * `__proto__`, a function, a class instance, a number that is not finite; undefined if there is none. It never
- * recurses, so that it can guard code that does.
+ * Returns the first reason why a value is not plain, bounded JSON: too many levels, too many values, a key `__proto__`,
+ * a function, a class instance, a number that is not finite. Undefined if it is. It does not recurse, so it can be
+ * called before code that does.
  */
 export function plainFault(root: unknown, limits: PlainLimits): DefinitionIssue | undefined {
   const open: Place[] = [{ value: root, depth: 0 }]
@@ -31,7 +31,7 @@ export function plainFault(root: unknown, limits: PlainLimits): DefinitionIssue 
     if (message !== undefined) return { path: pathOf(place), message }
     if (typeof value !== 'object' || value === null) continue
     for (const [key, child] of Object.entries(value)) {
-      // Over RPC a key may come with the value undefined; JSON leaves it out.
+      // Over RPC a key may arrive with the value undefined, which JSON would omit.
       if (child === undefined && !Array.isArray(value)) continue
       open.push({ value: child, depth: depth + 1, key, parent: place })
     }
@@ -72,7 +72,7 @@ function isPlain(value: object): boolean {
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
-/** Matches the characters that JSON never holds as they are. */
+/** Matches the characters that JSON always escapes. */
 // oxlint-disable-next-line no-control-regex
 const CONTROLS = /[\u0000-\u001f]/g
 

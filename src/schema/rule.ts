@@ -5,7 +5,7 @@ import { type Check, checksOf, refsOf } from './keywords.ts'
 export interface Rule {
   /** The schema as it was written. */
   readonly source: JsonObject
-  /** The keywords that count. */
+  /** The keywords that apply; draft-07 ignores those beside a `$ref`. */
   readonly schema: JsonObject
   readonly refs: readonly string[]
   /** The keywords that look at the value alone. */
@@ -13,7 +13,7 @@ export interface Rule {
   readonly properties: ReadonlyMap<string, unknown>
   readonly patternProperties: readonly (readonly [pattern: string, schema: unknown])[]
   readonly required: readonly string[]
-  /** What must hold if a key is there: other keys, or a schema. */
+  /** What must hold if a key is present: other keys, or a schema. */
   readonly dependents: readonly (readonly [key: string, needs: readonly string[] | { readonly schema: unknown }])[]
   /** Whether any keyword applies to the keys of an object. */
   readonly hasKeys: boolean
@@ -67,7 +67,7 @@ function unionOf(document: Resolver, branches: unknown): Union | undefined {
   return { branches, candidates: tagged(document, branches) ?? (() => branches) }
 }
 
-/** The fewest branches for which an index is worth its making. */
+/** The fewest branches for which an index is worth making. */
 const FEWEST_INDEXED = 4
 
 /** Indexes branches by a required property with a constant in each of them; undefined if there is none. */
@@ -107,7 +107,7 @@ function tagsOf(document: Resolver, branch: unknown): ReadonlyMap<string, readon
   if (!isObject(branch)) return new Map()
   const [ref, ...more] = refsOf(branch)
   if (ref !== undefined) {
-    // With `$dynamicRef` the target depends on the way to it.
+    // The target of a `$dynamicRef` depends on the schemas that lead to it.
     const target = more.length === 0 && '$ref' in branch ? document.resolve(branch, ref) : undefined
     return isObject(target) && refsOf(target).length === 0 ? tagsOf(document, target) : new Map()
   }

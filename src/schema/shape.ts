@@ -2,7 +2,9 @@ import { partAt, pointerKeys } from '../contract/json-pointer.ts'
 import { isObject, type JsonObject, type JsonSchema } from '../contract/json.ts'
 import { MOST_WORK, spend, startWork, type Work, WorkError } from './work.ts'
 
-/** A walk over a value and its schema. Its steps are limited: references and unions could make it long or deep. */
+/**
+ * A walk over a value and its schema. Its steps are limited, since references and unions could make it long or deep.
+ */
 export interface Walk extends Work {
   readonly root: JsonSchema
   depth: number
@@ -44,7 +46,7 @@ export function branchesOf({ anyOf, oneOf }: JsonObject): readonly unknown[] {
   return [...listOf(anyOf), ...listOf(oneOf)]
 }
 
-/** Returns the schemas that must all hold for the same value as this one. */
+/** Returns the schemas that the same value must fit beside this one. */
 export function conjunctsOf(walk: Walk, schema: JsonObject): readonly unknown[] {
   return [target(walk, schema), ...listOf(schema['allOf'])]
 }
@@ -70,12 +72,12 @@ export function isOfType(type: unknown, value: unknown): boolean {
   return type === 'integer' ? Number.isInteger(value) : type === typeof value
 }
 
-/** Returns the schema for a part of an object or array, or undefined if any value will do. */
+/** Returns the schema for a part of an object or array, or undefined if any value fits. */
 export function schemaAt(schema: JsonObject, key: string | number): unknown {
   if (typeof key === 'string') {
     const { properties, patternProperties, additionalProperties } = schema
     if (isObject(properties) && Object.hasOwn(properties, key)) return properties[key]
-    // Matching keys against `patternProperties` is left to the schema's own check.
+    // `patternProperties` is left to the validation of the whole value.
     return patternProperties === undefined ? additionalProperties : undefined
   }
   const { items, prefixItems, additionalItems } = schema

@@ -1,6 +1,7 @@
 /**
- * The part of Standard Schema that tools need: a schema validates, and gives its JSON Schema. Schemas of Valibot and of
- * `jsonSchema(…)` will do, and those of libraries that implement Standard JSON Schema, such as Zod and ArkType.
+ * The part of Standard Schema (https://standardschema.dev) that tools need: a schema validates values, and returns its
+ * JSON Schema. Valibot's schemas work, those of `jsonSchema(…)`, and those of libraries that implement Standard JSON
+ * Schema, such as Zod and ArkType.
  */
 export interface InputSchema<Output = unknown> {
   readonly '~standard': {

@@ -3,12 +3,12 @@ import { isObject, type JsonSchema } from '../contract/json.ts'
 import { documentOf } from './document.ts'
 import { longestMatched } from './pattern.ts'
 
-/** Texts of at least this length are long for an argument: nobody is warned if only longer ones go unchecked. */
+/** The length of a long argument. There is no warning if only longer texts are not checked. */
 const LONG = 1000
 
 /**
- * Returns the patterns of a sound schema that are never checked, or only on short texts, since on some text they might
- * take too long (`matcher`). The model reads them all the same, and what they would refuse is let through.
+ * Returns the patterns of a sound schema that are never checked, or only on short texts, because they might take too
+ * long on others (`pattern.ts`). The model still sees them, but values that they would reject are accepted.
  */
 export function uncheckedPatterns(schema: JsonSchema): DefinitionIssue[] {
   return documentOf(schema).places.flatMap(({ schema: place, path }) => {

@@ -21,8 +21,8 @@ export function validateArguments(tool: string, schema: JsonSchema, value: unkno
 }
 
 /**
- * Returns the arguments, under the names of the schema (`withKnownKeys`), as they were sent if they fit, else mended by
- * `coerce` if that fits. Arguments of which the tool would see none are refused. Expects a sound schema.
+ * Returns arguments that fit a sound schema: with their keys renamed to those of the schema (`withKnownKeys`), and
+ * mended by `coerce` if they would not fit otherwise. Arguments of which the tool would see none are refused.
  */
 export function fittingArguments(
   { name, inputSchema }: Pick<ToolDefinition, 'name' | 'inputSchema'>,
@@ -36,7 +36,7 @@ export function fittingArguments(
       return failure('invalid_arguments', describeIssues(name, unknown ? [unknown] : []))
     return { ok: true, value: renamedArgs }
   }
-  // What is too much work to check is too much to mend.
+  // A value that takes too much work to check would take too much to mend.
   if (unfit.error.message.includes(TOO_MUCH_WORK)) return unfit
   const value = coerce(inputSchema, renamedArgs)
   return isObject(value) && !validateArguments(name, inputSchema, value) ? { ok: true, value } : unfit
@@ -44,7 +44,10 @@ export function fittingArguments(
 
 const LIMITS = { depth: 32, values: 10_000 }
 
-/** Returns where a value does not fit a sound schema, and what was expected. Only a key that it names is `__proto__`. */
+/**
+ * Returns where a value does not fit a sound schema, and what was expected. `__proto__` is only a key if the schema
+ * names it.
+ */
 export function issuesOf(
   schema: JsonSchema | boolean,
   value: unknown,

@@ -1,6 +1,6 @@
-/** The work that one check of a value may still take, and what the check has already computed. */
+/** The work that the check of a value may still take, and the results that it reuses. */
 export interface Work {
-  /** How many units are left. A unit is about as much as the check of one keyword of one small value. */
+  /** How many units are left. A unit is about the check of one keyword on one small value. */
   unitsLeft: number
   /** How many steps the regular-expression engine may still take. */
   steps: number
@@ -17,7 +17,7 @@ export function startWork(unitsLeft = MOST_WORK): Work {
 /** The steps that the regular-expression engine may take in the check of one value: some hundredths of a second. */
 export const MOST_STEPS = 1e7
 
-/** The units that one check of a value may take, and the explanation of its verdict another time. */
+/** The units that the check of a value may take; the pass that collects reasons may take as many again. */
 export const MOST_WORK = 200_000
 
 /** The reason given for a value that is refused because its check would take too long. It never changes. */
@@ -37,7 +37,7 @@ export function spend(work: Work, units: number): void {
 /** How many characters of a text are read for one unit of work. */
 const CHARACTERS = 32
 
-/** Accounts for work that reads a whole text. */
+/** Accounts for work that reads all of a text. */
 export function spendText(work: Work, text: string): void {
   spend(work, 1 + text.length / CHARACTERS)
 }
