@@ -2,7 +2,7 @@
 export interface Eviction {
   /** Records that a session is used now, and returns the sessions to evict. */
   onAccess(session: string): readonly string[]
-  /** Forgets a session. Contract: called for each session that was evicted, for whatever reason. */
+  /** Forgets a session. Contract: called for each session that is evicted, whatever the reason. */
   onRemoved(session: string): void
 }
 
@@ -27,7 +27,7 @@ export function ttlEviction(ms: number, now: () => number = Date.now): Eviction 
   return {
     onAccess(session) {
       const accessedAt = now()
-      // The order is that of the last use: the first session that is recent enough ends the search.
+      // Sessions are in the order of their last use, so the first recent one ends the search.
       usedAt.delete(session)
       const old: string[] = []
       for (const [candidate, lastUsed] of usedAt) {

@@ -2,16 +2,16 @@ import type { Tool, ToolFinder, ToolSource } from '../contract/tool.ts'
 
 export interface FindOptions {
   readonly limit: number
-  /** Looks tools up for the caller; a tool that it leaves out is not found. */
+  /** Looks up tools as the caller may see them; a tool that it does not return is not found. */
   readonly find: ToolSource['find']
-  /** Whether a tool of this name may be found. Default: all may. */
+  /** Whether a tool with this name may be found. Default: every tool. */
   readonly isWanted?: (name: string) => boolean
 }
 
-/** Where the caller may use few of the candidates, more are asked for, until they are at least this many. */
+/** If the caller may use few of the candidates, more are requested, until there are at least this many. */
 const MOST_TRIED = 1000
 
-/** Finds the tools that fit a question best, at most `limit`, best first. */
+/** Finds the tools that fit a question best: at most `limit`, best first. */
 export async function findTools(
   finder: ToolFinder,
   text: string,

@@ -14,14 +14,14 @@ export function createFinder(source: ToolSource, index: ToolIndex = createKeywor
 
   const refresh = async (tools: readonly ToolText[]) => {
     const previous = indexedTools
-    // Set before the update: a search meanwhile must not add the tools again, nor wait for another request's promise.
+    // Set before the update: a search in between must not add the tools again, nor wait for another request's promise.
     indexedTexts = tools
     indexedTools = new Map(tools.map((tool) => [tool.name, tool]))
     try {
       await update(index, previous, indexedTools)
     } catch (error) {
       indexedTexts = []
-      // The index may hold any of these, as they were before or are now. The next update adds those that stay once more,
+      // The index may have any of these tools, in the old or the new version. The next update adds the current ones again
       // and removes the others.
       const perhaps = [...previous.values(), ...indexedTools.values()]
       indexedTools = new Map(perhaps.map((tool) => [tool.name, { ...tool, hash: '' }]))

@@ -2,10 +2,10 @@ import type { ToolText } from '../contract/tool.ts'
 import type { FoundTool, ToolIndex } from './tool-index.ts'
 
 /**
- * Combines several indexes, such as keyword and semantic, by the sum of a tool's scores in their answers, each as a
- * share of the best score there: an index that finds nothing much better than the rest does not outweigh one that
- * does, as it would by ranks. Added tools are passed on to each index with the next search. An index that fails to add
- * or to answer is left out of the answer; tools that it failed to add are passed to it again. If all fail, the search
+ * Combines several indexes, such as keyword and semantic. A tool's score is the sum of its scores in their answers,
+ * each divided by the best score of that answer. Unlike a fusion of ranks, this gives little weight to an index whose
+ * best tools are hardly better than the rest. Added tools are passed to each index with the next search. An index that
+ * fails is left out of the answer, and gets the tools that it failed to add again. If all indexes fail, the search
  * rejects with the first error.
  *
  * @example

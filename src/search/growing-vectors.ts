@@ -5,9 +5,9 @@ import { memoryVectors, toBytes, type Vector, type VectorStore } from './vectors
 export interface GrowingVectorsOptions {
   /** Holds the vectors once there are more than `most`, such as `vectorizeVectors(…)`. */
   readonly large: VectorStore
-  /** Records which vectors `large` has, for all isolates. */
+  /** Stores which vectors `large` has, for all isolates. */
   readonly service: EmbeddingService
-  /** The name under which that is recorded. */
+  /** The name of that record. */
   readonly name: string
   /** The most vectors that are kept in the memory of the isolate. Default 20,000. */
   readonly most?: number
@@ -17,8 +17,9 @@ export interface GrowingVectorsOptions {
 const MOVED_AT_ONCE = 500
 
 /**
- * Makes a store that keeps vectors in the isolate's memory and, once they are too many, in a store outside. A vector is
- * sent there once, whichever isolate has it. Vectors that are removed stay outside, as another isolate may need them.
+ * Makes a store that keeps vectors in the isolate's memory and, above `most`, in an external store. A vector is sent
+ * there once for all isolates. Vectors that are removed stay in the external store, since another isolate may need
+ * them.
  */
 export function growingVectors({ large, service, name, most = 20_000 }: GrowingVectorsOptions): VectorStore {
   const memory = memoryVectors()

@@ -20,9 +20,9 @@ export interface SearchHookOptions extends ToolSearchOptions {
   readonly mostTools?: number
   /** About how many tokens the definitions of these tools may take. Default 8,000. */
   readonly mostTokens?: number
-  /** Names or globs of tools that a model is always given, as are tools with the tag `always` and the tool choice. */
+  /** Names or globs of tools that are always on offer, like tools with the tag `always` and the tool choice. */
   readonly always?: readonly string[]
-  /** Whose finds stay on offer: those of `all` searches, or of the `latest` step that searched. Default `all`. */
+  /** Which found tools stay on offer: those of `all` searches, or of the `latest` step that searched. Default `all`. */
   readonly keep?: 'all' | 'latest'
   /** The text about the search in the system message; empty for none. Default: `SEARCH_HINT`. */
   readonly hint?: string
@@ -34,9 +34,9 @@ export interface SearchHookOptions extends ToolSearchOptions {
 }
 
 /**
- * With `auto`, fewer tools on offer than this do not call for a search, whatever their size. With 10 tools a run with
- * search sends a third of the definitions, with 40 a seventh (`npm run bench`), for one more model call, which costs
- * more than the definitions of fewer tools do.
+ * With `auto`, there is no search if fewer tools than this are on offer, however large they are. A run with search
+ * sends a third of the definitions of 10 tools and a seventh of those of 40 (`npm run bench`), but needs one more model
+ * call, which costs more than the definitions of fewer tools.
  */
 const FEW = 10
 const CHARACTERS_A_TOKEN = 4
@@ -55,14 +55,14 @@ export function searchHook(options: SearchHookOptions = {}): Hook {
   if (when === 'off') return { name: TOOL_SEARCH }
   return {
     name: TOOL_SEARCH,
-    // Decided once for a run, so that a run that is resumed elsewhere searches the same tools as before.
+    // Decided once for a run, so that a run that is resumed in another isolate searches the same tools.
     accept: async (run) => {
       if (!finder || namesAll(run.selection)) return run
       return when === 'on' || (await finder(run.caller).size()) > mostTools ? { ...run, searchesAll: true } : run
     },
     activate: (names, { run, offered, history, messages, find }) => {
       const all = run.searchesAll ? finder?.(run.caller) : undefined
-      // A caller that executes the calls itself could not answer a search.
+      // A caller that executes calls itself could not execute a search.
       if (run.execution === 'caller' || (when === 'auto' && offered.size < FEW && !all)) return names
       const active = new Set(names)
       const tools = [...offered.values()].filter(({ name }) => active.has(name) && name !== TOOL_SEARCH)
@@ -107,7 +107,7 @@ function isRemoved(selection: ToolSelection | undefined, name: string): boolean 
   return selection !== undefined && 'remove' in selection && (selection.remove?.includes(name) ?? false)
 }
 
-/** Adds the hint to the end of the system message, in this request alone: the history does not keep it. */
+/** Adds the hint to the end of the system message of this request; it is not stored in the history. */
 function withHint(messages: readonly Message[], hint: string | undefined): readonly Message[] {
   const [first, ...rest] = messages
   const system = first?.role === 'system' ? first.content : undefined

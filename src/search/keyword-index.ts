@@ -66,10 +66,12 @@ export function createKeywordIndex(): ToolIndex {
 const SATURATION = 1
 
 const MOST_CHARACTERS = 1000
-/** The most different words of a question that count, in their order. */
+/** Only the first so many different words of a question count. */
 const MOST_WORDS = 64
 
-/** Returns a question's words with the terms that each may mean. Fillers count only if there are no other words. */
+/**
+ * Returns the words of a question, each with the terms that it may mean. Fillers count only if all words are fillers.
+ */
 function readQuestion(text: string, terms: Terms): readonly QueryWord[] {
   const weights = new Map<string, number>()
   const joinedWords = new Set<string>()
@@ -99,7 +101,9 @@ function readQuestion(text: string, terms: Terms): readonly QueryWord[] {
   return queryWords.filter(({ variants }) => variants.length > 0)
 }
 
-/** Cuts a URL or a path down to its host and file extension, and keeps an id in one piece: the rest names no tool. */
+/**
+ * Reduces a URL or a path to its host and file extension, and keeps ids in one piece: their parts do not name tools.
+ */
 function simplifyToken(word: string): string {
   if (ID.test(word)) return word.toLowerCase()
   const path = PATH.exec(word)

@@ -19,15 +19,15 @@ export interface RankedEntry {
 
 /** A question with this many known words may ask for several things. */
 const MANY = 10
-/** The most tools that are chosen with regard to those already taken; it costs their square times the words. */
+/** How many tools are ranked with regard to those before them; the cost is their square times the number of words. */
 const MOST_SPREAD = 50
-/** The share by which a word counts less, once a tool that fully matches it has been taken. */
+/** The share by which the weight of a word falls once a tool that fully matches it has been chosen. */
 const COVERED = 0.2
 
 /**
- * Returns the best tools, best first, equal scores by name. The share of its name that the question contains raises a
- * tool's score, up to twofold. If the question may ask for several things, a word that a tool already taken matches
- * counts less for the next ones, up to the 50th; those after it are in the order of their scores.
+ * Returns the best tools, best first, and by name if their scores are equal. A tool's score is multiplied by up to 2,
+ * depending on how much of its name the question contains. If the question may ask for several things, a word counts
+ * less for the next tools once a chosen tool matches it. This applies to the first 50; the others follow by score.
  */
 export function rank(
   queryWords: readonly QueryWord[],
@@ -88,14 +88,14 @@ interface Place extends RankedEntry {
 interface Share {
   /** What the word adds to each tool, by slot. */
   readonly gains: Float64Array
-  /** What the word would add to a tool that is about nothing else. */
+  /** What the word would add to a tool that has no other word. */
   readonly most: number
 }
 
 function shareOf({ weight, variants }: QueryWord, rarity: (term: Term) => number, scores: Float64Array): Share {
   const gains = new Float64Array(scores.length)
   const [first] = variants
-  // If the index has the word itself, a variant of it counts as no rarer than the word.
+  // If the index has the word itself, a variant of it does not count as rarer than the word.
   const cap = first?.likeness === 1 ? Math.max(rarity(first.term), 1) : Infinity
   let most = 0
   for (const { term, likeness } of variants) {

@@ -28,7 +28,7 @@ export interface Terms {
   variants(word: string): readonly Variant[]
 }
 
-/** Makes the vocabulary of an index. Variants of a word are sought among words with the same first two characters. */
+/** Makes the vocabulary of an index. Variants of a word are searched among words with the same first two characters. */
 export function createTerms(): Terms {
   const terms = new Map<string, Term>()
   const neighbours = new Map<string, Neighbour[]>()
@@ -84,7 +84,7 @@ interface Stems {
   readonly deep: string
 }
 
-/** A term with its stems, which are computed when a question first needs them: most words are never asked for. */
+/** A term with its stems, which are computed when a question first needs them: most words never need theirs. */
 interface Neighbour {
   readonly term: Term
   stems?: Stems
@@ -105,7 +105,7 @@ function likenessOf(queryWord: string, stems: Stems, neighbour: Neighbour): numb
   return isRelated ? (0.8 * short.length) / long.length : 0
 }
 
-/** A word that begins with another is related if it is longer by fewer characters than this; fits German compounds. */
+/** A word that begins with another one is related to it if it is less than this many characters longer. */
 const LONGER = 12
 
 /** Returns whether two words differ by one inserted, deleted or replaced character, or by two that are swapped. */

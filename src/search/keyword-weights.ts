@@ -26,8 +26,8 @@ interface ReadWord extends Word {
 export type Reader = (text: string) => readonly ReadWord[]
 
 /**
- * Makes a reader that caches all it has read, since many tools have the same parameters, and all have the same words.
- * Its cache only grows: to be used for one batch of tools.
+ * Makes a reader of tools that caches what it has read, since tools share many parameters and words. Its cache only
+ * grows, so use one reader for each batch of tools.
  */
 export function createReader(terms: Terms): Reader {
   const wordsByText = new Map<string, readonly ReadWord[]>()
@@ -53,11 +53,16 @@ export function createReader(terms: Terms): Reader {
   }
 }
 
-/** The terms of one field, of full and of half weight. The arrays are reused: garbage is the main cost of indexing. */
+/**
+ * The terms of one field, of full and of half weight. The arrays are reused, since allocation is the main cost of
+ * indexing.
+ */
 const words: Term[] = []
 const halves: Term[] = []
 
-/** Calls `visit` for each term of a tool with its weight, and whether it is in the tool's name and no filler. */
+/**
+ * Calls `visit` for each term of a tool, with its weight and whether it is a word of the tool's name and not a filler.
+ */
 export function weigh(
   tool: ToolText,
   terms: Terms,
@@ -93,7 +98,7 @@ export function weigh(
   }
 }
 
-/** Puts the terms of texts into `words` and `halves`, and returns how many words there are. */
+/** Adds the terms of texts to `words` and `halves`, and returns the number of words. */
 function readTexts(texts: readonly string[], reader: Reader): number {
   let length = 0
   for (const text of texts) {
@@ -117,7 +122,7 @@ function readName(texts: readonly string[], terms: Terms, reader: Reader, nameTe
     if (isJoined) continue
     length += weight
     if (!filler) nameTerms.add(term)
-    // Two adjacent words also count as one, as a question joins its adjacent words too.
+    // Two adjacent words also count as one word, as in questions.
     if (previous !== '') halves.push(terms.of(previous + word))
     previous = word
   }

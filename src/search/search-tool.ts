@@ -70,7 +70,7 @@ async function answer(
   return { ok: true, content: [{ type: 'text', text }], structured: { tools: matches.map(({ name }) => name) } }
 }
 
-/** Cuts a description short and puts it on one line, so that it cannot pass for another tool. */
+/** Shortens a description to one line, so that a part of it cannot look like another tool. */
 function brief(description: string): string {
   const line = description.replace(/\s+/g, ' ').trim()
   return line.length > MOST_DESCRIPTION ? `${line.slice(0, MOST_DESCRIPTION).replace(/\s\S*$/, '')}…` : line
@@ -110,8 +110,8 @@ const markedMessages = new WeakMap<ToolMessage, ToolMessage>()
 
 /**
  * Marks each search result in a request's messages with the tools on offer that it found (`found`). A provider that
- * loads definitions when they are found keeps them out of its prompt cache. A result becomes the same object each time,
- * so that a codec can encode it once.
+ * loads definitions only when they are found can then keep its prompt cache. The same result becomes the same object
+ * each time, so that a codec encodes it once.
  */
 export function withFound(messages: readonly Message[], isOffered: (name: string) => boolean): readonly Message[] {
   return messages.map((message) => {

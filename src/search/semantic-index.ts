@@ -6,9 +6,9 @@ import { memoryVectors, type VectorStore } from './vectors.ts'
 export interface SemanticOptions {
   /** Contract: resolves with one vector for each text, in their order, all of one length. */
   readonly embed: Embed
-  /** The same for the texts of tools, such as `storedEmbeddings(…)`. Default: `embed`. */
+  /** As `embed`, for the texts of tools, such as `storedEmbeddings(…)`. Default: `embed`. */
   readonly embedTools?: Embed
-  /** Keeps the vectors. Default: in the isolate's memory. */
+  /** Stores the vectors. Default: the isolate's memory. */
   readonly vectors?: VectorStore
   /** The least similarity (cosine) of a tool that is found, from -1 to 1. Default 0.2. */
   readonly threshold?: number
@@ -17,9 +17,9 @@ export interface SemanticOptions {
 }
 
 /**
- * Makes an index that finds tools by the meaning of their names and descriptions. A text is embedded once, as long as
- * its tool stays in the index; a question costs one call of `embed`. Rejects with the error of `embed` or of the store;
- * then the batch that failed and those after it were not added.
+ * Makes an index that finds tools by the meaning of their names and descriptions. A text is embedded once while its
+ * tool is in the index; each search calls `embed` once. Rejects with the error of `embed` or of the store; the batch
+ * that failed and later ones were then not added.
  *
  * @example
  * const embed = async (texts: readonly string[]) => {
@@ -53,7 +53,7 @@ export function createSemanticIndex(options: SemanticOptions): ToolIndex {
       const [question] = await embed([text])
       if (!question) throw new TypeError('Expected a vector but received none')
       const neighbours = await vectors.nearest(question, limit)
-      // A store may still return a vector whose deletion is on its way.
+      // A store may still return a vector that was deleted just now.
       return neighbours
         .filter(({ id, score }) => score >= threshold && textOf.has(id))
         .map(({ id, score }) => ({ name: id, score }))

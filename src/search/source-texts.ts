@@ -1,8 +1,8 @@
 import type { Tool, ToolDefinition, ToolSource, ToolText } from '../contract/tool.ts'
 
 /**
- * Returns a function that asks a source for its search texts, or for its definitions if it has no `texts`. It returns
- * the same array while nothing has changed.
+ * Returns a function that reads the search texts of a source, or its definitions if it has no `texts`. While nothing
+ * changes, it returns the same array.
  */
 export function textReader(source: ToolSource): () => Promise<readonly ToolText[]> {
   let last: readonly ToolText[] = []
@@ -12,7 +12,7 @@ export function textReader(source: ToolSource): () => Promise<readonly ToolText[
   }
 }
 
-/** The texts of definitions, so that a definition that has not changed has the same text. */
+/** Caches the texts of definitions, so that an unchanged definition has the same text. */
 const textByDefinition = new WeakMap<ToolDefinition, ToolText>()
 
 /** Returns the search text of a tool: its definition, and the name of its server or Worker. */

@@ -12,8 +12,8 @@ export interface StoredEmbeddingsOptions {
 }
 
 /**
- * Wraps an embedder of tool texts so that each text is embedded once per model, for all isolates: its vector is stored
- * under the hash of the text, and so belongs to one version of a definition.
+ * Wraps an embedder of tool texts so that each text is embedded once per model, for all isolates. A vector is stored
+ * under the hash of its text, so a changed definition gets a new one.
  */
 export function storedEmbeddings({ model, embed, service, batch = 96 }: StoredEmbeddingsOptions): Embed {
   return async (texts) => {

@@ -41,7 +41,9 @@ export function memoryVectors(): VectorStore & { readonly all: () => readonly Ve
 /** The length of a vector in bytes: the largest signed integer of a byte. */
 const BYTE_LENGTH = 127
 
-/** Converts a vector to signed bytes, at a length of 127. The angles between vectors change by less than one percent. */
+/**
+ * Converts a vector to signed bytes, at a length of 127. The angles between vectors change by less than one percent.
+ */
 export function toBytes(values: ArrayLike<number>): Int8Array {
   const scale = BYTE_LENGTH / (lengthOf(values) || 1)
   return Int8Array.from(values, (value) => Math.round(value * scale))

@@ -81,7 +81,9 @@ export function deepStem(word: string): string {
   return root === undefined || light.length < 6 ? light : root.replace(/[eyi]$/, '')
 }
 
-/** Single characters of Chinese that questions have whatever they are about: particles, pronouns, and “please help me”. */
+/**
+ * Single characters of Chinese that questions have whatever they are about: particles, pronouns, and “please help me”.
+ */
 const CHINESE_FILLERS =
   '的了是在我你他她它们和与或请帮要想能会可以把被给吗呢吧啊哪什么怎样个这那有一下为对从到就都也很还不'
 

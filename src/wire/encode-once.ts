@@ -1,4 +1,4 @@
-/** Makes `encode` run once for each value, as long as the value lives: a step costs what it added to the request. */
+/** Caches what `encode` returns for each object while the object lives, so that a step encodes only what it added. */
 export function encodeOnce<Value extends object, Encoded = string>(
   encode: (value: Value) => Encoded,
 ): (value: Value) => Encoded {
@@ -11,9 +11,10 @@ export function encodeOnce<Value extends object, Encoded = string>(
 }
 
 /**
- * Makes an encoder of lists that encodes only the items by which a list is longer than the last list with the same first
- * item. For lists that grow, such as the messages of a run: it remembers one text a list, where `encodeOnce` remembers
- * one an item, which costs more than to encode a short one. Returns the inside of a JSON list of what `toObject` makes.
+ * Makes an encoder for lists that grow, such as the messages of a run: it encodes only the items that the last list
+ * with the same first item did not have. It caches one text for each list; `encodeOnce` caches one for each item, which
+ * costs more than encoding a short item. The encoder returns the JSON of what `toObject` makes of the items, without
+ * brackets.
  */
 export function encodeGrowing<Item extends object>(
   toObject: (item: Item) => object,

@@ -40,7 +40,7 @@ const TYPES = {
   'text.delta': true,
 } satisfies Record<RunEventBody['type'], true>
 
-/** Encodes an event of a run as one line of JSON that begins with its type. A journal keeps it, and streams send it. */
+/** Encodes an event of a run as one line of JSON that begins with its type, for journals and streams. */
 export function encodeLine(event: RunEvent): string {
   const line = JSON.stringify(event)
   if (line.startsWith('{"type":')) return line
@@ -72,7 +72,9 @@ export function unknownFact(line: string): string | undefined {
   return isUnknown && parseJson(line) !== undefined ? type : undefined
 }
 
-/** Parses a line that `encodeLine` made. Undefined for an event of an unknown type, or for a text that is not an event. */
+/**
+ * Parses a line that `encodeLine` made. Undefined for an event of an unknown type, or for a text that is not an event.
+ */
 export function decodeLine(line: string): RunEvent | undefined {
   const event = parseJson(line)
   return isRunEvent(event) ? event : undefined
@@ -83,7 +85,9 @@ export async function* decodeEvents(body: ReadableStream<Uint8Array>): AsyncGene
   for await (const events of decodeBatches(body)) yield* events
 }
 
-/** Yields the events of a native stream, those of one read together, which costs less. Throws what the body throws. */
+/**
+ * Yields the events of a native stream in batches, one for each read, which costs less. Throws what the body throws.
+ */
 export async function* decodeBatches(body: ReadableStream<Uint8Array>): AsyncGenerator<readonly RunEvent[], void> {
   for await (const frames of readSse(body)) yield frames.flatMap((frame) => decodeLine(frame.data) ?? [])
 }
@@ -98,7 +102,7 @@ export function parseEventId(id: string): { readonly runId: string; readonly seq
   return seq ? { runId, seq: Number(seq) } : undefined
 }
 
-/** Returns whether a value is an event. The fields of each type are trusted: lines come from an edge, not a caller. */
+/** Returns whether a value is an event. The fields are not checked: lines come from an edge, never from a caller. */
 function isRunEvent(value: unknown): value is RunEvent {
   return (
     isObject(value) &&

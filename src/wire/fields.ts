@@ -1,17 +1,17 @@
 import { isObject } from '../contract/json.ts'
 
-/** Returns the members of an object, or none if the value is not an object. */
+/** Returns an object as it is, and an empty object for any other value. */
 export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return isObject(value) ? value : {}
 }
 
-/** Returns a member that is a text, or ''. */
+/** Returns a member if it is a text, else ''. */
 export function textAt(value: unknown, name: string): string {
   const text = fieldsOf(value)[name]
   return typeof text === 'string' ? text : ''
 }
 
-/** Returns a text as it is, nothing as '', and anything else as JSON. */
+/** Returns a text as it is, '' for null and undefined, and any other value as JSON. */
 export function textOrJson(value: unknown): string {
   return typeof value === 'string' ? value : value ? JSON.stringify(value) : ''
 }

@@ -6,13 +6,13 @@ import { edgeName } from '../contract/wire-name.ts'
 import { isObject } from '../contract/json.ts'
 import type { Content } from '../contract/message.ts'
 
-/** Makes a schema that is `first` or `second`, as `isFirst` decides. A union could only report that neither fits. */
+/** Makes a schema that is `first` or `second`, as `isFirst` decides; a union could only report that neither fits. */
 export function either<First extends v.GenericSchema, Second extends v.GenericSchema>(
   isFirst: (value: unknown) => boolean,
   first: First,
   second: Second,
 ): v.LazySchema<First | Second> {
-  // The fault of a value that is neither names both.
+  // The issue for a value that fits neither names both.
   const merged = { ...second, expects: `${first.expects} or ${second.expects}` }
   return v.lazy((value) => (isFirst(value) ? first : merged))
 }
@@ -83,8 +83,8 @@ export function integerFrom(minimum: number) {
 }
 
 /**
- * Makes the schema of a record whose names people choose. It keeps all names: Valibot's own record silently drops
- * `constructor`, `prototype` and `__proto__`.
+ * Makes the schema of a record with any keys. Unlike Valibot's own record, it does not silently drop `constructor`,
+ * `prototype` and `__proto__`.
  */
 export function byName<Value extends v.GenericSchema>(
   name: v.GenericSchema<string, string>,

@@ -10,22 +10,21 @@ export function encodeData(value: unknown): string {
   return `data: ${JSON.stringify(value)}\n\n`
 }
 
-/** What the events of a stream say about how to resume it if it breaks off. */
+/** How to resume a stream that breaks off, as its events said. */
 export interface SseResume {
-  /** The id of the last event that came whole, with the empty line after it; '' if an event has reset the id. */
+  /** The id of the last complete event; '' if an event has reset the id. */
   lastId?: string | undefined
   retryMs?: number
 }
 
-/** The most characters of one event; a longer one is an attack or a fault. */
+/** The most characters of one event; a longer one is an attack or a defect. */
 const MOST_CHARACTERS = 8 * 1024 * 1024
 
 /**
- * Yields the events of a byte stream (`text/event-stream` of the WHATWG HTML standard), those of one read together:
- * one array per read costs less than one promise per event. The array is empty if a read completes no event, such as
- * that of a comment. Where the reads split the bytes makes no difference. `resume` is kept up to date. Throws what the
- * body throws, and an Error for an event of more than 8 Mi characters. The body is cancelled when the reader stops
- * early.
+ * Yields the events of a byte stream (`text/event-stream` of the WHATWG HTML standard) in batches: one array for each
+ * read costs less than one promise for each event. The array is empty if a read completes no event. Events may be split
+ * anywhere between reads. `resume` is updated with each event. Throws what the body throws, and an Error for an event
+ * of more than 8 Mi characters. The body is cancelled if the reader stops early.
  *
  * @example
  * const { body } = await fetch(url)
@@ -47,8 +46,8 @@ export async function* readSse(
         continue
       }
       isOver = true
-      // The added line break completes an event that only lacks the empty line after it. More of its lines may be
-      // missing too, so `lastId` stays as it is: a reader that resumes the stream gets the event again.
+      // The added line break completes an event whose empty line is missing. Other lines of it may be missing too, so
+      // `lastId` is not changed: a reader that resumes the stream gets the event again.
       const { lastId } = resume
       const frames = readFrames(`${decoder.decode()}\r`)
       resume.lastId = lastId
@@ -60,9 +59,11 @@ export async function* readSse(
   }
 }
 
-/** Returns a function that takes the text of a stream piece by piece, and returns the events that each completes. */
+/** Returns a function that takes a stream's text piece by piece and returns the events that each piece completes. */
 function frameReader(resume: SseResume): (text: string) => readonly SseFrame[] {
-  /** The pieces of an unfinished line, joined at its end: appending each to one text would copy it every time. */
+  /**
+   * The pieces of an unfinished line. They are joined once, at its end, since each concatenation would copy the text.
+   */
   let pieces: string[] = []
   let endedInReturn = false
   let data: string | undefined
@@ -83,7 +84,7 @@ function frameReader(resume: SseResume): (text: string) => readonly SseFrame[] {
 
   return (text) => {
     const frames: SseFrame[] = []
-    // The line feed after a carriage return is the rest of one line break.
+    // A line feed after a carriage return belongs to the same line break.
     let rest = endedInReturn && text[0] === '\n' ? text.slice(1) : text
     if (text !== '') endedInReturn = text.endsWith('\r')
     if (rest.includes('\r')) rest = rest.replace(/\r\n?/g, '\n')

@@ -5,11 +5,11 @@ import type { ToolDefinition } from '../contract/tool.ts'
 import { ANNOTATIONS, APPROVAL } from './policy.ts'
 import { optionalCount, either, isText, parametersSchema, plainObject, someText, toolName } from './schema.ts'
 
-/** Where a field of a tool's definition may stand, each place with the schema that checks it there. */
+/** Where a field of a tool's definition may be given, and the schema that checks it there. */
 interface FieldRule<Value> {
-  /** In the description of a tool Worker. Absent: the edge sets the field. */
+  /** In the description of a tool Worker. Absent if the edge sets the field. */
   readonly worker?: v.GenericSchema<unknown, Value>
-  /** In a stored definition. Absent: the edge or the kind of the definition decides it. */
+  /** In a stored definition. Absent if the edge or the kind of the definition decides it. */
   readonly stored?: v.GenericSchema<unknown, Value>
   /** In a tool that a caller brings along and runs itself. */
   readonly caller?: v.GenericSchema<unknown, Value>
@@ -30,7 +30,7 @@ const storedSchema = v.custom<Record<string, unknown>>((value) => v.is(plainObje
 const MOST_CHARACTERS = 500_000
 const MOST_LEVELS = 64
 
-/** Bounds a schema: code that walks a deeper one could overflow the stack, and models read all of a schema. */
+/** Bounds the size of a schema: a deep one could overflow the stack, and models read all of it. */
 function isBounded(schema: Record<string, unknown>): boolean {
   const text = JSON.stringify(schema)
   return text.length <= MOST_CHARACTERS && depthOf(text) <= MOST_LEVELS
@@ -42,9 +42,9 @@ const workerSchema = v.pipe(
 )
 
 /**
- * The fields of a tool's definition. This is the only list of them: the check of a tool Worker's description, those of
- * stored definitions and of callers' tools, the OpenAPI document and docs/tool-definition.md are made from it, the texts
- * from the comments of `ToolDefinition`. The compiler refuses a field that `ToolDefinition` has and this table lacks.
+ * The fields of a tool's definition. The checks of tool Workers' descriptions, stored definitions and callers' tools,
+ * the OpenAPI document and docs/tool-definition.md are made from this table; their texts come from the comments of
+ * `ToolDefinition`. The compiler rejects a field that `ToolDefinition` has and this table lacks.
  */
 export const TOOL_FIELDS = {
   name: { worker: name, stored: name, caller: toolName },
@@ -93,7 +93,7 @@ export const TOOL_FIELDS = {
 type Fields = typeof TOOL_FIELDS
 type Place = keyof FieldRule<unknown>
 
-/** The schemas of the fields that may stand in a place. */
+/** The schemas of the fields that may be given in a place. */
 type EntriesOf<In extends Place> = {
   readonly [Field in keyof Fields as In extends keyof Fields[Field] ? Field : never]: Fields[Field] extends {
     readonly [Name in In]: infer Schema extends v.GenericSchema
@@ -102,7 +102,7 @@ type EntriesOf<In extends Place> = {
     : never
 }
 
-/** Returns the schemas of the fields that may stand in a place, as the entries of an object's schema. */
+/** Returns the schemas of the fields that may be given in a place, as entries of an object's schema. */
 export function toolFields<In extends Place>(place: In): EntriesOf<In> {
   const rules: readonly (readonly [string, FieldRule<unknown>])[] = Object.entries(TOOL_FIELDS)
   return Object.fromEntries(

@@ -6,7 +6,7 @@ const INPUT = {
 
 const SHARED = { description: 'What it does, and when a model should call it.', inputSchema: INPUT }
 
-/** A definition of each kind, to begin with. */
+/** The templates of a new stored definition, one of each kind, by label. */
 export const TEMPLATES: Readonly<Record<string, object>> = {
   'HTTP request': {
     ...SHARED,
@@ -14,6 +14,6 @@ export const TEMPLATES: Readonly<Record<string, object>> = {
     http: { method: 'GET', url: 'https://api.example.com/latest?base={base}', result: '/rates' },
   },
   'Fixed answer': { ...SHARED, static: { text: 'The support desk is open from 9 to 17 o’clock.' } },
-  'Another face of a bound tool': { ...SHARED, binding: 'TOOL_CLOCK', call: 'currentTime' },
+  'Alias of a bound tool': { ...SHARED, binding: 'TOOL_CLOCK', call: 'currentTime' },
   Code: { ...SHARED, code: { module: 'export default ({ base }) => base.toLowerCase()' } },
 }

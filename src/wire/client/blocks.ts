@@ -1,7 +1,7 @@
 import type { RunEvent } from '../../contract/event.ts'
 import { eventId } from '../events.ts'
 
-/** The events without text. An event that is new to the union must be handled, or added here. */
+/** The events without text. A new event must be handled in `switch`, or added here. */
 type IgnoredEvent =
   | 'run.started'
   | 'input.added'
@@ -32,7 +32,7 @@ type IgnoredEvent =
   | 'call.progress'
   | 'call.settled'
 
-/** A change of a block, which is a text or some reasoning. A block starts, grows and ends before another one starts. */
+/** A change of a block, which is text or reasoning. A block ends before the next one starts. */
 export interface Block {
   readonly kind: 'text' | 'reasoning'
   readonly change: 'start' | 'delta' | 'end'
@@ -43,8 +43,8 @@ export interface Block {
 }
 
 /**
- * Reads the text and reasoning of a run as blocks, for formats that separate them. A step's answer adds what its deltas
- * did not have, and the end of the run what no step said: results that are returned direct.
+ * Reads the text and reasoning of a run as blocks, for formats that separate them. The answer of a step adds text that
+ * no delta had; the end of the run adds text that no step had, such as results that are returned directly.
  */
 export class Blocks {
   #current: Pick<Block, 'kind' | 'id'> | undefined
@@ -102,7 +102,7 @@ export class Blocks {
 }
 
 /**
- * Returns the part of a text that its deltas did not have; '' for a reader that joined in the middle, whose deltas had
+ * Returns the part of a text that its deltas did not have; '' for a reader that joined in the middle and has received
  * the end.
  */
 function missingText(text: string, readerText: string): string {

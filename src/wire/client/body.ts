@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { brief } from '../brief.ts'
 
-/** A fault of a body. Its path is such as `limits.steps`, or '' for the whole body. */
+/** A fault of a body. `path` is for example `limits.steps`, or '' for the body as a whole. */
 export interface BodyFault {
   readonly path: string
   /** Says what is wrong, and names the path too. */
@@ -17,7 +17,7 @@ export interface InvalidBody {
 
 export type DecodeResult<Value> = { readonly ok: true; readonly request: Value } | InvalidBody
 
-/** Checks a body. The first fault ends the check, so that a bad body costs no more than a good one. */
+/** Checks a body. The check ends at the first fault, so that an invalid body costs no more than a valid one. */
 export function parseBody<Schema extends v.GenericSchema>(
   schema: Schema,
   body: unknown,
@@ -53,7 +53,7 @@ export function duplicateName(
 
 const MOST_RECEIVED = 60
 
-/** Explains an issue: our own checks bring their message; for schemas, what was expected says most. */
+/** Explains an issue: by its message if the check is ours, else by what the schema expected. */
 function explain({ kind, type, expected, received, message }: v.BaseIssue<unknown>): string {
   if (kind === 'validation' || type === 'custom') return message
   if (expected === 'never') return 'is unknown.'

@@ -5,7 +5,7 @@ import { type Message, contentText, type ToolMessage, type UserMessage } from '.
 /** Results and decisions, by call id. */
 export type CallAnswers = Readonly<Record<string, CallAnswer>>
 
-/** Returns what follows the last answer: messages of the user, and results of calls that the caller ran. */
+/** Returns the messages after the last answer: those of the user, and results of calls that the caller ran. */
 export function newPart(messages: readonly Message[]): {
   readonly input: readonly UserMessage[]
   readonly results: readonly ToolMessage[]

@@ -3,8 +3,8 @@ import { bodyFault, type DecodeResult, type InvalidBody } from './body.ts'
 
 /**
  * Checks a caller's messages, and returns them as a model may see them: each call has exactly one result, right after
- * it and in call order, with the name of its tool. Results may come in any order, and the last message must not be the
- * assistant's. A fault calls the list `list`, and the member of a result with the id of its call `member`.
+ * it and in call order, with the name of its tool. The caller may send results in any order; the last message must not
+ * be the assistant's. Faults name the list `list`, and the field of a result that has the id of its call `member`.
  */
 export function checkHistory(
   messages: readonly Message[],
@@ -19,7 +19,7 @@ export function checkHistory(
     return bodyFault(path, `the call "${callId}" ${problem}.`)
   }
 
-  /** Closes the open calls: their results come next, in the order of the calls. */
+  /** Closes the open calls: adds their results, in the order of the calls. */
   function close(index: number): InvalidBody | undefined {
     for (const [callId, { result }] of openCalls) {
       if (!result) return fault(index, callId, 'has no result')

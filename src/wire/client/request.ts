@@ -23,18 +23,20 @@ import {
 } from '../schema.ts'
 import { toolFields } from '../tool-fields.ts'
 
-/** Which text of a run is shown: that of the answer alone (`final`), or also that before tool calls (`all`). */
+/** Which text of a run is shown: only the final answer (`final`), or also text before tool calls (`all`). */
 export type Rounds = 'final' | 'all'
 
 /**
- * Whether the answer is only shown once it is known to fit its format. One with a strict schema is not: providers hold
- * their models to it as the text is made.
+ * Whether the answer is shown only once it is known to fit its format. Not with a strict schema, which providers
+ * enforce while they generate the text.
  */
 export function isHeldBack(format: ResponseFormat | undefined): boolean {
   return format?.type === 'json_schema' && format.strict !== true
 }
 
-/** Returns which text is shown if a request does not say: a stream shows all at once, a complete answer the last step. */
+/**
+ * Returns which text is shown if a request does not say: a stream shows all at once, a complete answer the last step.
+ */
 export function defaultRounds(isStreamed: boolean): Rounds {
   return isStreamed ? 'all' : 'final'
 }
@@ -43,7 +45,7 @@ export function defaultRounds(isStreamed: boolean): Rounds {
 export interface RunOptions extends Partial<Pick<RunRequest, 'context' | 'compat'> & RunOptionValues> {
   readonly tools?: ToolSelection
   readonly limits?: Partial<Limits>
-  /** Default: `interrupt` on the surfaces of chat clients, except while a run waits for others; else `queue`. */
+  /** Default: `interrupt` for the APIs of chat clients, unless the current run waits for an answer; else `queue`. */
   readonly onBusy?: OnBusy
 }
 
@@ -102,7 +104,7 @@ export const runBody = v.strictObject({
   clientTools: v.exactOptional(v.array(clientTool)),
   toolChoice: v.exactOptional(either(isObject, v.strictObject({ tool: toolReference }), choiceWord)),
   responseFormat: v.exactOptional(responseFormat),
-  // Native events have the text of all rounds; their reader chooses.
+  // Native events have the text of all rounds; the client chooses what to show.
   rounds: v.exactOptional(v.literal('all')),
   ...runOptionSchemas,
 })

@@ -7,7 +7,9 @@ import type { Rounds } from './request.ts'
 import { BROKEN_OFF, rejection, runErrorOf } from './run-error.ts'
 import type { ChatFinish } from '../provider/openai-chat/types.ts'
 
-/** The events that change neither the visible text nor the end of an answer. An event that is new to the union must be handled, or added here. */
+/**
+ * The events that change neither the visible text nor the end of an answer. A new event must be handled, or added here.
+ */
 type IgnoredEvent =
   | 'input.added'
   | 'tools.added'
@@ -33,20 +35,20 @@ type IgnoredEvent =
 export interface VisibleTextOptions {
   readonly rounds: Rounds
   /**
-   * Holds back each step's text until the step is answered: for a caller who reads the answer once it is complete, or
-   * because an answer that does not fit its format is rejected. Default: false.
+   * Holds back each step's text until the step is complete: for callers that read complete answers, or because an
+   * answer that does not fit its format is rejected. Default: false.
    */
   readonly waitsForAnswer?: boolean | undefined
   /** Returns the text for a caller whose run waits for approval of these calls. */
   readonly waitingText?: ((calls: readonly CallToDecide[]) => string) | undefined
 }
 
-/** A call that waits for a person, with what it asks for if it has run. */
+/** A call that waits for a person; if it has run, with the input that it asks for. */
 export interface CallToDecide extends ToolCall {
   readonly input?: InputNeeds | undefined
 }
 
-/** What an event adds to the one message that a caller of Chat Completions sees. A part is never taken back. */
+/** What an event adds to the one message that a caller of Chat Completions sees. Parts are never withdrawn. */
 export type VisiblePart =
   | { readonly type: 'text' | 'reasoning'; readonly text: string }
   /** A call that the caller runs. */
@@ -54,10 +56,10 @@ export type VisiblePart =
   | { readonly type: 'end'; readonly reason: ChatFinish; readonly finish: Finish; readonly usage: Usage }
   | { readonly type: 'failure'; readonly error: RunError }
 
-/** The end of an answer whose events break off before the end of the run. */
+/** The end of an answer whose events stop before the end of the run. */
 export const CUT: VisiblePart & { type: 'failure' } = { type: 'failure', error: BROKEN_OFF }
 
-/** The end of an answer whose step started again with other text, since a part is never taken back. */
+/** The end of an answer whose step was repeated with other text: parts that were shown cannot be withdrawn. */
 const RESTARTED: VisiblePart = {
   type: 'failure',
   error: { code: 'model_stream_cut', message: "The model's answer broke off and began again with other words." },
@@ -78,23 +80,26 @@ const NO_PARTS: readonly VisiblePart[] = []
 /**
  * Reads a run's events as one answer.
  *
- * With `rounds: "all"`, all text is shown as it comes. With `final`, text before calls of the edge's tools is not
- * shown; but while the text arrives, nobody knows whether calls will follow. So it is held back until the step is
- * answered without such calls or, in a stream, until it is longer than a preamble: from then on it is shown as it comes.
- * Text before calls that the caller runs is shown: it is part of the message that the caller must send back.
+ * With `rounds: "all"`, all text is shown as it arrives. With `final`, text before calls of the edge's tools is not
+ * shown. While text arrives, it is not known whether calls follow, so it is held back until the step ends without such
+ * calls or, in a stream, until it is longer than a preamble; then it is shown as it arrives. Text before calls that the
+ * caller runs is shown, since it is part of the message that the caller must send back.
  */
 export class VisibleText {
   readonly #options: VisibleTextOptions
   #rounds: Rounds
   readonly #approvals = new Map<string, CallToDecide>()
-  /** The number of the block: a step, an attempt at one, or another separate text. An empty line parts two blocks. */
+  /**
+   * The number of the block: a step, an attempt at one, or another separate text. Blocks are separated by an empty
+   * line.
+   */
   #block = 0
-  /** The latest block of which text, or reasoning, was shown; 0 if none was. */
+  /** The latest block with text or reasoning that was shown; 0 for none. */
   readonly #last = { text: 0, reasoning: 0 }
   /** The text of the block that is held back, the number of its characters shown, and whether the rest may be. */
   #pendingText = ''
   #shownLength = 0
-  /** The text of the block that was shown, and what was shown of an attempt before, with which the text must begin. */
+  /** The shown text of the block, and the shown text of an earlier attempt, with which it must begin. */
   #shownText = ''
   #expectedText = ''
   #isOpen = false
@@ -116,7 +121,7 @@ export class VisibleText {
       case 'reasoning.delta':
         return this.#append('reasoning', event.text)
       case 'run.started':
-        // Without tools, no step calls one: all text may be shown at once.
+        // Without tools there are no calls, so all text may be shown at once.
         if (event.tools.length === 0) this.#rounds = 'all'
         return NO_PARTS
       case 'step.started':
@@ -127,7 +132,7 @@ export class VisibleText {
         return this.#onAnswer(event)
       case 'answer.rejected':
         this.#count(event.usage)
-        // Another answer follows, but a part is never taken back.
+        // Another answer follows, but shown parts cannot be withdrawn.
         return this.#shownLength > 0 ? [{ type: 'failure', error: rejection(event.issues) }] : NO_PARTS
       case 'history.compacted':
       case 'call.settled':
@@ -154,7 +159,7 @@ export class VisibleText {
     }
   }
 
-  /** Earlier events are not kept any more; the answer comes whole at the end of the run. */
+  /** Earlier events have been pruned; the complete answer comes at the end of the run. */
   #onSnapshot({ usage, calls }: RunRecord): readonly VisiblePart[] {
     this.#usage = usage
     const openCalls = calls.map(({ id: callId, tool, arguments: value, status }) => {
@@ -180,12 +185,12 @@ export class VisibleText {
     return NO_PARTS
   }
 
-  /** Whether the step may start again without a reader who would have to forget text. */
+  /** Whether the step may be repeated without contradicting text that was shown. */
   get canRestart(): boolean {
     return this.#shownLength === 0 && this.#last.reasoning < this.#block
   }
 
-  /** What was shown is not shown again; an answer that does not begin with it is an error for the reader. */
+  /** Text that was shown is not shown again; an answer that does not begin with it is an error. */
   #restart(): readonly VisiblePart[] {
     if (this.#shownText === '' && this.#expectedText === '') return this.#begin()
     this.#expectedText = this.#shownText.length > this.#expectedText.length ? this.#shownText : this.#expectedText
@@ -202,7 +207,7 @@ export class VisibleText {
     return [{ type, text: last > 0 && last < this.#block ? `\n\n${text}` : text }]
   }
 
-  /** Shows the text that is held back if it `must` be shown, or is longer than a preamble. */
+  /** Shows the text that was held back if it `must` be shown or is longer than a preamble. */
   #show(must: boolean): readonly VisiblePart[] {
     this.#isOpen ||= must || (this.#pendingText.length > PREAMBLE_LENGTH && !this.#options.waitsForAnswer)
     if (!this.#isOpen) return NO_PARTS
@@ -222,7 +227,7 @@ export class VisibleText {
     usage,
   }: Extract<RunEvent, { type: 'step.answered' }>): readonly VisiblePart[] {
     this.#count(usage)
-    // A reader may have missed deltas; the step's answer has all their text.
+    // The reader may have missed deltas; the answer of the step has all text.
     const missedReasoning = this.#last.reasoning === this.#block ? '' : reasoning
     this.#pendingText = text.slice(this.#shownLength)
     const parts = this.#show(calls.length === 0 || this.#rounds === 'all')
@@ -232,7 +237,7 @@ export class VisibleText {
 
   #onWaiting(isForOthers: boolean): readonly VisiblePart[] {
     const finish = isForOthers ? 'waiting' : 'tool_calls'
-    // A caller that was given calls must run them, whatever else the run waits for.
+    // A caller that has received calls must run them, whatever else the run waits for.
     const reason = this.#hasCalls || !isForOthers ? 'tool_calls' : 'stop'
     if (isForOthers) {
       this.#begin()
@@ -244,7 +249,7 @@ export class VisibleText {
   #onFinished(event: RunFinished): readonly VisiblePart[] {
     const { status, finish, answer } = event
     if (status !== 'completed') return [{ type: 'failure', error: runErrorOf(event) }]
-    // The answer is the text of the last step, unless a result is returned direct.
+    // The answer is the text of the last step, unless a result is returned directly.
     if (finish === 'return_direct') this.#begin()
     this.#pendingText = answer.slice(this.#shownLength)
     return [...this.#show(true), { type: 'end', reason: CHAT_FINISH[finish] ?? 'stop', finish, usage: this.#usage }]

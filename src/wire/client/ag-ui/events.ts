@@ -8,7 +8,7 @@ import { eventId } from '../../events.ts'
 import { BROKEN_OFF, runErrorOf } from '../run-error.ts'
 import { encodeData } from '../../sse.ts'
 
-/** The events that add nothing to this format. An event that is new to the union must be handled, or added here. */
+/** The events that add nothing to this format. A new event must be handled, or added here. */
 type IgnoredEvent =
   | 'input.added'
   | 'tools.added'
@@ -35,7 +35,7 @@ export interface AgUiOptions {
   /** Both as the request named them. */
   readonly threadId: string
   readonly runId: string
-  /** The version that the request declares. Clients from before 1.0 declare none, and know fewer outcomes. */
+  /** The version that the request declares. Clients before 1.0 declare none, and know fewer outcomes. */
   readonly protocolVersion?: string | undefined
 }
 
@@ -57,9 +57,9 @@ function answerSchema(questions: readonly Question[]): object {
 }
 
 /**
- * Encodes a run's events as AG-UI events. A call is sent once the model's answer is complete, so that an attempt which
- * is repeated leaves none behind. If calls wait for a person, the stream ends with the outcome `interrupt`; if calls
- * wait for the caller, with `success` and their ids.
+ * Encodes a run's events as AG-UI events (https://docs.ag-ui.com). A call is sent once the model's answer is complete,
+ * so that a repeated attempt leaves no calls behind. If calls wait for a person, the stream ends with the outcome
+ * `interrupt`; if calls wait for the caller, with `success` and their ids.
  */
 export class AgUiEncoder {
   readonly #options: AgUiOptions
@@ -191,7 +191,7 @@ export class AgUiEncoder {
 
   #callResult({ callId: toolCallId, content = [], error }: CallSettled): AgUiEvent[] {
     this.#callerCalls.delete(toolCallId)
-    // The caller's messages already have a result that the caller gave.
+    // Results of the caller are already among its messages.
     if (!this.#sentCalls.has(toolCallId) && error?.code !== 'rejected') return []
     const text = error?.message ?? contentText(content)
     return [{ type: 'TOOL_CALL_RESULT', messageId: `${toolCallId}-result`, toolCallId, content: text, role: 'tool' }]

@@ -11,9 +11,9 @@ import type { AgUiOptions } from './events.ts'
 
 /** A `RunAgentInput`, converted to our types. */
 export interface AgUiRequest extends AgUiOptions {
-  /** Results and decisions by call id; some may be results that the caller got from the edge. */
+  /** Results and decisions by call id; some results may be those that the edge sent to the caller. */
   readonly answers: CallAnswers
-  /** The run to start, if the user says something new. */
+  /** The run to start, if there is a new message of the user. */
   readonly parameters?: RunBody
 }
 
@@ -33,7 +33,7 @@ export const input = v.object({
   messages: v.array(
     v.object({
       role: v.string(),
-      // The content of an activity is an object, and does not concern an agent.
+      // The content of an activity is an object, which agents do not read.
       content: v.exactOptional(v.unknown()),
       toolCallId: v.nullish(v.string()),
       error: v.nullish(v.string()),
@@ -124,7 +124,7 @@ function isEmpty(part: UserContent): boolean {
   return part.type === 'text' && part.text === ''
 }
 
-/** Converts a part: a text, or a file as data or under a URL. Undefined if a model cannot be shown it. */
+/** Converts a part: a text, or a file as data or under a URL. Undefined for a part that models cannot read. */
 function contentOf({ type, text, source, ...old }: v.InferOutput<typeof part>): UserContent | undefined {
   if (type === 'text') return { type, text: text ?? '' }
   // Clients before version 1.0 send parts of the type `binary`.

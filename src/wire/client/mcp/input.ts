@@ -16,8 +16,8 @@ export function readInput({ inputResponses, requestState }: JsonObject): CallInp
 }
 
 /**
- * Asks the client for what a call needs, as far as the client says that it can serve it; an error if it can serve none
- * of it.
+ * Asks the client for the input that a call needs, as far as the client's capabilities allow; an error if they allow
+ * none of it.
  */
 export function toInputRequired({ requests, state }: InputNeeds, capabilities: unknown): object | McpFault {
   const entries = Object.entries(requests ?? {}).filter(([, request]) => typeof request?.method === 'string')

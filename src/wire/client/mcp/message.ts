@@ -26,7 +26,7 @@ export const SERVER_INFO = { name: 'edgecall', version: '0.1.0' }
 
 /** The prefix of the protocol's own keys in `_meta`. */
 const RESERVED = 'io.modelcontextprotocol/'
-/** The member of `_meta` in which a client of the newest revision says what it can serve. */
+/** The member of `_meta` in which a client of the newest revision declares its capabilities. */
 export const CLIENT_CAPABILITIES = `${RESERVED}clientCapabilities`
 
 export type MessageId = string | number
@@ -98,7 +98,7 @@ export function readMessage(body: unknown, headers: Headers): McpMessage | McpFa
 }
 
 function legacyFault({ method }: McpMessage, version: string | null): McpFault | undefined {
-  // `initialize` negotiates the version, and clients from before the header do not send it.
+  // `initialize` negotiates the version, and clients older than the header do not send it.
   return method === 'initialize' || version === null || VERSIONS.includes(version) ? undefined : unsupported(version)
 }
 
@@ -127,7 +127,7 @@ function modernFault(
   return undefined
 }
 
-/** The error of a call that asks the client for what the client has not declared that it can do. */
+/** The error of a call that needs a capability that the client has not declared. */
 export function missingCapability(requiredCapabilities: object): McpFault {
   const message = 'This call needs a capability that the client has not declared.'
   return { status: 400, error: { code: MISSING_CAPABILITY, message, data: { requiredCapabilities } } }
@@ -141,7 +141,7 @@ function unsupported(requested: string): McpFault {
   }
 }
 
-/** Encodes a value as headers do that cannot hold it as plain text. */
+/** Encodes a value for a header that cannot hold it as plain text. */
 function inBase64(value: string): string {
   const bytes = Array.from(new TextEncoder().encode(value), (byte) => String.fromCharCode(byte))
   return `=?base64?${btoa(bytes.join(''))}?=`

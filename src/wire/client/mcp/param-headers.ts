@@ -5,8 +5,8 @@ const MARK = 'x-mcp-header'
 const WRAPPED = /^=\?base64\?(.*)\?=$/
 
 /**
- * Checks that the `Mcp-Param-*` headers of a call repeat its arguments as the schema of its tool asks for (SEP-2243), so
- * that a proxy which routes by a header routes by what the tool gets. Returns what is wrong, or undefined.
+ * Checks that the `Mcp-Param-*` headers of a call repeat its arguments as the tool's schema requires (SEP-2243), so
+ * that a proxy that routes by a header routes by what the tool receives. Returns what is wrong, or undefined.
  */
 export function paramMismatch(schema: JsonSchema, args: unknown, headers: Headers): string | undefined {
   const properties = isObject(schema['properties']) ? Object.entries(schema['properties']) : []

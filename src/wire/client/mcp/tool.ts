@@ -28,7 +28,10 @@ export function toMcpTool({
   }
 }
 
-/** Converts an outcome to the result of `tools/call`. `anyValue`: whether structured content may be other than an object. */
+/**
+ * Converts an outcome to the result of `tools/call`. `anyValue`: whether structured content may be other than an
+ * object.
+ */
 export function toCallResult(outcome: ToolOutcome, { outputSchema }: ToolDefinition, anyValue: boolean): object {
   if (!outcome.ok) return { content: [{ type: 'text', text: outcome.error.message }], isError: true }
   const { structured, metadata } = outcome
@@ -36,7 +39,7 @@ export function toCallResult(outcome: ToolOutcome, { outputSchema }: ToolDefinit
   const meta = metadata && { _meta: metadata }
   if (isObject(structured) || (anyValue && structured !== undefined))
     return { content, structuredContent: structured, ...meta }
-  // If the schema promised a value, clients take a result without one for a broken server; an error goes to the model.
+  // With an output schema, clients take a result without a value for a defect of the server; an error reaches the model.
   return outputSchema?.['type'] === 'object' ? { content, isError: true, ...meta } : { content, ...meta }
 }
 
@@ -48,7 +51,10 @@ function toMcpContent(part: Content, index: number): object {
   return { type: 'resource', resource: { uri: `part:${index}`, mimeType, blob: data } }
 }
 
-/** Returns a function that converts progress to MCP notifications. MCP's count must grow each time, ours need not. */
+/**
+ * Returns a function that converts progress to MCP notifications. MCP requires a number that grows each time; ours may
+ * not.
+ */
 export function progressNotices(progressToken: unknown): (news: Progress) => object {
   let progress = 0
   return ({ message, fraction = 0 }) => {

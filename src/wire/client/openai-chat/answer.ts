@@ -14,15 +14,15 @@ export interface CompletionOptions extends VisibleTextOptions {
   readonly created: number
 }
 
-/** Encodes a run's events as a streamed completion. Events after its end belong to another answer: they are ignored. */
+/** Encodes a run's events as a streamed completion. Events after its end belong to another answer and are ignored. */
 export interface CompletionEncoder {
   /** Returns the SSE text of an event, or '' if the event adds nothing. */
   readonly event: (event: RunEvent) => string
-  /** Returns the text after the last event: '', or the failure of a run whose events broke off. */
+  /** Returns the text after the last event: '', or an error if the events stopped before the end of the run. */
   readonly end: () => string
   /** Of news, only text and reasoning are encoded. */
   readonly news: 'text'
-  /** Whether no text of the step under way has been encoded. */
+  /** Whether no text of the current step has been encoded. */
   readonly canRestart: () => boolean
 }
 

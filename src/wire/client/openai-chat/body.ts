@@ -50,11 +50,14 @@ export interface ChoiceOfTools {
 interface ChosenTools {
   readonly clientTools: readonly ClientTool[]
   readonly toolChoice?: ToolChoice | undefined
-  /** The tools of the edge, if the choice names those that are allowed. */
+  /** The tools of the edge that the choice allows, if it names any. */
   readonly tools?: ToolSelection
 }
 
-/** Applies a tool choice. Tools that are not among the allowed ones count as not sent; others are tools of the edge. */
+/**
+ * Applies a tool choice. Client tools that it does not allow count as not sent; other allowed names are tools of the
+ * edge.
+ */
 export function chooseTools(
   choice: ToolChoice | ChoiceOfTools | null | undefined,
   clientTools: readonly ClientTool[],

@@ -11,14 +11,14 @@ type CompletionResult =
   | { readonly ok: true; readonly body: ChatCompletion }
   | { readonly ok: false; readonly error: RunError }
 
-/** Collects a run's events into a completion that is sent whole. */
+/** Collects a run's events into a complete answer, without streaming. */
 export interface CompletionCollector {
   readonly event: (event: RunEvent) => void
-  /** Returns the completion, or why there is none. Call it after the last event. */
+  /** Returns the completion, or the error of the run. Call it after the last event. */
   readonly result: () => CompletionResult
 }
 
-/** Makes a collector. It shows what the stream would show, except the text of attempts that were repeated. */
+/** Makes a collector. The answer has the text that a stream would show, without that of repeated attempts. */
 export function completionCollector(
   options: CompletionOptions & { readonly conversation?: string | undefined },
 ): CompletionCollector {

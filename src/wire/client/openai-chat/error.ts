@@ -1,6 +1,6 @@
 import type { ChatErrorObject } from '../../provider/openai-chat/types.ts'
 
-/** OpenAI's own codes for what our codes say. A code that is not listed stays as it is. */
+/** OpenAI's codes for ours. Codes that are not listed are the same. */
 const OPENAI_CODES: Readonly<Record<string, string>> = {
   unauthorized: 'invalid_api_key',
   key_expired: 'invalid_api_key',
@@ -22,7 +22,7 @@ export interface ErrorDetails {
 }
 
 /**
- * Makes the error object of OpenAI's API, with its codes and types, which programs compare. If that code is not ours,
+ * Makes the error object of OpenAI's API, with its codes and types, which programs compare. If its code is not ours,
  * ours is added as `edgecall`.
  */
 export function openAiErrorObject({ code, message, param, status = 500 }: ErrorDetails): ChatErrorObject {
@@ -41,6 +41,6 @@ export function openAiErrorObject({ code, message, param, status = 500 }: ErrorD
 function typeOf(code: string, status: number): string {
   if (code === 'insufficient_quota') return code
   if (code === 'rate_limit_exceeded' || status === 429) return 'rate_limit_error'
-  // 424: the provider refused the key of the edge, for which the caller's request is not to blame.
+  // 424: the provider refused the edge's key, which is not an error of the caller.
   return status < 500 && status !== 424 ? 'invalid_request_error' : 'server_error'
 }

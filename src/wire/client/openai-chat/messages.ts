@@ -73,16 +73,19 @@ interface PlainMessage {
   readonly content: string
 }
 
-/** Whether a message is a role and a text and nothing else. It needs no conversion. */
+/** Whether a message has a role, a text and nothing else, and so needs no conversion. */
 function isPlain(value: unknown): value is PlainMessage {
   if (!isObject(value) || typeof value['content'] !== 'string') return false
   const { role } = value
   return (role === 'user' || role === 'assistant' || role === 'system') && Object.keys(value).length === 2
 }
 
-/** Accepts plain messages, of which long histories are made, without the whole check, which takes longer than parsing them. */
+/**
+ * Accepts plain messages, the bulk of long histories, without the full check, which would take longer than parsing
+ * them.
+ */
 const runUnlessPlain: (typeof anyMessage)['~run'] = (dataset, config) =>
   isPlain(dataset.value) ? { typed: true, value: dataset.value } : anyMessage['~run'](dataset, config)
 
-/** Converts a message of the format to ours. The tool of a result is not known here: `checkHistory` fills it in. */
+/** Converts a message of the format to ours. `checkHistory` later adds the tool of a result, which is unknown here. */
 export const messageSchema = { ...anyMessage, '~run': runUnlessPlain }

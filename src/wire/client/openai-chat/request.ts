@@ -33,7 +33,7 @@ export interface ChatRequest {
   readonly clientTools: readonly ClientTool[]
   readonly toolChoice?: ToolChoice | undefined
   readonly responseFormat?: ResponseFormat | undefined
-  /** Fields that are passed to the model as they came. */
+  /** Fields that are passed to the model unchanged. */
   readonly sampling: Readonly<Record<string, unknown>>
   readonly edgecall: EdgecallOptions
 }
@@ -65,7 +65,7 @@ const SAMPLING = {
   service_tier: optionalText,
 }
 
-/** Fields that change the answer in ways that the edge does not support. They are refused, not ignored. */
+/** Fields that would change the answer in ways that the edge does not support. They are refused, not ignored. */
 const UNSUPPORTED = {
   n: v.nullish(v.literal(1)),
   logprobs: v.nullish(v.literal(false)),

@@ -17,7 +17,7 @@ import {
   responseUsage,
 } from './shapes.ts'
 
-/** The events that add nothing to this format. An event that is new to the union must be handled, or added here. */
+/** The events that add nothing to this format. A new event must be handled, or added here. */
 type IgnoredEvent =
   | 'run.started'
   | 'input.added'
@@ -63,7 +63,7 @@ export interface ResponseOptions {
   readonly echo: Readonly<Record<string, unknown>>
   readonly conversation?: string | undefined
   readonly rounds: Rounds
-  /** Whether the response is read once it is complete, and not as a stream. */
+  /** Whether the response is sent once it is complete, and not as a stream. */
   readonly waitsForAnswer?: boolean
   /** Whether reasoning items have `encrypted_content`, with which a response that is not stored can be continued. */
   readonly hasEncryptedContent?: boolean
@@ -102,7 +102,10 @@ export class ResponseReader {
     this.#visible = new VisibleText(options)
   }
 
-  /** Returns the response's events for an event of the run. Those after the end belong to another response: ignored. */
+  /**
+   * Returns the response's events for an event of the run. Events after its end belong to another response and are
+   * ignored.
+   */
   take(event: RunEvent): ResponseEvent[] {
     if (this.#end) return []
     this.#runId = event.runId
@@ -111,19 +114,19 @@ export class ResponseReader {
   }
 
   /**
-   * Takes an event for a response that is sent whole. Deltas are not needed: the answer of a step has all their text, and
-   * nothing of an attempt that was repeated.
+   * Takes an event for a response that is not streamed. Deltas are ignored: the answer of a step has all of its text,
+   * and none of repeated attempts.
    */
   collect(event: RunEvent): void {
     if (!event.type.endsWith('.delta')) this.take(event)
   }
 
-  /** Returns the events after the last one of the run: none, or the failure of a run whose events broke off. */
+  /** Returns the events after the last one of the run: none, or an error if the run's events stopped before its end. */
   end(): ResponseEvent[] {
     return this.#end ? [] : [...this.#begin(), ...this.#onPart(CUT)]
   }
 
-  /** Whether the step under way has shown no text. */
+  /** Whether the current step has shown no text. */
   get canRestart(): boolean {
     return this.#visible.canRestart
   }
@@ -133,7 +136,7 @@ export class ResponseReader {
     return this.#end !== undefined
   }
 
-  /** The error for which there is no answer, if so. */
+  /** The error, if the run failed without an answer. */
   get error(): RunError | undefined {
     const end = this.#end ?? CUT
     return end.type === 'failure' ? end.error : undefined
@@ -170,7 +173,7 @@ export class ResponseReader {
     if (event.type !== 'step.answered' || !this.#options.hasEncryptedContent) return showParts()
     const { opaque, reasoning = '' } = event
     const output = this.#output
-    // Data of an answer without reasoning text gets an item of its own: before the text, if none was streamed yet.
+    // Data of an answer without reasoning text becomes an item of its own: before the text, unless text was streamed.
     const needsItem = opaque !== undefined && reasoning === '' && !output.hasReasoning
     const isLate = needsItem && output.hasOpenText
     return [
@@ -201,7 +204,7 @@ export class ResponseReader {
         ]
         for (const callId of this.#running.keys()) events.push(this.#callDone(callId, { status: 'incomplete' }))
         this.#end = part
-        // A stream has no event for a response that was cancelled: it failed, with that status.
+        // The format has no event for a cancelled response, so it is a failed one with that status.
         const change = part.type === 'failure' ? 'failed' : responseStatus(part)
         return [...events, { type: `response.${change}`, response: this.response }]
       }
@@ -265,7 +268,7 @@ export class ResponseReader {
   #callSettled(event: CallSettled): ResponseEvent[] {
     const { callId, ok, content = [], error } = event
     const isRunning = this.#running.has(callId)
-    // The caller has the results that it sent itself.
+    // Results that the caller sent are not repeated.
     const isKnown = this.#arguments.has(callId) || this.#approvalOf(callId)
     if (!isRunning && (!isKnown || this.#callerCalls.has(callId))) return []
     const startEvents = this.#callStarted(event)

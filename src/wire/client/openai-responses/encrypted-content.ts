@@ -8,19 +8,19 @@ export interface EncryptedContent {
   readonly isLate: boolean
 }
 
-/** How the content begins that an edge made. */
+/** The prefix of content that an edge made. */
 const PREFIX = 'edgecall.'
 
 /**
- * Encodes what a provider wants back with an answer, so that a caller whose responses are not stored can send it back.
- * The edge adds no encryption: the data is as the provider gave it, and belongs to an answer that the caller has.
+ * Encodes the data that a provider wants back with an answer, so that a caller whose responses are not stored can
+ * return it. The edge does not encrypt it: it is the provider's data, and belongs to an answer that the caller has.
  */
 export function encodeEncryptedContent({ opaque, isLate }: EncryptedContent): string {
   const { codec, data } = opaque
   return PREFIX + btoa(JSON.stringify({ codec, data, ...(isLate && { isLate }) }).replace(NOT_ASCII, escapeCode))
 }
 
-/** Decodes the content. Undefined if no edge made it, but the provider itself, or nobody. */
+/** Decodes content that an edge made. Undefined for any other, such as OpenAI's own. */
 export function decodeEncryptedContent(content: string): EncryptedContent | undefined {
   const value = content.startsWith(PREFIX) ? parseShallow(textOf(content.slice(PREFIX.length))) : undefined
   if (!isObject(value) || typeof value['codec'] !== 'string') return undefined

@@ -16,7 +16,9 @@ interface OpenItem {
 export class ResponseOutput {
   readonly items: Item[] = []
   #openItem: OpenItem | undefined
-  /** Whether reasoning items are completed by `completeReasoning`, once the encrypted content of their step is known. */
+  /**
+   * Whether reasoning items are completed by `completeReasoning`, once the encrypted content of their step is known.
+   */
   readonly #holdsReasoning: boolean
   /** The indexes of the reasoning items of the step under way that are closed, but not completed. */
   #reasoningItems: number[] = []

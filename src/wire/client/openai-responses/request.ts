@@ -75,7 +75,9 @@ const UNSUPPORTED = {
 
 const toolOfChoice = v.object({ type: v.literal('function'), name: toolReference })
 
-/** A tool choice that names a tool, or the tools that the model may call: OpenAI's, or those of the edge as of a server. */
+/**
+ * A tool choice that names a tool, or the tools that the model may call: OpenAI's, or those of the edge as of a server.
+ */
 const choiceOfTools = v.variant('type', [
   toolOfChoice,
   v.object({

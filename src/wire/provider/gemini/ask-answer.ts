@@ -105,8 +105,9 @@ function geminiAnswer(): NativeAnswer {
 const VALUES = ['stringValue', 'numberValue', 'boolValue', 'nullValue'] as const
 
 /**
- * Adds a part of a call's arguments to what came before, and returns them together. The part is a `PartialArg` of Vertex AI:
- * a `jsonPath` such as `$.items[0].name`, and a value there. A text continues from the text at the same path.
+ * Adds a part of a call's arguments to what came before, and returns them together. The part is a `PartialArg` of
+ * Vertex AI: a `jsonPath` such as `$.items[0].name`, and a value there. A text continues from the text at the same
+ * path.
  */
 function addArgument(target: unknown, part: Fields): unknown {
   const field = VALUES.find((name) => name in part)

@@ -25,7 +25,8 @@ export interface CallAssembly {
   readonly extras: () => Readonly<Record<string, unknown>>
   /**
    * Emits the remaining calls as complete. Returns an error if one is incomplete because the stream was cut. If the
-   * answer `isOver`, calls are emitted as they are, without a name or with incomplete arguments: the model wrote them so.
+   * answer `isOver`, calls are emitted as they are, without a name or with incomplete arguments: the model wrote them
+   * so.
    */
   readonly finish: (events: ModelEvent[], isOver: boolean) => ModelError | undefined
 }

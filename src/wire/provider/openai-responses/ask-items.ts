@@ -25,8 +25,8 @@ export interface ItemCall {
 export interface OpenItems {
   readonly all: readonly OpenItem[]
   /**
-   * Returns the item with the first of these keys that is known, or a new one, which then has them all. The keys are the
-   * id of the item, that of its call, and its index: gateways change all but one of them from event to event.
+   * Returns the item with the first of these keys that is known, or a new one, which then has them all. The keys are
+   * the id of the item, that of its call, and its index: gateways change all but one of them from event to event.
    */
   readonly withKeys: (keys: readonly unknown[], kind?: Kind) => OpenItem
   /**
