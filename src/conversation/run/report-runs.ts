@@ -4,7 +4,7 @@ import { isTerminal } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { NO_USAGE } from '../../contract/usage.ts'
-import { decodeLine } from '../../wire/events.ts'
+import { decodeLine, isNewsType, typeOfLine } from '../../wire/events.ts'
 import type { Store } from '../store/store.ts'
 import { pendingApproval } from './answers.ts'
 import type { OpenRun } from './open-run.ts'
@@ -75,9 +75,14 @@ async function standOf(open: OpenRun | undefined): Promise<Omit<UnendedRun, 'req
   return { at, since, tools, errors, usage, approvals: approvals.filter((each) => each !== undefined) }
 }
 
+/** Reads the facts of a run, and the first news after each, which has the time. Of news there may be thousands. */
 function* eventsOf(store: Store, id: string): Generator<RunEvent> {
+  let isAfterNews = false
   for (const { lines } of store.events.after(id, 0)) {
     for (const line of lines) {
+      const isNewsLine = isNewsType(typeOfLine(line))
+      if (isNewsLine && isAfterNews) continue
+      isAfterNews = isNewsLine
       const event = decodeLine(line)
       if (event) yield event
     }
