@@ -22,6 +22,8 @@ export interface UsableDefinition {
   readonly offered: boolean
   /** The tool of a tool Worker that this definition presents under its own name and description. */
   readonly alias?: { readonly binding: string; readonly call: string }
+  /** The tool of a Worker in the dispatch namespace: the name of its script, and the tool's name and hash there. */
+  readonly worker?: { readonly script: string; readonly tool: string; readonly hash: string }
   /** The names of the secrets that its calls need. */
   readonly secrets: readonly string[]
   /** The definition as it was stored; opaque to the edge. */
@@ -61,8 +63,8 @@ export interface DefinitionService {
     hosts: ToolHosts,
   ): Promise<readonly (UsableDefinition | string)[]>
   /**
-   * Validates the arguments, performs the call and validates its result. Undefined for an alias whose arguments are
-   * valid: the edge calls the tool behind it.
+   * Validates the arguments, performs the call and validates its result. Undefined for an alias, or the tool of a Worker
+   * in the dispatch namespace, whose arguments are valid: the edge calls the tool behind it.
    */
   call(
     stored: unknown,

@@ -103,6 +103,7 @@ function moduleBreaks(before: StoredTool, after: StoredTool): DefinitionIssue[] 
 function targetOf(tool: StoredTool): Record<string, string | undefined> {
   if ('binding' in tool) return { binding: tool.binding, call: tool.call }
   if ('static' in tool) return { static: Object.keys(tool.static)[0] }
+  if ('worker' in tool) return { 'worker.script': tool.worker.script, 'worker.tool': tool.worker.tool }
   if ('code' in tool) return { code: 'module', 'code.hosts': [...(tool.code.hosts ?? [])].sort().join(' ') }
   const { url, method, result = '' } = tool.http
   const endpoint = parseEndpoint(url)

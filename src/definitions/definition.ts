@@ -28,16 +28,36 @@ export const STATIC_TOOL = v.strictObject({
 })
 export const CODE_TOOL = v.strictObject({ ...COMMON, code: CODE })
 
+/** The fields that only the tool of a Worker can have. */
+export const WORKER_FIELDS = (({ reconcile, undo, later }) => ({ reconcile, undo, later }))(toolFields('worker'))
+
+export const SCRIPT_TOOL = v.strictObject({
+  ...COMMON,
+  ...WORKER_FIELDS,
+  worker: v.strictObject({
+    script: v.pipe(v.string(), v.regex(/^[A-Za-z\d_-]{1,63}$/)),
+    tool: v.pipe(v.string(), v.regex(TOOL_NAME)),
+    hash: v.pipe(v.string(), v.nonEmpty(), v.maxLength(128)),
+  }),
+})
+
+/** The definition of such a tool as it is sent: the edge fills in what the Worker says of its tool. */
+export const SCRIPT_BODY = v.strictObject({
+  ...v.partial(v.object({ ...COMMON, ...WORKER_FIELDS })).entries,
+  worker: v.partial(SCRIPT_TOOL.entries.worker, ['tool', 'hash']),
+})
+
 /**
  * A checked definition of a stored tool: a tool that sends an HTTP request; an alias, which is a tool of a
- * tool Worker under another name, description and schema; a tool that always answers the same; or one with code of its
- * own.
+ * tool Worker under another name, description and schema; a tool that always answers the same; one with code of its
+ * own; or a tool of a Worker in a dispatch namespace.
  */
 export type StoredTool = Readonly<
   | v.InferOutput<typeof HTTP_TOOL>
   | v.InferOutput<typeof ALIAS>
   | v.InferOutput<typeof STATIC_TOOL>
   | v.InferOutput<typeof CODE_TOOL>
+  | v.InferOutput<typeof SCRIPT_TOOL>
 >
 
 export type ParsedStored =
@@ -51,11 +71,12 @@ const KINDS = [
   ['binding', ALIAS],
   ['static', STATIC_TOOL],
   ['code', CODE_TOOL],
+  ['worker', SCRIPT_TOOL],
 ] as const
 
 /**
- * Checks a definition that is to be stored, or was. It must be of exactly one kind (`http`, `binding`, `static` or
- * `code`), with no unknown key, sound schemas and safe requests. Whether the deployment allows its hosts (`checkHosts`)
+ * Checks a definition that is to be stored, or was. It must be of exactly one kind (`http`, `binding`, `static`,
+ * `code` or `worker`), with no unknown key, sound schemas and safe requests. Whether the deployment allows its hosts (`checkHosts`)
  * and whether its module loads (`checkModule`) is checked elsewhere. Issues name the path in the definition. Never
  * throws, whatever the value.
  */
@@ -70,7 +91,10 @@ export function parseStored(value: unknown): ParsedStored {
     return {
       ok: false,
       issues: [
-        { path: '', message: `expected an object with one of http, binding, static, code, received ${received}` },
+        {
+          path: '',
+          message: `expected an object with one of http, binding, static, code, worker, received ${received}`,
+        },
       ],
     }
   }

@@ -2,7 +2,7 @@ import type { StoredDefinition } from '../contract/definition.ts'
 import { canonicalJson, parseJson, sha256 } from '../contract/json.ts'
 import type { ToolDefinition } from '../contract/tool.ts'
 import { toolFields } from '../wire/tool-fields.ts'
-import { parseStored, type StoredTool } from './definition.ts'
+import { parseStored, type StoredTool, WORKER_FIELDS } from './definition.ts'
 
 /** A stored definition that was read and checked, or the reason why it cannot be used. */
 type StoredRecord = { readonly stored: StoredTool; readonly definition: ToolDefinition } | string
@@ -36,11 +36,12 @@ export async function decodeDefinition(name: string, text: string): Promise<Stor
     : `the definition stored here is named "${stored.name}"`
 }
 
-const FIELDS = Object.keys(toolFields('stored'))
+const FIELDS = Object.keys({ ...toolFields('stored'), ...WORKER_FIELDS })
 
 function toDefinition(stored: StoredTool, hash: string): ToolDefinition {
-  // Its arguments go to another host, and its results hold what somebody wrote there. The author cannot say otherwise.
-  const isOutbound = 'http' in stored || ('code' in stored && (stored.code.hosts ?? []).length > 0)
+  // Its arguments go to another host or to code of others, and its results hold what somebody wrote there. The author cannot say otherwise.
+  const isOutbound =
+    'http' in stored || 'worker' in stored || ('code' in stored && (stored.code.hosts ?? []).length > 0)
   const { annotations = {}, version = '1' } = stored
   const definition: Omit<ToolDefinition, 'hash' | 'version' | 'annotations'> = Object.fromEntries(
     Object.entries(stored)

@@ -96,7 +96,7 @@ function callStored(
 ): Promise<ToolOutcome> | ToolOutcome | undefined {
   if ('http' in stored) return callHttp(stored.name, stored.http, options)(request, control)
   if ('code' in stored) return callCode(stored, options)(request, control)
-  if ('binding' in stored) return undefined
+  if ('binding' in stored || 'worker' in stored) return undefined
   const { static: answer } = stored
   const text = 'text' in answer ? answer.text : JSON.stringify(answer.structured)
   return {
@@ -133,6 +133,7 @@ function toRead(stored: StoredTool, definition: UsableDefinition['definition']):
     definition,
     offered: stored.default === true,
     ...('binding' in stored && { alias: { binding: stored.binding, call: stored.call } }),
+    ...('worker' in stored && { worker: stored.worker }),
     secrets: secretsOf(stored),
     stored,
   }

@@ -4,6 +4,7 @@ import type { ConnectionService } from '../contract/connection.ts'
 import type { EmbeddingService } from '../contract/embedding.ts'
 import type { ConversationService, Objects } from '../contract/conversation.ts'
 import type { DirectoryService } from '../contract/directory.ts'
+import type { ScriptNamespace } from '../host/worker/script.ts'
 
 /**
  * The bindings, variables and secrets of an edge Worker, as its wrangler.toml names them. Bindings named `TOOL_*` are
@@ -20,6 +21,8 @@ export interface Env {
   readonly DEFINITIONS?: VersionedDefinitions
   /** The Worker `tools/mcp`, which is a tool Worker too. Needed for `mcpConnections`. */
   readonly TOOL_MCP?: ConnectionService
+  /** A dispatch namespace, whose Workers stored definitions may name. */
+  readonly DISPATCHER?: ScriptNamespace
   /** Holds which API keys are disabled, and when each was last used. */
   readonly KEYS?: KVNamespace
   readonly [name: string]: unknown

@@ -5,6 +5,7 @@ import { matches } from '../contract/glob.ts'
 import { type OutputCheck, outputCheck } from '../host/policy/output.ts'
 import { approvedDefinitions } from '../host/source/approved-definitions.ts'
 import { type OwnedTools, ownedTools, type StoredParts } from '../host/source/stored-tools.ts'
+import { scriptsOf } from '../host/worker/script.ts'
 import type { SetupParts } from './parts.ts'
 
 /** A feature of an edge: tools that are stored while it runs, and the approval of bound tools that change. */
@@ -21,7 +22,7 @@ export interface StoredToolsFeature {
 }
 
 /**
- * Stored tools: HTTP requests, aliases, fixed answers and code, written by `PUT /tools/{name}` and kept in the
+ * Stored tools: HTTP requests, aliases, fixed answers, code, and tools of Workers in a dispatch namespace, written by `PUT /tools/{name}` and kept in the
  * catalogue and KV. Needs the bindings `CATALOG`, `TOOLS` and `DEFINITIONS`, and the class `Catalog` among the
  * exports.
  *
@@ -36,7 +37,7 @@ export const storedTools: StoredToolsFeature = {
     return definitions && outputCheck({ definitions, isChecked, report })
   },
   tools: ({ env, config, report }) => {
-    const { TOOLS: namespace, DEFINITIONS: definitions, CATALOG: catalogues } = env
+    const { TOOLS: namespace, DEFINITIONS: definitions, CATALOG: catalogues, DISPATCHER: dispatcher } = env
     if (!namespace || !definitions || !catalogues) return undefined
     const options = {
       namespace,
@@ -45,6 +46,7 @@ export const storedTools: StoredToolsFeature = {
       hosts: config.httpToolHosts,
       most: { names: config.quotas.definitions, bytes: config.quotas.storedBytes },
       secret: (name: string) => secretOf(env, name),
+      ...(dispatcher && { scripts: scriptsOf(dispatcher, { now: Date.now }) }),
       report,
     }
     return (parts) => ownedTools(options, parts)

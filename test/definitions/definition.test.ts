@@ -83,13 +83,13 @@ describe('a definition of each kind is stored unchanged', () => {
 
 describe('the path of an invalid part is reported', () => {
   test.each<[string, unknown, string, string]>([
-    ['no object', 'x', '', 'expected an object with one of http, binding, static, code, received none'],
-    ['no kind', COMMON, '', 'expected an object with one of http, binding, static, code, received none'],
+    ['no object', 'x', '', 'expected an object with one of http, binding, static, code, worker, received none'],
+    ['no kind', COMMON, '', 'expected an object with one of http, binding, static, code, worker, received none'],
     [
       'two kinds',
       { ...ALIAS, static: { text: '' } },
       '',
-      'expected an object with one of http, binding, static, code, received binding and static',
+      'expected an object with one of http, binding, static, code, worker, received binding and static',
     ],
     ['an unknown key', { ...ALIAS, colour: 1 }, 'colour', 'expected no such key, received "colour"'],
     ['an unknown key within', http({ path: '/x' }), 'http.path', 'expected no such key, received "path"'],

@@ -1,7 +1,7 @@
 import { type JsonSchema as MadeSchema, toJsonSchemaDefs } from '@valibot/to-json-schema'
 import * as v from 'valibot'
 import type { JsonSchema } from '../../contract/json.ts'
-import { CODE_TOOL, ALIAS, HTTP_TOOL, STATIC_TOOL } from '../../definitions/definition.ts'
+import { CODE_TOOL, ALIAS, HTTP_TOOL, SCRIPT_BODY, STATIC_TOOL } from '../../definitions/definition.ts'
 import { conversationBody, forkBody } from '../../wire/client/conversation.ts'
 import { callBody, message, runBody } from '../../wire/client/request.ts'
 import { contentPart, parametersSchema, runOptionSchemas } from '../../wire/schema.ts'
@@ -29,12 +29,13 @@ const CHECKED = {
   ToolAlias: ALIAS,
   StaticTool: STATIC_TOOL,
   CodeTool: CODE_TOOL,
+  ScriptTool: SCRIPT_BODY,
 } as const
 
 /** The schemas of bodies that the edge checks without a Valibot schema. */
 const READ = {
   Definition: {
-    oneOf: [ref('HttpTool'), ref('ToolAlias'), ref('StaticTool'), ref('CodeTool')],
+    oneOf: [ref('HttpTool'), ref('ToolAlias'), ref('StaticTool'), ref('CodeTool'), ref('ScriptTool')],
   },
   OutcomeReport: {
     anyOf: [

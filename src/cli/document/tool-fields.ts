@@ -38,8 +38,8 @@ const INTRODUCTION = `# The fields of a tool's definition
 
 A field may stand in the description of a tool Worker (\`defineTool\`, or \`describe()\` of a Worker in another language),
 in a definition that is stored with \`PUT /tools/{name}\`, and in a tool that a caller brings along (\`clientTools\`). The
-edge sets the others. A stored definition has one more field, which is its kind: \`http\`, \`code\`, \`static\`, or \`binding\` and
-\`call\` for an alias; with \`default: true\` it is offered to requests that name no tools.
+edge sets the others. A stored definition has one more field, which is its kind: \`http\`, \`code\`, \`static\`, \`worker\`, or \`binding\`
+and \`call\` for an alias; with \`default: true\` it is offered to requests that name no tools.
 
 <!-- Written by \`npm run openapi\` from src/contract/tool.ts and src/wire/tool-fields.ts. -->
 `

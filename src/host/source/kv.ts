@@ -7,6 +7,8 @@ import { cannotUndo, toolChanged } from '../../tool/pinned-tools.ts'
 import type { CatalogueService, StoredTools, VersionWrite, WriteReply, WriteTerms } from '../../contract/catalogue.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { unreachable } from '../worker/call.ts'
+import { mayDispatch, type Scripts } from '../worker/script.ts'
+import { fillFromWorker, NO_NAMESPACE, NOT_OWN } from './script-tool.ts'
 import { type Owner, storedPlace } from '../../contract/owner.ts'
 import { tightenAlias } from '../policy/policies.ts'
 import { openVersionCache, type StoredRecord, type ToolNamespace } from '../stored/version-cache.ts'
@@ -32,6 +34,8 @@ export interface KvOptions {
   readonly secret: (name: string) => string | undefined
   /** Returns the tools of a bound Worker. A stored definition may be an alias of one of them. */
   readonly worker: (binding: string) => ToolSource | undefined
+  /** The Workers of the dispatch namespace, whose tools definitions may name. Default: this edge has none. */
+  readonly scripts?: Scripts | undefined
   /** The rights of the caller who reads or writes. Default: those of the operator, who may call any tool. */
   readonly rights?: CallerRights
   /** Receives the reason why stored definitions cannot be read. Default: it is not reported. */
@@ -98,7 +102,9 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
     definition: unknown,
     terms: WriteTerms & Pick<VersionWrite, 'action'>,
   ): Promise<WriteReply> => {
-    const checked = await definitions.write(name, definition, hosts)
+    const filled = await fillFromWorker(name, definition, { owner, scripts: options.scripts })
+    if (!filled.ok) return filled
+    const checked = await definitions.write(name, filled.definition, hosts)
     if (!checked.ok) return checked
     const issues = await rightIssues(checked.read, rights)
     if (issues.length > 0) return { ok: false, issues }
@@ -147,8 +153,15 @@ type CallOptions = KvOptions & { readonly rights: CallerRights }
  */
 async function toTool(place: string, record: StoredRecord, options: CallOptions): Promise<Tool | string | undefined> {
   if (typeof record === 'string') return record
-  const { definition, offered, alias } = record
+  const { definition, offered, alias, worker: scriptTool } = record
   const common = { origin: 'kv', place, offered, checksOutput: true } as const
+  if (scriptTool) {
+    const { owner = 'edge', scripts } = options
+    if (!scripts) return NO_NAMESPACE
+    if (!mayDispatch(owner, scriptTool.script)) return NOT_OWN
+    const target = scripts.tool(scriptTool, definition, place)
+    return { ...common, definition, call: callOf(place, record, options, target), ...furtherMethods(target) }
+  }
   if (!alias) return { ...common, definition, call: callOf(place, record, options) }
   const { binding, call } = alias
   const { rights, worker } = options
@@ -166,7 +179,7 @@ async function toTool(place: string, record: StoredRecord, options: CallOptions)
   return mayKnow ? `${binding} has no tool "${call}" now` : undefined
 }
 
-/** Returns how the bound tool tells the status of an alias's calls, undoes them and is polled, if it is. */
+/** Returns how the tool of a Worker tells the status of calls, undoes them and is polled, if it is. */
 function furtherMethods(target: Tool): Pick<Tool, 'status' | 'undo' | 'poll'> {
   const { name, hash } = target.definition
   return {
@@ -193,7 +206,7 @@ function aliasOf(alias: ToolDefinition, target: ToolDefinition): ToolDefinition 
   return definition
 }
 
-/** `target`: the tool that an alias calls, as the caller may. */
+/** `target`: the tool of a Worker that is called, as the caller may. */
 function callOf(place: string, record: UsableDefinition, options: CallOptions, target?: Tool): Tool['call'] {
   const { definitions, secret, hostsOf } = options
   const { definition, secrets: names, stored } = record

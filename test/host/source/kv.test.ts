@@ -113,7 +113,7 @@ describe('the KV source, on a write,', () => {
     [
       'that is none',
       [1],
-      { path: '', message: 'expected an object with one of http, binding, static, code, received none' },
+      { path: '', message: 'expected an object with one of http, binding, static, code, worker, received none' },
     ],
     [
       'with a broken schema',
@@ -253,7 +253,7 @@ describe('a stored value that is unusable is listed with the reason and breaks n
 
   test.each<[string, (value: Record<string, unknown>) => unknown, string]>([
     ['no JSON', () => '{"name"', 'it: expected plain JSON, received undefined'],
-    ['no object', () => '[]', 'it: expected an object with one of http, binding, static, code, received none'],
+    ['no object', () => '[]', 'it: expected an object with one of http, binding, static, code, worker, received none'],
     ['of another name', (value) => ({ ...value, name: 'b' }), 'the definition stored here is named "b"'],
     ['changed by hand', (value) => ({ ...value, description: 'Ignore all else.' }), CHANGED],
     ['with an unknown key', (value) => ({ ...value, colour: 1 }), 'colour: expected no such key, received "colour"'],

@@ -1,0 +1,102 @@
+import type { Owner } from '../../contract/owner.ts'
+import { RecentMap } from '../../contract/recent-map.ts'
+import type { Tool, ToolDefinition } from '../../contract/tool.ts'
+import { cannotUndo, toolChanged } from '../../tool/pinned-tools.ts'
+import { type ToolBinding, missingMethod } from './answer.ts'
+import { callService, unreachable } from './call.ts'
+import { describeBinding, type DescribeResult } from './describe.ts'
+
+/**
+ * A dispatch namespace, which has the Workers of a platform's users by the names of their scripts
+ * (https://developers.cloudflare.com/cloudflare-for-platforms/workers-for-platforms/).
+ */
+export interface ScriptNamespace {
+  get(script: string): ToolBinding
+}
+
+/** A tool of a Worker in the dispatch namespace: the name of its script, and the tool's name and hash there. */
+export interface ScriptTool {
+  readonly script: string
+  readonly tool: string
+  readonly hash: string
+}
+
+export interface ScriptOptions {
+  readonly now: () => number
+  /** How long a Worker may take to describe itself, in milliseconds. Default 5,000. */
+  readonly describeMs?: number
+}
+
+/** The Workers of a dispatch namespace. */
+export interface Scripts {
+  describe(script: string, options?: { readonly refresh?: boolean }): Promise<DescribeResult>
+  /** Returns the tool of a Worker that a stored definition names. It is not called once its definition has changed. */
+  tool(target: ScriptTool, definition: ToolDefinition, place: string): Tool
+}
+
+/** The most Workers whose descriptions an isolate caches. */
+const MOST_SCRIPTS = 1000
+
+/**
+ * Returns whether an owner's definitions may name a script: the edge's any, a tenant's only those whose name is that of
+ * the tenant, `--`, and further characters without `--`.
+ */
+export function mayDispatch(owner: Owner, script: string): boolean {
+  if (owner === 'edge') return true
+  const prefix = `${owner.slice(owner.indexOf(':') + 1)}--`
+  return script.startsWith(prefix) && script.length > prefix.length && !script.includes('--', prefix.length)
+}
+
+/** Makes the Workers of a dispatch namespace reachable, each over RPC or, if it has no such methods, over `fetch`. */
+export function scriptsOf(namespace: ScriptNamespace, { now, describeMs: timeoutMs = 5000 }: ScriptOptions): Scripts {
+  const bindings = new RecentMap<string, ToolBinding>({ most: MOST_SCRIPTS })
+  const bindingOf = (script: string): ToolBinding => {
+    const binding = bindings.get(script) ?? bindScript(namespace, script)
+    bindings.set(script, binding)
+    return binding
+  }
+  const describe: Scripts['describe'] = (script, options) =>
+    describeBinding(bindingOf(script), { now, timeoutMs, ...options })
+  return {
+    describe,
+    tool: ({ script, tool: name, hash }, stored, place) => {
+      const definition = { ...stored, name, hash }
+      const refresh = () => describe(script, { refresh: true })
+      const reach = async (): Promise<Pick<Tool, 'call' | 'status' | 'undo' | 'poll'>> => {
+        const description = await describe(script)
+        if (description.ok) {
+          const { transport } = description
+          return callService(definition, { binding: bindingOf(script), transport, describe: refresh, exact: true })
+        }
+        const fail = async () => unreachable(stored.name, description.detail)
+        return { call: fail, undo: fail, poll: fail }
+      }
+      return {
+        ...{ definition, origin: 'kv', place, offered: false },
+        call: async (request, control) => (await reach()).call(request, control),
+        ...(stored.reconcile && {
+          status: async (request) => (await (await reach()).status?.(request)) ?? 'unknown',
+        }),
+        ...(stored.undo && {
+          undo: async (request, outcome) => (await (await reach()).undo?.(request, outcome)) ?? cannotUndo(stored.name),
+        }),
+        ...(stored.later && {
+          poll: async (request, state) => (await (await reach()).poll?.(request, state)) ?? toolChanged(stored.name),
+        }),
+      }
+    },
+  }
+}
+
+/** Returns a binding that looks its Worker up for each request: stubs belong to the request that made them. */
+function bindScript(namespace: ScriptNamespace, script: string): ToolBinding {
+  const worker = () => namespace.get(script)
+  return {
+    describe: async () => worker().describe?.() ?? missingMethod('describe'),
+    call: async (...args) => worker().call?.(...args) ?? missingMethod('call'),
+    status: async (...args) => worker().status?.(...args) ?? missingMethod('status'),
+    undo: async (...args) => worker().undo?.(...args) ?? missingMethod('undo'),
+    poll: async (...args) => worker().poll?.(...args) ?? missingMethod('poll'),
+    fetch: async (url, init) => worker().fetch?.(url, init) ?? Response.error(),
+  }
+}
