@@ -10,7 +10,8 @@ const { scripts } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as {
 const { paths } = JSON.parse(readFileSync(`${ROOT}src/http/openapi.txt`, 'utf8')) as { paths: Record<string, object> }
 
 /** Commands of others. Of wrangler: those of the pages, each tried by hand. */
-const WRANGLER = /^(?:login|deploy --dispatch-namespace|secret put|kv key put|kv namespace create|tail|deployments list)\b/
+const WRANGLER =
+  /^(?:login|deploy --dispatch-namespace|secret put|kv key put|kv namespace create|tail|deployments list)\b/
 const OTHERS = new Set(['cd', 'cp', 'git', 'openssl', 'printf', 'sha256sum'])
 /** Variables of commands, beside those of an edge. */
 const VARIABLES = /^(?:PORT|STATE_DIR|EDGECALL_URL|EDGECALL_KEY|KEY|SECRET_[A-Z]+)$/
