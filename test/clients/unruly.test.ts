@@ -168,12 +168,12 @@ describe('a client of a stored run', () => {
     const edge = keptEdge({ script: [long], vars: { MAX_ANSWER_CHARACTERS: String(2 * PIECES * piece.length) } })
     await edge.post('/conversations', { id: 'long' })
     const object = edge.objects.get('v1/local/long')!
-    const events = object.events.bind(object)
+    const start = object.start.bind(object)
     let passed = 0
     let isLeft = false
-    object.events = async (...asked) => {
-      const reply = await events(...asked)
-      if (!reply.ok) return reply
+    object.start = async (request) => {
+      const reply = await start(request)
+      if (!reply.ok || !reply.stream) return reply
       const reader = reply.stream.getReader()
       const stream = new ReadableStream<Uint8Array>({
         pull: async (controller) => {

@@ -38,7 +38,7 @@ export async function fillFromWorker(name: string, definition: unknown, options:
   if (!mayDispatch(owner, script)) return issue('worker.script', NOT_OWN)
   const description = await scripts.describe(script, { refresh: true })
   if (!description.ok) {
-    const reason = /not found/i.test(description.detail) ? 'the dispatch namespace has none' : description.reason
+    const reason = /\bnot found\b/i.test(description.detail) ? 'the dispatch namespace has none' : description.reason
     return issue('worker.script', `expected a tool Worker, received "${script}": ${reason}`)
   }
   const tool = description.tools.find((each) => each.name === toolName)
