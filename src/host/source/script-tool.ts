@@ -3,6 +3,7 @@ import { canonicalJson, isObject } from '../../contract/json.ts'
 import type { Owner } from '../../contract/owner.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { toolFields } from '../../wire/tool-fields.ts'
+import { isMissingWorker } from '../worker/answer.ts'
 import { mayDispatch, type Scripts } from '../worker/script.ts'
 
 interface FillOptions {
@@ -38,7 +39,7 @@ export async function fillFromWorker(name: string, definition: unknown, options:
   if (!mayDispatch(owner, script)) return issue('worker.script', NOT_OWN)
   const description = await scripts.describe(script, { refresh: true })
   if (!description.ok) {
-    const reason = /\bnot found\b/i.test(description.detail) ? 'the dispatch namespace has none' : description.reason
+    const reason = isMissingWorker(description.detail) ? 'the dispatch namespace has none' : description.reason
     return issue('worker.script', `expected a tool Worker, received "${script}": ${reason}`)
   }
   const tool = description.tools.find((each) => each.name === toolName)

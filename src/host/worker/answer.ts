@@ -33,6 +33,11 @@ export function isMissingMethod(error: unknown): boolean {
   return messageOf(error).includes('does not implement the method')
 }
 
+/** Returns whether the text of an error is the platform's for a Worker that does not exist. */
+export function isMissingWorker(detail: string): boolean {
+  return /^Worker\b.*\bnot found\b/.test(detail)
+}
+
 export function missingMethod(name: string): Promise<never> {
   return Promise.reject(new TypeError(`The binding does not implement the method "${name}".`))
 }

@@ -8,7 +8,7 @@ import { toolChanged } from '../../tool/pinned-tools.ts'
 import { signalOf } from '../../tool/control.ts'
 import type { DescribeResult } from './describe.ts'
 import { messageOf } from '../../contract/thrown.ts'
-import { askByFetch, isMissingMethod, missingMethod, readAnswer, type ToolBinding } from './answer.ts'
+import { askByFetch, isMissingMethod, isMissingWorker, missingMethod, readAnswer, type ToolBinding } from './answer.ts'
 
 export interface ServiceCallOptions {
   readonly binding: ToolBinding
@@ -107,7 +107,7 @@ async function readOutcome(name: string, answer: Promise<unknown>): Promise<Tool
     return failure('bad_outcome', `The tool "${name}" answered with something that is not a tool outcome.`, outcome)
   } catch (error) {
     const detail = messageOf(error)
-    if (isMissingMethod(error) || /^Worker\b.*\bnot found\b/.test(detail)) return unreachable(name, detail)
+    if (isMissingMethod(error) || isMissingWorker(detail)) return unreachable(name, detail)
     return failure('tool_failed', `The tool "${name}" failed.`, detail)
   }
 }
