@@ -178,7 +178,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     const acceptReply = acceptRun(request, { store: this.#store, runner: this.#runner, alarms: this.#alarms, config })
     if (!acceptReply.ok) return acceptReply
     if (acceptReply.toCancel) await this.#cancel(acceptReply.toCancel)
-    // A reader who is there before the run begins is sent its events as they come, and reads none of them back.
+    // A reader that follows before the run begins receives its events directly, and need not read the journal.
     const stream = follow && this.#view.follow(acceptReply.reply.runId, acceptReply.reply.joinedAfter ?? 0, follow)
     this.#runner.pump()
     return { ok: true, ...acceptReply.reply, created: life === 'none', ...(stream && { stream }) }

@@ -2,9 +2,9 @@ import { LazySchema } from '../contract/lazy-schema.ts'
 import type { RunReport, Series, UsageKind, UsageRow, UsageShare } from '../contract/metrics.ts'
 import { addUsage, NO_USAGE } from '../contract/usage.ts'
 
-/** How long it is known which runs were counted. A run that is reported later than that is not counted. */
+/** How long the ids of counted runs are stored. A run that is reported later is not counted. */
 const KNOWN_MS = 31 * 24 * 60 * 60 * 1000
-/** How many days of usage are held. */
+/** How many days of usage are stored. */
 const MOST_DAYS = 400
 /**
  * The most names of one kind on a day, and the most series. Usage of further names is counted as `other`; further
@@ -32,7 +32,7 @@ const SCHEMA = `
 
 /**
  * What the runs of a tenant did and spent: its usage by day, and its metrics. A report changes about twenty sums, so
- * it is stored as it comes, and the sums of many reports are written at once.
+ * reports are stored as they arrive, and the sums are written for many of them at once.
  */
 export class RunLedger {
   readonly #storage: DurableObjectStorage

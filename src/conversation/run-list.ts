@@ -5,8 +5,8 @@ import { LazySchema } from '../contract/lazy-schema.ts'
 const MOST_RUNS = 100_000
 
 /**
- * listed: runs in the order in which they were first listed; `at`, when the run stood so; `expires`, when its conversation
- * is deleted; `details`, the rest of a ListedRun as JSON. approvals: calls that wait for a person.
+ * listed: runs in the order in which they were first listed; `at`, when the run stood so; `expires`, when its
+ * conversation is deleted; `details`, the rest of a ListedRun as JSON. approvals: calls that wait for a person.
  */
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS listed (place INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,
@@ -30,7 +30,7 @@ export class RunList {
     this.#schema = new LazySchema(storage.sql, 'listed', () => void storage.sql.exec(SCHEMA))
   }
 
-  /** Lists a run, or how it stands now. */
+  /** Lists a run, or updates its entry. */
   put({ run, at, expires, approvals }: RunListing): void {
     this.#schema.ensure()
     const { sql } = this.#storage
@@ -38,7 +38,7 @@ export class RunList {
     this.#storage.transactionSync(() => {
       const values = [id, conversation, status, created, ended, cost, at, expires ?? null, JSON.stringify(details)]
       const [row] = sql.exec<{ place: number }>(PUT, ...values).toArray()
-      // A newer listing came first.
+      // A newer entry arrived first.
       if (!row) return
       sql.exec('DELETE FROM approvals WHERE run = ?', id)
       for (const approval of approvals) {
@@ -57,7 +57,9 @@ export class RunList {
     sql.exec('DELETE FROM listed WHERE conversation = ?', conversation)
   }
 
-  /** Returns the runs that a query wants, newest first; undefined if the run that they should come after is not listed. */
+  /**
+   * Returns the runs that a query wants, newest first; undefined if the run that they should come after is not listed.
+   */
   runs(query: RunQuery, now: number): ListedRun[] | undefined {
     if (!this.#schema.isCreated) return query.before === undefined ? [] : undefined
     const { sql } = this.#storage

@@ -4,8 +4,9 @@ import { matches } from '../contract/glob.ts'
 import { pointerKeys, partAt } from '../contract/json-pointer.ts'
 
 /**
- * Returns whether a person must agree to a call, given its arguments as the text that the model wrote. An argument that
- * is missing, is of another type or cannot be parsed meets no condition; without conditions, every call needs approval.
+ * Returns whether a call needs a person's approval. `args` are its arguments as the text that the model wrote. An
+ * argument that is missing, has another type or cannot be parsed meets no condition; without conditions, every call
+ * needs approval.
  */
 export function needsApproval(approval: Approval = 'never', text: string): boolean {
   if (typeof approval === 'string') return approval === 'always'

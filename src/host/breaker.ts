@@ -9,9 +9,9 @@ export interface BreakerOptions {
 }
 
 /**
- * Pauses tools that fail again and again: after so many failed calls in a row, a tool is not called for a while; then
- * one call may try, and the others wait for how it ends. Each isolate has its own counts, by tenant, so that no tenant
- * can pause a tool for another.
+ * Pauses tools that fail repeatedly (a circuit breaker): after a number of failed calls in a row, a tool is not called
+ * for a while; then one call may try, and the others are refused until it succeeds. Each isolate counts for each
+ * tenant, so that no tenant can pause a tool for another.
  */
 export interface Breaker {
   /** Whether any tool has failed since its last success. If not, none is paused. */

@@ -2,8 +2,8 @@ import { canonicalJson, sha256 } from '../contract/json.ts'
 import type { ToolDefinition } from '../contract/tool.ts'
 
 /**
- * Returns a hash of all of a definition, effects and policy included, except its version and its limits. The `hash`
- * that a definition brings is chosen by its Worker, and need not change when the rest does.
+ * Returns a hash of a definition, including its effects and policy, without its version and limits. A definition's own
+ * `hash` is chosen by its Worker, and need not change when the rest does.
  */
 export async function digestOf(definition: ToolDefinition): Promise<string> {
   const digest = digests.get(definition) ?? (await sha256(canonicalJson(digestedFields(definition))))

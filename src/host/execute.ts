@@ -6,9 +6,8 @@ import { truncateOutcome } from './truncate.ts'
 import { textOfThrown } from '../contract/thrown.ts'
 
 /**
- * Performs one call and waits for its outcome, until its time is up or the run is aborted. A call cannot be stopped
- * from outside: the tool is told through its control, and an outcome that comes later goes to `onLate`.
- * Contract: never rejects.
+ * Performs one call and waits for its outcome, until its time is up or the run is aborted. The host cannot stop a call:
+ * it notifies the tool through its control, and passes a later outcome to `onLate`. Contract: never rejects.
  */
 export async function execute(tool: Tool, request: ToolRequest, options: ExecuteOptions): Promise<ToolOutcome> {
   const { definition } = tool

@@ -3,9 +3,9 @@ import type { ToolOutcome, ToolSuccess } from '../contract/tool.ts'
 
 /**
  * Cuts an outcome down to what a model may see: at most `limit` bytes of UTF-8 text and base64 data over all parts.
- * Text is cut between characters, with a note of its full size; a note replaces a part that cannot be cut, and follows
- * the content in place of a structured value over the limit; metadata over the limit is left out. `continuation` returns words on how to read on from an offset into
- * the whole text (its parts joined by line ends).
+ * Text is cut between characters, with a note of its full size. A note replaces a part that cannot be cut, and a
+ * structured value over the limit; metadata over the limit is left out. `continuation` returns a text that says how to
+ * read on from an offset of the full text (its parts joined by line ends).
  */
 export function truncateOutcome(
   outcome: ToolOutcome,

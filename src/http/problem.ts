@@ -23,7 +23,10 @@ export interface ProblemDetails {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** An error that is answered to the caller, whether the caller or the edge is at fault. Thrown by handlers; `edge.ts` turns it into a response. */
+/**
+ * An error for the caller, whether the caller or the edge caused it. Handlers throw it; `app/edge.ts` turns it into a
+ * response.
+ */
 export class Problem extends Error {
   readonly details: ProblemDetails
 

@@ -4,10 +4,10 @@ import { messageOf } from '../contract/thrown.ts'
 import { parseArguments } from '../host/parse-arguments.ts'
 import type { RunState } from './state.ts'
 
-/** The member of an agent's metadata that lists its calls which can be undone. */
+/** The key of an agent's metadata that lists its calls that can be undone. */
 const CALLS = 'edgecall.undo'
 
-/** A finished call of an agent, with all that its `undo` needs. Nothing else of the agent's run is kept. */
+/** A finished call of an agent, with all that its `undo` needs. Nothing else of the agent's run is stored. */
 interface UndoableCall {
   readonly tool: string
   readonly arguments: string
@@ -17,7 +17,7 @@ interface UndoableCall {
   readonly outcome: ToolSuccess
 }
 
-/** Returns the metadata by which the finished calls of an agent's run can be undone later; undefined if there are none. */
+/** Returns the metadata with which the finished calls of an agent's run can be undone; undefined if there are none. */
 export function undoableCalls({ request: { runId }, calls, offered }: RunState): JsonObject | undefined {
   const list = calls.flatMap((call): readonly UndoableCall[] => {
     const { tool, arguments: text, callId, key = callId, result, wasUndone } = call

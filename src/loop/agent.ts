@@ -27,15 +27,15 @@ import { undoableCalls, undoAgentCalls } from './agent-undo.ts'
 import { loopPorts } from './running.ts'
 import { newState } from './state.ts'
 
-/** What agents need from outside. A `Setup` has all of it. */
+/** What agents need of an edge. A `Setup` has all of it. */
 export interface AgentPorts {
   readonly models: ModelChooser
   /** The source of their tools. Default: no tools. */
   readonly tools?: (caller: Caller) => ToolSource
   readonly loop?: LoopSetup
-  /** The limits of the edge, which those of an agent only lower. Default: the initial limits; the taint rule is on. */
+  /** The limits of the edge; an agent can only lower them. Default: the initial limits, with the taint rule on. */
   readonly config?: Pick<Config, 'taintRule'> & Partial<Pick<Config, 'limits'>>
-  /** Receives log entries for operators about the calls inside. Default: nothing is logged. */
+  /** Receives log entries for operators about the agent's own calls. Default: nothing is logged. */
   readonly report?: Report
   readonly now?: () => number
 }
@@ -46,14 +46,14 @@ const QUESTION_SCHEMA = {
   required: ['question'],
 }
 
-/** How deeply agents may call agents. */
+/** How many levels deep agents may call agents. */
 const MAX_DEPTH = 4
 const DEPTH = 'edgecall.depth'
 
 /**
- * Makes a source of tools from agents. Each call is a run of its own inside the call: its events reach readers as
- * progress of the call (`data: { event }`), its usage counts as the calling run's, and it ends when the call's time is
- * up or the call is cancelled. Nothing of it is stored, so its tools cannot wait for a person's approval. Agents of one
+ * Makes a source of tools from agents. Each call performs a run of its own: its events reach readers as progress of the
+ * call (`data: { event }`), its usage counts towards the calling run, and it ends when the call times out or is
+ * cancelled. The run is not stored, so its tools cannot wait for a person's approval. Agents of one
  * source may name each other among their tools. Throws a TypeError for an invalid or duplicate name, a blank
  * description, and an invalid input schema.
  */
@@ -71,7 +71,7 @@ export function agentSource(agents: readonly AgentOptions[], ports: AgentPorts):
     Promise.all(
       agents.filter(({ name }) => toolNames.includes(name)).map((agent) => agentTool(agent, { ...ports, tools })),
     )
-  // Agents can find each other by name, but none is offered to another by default.
+  // Agents can find one another by name, but are not offered to one another by default.
   const siblings: ToolSource = { find, list: async () => ({ tools: [], unavailable: [] }), offered: async () => [] }
   const tools = (caller: Caller) => (ports.tools ? chain([ports.tools(caller), siblings]) : siblings)
   return {
@@ -179,7 +179,9 @@ function limitsOf({ limits }: AgentOptions, timeLeft: number, most: Limits = DEF
   return { ...lowerLimits(most, own), runMs: Math.max(1, Math.min(limits?.runMs ?? Infinity, timeLeft)) }
 }
 
-/** Builds the request of the run inside the call. Its id comes from the call's key: every attempt has the same id. */
+/**
+ * Builds the request of the agent's run. Its id is derived from the call's key, so that every attempt has the same id.
+ */
 async function requestOf(
   { name, instructions, template = '{{question}}', output, compensate = false }: AgentOptions,
   { arguments: args, context }: ToolRequest,

@@ -8,7 +8,7 @@ import type { Running } from './running.ts'
 import { applyRefusalPolicy } from './perform/fault-policy.ts'
 import { undoCalls } from './perform/undo.ts'
 
-/** How far a run is driven, and what is watched meanwhile. */
+/** How far a run is driven, and what is called on the way. */
 export interface DriveOptions {
   /** Called before each decision is performed, as soon as the run's deadline may be known. */
   readonly watch: () => void
@@ -18,8 +18,8 @@ export interface DriveOptions {
 }
 
 /**
- * Decides and performs, again and again, until the run ends or waits for a person or its caller. A run that has made as
- * many subrequests as one invocation may is left as it is if it is stored, to be driven on in another one; else it fails.
+ * Decides and performs in turn until the run ends or waits for a person or its caller. If a run has made as many
+ * subrequests as an invocation may make, a stored run is left to be continued by another invocation; any other fails.
  */
 export async function drive(running: Running, { watch, isCancelled, until }: DriveOptions): Promise<void> {
   const { state, now, flush, subrequestsLeft } = running

@@ -106,13 +106,13 @@ function foldWaitingCall(state: RunState, event: EventOf<WaitingCallEvent>): voi
 function foldFinished(state: RunState, event: RunFinished): void {
   state.status = event.status
   state.finished = event
-  // Input that arrived meanwhile joins the history, even if the step it waited for never finished.
+  // Input that arrived during the step joins the history, even if the step did not finish.
   foldAdded(state)
   // A result returned directly becomes the assistant's answer in the history: the user's turn follows.
   if (event.finish === 'return_direct') state.messages.push({ role: 'assistant', content: event.answer })
 }
 
-/** The time in which a run waits for others is not its own, nor is that in which it is parked. */
+/** Records that a run waits or continues. Time in which it waits for others does not count towards its deadline. */
 function foldWait(state: RunState, { type, at }: EventOf<'run.waiting' | 'run.resumed'>): void {
   if (type === 'run.waiting') {
     state.status = 'waiting'
@@ -153,7 +153,7 @@ function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {
   const calls = event.calls.map((call) => {
     const callState = takeOver(call, early)
     const isOther = callState.attempt === 0 && earlyIds.includes(call.callId)
-    // Tools already know this id as the key of another call, sent by a lost attempt at the step.
+    // Tools know this id as the key of another call, which a lost attempt at the step has sent.
     return isOther ? { ...callState, key: `${call.callId}_${state.step?.attempt ?? 1}` } : callState
   })
   for (const call of calls) if (approvals.includes(call.callId)) call.isGuarded = true
@@ -178,7 +178,7 @@ function foldCut(state: RunState, { text = '', reasoning, usage }: EventOf<'answ
   state.messages.push({ role: 'assistant', content: text, ...reasoningField, wasInterrupted: true })
 }
 
-/** Returns the state of a call of the answer. If a call like it has started early, that one stands for it. */
+/** Returns the state of a call of the answer. If an equal call has started early, that one is used. */
 function takeOver(call: ToolCall, early: CallState[]): CallState {
   const isSame = ({ tool, arguments: text }: ToolCall) => tool === call.tool && text === call.arguments
   const index = early.findIndex((candidate) => isSame(candidate) && candidate.callId === call.callId)

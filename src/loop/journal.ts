@@ -3,14 +3,14 @@ import type { Content } from '../contract/message.ts'
 import type { ToolOutcome } from '../contract/tool.ts'
 import type { RunState } from './state.ts'
 
-/** Where the events of a run go. The loop is the same whether they are stored or not. */
+/** Receives the events of a run. The loop does not depend on whether they are stored. */
 export interface Journal {
   /**
    * Stores events, all or none, and hands them to readers; `state` is the state of the run after them. Contract: throws
    * if it cannot store them. The run then stops, and its stored events are its state.
    */
   commit(events: readonly RunFact[], state: RunState): void
-  /** Hands news to readers. It need not be stored. */
+  /** Hands news to readers. News need not be stored. */
   show(event: RunNews): void
   /** Stores the complete content of a result that was cut, in the same transaction as the next commit. */
   storeFullResult(callId: string, content: readonly Content[]): void
@@ -26,8 +26,8 @@ export interface Journal {
 }
 
 /**
- * Makes a journal in memory, for one request: each event goes to its one reader, numbered from 1, with its time if `now`
- * is given.
+ * Makes a journal in memory, for one request: each event goes to its one reader, numbered from 1, with its time if
+ * `now` is given.
  */
 export function memoryJournal(runId: string, onEvent: (event: RunEvent) => void, now?: () => number): Journal {
   let seq = 0

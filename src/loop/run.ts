@@ -13,12 +13,12 @@ import { READ_RESULT, readResultTool } from './decide/truncated-result.ts'
 
 /**
  * Performs a run from its current state until it ends, waits for a person or its caller, or is stored and has made as
- * many subrequests as it may. Calls that a crash left in flight are settled first. Others may change the run meanwhile through the same `ledger`. Contract: rejects only if
- * the journal does; nothing more is recorded then.
+ * many subrequests as it may. Calls that a crash left in flight are settled first. Meanwhile, other code may change the
+ * run through the same `ledger`. Contract: rejects only if the journal does; nothing more is recorded then.
  */
 export async function run(state: RunState, ports: RunPorts, ledger = openLedger(state, ports)): Promise<RunState> {
   const timeUp = new AbortController()
-  // In a Worker the clock stands still between I/O events: once the timer has fired, the deadline counts as reached.
+  // The clock of a Worker only moves at I/O events, so once the timer has fired, the deadline counts as reached.
   const now = () => (timeUp.signal.aborted ? Math.max(ports.now(), state.deadline) : ports.now())
   const { mostSubrequests = Infinity } = ports
   const earlierSubrequests = state.subrequests
@@ -42,7 +42,7 @@ export async function run(state: RunState, ports: RunPorts, ledger = openLedger(
     if (state.status === 'running' && Number.isFinite(state.deadline))
       timer ??= setTimeout(() => timeUp.abort(), state.deadline - now())
   }
-  // Results that an earlier turn cut can be read on, too.
+  // The rest of results that were cut in earlier turns can be read too.
   const results = ports.history.filter((message) => message.role === 'tool')
   if (results.some(({ cut }) => cut !== undefined)) state.hasTruncatedResult = true
   for (const mark of [...(ports.marks ?? []), ...marksAmong([...ports.history, ...state.request.input])])

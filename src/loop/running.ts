@@ -23,13 +23,13 @@ export interface RunPorts {
   readonly marks?: readonly DataMark[]
   readonly journal: Journal
   /**
-   * Whether the caller can still be told that the text of a step is void. If not, an answer that breaks off fails the
+   * Whether the caller can still be told to discard the text of a step. If not, an answer that breaks off fails the
    * run. Default: yes.
    */
   readonly canRestart?: () => boolean
   /** Returns where the outcome of a call is reported. Default: outcomes that come later can only be polled. */
   readonly reportTo?: ((callId: string) => Promise<ReportAddress>) | undefined
-  /** How many subrequests the run may make before it is put down. Default: any number. */
+  /** How many subrequests the run may make in this invocation. Default: any number. */
   readonly mostSubrequests?: number
   /** Cancels the run: calls in flight are aborted, and no new ones start. */
   readonly signal: AbortSignal
@@ -62,14 +62,14 @@ export interface Ledger {
   readonly commit: (events: readonly RunFact[]) => void
   /**
    * Stores what was committed, all or none. Contract: called before awaiting anything that leaves this isolate, so that
-   * nothing outside it depends on events that were not stored. `journal.show` flushes too. Throws
-   * the error of the journal, from then on at every call.
+   * nothing outside it depends on events that were not stored. `journal.show` flushes too. Throws the error of the
+   * journal, also at every later call.
    */
   readonly flush: () => void
   readonly journal: Journal
 }
 
-/** A run under way. */
+/** A run in progress. */
 export interface Running extends Omit<RunPorts, 'tools'>, Ledger {
   readonly state: RunState
   readonly tools: Map<string, Tool>

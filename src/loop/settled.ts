@@ -49,7 +49,7 @@ function errorForModel({ code, message, fatal }: ToolFault): NonNullable<CallSet
   return { code, message: message.toWellFormed(), ...(fatal === true && { fatal }) }
 }
 
-/** Repairs text that a tool cut within a surrogate pair: providers would reject every later request with it. */
+/** Repairs text that a tool has cut inside a surrogate pair: providers would reject every later request with it. */
 function wellFormed(part: Content): Content {
   return part.type === 'text' ? { ...part, text: part.text.toWellFormed() } : part
 }

@@ -1,6 +1,6 @@
 /**
- * The loop. A run is a list of events: `fold` computes its state, `decide` returns the next action, and `drive` performs
- * it. The loop knows no provider, transport or store.
+ * The loop. A run is a list of events: `fold` computes its state, `decide` returns the next action, and `drive`
+ * performs it. The loop knows no provider, transport or store.
  */
 import type { InputNeeds } from '../contract/input.ts'
 import type { JsonObject } from '../contract/json.ts'
@@ -13,8 +13,8 @@ import type { RunRequest, RunStatus } from '../contract/run.ts'
 import type { ToolDefinition } from '../contract/tool.ts'
 
 /**
- * A call of a run. `awaiting_approval`: a person must approve it. `awaiting_caller`: the caller runs it. `deferred`: its
- * tool answers later.
+ * A call of a run. `awaiting_approval`: a person must approve it. `awaiting_caller`: the caller runs it. `deferred`:
+ * its tool answers later.
  */
 export interface CallState extends ToolCall {
   status:
@@ -103,7 +103,7 @@ export interface RunState {
   usage: Usage
   /** How many subrequests the run has made, in all invocations. */
   subrequests: number
-  /** The time at which the run's time is up, in epoch milliseconds. */
+  /** When the run times out, in epoch milliseconds. */
   deadline: number
   /** In epoch milliseconds, like \`parkedSince\`. */
   waitingSince?: number

@@ -7,7 +7,7 @@ import { messageOf } from '../../contract/thrown.ts'
 import { refusalOf, DELETED, UNKNOWN } from '../run/refusals.ts'
 import { copyTables, faultOfCopy, writeTables } from './copy.ts'
 
-/** Copies a conversation, makes it of a copy, or takes it back in time. */
+/** Copies a conversation, restores one from a copy, or rewinds it to an earlier time. */
 export const backUpConversation: ConversationBackups = async (request, ports) => {
   if (request.do === 'copy') return copy(ports)
   return request.do === 'restore' ? restore(request, ports) : rewind(request.at, ports)
@@ -39,7 +39,7 @@ async function restore({ tenant, id, copy }: RestoreRequest, ports: BackupPorts)
     if (before === 'deleted') await store.deleteForGood()
     return invalidCopy(messageOf(error))
   }
-  // The original may still be there: what it has under way is its own.
+  // The original may still exist, and its unfinished runs belong to it.
   for (const run of store.runs.unfinished()) store.endUnread(run, { status: 'cancelled', finish: 'cancelled' })
   await alarms.restore()
   return { ok: true }
@@ -53,9 +53,9 @@ function invalidCopy(fault: string): Refusal {
 const REPLY_MS = 100
 
 /**
- * Cloudflare remembers 30 days
- * (https://developers.cloudflare.com/durable-objects/api/sqlite-storage-api/#pitr-point-in-time-recovery-api); workerd on
- * one's own machine remembers nothing.
+ * Cloudflare stores the last 30 days
+ * (https://developers.cloudflare.com/durable-objects/api/sqlite-storage-api/#pitr-point-in-time-recovery-api); a local
+ * workerd stores nothing.
  */
 async function rewind(at: number, { ctx, store, life, cancelAll }: BackupPorts): Promise<Reply<BackupReply>> {
   if (life() === 'none') return UNKNOWN

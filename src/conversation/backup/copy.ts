@@ -6,8 +6,8 @@ import { messageOf } from '../../contract/thrown.ts'
 const FORMAT = 1
 
 /**
- * The tables of a copy with their columns, in the order in which they are written. Notices are left out: what they notify
- * of has been notified by the original, or will be.
+ * The tables of a copy with their columns, in the order in which they are written. Notices are left out, since the
+ * original sends them.
  */
 export const COPIED_TABLES: ReadonlyMap<string, readonly string[]> = new Map([
   ['meta', ['key', 'value']],
@@ -27,12 +27,12 @@ export const COPIED_TABLES: ReadonlyMap<string, readonly string[]> = new Map([
   ['joined', ['id', 'run', 'fingerprint']],
 ])
 
-/** What is said of the original alone: who owns it, its version, and what is still to be reported of it. */
+/** Values that only apply to the original: its owner, its version, and what it still has to report. */
 const OWN_META: ReadonlySet<unknown> = new Set(['owner', 'version', 'owed', 'bytes', 'full', 'deleted'])
 
 /**
- * Copies a conversation: one line that names it, one for each row, and one with their number, by which a copy that broke
- * off is known. Returns undefined if the copy would be too large.
+ * Copies a conversation: a line that names it, one for each row, and one with the number of rows, which an incomplete
+ * copy lacks. Returns undefined if the copy would be too large.
  */
 export function copyTables({ sql }: DurableObjectStorage, id: string): Uint8Array | undefined {
   const encoder = new TextEncoder()
@@ -87,7 +87,7 @@ interface CopiedRow {
   readonly values: readonly (string | number | null)[]
 }
 
-/** Reads the rows of a copy. Throws an Error that says what is wrong with it, at its end also that it is not complete. */
+/** Reads the rows of a copy. Throws an Error that says what is wrong with it, such as that it is incomplete. */
 function* rowsOf(copy: Uint8Array): Generator<CopiedRow> {
   let [number, rows] = [0, 0]
   let end: unknown
@@ -124,7 +124,7 @@ function isValue(value: unknown): value is string | number | null {
   return value === null || typeof value === 'string' || (typeof value === 'number' && Number.isFinite(value))
 }
 
-/** Decodes the lines of a text one by one, so that the text is never in memory as a whole. */
+/** Decodes the lines of a text one by one, so that the text is never in memory at once. */
 function* linesOf(bytes: Uint8Array): Generator<string> {
   const decoder = new TextDecoder()
   const NEWLINE = 10

@@ -32,7 +32,7 @@ export async function summaryContext(
   const uncovered: Message[] = []
   for (const { position, message } of store.messages.newest(from, 'current')) {
     if (position < (summary?.upTo ?? 0) || uncovered.length >= MOST_READ) break
-    // The window shows system messages all the same.
+    // The window includes system messages anyway.
     if (message.role !== 'system') uncovered.unshift(message)
   }
   const notes = summary ? [notesOf(summary)] : []

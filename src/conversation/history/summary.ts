@@ -19,7 +19,7 @@ const MOST_LINE_CHARACTERS = 2000
 
 /**
  * Asks a model for notes on messages that have left its window, merged with the earlier notes. Undefined if the model
- * fails: the run then goes without notes on these messages, and the next run tries again.
+ * fails: this run then has no notes on these messages, and the next run tries again.
  */
 export async function summarize(
   model: ChatModel,

@@ -27,7 +27,7 @@ export function createFor({ run: { conversation: id, caller, runId } }: StartReq
   })
 }
 
-/** Accepts a request durably: as a new run, as a replay of a known one, or as more input for the run under way. */
+/** Accepts a request durably: as a new run, as a replay of a known one, or as more input for the current run. */
 export function acceptRun(request: StartRequest, ports: AcceptPorts): AcceptReply {
   const { store, runner, alarms, config } = ports
   const { run, tools, onBusy, expires, replaces, onward = false, after } = request
@@ -66,7 +66,7 @@ export function acceptRun(request: StartRequest, ports: AcceptPorts): AcceptRepl
   return { ok: true, reply, ...(interrupts && { toCancel: unfinished }) }
 }
 
-/** Refuses a request, sent with `interrupt-unless-waiting`, because the run under way waits for others. */
+/** Refuses a request with `interrupt-unless-waiting`, because the current run waits for others. */
 function refuseWhileWaiting({ state, stored: { id, request } }: OpenRun): Refusal {
   const run = recordOf(state)
   const url = `/conversations/${request.conversation}/runs/${id}`
@@ -91,8 +91,8 @@ function replayOf({ run }: StartRequest, store: Store): AcceptReply | undefined 
 }
 
 /**
- * Adds the input to the run under way. Undefined if there is none to join, or if another API key started it: the run
- * has that key's tools and trusted values, to which the sender of the input may have no right.
+ * Adds the input to the current run. Undefined if there is none to join, or if another API key started it: the run has
+ * that key's tools and trusted values, which the sender of the input may not have.
  */
 function join({ run }: StartRequest, { store, runner, alarms }: AcceptPorts): AcceptReply | undefined {
   const joinResult = store.transaction(() => {

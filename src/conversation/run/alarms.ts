@@ -23,18 +23,18 @@ export interface AlarmPorts {
 /** The duties of a conversation that become due, and the one alarm for all of them. */
 export class Alarms {
   readonly #ports: AlarmPorts
-  /** The unfinished runs that this instance has had reported. */
+  /** The unfinished runs that this instance has reported. */
   readonly #reportedRuns = new Set<string>()
   /** The time of the alarm, in epoch milliseconds; undefined if something that is stored may be due before it. */
   #alarmAt: number | undefined
-  /** The reporting of ended runs that is under way. */
+  /** The current reporting of ended runs. */
   #reporting: Promise<void> | undefined
 
   constructor(ports: AlarmPorts) {
     this.#ports = ports
   }
 
-  /** Makes sure that the alarm rings by a time, in epoch milliseconds. */
+  /** Sets the alarm to ring at a time, in epoch milliseconds, unless it rings earlier. */
   wakeAt(time: number): void {
     if (time >= (this.#alarmAt ?? Infinity)) return
     // Setting the alarm replaces the one that an earlier instance has set, so what is stored decides when it is due.
@@ -42,7 +42,7 @@ export class Alarms {
     this.#ports.setAlarm(this.#alarmAt)
   }
 
-  /** Sets the alarm if the one that is set would ring after something stored is due, or if it is lost. */
+  /** Sets the alarm if it is lost, or would ring after something stored is due. */
   async restore(): Promise<void> {
     try {
       const due = this.#alarmAt === undefined ? nextDue(this.#dueTimes()) : Infinity
@@ -111,8 +111,8 @@ export class Alarms {
     const expires = Math.min(store.time('expires'), store.time('idle'))
     return {
       run,
-      // A run under way or queued holds off expiry; one that waits for others does not. Usage and runs that are not
-      // reported yet are reported first.
+      // A current or queued run delays expiry; one that waits for others does not. Usage and runs that are not reported
+      // yet are reported first.
       expire: isOwing || isReporting ? Infinity : open && !isWaiting(open) ? Math.max(expires, run) : expires,
       // A conversation with a fixed end is deleted soon, so pruning it is not worth the effort.
       prune: unpruned && store.time('expires') === Infinity ? unpruned.ended + PRUNE_MS : Infinity,
@@ -120,7 +120,7 @@ export class Alarms {
     }
   }
 
-  /** Has runs reported that were accepted up to a time and have not ended. */
+  /** Schedules reports of unfinished runs that were accepted up to a time. */
   #reportLongRuns(acceptedBy: number): void {
     const { store } = this.#ports
     for (const id of store.runs.unfinished()) {
@@ -128,7 +128,7 @@ export class Alarms {
     }
   }
 
-  /** Has how a run stands reported that has not ended, to those that want it. */
+  /** Schedules a report of the status of an unfinished run, to reporters that want it. */
   reportUnended(id: string): void {
     this.#reportedRuns.add(id)
     if (!this.#ports.store.addUnendedReport(id, Date.now())) return
@@ -171,14 +171,14 @@ export class Alarms {
   }
 
   /**
-   * Reports the runs that are to be reported, and the conversation's size, once the transaction under way is over. If that
-   * is lost, the alarm reports the runs, and the next run the size.
+   * Reports the runs that are to be reported, and the conversation's size, after the current transaction. If this is
+   * lost, the alarm reports the runs, and the next run the size.
    */
   async #reportSoon(): Promise<void> {
     const { store, setup } = this.#ports
     await Promise.resolve()
     try {
-      // An object that was lost meanwhile throws at its first read.
+      // An object that was lost by now throws at its first read.
       if (store.life() !== 'open') return
       await reportGrowth(store, setup)
       if (!setup.reporters?.length || store.life() !== 'open') return
@@ -199,7 +199,7 @@ export class Alarms {
       await directory.remove(String(owner.id))
       if (store.life() !== 'open') return
       if (!isDue(this.#dueTimes(), 'expire', Date.now())) {
-        // The conversation was used meanwhile.
+        // The conversation was used in the meantime.
         await directory.add(String(owner.id))
         return this.watch()
       }

@@ -20,13 +20,13 @@ export interface JournalPorts {
   readonly now: () => number
   /** Called within the transaction that changes the run's status. */
   readonly onStatus?: (state: RunState, eventId: string) => void
-  /** Adds a fact to the journal of a run, which may have ended or be in the hands of another RunJournal. */
+  /** Adds a fact to the journal of a run, which may have ended or have another open RunJournal. */
   readonly addFact?: (run: string, fact: RunFact) => void
 }
 
 /**
  * The journal of one run in SQLite. Facts, the news before them and their projections are written in one transaction,
- * the events as one row. The platform's output gate holds back whatever leaves the object until they are on disk.
+ * the events as one row. The platform's output gate holds back messages of the object until they are on disk.
  */
 export class RunJournal implements Journal {
   readonly #ports: JournalPorts

@@ -51,16 +51,16 @@ export function isWaiting({ state }: OpenRun): boolean {
   return state.status === 'waiting' && isHeldUp(state)
 }
 
-/** Whether there is something to do in a run: it does not wait, or an outcome has come or is to be looked for. */
+/** Whether a run can make progress: it does not wait, or an outcome has arrived, or a poll is due. */
 export function isReady(open: OpenRun, now: number): boolean {
   return !isWaiting(open) || dueCalls(open.state, now).length > 0
 }
 
-/** A run is given up after this many interruptions since its last progress, by the loss of the object or an error. */
+/** A run fails after this many interruptions since its last progress, by the loss of the object or an error. */
 const MOST_INTERRUPTIONS = 5
 /**
- * The longest time that a run may make no progress. Only time counts in which an instance drives the run: neither an
- * outage nor waiting for a person or the caller does.
+ * The longest time without progress of a run. Only time in which an instance drives the run counts, not outages or
+ * waiting for a person or the caller.
  */
 const MOST_IDLE_MS = 5 * 60 * 1000
 
@@ -80,7 +80,7 @@ export function reasonToEnd({ stored, isBroken, state }: OpenRun): RunError | un
   return stored.idle >= MOST_IDLE_MS ? NO_PROGRESS : undefined
 }
 
-/** Whether a run under way has had no event for too long. Its calls in flight may take until their deadlines. */
+/** Whether a run in progress has had no event for too long. Its calls in flight may take until their deadlines. */
 export function isHanging({ state, journal }: OpenRun, now: number): boolean {
   const deadlines = startedCalls(state).map((call) => call.deadline ?? 0)
   return now - Math.max(journal.lastEventAt, ...deadlines) >= MOST_IDLE_MS

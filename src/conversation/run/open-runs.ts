@@ -33,7 +33,7 @@ export class OpenRuns {
     const open = this.#open.get(id)
     if (open) return open
     const row = this.#ports.store.runs.row(id)
-    // Reading the journal of a parked run may be what the object does not survive.
+    // Reading the journal of a parked run may be what crashes the object.
     const stored =
       row && row.status !== 'parked' && !isTerminal(row.status) ? this.#ports.store.runs.get(id) : undefined
     return stored && this.#load(stored)

@@ -22,9 +22,9 @@ export interface ReportPorts {
 
 /**
  * Reports runs to the reporters of the setup: those that have ended from their journals, others as they stand. A report
- * that fails is sent again later, and given up after as many attempts as its reporter says. Never rejects: each failure is
- * logged. `by`: what is due by then is reported, in epoch milliseconds; Infinity for everything, before the conversation
- * is deleted.
+ * that fails is sent again later, and given up after as many attempts as its reporter says. Never rejects: each failure
+ * is logged. `by`: what is due by then is reported, in epoch milliseconds; Infinity for everything, before the
+ * conversation is deleted.
  */
 export async function reportRuns(ports: ReportPorts, by = Date.now()): Promise<void> {
   const { store, setup } = ports
@@ -64,7 +64,10 @@ async function reportRun(reporter: RunReporter, id: string, { store, findRun }: 
   await reporter.reportUnended?.({ ...run, status, ...(await standOf(findRun(id))) })
 }
 
-/** How an unfinished run stands. A parked run is not read: that may be what the object does not survive. */
+/**
+ * Returns the status of an unfinished run. The journal of a parked run is not read: that may be what crashes the
+ * object.
+ */
 async function standOf(open: OpenRun | undefined): Promise<Omit<UnendedRun, 'request' | 'acceptedAt' | 'status'>> {
   const at = Date.now()
   if (!open) return { at, since: at, tools: [], errors: [], usage: NO_USAGE, approvals: [] }

@@ -35,9 +35,9 @@ const MOST_CANCEL_MS = 5000
 const MOST_WAIT_MS = 24 * 60 * 60 * 1000
 
 export interface RunnerPorts extends JournalPorts, PerformPorts {
-  /** Makes sure that the object is woken by a time, in epoch milliseconds. */
+  /** Has the object woken at a time, in epoch milliseconds, or earlier. */
   readonly wakeAt: (time: number) => void
-  /** Has how a run stands reported that has not ended. */
+  /** Reports the status of an unfinished run. */
   readonly reportUnended: (run: string) => void
   /** The requests that wait for the records of runs. */
   readonly waiters: Waiters
@@ -109,7 +109,7 @@ export class Runner {
     return this.#ports.setup.config.maxSubrequests - this.#subrequests
   }
 
-  /** Drives a run on, with the watchdog alarm set, whatever woke the object. */
+  /** Drives a run, with the watchdog alarm set. */
   #resume(open: OpenRun): Promise<void> {
     const { wakeAt, now } = this.#ports
     wakeAt(now() + WATCHDOG_MS)
@@ -129,15 +129,15 @@ export class Runner {
   }
 
   /**
-   * Drops a run from memory after its journal could not be written or the loop threw. The journal tells how the run
-   * stands: it is folded again when the alarm rings. Requests that wait for the record keep waiting; the streams of
-   * readers end, and readers that reconnect continue after the last event.
+   * Drops a run from memory after its journal could not be written or the loop threw. Its state is folded from the
+   * journal again when the alarm rings. Requests that wait for the record keep waiting; the streams of readers end, and
+   * readers that reconnect continue after the last event.
    */
   #dropLost(open: OpenRun, error: unknown): void {
     const { setup, readers } = this.#ports
     const { id } = open.stored
     delete open.completion
-    // Dropped already: another OpenRun may have taken its place.
+    // Already dropped; another OpenRun may have taken its place.
     if (open.isLost) return
     open.isLost = true
     open.abort.abort(error)
@@ -147,15 +147,15 @@ export class Runner {
   }
 
   /**
-   * Cancels a run durably: calls in flight are aborted, and no new ones start. Resolves once the run has ended, whether
-   * the model and the tools react or not.
+   * Cancels a run durably: calls in flight are aborted, and no new ones start. Resolves once the run has ended, even if
+   * the model and the tools do not react.
    */
   async cancel(open: OpenRun): Promise<void> {
     const { state, stored, abort } = open
     if (state.status !== 'cancelling') this.#change(open, () => commit(open, { type: 'run.cancelling' }))
     abort.abort(new Error('cancelled'))
     await this.#awaitEnd(open)
-    // If the run was lost meanwhile, a new OpenRun has taken its place.
+    // If the run was dropped in the meantime, a new OpenRun has taken its place.
     const successor = this.runs.find(stored.id)
     if (successor && !successor.state.finished) await this.#awaitEnd(successor)
   }
@@ -246,8 +246,8 @@ export class Runner {
   }
 
   /**
-   * Looks at the current run. If it has waited too long for a person or the caller, those calls are rejected or fail;
-   * if it hangs while it is driven, it is given up.
+   * Checks the current run. Calls that have waited too long for a person or the caller are rejected or fail; a run that
+   * hangs while it is driven fails.
    */
   checkCurrent(): void {
     const open = this.runs.current()
@@ -265,7 +265,7 @@ export class Runner {
     this.#abandon(open, giveUpEvents(open, NO_PROGRESS))
   }
 
-  /** Ends a run that does not end by itself. What the model or tools still answer is ignored. */
+  /** Ends a run that does not end by itself. Later answers of the model or of tools are ignored. */
   #abandon(open: OpenRun, end: readonly RunFact[]): void {
     this.#change(open, () => commit(open, ...end))
     open.abort.abort(new Error('given up'))
@@ -282,7 +282,10 @@ export class Runner {
     if (open.state.finished) this.#pump()
   }
 
-  /** Drives a run until it ends, waits, or has made as many subrequests as it may. Returns false if it must not continue yet; an alarm is set for the fence. */
+  /**
+   * Drives a run until it ends, waits, or has made as many subrequests as it may. Returns false if it must not continue
+   * yet; an alarm is set for the fence.
+   */
   async #drive(open: OpenRun): Promise<boolean> {
     const { now, wakeAt } = this.#ports
     // A run that is being cancelled sends no call again, so it need not wait for the fence.

@@ -19,8 +19,8 @@ export async function reportGrowth(store: Store, { directories, config }: Setup)
 }
 
 /**
- * Refuses a new run if the tenant's conversations store too much. Only a conversation that has been told so asks the
- * directory again.
+ * Refuses a new run if the tenant's conversations store too much. The directory is asked again only by a conversation
+ * that it has told so.
  */
 export async function storageRefusal(
   { runId }: RunRequest,

@@ -52,7 +52,7 @@ export class Database {
     }
   }
 
-  /** Copies unreadable content to the quarantine and reports it, once per row for as long as this instance lives. */
+  /** Copies unreadable content to the quarantine and reports it, once for each row and instance. */
   setAside(row: BrokenRow, content: string): void {
     const place = `${row.table}/${row.key}`
     if (this.#setAside.has(place)) return

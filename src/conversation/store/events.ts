@@ -38,7 +38,7 @@ export class EventTable {
       const text = this.#database.text(row.lines, { table: 'events', key: `${run}.${row.first}` })
       if (text === undefined) this.#replace(run, row.first, '')
       const lines = text?.split('\n').filter((line) => line !== '') ?? []
-      // A row that has lost something is empty or begins with an empty line.
+      // A row with lost content is empty or begins with an empty line.
       yield { ...row, lines, isComplete: text !== undefined && text !== '' && !text.startsWith('\n') }
     }
   }

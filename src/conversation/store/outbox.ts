@@ -43,8 +43,8 @@ export class Outbox {
   }
 
   /**
-   * Adds a run, to be reported by each of these reporters as it stands when the report is sent. One that is being reported
-   * is reported again: its notice becomes another one.
+   * Adds a run, to be reported by each of these reporters with its status at that time. A run that is being reported is
+   * reported again, by another notice.
    */
   addReports(run: string, reporters: readonly RunReporter[], due: number): void {
     const query = `INSERT INTO notices VALUES (?, '', ?, 0)

@@ -17,7 +17,9 @@ interface Entry {
   readonly size: number
 }
 
-/** The stretches of all conversations of this isolate. A symbol as the key keeps no conversation in memory. */
+/**
+ * The stretches of all conversations of this isolate. The keys are symbols, which do not keep conversations in memory.
+ */
 const stretches = new RecentMap<symbol, Stretch>({ most: MOST_CHARACTERS })
 
 /** Reads the readable messages from a position to before another lazily, the newest first. */
@@ -35,7 +37,7 @@ export class RecentMessages {
     this.#read = read
   }
 
-  /** Reads the messages before a position lazily, the newest first. Those that were read are held. */
+  /** Reads the messages before a position lazily, the newest first, and caches them. */
   *before(to: number): Generator<StoredMessage> {
     const stretch = stretches.get(this.#key)
     if (stretch && to < stretch.to) return yield* this.#read(0, to)
@@ -60,12 +62,12 @@ export class RecentMessages {
     for (const message of this.#read(0, stretch.from)) yield withSize(message)
   }
 
-  /** Forgets the messages, because rows before the end of the stretch were changed. */
+  /** Clears the cache, because rows before the end of the stretch were changed. */
   forget(): void {
     stretches.delete(this.#key)
   }
 
-  /** Forgets the messages if a new one stands before the end of the stretch. */
+  /** Clears the cache if a new message is before the end of the stretch. */
   noteAdded(position: number): void {
     if (position < (stretches.get(this.#key)?.to ?? Infinity)) this.forget()
   }

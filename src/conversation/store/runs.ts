@@ -16,7 +16,7 @@ export interface RunRow {
   readonly stalled: number | null
   /** For how long instances have driven the run since its last progress and its first interruption, in milliseconds. */
   readonly idle: number
-  /** How many instances in a row began to resume the run and were not seen to survive it. */
+  /** How many instances in a row began to resume the run and did not report that they survived it. */
   readonly resumes: number
   readonly ended: number | null
   /** The number of the last event that pruning removed; 0 if it removed none, null if the run was not pruned yet. */
@@ -82,8 +82,8 @@ export class RunTable {
   }
 
   /**
-   * Returns the stored form of a list of tools, which is stored once for all its runs. As long as the list stays the same,
-   * so do its objects: what is cached for a definition, such as its encoded form, serves the next run.
+   * Returns the stored form of a list of tools, which is stored once for all its runs. As long as the list stays the
+   * same, so do its objects: what is cached for a definition, such as its encoded form, serves the next run.
    */
   #toolset(tools: readonly ToolDefinition[]): Toolset {
     const definitions = JSON.stringify(tools)
@@ -106,8 +106,8 @@ export class RunTable {
   }
 
   /**
-   * Shortens the lists of tools that only pruned runs have, but for the latest run's, which its next run likely has too.
-   * Names and annotations stay: a run that is asked again offers the tools of these names as they are then.
+   * Shortens the lists of tools that only pruned runs have, except the latest run's, which the next run is likely to
+   * have too. Names and annotations remain: a run that is repeated offers the current tools of these names.
    */
   pruneToolsets(): void {
     const rows = this.#database.rows<{ id: number; definitions: string }>(
@@ -279,7 +279,7 @@ export class RunTable {
 
   /** Returns the last event number that is in use or reserved; the next event gets the one after it. */
   lastNumber(id: string): number {
-    // No event of a run without a stored one was shown to anybody.
+    // If no event of a run is stored, none was shown to anybody.
     const query = `SELECT min(max(CAST(last AS INTEGER), CAST(reserved AS INTEGER)), ${MOST_INTEGER}) AS last FROM
       (SELECT reserved, (SELECT max(last) FROM events WHERE run = runs.id) AS last FROM runs WHERE id = ?)`
     return this.#database.rows<{ last: number }>(query, id)[0]?.last ?? 0

@@ -5,8 +5,8 @@ import type { RunRecord, RunRequest } from '../../contract/run.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 
 /**
- * The shapes of what is stored as JSON. A value of another shape is set aside, like one that is not JSON: it may have
- * been damaged, and must not reach a model, a caller or the loop.
+ * The shapes of values that are stored as JSON. A value of another shape is set aside, like a text that is not JSON: it
+ * may be damaged, and must not reach a model, a caller or the loop.
  */
 
 export function isMessage(value: unknown): value is Message {

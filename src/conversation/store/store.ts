@@ -41,7 +41,8 @@ export interface StoreOptions {
 
 /**
  * The tables of one conversation. Rows of runs and messages are projections of the events, written with them. Content
- * that cannot be read is set aside and reported to `onBroken`: no row keeps the conversation from opening.
+ * that cannot be read is set aside and reported to `onBroken`, so that it does not prevent the conversation from
+ * opening.
  */
 export class Store {
   readonly runs: RunTable
@@ -80,7 +81,7 @@ export class Store {
     return this.meta('deleted') === undefined ? 'open' : 'deleted'
   }
 
-  /** Creates the tables, and what else the new conversation consists of, in one transaction. */
+  /** Creates the tables and the first rows of a new conversation in one transaction. */
   create(init: () => void = () => {}): void {
     this.transaction(() => {
       migrate(this.#storage)
@@ -200,7 +201,7 @@ export class Store {
     return undefined
   }
 
-  /** Adds a report of how a run stands that has not ended. Returns false if nobody wants it. */
+  /** Adds a report of the status of an unfinished run. Returns false if no reporter wants it. */
   addUnendedReport(id: string, now: number): boolean {
     const reporters = this.#reporters.filter((reporter) => 'reportUnended' in reporter)
     this.outbox.addReports(id, reporters, now)
@@ -239,7 +240,7 @@ export class Store {
     })
   }
 
-  /** Makes a parked run one that is resumed. */
+  /** Makes a parked run continue. */
   retry(id: string): void {
     this.transaction(() => {
       this.appendFact(id, { type: 'run.retried', at: Date.now() })

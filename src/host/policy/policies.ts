@@ -111,7 +111,7 @@ export function untightened(definition: ToolDefinition): ToolDefinition {
   return own.get(definition) ?? definition
 }
 
-/** Combines two approvals: a call goes ahead without a person only where both allow it. */
+/** Combines two approvals: a call needs no person only if both allow that. */
 function stricter(first: Approval, second: Approval): Approval {
   if (first === 'always' || second === 'always') return 'always'
   if (first === 'never') return second

@@ -15,7 +15,7 @@ export interface PolicyOptions {
   readonly breaker?: Breaker | undefined
   /** Removes the secrets of this Worker from what tools answer. Default: it has none. */
   readonly secrets?: SecretFilter | undefined
-  /** Checks results by output schemas. Default: only sources that do so themselves do. */
+  /** Checks results by output schemas. Default: only sources check their own tools' results. */
   readonly outputs?: OutputCheck | undefined
 }
 
@@ -109,8 +109,8 @@ function enforce(tool: Tool, policies: readonly ToolPolicy[], { rates }: PolicyO
 }
 
 /**
- * Sends the policies with the calls of a tool that calls further tools. An agent in a Worker of its own binds its tools by
- * them; of two policies with one key, that of the host which was asked first holds.
+ * Sends the policies with the calls of a tool that calls further tools. An agent in a Worker of its own binds its tools
+ * by them; of two policies with one key, that of the host which was asked first holds.
  */
 function withPolicies(tool: Tool, { policies }: PolicyOptions): Tool {
   if (!tool.definition.callsTools) return tool
@@ -138,7 +138,7 @@ function withBreaker(tool: Tool, { breaker }: PolicyOptions): Tool {
         if (!isRecorded) breaker.record(key, isFault)
         isRecorded = true
       }
-      // The host gives a call up when its time is over, whether the tool answers or not.
+      // The host ends a call when its time is up, even if the tool does not answer.
       void control.whenAborted().then(
         (reason) => reason === 'timeout' && record(true),
         () => {},

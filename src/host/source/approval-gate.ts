@@ -4,8 +4,8 @@ import { digestOf } from '../definition-digest.ts'
 
 /**
  * Lists tools, but holds back those that have changed since they were accepted: these are listed as unavailable, with
- * their new definition, until that is accepted too. The first definition that is seen of a name is accepted by itself.
- * A tool whose accepted definition cannot be found out is held back.
+ * their new definition, until that is accepted too. The first definition of a name is accepted automatically. A tool is
+ * also held back if its accepted definition cannot be read.
  */
 export async function gateTools(tools: readonly Tool[], acceptances: Acceptances): Promise<ToolListing> {
   const candidates = await Promise.all(

@@ -23,8 +23,8 @@ interface Memory extends IndexMemory<Acceptance> {
 const memories = new WeakMap<ApprovedOptions['namespace'], Memory>()
 
 /**
- * Tells which definitions of tools are accepted, by the catalogue's copy in KV, which is cached for ten seconds. For a
- * tool that the copy does not hold, or if KV fails, the catalogue itself is asked: a tool that is missing from the copy
+ * Reads the accepted definitions of tools from the catalogue's copy in KV, which is cached for ten seconds. If KV
+ * fails, or the copy does not have a tool, the catalogue itself is asked, since a tool that is missing from the copy
  * need not be new. A change is reported once in an isolate, as `tool.held`.
  */
 export function approvedDefinitions({ namespace, catalogue, report, now = Date.now }: ApprovedOptions): Acceptances {

@@ -2,9 +2,9 @@ import type { Tool, ToolListing, ToolSource } from '../../contract/tool.ts'
 import type { ServiceSource } from './service.ts'
 
 /**
- * Puts the tools of others behind those of the operator's own Workers, also while one of these cannot be described: a
- * tool that this Worker may have is held back, and listed with the reason. As long as an isolate has not seen the
- * Worker's description, that is every tool.
+ * Gives the operator's own Workers precedence over the tools of others, also while a Worker cannot be described: a tool
+ * of others whose name that Worker may have is held back, and listed with the reason. Until an isolate has seen a
+ * description of the Worker, that applies to every name.
  */
 export function behind(source: ServiceSource, own: ServiceSource): ServiceSource {
   const behindOwn = (inner: ToolSource): ToolSource => {

@@ -15,8 +15,8 @@ export function chain(sources: readonly ToolSource[], report?: Report): ToolSour
 
 /**
  * Combines several sources into one, of which the earlier take precedence: a later tool of a name that an earlier
- * source has is held back, listed with the reason. So no source can take the place of a tool of one before it, nor make
- * it unavailable. A source that fails is listed as unavailable and reported, and hides no other.
+ * source has is held back and listed with the reason. So a source can neither replace a tool of an earlier one, nor
+ * make it unavailable. A source that fails is listed as unavailable and reported, and hides no other.
  */
 export function inOrder(sources: readonly ToolSource[], report?: Report): ToolSource {
   return combine(sources, mergeInOrder, report)

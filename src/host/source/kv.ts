@@ -43,13 +43,13 @@ export interface KvOptions {
   readonly now?: () => number
 }
 
-/** What one caller may know of. Of everything else a stored definition neither calls nor tells anything. */
+/** What a caller may know of. A stored definition neither calls nor reveals anything else. */
 export interface CallerRights {
   /** The tools of a bound Worker that the caller may call, with the policies that bind them. */
   readonly worker: (binding: string) => ToolSource | undefined
   /** Whether the caller may know of a tool that its Worker does not have at present. */
   readonly mayKnow: (target: { readonly definition: { readonly name: string }; readonly place: string }) => boolean
-  /** Returns what has a name already, which a definition may then not take, such as `a tool of a bound Worker`. */
+  /** Returns what already has a name, such as `a tool of a bound Worker`; a definition must not have that name. */
   readonly holderOf: (name: string) => Promise<string | undefined>
 }
 
@@ -179,7 +179,7 @@ async function toTool(place: string, record: StoredRecord, options: CallOptions)
   return mayKnow ? `${binding} has no tool "${call}" now` : undefined
 }
 
-/** Returns how the tool of a Worker tells the status of calls, undoes them and is polled, if it is. */
+/** Returns the functions of a Worker's tool, if it has them, for the status, the undo and the poll of calls. */
 function furtherMethods(target: Tool): Pick<Tool, 'status' | 'undo' | 'poll'> {
   const { name, hash } = target.definition
   return {
@@ -195,7 +195,9 @@ function furtherMethods(target: Tool): Pick<Tool, 'status' | 'undo' | 'poll'> {
   }
 }
 
-/** The definitions of aliases, by their own and their target's: the same object each time, since much is cached by it. */
+/**
+ * The definitions of aliases, by their own and their target's: the same object each time, since much is cached by it.
+ */
 const aliases = new WeakMap<ToolDefinition, { readonly target: ToolDefinition; readonly definition: ToolDefinition }>()
 
 function aliasOf(alias: ToolDefinition, target: ToolDefinition): ToolDefinition {
@@ -239,7 +241,7 @@ async function rightIssues({ definition, alias }: UsableDefinition, rights: Call
   if (worker?.tools.some((tool) => tool.definition.name === call)) return issues
   const broken = worker?.unavailable.find(({ pending }) => !pending || pending.definition.name === call)
   if (broken) issues.push({ path: 'binding', message: `${binding} could not list its tools: ${broken.reason}` })
-  // The same words whether there is no such binding, no such tool, or one that this caller may not call.
+  // The same message for an unknown binding, an unknown tool, and a tool that this caller may not call.
   else issues.push({ path: 'call', message: `expected a tool that you may call, received "${call}" of ${binding}` })
   return issues
 }

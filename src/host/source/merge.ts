@@ -8,7 +8,7 @@ import type { Tool, ToolListing, Unavailable } from '../../contract/tool.ts'
 export function merge(listings: readonly ToolListing[]): ToolListing {
   const conflicts: Unavailable[] = []
   const all = listings.flatMap((listing) => listing.tools)
-  // Most edges have each name once.
+  // Usually each name occurs once.
   if (new Set(all.map((tool) => tool.definition.name)).size === all.length) {
     return { tools: all, unavailable: listings.flatMap((listing) => listing.unavailable) }
   }

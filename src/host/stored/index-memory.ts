@@ -15,7 +15,7 @@ export const FRESH_MS = 10_000
 
 /**
  * Returns the index, read again if it is older than ten seconds. An index of a lower revision than the cached one is
- * passed over: KV may answer from a place that lags behind. Rejects if KV fails and no index is cached.
+ * ignored, since KV may answer from a location that lags behind. Rejects if KV fails and no index is cached.
  */
 export async function currentIndex<Write extends { readonly revision: number }>(
   namespace: { get(keys: string[], type: 'text'): Promise<ReadonlyMap<string, string | null>> },
@@ -40,7 +40,7 @@ export async function currentIndex<Write extends { readonly revision: number }>(
   }
 }
 
-/** Forgets the writes that a copy of this revision holds. */
+/** Forgets the writes that a copy of this revision has. */
 export function forgetOlder(
   writes: Map<string, { readonly revision: number }>,
   { revision }: { readonly revision: number },

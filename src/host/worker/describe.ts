@@ -29,7 +29,7 @@ const FAILURE_MS = 2000
 /** The cached descriptions. Values, never promises or stubs: those belong to the request that made them. */
 const descriptions = new WeakMap<ToolBinding, { readonly at: number; readonly described: DescribeResult }>()
 
-/** Asks a tool Worker for its description; caches an answer for a minute, a failure for two seconds. Never rejects. */
+/** Reads the description of a tool Worker; caches it for a minute, and a failure for two seconds. Never rejects. */
 export async function describeBinding(binding: ToolBinding, options: DescribeOptions): Promise<DescribeResult> {
   const { now, timeoutMs, refresh = false } = options
   const cached = refresh ? undefined : descriptions.get(binding)

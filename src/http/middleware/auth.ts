@@ -51,7 +51,7 @@ async function callerOfKey(bearer: string | undefined, apiKeys: readonly ApiKey[
   return { tenant: apiKey.tenant, key: apiKey.id, scopes: apiKey.scopes }
 }
 
-/** Returns the terms of the caller's API key or identity provider; undefined for a caller without (`AUTH=open`). */
+/** Returns the terms of the caller's API key or identity provider; undefined with `AUTH=open`. */
 export function termsOfCaller(
   { apiKeys, identityProviders }: Config,
   { tenant, key }: Caller,
@@ -89,7 +89,7 @@ function openCaller(request: Request): Caller {
   throw new Problem({ status: 403, code: 'auth_open_not_local', message })
 }
 
-/** Finds a key by its hash. Every configured hash is compared to its end, so that timing reveals nothing of any key. */
+/** Finds a key by its hash. Compares with every configured hash in constant time. */
 async function findKey(key: string, keys: readonly ApiKey[]): Promise<ApiKey | undefined> {
   const hash = await sha256(key)
   let match: ApiKey | undefined

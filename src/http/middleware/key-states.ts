@@ -29,7 +29,7 @@ const CACHE_SECONDS = 30
 const USED_SECONDS = 400 * 24 * 60 * 60
 /** How often, at most, an isolate records that a key is used. */
 const USED_MS = 10 * 60 * 1000
-/** The most keys of which an isolate remembers that their use is recorded. */
+/** For how many keys an isolate remembers that it has recorded their use. */
 const MOST_KEYS = 10_000
 
 /**

@@ -7,10 +7,10 @@ import { withTimeLimit } from '../../contract/time-limit.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { Problem } from '../problem.ts'
 
-/** Where Cloudflare Access puts the token of a request that it has let through. */
+/** The header in which Cloudflare Access passes on the token of a request. */
 const ACCESS_HEADER = 'cf-access-jwt-assertion'
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
-/** How long public keys are cached, and how long at least before a token with an unknown key has them read again. */
+/** How long public keys are cached, and the least time before a token with an unknown key causes another read. */
 const FRESH_MS = 60 * 60 * 1000
 const LEAST_MS = 60_000
 const TIMEOUT_MS = 5000
@@ -27,8 +27,8 @@ const keySets = new WeakMap<IdentityProvider, KeySet>()
 
 /**
  * Returns the caller that a token of an identity provider names; undefined if the request has no token. A token is sent
- * as `Authorization: Bearer`, or added by Cloudflare Access. Throws a Problem 401 for a token that is not valid, 403 for
- * one whose claims give no tenant, and for a request of another site that Access let through by its cookie.
+ * as `Authorization: Bearer`, or added by Cloudflare Access. Throws a Problem 401 for a token that is not valid, 403
+ * for one whose claims give no tenant, and for a request of another site that Access let through by its cookie.
  */
 export const identityTokens: IdentityTokens = async (request, bearer, { config, report }) => {
   const token = bearer ?? request.headers.get(ACCESS_HEADER) ?? ''
@@ -59,7 +59,7 @@ async function verify(
     (await checked(async () =>
       verifyWithJwks(token, { ...options, keys: await currentKeys(provider, report, LEAST_MS) }),
     ))
-  // A token without an end could never be taken back.
+  // A token without an expiry could never be revoked.
   if (!claims || typeof claims['exp'] !== 'number' || typeof claims['sub'] !== 'string') {
     throw invalidToken('This token is invalid or has expired.')
   }

@@ -10,8 +10,8 @@ import { streamRun } from './stream.ts'
 const MOST_WAIT_MS = 240_000
 
 /**
- * Answers with a run as the request wants it: as events, as the record at once (`Prefer: respond-async`, in a
- * conversation), or as the record once the run has ended or waits.
+ * Answers with a run in the form that the request asks for: its events, its record at once (`Prefer: respond-async`, in
+ * a conversation), or its record once the run has ended or waits.
  */
 export async function answerRun(request: Request, handle: RunHandle): Promise<Response> {
   if (wantsEvents(request)) return streamRun(handle, { event: encodeEvent, end: () => '' })

@@ -9,7 +9,7 @@ import { runHeaders } from '../runs/run-headers.ts'
 const HEARTBEAT_MS = 15_000
 const HEARTBEAT = ': alive\n\n'
 
-/** How many bytes may wait for a client before the reading of a stored run pauses: its events are in the journal. */
+/** How many bytes may wait for a client before a stored run is read no further; the journal has its events. */
 const MOST_BUFFERED_BYTES = 1024 * 1024
 
 /** Encodes the events of a run as the text of a response. */
@@ -20,7 +20,7 @@ export interface EventEncoder {
   end(): string
   /** Which news it encodes. Default: all. */
   readonly news?: NewsFilter
-  /** Whether text of the step under way can still be taken back, or none was shown. Default: yes. */
+  /** Whether the client can still be told to discard the text of the current step, or has none. Default: yes. */
   readonly canRestart?: () => boolean
 }
 
@@ -55,7 +55,7 @@ export async function streamRun(
   let isDisconnected = false
   let hasBegun = false
   let isClosed = false
-  /** The text that is to leave as the next chunk. Each chunk costs time, so a burst of events leaves as one. */
+  /** The text of the next chunk. Each chunk costs time, so a burst of events is sent as one. */
   let pending = ''
   const source: UnderlyingSource<Uint8Array> = {
     start: (controller) => {

@@ -17,8 +17,8 @@ interface BudgetUsage extends SpendTotals {
 }
 
 /**
- * Returns what is left of the budget of the caller's key; undefined if it has none. Throws a Problem 429 if the budget
- * is used up, unless `isKnown` says that the request starts nothing new.
+ * Returns the rest of the budget of the caller's key; undefined if it has none. Throws a Problem 429 if the budget is
+ * used up, unless `isKnown` resolves to true: then the request starts nothing new.
  */
 export async function remainingBudget(
   context: EdgeContext,

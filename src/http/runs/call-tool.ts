@@ -24,7 +24,7 @@ export interface CallOptions {
   readonly arguments: Readonly<Record<string, unknown>>
   /** The tool context that the request brings. */
   readonly context?: Readonly<Record<string, unknown>> | undefined
-  /** The answers to what the call asked for when it was sent before. */
+  /** The answers to the input that an earlier attempt at the call has requested. */
   readonly input?: CallInput | undefined
   readonly setup: Setup
   readonly caller: Caller

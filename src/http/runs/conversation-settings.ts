@@ -24,7 +24,7 @@ export function cacheSettings(
   entries.set(`${caller.tenant}/${conversation}`, settings)
 }
 
-/** Returns the settings of a conversation; empty if it does not exist, as its reply to the next request will tell. */
+/** Returns the settings of a conversation; empty if it does not exist, which its reply to the next request reports. */
 export async function settingsOf(context: EdgeContext, conversation: string): Promise<ConversationSettings> {
   const cached = settingsCache.get(context.setup)?.get(`${context.caller.tenant}/${conversation}`)
   if (cached) return cached
@@ -34,7 +34,7 @@ export async function settingsOf(context: EdgeContext, conversation: string): Pr
   return reply.settings
 }
 
-/** Completes a request with the defaults of its conversation. Values in the request win. */
+/** Completes a request with the defaults of its conversation. Values in the request take precedence. */
 export function withDefaults<
   Body extends { readonly context?: object | undefined; readonly limits?: object | undefined },
 >({ window: _window, ttlSeconds: _ttl, webhook: _webhook, ...defaults }: ConversationSettings, body: Body): Body {

@@ -9,7 +9,7 @@ const MOST_REDIRECTS = 3
 const TIMEOUT_MS = 10_000
 /** The most files that are fetched for one request: each is in memory as bytes and as base64. */
 const MOST_FILES = 20
-/** How many are fetched at a time. Of more, the platform would let some wait while their time runs. */
+/** How many files are fetched at a time. The platform would queue more of them, while their time limits run. */
 const MOST_CONNECTIONS = 6
 
 export interface FetchFilesOptions extends Pick<Config, 'fileHosts' | 'maxBodyBytes'> {
@@ -18,9 +18,9 @@ export interface FetchFilesOptions extends Pick<Config, 'fileHosts' | 'maxBodyBy
 }
 
 /**
- * Fetches the files that messages link to and that the model's server does not fetch by itself, so that they are sent as
- * data. Throws a Problem for a file that may not be fetched, cannot be, is too large, or is not what it should be, and
- * for too many files.
+ * Fetches the files that messages link to and that the model's server does not fetch by itself, so that they are sent
+ * as data. Throws a Problem for a file that may not be fetched, cannot be, is too large, or is not what it should be,
+ * and for too many files.
  */
 export async function fetchFiles(
   messages: readonly Message[],
@@ -62,7 +62,7 @@ async function fetchFile(
   return { type, mediaType: type === 'file' && isKnown ? givenType : mediaType, data: toBase64(bytes) }
 }
 
-/** Fetches a URL. Each redirect is held to the same hosts. No credentials are sent. */
+/** Fetches a URL. Redirects may lead to the same allowed hosts only. No credentials are sent. */
 async function follow(url: URL, hosts: readonly string[]): Promise<Response> {
   const start = url.href
   for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {

@@ -29,7 +29,8 @@ const memories = new WeakMap<Setup, Memory>()
 /**
  * Returns a conversation that counts how often its caller's key asks for conversations that do not exist: the platform
  * starts an object, with a database, for every id that is asked for. Throws a Problem 429 before an object is started
- * once the key has done so 100 times in a minute; conversations that this isolate knows are answered all the same.
+ * once the key has done so 100 times in a minute; requests for conversations that this isolate knows are still
+ * answered.
  */
 export function limitGuesses(
   { setup, caller }: EdgeContext,
@@ -56,7 +57,7 @@ export function limitGuesses(
   const note = (method: unknown, reply: unknown) => {
     if (!isObject(reply)) return
     if (reply['code'] === 'unknown_conversation') {
-      // A request asks for settings first. If it continues to create the conversation, it guesses nothing.
+      // A request reads the settings first. If it then creates the conversation, it was not a guess.
       if (method === 'settings') return
       const current = byKey.get(key)
       if (current) current.count += 1

@@ -7,14 +7,14 @@ import { Problem } from '../problem.ts'
 /** How often a request is sent to an object that is lost again and again, in all. */
 const MOST_ATTEMPTS = 3
 const FIRST_PAUSE_MS = 100
-/** When a caller may come again, in milliseconds. */
+/** When a caller may retry, in milliseconds. */
 const OVERLOAD_RETRY_MS = 5000
 const LOSS_RETRY_MS = 1000
 
 /** The error code of a conversation whose object was lost again and again. */
 export const LOST_CODE = 'conversation_lost'
 
-/** The methods that must not be repeated: it is unknown whether a lost answer was taken. */
+/** The methods that must not be repeated: if an answer is lost, it is unknown whether they took effect. */
 const ONCE: ReadonlySet<string> = new Set<keyof ConversationService>(['answer', 'retry'])
 
 /** How the runtime words the loss of an object, for errors without properties. */
@@ -29,7 +29,7 @@ function isLoss(error: unknown): boolean {
 
 /**
  * Calls a method of an object. If the object is lost, another stub is asked, up to three times in all; an overloaded
- * object is never asked again at once. Throws a Problem 503 that says when to come again. Repeating a request is safe:
+ * object is not asked again at once. Throws a Problem 503 that says when to retry. Repeating a request is safe:
  * a start is recognized by the id of its run.
  */
 export async function reachObject<Result>(

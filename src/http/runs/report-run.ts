@@ -7,7 +7,7 @@ import { messageOf } from '../../contract/thrown.ts'
 const MOST_ATTEMPTS = 2
 /** How long a run waits for others that end on the same isolate, so that all are reported at once. */
 const BATCH_MS = 100
-/** After this time the request that should have reported a batch is taken to be lost. */
+/** After this time, the request that was to report a batch counts as lost. */
 const MOST_AGE_MS = 5000
 const MOST_RUNS = 100
 
@@ -21,8 +21,8 @@ const batches = new WeakMap<Setup, Batch>()
 
 /**
  * Reports a run that is not stored to the reporters of the setup, together with others that end within a tenth of a
- * second: the first of them waits and reports all. They are lost if that fails twice, since nothing outlives the request.
- * Never rejects: each failure is logged.
+ * second: the first of them waits and reports all. If that fails twice, the reports are lost, since nothing stores
+ * them. Never rejects: each failure is logged.
  */
 export async function reportRun(run: EndedRun, setup: Setup): Promise<void> {
   const open = batches.get(setup)

@@ -20,14 +20,14 @@ export interface RunHandle {
    * Passes each event to `onEvent` as it comes. Resolves when the run has ended or waits for others. If `onEvent`
    * returns a promise, the next event of a stored run waits for it. `news`: which news are needed; a stored run leaves
    * out others where that saves work. Default: all. `canRestart`: whether the reader can still be told that the text of
-   * a step is void; only a run that is not stored needs to know. Default: yes.
+   * a step must be discarded; only a run that is not stored needs this. Default: yes.
    */
   follow(
     onEvent: (event: RunEvent) => void | Promise<void>,
     news?: NewsFilter,
     canRestart?: () => boolean,
   ): Promise<void>
-  /** Returns the record once the run has ended or waits, or after `waitMs` as it stands then. Not after `follow`. */
+  /** Returns the record once the run has ended or waits, or after `waitMs` in its current state. Not after `follow`. */
   record(waitMs: number): Promise<RunRecord>
   /**
    * Called when the caller has disconnected: ends a run that is not stored, or that is to be cancelled then. Of other
@@ -67,7 +67,9 @@ export function storedRunHandle(
     void stream?.cancel()
     return undefined
   }
-  /** Repeats a request if the object was lost: deployed again, or evicted. Its stub stays broken, so another is made. */
+  /**
+   * Repeats a request if the object was lost: deployed again, or evicted. Its stub stays broken, so another is made.
+   */
   async function retryOnLoss<Value>(request: () => Promise<Value>): Promise<Value> {
     for (let losses = 1; ; losses++) {
       try {

@@ -21,7 +21,7 @@ import { unwrapReply, Problem, quotaProblem } from '../problem.ts'
 export interface PreparedRun {
   readonly run: RunRequest
   readonly tools: readonly Tool[]
-  /** What the request, or else its conversation, says of a run under way. Default: what its surface does. */
+  /** What to do if another run is in progress, by the request or its conversation. Default: that of the surface. */
   readonly onBusy?: OnBusy | undefined
 }
 
@@ -99,8 +99,8 @@ export async function startEphemeral(context: RequestContext, { run, tools }: Pr
 }
 
 /**
- * Starts a run in its conversation. Without an `id`: in a hidden one. The run continues if its caller disconnects, unless
- * it has the option `cancelOnDisconnect`.
+ * Starts a run in its conversation. Without an `id`: in a hidden one. The run continues if its caller disconnects,
+ * unless it has the option `cancelOnDisconnect`.
  */
 export async function startInConversation(
   requestContext: RequestContext,

@@ -17,7 +17,7 @@ interface LatestTotals {
 
 /**
  * Throws a Problem 507 if a conversation would be created beyond its tenant's quotas. The directory is asked only once
- * they are known to be used up, so no request with room to spare waits for it.
+ * they are known to be used up, so requests within the quotas do not wait for it.
  */
 export async function requireRoom({ setup, caller: { tenant } }: EdgeContext, conversation: string): Promise<void> {
   const latest = latestTotals(setup, tenant)
@@ -42,7 +42,7 @@ export function requireBytes(context: RequestContext): void {
   }
 }
 
-/** Returns what the conversations of the caller's tenant take up. */
+/** Returns the number and size of the conversations of the caller's tenant. */
 export async function storedTotals({ setup, caller: { tenant } }: EdgeContext): Promise<StoredTotals> {
   const totals = await setup.directories.getByName(tenant).room('')
   remember(setup, tenant, totals)

@@ -9,7 +9,7 @@ import type { Surface } from '../surface.ts'
 const app = new Hono<EdgeEnv>()
 const callback = new Hono<EdgeEnv>()
 
-/** `/connections`: the servers that the edge gets access to by OAuth, and who is signed in to them. */
+/** `/connections`: the servers that the edge accesses by OAuth, and who is signed in to them. */
 export const connections: Surface = { routes: { '/connections': app } }
 
 /**

@@ -3,14 +3,14 @@ import type { ToolSource } from '../../contract/tool.ts'
 
 /** How often tools are compared with the earlier ones, in milliseconds. Most of what is read comes from caches. */
 const CHECK_MS = 1000
-/** How many checks are between two signs of life, which show that a client has left. */
+/** How many checks there are between two signs of life, by which a disconnected client is noticed. */
 const QUIET_CHECKS = 15
-/** How long changes are reported: then the client asks again, with a key that is checked again. */
+/** How long changes are reported. Then the client must send a new request, whose key is checked again. */
 const MOST_MS = 600_000
 
 /**
- * Reports each change of the tools of a source that has `texts`, until the signal aborts or ten minutes have passed. `isAlive`
- * is called in between, so that a stream without changes is not silent.
+ * Reports each change of the tools of a source that has `texts`, until the signal aborts or ten minutes have passed.
+ * `isAlive` is called in between, so that a stream without changes is not silent.
  */
 export async function watchTools(
   source: ToolSource,

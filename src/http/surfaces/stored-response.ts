@@ -14,7 +14,7 @@ import { Problem, unwrapReply } from '../problem.ts'
 import { invalidRequest } from './runs.ts'
 import { streamRun } from '../respond/stream.ts'
 
-/** How long the end of a response under way is waited for before it is answered as it stands, in milliseconds. */
+/** How long a request for an unfinished response waits for its end, in milliseconds. */
 const MOST_WAIT_MS = 1000
 
 /**
@@ -29,8 +29,8 @@ export async function storedResponse(c: Context<EdgeEnv>): Promise<Response> {
 }
 
 /**
- * `POST /v1/responses/{id}/cancel`: cancels the run of a response that is in progress, and returns the response with the
- * status `cancelled`. One that has ended is returned as it is.
+ * `POST /v1/responses/{id}/cancel`: cancels the run of a response that is in progress, and returns the response with
+ * the status `cancelled`. One that has ended is returned as it is.
  */
 export async function cancelledResponse(c: Context<EdgeEnv>): Promise<Response> {
   const place = await placeOfResponse(c)

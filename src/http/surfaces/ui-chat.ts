@@ -83,13 +83,13 @@ async function regenerateTurn(
   return storedRunHandle(context, { runId: unwrapReply(reply).runId, conversation, after: 0 })
 }
 
-/** Returns the run of the turn after a given run's, if any. For '': the first turn; a new chat does not have one. */
+/** Returns the run of the turn after that of a given run, if any; for '', that of the first turn, if any. */
 async function turnAfter(service: ConversationService, run: string): Promise<string | undefined> {
   const reply = await service.turnAfter(run)
   return !reply.ok && run === '' ? undefined : unwrapReply(reply).run
 }
 
-/** Streams the answer that is under way, from its start; 204 if there is none, as the client expects. */
+/** Streams the answer that is in progress, from its start; 204 if there is none, as the client expects. */
 app.get('/:id/stream', async (c) => {
   requireScope(c.env.caller, 'chat')
   const conversation = c.req.param('id')

@@ -14,9 +14,9 @@ interface LibraryRules {
   /** The text of a tool's exception that has no message. */
   readonly silent: (tool: string, kind: string) => string
   readonly limit: (which: LimitName, limits: Limits, tool: string) => string | undefined
-  /** Whether the text of a limit is the answer of the run, rather than the error of one that failed. */
+  /** Whether a limit ends the run with a text as its answer, and not with an error. */
   readonly answersLimit: boolean
-  /** Whether the error of a tool whose result is the answer is the answer too. */
+  /** Whether the error of a tool that returns its result directly is the answer, as its result would be. */
   readonly returnsErrors: boolean
   /** The modes with which all calls of a step must return their results, so that these are the answer. */
   readonly direct: readonly ReturnDirect[]
@@ -72,7 +72,10 @@ export function compatLimit(compat: Compat, which: LimitName, limits: Limits, to
   return LIBRARY_RULES[compat].limit(which, limits, tool)
 }
 
-/** Whether the run ends with the library's text for this limit as its answer, after the calls before the one that exceeds it. */
+/**
+ * Whether the run ends with the library's text for this limit as its answer, after the calls before the one that
+ * exceeds it.
+ */
 export function answersLimit({ compat, onLimit, limits }: RunRequest, which: LimitName | undefined): boolean {
   if (which === undefined || compat === undefined || onLimit !== 'fail') return false
   const { answersLimit: answers, limit } = LIBRARY_RULES[compat]

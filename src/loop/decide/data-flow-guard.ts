@@ -4,10 +4,10 @@ import { withoutHidden } from '../../contract/hidden-characters.ts'
 import type { RunState } from '../state.ts'
 
 /**
- * Whether a call needs approval because of what the run has read. Untrusted text, private data and a call that reaches
- * outward are each harmless, but together they can leak data: once the run has read both of the former, a call that
- * reaches outward needs approval. The model reads results only when their step has finished, so they do not affect
- * calls of the same step.
+ * Whether a call needs approval because of what the run has read. Untrusted text, private data and a call that sends
+ * data to the outside are each harmless, but together they can leak data. So once the run has read untrusted text and
+ * private data, such a call needs approval. Results do not affect calls of their own step, since the model reads them
+ * after it.
  */
 export function needsDataFlowApproval({ marks, offered, request }: RunState, tool: string): boolean {
   const { openWorld } = offered.get(tool)?.annotations ?? {}

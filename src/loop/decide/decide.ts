@@ -36,8 +36,8 @@ export function decide(state: RunState, now: number): Decision {
 }
 
 /**
- * Decides once the model has answered: refuses calls, asks for approvals, runs calls and hands calls out, in this
- * order, until every call is settled.
+ * Decides after the model has answered: refuses calls, requests approvals, runs calls and hands calls to the caller, in
+ * this order, until every call is settled.
  */
 function decideAfterAnswer(state: RunState, step: StepState, now: number): Decision {
   const openCalls = step.calls.filter((call) => call.status !== 'settled')
@@ -87,7 +87,7 @@ function decideAfterAnswer(state: RunState, step: StepState, now: number): Decis
   return end ? record(stepFinished(step), end) : record(stepFinished(step))
 }
 
-/** Returns the events that end a run that was cancelled, or whose time is up. */
+/** Returns the events that end a run that was cancelled or has timed out. */
 export function windDown(state: RunState, cause: 'cancelled' | 'runMs'): RunFact[] {
   return cause === 'cancelled'
     ? endEarly(state, 'the run was cancelled', cancelledRun(state))
@@ -130,7 +130,7 @@ function runStarted(state: RunState, now: number): RunFact {
   return { type: 'run.started', ...(conversation && { conversation }), model, tools: namesOnOffer(state), at: now }
 }
 
-/** Returns the names of the tools that the model is told of: those of the step, if it has fewer than the run. */
+/** Returns the names of the tools that the model sees: those of the step, if it has its own selection. */
 export function namesOnOffer({ offered, request, step, hasTruncatedResult }: RunState): readonly string[] {
   const names = step?.tools ?? [...offered.keys(), ...request.clientTools.map((tool) => tool.name)]
   return hasTruncatedResult ? [...names, READ_RESULT] : names
@@ -141,13 +141,13 @@ export function isWaitingForOthers({ status }: CallState): boolean {
   return status === 'awaiting_approval' || status === 'awaiting_caller'
 }
 
-/** Whether a run that waits must keep waiting: for a person or its caller, or because all its calls are answered later. */
+/** Whether a waiting run must keep waiting: for a person, for its caller, or for outcomes that come later. */
 export function isHeldUp({ step }: RunState): boolean {
   const open = step?.calls.filter(({ status }) => status !== 'settled') ?? []
   return open.some(isWaitingForOthers) || (open.length > 0 && open.every(({ status }) => status === 'deferred'))
 }
 
-/** Returns the calls answered later that have something to do: their outcome has arrived, or it is time to look for it. */
+/** Returns the calls with later outcomes that are due: their outcome has arrived, or it is time to poll for it. */
 export function dueCalls({ step }: RunState, now: number): readonly CallState[] {
   return step?.calls.filter((call) => call.status === 'deferred' && isDue(call, now)) ?? []
 }

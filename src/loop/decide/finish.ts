@@ -49,7 +49,7 @@ export function failedRun(state: RunState, error: NonNullable<RunFinished['error
   return runFinished(state, { status: 'failed', finish: 'error', answer: '', error })
 }
 
-/** Ends a run that was cancelled. Its answer is the part of one during which it was cancelled, if any. */
+/** Ends a run that was cancelled. Its answer is the text that the model had written by then, if any. */
 export function cancelledRun(state: RunState): RunFinished {
   const last = state.messages.at(-1)
   const answer = last?.role === 'assistant' && last.wasInterrupted ? last.content : ''

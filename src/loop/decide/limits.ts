@@ -30,7 +30,7 @@ export function endingLimit(state: RunState, call: CallState): LimitName | undef
   return isCallLimit && state.request.onLimit === 'model' ? undefined : which
 }
 
-/** The code of a call in what should have been the last answer, after a limit was reached. */
+/** The code of a call in an answer that should have been final, since a limit was reached. */
 export const NO_MORE_TOOLS = 'no_more_tools'
 
 /** Returns the result of a call that exceeds a limit; undefined if it exceeds none. */
@@ -53,7 +53,7 @@ function refuseRepeated(state: RunState, call: CallState): ToolFailure | undefin
   const { request, calls } = state
   const { sameCalls } = request.limits
   const repeats = calls.slice(0, calls.indexOf(call)).filter((each) => isSameCall(state, each, call)).length
-  // A run of an earlier version has no such limit.
+  // Runs of earlier versions do not have this limit.
   if (!(repeats >= sameCalls)) return undefined
   const message = `Not run: "${call.tool}" was called ${repeats} times with these arguments. Use its results, or change the arguments.`
   return failure('repeated_call', message)

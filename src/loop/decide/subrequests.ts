@@ -23,12 +23,12 @@ export function subrequestsOf({ type }: RunEventBody): number {
 export function withinSubrequests(next: Decision, most: number): Decision | undefined {
   if (!('calls' in next)) return next.do !== 'begin' || most > 0 ? next : undefined
   let count = 0
-  // A call that started before the model's answer was complete is only waited for.
+  // A call that started before the model's answer was complete makes no further subrequest.
   const calls = next.calls.filter(({ status }) => status === 'started' || count++ < most)
   return calls.length > 0 ? { ...next, calls } : undefined
 }
 
-/** Why a run ends that nothing can continue in another invocation. */
+/** The error of a run that cannot be continued in another invocation. */
 export const SUBREQUEST_LIMIT: RunError = {
   code: 'subrequest_limit',
   message: 'The run needs too many subrequests. Run it in a conversation.',

@@ -4,7 +4,7 @@ import { failure, type Tool, type ToolDefinition, type ToolOutcome } from '../..
 import { truncateOutcome, sizeOf, fullContent } from '../../host/truncate.ts'
 import type { Journal } from '../journal.ts'
 
-/** The name of the tool with which a model reads on in a result that was cut. */
+/** The name of the tool with which a model reads more of a result that was cut. */
 export const READ_RESULT = 'read_result'
 
 /** The definition of that tool, which is on offer once a result was cut. */
@@ -34,11 +34,11 @@ export interface VisibleOptions {
   readonly journal: Pick<Journal, 'storeFullResult'>
   readonly callId: string
   readonly limit: number
-  /** Whether the model can read on. Default: true. */
+  /** Whether the model can read the rest. Default: true. */
   readonly isReadable?: boolean
 }
 
-/** Returns what a model is shown of an outcome. If that is not all, the whole is stored; `cut` is its size in bytes. */
+/** Returns what a model sees of an outcome. If that is only a part, the full result is stored, of `cut` bytes. */
 export function visibleOutcome(
   outcome: ToolOutcome,
   { journal, callId, limit, isReadable = true }: VisibleOptions,

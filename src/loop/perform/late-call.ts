@@ -9,8 +9,8 @@ import { faultOf, recordOutcome } from './record-outcome.ts'
 import { toolRequest } from './tool-request.ts'
 
 /**
- * Looks for the outcome of a call that its tool answers later: the reported one, or that of a poll. An outcome passes the
- * hooks and limits that a direct one passes. If there is none yet, the call keeps waiting, until its time is up.
+ * Looks for the outcome of a call that its tool answers later: a reported one, or that of a poll. It passes the same
+ * hooks and limits as an immediate one. If there is no outcome yet, the call keeps waiting until its time is up.
  */
 export async function lookForOutcome(running: Running, call: CallState): Promise<void> {
   const { state, tools, journal, now, report, flush } = running
@@ -20,7 +20,7 @@ export async function lookForOutcome(running: Running, call: CallState): Promise
   flush()
   const reported = hasReport ? journal.reportedOutcome(callId) : undefined
   const answer = reported ? await (tool?.receive?.(reported) ?? reported) : await poll(running, call, request)
-  // If the outcome was reported meanwhile, that one counts.
+  // If an outcome was reported during the poll, that one counts.
   if (!isDeferred(call) || hasReport !== call.hasReport) return
   if (!answer && !hasReport && later && now() < later.until)
     return void (later.pollAt = now() + (later.poll ?? Infinity))

@@ -21,7 +21,9 @@ export async function asHook<Value>(work: () => Promise<Value>): Promise<Value> 
   }
 }
 
-/** Wraps an operation in wrappers, the first outermost. Rejects with a HookFailure for an error of a wrapper itself. */
+/**
+ * Wraps an operation in wrappers, the first one outermost. Rejects with a HookFailure for an error of a wrapper itself.
+ */
 export function compose<In, Out>(
   middleware: readonly Middleware<In, Out>[],
   innermost: (input: In) => Promise<Out>,

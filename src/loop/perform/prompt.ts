@@ -14,8 +14,8 @@ export function modelRequest({ state, history, model }: Pick<Running, 'state' | 
   const { toolChoice, chosenAt = 0, responseFormat, sampling, limits } = state.request
   const { firstByteMs, silenceMs } = { ...limits, ...model.patience }
   const rejected = state.step?.rejections ?? []
-  // After a limit, and to correct its answer, the model must answer in text. A forced tool choice applies until the
-  // model has called tools: forced on and on, it would never finish.
+  // After a limit, and to correct its answer, the model must answer in text. A forced tool choice applies only until
+  // the model has called tools; otherwise the run would never finish.
   const tools = state.limit || rejected.length > 0 ? [] : definitions(state)
   const choice = state.rounds === chosenAt ? toolChoice : toolChoice === 'none' ? 'none' : undefined
   const messages: Message[] = [...history, ...state.messages].map((message) =>

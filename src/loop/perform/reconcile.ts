@@ -9,10 +9,10 @@ import { deferralOf } from './record-outcome.ts'
 import type { CallState } from '../state.ts'
 import { within } from '../../contract/time-limit.ts'
 
-/** The time that a tool has to tell what became of a call, in milliseconds. */
+/** The time limit of asking a tool for the status of a call, in milliseconds. */
 const STATUS_MS = 10_000
 
-/** Asks the tools that can tell (`reconcile`) what became of the calls that were in flight when the run stopped. */
+/** Asks tools that support it (`reconcile`) for the status of calls that were in flight when the run stopped. */
 export async function reconcile(running: Running): Promise<RunFact[]> {
   const openCalls = startedCalls(running.state).filter((call) => !call.hasReport && canReconcile(running.state, call))
   return (await Promise.all(openCalls.map((call) => reconcileCall(running, call)))).flat()
@@ -30,7 +30,7 @@ async function reconcileCall(running: Running, call: CallState): Promise<RunFact
     : [callSettled(call, outcome, Math.max(0, running.now() - (call.startedAt ?? running.now())))]
 }
 
-/** Asks the tool what became of a call that was sent. Never rejects: `unknown` if the tool cannot tell. */
+/** Asks the tool for the status of a call that was sent. Never rejects: `unknown` if the tool cannot tell. */
 export async function askStatus(running: Running, call: CallState): Promise<CallStatus> {
   const { callId, tool: name, attempt, deadline = 0 } = call
   const tool = running.tools.get(name)

@@ -10,7 +10,10 @@ import { applyFaultPolicy } from './fault-policy.ts'
 import { HOOK_FAILED } from './middleware.ts'
 import { isForPerson } from './tool-request.ts'
 
-/** Records an outcome. One too large for the model is stored whole, and the model is told how to read on. */
+/**
+ * Records an outcome. If it is too large for the model, it is stored in full, and the model is told how to read the
+ * rest.
+ */
 export function recordOutcome(running: Running, call: CallState, outcome: ToolOutcome, durationMs: number): void {
   const { state, commit, flush, journal, tools } = running
   const { callId, tool } = call
@@ -53,7 +56,7 @@ export function deferralOf(
   }
 }
 
-/** The codes of failures that are the model's or the caller's doing, not the tool's. */
+/** The codes of failures that the model or the caller causes, not the tool. */
 const NOT_FAULTS: ReadonlySet<string> = new Set([
   'invalid_arguments',
   'unknown_tool',

@@ -10,8 +10,9 @@ import type { StepState } from '../state.ts'
 export const MAX_REJECTIONS = 2
 
 /**
- * Takes a code fence, or prose before it, off an answer that is to be JSON. Models without a mode for JSON write such
- * answers; the text is held back until it is known, so no reader has seen the fence. Any other answer stays as it is.
+ * Removes a code fence, and prose before it, from an answer that must be JSON, as models without a mode for JSON write
+ * it. The text is held back until the answer is complete, so no reader has seen the fence. Any other answer is
+ * unchanged.
  */
 export function withPlainJson({ state }: Pick<Running, 'state'>, answer: StepAnswer): StepAnswer {
   const { text, calls, finish } = answer

@@ -49,7 +49,9 @@ async function undoCall(running: Running, call: CallState): Promise<ToolOutcome>
   }
 }
 
-/** Returns the full result of a call, with what was cut for the model. The text of a cut value is the last part. */
+/**
+ * Returns the full result of a call, including what was cut for the model. The text of a cut value is the last part.
+ */
 function outcomeOf({ journal }: Running, { callId, result }: CallState): Pick<ToolSuccess, 'content' | 'structured'> {
   const { content = [], structured, cut } = result ?? {}
   const fullResult = cut === undefined ? undefined : journal.fullResult(callId)

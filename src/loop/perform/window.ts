@@ -4,10 +4,10 @@ import type { UserContent, Message } from '../../contract/message.ts'
 export const WINDOW: WindowOptions = { messages: 200, tokens: 100_000, show: 'all', summary: false }
 
 /**
- * Returns the part of the earlier messages that a model sees: the newest turns, each whole, up to the limits, so that
- * no result appears without its call. If the newest turn alone exceeds them, it is shown without its calls and results.
- * System messages always stay; `system` are those from before `messages`. All are in order; a turn is what one run
- * added.
+ * Returns the part of the earlier messages that a model sees: the newest complete turns within the limits, so that no
+ * result appears without its call. A turn is what one run added. If the newest turn alone exceeds the limits, it is
+ * shown without its calls and results. System messages are always included; `system` are those before `messages`. All
+ * lists are in order.
  */
 export function window(
   messages: readonly StoredMessage[],
@@ -17,7 +17,7 @@ export function window(
   return windowOf(messages, options, system).messages
 }
 
-/** As `window`, with the position at which it begins: what comes before has left it, apart from system messages. */
+/** As `window`, with the position at which the window begins; of earlier messages, it has only system messages. */
 export function windowOf(
   messages: readonly StoredMessage[],
   { messages: most, tokens, show }: Omit<WindowOptions, 'summary'>,

@@ -14,7 +14,7 @@ import { findTool, toolNameOfPath, callerTools, unknownToolProblem } from './fin
 
 const DEFAULT_VERSIONS = '100'
 
-/** The routes of `/tools` that store, roll back and remove definitions, and tell their versions. */
+/** The routes of `/tools` that store, roll back and remove definitions, and list their versions. */
 export const storedDefinitions = new Hono<EdgeEnv>()
 
 storedDefinitions.put('/:name', async (c) => {
@@ -24,7 +24,7 @@ storedDefinitions.put('/:name', async (c) => {
   return answerWrite(c, name, await stored.put(name, definition, writeTermsOf(c)))
 })
 
-/** Gives a definition whose name providers refuse the name that they get; its own is then the default for its title. */
+/** Renames a definition whose name providers would refuse to its wire name; its own name is then its default title. */
 function withEdgeName(definition: unknown): unknown {
   if (!isObject(definition) || typeof definition.name !== 'string') return definition
   const name = edgeName(definition.name)
