@@ -278,6 +278,8 @@ export interface Tool {
   readonly origin: ToolOrigin
   /** The operator's name for its source, such as the binding `TOOL_CLOCK`. */
   readonly place: string
+  /** The script of its Worker, if that is in the dispatch namespace. Policies name all its tools by `@script:…`. */
+  readonly script?: string
   /** Whether it belongs to the default set, which is offered to requests that name no tools. */
   readonly offered: boolean
   /** Whether its source has checked each result by the output schema. Default: the host does. */

@@ -189,7 +189,10 @@ const CONTROLS: Readonly<Record<string, Control>> = {
     holds: isNotReached,
   },
   scopes: { policy: { pay: { scopes: ['finance'] } }, holds: isNotReached },
-  tenants: { policy: { '@TOOL_BANK': { tenants: ['ops'] } }, holds: isNotReached },
+  tenants: {
+    policy: { '@TOOL_BANK': { tenants: ['ops'] }, '@script:bank': { tenants: ['ops'] } },
+    holds: isNotReached,
+  },
   'a rate': { policy: { pay: { rate: 'RATE_PAY' } }, vars: { RATE_PAY: noRate }, holds: isNotReached },
   hosts: { isStored: true, policy: { page: { hosts: ['elsewhere.example.com'] } }, holds: isNotReached },
   'the mark of untrusted results': {
@@ -226,7 +229,12 @@ const CONTROLS: Readonly<Record<string, Control>> = {
     prepare: async (_, bank) => {
       const [pay, ...others] = bank
       if (pay)
-        bank.splice(0, bank.length, { ...pay, definition: { ...pay.definition, description: 'Another.' } }, ...others)
+        bank.splice(
+          0,
+          bank.length,
+          { ...pay, definition: { ...pay.definition, description: 'Another.', hash: 'another' } },
+          ...others,
+        )
       vi.setSystemTime(Date.now() + 61_000)
     },
     holds: isNotReached,
@@ -255,7 +263,8 @@ function nobody(): never {
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
 afterEach(() => void vi.useRealTimers())
 
-async function play(way: Way, control: Control): Promise<Result> {
+/** `isDispatched`: the tools are those of a Worker in a dispatch namespace, instead of a bound one. */
+async function play(way: Way, control: Control, isDispatched = false): Promise<Result> {
   const { policy = {}, vars = {}, definition = {}, isStored = false, calls = [{ n: 1 }], before = [] } = control
   let [reached, running, most] = [0, 0, 0]
   const state: { code?: string } = {}
@@ -289,10 +298,11 @@ async function play(way: Way, control: Control): Promise<Result> {
   const Experts = serveAgents((env: Env) => makeSetup(env, { providers: { test: () => () => model } }), [expert])
   const edge = controlledEdge({
     model,
-    workers: { TOOL_BANK: bank },
+    workers: isDispatched ? {} : { TOOL_BANK: bank },
     keys: [KEY, ADMIN],
     vars: {
       ...(way.isElsewhere && { TOOL_EXPERTS: new Experts({} as ExecutionContext, elsewhere) }),
+      ...(isDispatched && { DISPATCHER: { get: () => workerOf(bank) } }),
       TOOL_POLICY: policy,
       HTTP_TOOL_HOSTS: { [HOST]: [] },
       TOOL_SEARCH: 'off',
@@ -315,6 +325,8 @@ async function play(way: Way, control: Control): Promise<Result> {
   const http = { method: 'GET', url: `https://${HOST}/page` }
   const put = (path: string, json: object) => edge.as(ADMIN)(`/tools/${path}`, { method: 'PUT', json })
   if (isStored) expect((await put('page', { ...common, http })).status).toBe(201)
+  for (const worker of isDispatched ? ['pay', 'card'] : [])
+    expect((await put(worker, { worker: { script: 'bank' }, default: true })).status).toBe(201)
   if (way.alias !== undefined) {
     const target = { binding: 'TOOL_BANK', call: isStored ? 'page' : 'pay' }
     // A stored tool has no alias.
@@ -335,3 +347,15 @@ describe.each(Object.entries(CONTROLS))('%s holds', (_, control) => {
     control.holds(await play(way, control), way)
   })
 })
+
+const ofBoundWorkers = ({ alias, isElsewhere }: Way) => alias !== undefined || isElsewhere === true
+
+describe.each(Object.entries(CONTROLS).filter(([, { isStored }]) => !isStored))(
+  '%s holds for a tool of a Worker in a dispatch namespace',
+  (_, control) => {
+    const ways = Object.entries(WAYS).filter(([, way]) => !ofBoundWorkers(way) && !(way.isDirect && control.isOfRuns))
+    test.each(ways)('that is reached by %s', async (_, way) => {
+      control.holds(await play(way, control, true), way)
+    })
+  },
+)

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { ToolPolicies, ToolPolicy } from '../../contract/policy.ts'
 import { isTenantPlace } from '../../contract/owner.ts'
-import type { Approval, Caller, ToolAnnotations, ToolDefinition } from '../../contract/tool.ts'
+import type { Approval, Caller, Tool, ToolAnnotations, ToolDefinition } from '../../contract/tool.ts'
 import { ConfigError, jsonVar, type Vars } from '../../contract/vars.ts'
 import { matches } from '../../contract/glob.ts'
 import { POLICIES } from '../../wire/policy.ts'
@@ -20,15 +20,23 @@ export function readPolicies(vars: Vars): ToolPolicies {
 
 /**
  * Returns the policies that apply to a tool, in their order. A policy by name is about the edge's own tools: those that
- * a tenant stores are named by their place (`@tenant:acme/*`), so that no name tells a tenant what else there is. What
- * a policy by tag says of annotations only tightens, since a tool's author chooses its tags.
+ * a tenant stores are named by their place (`@tenant:acme/*`), so that no name tells a tenant what else there is. All
+ * tools of a Worker in the dispatch namespace are also named by its script (`@script:acme--billing`). What a policy by tag says of annotations only tightens, since a tool's author chooses its tags.
  */
 export function policiesOf(
   policies: ToolPolicies,
-  { definition, place }: { readonly definition: Pick<ToolDefinition, 'name' | 'tags'>; readonly place: string },
+  {
+    definition,
+    place,
+    script,
+  }: Pick<Tool, 'place' | 'script'> & { readonly definition: Pick<ToolDefinition, 'name' | 'tags'> },
 ): readonly ToolPolicy[] {
   const { name, tags = [] } = definition
-  const names = [`@${place}`, ...(isTenantPlace(place) ? [] : [name])]
+  const names = [
+    `@${place}`,
+    ...(script === undefined ? [] : [`@script:${script}`]),
+    ...(isTenantPlace(place) ? [] : [name]),
+  ]
   return Object.entries(policies).flatMap(([key, policy]) => {
     if (names.some((each) => matches([key], each))) return [policy]
     if (!tags.some((tag) => matches([key], `#${tag}`))) return []
@@ -46,7 +54,8 @@ const CAREFUL: Required<ToolAnnotations> = {
   private: true,
 }
 
-function tightening(annotations: ToolAnnotations): ToolAnnotations {
+/** Returns those of the annotations that make the host more careful. */
+export function tightening(annotations: ToolAnnotations): ToolAnnotations {
   const careful: Readonly<Record<string, boolean>> = CAREFUL
   return Object.fromEntries(Object.entries(annotations).filter(([name, value]) => careful[name] === value))
 }

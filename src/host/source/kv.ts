@@ -160,7 +160,8 @@ async function toTool(place: string, record: StoredRecord, options: CallOptions)
     if (!scripts) return NO_NAMESPACE
     if (!mayDispatch(owner, scriptTool.script)) return NOT_OWN
     const target = scripts.tool(scriptTool, definition, place)
-    return { ...common, definition, call: callOf(place, record, options, target), ...furtherMethods(target) }
+    const { script } = scriptTool
+    return { ...common, script, definition, call: callOf(place, record, options, target), ...furtherMethods(target) }
   }
   if (!alias) return { ...common, definition, call: callOf(place, record, options) }
   const { binding, call } = alias

@@ -3,6 +3,7 @@ import { canonicalJson, isObject } from '../../contract/json.ts'
 import type { Owner } from '../../contract/owner.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { toolFields } from '../../wire/tool-fields.ts'
+import { tightening } from '../policy/policies.ts'
 import { isMissingWorker } from '../worker/answer.ts'
 import { mayDispatch, type Scripts } from '../worker/script.ts'
 
@@ -53,13 +54,15 @@ export async function fillFromWorker(name: string, definition: unknown, options:
   if (hash !== undefined && hash !== tool.hash) {
     return issue('worker.hash', `expected "${tool.hash}", which the tool has now: its definition has changed`)
   }
-  const changed = CONTRACT.find((field) => definition[field] !== undefined && !isSame(definition[field], tool[field]))
+  const fixed = tool.approval === undefined ? CONTRACT : ([...CONTRACT, 'approval'] as const)
+  const changed = fixed.find((field) => definition[field] !== undefined && !isSame(definition[field], tool[field]))
   if (changed) return issue(changed, 'expected what the Worker says of its tool; leave it out')
   return {
     ok: true,
     definition: {
       ...storedFields(tool),
       ...definition,
+      annotations: { ...tool.annotations, ...tightening(Object(definition.annotations)) },
       name,
       worker: { ...definition.worker, tool: toolName, hash: tool.hash },
     },
