@@ -71,12 +71,15 @@ export interface ConversationSettings extends RunDefaults {
 }
 
 /** A request to create a conversation. */
-export interface CreateRequest {
+/** Whose conversation it is, and the time at which it is deleted, in epoch milliseconds. Only one without is listed. */
+export interface ConversationOwner {
   readonly tenant: string
   readonly id: string
+  readonly expires?: number | undefined
+}
+
+export interface CreateRequest extends ConversationOwner {
   readonly settings: ConversationSettings
-  /** The time at which the conversation is deleted, in epoch milliseconds. */
-  readonly expires?: number
 }
 
 /** The hosts that webhooks may go to, and the secret that signs them. */

@@ -10,8 +10,8 @@ interface QuotaRule {
 /** The quotas of tenants and keys. The configuration and docs/configuration.md are made from this list. */
 export const QUOTAS = {
   /**
-   * The most conversations of a tenant. An isolate learns their number only when it creates one, so conversations that
-   * are created at the same time can exceed the quota.
+   * The most conversations of a tenant. An isolate learns their number once a minute, when it creates one, so
+   * conversations that are created in the same minute can exceed the quota, as can all while the number cannot be learned.
    */
   conversations: { variable: 'MAX_CONVERSATIONS', initial: 100_000, of: 'storage' },
   /**

@@ -44,3 +44,12 @@ export async function within<Value>(ms: number, work: Promise<Value>, fallback: 
     clearTimeout(timer)
   }
 }
+
+const NO_ANSWER = Symbol('no answer')
+
+/** Returns the result of some work, or rejects with {@link OutOfTime} after `ms` milliseconds; the work continues. */
+export async function withDeadline<Value>(ms: number, work: Promise<Value>): Promise<Value> {
+  const result = await within<Value | typeof NO_ANSWER>(ms, work, NO_ANSWER)
+  if (result === NO_ANSWER) throw new OutOfTime(`no answer within ${ms} ms`)
+  return result
+}

@@ -18,7 +18,7 @@ import type { Usage } from '../contract/usage.ts'
 import { repeatedRequest } from './run/repeated-request.ts'
 import { answerEvents, pendingApproval } from './run/answers.ts'
 import { exportStream } from './history/export.ts'
-import { acceptRun, createFor } from './run/accept-run.ts'
+import { acceptRun } from './run/accept-run.ts'
 import { positionOf } from './store/messages.ts'
 import { Readers } from './run/readers.ts'
 import { reportCall } from './run/report-call.ts'
@@ -99,13 +99,11 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     const life = this.#life()
     if (life === 'deleted') return DELETED
     if (life === 'open') return { ok: true, created: false }
-    this.#store.create(() => {
-      this.#store.setMeta('owner', { tenant, id })
+    await this.#alarms.create({ tenant, id, expires }, () => {
       if (Object.keys(settings).length > 0) this.#store.setMeta('settings', settings)
-      if (expires !== undefined) this.#store.setMeta('expires', expires)
       this.#alarms.touch()
+      if (expires !== undefined) this.#alarms.wakeAt(expires)
     })
-    if (expires !== undefined) this.#alarms.wakeAt(expires)
     return { ok: true, created: true }
   }
 
@@ -163,8 +161,10 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     const life = this.#life()
     if (life === 'deleted') return DELETED
     if (life === 'none' && !request.create) return UNKNOWN
-    const { replaces = '', onward, run, follow } = request
-    if (life === 'none') createFor(request, this.#store)
+    const { replaces = '', onward, run, expires, follow } = request
+    if (life === 'none') {
+      void this.#alarms.create({ tenant: run.caller.tenant, id: run.conversation ?? run.runId, expires })
+    }
     const full = await storageRefusal(run, this.#store, this.#setup)
     if (full) return full
     if (life === 'open' && this.#life() !== 'open') return DELETED

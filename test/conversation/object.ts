@@ -52,6 +52,10 @@ export class TestConversation {
   hasModel: () => boolean = () => true
   /** Of the next life. */
   loop: LoopSetup | undefined
+  /** Conversations that were put on their tenant's list, in this order. */
+  readonly listed: string[] = []
+  /** Called before that; may throw. */
+  onList: () => unknown = () => {}
   /** Conversations that were taken off their tenant's list. */
   readonly unlisted: string[] = []
   /** Told before that; may throw. */
@@ -170,7 +174,12 @@ export class TestConversation {
       reporters: this.reporters,
       directories: {
         getByName: (tenant: string) => ({
-          add: async (id: string) => void this.unlisted.splice(this.unlisted.indexOf(`${tenant}/${id}`), 1),
+          add: async (id: string) => {
+            await this.onList()
+            this.listed.push(`${tenant}/${id}`)
+            if (this.unlisted.includes(`${tenant}/${id}`)) this.unlisted.pop()
+            return { conversations: 1, storedBytes: 0 }
+          },
           remove: async (id: string) => {
             await this.onUnlist()
             this.unlisted.push(`${tenant}/${id}`)

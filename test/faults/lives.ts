@@ -198,6 +198,7 @@ export class Lives {
       config: readConfig({ MODEL: model.name }),
       models: { resolve: () => ({ ok: true, name: model.name, model }), list: () => [] },
       tools: () => ({ find: async () => tools, list: async () => ({ tools, unavailable: [] }) }),
+      directories: { getByName: () => ({ add: async () => ({ conversations: 1, storedBytes: 0 }) }) },
       report: () => {},
     } as unknown as Setup
   }

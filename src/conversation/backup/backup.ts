@@ -30,11 +30,9 @@ async function restore({ tenant, id, copy }: RestoreRequest, ports: BackupPorts)
   const fault = faultOfCopy(copy)
   if (fault !== undefined) return invalidCopy(fault)
   if (before === 'deleted') await store.deleteAll()
+  let listing: Promise<void>
   try {
-    store.create(() => {
-      writeTables(ctx.storage, copy)
-      store.setMeta('owner', { tenant, id })
-    })
+    listing = alarms.create({ tenant, id }, () => writeTables(ctx.storage, copy))
   } catch (error) {
     if (before === 'deleted') await store.deleteForGood()
     return invalidCopy(messageOf(error))
@@ -42,6 +40,7 @@ async function restore({ tenant, id, copy }: RestoreRequest, ports: BackupPorts)
   // The original may still exist, and its unfinished runs belong to it.
   for (const run of store.runs.unfinished()) store.endUnread(run, { status: 'cancelled', finish: 'cancelled' })
   await alarms.restore()
+  await listing
   return { ok: true }
 }
 

@@ -20,13 +20,6 @@ type RunReply = Omit<StartReply, 'created'>
 /** The answer to a request for a run. `toCancel`: the unfinished runs that the new run interrupts. */
 type AcceptReply = { readonly ok: true; readonly reply: RunReply; readonly toCancel?: readonly string[] } | Refusal
 
-/** Creates the conversation that a request starts its first run in. */
-export function createFor({ run: { conversation: id, caller, runId } }: StartRequest, store: Store): void {
-  store.create(() => {
-    store.setMeta('owner', { tenant: caller.tenant, id: id ?? runId })
-  })
-}
-
 /** Accepts a request durably: as a new run, as a replay of a known one, or as more input for the current run. */
 export function acceptRun(request: StartRequest, ports: AcceptPorts): AcceptReply {
   const { store, runner, alarms, config } = ports

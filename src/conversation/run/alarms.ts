@@ -1,6 +1,8 @@
 import { spendOf } from '../../contract/budget.ts'
+import type { ConversationOwner } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
 import { isTerminal } from '../../contract/run.ts'
+import { withDeadline } from '../../contract/time-limit.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { RunState } from '../../loop/state.ts'
 import { isWaiting } from './open-run.ts'
@@ -10,6 +12,9 @@ import { reportGrowth } from './storage-quota.ts'
 import type { Store } from '../store/store.ts'
 import { type ReportPorts, reportRuns } from './report-runs.ts'
 import { webhookBody, sendWebhooks } from './webhook.ts'
+
+/** How long the creation of a conversation waits for its listing, in milliseconds. */
+const LISTING_MS = 1000
 
 export interface AlarmPorts {
   readonly setup: Setup
@@ -101,18 +106,18 @@ export class Alarms {
   }
 
   #dueTimes(): DueTimes {
-    const { store, setup } = this.#ports
+    const { store } = this.#ports
     const runner = this.#ports.runner()
     const run = runner.dueAt()
     const open = runner.runs.current()
     const unpruned = store.runs.unpruned()
     const isOwing = store.unreportedSpend().length > 0
-    const isReporting = Boolean(setup.reporters?.length) && store.outbox.hasReports()
+    const isReporting = store.outbox.hasReports()
     const expires = Math.min(store.time('expires'), store.time('idle'))
     return {
       run,
       // A current or queued run delays expiry; one that waits for others does not. Usage and runs that are not reported
-      // yet are reported first.
+      // yet are reported first, and the conversation is listed before it is removed from the list.
       expire: isOwing || isReporting ? Infinity : open && !isWaiting(open) ? Math.max(expires, run) : expires,
       // A conversation with a fixed end is deleted soon, so pruning it is not worth the effort.
       prune: unpruned && store.time('expires') === Infinity ? unpruned.ended + PRUNE_MS : Infinity,
@@ -128,6 +133,28 @@ export class Alarms {
     }
   }
 
+  /**
+   * Creates the conversation at once, and then has it listed, unless it has a fixed end. The alarm repeats the listing
+   * until it succeeds. Resolves when the conversation is listed, when that has failed, or after a second.
+   */
+  create(owner: ConversationOwner, init?: () => void): Promise<void> {
+    const { store } = this.#ports
+    const { tenant, id, expires } = owner
+    const listBy = Date.now() + WATCHDOG_MS
+    store.create(() => {
+      init?.()
+      store.setMeta('owner', { tenant, id })
+      if (expires === undefined) store.outbox.addListing(listBy)
+      else store.setMeta('expires', expires)
+    })
+    if (expires !== undefined) return Promise.resolve()
+    // If the object is lost before that, the caller has had no reply, and creates the conversation again.
+    const watch = () => this.watch()
+    return withDeadline(LISTING_MS, this.#reportSoon(listBy))
+      .catch(watch)
+      .catch((error: unknown) => this.reportFailure(error))
+  }
+
   /** Schedules a report of the status of an unfinished run, to reporters that want it. */
   reportUnended(id: string): void {
     this.#reportedRuns.add(id)
@@ -138,7 +165,7 @@ export class Alarms {
 
   #reportPorts(): ReportPorts {
     const { store, setup, runner } = this.#ports
-    return { store, setup, findRun: (id) => runner().runs.find(id) }
+    return { store, setup, findRun: (id) => runner().runs.find(id), list: () => this.#addToDirectory() }
   }
 
   /**
@@ -146,6 +173,7 @@ export class Alarms {
    * does.
    */
   async reportAll(): Promise<void> {
+    this.#ports.store.outbox.dropListing()
     await this.reportSpend()
     await this.#reportRuns(Infinity)
   }
@@ -174,19 +202,25 @@ export class Alarms {
    * Reports the runs that are to be reported, and the conversation's size, after the current transaction. If this is
    * lost, the alarm reports the runs, and the next run the size.
    */
-  async #reportSoon(): Promise<void> {
+  async #reportSoon(by?: number): Promise<void> {
     const { store, setup } = this.#ports
     await Promise.resolve()
     try {
       // An object that was lost by now throws at its first read.
       if (store.life() !== 'open') return
       await reportGrowth(store, setup)
-      if (!setup.reporters?.length || store.life() !== 'open') return
-      await this.#reportRuns()
+      if ((by === undefined && !setup.reporters?.length) || store.life() !== 'open') return
+      await this.#reportRuns(by)
       if (store.life() === 'open' && store.outbox.hasReports()) this.wakeAt(store.outbox.nextDue())
     } catch (error) {
       this.reportFailure(error)
     }
+  }
+
+  async #addToDirectory(): Promise<unknown> {
+    const { store, setup } = this.#ports
+    const owner = store.meta('owner')
+    return isObject(owner) && setup.directories.getByName(String(owner.tenant)).add(String(owner.id))
   }
 
   async #expire(): Promise<void> {

@@ -5,6 +5,8 @@ import type { Setup } from '../../contract/setup.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { NO_USAGE } from '../../contract/usage.ts'
 import { decodeLine, typeOfLine } from '../../wire/events.ts'
+import { withDeadline } from '../../contract/time-limit.ts'
+import { LISTING } from '../store/outbox.ts'
 import type { Store } from '../store/store.ts'
 import { pendingApproval } from './answers.ts'
 import type { OpenRun } from './open-run.ts'
@@ -12,19 +14,23 @@ import type { OpenRun } from './open-run.ts'
 /** The delays before the second, third and fourth attempts, and before all later ones, in milliseconds. */
 const RETRY_DELAYS_MS = [5000, 30_000, 5 * 60_000]
 const LATER_DELAY_MS = 30 * 60_000
+/** The longest time that a report may take, in milliseconds. The alarm waits for it. */
+const REPORT_MS = 10_000
 
 export interface ReportPorts {
   readonly store: Store
   readonly setup: Setup
   /** Returns an unfinished run, unless it cannot be read. */
   readonly findRun: (id: string) => OpenRun | undefined
+  /** Lists the conversation. */
+  readonly list: () => Promise<unknown>
 }
 
 /**
- * Reports runs to the reporters of the setup: those that have ended from their journals, others as they stand. A report
- * that fails is sent again later, and given up after as many attempts as its reporter says. Never rejects: each failure
- * is logged. `by`: what is due by then is reported, in epoch milliseconds; Infinity for everything, before the
- * conversation is deleted.
+ * Reports runs to the reporters of the setup: those that have ended from their journals, others as they stand; and lists
+ * a new conversation. A report that fails is sent again later, and given up after as many attempts as its reporter says.
+ * Never rejects: each failure is logged. `by`: what is due by then is reported, in epoch milliseconds; Infinity for
+ * everything, before the conversation is deleted.
  */
 export async function reportRuns(ports: ReportPorts, by = Date.now()): Promise<void> {
   const { store, setup } = ports
@@ -34,7 +40,8 @@ export async function reportRuns(ports: ReportPorts, by = Date.now()): Promise<v
     const reporter = setup.reporters?.find((each) => each.name === name)
     const attempts = attempt + 1
     try {
-      if (reporter) await reportRun(reporter, runId, ports)
+      if (name === LISTING) await withDeadline(REPORT_MS, ports.list())
+      else if (reporter) await withDeadline(REPORT_MS, reportRun(reporter, runId, ports))
       if (store.life() === 'open') store.outbox.drop(notice)
     } catch (error) {
       const isLast = attempts >= (reporter?.attempts ?? Infinity)

@@ -2,8 +2,13 @@ import type { Refusal } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
 import type { RunRequest } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
+import { messageOf } from '../../contract/thrown.ts'
+import { withDeadline } from '../../contract/time-limit.ts'
 import type { Store } from '../store/store.ts'
 import { refuseQuota } from './refusals.ts'
+
+/** How long a new run waits for the directory, in milliseconds. */
+const ROOM_MS = 2000
 
 /** Reports the conversation's size to the tenant's directory, and notes whether the tenant has room for more. */
 export async function reportGrowth(store: Store, { directories, config }: Setup): Promise<void> {
@@ -20,16 +25,24 @@ export async function reportGrowth(store: Store, { directories, config }: Setup)
 
 /**
  * Refuses a new run if the tenant's conversations store too much. The directory is asked again only by a conversation
- * that it has told so.
+ * that it has told so; if it does not answer, the run is accepted.
  */
 export async function storageRefusal(
   { runId }: RunRequest,
   store: Store,
-  { directories, config }: Setup,
+  { directories, config, report }: Setup,
 ): Promise<Refusal | undefined> {
   const owner = store.meta('owner')
   if (store.meta('full') !== true || !isObject(owner) || store.runs.row(runId)) return undefined
-  const { storedBytes: used } = await directories.getByName(String(owner.tenant)).room(String(owner.id))
+  const { tenant, id } = owner
+  let used: number
+  try {
+    const room = await withDeadline(ROOM_MS, directories.getByName(String(tenant)).room(String(id)))
+    used = room.storedBytes
+  } catch (error) {
+    report({ event: 'quota.unknown', tenant, detail: messageOf(error) })
+    return undefined
+  }
   const { storedBytes: limit } = config.quotas
   if (used >= limit) return refuseQuota({ quota: 'storedBytes', used, limit })
   if (store.life() === 'open') store.setMeta('full', false)

@@ -5,12 +5,15 @@ import type { Database } from './database.ts'
 export interface Notice extends Record<string, SqlStorageValue> {
   /** The id of the event that the message reports, and so the same at every attempt; or `<reporter>/<run>`. */
   readonly id: string
-  /** Empty for a run that is to be reported. */
+  /** Empty for a run that is to be reported, and for a conversation that is to be listed. */
   readonly body: string
   /** The number of attempts made so far. */
   readonly attempt: number
   readonly due: number
 }
+
+/** The place of a reporter in the id of the notice that the conversation itself is to be listed. */
+export const LISTING = 'listing'
 
 /** Each is a subrequest, of which an invocation may make few on the Free plan. The alarm rings again for the rest. */
 const AT_A_TIME = 10
@@ -46,13 +49,23 @@ export class Outbox {
    * Adds a run, to be reported by each of these reporters with its status at that time. A run that is being reported is
    * reported again, by another notice.
    */
-  addReports(run: string, reporters: readonly RunReporter[], due: number): void {
+  addReports(run: string, reporters: readonly Pick<RunReporter, 'name'>[], due: number): void {
     const query = `INSERT INTO notices VALUES (?, '', ?, 0)
       ON CONFLICT DO UPDATE SET due = max(excluded.due, due + 1), attempt = 0`
     for (const { name } of reporters) this.#database.rows(query, `${name}/${run}`, due)
   }
 
-  /** Whether a run is still to be reported. */
+  /** Adds the conversation itself, to be listed by its tenant's directory. */
+  addListing(due: number): void {
+    this.addReports('', [{ name: LISTING }], due)
+  }
+
+  /** Drops that notice, since the conversation is being deleted. */
+  dropListing(): void {
+    this.#database.rows('DELETE FROM notices WHERE id = ?', `${LISTING}/`)
+  }
+
+  /** Whether a run is still to be reported, or the conversation to be listed. */
   hasReports(): boolean {
     return this.#database.rows("SELECT 1 FROM notices WHERE body = '' LIMIT 1").length > 0
   }

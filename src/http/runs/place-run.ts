@@ -6,7 +6,7 @@ import type { RequestContext } from '../request-context.ts'
 import { type PreparedRun, runInWorker, startEphemeral, startInConversation } from './start-run.ts'
 import type { RunHandle } from './run-handle.ts'
 import { cacheSettings } from './conversation-settings.ts'
-import { listConversation } from './storage-quota.ts'
+import { countCreated } from './storage-quota.ts'
 import { runHeaders } from './run-headers.ts'
 import { failedProblem } from './failed-run.ts'
 import { Problem } from '../problem.ts'
@@ -34,7 +34,7 @@ export function conversationTarget(
 type StartOptions = Pick<StartRequest, 'replaces' | 'onward' | 'after'>
 
 /**
- * Starts a run in a conversation, and lists a conversation that is created for it. By default it interrupts the current
+ * Starts a run in a conversation, which is created and listed if need be. By default it interrupts the current
  * run, as a person in a chat expects of a new message. But if that run waits for an approval or for its caller, the
  * request is refused, so that the person learns of that at once.
  */
@@ -47,7 +47,7 @@ export async function startInListedConversation(
   const handle = await startInConversation(context, preparedRun, { ...start, onBusy: 'interrupt-unless-waiting' })
   if (!handle.created) return handle
   cacheSettings(context, id, {})
-  await listConversation(context, id)
+  countCreated(context)
   return handle
 }
 

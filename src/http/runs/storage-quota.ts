@@ -1,31 +1,59 @@
+import type { DirectoryService } from '../../contract/directory.ts'
 import { type StoredTotals, reachedStorage } from '../../contract/quotas.ts'
 import { RecentMap } from '../../contract/recent-map.ts'
 import type { Setup } from '../../contract/setup.ts'
+import { messageOf } from '../../contract/thrown.ts'
+import { withDeadline } from '../../contract/time-limit.ts'
 import type { EdgeContext, RequestContext } from '../request-context.ts'
-import { quotaProblem } from '../problem.ts'
+import { Problem, quotaProblem } from '../problem.ts'
 
 /** The totals of tenants that this isolate last learned of, by tenant. */
 const totalsBySetup = new WeakMap<Setup, RecentMap<string, LatestTotals>>()
 const MOST_TENANTS = 10_000
 const FRESH_MS = 60_000
 
+/** How long a request waits for the totals, in milliseconds. */
+const TOTALS_MS = 2000
+
+/** What is known of a request while it creates a conversation. */
+export type CreationContext = EdgeContext & Pick<RequestContext, 'waitUntil'>
+
 interface LatestTotals {
   readonly totals: StoredTotals
+  /** The conversations that this isolate has created since it asked for the totals. */
+  readonly created: number
   /** When they were learned, in epoch milliseconds. */
   readonly at: number
 }
 
 /**
  * Throws a Problem 507 if a conversation would be created beyond its tenant's quotas. The directory is asked only once
- * they are known to be used up, so requests within the quotas do not wait for it.
+ * they may be used up, so requests within the quotas do not wait for it. If it does not answer, the request is accepted.
  */
-export async function requireRoom({ setup, caller: { tenant } }: EdgeContext, conversation: string): Promise<void> {
-  const latest = latestTotals(setup, tenant)
-  if (!latest || !reachedStorage(latest.totals, setup.config.quotas)) return
-  const { isListed, ...totals } = await setup.directories.getByName(tenant).room(conversation)
-  remember(setup, tenant, totals)
-  const reached = reachedStorage(totals, setup.config.quotas)
-  if (reached && !isListed) throw quotaProblem(reached)
+export async function requireRoom(context: EdgeContext, conversation: string): Promise<void> {
+  const { setup, caller } = context
+  const { quotas } = setup.config
+  const latest = latestTotals(setup, caller.tenant)
+  if (!latest) return
+  const { totals, created } = latest
+  if (!reachedStorage({ ...totals, conversations: totals.conversations + created }, quotas)) return
+  try {
+    const { isListed, ...current } = await withDeadline(TOTALS_MS, askTotals(context, conversation))
+    const reached = reachedStorage(current, quotas)
+    if (reached && !isListed) throw quotaProblem(reached)
+  } catch (error) {
+    if (error instanceof Problem) throw error
+    setup.report({ event: 'quota.unknown', tenant: caller.tenant, detail: messageOf(error) })
+  }
+}
+
+/** Counts a conversation that was created. Its own object lists it. */
+export function countCreated(context: CreationContext): void {
+  const { setup, caller } = context
+  refreshTotals(context)
+  const latest = latestTotals(setup, caller.tenant)
+  const { totals = { conversations: 0, storedBytes: 0 }, created = 0, at = 0 } = latest ?? {}
+  remember(setup, caller.tenant, { totals, created: created + 1, at })
 }
 
 /**
@@ -33,9 +61,9 @@ export async function requireRoom({ setup, caller: { tenant } }: EdgeContext, co
  * directory is asked beside the request, at most once a minute for a tenant.
  */
 export function requireBytes(context: RequestContext): void {
-  const { setup, caller, waitUntil } = context
-  const { totals, at = 0 } = latestTotals(setup, caller.tenant) ?? {}
-  if (Date.now() - at > FRESH_MS) waitUntil(storedTotals(context).catch(() => {}))
+  const { setup, caller } = context
+  const { totals } = latestTotals(setup, caller.tenant) ?? {}
+  refreshTotals(context)
   const { storedBytes: limit } = setup.config.quotas
   if (totals && totals.storedBytes >= limit) {
     throw quotaProblem({ quota: 'storedBytes', used: totals.storedBytes, limit })
@@ -43,26 +71,34 @@ export function requireBytes(context: RequestContext): void {
 }
 
 /** Returns the number and size of the conversations of the caller's tenant. */
-export async function storedTotals({ setup, caller: { tenant } }: EdgeContext): Promise<StoredTotals> {
-  const totals = await setup.directories.getByName(tenant).room('')
-  remember(setup, tenant, totals)
-  return totals
+export function storedTotals(context: EdgeContext): Promise<StoredTotals> {
+  return askTotals(context, '')
 }
 
-/** Lists a conversation that was created. */
-export async function listConversation(
+/** Asks for the totals beside the request, unless they were learned less than a minute ago. */
+function refreshTotals(context: CreationContext): void {
+  const { at = 0 } = latestTotals(context.setup, context.caller.tenant) ?? {}
+  if (Date.now() - at > FRESH_MS) context.waitUntil(storedTotals(context).catch(() => {}))
+}
+
+async function askTotals(
   { setup, caller: { tenant } }: EdgeContext,
   conversation: string,
-): Promise<void> {
-  remember(setup, tenant, await setup.directories.getByName(tenant).add(conversation))
+): ReturnType<DirectoryService['room']> {
+  const createdBefore = latestTotals(setup, tenant)?.created ?? 0
+  const room = await setup.directories.getByName(tenant).room(conversation)
+  const { conversations, storedBytes } = room
+  const created = (latestTotals(setup, tenant)?.created ?? 0) - createdBefore
+  remember(setup, tenant, { totals: { conversations, storedBytes }, created: Math.max(0, created), at: Date.now() })
+  return room
 }
 
 function latestTotals(setup: Setup, tenant: string): LatestTotals | undefined {
   return totalsBySetup.get(setup)?.get(tenant)
 }
 
-function remember(setup: Setup, tenant: string, totals: StoredTotals): void {
+function remember(setup: Setup, tenant: string, latest: LatestTotals): void {
   const byTenant = totalsBySetup.get(setup) ?? new RecentMap<string, LatestTotals>({ most: MOST_TENANTS })
   totalsBySetup.set(setup, byTenant)
-  byTenant.set(tenant, { totals, at: Date.now() })
+  byTenant.set(tenant, latest)
 }

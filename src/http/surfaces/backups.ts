@@ -6,7 +6,7 @@ import type { EdgeEnv } from '../context.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { bodyTooLarge, readJson } from '../request-body.ts'
 import { unwrapReply } from '../problem.ts'
-import { listConversation, requireRoom } from '../runs/storage-quota.ts'
+import { countCreated, requireRoom } from '../runs/storage-quota.ts'
 import type { Surface } from '../surface.ts'
 import { conversationIdOfPath, conversationOfPath } from './conversations/addressed.ts'
 import { invalidRequest } from './runs.ts'
@@ -29,7 +29,7 @@ app.put('/:id', async (c) => {
   if (!isComplete) throw bodyTooLarge(MOST_COPY_BYTES)
   await requireRoom(c.env, id)
   unwrapReply(await conversationOfPath(c).backup({ do: 'restore', tenant: c.env.caller.tenant, id, copy: bytes }))
-  await listConversation(c.env, id)
+  countCreated(c.env)
   return c.json({ id }, 201)
 })
 
@@ -43,6 +43,7 @@ app.post('/:id/rewind', async (c) => {
     throw invalidRequest({ message: 'Send { "at": … } with a time such as 2026-02-28T14:30:00Z.', path: 'at' })
   }
   unwrapReply(await conversationOfPath(c).backup({ do: 'rewind', at }))
-  await listConversation(c.env, id)
+  // It was removed from the list if it had been deleted.
+  await setup.directories.getByName(c.env.caller.tenant).add(id)
   return c.json({ id, at: new Date(at).toISOString() }, 202)
 })

@@ -14,10 +14,9 @@ import { requireScope } from '../../middleware/auth.ts'
 import { readJson } from '../../request-body.ts'
 import { remainingBudget } from '../../runs/budget.ts'
 import type { EdgeEnv } from '../../context.ts'
-import type { EdgeContext } from '../../request-context.ts'
 import { copyMessages } from '../../runs/copy-messages.ts'
 import { conversationStub, jurisdictionOf } from '../../runs/conversation-stub.ts'
-import { listConversation, requireRoom } from '../../runs/storage-quota.ts'
+import { countCreated, type CreationContext, requireRoom } from '../../runs/storage-quota.ts'
 import { storedRunHandle } from '../../runs/run-handle.ts'
 import { answerFormat } from '../../respond/format.ts'
 import { unwrapReply, Problem } from '../../problem.ts'
@@ -43,7 +42,6 @@ conversationLife.post('/', async (c) => {
   }
   checkSettings(setup, settings)
   await createConversation(c.env, { id, settings, ...(location && { location }) })
-  await listConversation(c.env, id)
   return c.json({ id }, 201)
 })
 
@@ -70,7 +68,6 @@ conversationLife.post('/:id/fork', async (c) => {
   }
   const target = await createConversation(c.env, { id, settings, isNew: true })
   await copyMessages(source, target, { before: at + 1 })
-  await listConversation(c.env, id)
   return c.json({ id }, 201)
 })
 
@@ -113,14 +110,17 @@ conversationLife.delete('/:id', async (c) => {
  * wants a new one: then throws a Problem 409.
  */
 async function createConversation(
-  context: EdgeContext,
+  context: CreationContext,
   { location, isNew = false, id, settings }: NewConversation,
 ): Promise<ReturnType<typeof conversationStub>> {
   const { tenant } = context.caller
   await requireRoom(context, id)
   const service = conversationStub(context, id, location)
   const { created } = unwrapReply(await service.create({ tenant, id, settings }))
-  if (created) cacheSettings(context, id, settings)
+  if (created) {
+    cacheSettings(context, id, settings)
+    countCreated(context)
+  }
   if (created || (!isNew && Object.keys(settings).length === 0)) return service
   const message = 'A conversation with this id already exists; its settings cannot be changed.'
   throw new Problem({ status: 409, code: 'conversation_exists', message, param: 'id' })
