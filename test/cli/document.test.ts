@@ -55,6 +55,7 @@ test('docs/configuration.md has every variable that the edge reads, and no other
     'CONVERSATIONS',
     'DEFINITIONS',
     'DIRECTORIES',
+    'DISPATCHER',
     'KEYS',
     'METRICS',
     'TOOLS',

@@ -16,8 +16,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     control: 'a tool is there only for the scopes and tenants of its policies',
     file: 'host/policy/source.ts',
-    text: 'if (!isAllowed(policies, caller)) return []',
-    replacement: '',
+    text: 'return isAllowed(policies, caller) ? [withPause(tool, caller, breaker)] : []',
+    replacement: 'return [withPause(tool, caller, breaker)]',
     test: 'host/policy/source.test.ts',
   },
   {

@@ -88,6 +88,8 @@ const SENDS_NOTHING = new Set([
   'src/client/types.ts',
   'src/definitions/code/main.ts',
   'src/definitions/code/worker.ts',
+  // Passes requests on to a Worker of the dispatch namespace.
+  'src/host/worker/script.ts',
   'src/http/app/edge.ts',
   'src/stored.ts',
   'src/tool/serve.ts',
