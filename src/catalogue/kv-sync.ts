@@ -2,7 +2,8 @@ import type { Report } from '../contract/setup.ts'
 import type { ToolNamespace } from '../host/stored/version-cache.ts'
 import { ACCEPTED_KEY, encodeIndex, INDEX_KEY, versionKey } from '../host/stored/copy.ts'
 import { copyOf } from '../host/stored/owned-copy.ts'
-import { encodeTexts, TEXTS_KEY } from '../host/stored/texts.ts'
+import { encodeCatalogueTerms, TERMS_KEY } from '../host/stored/terms.ts'
+import { encodeTexts, TEXTS_KEY, textsOfVersions } from '../host/stored/texts.ts'
 import type { CatalogueStore } from './store.ts'
 
 export interface KvSyncPorts {
@@ -27,8 +28,8 @@ const AT_A_TIME = 6
 /**
  * Keeps the copy in KV up to date with the catalogue, driven by the object's alarm. Versions are written before the
  * index that names them. The index and the accepted definitions of other tools are each written at most once a second,
- * and the texts for the tool search at most once in ten seconds, however many writes there are. A failed write is
- * retried until it succeeds.
+ * and the texts and the index for the tool search at most once in ten seconds, however many writes there are. A failed
+ * write is retried until it succeeds.
  */
 export class KvSync {
   readonly #ports: KvSyncPorts
@@ -96,7 +97,9 @@ export class KvSync {
     const { store, now } = this.#ports
     const { copied, areTextsOld } = store.revisions()
     if (!areTextsOld || now() < this.#textsAt + TEXTS_EVERY_MS) return
-    await namespace.put(TEXTS_KEY, encodeTexts(copied, store.index(copied).length, store.texts(copied)))
+    const { length: size } = store.index(copied)
+    await namespace.put(TEXTS_KEY, encodeTexts(copied, size, store.texts(copied)))
+    await namespace.put(TERMS_KEY, encodeCatalogueTerms(copied, size, textsOfVersions(size, store.texts(copied))))
     store.setTexts(copied)
     this.#textsAt = now()
   }

@@ -346,6 +346,16 @@ export interface ToolText extends Pick<ToolDefinition, 'name' | 'title' | 'descr
   readonly group?: string
 }
 
+/** What a search over a source reads. */
+export interface SearchableTools {
+  /** The index of most tools as text (`search/stored-terms.ts`). Absent if all tools are in `texts`. */
+  readonly stored?: string
+  /** The tools of that index that have been removed since. */
+  readonly removed: readonly string[]
+  /** The other tools, and those that have changed since; the same array as long as nothing changes. */
+  readonly texts: readonly ToolText[]
+}
+
 /** Finds tools by words among all tools of an edge, whether or not they are on offer. */
 export interface ToolFinder {
   /** Returns roughly how many tools there are, at a cost independent of that. */
@@ -366,6 +376,8 @@ export interface ToolSource {
   size?(): Promise<number>
   /** Returns the searchable text of each tool; the same array as long as nothing changes. Default: made from `list`. */
   texts?(): Promise<readonly ToolText[]>
+  /** Returns what a search by words reads, which may be far less than all texts. Default: `texts`. */
+  searchable?(): Promise<SearchableTools>
 }
 
 /** The name of the tool with which a model finds others. Some providers have a native form of it. */

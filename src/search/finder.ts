@@ -1,14 +1,18 @@
-import type { ToolFinder, ToolSource, ToolText } from '../contract/tool.ts'
+import type { SearchableTools, ToolFinder, ToolSource, ToolText } from '../contract/tool.ts'
 import { toolCountOf, textReader } from './source-texts.ts'
-import { createKeywordIndex } from './keyword-index.ts'
+import { createKeywordIndex, keywordIndex } from './keyword-index.ts'
+import { readTerms } from './stored-terms.ts'
 import { type ToolIndex, update } from './tool-index.ts'
 
 /**
  * Makes a finder of all tools of a source. The first search fills the index; later ones update it with what has
- * changed. If the index rejects, the search rejects with its error, and the next search fills it again.
+ * changed. If the index rejects, the search rejects with its error, and the next search fills it again. Without an
+ * index: by keywords, from the index that the source has stored, if it has one.
  */
-export function createFinder(source: ToolSource, index: ToolIndex = createKeywordIndex()): ToolFinder {
-  const readTexts = textReader(source)
+export function createFinder(source: ToolSource, customIndex?: ToolIndex): ToolFinder {
+  const read = customIndex ? textsOnly(source) : searchableTools(source)
+  let index = customIndex ?? createKeywordIndex()
+  let storedIndex: string | undefined
   let indexedTexts: readonly ToolText[] = []
   let indexedTools: ReadonlyMap<string, ToolText> = new Map()
 
@@ -31,9 +35,26 @@ export function createFinder(source: ToolSource, index: ToolIndex = createKeywor
   return {
     size: () => toolCountOf(source),
     search: async (text, limit) => {
-      const tools = await readTexts()
-      if (tools !== indexedTexts) await refresh(tools)
+      const { stored, removed, texts } = await read()
+      if (stored !== storedIndex) {
+        storedIndex = stored
+        index = stored === undefined ? createKeywordIndex() : keywordIndex(readTerms(stored))
+        indexedTexts = []
+        indexedTools = new Map()
+      }
+      if (removed.length > 0) await index.remove(removed)
+      if (texts !== indexedTexts) await refresh(texts)
       return (await index.search(text, limit)).map(({ name }) => name)
     },
   }
+}
+
+/** Returns a function that asks a source for what a search by words reads. */
+function searchableTools(source: ToolSource): () => Promise<SearchableTools> {
+  return source.searchable?.bind(source) ?? textsOnly(source)
+}
+
+function textsOnly(source: ToolSource): () => Promise<SearchableTools> {
+  const readTexts = textReader(source)
+  return async () => ({ removed: [], texts: await readTexts() })
 }

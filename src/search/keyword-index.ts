@@ -1,7 +1,8 @@
 import type { ToolText } from '../contract/tool.ts'
 import { type QueryWord, type Entry, rank } from './keyword-rank.ts'
+import type { StoredTerms } from './stored-terms.ts'
 import { createTerms, type Term, type Terms } from './keyword-terms.ts'
-import { createReader, type Reader, weigh } from './keyword-weights.ts'
+import { createReader, nameWords, type Reader, saturate, weigh } from './keyword-weights.ts'
 import type { ToolIndex } from './tool-index.ts'
 import { FILLERS, textWords } from './words.ts'
 
@@ -13,31 +14,49 @@ import { FILLERS, textWords } from './words.ts'
  * toolSearch({ index: createKeywordIndex })
  */
 export function createKeywordIndex(): ToolIndex {
-  const terms = createTerms()
-  /** The tools by slot, the number by which terms refer to them. Free slots are reused. */
-  const slots: (Entry | undefined)[] = []
+  return keywordIndex()
+}
+
+/** Makes such an index that has the tools of a stored one (`encodeTerms`), too. */
+export function keywordIndex(stored?: StoredTerms): ToolIndex {
+  const terms = createTerms(stored && ((start) => stored.startingWith(start)))
+  const storedNames = stored?.names ?? []
+  /** The tools by slot, the number by which terms refer to them. */
+  const slots: (Entry | undefined)[] = storedNames.map((name) => new StoredEntry(name, terms))
+  /** Slots that no term refers to any more. */
+  const freeSlots: number[] = []
   const slotOf = new Map<string, number>()
   const indexed = new Map<string, ToolText>()
   const pending = new Map<string, ToolText>()
+  let storedCount = storedNames.length
 
+  /** Terms still refer to the slot of a tool of the stored index, so it is not used again. */
+  const removeStored = (name: string) => {
+    const slot = placeOf(storedNames, name)
+    if (slot === undefined || !slots[slot]) return
+    slots[slot] = undefined
+    storedCount -= 1
+  }
   const removeTool = (name: string, reader = createReader(terms)) => {
+    removeStored(name)
     const [tool, slot] = [indexed.get(name), slotOf.get(name)]
     if (!tool || slot === undefined) return
     weigh(tool, terms, reader, (term) => terms.forget(term, slot))
     slots[slot] = undefined
+    freeSlots.push(slot)
     slotOf.delete(name)
     indexed.delete(name)
   }
   const addTool = (tool: ToolText, reader: Reader) => {
     removeTool(tool.name, reader)
-    const unused = slotOf.size < slots.length ? slots.indexOf(undefined) : slots.length
+    const slot = freeSlots.pop() ?? slots.length
     const nameTerms: Term[] = []
     weigh(tool, terms, reader, (term, weight, isNamed) => {
-      terms.note(term, unused, weight / (weight + SATURATION), isNamed)
+      terms.note(term, slot, saturate(weight), isNamed)
       if (isNamed) nameTerms.push(term)
     })
-    slots[unused] = { name: tool.name, terms: nameTerms }
-    slotOf.set(tool.name, unused)
+    slots[slot] = { name: tool.name, terms: nameTerms }
+    slotOf.set(tool.name, slot)
     indexed.set(tool.name, tool)
   }
   return {
@@ -57,13 +76,38 @@ export function createKeywordIndex(): ToolIndex {
         pending.clear()
       }
       const queryWords = readQuestion(text.slice(0, MOST_CHARACTERS), terms)
-      return rank(queryWords, slots, slotOf.size, limit).map(({ entry, score }) => ({ name: entry.name, score }))
+      const ranked = rank(queryWords, slots, storedCount + slotOf.size, limit)
+      return ranked.map(({ entry, score }) => ({ name: entry.name, score }))
     },
   }
 }
 
-/** BM25's k1: the lower, the sooner another occurrence of a word adds nothing more. */
-const SATURATION = 1
+/** A tool of a stored index. Few of them match a question, so the terms of their names are sought when they do. */
+class StoredEntry implements Entry {
+  readonly name: string
+  readonly #terms: Terms
+  #nameTerms: readonly Term[] | undefined
+
+  constructor(name: string, terms: Terms) {
+    this.name = name
+    this.#terms = terms
+  }
+
+  get terms(): readonly Term[] {
+    return (this.#nameTerms ??= Array.from(nameWords(this.name)).flatMap((word) => this.#terms.get(word) ?? []))
+  }
+}
+
+/** Returns the place of a name among sorted ones, by binary search. */
+function placeOf(names: readonly string[], name: string): number | undefined {
+  let [low, high] = [0, names.length]
+  while (low < high) {
+    const at = (low + high) >> 1
+    if ((names[at] ?? '') < name) low = at + 1
+    else high = at
+  }
+  return names[low] === name ? low : undefined
+}
 
 const MOST_CHARACTERS = 1000
 /** Only the first so many different words of a question count. */

@@ -35,7 +35,7 @@ export function rank(
   count: number,
   limit: number,
 ): readonly RankedEntry[] {
-  const rarity = ({ slots: { length } }: Term) => Math.log(1 + (count - length + 0.5) / (length + 0.5))
+  const rarity = (term: Term) => Math.log(1 + (count - term.count + 0.5) / (term.count + 0.5))
   const scores = new Float64Array(slots.length)
   const shares = queryWords.map((word) => shareOf(word, rarity, scores))
   const nameMatches = new Float64Array(slots.length)

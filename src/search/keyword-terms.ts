@@ -1,13 +1,53 @@
 import { deepStem, lightStem } from './words.ts'
 
-/** A word of the index: the slots of the tools that have it, its weight in each, and the slots of tools named by it. */
-export interface Term {
-  readonly word: string
+/** Where a word occurs: the slots of the tools that have it, its weight in each, and the slots of tools named by it. */
+export interface Postings {
   readonly slots: number[]
   readonly weights: number[]
   readonly nameSlots: number[]
+}
+
+/** The postings of a word in a stored index. */
+interface StoredPostings {
+  /** The number of tools that have the word. */
+  readonly count: number
+  read(): Postings
+}
+
+/** A word of the index. That of a stored index is read when its postings are first needed. */
+export class Term implements Postings {
+  readonly word: string
   /** The weight so far in the tool that is being read, else 0. */
-  sum: number
+  sum = 0
+  readonly #stored: StoredPostings | undefined
+  #postings: Postings | undefined
+
+  constructor(word: string, stored?: StoredPostings) {
+    this.word = word
+    this.#stored = stored
+    if (!stored) this.#postings = { slots: [], weights: [], nameSlots: [] }
+  }
+
+  /** The number of tools that have the word. */
+  get count(): number {
+    return this.#postings?.slots.length ?? this.#stored?.count ?? 0
+  }
+
+  get slots(): number[] {
+    return this.#read().slots
+  }
+
+  get weights(): number[] {
+    return this.#read().weights
+  }
+
+  get nameSlots(): number[] {
+    return this.#read().nameSlots
+  }
+
+  #read(): Postings {
+    return (this.#postings ??= this.#stored?.read() ?? { slots: [], weights: [], nameSlots: [] })
+  }
 }
 
 /** A term that a word of a question may mean, and how likely, up to 1 for the word itself. */
@@ -28,30 +68,44 @@ export interface Terms {
   variants(word: string): readonly Variant[]
 }
 
-/** Makes the vocabulary of an index. Variants of a word are searched among words with the same first two characters. */
-export function createTerms(): Terms {
+/**
+ * Makes the vocabulary of an index. Variants of a word are searched among words with the same first two characters. `stored`
+ * returns those of a stored index.
+ */
+export function createTerms(stored: (start: string) => readonly Term[] = () => []): Terms {
   const terms = new Map<string, Term>()
   const neighbours = new Map<string, Neighbour[]>()
   const registeredTerms = new Set<Term>()
-  const register = (term: Term) => {
-    if (registeredTerms.has(term)) return
-    registeredTerms.add(term)
-    const candidates = neighbours.get(term.word.slice(0, 2))
-    if (candidates) candidates.push({ term })
-    else neighbours.set(term.word.slice(0, 2), [{ term }])
+  const neighboursOf = (word: string): Neighbour[] => {
+    const start = word.slice(0, 2)
+    let candidates = neighbours.get(start)
+    if (!candidates) {
+      neighbours.set(start, (candidates = []))
+      for (const term of stored(start)) {
+        terms.set(term.word, term)
+        registeredTerms.add(term)
+        candidates.push({ term })
+      }
+    }
+    return candidates
+  }
+  const find = (word: string) => {
+    neighboursOf(word)
+    return terms.get(word)
   }
   return {
     get(word) {
-      const term = terms.get(word)
-      return term?.slots.length ? term : undefined
+      const term = find(word)
+      return term?.count ? term : undefined
     },
     of(word) {
-      let term = terms.get(word)
-      if (!term) terms.set(word, (term = { word, slots: [], weights: [], nameSlots: [], sum: 0 }))
+      let term = find(word)
+      if (!term) terms.set(word, (term = new Term(word)))
       return term
     },
     note(term, slot, weight, isInName) {
-      if (term.slots.length === 0) register(term)
+      if (!registeredTerms.has(term)) neighboursOf(term.word).push({ term })
+      registeredTerms.add(term)
       term.slots.push(slot)
       term.weights.push(weight)
       if (isInName) term.nameSlots.push(slot)
@@ -64,11 +118,11 @@ export function createTerms(): Terms {
       if (index >= 0) term.nameSlots.splice(index, 1)
     },
     variants(word) {
-      const candidates = neighbours.get(word.slice(0, 2)) ?? []
+      const candidates = neighboursOf(word)
       const stems = stemsOf(word)
       const variants: Variant[] = []
       const addVariant = (term: Term, likeness: number) => {
-        if (likeness > 0 && term.slots.length > 0) variants.push({ term, likeness })
+        if (likeness > 0 && term.count > 0) variants.push({ term, likeness })
       }
       for (const neighbour of candidates) addVariant(neighbour.term, likenessOf(word, stems, neighbour))
       if (variants.length === 0 && word.length > 4 && !/\d/.test(word)) {

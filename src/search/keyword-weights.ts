@@ -1,7 +1,7 @@
 import type { ToolText } from '../contract/tool.ts'
 import { textsOf } from './definition-texts.ts'
 import type { Term, Terms } from './keyword-terms.ts'
-import { chunksOf, FILLERS, type Word, wordsOf } from './words.ts'
+import { chunksOf, FILLERS, textWords, type Word, wordsOf } from './words.ts'
 
 /** BM25's b: how much the length of a field counts. */
 const LENGTH = 0.5
@@ -59,6 +59,22 @@ export function createReader(terms: Terms): Reader {
  */
 const words: Term[] = []
 const halves: Term[] = []
+
+/** BM25's k1: the lower, the sooner another occurrence of a word adds nothing more. */
+const SATURATION = 1
+/** Weights are rounded, as in a stored index: three digits of 64. */
+const LEVELS = 64 ** 3 - 1
+
+/** Returns the weight of a term in a tool, from 0 to 1, for the sum of the weights of its occurrences. */
+export function saturate(sum: number): number {
+  return Math.round((LEVELS * sum) / (sum + SATURATION)) / LEVELS
+}
+
+/** Returns the words by which a tool is named, without fillers, each once. */
+export function nameWords(name: string): ReadonlySet<string> {
+  const ofName = textWords(name).filter(({ word, isJoined }) => !isJoined && !FILLERS.has(word))
+  return new Set(ofName.map(({ word }) => word))
+}
 
 /**
  * Calls `visit` for each term of a tool, with its weight and whether it is a word of the tool's name and not a filler.

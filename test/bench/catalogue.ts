@@ -1,10 +1,14 @@
-import { readdirSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { createTestHarness } from 'wrangler'
 import { canonicalJson, sha256 } from '../../src/contract/json.ts'
 import { CatalogueStore } from '../../src/catalogue/store.ts'
 import { encodeIndex, INDEX_KEY, versionKey } from '../../src/host/stored/copy.ts'
-import { encodeTexts, TEXTS_KEY, type VersionText } from '../../src/host/stored/texts.ts'
+import { encodeCatalogueTerms, TERMS_KEY } from '../../src/host/stored/terms.ts'
+import { encodeTexts, TEXTS_KEY, textsOfVersions, type VersionText } from '../../src/host/stored/texts.ts'
 import { createKeywordIndex } from '../../src/search/keyword-index.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
 import { manyTools } from './many-tools.ts'
@@ -52,6 +56,7 @@ async function benchRuns(url: URL, TOOLS: KVNamespace): Promise<void> {
     for (const { name, hash, text } of versions) if (used.includes(name)) await TOOLS.put(versionKey(name, hash), text)
     await TOOLS.put(INDEX_KEY, encodeIndex(count, entries))
     await TOOLS.put(TEXTS_KEY, encodeTexts(count, count, versions))
+    await TOOLS.put(TERMS_KEY, encodeCatalogueTerms(count, count, textsOfVersions(count, versions)))
     await new Promise((resolve) => setTimeout(resolve, FRESH_MS))
     const [stored = ''] = used
     for (const [kind, model, tools] of [
@@ -114,7 +119,8 @@ async function benchCopy(): Promise<void> {
   }
   const indexes: number[] = []
   const texts: number[] = []
-  let [index, text] = ['', '']
+  const indexings: number[] = []
+  let [index, text, terms] = ['', '', '']
   for (let round = 0; round < ROUNDS; round++) {
     const start = performance.now()
     index = encodeIndex(10_000, store.index(10_000))
@@ -122,10 +128,31 @@ async function benchCopy(): Promise<void> {
     const next = performance.now()
     text = encodeTexts(10_000, 10_000, store.texts(10_000))
     texts.push(performance.now() - next)
+    const last = performance.now()
+    terms = encodeCatalogueTerms(10_000, 10_000, textsOfVersions(10_000, store.texts(10_000)))
+    indexings.push(performance.now() - last)
   }
   const size = (value: string) => `${(Buffer.byteLength(value) / 1024 / 1024).toFixed(1)} MiB (KV takes 25)`
   tell('the index of 10,000 written', `${median(indexes).toFixed(0)} ms, ${size(index)}`)
   tell('what they are found by written', `${median(texts).toFixed(0)} ms, ${size(text)}`)
+  tell('their search index written', `${median(indexings).toFixed(0)} ms, ${size(terms)}`)
+  benchFirstSearch({ terms, texts: text })
+}
+
+/** What the first search of a new isolate costs, by the index and by texts, each in processes of their own. */
+function benchFirstSearch(values: Readonly<Record<string, string>>): void {
+  const folder = mkdtempSync(join(tmpdir(), 'edgecall-bench-'))
+  const program = new URL('first-search.ts', import.meta.url).pathname
+  for (const [name, value] of Object.entries(values)) {
+    writeFileSync(join(folder, name), value)
+    const measured = Array.from({ length: ROUNDS }, (): { cpuMs: number; heap: number } => {
+      const printed = execFileSync(process.execPath, ['--expose-gc', program, join(folder, name)], { encoding: 'utf8' })
+      return JSON.parse(printed)
+    })
+    const [cpuMs, heap] = [median(measured.map((each) => each.cpuMs)), median(measured.map((each) => each.heap))]
+    tell(`the first search, by the ${name}`, `${cpuMs.toFixed(0)} ms CPU, ${heap.toFixed(0)} MB`)
+  }
+  rmSync(folder, { recursive: true })
 }
 
 function tell(what: string, figure: string): void {

@@ -122,7 +122,7 @@ describe('the copy in KV', () => {
     expect([kv.asked, alarm()]).toEqual([[], START])
     expect(await settle()).toBe(1)
     const versions = ['put tool:t@a1', 'put tool:t@a2', 'put tool:A@x', 'put tool:u@y']
-    expect(kv.asked).toEqual([...versions, 'put tools:index', 'put tools:texts'])
+    expect(kv.asked).toEqual([...versions, 'put tools:index', 'put tools:texts', 'put tools:terms'])
     expect(copiedIndex(kv.stored)).toEqual({ revision: START + 4, offered: ['A'], tools: ['A x', 'u y'] })
   })
 
@@ -217,7 +217,7 @@ describe('the copy in KV', () => {
     kv.asked.length = 0
     await object.write(version('t', 'a1', { action: 'rollback' }))
     await settle()
-    expect(kv.asked).toEqual(['put tools:index', 'put tools:texts'])
+    expect(kv.asked).toEqual(['put tools:index', 'put tools:texts', 'put tools:terms'])
     expect(copiedIndex(kv.stored).tools).toEqual(['t a1'])
   })
 })
@@ -238,7 +238,8 @@ describe('the search texts', () => {
     expect(alarm()).toBe(START + 5000)
     await settle()
     expect(kv.asked.filter((what) => what.startsWith('put tools:'))).toEqual([
-      ...['put tools:index', 'put tools:texts', 'put tools:index', 'put tools:index', 'put tools:texts'],
+      ...['put tools:index', 'put tools:texts', 'put tools:terms', 'put tools:index'],
+      ...['put tools:index', 'put tools:texts', 'put tools:terms'],
     ])
     const { revision, tools } = copiedTexts(kv.stored)
     expect([revision, tools.map(({ name }) => name)]).toEqual([START + 5000, ['clock', 'mail', 'news']])

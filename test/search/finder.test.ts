@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { ToolDefinition, ToolText } from '../../src/contract/tool.ts'
 import { createFinder } from '../../src/search/finder.ts'
 import { createKeywordIndex } from '../../src/search/keyword-index.ts'
+import { encodeTerms } from '../../src/search/stored-terms.ts'
 import type { ToolIndex } from '../../src/search/tool-index.ts'
 import { definitionOf } from './definitions.ts'
 
@@ -80,4 +81,29 @@ test('a source without search texts is searched by its definitions', async () =>
     ...{ offered: async () => [], find: async () => [] },
   })
   expect([await finder.size(), await finder.search('mail', 5)]).toEqual([1, ['mail']])
+})
+
+test('a source with a stored index is searched by it, and by the texts beside it', async () => {
+  const news2 = definitionOf({ name: 'news', description: 'Reads the paper.' })
+  const searchable: { stored?: string; removed: string[]; texts: ToolText[] } = {
+    stored: encodeTerms([mail, news]),
+    removed: [],
+    texts: [],
+  }
+  const never = async () => Promise.reject(new Error('too much'))
+  const finder = createFinder({
+    ...{ list: never, offered: never, find: never, texts: never },
+    searchable: async () => searchable,
+  })
+  expect(await finder.search('send a mail', 5)).toEqual(['mail'])
+  searchable.texts = [news2]
+  expect(await finder.search('paper', 5)).toEqual(['news'])
+  searchable.removed = ['mail']
+  expect(await finder.search('mail', 5)).toEqual([])
+  // The next index holds the writes.
+  Object.assign(searchable, { stored: encodeTerms([news2]), removed: [], texts: [] })
+  expect(await finder.search('paper', 5)).toEqual(['news'])
+  delete searchable.stored
+  searchable.texts = [mail, news]
+  expect(await finder.search('mail', 5)).toEqual(['mail'])
 })

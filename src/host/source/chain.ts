@@ -1,5 +1,5 @@
 import type { Report } from '../../contract/setup.ts'
-import type { Tool, ToolListing, ToolSource, ToolText } from '../../contract/tool.ts'
+import type { SearchableTools, Tool, ToolListing, ToolSource, ToolText } from '../../contract/tool.ts'
 import { merge, mergeInOrder } from './merge.ts'
 import { sameOr, toolCountOf, textReader } from '../../search/source-texts.ts'
 import { messageOf } from '../../contract/thrown.ts'
@@ -32,6 +32,11 @@ function combine(sources: readonly ToolSource[], mergeListings: typeof merge, re
   const textReaders = sources.map(textReader)
   let parts: readonly (readonly ToolText[])[] = []
   let texts: readonly ToolText[] = []
+  const join = (current: readonly (readonly ToolText[])[]): readonly ToolText[] => {
+    if (sameOr(parts, current) === parts) return texts
+    parts = current
+    return (texts = current.flat())
+  }
   return {
     find,
     list: async (page) => {
@@ -52,10 +57,15 @@ function combine(sources: readonly ToolSource[], mergeListings: typeof merge, re
       return sizes.reduce((sum, size) => sum + size, 0)
     },
     texts: async () => {
-      const current = await Promise.all(textReaders.map((readTexts) => readTexts().catch(() => NO_TEXTS)))
-      if (sameOr(parts, current) === parts) return texts
-      parts = current
-      return (texts = current.flat())
+      return join(await Promise.all(textReaders.map((readTexts) => readTexts().catch(() => NO_TEXTS))))
+    },
+    searchable: async () => {
+      const indexed = sources.findIndex((source) => 'searchable' in source)
+      const [searchable = ALL_IN_TEXTS, ...others] = await Promise.all([
+        sources[indexed]?.searchable?.(),
+        ...textReaders.map(async (readTexts, at) => (at === indexed ? NO_TEXTS : readTexts().catch(() => NO_TEXTS))),
+      ])
+      return { ...searchable, texts: join([searchable.texts, ...others]) }
     },
   }
 }
@@ -67,6 +77,7 @@ function totalOf(listings: readonly ToolListing[], origin: string | undefined): 
 }
 
 const NO_TEXTS: readonly ToolText[] = []
+const ALL_IN_TEXTS: SearchableTools = { removed: [], texts: NO_TEXTS }
 
 /** Lists a source that rejected as unavailable. Sources must not reject: the fault is in this Worker's own code. */
 function brokenSource(index: number, report: Report): (error: unknown) => ToolListing {

@@ -125,6 +125,7 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
     list: (page) => list(page).catch(brokenListing),
     size: () => cache.size().catch(() => 0),
     texts: () => cache.texts().catch(() => []),
+    searchable: () => cache.searchable().catch(() => ({ removed: [], texts: [] })),
     offered: async () => {
       const { tools } = await cache.offered().then(load).catch(brokenListing)
       return tools.filter((tool) => tool.offered)

@@ -2,9 +2,9 @@ import { isObject, parseJson } from '../../contract/json.ts'
 
 /**
  * The key of the index in the catalogue's read copy in KV. The copy has a value for each version, which never changes,
- * under `tool:<name>@<hash>`; under `tools:index` the current version of each tool; and under `tools:texts` the search
- * texts (`texts.ts`). The index is a line of JSON, then a line `<name> <hash>` for each tool, sorted by name, so that a
- * tool is found among thousands without reading the rest.
+ * under `tool:<name>@<hash>`; under `tools:index` the current version of each tool; under `tools:texts` the search texts
+ * (`texts.ts`), and under `tools:terms` the search index (`terms.ts`). The index of versions is a line of JSON, then a
+ * line `<name> <hash>` for each tool, sorted by name, so that a tool is found among thousands without reading the rest.
  */
 export const INDEX_KEY = 'tools:index'
 

@@ -35,11 +35,20 @@ export interface VersionText {
 
 /** Encodes the texts of `size` tools; those of each tool are cut to its share of the value. */
 export function encodeTexts(revision: number, size: number, versions: Iterable<VersionText>): string {
-  const share = Math.floor((MOST_BYTES / Math.max(size, 1) - LINE_BYTES) / CHARACTER_BYTES)
-  const most = Math.max(0, Math.min(share, MOST_CHARACTERS))
   let encoded = `${revision}\n`
-  for (const version of versions) encoded += `${lineOf(version, most)}\n`
+  for (const version of versions) encoded += `${lineOf(version, charactersOf(size))}\n`
   return encoded
+}
+
+/** Returns these texts one by one, as `readTexts` returns all of them. */
+export function* textsOfVersions(size: number, versions: Iterable<VersionText>): Generator<ToolText> {
+  for (const version of versions) yield* toText(parseJson(lineOf(version, charactersOf(size))))
+}
+
+/** Returns the most characters of the texts of one of so many tools. */
+function charactersOf(size: number): number {
+  const share = Math.floor((MOST_BYTES / Math.max(size, 1) - LINE_BYTES) / CHARACTER_BYTES)
+  return Math.max(0, Math.min(share, MOST_CHARACTERS))
 }
 
 function lineOf({ name, hash, text }: VersionText, most: number): string {

@@ -1,6 +1,7 @@
 import type { UsableDefinition } from '../../contract/definition.ts'
-import type { ToolText } from '../../contract/tool.ts'
+import type { SearchableTools, ToolText } from '../../contract/tool.ts'
 import { type CatalogueIndex, INDEX_KEY, versionKey } from './copy.ts'
+import { type CatalogueTerms, NO_TERMS, readCatalogueTerms, TERMS_KEY } from './terms.ts'
 import { type CatalogueTexts, NO_TEXTS, readTexts, TEXTS_KEY } from './texts.ts'
 import { currentIndex, forgetOlder, FRESH_MS, type IndexMemory, addOwnWrite } from './index-memory.ts'
 
@@ -34,6 +35,8 @@ export interface VersionCache {
   size(): Promise<number>
   /** Returns the current versions' search texts; the same array while nothing has changed and no write is pending. */
   texts(): Promise<readonly ToolText[]>
+  /** Returns the search index of the current versions and the writes that it lacks; or the texts, if there is none. */
+  searchable(): Promise<SearchableTools>
   /** Returns the names of tools that may be offered by default. */
   offered(): Promise<readonly string[]>
   /** Returns the current versions of these names, as far as there are any. */
@@ -53,6 +56,11 @@ interface Memory extends IndexMemory<OwnWrite> {
   texts: CatalogueTexts
   /** When the texts were read, in epoch milliseconds. */
   textsAt: number
+  terms: CatalogueTerms
+  /** When the terms were read, in epoch milliseconds. */
+  termsAt: number
+  /** When the terms were last as new as the index, or were first read, in epoch milliseconds. */
+  termsCurrentAt: number
   /** Writes of this isolate, by name, until the texts hold them; the catalogue copies the texts after the index. */
   readonly uncopiedTexts: Map<string, OwnWrite>
 }
@@ -75,6 +83,13 @@ export function openVersionCache(namespace: ToolNamespace, ports: CachePorts): V
   const current = () => currentIndex(namespace, INDEX_KEY, memory, now())
   const ownNames = (isWanted: (record: UsableDefinition) => boolean) =>
     [...ownWrites].flatMap(([name, { record }]) => (record && isWanted(record) ? [name] : []))
+  const texts = async () => {
+    const { tools } = await currentTexts(namespace, memory, { index: await current(), now: now() })
+    const { uncopiedTexts } = memory
+    if (uncopiedTexts.size === 0) return tools
+    const writtenTexts = [...uncopiedTexts.values()].flatMap(({ record }) => record?.definition ?? [])
+    return [...tools.filter(({ name }) => !uncopiedTexts.has(name)), ...writtenTexts]
+  }
   return {
     names: async () => {
       const index = await current()
@@ -85,12 +100,15 @@ export function openVersionCache(namespace: ToolNamespace, ports: CachePorts): V
       return [...index.offered.filter((name) => !ownWrites.has(name)), ...ownNames(({ offered }) => offered)]
     },
     size: async () => (await current()).size + ownWrites.size,
-    texts: async () => {
-      const { tools } = await currentTexts(namespace, memory, { index: await current(), now: now() })
-      const { uncopiedTexts } = memory
-      if (uncopiedTexts.size === 0) return tools
-      const writtenTexts = [...uncopiedTexts.values()].flatMap(({ record }) => record?.definition ?? [])
-      return [...tools.filter(({ name }) => !uncopiedTexts.has(name)), ...writtenTexts]
+    texts,
+    searchable: async () => {
+      const index = await current()
+      const terms = await currentTerms(namespace, memory, { index, now: now() })
+      if (terms.text === '') return { removed: [], texts: await texts() }
+      const pendingWrites = [...memory.uncopiedTexts]
+      const removed = pendingWrites.flatMap(([name, { record }]) => (record ? [] : [name]))
+      const ownTexts = pendingWrites.flatMap(([, { record }]) => record?.definition ?? [])
+      return { stored: terms.text, removed, texts: ownTexts.length > 0 ? ownTexts : NO_TEXTS.tools }
     },
     read: async (names) => {
       const index = await current()
@@ -122,6 +140,7 @@ function newMemory(): Memory {
   return {
     ...{ readAt: -Infinity, ownWrites: new Map(), records: new Map(), unusable: new Map() },
     ...{ texts: NO_TEXTS, textsAt: -Infinity, uncopiedTexts: new Map() },
+    ...{ terms: NO_TERMS, termsAt: -Infinity, termsCurrentAt: -Infinity },
   }
 }
 
@@ -147,6 +166,28 @@ async function currentTexts(
   if (freshTexts.revision > memory.texts.revision) memory.texts = freshTexts
   forgetOlder(memory.uncopiedTexts, memory.texts)
   return memory.texts
+}
+
+/** How far the terms may lag behind the index. An edge of an earlier version writes none. */
+const MOST_LAG_MS = 60_000
+
+/** Returns the terms in the same way; those of an index that is no longer written are not used. */
+async function currentTerms(
+  namespace: ToolNamespace,
+  memory: Memory,
+  { index, now }: { index: CatalogueIndex; now: number },
+): Promise<CatalogueTerms> {
+  if (memory.terms.revision < index.revision && now - memory.termsAt >= FRESH_MS) {
+    const values = await namespace.get([TERMS_KEY], 'text').catch(() => undefined)
+    const text = values?.get(TERMS_KEY)
+    if (memory.termsAt === -Infinity) memory.termsCurrentAt = now
+    memory.termsAt = now
+    const freshTerms = typeof text === 'string' ? readCatalogueTerms(text) : NO_TERMS
+    if (freshTerms.revision > memory.terms.revision) memory.terms = freshTerms
+    forgetOlder(memory.uncopiedTexts, memory.terms)
+  }
+  if (memory.terms.revision >= index.revision) memory.termsCurrentAt = now
+  return now - memory.termsCurrentAt > MOST_LAG_MS ? NO_TERMS : memory.terms
 }
 
 /** Reads at most 100 versions. A version whose hash is not the one in its key cannot be used. */

@@ -169,7 +169,9 @@ describe('the KV source, on a write,', () => {
     expect(names(await tools.offered())).toEqual(['a'])
     kv.failure = undefined
     await copied()
-    expect([...kv.stored.keys()].map((key) => key.replace(/@.*/, ''))).toEqual(['tool:a', 'tools:index', 'tools:texts'])
+    expect([...kv.stored.keys()].map((key) => key.replace(/@.*/, ''))).toEqual([
+      ...['tool:a', 'tools:index', 'tools:texts', 'tools:terms'],
+    ])
   })
 
   test('restores an older version if it may still be stored', async () => {
@@ -411,6 +413,57 @@ describe('the KV source caches definitions', () => {
     kv.failure = undefined
     pass(10_000)
     expect(await listTexts()).toEqual(['a', 'b'])
+  })
+
+  test('so that a search in a new isolate reads one index, and neither the definitions nor their texts', async () => {
+    const { kv, tools, elsewhere, copied } = setup()
+    await store(tools, ...Array.from({ length: 150 }, (_, at) => definition(`tool${at}`)))
+    await copied()
+    const parse = vi.spyOn(JSON, 'parse')
+    const searchable = await elsewhere().searchable?.()
+    expect(kv.asked).toEqual(['get 1', 'get 1'])
+    // The first line of the index of versions.
+    expect(parse).toHaveBeenCalledOnce()
+    parse.mockRestore()
+    expect(searchable).toEqual({ stored: expect.stringContaining('tool0 tool1 tool10 '), removed: [], texts: [] })
+  })
+
+  test('so that own writes are beside the stored index of the search until it holds them', async () => {
+    const { tools, pass, catalogue, copied } = setup()
+    await store(tools, definition('a'), definition('b'))
+    await copied()
+    expect((await tools.searchable?.())?.stored).toContain('a b\n')
+    await store(tools, definition('c'))
+    await tools.remove('a')
+    const searchable = async () => {
+      const { stored, removed = [], texts = [] } = (await tools.searchable?.()) ?? {}
+      return { stored: stored?.split('\n', 1)[0], removed, texts: texts.map(({ name }) => name) }
+    }
+    expect(await searchable()).toEqual({ stored: 'a b', removed: ['a'], texts: ['c'] })
+    await catalogue.settle()
+    pass(10_000)
+    expect(await searchable()).toEqual({ stored: 'b c', removed: [], texts: [] })
+  })
+
+  test('so that a search reads the texts if there is no stored index, or one that is no longer written', async () => {
+    const { kv, tools, elsewhere, copied, pass } = setup()
+    await store(tools, definition('a'))
+    await copied()
+    const terms = kv.stored.get('tools:terms') ?? ''
+    kv.stored.delete('tools:terms')
+    const namesFrom = async (source: ToolSource) => {
+      const { stored, texts = [] } = (await source.searchable?.()) ?? {}
+      return { stored: stored !== undefined, texts: texts.map(({ name }) => name) }
+    }
+    expect(await namesFrom(elsewhere())).toEqual({ stored: false, texts: ['a'] })
+    await store(tools, definition('b'))
+    await copied()
+    kv.stored.set('tools:terms', terms)
+    const other = elsewhere()
+    // The index may lag behind for a minute.
+    expect(await namesFrom(other)).toEqual({ stored: true, texts: [] })
+    pass(60_001)
+    expect(await namesFrom(other)).toEqual({ stored: false, texts: ['a', 'b'] })
   })
 
   test('so that own writes stay in the search texts while the copy has them only in its index', async () => {
