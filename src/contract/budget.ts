@@ -10,6 +10,9 @@ export interface Budget {
   readonly per: 'day' | 'month'
 }
 
+/** What a budget limits. */
+export const MEASURES = ['tokens', 'cost'] as const
+
 /** What is left of a budget. */
 export interface BudgetRemainder {
   readonly tokens?: number | undefined
@@ -27,6 +30,20 @@ export interface SpendTotals {
   readonly tokens: number
   readonly cost: number
   readonly runs: number
+}
+
+/** Who asks for a lease of a budget. */
+export interface LeaseRequest {
+  /** The same for each lease of an isolate. */
+  readonly holder: string
+  readonly budget: Budget
+}
+
+/** A share of what is left of a budget: its holder accepts runs until they have used it. */
+export interface BudgetLease {
+  readonly share: BudgetRemainder
+  /** When it expires, in epoch milliseconds. */
+  readonly until: number
 }
 
 /** The usage of one run of a key so far. */

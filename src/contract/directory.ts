@@ -1,4 +1,4 @@
-import type { Spend, SpendTotals } from './budget.ts'
+import type { BudgetLease, LeaseRequest, Spend, SpendTotals } from './budget.ts'
 import type { RunReport, Series, UsageKind, UsageRow } from './metrics.ts'
 import type { StoredTotals } from './quotas.ts'
 import type { ListedApproval, ListedRun, OpenRunCount, RunListing, RunQuery } from './run-list.ts'
@@ -19,8 +19,15 @@ export interface DirectoryService extends RunDirectory {
   list(after: string, limit: number): Promise<readonly string[]>
   /** Counts the usage of a run. Reporting the same usage again adds nothing. */
   count(spend: Spend): Promise<void>
-  /** Returns the usage of a key's runs in a day (`2026-02-28`) or a month (`2026-02`). */
-  spendTotals(key: string, period: string): Promise<SpendTotals>
+  /**
+   * Returns the usage of a key's runs in a day (`2026-02-28`) or a month (`2026-02`). With a request for a lease: also a
+   * lease, unless too little is left to share.
+   */
+  spendTotals(
+    key: string,
+    period: string,
+    request?: LeaseRequest,
+  ): Promise<SpendTotals & { readonly lease?: BudgetLease | undefined }>
 }
 
 /** The runs of a tenant. An edge without the feature `metrics` need not have this part of a directory. */

@@ -1,18 +1,21 @@
 import { DurableObject } from 'cloudflare:workers'
-import type { Spend, SpendTotals } from '../contract/budget.ts'
+import type { BudgetLease, LeaseRequest, Spend, SpendTotals } from '../contract/budget.ts'
 import type { DirectoryService, RunDirectory } from '../contract/directory.ts'
 import type { StoredTotals } from '../contract/quotas.ts'
+import { BudgetLeases } from './budget-leases.ts'
 import { ConversationList } from './conversation-list.ts'
 import { SpendLedger } from './spend-ledger.ts'
 
 /** The Durable Object that lists a tenant's conversations and counts what its API keys spend. */
 export class Directory extends DurableObject implements Omit<DirectoryService, keyof RunDirectory> {
   readonly #ledger: SpendLedger
+  readonly #leases: BudgetLeases
   readonly #conversations: ConversationList
 
   constructor(ctx: DurableObjectState, env: Cloudflare.Env) {
     super(ctx, env)
     this.#ledger = new SpendLedger(ctx.storage)
+    this.#leases = new BudgetLeases(ctx.storage)
     this.#conversations = new ConversationList(ctx.storage)
   }
 
@@ -42,7 +45,13 @@ export class Directory extends DurableObject implements Omit<DirectoryService, k
     this.#ledger.count(spend, Date.now())
   }
 
-  async spendTotals(key: string, period: string): Promise<SpendTotals> {
-    return this.#ledger.totals(`${key}/${period}`)
+  async spendTotals(
+    key: string,
+    period: string,
+    request?: LeaseRequest,
+  ): Promise<SpendTotals & { readonly lease?: BudgetLease | undefined }> {
+    const id = `${key}/${period}`
+    const totals = this.#ledger.totals(id)
+    return request ? { ...totals, lease: this.#leases.draw(id, request, totals, Date.now()) } : totals
   }
 }

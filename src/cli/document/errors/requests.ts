@@ -17,6 +17,11 @@ export const ACCESS_ERRORS: ErrorTexts = {
     'The key has used up the tokens or the cost of its budget.',
     'Wait for the next period (`Retry-After`), or raise the `budget` of the key.',
   ),
+  budget_unavailable: http(
+    503,
+    'The object that counts the usage of the tenant’s keys does not answer.',
+    'Send the request again after `Retry-After`.',
+  ),
   cross_site: http(
     403,
     'A page of another site sent the request with the cookie of the identity provider.',

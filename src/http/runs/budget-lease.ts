@@ -1,0 +1,121 @@
+import {
+  type Budget,
+  type BudgetLease,
+  MEASURES,
+  type Period,
+  periodOf,
+  type Spend,
+  type SpendTotals,
+} from '../../contract/budget.ts'
+import { RecentMap } from '../../contract/recent-map.ts'
+import type { Setup } from '../../contract/setup.ts'
+import { messageOf } from '../../contract/thrown.ts'
+import { withDeadline } from '../../contract/time-limit.ts'
+import type { Caller } from '../../contract/tool.ts'
+import { termsOfCaller } from '../middleware/auth.ts'
+import { Problem } from '../problem.ts'
+import type { EdgeContext } from '../request-context.ts'
+
+/** The most runs that are accepted with one lease. */
+const MOST_RUNS = 16
+/** How long a request waits for the ledger, in milliseconds, and when its caller may come again if it does not answer. */
+const LEDGER_MS = 5000
+/** The most budgets that an isolate holds leases of. */
+const MOST_LEASES = 10_000
+
+/** The leases that this isolate holds, by tenant, key and period. */
+interface Leases {
+  readonly holder: string
+  readonly byBudget: RecentMap<string, HeldLease>
+}
+
+interface HeldLease extends BudgetLease {
+  /** The usage of the key when the lease was totals. */
+  readonly totals: SpendTotals
+  /** What this isolate's runs have used since then, and are expected to use. */
+  readonly used: { tokens: number; cost: number }
+}
+
+const leasesBySetup = new WeakMap<Setup, Leases>()
+
+/** Returns the usage of the caller's key as far as this isolate knows; undefined unless it holds a lease with a rest. */
+export function leasedTotals(context: EdgeContext, term: BudgetTerm): Pick<SpendTotals, 'tokens' | 'cost'> | undefined {
+  const lease = heldLease(context, term)
+  if (!lease || lease.until <= Date.now()) return undefined
+  const { share, used, totals } = lease
+  if (MEASURES.some((name) => used[name] >= (share[name] ?? Infinity))) return undefined
+  return { tokens: totals.tokens + used.tokens, cost: totals.cost + used.cost }
+}
+
+/** Asks the ledger for the usage of the caller's key, and for a lease. Throws a Problem 503 if it does not answer. */
+export async function drawLease({ setup, caller }: EdgeContext, term: BudgetTerm): Promise<SpendTotals> {
+  const { budget, period } = term
+  const { tenant, key = '' } = caller
+  const { holder, byBudget } = leasesOf(setup)
+  try {
+    const directory = setup.directories.getByName(tenant)
+    const { lease, ...totals } = await withDeadline(
+      LEDGER_MS,
+      directory.spendTotals(key, period.from, { holder, budget }),
+    )
+    const id = leaseId(caller, term)
+    if (lease) byBudget.set(id, { ...lease, totals, used: { tokens: 0, cost: 0 } })
+    else byBudget.delete(id)
+    return totals
+  } catch (error) {
+    setup.report({ event: 'budget.unknown', tenant, key, detail: messageOf(error) })
+    throw new Problem({
+      status: 503,
+      code: 'budget_unavailable',
+      message: 'What is left of the budget of this key cannot be read. Send the request again later.',
+      retryAfterMs: LEDGER_MS,
+      mayRetry: true,
+    })
+  }
+}
+
+/** Counts a run that is accepted with what it is expected to use: as much as the earlier runs of the key did. */
+export function expectRun(context: EdgeContext, term: BudgetTerm): void {
+  const lease = heldLease(context, term)
+  for (const name of MEASURES) if (lease) lease.used[name] += expectedUse(lease, name)
+}
+
+/** Counts what a run has used beyond that. The runs of conversations are counted by the ledger alone. */
+export function chargeRun(context: EdgeContext, spend: Spend): void {
+  const term = budgetTerm(context)
+  const lease = term && heldLease(context, term)
+  for (const name of MEASURES) if (lease) lease.used[name] += Math.max(0, spend[name] - expectedUse(lease, name))
+}
+
+function expectedUse({ share, totals }: HeldLease, name: 'tokens' | 'cost'): number {
+  return Math.max((share[name] ?? 0) / MOST_RUNS, totals[name] / Math.max(1, totals.runs))
+}
+
+function heldLease({ setup, caller }: EdgeContext, term: BudgetTerm): HeldLease | undefined {
+  return leasesOf(setup).byBudget.get(leaseId(caller, term))
+}
+
+function leaseId({ tenant, key }: Caller, { period }: BudgetTerm): string {
+  return `${tenant}/${key}/${period.from}`
+}
+
+function leasesOf(setup: Setup): Leases {
+  const leases = leasesBySetup.get(setup) ?? {
+    holder: crypto.randomUUID(),
+    byBudget: new RecentMap<string, HeldLease>({ most: MOST_LEASES }),
+  }
+  leasesBySetup.set(setup, leases)
+  return leases
+}
+
+/** A budget in its current period. */
+export interface BudgetTerm {
+  readonly budget: Budget
+  readonly period: Period
+}
+
+/** Returns the budget of the caller's key and its current period; undefined if it has none. */
+export function budgetTerm({ setup, caller }: EdgeContext): BudgetTerm | undefined {
+  const budget = termsOfCaller(setup.config, caller)?.budget
+  return budget && { budget, period: periodOf(budget.per, Date.now()) }
+}
