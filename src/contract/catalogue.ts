@@ -1,7 +1,7 @@
 import type { DefinitionIssue, DefinitionService } from './definition.ts'
 import type { ReachedQuota } from './quotas.ts'
 import type { Owner } from './owner.ts'
-import type { Caller } from './tool.ts'
+import type { Caller, Tool, ToolDefinition } from './tool.ts'
 
 /** The author of a write: the tenant of an API key, and the first digits of the key's hash. */
 export type Author = Pick<Caller, 'tenant' | 'key'>
@@ -115,8 +115,22 @@ export type WriteReply =
   | VersionMismatch
   | QuotaRefusal
 
+/** A definition that could be stored, and what storing it would change. */
+export type CheckReply =
+  | (Change & {
+      readonly ok: true
+      /** The definition with all that the edge adds to it. */
+      readonly definition: ToolDefinition
+      readonly warnings: readonly DefinitionIssue[]
+      /** The tool as it would be called; undefined if the caller may not call it. */
+      readonly tool: Tool | undefined
+    })
+  | { readonly ok: false; readonly issues: readonly DefinitionIssue[] }
+
 /** The stored definitions and their versions, as their writers use them. */
 export interface StoredTools {
+  /** Checks a definition as `put` does, and stores nothing. */
+  check(name: string, definition: unknown): Promise<CheckReply>
   put(name: string, definition: unknown, terms?: WriteTerms): Promise<WriteReply>
   /** Makes an older version current again, if it may still be stored. Undefined if there is no such version. */
   rollback(name: string, hash: string, terms: WriteTerms): Promise<WriteReply | undefined>

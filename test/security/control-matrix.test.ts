@@ -12,6 +12,8 @@ import { ask, say, tool } from '../fixtures/play.ts'
 import { type ControlledEdge, controlledEdge, workerOf } from './controlled-edge.ts'
 
 const KEY = 'acme: chat tools:read approve'
+/** The same caller with the right to store definitions. */
+const WRITER = 'acme: chat tools:read tools:write approve'
 const ADMIN = 'ops: chat tools:read tools:admin finance'
 const HOST = 'api.example.com'
 
@@ -30,6 +32,8 @@ interface Way {
   readonly isElsewhere?: boolean
   /** Whether the edge leaves the call to its caller. */
   readonly isHandedOut?: boolean
+  /** Whether it reaches bound tools alone. */
+  readonly isOfBound?: boolean
   /** Whether no model reads the result, and a request makes one call. */
   readonly isDirect?: boolean
 }
@@ -67,6 +71,15 @@ const WAYS: Readonly<Record<string, Way>> = {
     script: () => [],
     isDirect: true,
     go: ({ as }, [[name, args = {}] = ['']]) => as(KEY)(`/tools/${name}/call`, { json: { arguments: args } }),
+  },
+  'a definition that is not stored': {
+    script: () => [],
+    isOfBound: true,
+    isDirect: true,
+    go: ({ as }, [[call, args = {}] = ['']]) => {
+      const definition = { description: 'Pays.', inputSchema: { type: 'object' }, binding: 'TOOL_BANK', call }
+      return as(WRITER)('/tools/draft/call', { json: { arguments: args, definition } })
+    },
   },
   'an agent': {
     script: (before, calls) => [ask(['clerk', { question: input }]), ...inOneRun(before, calls), say('Outer.')],
@@ -299,7 +312,7 @@ async function play(way: Way, control: Control, isDispatched = false): Promise<R
   const edge = controlledEdge({
     model,
     workers: isDispatched ? {} : { TOOL_BANK: bank },
-    keys: [KEY, ADMIN],
+    keys: [KEY, WRITER, ADMIN],
     vars: {
       ...(way.isElsewhere && { TOOL_EXPERTS: new Experts({} as ExecutionContext, elsewhere) }),
       ...(isDispatched && { DISPATCHER: { get: () => workerOf(bank) } }),
@@ -348,7 +361,8 @@ describe.each(Object.entries(CONTROLS))('%s holds', (_, control) => {
   })
 })
 
-const ofBoundWorkers = ({ alias, isElsewhere }: Way) => alias !== undefined || isElsewhere === true
+const ofBoundWorkers = ({ alias, isElsewhere, isOfBound }: Way) =>
+  alias !== undefined || isElsewhere === true || isOfBound === true
 
 describe.each(Object.entries(CONTROLS).filter(([, { isStored }]) => !isStored))(
   '%s holds for a tool of a Worker in a dispatch namespace',

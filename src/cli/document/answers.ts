@@ -270,6 +270,13 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
     breaks: list(OBJECT),
     warnings: list(object({ path: text, message: text })),
   }),
+  CheckedDefinition: object({
+    valid: { const: true },
+    definition: object({ name: text, hash: text }, fieldSchemas()),
+    change: { enum: ['created', 'unchanged', 'compatible', 'breaking'] },
+    breaks: list(OBJECT),
+    warnings: list(object({ path: text, message: text })),
+  }),
   HistoryEntry: object(
     {
       revision: count,

@@ -76,6 +76,19 @@ export const TOOL_ROUTES: Routes = {
       errors: { ...UNKNOWN, 422: 'The tool has no stored definition.' },
     },
   },
+  '/tools/{name}/check': {
+    post: {
+      tag: 'Tools',
+      id: 'checkTool',
+      summary: 'Check a tool definition without storing it',
+      description: 'To try it as well, send it to `POST /tools/{name}/call` as `definition`.',
+      scope: 'tools:write',
+      query: OWNER,
+      body: 'Definition',
+      answers: { 200: { says: 'The definition can be stored; what that would change.', json: 'CheckedDefinition' } },
+      errors: { 422: 'The definition is invalid; `issues` has the paths.' },
+    },
+  },
   '/tools/{name}/versions': {
     get: {
       tag: 'Tools',
@@ -139,7 +152,10 @@ export const TOOL_ROUTES: Routes = {
       tag: 'Tools',
       id: 'callTool',
       summary: 'Call a tool without a model',
+      description:
+        'With `definition`, that definition is called as if it were stored; this needs a key that may store it.',
       scope: 'chat',
+      query: OWNER,
       body: 'CallBody',
       answers: { 200: { says: 'The outcome of the call, even if the tool failed.', json: 'Outcome' } },
       errors: { ...UNKNOWN, 422: 'The arguments do not match the schema, or the tool needs approval.' },

@@ -1,10 +1,18 @@
 import type { DefinitionIssue, DefinitionService, UsableDefinition, ToolHosts } from '../../contract/definition.ts'
 import { TOOL_NAME } from '../../contract/id.ts'
-import { parseJson } from '../../contract/json.ts'
+import { canonicalJson, parseJson } from '../../contract/json.ts'
 import type { Report } from '../../contract/setup.ts'
 import type { ListPage, Tool, ToolDefinition, ToolListing, ToolSource, Unavailable } from '../../contract/tool.ts'
 import { cannotUndo, toolChanged } from '../../tool/pinned-tools.ts'
-import type { CatalogueService, StoredTools, VersionWrite, WriteReply, WriteTerms } from '../../contract/catalogue.ts'
+import type {
+  CatalogueService,
+  Change,
+  StoredTools,
+  VersionedDefinitions,
+  VersionWrite,
+  WriteReply,
+  WriteTerms,
+} from '../../contract/catalogue.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { unreachable } from '../worker/call.ts'
 import { mayDispatch, type Scripts } from '../worker/script.ts'
@@ -21,7 +29,7 @@ export interface KvOptions {
   /** Takes all writes of the owner's definitions. */
   readonly catalogue: CatalogueService
   /** Checks and performs the definitions. */
-  readonly definitions: DefinitionService
+  readonly definitions: VersionedDefinitions
   readonly hosts: ToolHosts
   /** The most that the catalogue may hold. Default: no limit. */
   readonly most?: VersionWrite['most']
@@ -97,17 +105,22 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
     tools: [],
     unavailable: [{ origin: 'kv', place: 'TOOLS', reason: fail(error) }],
   })
-  const write = async (
-    name: string,
-    definition: unknown,
-    terms: WriteTerms & Pick<VersionWrite, 'action'>,
-  ): Promise<WriteReply> => {
+  /** Checks a definition, and whether its writer may store it. */
+  const prepare = async (name: string, definition: unknown) => {
     const filled = await fillFromWorker(name, definition, { owner, scripts: options.scripts })
     if (!filled.ok) return filled
     const checked = await definitions.write(name, filled.definition, hosts)
     if (!checked.ok) return checked
     const issues = await rightIssues(checked.read, rights)
-    if (issues.length > 0) return { ok: false, issues }
+    return issues.length > 0 ? { ok: false as const, issues } : checked
+  }
+  const write = async (
+    name: string,
+    definition: unknown,
+    terms: WriteTerms & Pick<VersionWrite, 'action'>,
+  ): Promise<WriteReply> => {
+    const checked = await prepare(name, definition)
+    if (!checked.ok) return checked
     const { text, metadata } = checked.kept
     const { hash, default: offered } = metadata
     const { version } = checked.read.definition
@@ -129,6 +142,18 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
     offered: async () => {
       const { tools } = await cache.offered().then(load).catch(brokenListing)
       return tools.filter((tool) => tool.offered)
+    },
+    check: async (name, definition) => {
+      const checked = await prepare(name, definition)
+      if (!checked.ok) return checked
+      const { read, kept, warnings = [] } = checked
+      const [[, current] = []] = await cache.read([name])
+      const before = typeof current === 'object' ? canonicalJson(current.stored) : undefined
+      const change: Change =
+        before === undefined ? { change: 'created', breaks: [] } : await definitions.compare(before, kept.text)
+      const tool = await toTool(storedPlace(owner, name), read, { ...options, rights })
+      if (typeof tool === 'string') return { ok: false, issues: [{ path: '', message: tool }] }
+      return { ok: true, definition: read.definition, ...change, warnings, tool }
     },
     put: (name, definition, terms = UNNAMED) => write(name, definition, { ...terms, action: 'put' }),
     rollback: async (name, hash, terms) => {

@@ -1,6 +1,6 @@
 import type { CatalogueService, StoredTools } from '../../contract/catalogue.ts'
 import { type Owner, tenantOwner } from '../../contract/owner.ts'
-import type { Caller, ToolFinder, ToolListing, ToolSource } from '../../contract/tool.ts'
+import type { Caller, Tool, ToolFinder, ToolListing, ToolSource } from '../../contract/tool.ts'
 import { createFinder } from '../../search/finder.ts'
 import { isAllowed, policiesOf } from '../policy/policies.ts'
 import { applyPolicies, type PolicyOptions } from '../policy/source.ts'
@@ -101,12 +101,30 @@ export function ownedTools(options: StoredOptions, { rules, worker, workerTools 
     })
   }
   const edgeTools = applyPolicies((caller) => sourceOf('edge', caller), rules)
+  const storedFor = (whose: Whose, caller: Caller): StoredTools => {
+    const source = sourceOf(whose, caller)
+    return {
+      ...source,
+      check: async (name, definition) => {
+        const reply = await source.check(name, definition)
+        return reply.ok && reply.tool ? { ...reply, tool: await bindTool(reply.tool, caller, rules) } : reply
+      },
+    }
+  }
   return {
     tools: { edge: edgeTools, tenant: applyPolicies((caller) => sourceOf('tenant', caller), rules) },
-    stored: sourceOf,
+    stored: storedFor,
     unpoliced: kvSource({ ...shared, catalogue: catalogueOf('edge') }),
     finder: (tenant) => tenantOf(tenant).finder,
   }
+}
+
+/** Binds a tool that is not stored by the policies, as if it were. Undefined if the caller may not call it. */
+async function bindTool(tool: Tool, caller: Caller, rules: PolicyOptions): Promise<Tool | undefined> {
+  const listing = async () => ({ tools: [tool], unavailable: [] })
+  const source = { list: listing, offered: async () => [tool], find: async () => [tool] }
+  const [bound] = await applyPolicies(source, rules)(caller).find([tool.definition.name])
+  return bound
 }
 
 /** Whether a tool has this name, even one that is held back or in conflict. */

@@ -121,7 +121,11 @@ export function decodeRunBody(body: unknown): DecodeResult<RunBody> {
   return fault ?? { ok: true, request: { ...rest, input: history.request } }
 }
 
-export const callBody = v.strictObject({ arguments: plainObject, context: runOptionSchemas.context })
+export const callBody = v.strictObject({
+  arguments: plainObject,
+  context: runOptionSchemas.context,
+  definition: v.exactOptional(plainObject),
+})
 
 /** Parses the body of `POST /tools/{name}/call`. */
 export function decodeCallBody(body: unknown): DecodeResult<v.InferOutput<typeof callBody>> {

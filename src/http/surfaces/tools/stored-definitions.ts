@@ -3,8 +3,9 @@ import { Hono } from 'hono/tiny'
 import { isObject } from '../../../contract/json.ts'
 import { edgeName } from '../../../contract/wire-name.ts'
 import { isTenantPlace } from '../../../contract/owner.ts'
-import type { HistoryEntry, StoredTools, WriteReply, WriteTerms } from '../../../contract/catalogue.ts'
-import type { Caller } from '../../../contract/tool.ts'
+import type { CheckReply, HistoryEntry, StoredTools, WriteReply, WriteTerms } from '../../../contract/catalogue.ts'
+import type { DefinitionIssue } from '../../../contract/definition.ts'
+import type { Caller, Tool } from '../../../contract/tool.ts'
 import { pageOf } from '../conversations/addressed.ts'
 import { authorOf, requireScope } from '../../middleware/auth.ts'
 import { readHash, readJson } from '../../request-body.ts'
@@ -23,6 +24,33 @@ storedDefinitions.put('/:name', async (c) => {
   const name = toolNameOfPath(c)
   return answerWrite(c, name, await stored.put(name, definition, writeTermsOf(c)))
 })
+
+storedDefinitions.post('/:name/check', async (c) => {
+  const stored = definitionsToWrite(c)
+  const definition = await readJson(c.req.raw, c.env.setup.config.maxBodyBytes)
+  const { tool: _, ok, ...rest } = await checkDefinition(stored, toolNameOfPath(c), definition)
+  return c.json({ valid: ok, ...rest })
+})
+
+async function checkDefinition(
+  stored: StoredTools,
+  name: string,
+  definition: unknown,
+): Promise<Extract<CheckReply, { readonly ok: true }>> {
+  const reply = await stored.check(name, withEdgeName(definition))
+  if (!reply.ok) throw invalidDefinition(reply.issues)
+  return reply
+}
+
+/**
+ * Returns the tool of a definition that is not stored. Throws as storing it would, and a Problem 404 if the caller may
+ * not call it.
+ */
+export async function unstoredTool(c: Context<EdgeEnv>, name: string, definition: unknown): Promise<Tool> {
+  const { tool } = await checkDefinition(definitionsToWrite(c), name, definition)
+  if (!tool) throw unknownToolProblem(name)
+  return tool
+}
 
 /** Renames a definition whose name providers would refuse to its wire name; its own name is then its default title. */
 function withEdgeName(definition: unknown): unknown {
@@ -155,11 +183,16 @@ function answerWrite(c: Context<EdgeEnv>, name: string, reply: WriteReply): Resp
   }
   if ('quota' in reply) throw quotaProblem(reply)
   const { issues } = reply
+  if (!('code' in reply)) throw invalidDefinition(issues)
+  const { code, current } = reply
+  throw new Problem({ status: 412, code, message: refusalText(issues), extra: { current: current ?? null } })
+}
+
+function invalidDefinition(issues: readonly DefinitionIssue[]): Problem {
+  return new Problem({ status: 422, code: 'invalid_definition', message: refusalText(issues), extra: { issues } })
+}
+
+function refusalText(issues: readonly DefinitionIssue[]): string {
   const problems = issues.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ')
-  const message = `The definition was not stored: ${problems}`
-  if ('code' in reply) {
-    const { code, current } = reply
-    throw new Problem({ status: 412, code, message, extra: { current: current ?? null } })
-  }
-  throw new Problem({ status: 422, code: 'invalid_definition', message, extra: { issues } })
+  return `The definition was not stored: ${problems}`
 }

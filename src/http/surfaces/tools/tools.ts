@@ -13,7 +13,7 @@ import { callTool } from '../../runs/call-tool.ts'
 import { requestContext, type EdgeEnv } from '../../context.ts'
 import { Problem } from '../../problem.ts'
 import { rankedTools } from './ranked-tools.ts'
-import { storedDefinitions } from './stored-definitions.ts'
+import { storedDefinitions, unstoredTool } from './stored-definitions.ts'
 import { entryName, toolPage } from './tool-page.ts'
 
 /** `/tools`: lists, accepts and calls tools; those that are stored have routes of their own. */
@@ -52,15 +52,17 @@ toolRoutes.post('/:name/accept', (c) => acceptTool(c, toolNameOfPath(c)))
 toolRoutes.post('/:name/call', async (c) => {
   requireScope(c.env.caller, 'chat')
   const { setup, caller } = c.env
-  const tool = await findTool(callerTools(c), toolNameOfPath(c))
+  const name = toolNameOfPath(c)
   const decoded = decodeCallBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) {
     const { message, path } = decoded.error
     throw new Problem({ status: 422, code: 'invalid_request', message, param: path })
   }
+  const { definition, ...call } = decoded.request
+  const tool = definition ? await unstoredTool(c, name, definition) : await findTool(callerTools(c), name)
   await remainingBudget({ setup, caller })
   const startedAt = Date.now()
-  const outcome = await callTool(tool, { ...decoded.request, ...requestContext(c) })
+  const outcome = await callTool(tool, { ...call, ...requestContext(c) })
   const durationMs = Date.now() - startedAt
   if (outcome.ok) return c.json({ ...outcome, durationMs })
   const { code, message } = outcome.error
