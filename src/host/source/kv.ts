@@ -7,6 +7,7 @@ import { cannotUndo, toolChanged } from '../../tool/pinned-tools.ts'
 import type {
   CatalogueService,
   Change,
+  CheckReply,
   StoredTools,
   VersionedDefinitions,
   VersionWrite,
@@ -105,15 +106,7 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
     tools: [],
     unavailable: [{ origin: 'kv', place: 'TOOLS', reason: fail(error) }],
   })
-  /** Checks a definition, and whether its writer may store it. */
-  const prepare = async (name: string, definition: unknown) => {
-    const filled = await fillFromWorker(name, definition, { owner, scripts: options.scripts })
-    if (!filled.ok) return filled
-    const checked = await definitions.write(name, filled.definition, hosts)
-    if (!checked.ok) return checked
-    const issues = await rightIssues(checked.read, rights)
-    return issues.length > 0 ? { ok: false as const, issues } : checked
-  }
+  const prepare = (name: string, definition: unknown) => prepareWrite(name, definition, { ...options, owner, rights })
   const write = async (
     name: string,
     definition: unknown,
@@ -144,16 +137,8 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
       return tools.filter((tool) => tool.offered)
     },
     check: async (name, definition) => {
-      const checked = await prepare(name, definition)
-      if (!checked.ok) return checked
-      const { read, kept, warnings = [] } = checked
       const [[, current] = []] = await cache.read([name])
-      const before = typeof current === 'object' ? canonicalJson(current.stored) : undefined
-      const change: Change =
-        before === undefined ? { change: 'created', breaks: [] } : await definitions.compare(before, kept.text)
-      const tool = await toTool(storedPlace(owner, name), read, { ...options, rights })
-      if (typeof tool === 'string') return { ok: false, issues: [{ path: '', message: tool }] }
-      return { ok: true, definition: read.definition, ...change, warnings, tool }
+      return checkWrite(name, definition, { ...options, owner, rights, current })
     },
     put: (name, definition, terms = UNNAMED) => write(name, definition, { ...terms, action: 'put' }),
     rollback: async (name, hash, terms) => {
@@ -169,6 +154,39 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
     version: versionOf,
     count: () => catalogue.size(),
   }
+}
+
+/** Checks a definition, and whether its writer may store it. */
+async function prepareWrite(
+  name: string,
+  definition: unknown,
+  { owner = 'edge', scripts, definitions, hosts, rights }: CallOptions,
+): ReturnType<DefinitionService['write']> {
+  const filled = await fillFromWorker(name, definition, { owner, scripts })
+  if (!filled.ok) return filled
+  const checked = await definitions.write(name, filled.definition, hosts)
+  if (!checked.ok) return checked
+  const issues = await rightIssues(checked.read, rights)
+  return issues.length > 0 ? { ok: false, issues } : checked
+}
+
+/** Checks a definition that is not stored. `current`: the version that it would replace. */
+async function checkWrite(
+  name: string,
+  definition: unknown,
+  { current, ...options }: CallOptions & { readonly current: StoredRecord | undefined },
+): Promise<CheckReply> {
+  const { owner = 'edge', definitions } = options
+  const checked = await prepareWrite(name, definition, options)
+  if (!checked.ok) return checked
+  const { read, kept, warnings = [] } = checked
+  const change: Change =
+    typeof current === 'object'
+      ? await definitions.compare(canonicalJson(current.stored), kept.text)
+      : { change: 'created', breaks: [] }
+  const tool = await toTool(storedPlace(owner, name), read, options)
+  if (typeof tool === 'string') return { ok: false, issues: [{ path: '', message: tool }] }
+  return { ok: true, definition: read.definition, ...change, warnings, tool }
 }
 
 type CallOptions = KvOptions & { readonly rights: CallerRights }
