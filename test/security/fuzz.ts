@@ -207,7 +207,7 @@ export async function faultOf(
   const before = world.rowsWritten()
   const cpu = process.cpuUsage()
   const response = await world.send(request)
-  const text = await response.text()
+  const text = await textOf(response, path)
   const { user, system } = process.cpuUsage(cpu)
   const cpuMs = (user + system) / 1000
   const { status } = response
@@ -217,6 +217,14 @@ export async function faultOf(
   await quiet(world)
   const rows = world.rowsWritten() - before
   return status >= 400 && status < 500 && rows > 0 ? `${status} ${text} wrote ${rows} rows: ${requestText}` : undefined
+}
+
+/** Returns the text of a response; '' for the stream of `/mcp`, which ends only with its client. */
+async function textOf(response: Response, path: string): Promise<string> {
+  const isEndless = /^\/mcp\b/.test(path) && /event-stream/.test(response.headers.get('content-type') ?? '')
+  if (!isEndless) return response.text()
+  await response.body?.cancel()
+  return ''
 }
 
 /** Waits until nothing is written any more, as by a run that went on after its answer. */

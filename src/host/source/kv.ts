@@ -179,10 +179,10 @@ async function checkWrite(
   const { owner = 'edge', definitions } = options
   const checked = await prepareWrite(name, definition, options)
   if (!checked.ok) return checked
-  const { read, kept, warnings = [] } = checked
+  const { read, warnings = [] } = checked
   const change: Change =
     typeof current === 'object'
-      ? await definitions.compare(canonicalJson(current.stored), kept.text)
+      ? await definitions.compare(canonicalJson(current.stored), checked.kept.text)
       : { change: 'created', breaks: [] }
   const tool = await toTool(storedPlace(owner, name), read, options)
   if (typeof tool === 'string') return { ok: false, issues: [{ path: '', message: tool }] }

@@ -123,8 +123,8 @@ export function ownedTools(options: StoredOptions, { rules, worker, workerTools 
 async function bindTool(tool: Tool, caller: Caller, rules: PolicyOptions): Promise<Tool | undefined> {
   const listing = async () => ({ tools: [tool], unavailable: [] })
   const source = { list: listing, offered: async () => [tool], find: async () => [tool] }
-  const [bound] = await applyPolicies(source, rules)(caller).find([tool.definition.name])
-  return bound
+  const [policedTool] = await applyPolicies(source, rules)(caller).find([tool.definition.name])
+  return policedTool
 }
 
 /** Whether a tool has this name, even one that is held back or in conflict. */
