@@ -81,13 +81,13 @@ describe('a run without a conversation', () => {
 /** The response, whose connection is lost after some events. */
 function cutAfter(response: Response, events: number): Response {
   const frames = framesOf(response.body!)
-  let seen = 0
+  let count = 0
   const cut = new ReadableStream<Uint8Array>(
     {
       pull: async (controller) => {
         const { done, value } = await frames.next()
         if (done) return controller.close()
-        if (seen++ === events) throw new TypeError('network error')
+        if (count++ === events) throw new TypeError('network error')
         controller.enqueue(value)
       },
     },
@@ -147,9 +147,9 @@ describe('a conversation', () => {
       { role: 'tool', tool: 'danger', content: [{ text: 'boom' }] },
       { role: 'tool', tool: 'pick', content: [{ text: '{"picked":"left"}' }] },
     ])
-    const again = await chat.run('Once more')
-    await chat.reject(again.id, again.calls[0]!.id, 'too late')
-    await all(chat.resume(again.id))
+    const repeat = await chat.run('Once more')
+    await chat.reject(repeat.id, repeat.calls[0]!.id, 'too late')
+    await all(chat.resume(repeat.id))
     expect(edge.requests[3]?.messages.at(-1)).toMatchObject({
       content: [{ text: 'A person refused this call: too late' }],
     })
@@ -169,8 +169,8 @@ describe('a conversation', () => {
     })
     const chat = await client.createConversation('c')
     const events = await all(chat.stream('What is 1 + 2?'))
-    const whole = await all(clientOf(edge).conversation('c').resume(events[0]!.runId))
-    expect(events).toEqual(whole)
+    const replay = await all(clientOf(edge).conversation('c').resume(events[0]!.runId))
+    expect(events).toEqual(replay)
     expect(events.map((event) => event.seq)).toEqual(events.map((_event, index) => index + 1))
     expect(receivedRequests).toEqual([
       ['/conversations', undefined],
@@ -218,10 +218,10 @@ describe('a conversation', () => {
 
   test('stops when its caller aborts', async () => {
     const stop = new AbortController()
-    const held = Promise.withResolvers<void>()
+    const gate = Promise.withResolvers<void>()
     const never = async function* (): AsyncGenerator<ModelEvent> {
       yield { type: 'text', text: 'So' }
-      await held.promise
+      await gate.promise
       yield* say(' on.')
     }
     const edge = keptEdge({ script: [never] })
@@ -236,7 +236,7 @@ describe('a conversation', () => {
     })()
     await expect(reading).rejects.toThrow('enough')
     expect(bodies(events as never).at(-1)).toEqual({ type: 'text.delta', step: 1, text: 'So', at: expect.any(Number) })
-    held.resolve()
+    gate.resolve()
   })
 })
 
@@ -331,8 +331,8 @@ describe('a refused request', () => {
       const odd = answering(new Response('Later', { status: 503, headers: { 'retry-after': after } }))
       expect((await refusal(odd.run('Hi'))).retryAfterMs).toBe(retryAfterMs)
     }
-    const gone = createClient({ url: 'http://127.0.0.1', fetch: async () => Promise.reject(new TypeError('no')) })
-    expect(await refusal(gone.run('Hi'))).toMatchObject({ code: 'unreachable', status: 0 })
+    const client = createClient({ url: 'http://127.0.0.1', fetch: async () => Promise.reject(new TypeError('no')) })
+    expect(await refusal(client.run('Hi'))).toMatchObject({ code: 'unreachable', status: 0 })
   })
 })
 
@@ -388,18 +388,18 @@ describe('a response that is not a valid answer of an edge', () => {
 })
 
 test('a client sends its API key and headers', async () => {
-  const sent: [string, Record<string, string>][] = []
+  const requests: [string, Record<string, string>][] = []
   const client = createClient({
     url: 'http://127.0.0.1:8787/',
     key: 'ek_1',
     headers: { 'x-trace': 't' },
     fetch: async (input, init) => {
-      sent.push([input, Object.fromEntries(new Headers(init?.headers))])
+      requests.push([input, Object.fromEntries(new Headers(init?.headers))])
       return Response.json([])
     },
   })
   await client.listConversations({ after: 'a b', limit: 2 })
-  expect(sent).toEqual([
+  expect(requests).toEqual([
     ['http://127.0.0.1:8787/conversations?after=a+b&limit=2', { authorization: 'Bearer ek_1', 'x-trace': 't' }],
   ])
 })

@@ -128,8 +128,8 @@ test('CONTRIBUTING counts the files of each way through the house', () => {
     /## Four ways through the house\n([^]*?)\n## /.exec(readFileSync('CONTRIBUTING.md', 'utf8')) ?? []
   const ways = section.split(/\n(?=\*\*)/).slice(1)
   const counts = ways.map((way) => Number(/\((\d+) files/.exec(way)?.[1]))
-  const named = ways.map((way) => new Set([...way.matchAll(/`(src\/[\w./-]+\.ts)`/g)].map(([, path]) => path)).size)
-  expect(counts).toEqual(named)
+  const wayCounts = ways.map((way) => new Set([...way.matchAll(/`(src\/[\w./-]+\.ts)`/g)].map(([, path]) => path)).size)
+  expect(counts).toEqual(wayCounts)
   expect(counts).toHaveLength(4)
 })
 

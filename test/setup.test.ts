@@ -18,9 +18,9 @@ const NONE = { getByName: nobody }
 
 /** A tool Worker whose one tool says of itself what it is told to. */
 function worker(name: string) {
-  const said = { description: 'Says it.' }
+  const description = { description: 'Says it.' }
   const definitionNow = () => ({
-    ...said,
+    ...description,
     name,
     inputSchema: { type: 'object' },
     version: '1',
@@ -28,7 +28,7 @@ function worker(name: string) {
     annotations: {},
   })
   const binding = { describe: async () => ({ contract: 1 as const, tools: [definitionNow()] }), call: nobody }
-  return { said, binding }
+  return { said: description, binding }
 }
 
 function env(bindings: object): Env {

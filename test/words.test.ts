@@ -52,11 +52,12 @@ const COMMENT_OR_TEXT = /\/\*[^]*?\*\/|\/\/[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^
 /** Texts between the elements of JSX. */
 const JSX_TEXT = /(?<!=)[>}][^<>{}=;]*</g
 const NAME = /(?<![.\w$])#?[A-Za-z_$][\w$]*/g
+const DECLARED = /\b(?:const|let|function\*?|class|interface|type) ([A-Za-z_$][\w$]*)/g
 const EXPORT = /^export (?:abstract )?(?:async )?(?:function\*?|const|let|class|interface|type|enum) (\w+)/gm
 
-function filesOf(folder: string): string[] {
+function filesOf(folder: string, pattern = /(?<!\.test)\.tsx?$/): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((file) => /(?<!\.test)\.tsx?$/.test(file) && !/node_modules|\.wrangler/.test(file))
+    .filter((file) => pattern.test(file) && !/node_modules|\.wrangler/.test(file))
     .map((file) => join(folder, file))
 }
 
@@ -64,6 +65,12 @@ function filesOf(folder: string): string[] {
 function bareNames(source: string): string[] {
   const names = source.replaceAll(COMMENT_OR_TEXT, "''").replaceAll(JSX_TEXT, '><').match(NAME) ?? []
   return [...new Set(names)].filter((name) => BARE.has(name.replace('#', '').toLowerCase()))
+}
+
+/** Returns the bare names that a source text declares: variables, functions, classes and types. */
+function bareDeclarations(source: string): string[] {
+  const declarations = source.replaceAll(COMMENT_OR_TEXT, "''").matchAll(DECLARED)
+  return Array.from(declarations, ([, name = '']) => name).filter((name) => BARE.has(name.toLowerCase()))
 }
 
 /** Constructions that make a reader stop, each with what to write instead. */
@@ -114,10 +121,10 @@ describe('texts', () => {
       .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)))
       .filter((file) => !/node_modules|\.wrangler|\.vitepress\/dist|web\/corpus|words\.test/.test(file))
       .filter((file) => (file.startsWith('test/') ? /\.test\.ts$/ : /\.(?:tsx?|md|json)$|openapi\.txt$/).test(file))
-    const found = ['README.md', 'CONTRIBUTING.md', ...files].flatMap((file) =>
+    const riddles = ['README.md', 'CONTRIBUTING.md', ...files].flatMap((file) =>
       linesOf(file).flatMap((line, index) => riddlesIn(line).map((riddle) => `${file}:${index + 1} ${riddle}`)),
     )
-    expect(found).toEqual([])
+    expect(riddles).toEqual([])
   })
 })
 
@@ -138,6 +145,16 @@ describe('names', () => {
     )
     expect(bare.filter((name) => !Object.hasOwn(ALLOWED, name))).toEqual([])
     expect(bare.length).toBeGreaterThan(0)
+  })
+
+  test('are nouns or verbs where tests declare them', () => {
+    expect(
+      bareDeclarations("const sent = 1; function told() {} // const kept\nread({ asked: '' }); let names"),
+    ).toEqual(['sent', 'told'])
+    const bare = [...filesOf('test', /\.tsx?$/), ...filesOf('tools', /\.test\.ts$/)].flatMap((file) =>
+      bareDeclarations(readFileSync(file, 'utf8')).map((name) => `${file} ${name}`),
+    )
+    expect(bare).toEqual([])
   })
 
   test.each(['src', ...readdirSync('tools').map((name) => `tools/${name}`)])(

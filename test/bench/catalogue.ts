@@ -88,7 +88,7 @@ async function costOf(url: URL, json: object): Promise<number> {
   const costs: number[] = []
   for (let round = 0; round <= ROUNDS; round++) {
     const before = cpuMs()
-    for (let sent = 0; sent < RUNS; sent++) {
+    for (let writes = 0; writes < RUNS; writes++) {
       const headers = { 'content-type': 'application/json' }
       const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(json) })
       const text = await response.text()

@@ -57,35 +57,35 @@ async function measure(subjects: readonly Subject[], workload: Workload, rounds:
   }
   return subjects.map((subject) => {
     const own = costs.get(subject) ?? []
-    const over = (other: readonly Cost[]) =>
+    const quartilesOver = (other: readonly Cost[]) =>
       quartiles(own.map(({ cpuMs }, round) => cpuMs / (other[round]?.cpuMs ?? Number.NaN)))
     return {
       workload: workload.name,
       subject: subject.name,
       cpu: quartiles(own.map(({ cpuMs }) => cpuMs)),
       wall: quartiles(own.map(({ wallMs }) => wallMs)),
-      over: Object.fromEntries([...costs].map(([{ name }, other]) => [name, over(other)])),
+      over: Object.fromEntries([...costs].map(([{ name }, other]) => [name, quartilesOver(other)])),
     }
   })
 }
 
 /** The conversations that have been filled, by subject and workload. */
 const filled = new Map<string, string>()
-let made = 0
+let count = 0
 
 /** Requests until the code is compiled, which are not counted. */
 async function warm(subject: Subject, workload: Workload): Promise<void> {
   if (subject.stores && typeof workload.conversation === 'number') await fill(subject, workload, workload.conversation)
   const began = performance.now()
-  for (let sent = 0; sent < WARM_REQUESTS && performance.now() - began < WARM_MS; sent++) {
-    await ask(subject, workload, conversationOf(subject, workload, `warm-${++made}`))
+  for (let bytes = 0; bytes < WARM_REQUESTS && performance.now() - began < WARM_MS; bytes++) {
+    await ask(subject, workload, conversationOf(subject, workload, `warm-${++count}`))
   }
 }
 
 /** Fills the conversation of a workload by runs, each a question and an answer. */
 async function fill(subject: Subject, workload: Workload, messages: number): Promise<void> {
-  const id = `long-${++made}`
-  for (let sent = 0; sent < messages / 2; sent++) await ask(subject, workload, id)
+  const id = `long-${++count}`
+  for (let bytes = 0; bytes < messages / 2; bytes++) await ask(subject, workload, id)
   filled.set(`${subject.name}/${workload.name}`, id)
 }
 
@@ -96,13 +96,13 @@ function conversationOf(subject: Subject, workload: Workload, otherwise: string)
 /** Returns the cost of a request: the average of a round. */
 async function spend(subject: Subject, workload: Workload): Promise<Cost> {
   const { requests, conversation } = workload
-  const id = conversationOf(subject, workload, `round-${++made}`)
+  const id = conversationOf(subject, workload, `round-${++count}`)
   // Unless that is what is measured, the conversation exists before.
   if (subject.stores && conversation === undefined) await ask(subject, workload, id)
   const cpu = processorMs(subject.pid)
   const began = performance.now()
-  for (let sent = 0; sent < requests; sent++) {
-    await ask(subject, workload, conversation === 'new' ? `new-${++made}` : id)
+  for (let bytes = 0; bytes < requests; bytes++) {
+    await ask(subject, workload, conversation === 'new' ? `new-${++count}` : id)
   }
   const wallMs = (performance.now() - began) / requests
   return { cpuMs: (processorMs(subject.pid) - cpu) / requests, wallMs }

@@ -21,7 +21,7 @@ export async function measureFirstTokens(subjects: readonly Subject[], rounds: n
   for (let round = 0; round <= rounds; round++) {
     for (const subject of subjects) {
       const each: number[] = []
-      for (let sent = 0; sent < REQUESTS; sent++) each.push(await waitMs(subject, `token-${round}`))
+      for (let chunks = 0; chunks < REQUESTS; chunks++) each.push(await waitMs(subject, `token-${round}`))
       // The first round is not counted: code is compiled in it.
       if (round > 0) (waits[subject.name] ??= []).push(median(each))
     }
@@ -34,13 +34,13 @@ async function waitMs(subject: Subject, conversation: string): Promise<number> {
   const response = await fetch(url, { method: 'POST', headers, body })
   if (!response.ok || !response.body) throw new Error(`${url}: ${response.status} ${await response.text()}`)
   let text = ''
-  let found: number | undefined
+  let at: number | undefined
   for await (const part of response.body.pipeThrough(new TextDecoderStream())) {
     const now = process.hrtime.bigint()
     text += part
-    const [, written] = (found === undefined && /<(\d+)>/.exec(text)) || []
-    if (written !== undefined) found = Number(now - BigInt(written)) / 1e6
+    const [, written] = (at === undefined && /<(\d+)>/.exec(text)) || []
+    if (written !== undefined) at = Number(now - BigInt(written)) / 1e6
   }
-  if (found === undefined) throw new Error(`${subject.name} wrote no first token: ${text.slice(0, 500)}`)
-  return found
+  if (at === undefined) throw new Error(`${subject.name} wrote no first token: ${text.slice(0, 500)}`)
+  return at
 }

@@ -27,18 +27,18 @@ const QUICK = { rounds: 4, longest: 1000, starts: 5 }
 
 const words = process.argv.slice(2)
 const isQuick = words.includes('--quick')
-const named = words.filter((word) => !word.startsWith('--'))
-if (named[0] === 'recall') await benchRecall(named[1] ?? '.')
+const names = words.filter((word) => !word.startsWith('--'))
+if (names[0] === 'recall') await benchRecall(names[1] ?? '.')
 else {
-  if (named.length === 0 || named.some((part) => TABLE.includes(part))) await benchTable()
-  if (named.includes('search')) await benchSearch()
-  if (named.includes('catalogue')) await benchCatalogue()
+  if (names.length === 0 || names.some((part) => TABLE.includes(part))) await benchTable()
+  if (names.includes('search')) await benchSearch()
+  if (names.includes('catalogue')) await benchCatalogue()
 }
 process.exit(0)
 
 /** Measures the parts of the table that are named, by default all, and then writes it. */
 async function benchTable(): Promise<void> {
-  const isNamed = (part: string) => named.length === 0 || named.includes(part)
+  const isNamed = (part: string) => names.length === 0 || names.includes(part)
   if (!existsSync(join(FOLDER, 'node_modules'))) {
     execFileSync('npm', ['ci', '--loglevel=error'], { cwd: FOLDER, stdio: 'inherit' })
   }
@@ -57,7 +57,7 @@ async function benchTable(): Promise<void> {
       await stop()
     }
     if (isNamed('start')) printStarts((starts = await measureStarts(bundles, folder, effort.starts)))
-    if (named.length === 0 && !isQuick) {
+    if (names.length === 0 && !isQuick) {
       writeTable({ cells, waits, starts })
       execFileSync(join(FOLDER, '../../node_modules/.bin/oxfmt'), ['docs/performance.md'], {
         cwd: join(FOLDER, '../..'),

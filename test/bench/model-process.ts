@@ -66,11 +66,11 @@ const answers = new Map<string, ScriptedAnswer>()
 /** Returns an answer; made once, so that the server's own cost is small and always the same. */
 function answerOf(kind: string, count: number, results: number): ScriptedAnswer {
   const key = `${kind}-${count}-${results}`
-  const known = answers.get(key)
-  if (known) return known
-  const made = encode(kind, count, results)
-  answers.set(key, made)
-  return made
+  const reply = answers.get(key)
+  if (reply) return reply
+  const encodedReply = encode(kind, count, results)
+  answers.set(key, encodedReply)
+  return encodedReply
 }
 
 function encode(kind: string, count: number, results: number): ScriptedAnswer {
@@ -93,9 +93,9 @@ function encode(kind: string, count: number, results: number): ScriptedAnswer {
         }),
       }
   const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
-  const whole = { id: 'x', object: 'chat.completion', created: 1, model: 'm' }
+  const completion = { id: 'x', object: 'chat.completion', created: 1, model: 'm' }
   const choices = [{ index: 0, message, finish_reason: finish }]
-  return { bursts, whole: Buffer.from(JSON.stringify({ ...whole, choices, usage })) }
+  return { bursts, whole: Buffer.from(JSON.stringify({ ...completion, choices, usage })) }
 }
 
 interface Call {

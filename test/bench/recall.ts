@@ -4,7 +4,7 @@ import { createKeywordIndex } from '../../src/search/keyword-index.ts'
 import { definitionOfRow, partFound } from '../search/labelled.ts'
 import { plainBm25 } from '../search/plain-bm25.ts'
 
-const FOUND = 5
+const MOST_MATCHES = 5
 
 interface SetTool {
   readonly name: string
@@ -33,17 +33,17 @@ export async function benchRecall(folder: string): Promise<void> {
     const rows = tools.map(({ name, description, parameters = {} }) => [name, description, parameters] as const)
     await index.add(rows.map(definitionOfRow))
     const plain = plainBm25(rows)
-    let [found, plainly] = [0, 0]
+    let [matches, plainly] = [0, 0]
     for (const { query, tools: wanted } of queries) {
-      found += partFound(
+      matches += partFound(
         wanted,
-        (await index.search(query, FOUND)).map((tool) => tool.name),
+        (await index.search(query, MOST_MATCHES)).map((tool) => tool.name),
       )
-      plainly += partFound(wanted, plain(query, FOUND))
+      plainly += partFound(wanted, plain(query, MOST_MATCHES))
     }
     const percent = (sum: number) => ((100 * sum) / queries.length).toFixed(1)
     console.log(
-      `${name.padEnd(30)} ${tools.length} tools, ${queries.length} queries: recall@${FOUND} ${percent(found)}, plain BM25 ${percent(plainly)}`,
+      `${name.padEnd(30)} ${tools.length} tools, ${queries.length} queries: recall@${MOST_MATCHES} ${percent(matches)}, plain BM25 ${percent(plainly)}`,
     )
   }
 }

@@ -12,7 +12,7 @@ export async function benchSearch(): Promise<void> {
   const tools = manyTools(4000)
   const questions = manyQuestions(300)
   const indexing: number[] = []
-  const asking: number[] = []
+  const times: number[] = []
   for (let round = 0; round < ROUNDS; round++) {
     const index = createKeywordIndex()
     const before = process.threadCpuUsage()
@@ -24,7 +24,7 @@ export async function benchSearch(): Promise<void> {
     for (const question of questions) {
       const start = performance.now()
       await index.search(question, 5)
-      asking.push(performance.now() - start)
+      times.push(performance.now() - start)
     }
   }
   const [first = 0, ...rest] = indexing
@@ -32,16 +32,16 @@ export async function benchSearch(): Promise<void> {
     '4,000 tools indexed',
     `${first.toFixed(0)} ms CPU in a new isolate, ${median(rest).toFixed(0)} once it is compiled (goal: 150)`,
   )
-  tell('a query among 4,000 tools', `${median(asking).toFixed(2)} ms at the median (goal: 2)`)
+  tell('a query among 4,000 tools', `${median(times).toFixed(2)} ms at the median (goal: 2)`)
   for (const count of [10, 40, 100, 1000]) {
-    const [all, searching] = [await sent(count, false), await sent(count, true)]
+    const [all, searching] = [await measureRequest(count, false), await measureRequest(count, true)]
     const share = `${((100 * searching) / all).toFixed(1)} % of ${all.toLocaleString('en')} bytes with search`
     tell(`definitions of a run with ${count}`, `${share}${count === 1000 ? ' (goal: 2 %)' : ''}`)
   }
 }
 
 /** Bytes of the definitions in all requests of a run that calls one tool and answers. */
-async function sent(count: number, withSearch: boolean): Promise<number> {
+async function measureRequest(count: number, withSearch: boolean): Promise<number> {
   const tools = manyTools(count).map((definition) => tool(definition.name, () => 'done', definition))
   const wanted = tools[count / 2]?.definition.name ?? ''
   const words = wanted.replaceAll('_', ' ')

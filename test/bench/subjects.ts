@@ -7,7 +7,7 @@ import type { Workload } from './workloads.ts'
 const CONFIG = 'test/bench/workers/wrangler.toml'
 
 /** What a subject is sent for a workload. */
-export interface Sent {
+export interface Request {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
@@ -20,7 +20,7 @@ export interface Subject {
   readonly stores: boolean
   readonly pid: number
   /** Returns the request for a workload; `conversation` is the id for a subject that stores the history. */
-  request(workload: Workload, conversation: string): Sent
+  request(workload: Workload, conversation: string): Request
 }
 
 /** All bundles of the bench, by name. */

@@ -89,8 +89,8 @@ function serviceText({ name, bundle, vars = {}, services = {}, objects = {} }: S
     ...Object.entries(vars).map(([name, text]) => `(name = "${name}", text = ${JSON.stringify(text)})`),
     ...Object.entries(services).map(([name, target]) => {
       const [service, entrypoint] = target.split('#')
-      const named = entrypoint === undefined ? '' : `, entrypoint = "${entrypoint}"`
-      return `(name = "${name}", service = (name = "${service}"${named}))`
+      const entrypointLine = entrypoint === undefined ? '' : `, entrypoint = "${entrypoint}"`
+      return `(name = "${name}", service = (name = "${service}"${entrypointLine}))`
     }),
     ...Object.entries(objects).map(
       ([name, className]) => `(name = "${name}", durableObjectNamespace = "${className}")`,

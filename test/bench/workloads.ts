@@ -20,7 +20,7 @@ export interface Workload {
 const QUESTION = { role: 'user', content: 'What is the square root of 2?' }
 const MESSAGES = [QUESTION]
 
-const SENT = manyTools(500).map(({ name, description, inputSchema: parameters }) => {
+const BODIES = manyTools(500).map(({ name, description, inputSchema: parameters }) => {
   return { type: 'function', function: { name, description, parameters } }
 })
 
@@ -42,7 +42,7 @@ export const WORKLOADS: readonly Workload[] = [
   { name: '2,000 tokens, streamed', model: 'answer-2000', stream: true, messages: MESSAGES, requests: 5 },
   { name: 'an argument of 2,000 parts', model: 'argument-2000', stream: true, messages: MESSAGES, requests: 5 },
   { name: '500 tools registered', model: 'steps-1', many: true, messages: MESSAGES, requests: 6 },
-  { name: '500 tools sent', model: 'answer-8', tools: SENT, messages: MESSAGES, requests: 6 },
+  { name: '500 tools sent', model: 'answer-8', tools: BODIES, messages: MESSAGES, requests: 6 },
 ]
 
 /** A workload only for subjects that are sent the history. */

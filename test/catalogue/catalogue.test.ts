@@ -99,8 +99,8 @@ describe('writes', () => {
   test('survive the object', async () => {
     const catalogue = testCatalogue(byLetter)
     await catalogue.object.write(version('t', 'a1'))
-    const again = catalogue.revive()
-    expect(result(await again.write(version('t', 'a2', { expects: ['a1'] })))).toBe('replaced compatible')
+    const revived = catalogue.revive()
+    expect(result(await revived.write(version('t', 'a2', { expects: ['a1'] })))).toBe('replaced compatible')
   })
 
   test('that cannot be compared are not stored', async () => {
@@ -173,7 +173,7 @@ describe('the copy in KV', () => {
     const { object, kv, alarm, settle, reports } = testCatalogue(byLetter)
     await object.write(version('t', 'a1'))
     kv.failure = new Error('429')
-    for (let tried = 1; tried <= 20; tried++) {
+    for (let attempt = 1; attempt <= 20; attempt++) {
       vi.setSystemTime(alarm() ?? 0)
       await object.alarm()
       expect(alarm()).toBe(Date.now() + 10_000)

@@ -29,7 +29,7 @@ function stored(foreign: Foreign, index: number): Stored {
   }
   if (index % 3 === 1) {
     const definition = { ...common, binding: 'TOOL_ECHO', call: 'echo' }
-    return { definition, args, expected: (sent) => sent }
+    return { definition, args, expected: (args) => args }
   }
   if (index % 3 === 2)
     return { definition: { ...common, static: { structured: { index } } }, args, expected: () => ({ index }) }
@@ -40,22 +40,22 @@ function stored(foreign: Foreign, index: number): Stored {
     return {
       definition: { ...common, http },
       args,
-      expected: (sent) => expectedRequest(`${HOST}/${index}`, names, sent),
+      expected: (args) => expectedRequest(`${HOST}/${index}`, names, args),
     }
   }
   const http = { method: 'POST', url: `${HOST}/${index}`, body }
-  const expected = (sent: Record<string, unknown>) => ({
+  const expected = (args: Record<string, unknown>) => ({
     url: http.url,
-    body: Object.fromEntries(Object.entries(sent).filter(([key]) => names.includes(key))),
+    body: Object.fromEntries(Object.entries(args).filter(([key]) => names.includes(key))),
   })
   return { definition: { ...common, http }, args, expected }
 }
 
 /** What a server reads of a query: each text as it was sent, whatever it holds; a list as its key once for each item. */
-function expectedRequest(url: string, names: readonly string[], sent: Record<string, unknown>): object {
+function expectedRequest(url: string, names: readonly string[], args: Record<string, unknown>): object {
   const text = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
   const pairs = names.flatMap((key) => {
-    const value = Object.hasOwn(sent, key) ? sent[key] : null
+    const value = Object.hasOwn(args, key) ? args[key] : null
     if (value === null) return []
     return [value].flat().map((item) => [key, text(item)])
   })
@@ -66,7 +66,7 @@ test(`${COUNT} definitions of all shapes are stored, found and called; broken va
   const catalogue = testCatalogue()
   const edge = edgeOver(catalogue)
   const all = foreignFunctions(COUNT).map(stored)
-  const refused = { paths: 0, taken: 0 }
+  const rejections = { paths: 0, taken: 0 }
   for (const [index, { definition, args, expected }] of all.entries()) {
     const random = randomOf(index + 5)
     const path = `/tools/${String(definition['name'])}`
@@ -76,25 +76,25 @@ test(`${COUNT} definitions of all shapes are stored, found and called; broken va
     if (answer.status === 422) {
       const { code, issues } = (await answer.json()) as { code: string; issues: { path: string; message: string }[] }
       expect({ bad, code, count: issues.length > 0 }).toEqual({ bad, code: 'invalid_definition', count: true })
-      refused.paths += issues.some((issue) => issue.path !== '') ? 1 : 0
+      rejections.paths += issues.some((issue) => issue.path !== '') ? 1 : 0
       expect([(await edge.ask(path)).status, (await edge.ask(`${path}/versions`)).status]).toEqual([404, 404])
     } else {
       expect({ bad, status: answer.status }).toEqual({ bad, status: 201 })
-      refused.taken += 1
+      rejections.taken += 1
     }
 
     const put = await edge.ask(path, { method: 'PUT', json: definition })
     expect({ definition, put: await put.json() }).toMatchObject({
       put: { name: definition['name'], hash: expect.any(String) },
     })
-    const called = args(random)
-    const outcome = await edge.ask(`${path}/call`, { json: { arguments: called } })
-    expect({ definition, called, outcome: await outcome.json() }).toMatchObject({
-      outcome: { ok: true, structured: expected(called) },
+    const callArgs = args(random)
+    const outcome = await edge.ask(`${path}/call`, { json: { arguments: callArgs } })
+    expect({ definition, called: callArgs, outcome: await outcome.json() }).toMatchObject({
+      outcome: { ok: true, structured: expected(callArgs) },
     })
   }
-  expect(refused.paths).toBeGreaterThan(COUNT / 4)
+  expect(rejections.paths).toBeGreaterThan(COUNT / 4)
 
-  const listed = await edge.ask('/tools?source=kv&limit=1000')
-  expect(listed.headers.get('x-total-count')).toBe(String(COUNT))
+  const listing = await edge.ask('/tools?source=kv&limit=1000')
+  expect(listing.headers.get('x-total-count')).toBe(String(COUNT))
 }, 120_000)

@@ -9,7 +9,7 @@ import type { RunEvent } from '../../src/contract/event.ts'
 
 const FINISHED = { type: 'run.finished', runId: 'r', seq: 2, status: 'completed', finish: 'stop', answer: 'Hi.' }
 
-interface Asked {
+interface Exchange {
   readonly request: string
   readonly body: unknown
   readonly events: RunEvent[]
@@ -20,13 +20,13 @@ interface Asked {
 async function askOne(
   answer: (response: ServerResponse) => void,
   signal = new AbortController().signal,
-): Promise<Asked> {
+): Promise<Exchange> {
   let request = ''
   let body: unknown
   const server = createServer((incoming, response) => {
-    void text(incoming).then((sent) => {
+    void text(incoming).then((exchange) => {
       request = `${incoming.method} ${incoming.url} ${incoming.headers.accept} ${incoming.headers.authorization}`
-      body = JSON.parse(sent)
+      body = JSON.parse(exchange)
       answer(response)
     })
   }).listen(0, '127.0.0.1')
@@ -94,8 +94,8 @@ test.each<[string, (response: ServerResponse) => void, string]>([
 test('ask tells the operator where to look when the model cannot be reached', async () => {
   const hint = 'Check MODEL, and the …_API_KEY and …_BASE_URL of its provider.'
   const problem = '{"code":"model_unauthorized","detail":"The model provider refused the key of the edge."}'
-  const refused = await askOne((response) => response.writeHead(502).end(problem))
-  await expect(refused.run).rejects.toMatchObject({ hint })
+  const refusal = await askOne((response) => response.writeHead(502).end(problem))
+  await expect(refusal.run).rejects.toMatchObject({ hint })
   const error = { code: 'model_unreachable', message: 'The model server cannot be reached.' }
   const failed = await askOne((response) =>
     stream({ ...FINISHED, status: 'failed', finish: 'error', error })(response).end(),

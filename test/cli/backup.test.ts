@@ -50,9 +50,9 @@ async function edge(copies: Map<string, string>): Promise<{ url: string; request
 }
 
 function folder(): string {
-  const made = mkdtempSync(join(tmpdir(), 'edgecall-backup-'))
-  onTestFinished(() => rmSync(made, { recursive: true }))
-  return made
+  const folder = mkdtempSync(join(tmpdir(), 'edgecall-backup-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  return folder
 }
 
 test('the commands backup and restore carry all conversations of a tenant from one edge to another', async () => {

@@ -34,11 +34,11 @@ export function start(command: string, args: readonly string[], { env = {}, cwd 
   const pid = child.pid!
   let out = ''
   let errors = ''
-  let seen: Process[] = []
+  let processes: Process[] = []
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     out += text
     // Processes that lose their parent cannot be found any more: they are noted while they have it.
-    seen = [...seen, ...family(pid)]
+    processes = [...processes, ...family(pid)]
   })
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     errors += text
@@ -49,18 +49,18 @@ export function start(command: string, args: readonly string[], { env = {}, cwd 
     out: () => out,
     errors: () => errors,
     until: async (text) => {
-      const seen = new Promise<void>((resolve) => {
+      const appearance = new Promise<void>((resolve) => {
         const check = () => {
           if (out.includes(text)) resolve()
         }
         child.stdout.on('data', check)
         check()
       })
-      await Promise.race([seen, ended])
+      await Promise.race([appearance, ended])
       if (!out.includes(text)) throw new Error(`It ended without "${text}":\n${out}${errors}`)
     },
     ended,
-    kill: () => killAll([...seen, ...family(pid)]),
+    kill: () => killAll([...processes, ...family(pid)]),
   }
 }
 

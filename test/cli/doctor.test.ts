@@ -62,7 +62,7 @@ const ONE = {
   place: 'TOOL_ONE',
   available: true,
 }
-const HELD = {
+const CHANGED_TOOL = {
   name: 'two',
   source: 'service',
   place: 'TOOL_TWO',
@@ -73,7 +73,7 @@ const HELD = {
 const DOWN = { name: 'TOOL_FAR', source: 'service', place: 'TOOL_FAR', available: false, reason: 'it does not answer' }
 
 test('doctor reports the tools of an edge that are not available, each with its file and remedy, and exits with 1', async () => {
-  const url = await edgeOf([ONE, HELD, DOWN])
+  const url = await edgeOf([ONE, CHANGED_TOOL, DOWN])
   const { code, values } = await doctor(projectOf(), { args: ['--url', url, '--json'] })
   expect(values).toEqual([
     {
@@ -132,8 +132,8 @@ test('doctor reports an edge that does not answer, and one that refuses the key,
   const far = await doctor(projectOf(), { args: ['--url', 'http://127.0.0.1:9', '--json'] })
   expect(far.values[0]).toMatchObject({ level: 'error', message: expect.stringContaining('does not answer') })
   expect(far.code).toBe(1)
-  const refused = await doctor(projectOf(), { args: ['--url', await edgeOf([], 401), '--json'] })
-  expect(refused.values[0]).toMatchObject({ level: 'error', remedy: 'Set EDGECALL_KEY to a key of this edge.' })
+  const refusal = await doctor(projectOf(), { args: ['--url', await edgeOf([], 401), '--json'] })
+  expect(refusal.values[0]).toMatchObject({ level: 'error', remedy: 'Set EDGECALL_KEY to a key of this edge.' })
 })
 
 test('doctor reports a configuration and a definition that cannot be read, with the line', async () => {

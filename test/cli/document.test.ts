@@ -75,8 +75,8 @@ test('every reference leads somewhere, and every schema is referred to', () => {
   const references = new Set(allAt('$ref', document))
   for (const reference of references) {
     const [, ...steps] = String(reference).split('/')
-    const found = steps.reduce<any>((value, step) => value?.[step], document)
-    expect(found, String(reference)).toBeTypeOf('object')
+    const target = steps.reduce<any>((value, step) => value?.[step], document)
+    expect(target, String(reference)).toBeTypeOf('object')
   }
   const unused = Object.keys(document.components.schemas).filter(
     (name) => !references.has(`#/components/schemas/${name}`),
@@ -92,8 +92,8 @@ test('every operation has an id of its own, a known tag, an answer, and the para
     expect(tags).toEqual(expect.arrayContaining(operation.tags))
     expect(Object.keys(operation.responses).some((status) => status.startsWith('2'))).toBe(true)
     const actual = (operation.parameters ?? []).filter((parameter: { in: string }) => parameter.in === 'path')
-    const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
-    expect(actual.map((parameter: { name: string }) => parameter.name)).toEqual(named)
+    const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+    expect(actual.map((parameter: { name: string }) => parameter.name)).toEqual(names)
   }
 })
 

@@ -46,9 +46,9 @@ test('line breaks are written as \\n', () => {
 })
 
 test('a value that cannot be written is refused by the name of its variable', () => {
-  const refused = new Failure('A holds a backslash before a backtick or at its end, which wrangler cannot be given.')
-  expect(() => encodeEnv({ A: 'C:\\' })).toThrow(refused)
-  expect(() => encodeEnv({ A: 'not \\`code\\`' })).toThrow(refused)
+  const refusal = new Failure('A holds a backslash before a backtick or at its end, which wrangler cannot be given.')
+  expect(() => encodeEnv({ A: 'C:\\' })).toThrow(refusal)
+  expect(() => encodeEnv({ A: 'not \\`code\\`' })).toThrow(refusal)
 })
 
 /** What dotenv and dotenv-expand give a meaning to. */

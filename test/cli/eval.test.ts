@@ -13,8 +13,8 @@ import { start } from './command.ts'
 
 const MAIN = new URL('../../src/cli/main.ts', import.meta.url).pathname
 
-const called: string[] = []
-const TOOLS = ['orderStatus', 'cancelOrder'].map((name) => tool(name, () => void called.push(name)))
+const calls: string[] = []
+const TOOLS = ['orderStatus', 'cancelOrder'].map((name) => tool(name, () => void calls.push(name)))
 
 /** An edge with these answers of a model, served over HTTP. */
 async function edgeOf(script: readonly Script[]): Promise<TestEdge & { readonly url: string }> {
@@ -22,8 +22,8 @@ async function edgeOf(script: readonly Script[]): Promise<TestEdge & { readonly 
   const server = createServer((request, response) => {
     void buffer(request).then(async (body) => {
       const { method = 'GET', url = '/', headers } = request
-      const sent = { 'content-type': 'application/json', accept: headers.accept ?? '*/*' }
-      const answer = await edge.ask(url, { method, headers: sent, ...(body.length > 0 && { body }) })
+      const requestHeaders = { 'content-type': 'application/json', accept: headers.accept ?? '*/*' }
+      const answer = await edge.ask(url, { method, headers: requestHeaders, ...(body.length > 0 && { body }) })
       response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(Buffer.from(await answer.arrayBuffer()))
     })
   }).listen(0, '127.0.0.1')
@@ -89,7 +89,7 @@ describe('eval', () => {
       ]),
     )
     expect(code).toBe(0)
-    expect(called).toEqual([])
+    expect(calls).toEqual([])
   })
 
   test('answers calls with stand-in results until all expected calls have come', async () => {

@@ -277,15 +277,15 @@ describe('an operation', () => {
   })
 
   test('sends its body as the type of JSON that the API reads', () => {
-    const sent = (...types: string[]) => {
+    const requestBody = (...types: string[]) => {
       const content = Object.fromEntries(types.map((type) => [type, { schema: { type: 'array' } }]))
       const { headers, body } = one('patch', '/x', { requestBody: { required: true, content } }).http
       return [body, headers]
     }
-    expect(sent('application/vnd.api+json')).toEqual(['{body}', { 'content-type': 'application/vnd.api+json' }])
-    expect(sent('text/csv', 'application/merge-patch+json', 'application/json')).toEqual(['{body}', undefined])
-    expect(sent('application/json; charset=utf-8')).toEqual(['{body}', undefined])
-    expect(sent('*/*')).toEqual(['{body}', undefined])
+    expect(requestBody('application/vnd.api+json')).toEqual(['{body}', { 'content-type': 'application/vnd.api+json' }])
+    expect(requestBody('text/csv', 'application/merge-patch+json', 'application/json')).toEqual(['{body}', undefined])
+    expect(requestBody('application/json; charset=utf-8')).toEqual(['{body}', undefined])
+    expect(requestBody('*/*')).toEqual(['{body}', undefined])
   })
 
   test.each([
@@ -465,8 +465,8 @@ test('recursive definitions keep references and are converted quickly', () => {
 
 test.each([100, 20_000])('an operation with endlessly nested schemas is skipped, and no other: %d', (count) => {
   const to = (index: number) => ({ $ref: `#/components/schemas/S${index}` })
-  const held = (schema: object) => ({ items: { items: { items: { items: { items: { items: schema } } } } } })
-  const schemas = Object.fromEntries(Array.from({ length: count }, (_, at) => [`S${at}`, held(to(at + 1))]))
+  const nestSchema = (schema: object) => ({ items: { items: { items: { items: { items: { items: schema } } } } } })
+  const schemas = Object.fromEntries(Array.from({ length: count }, (_, at) => [`S${at}`, nestSchema(to(at + 1))]))
   const body = { content: { 'application/json': { schema: to(0) } } }
   const document = api(
     { '/far': { post: { requestBody: body } }, '/near': { get: {} } },

@@ -67,8 +67,8 @@ test('dev does not wait for a tool Worker that offers nothing, or nothing to thi
 })
 
 test('dev does not wait for a tool that is held back, which only its operator can accept', async () => {
-  const held = { ...ALARM, available: false, reason: 'is held back', hash: 'b', accepted: 'a' }
-  await expect(wait([[CLOCK, held]])).resolves.toEqual([])
+  const changedTool = { ...ALARM, available: false, reason: 'is held back', hash: 'b', accepted: 'a' }
+  await expect(wait([[CLOCK, changedTool]])).resolves.toEqual([])
 })
 
 test('dev does not wait for a problem that needs a change', async () => {

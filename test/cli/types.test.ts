@@ -62,11 +62,11 @@ test('the command types reads all pages', async () => {
 })
 
 test('the command types omits unavailable tools; without tools the type has no name', async () => {
-  const listed = [
+  const listing = [
     { name: 'TOOL_BROKEN', source: 'service', place: 'TOOL_BROKEN', available: false },
     { name: 'clock', source: 'service', place: 'TOOL_CLOCK', available: true },
   ]
-  const server = createServer((_, response) => response.end(JSON.stringify(listed))).listen(0, '127.0.0.1')
+  const server = createServer((_, response) => response.end(JSON.stringify(listing))).listen(0, '127.0.0.1')
   onTestFinished(() => void server.close())
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo

@@ -42,8 +42,8 @@ for (const [name, modelOf] of [
       script: [ask(['clock']), say('Noon.'), ask(['clock']), say('Noon.')],
       tools: [clock],
     })
-    const whole = await generateText({ model: modelOf(edge), prompt: 'What time is it?', maxRetries: 0 })
-    expect([whole.text, whole.finishReason, whole.totalUsage.totalTokens]).toEqual(['Noon.', 'stop', 30])
+    const completion = await generateText({ model: modelOf(edge), prompt: 'What time is it?', maxRetries: 0 })
+    expect([completion.text, completion.finishReason, completion.totalUsage.totalTokens]).toEqual(['Noon.', 'stop', 30])
     const stream = streamText({ model: modelOf(edge), prompt: 'What time is it?', maxRetries: 0 })
     let text = ''
     for await (const delta of stream.textStream) text += delta
@@ -60,9 +60,9 @@ for (const [name, modelOf] of [
       stopWhen: stepCountIs(5),
       maxRetries: 0,
     }
-    const whole = await generateText(requestOptions)
-    expect([whole.text, whole.steps.length]).toEqual(['NOON!', 2])
-    expect(whole.steps[0]?.toolResults.map((result) => [result.toolName, result.output])).toContainEqual([
+    const completion = await generateText(requestOptions)
+    expect([completion.text, completion.steps.length]).toEqual(['NOON!', 2])
+    expect(completion.steps[0]?.toolResults.map((result) => [result.toolName, result.output])).toContainEqual([
       'shout',
       'NOON',
     ])
@@ -130,14 +130,14 @@ for (const [name, modelOf] of [
 }
 
 test('a caller that disconnects ends a run that is not stored', async () => {
-  const begun = Promise.withResolvers<void>()
+  const start = Promise.withResolvers<void>()
   const ended = Promise.withResolvers<void>()
   const edge = await servedEdge({
     script: [
       async function* (_request, signal) {
         yield { type: 'text', text: 'One ' }
         signal.addEventListener('abort', () => ended.resolve())
-        begun.resolve()
+        start.resolve()
         await ended.promise
       },
     ],
@@ -145,7 +145,7 @@ test('a caller that disconnects ends a run that is not stored', async () => {
   const stop = new AbortController()
   const stream = streamText({ model: chatOf(edge), prompt: 'Count.', maxRetries: 0, abortSignal: stop.signal })
   const reading = stream.consumeStream()
-  await begun.promise
+  await start.promise
   stop.abort()
   await Promise.all([ended.promise, reading])
   expect(edge.requests).toHaveLength(1)

@@ -28,11 +28,11 @@ async function refusal(promise: Promise<unknown>): Promise<object> {
 }
 
 /** Real connections, each of which is lost after so many bytes. */
-function lossy(bytes: number, asked: string[]): Fetch {
+function lossy(bytes: number, paths: string[]): Fetch {
   return async (input, init) => {
     const connection = new AbortController()
     const response = await fetch(input, { ...init, signal: connection.signal })
-    asked.push(`${init?.method} ${new Headers(init?.headers).get('last-event-id')?.replace(/.*\./, '') ?? ''}`)
+    paths.push(`${init?.method} ${new Headers(init?.headers).get('last-event-id')?.replace(/.*\./, '') ?? ''}`)
     if (!response.headers.get('content-type')?.startsWith('text/event-stream')) return response
     let remaining = bytes
     const body = response.body!.pipeThrough(

@@ -26,14 +26,14 @@ async function messagesOf(edge: ServedEdge, format: string): Promise<string> {
 
 test('a native run is streamed in the UI message format on request, also when it is read later', async () => {
   const edge = await served()
-  let sent = ''
+  let body = ''
   const chat = new Chat({
     transport: new DefaultChatTransport({
       api: `${edge.url}/conversations/c/runs?format=ui-message`,
       prepareSendMessagesRequest: () => ({ body: { input: 'What time is it?' } }),
       fetch: async (...request) => {
         const answer = await fetch(...request)
-        sent = await answer.clone().text()
+        body = await answer.clone().text()
         return answer
       },
     }),
@@ -45,7 +45,7 @@ test('a native run is streamed in the UI message format on request, also when it
     'step-start',
     'Noon.',
   ])
-  expect(await messagesOf(edge, 'ui-message')).toBe(sent)
+  expect(await messagesOf(edge, 'ui-message')).toBe(body)
 })
 
 test('a native run is streamed as AG-UI events on request', async () => {

@@ -42,10 +42,10 @@ describe.each([
       tools: [clock],
     })
     const messages = [new SystemMessage('Be brief.'), new HumanMessage('What time is it?')]
-    const whole = await chatOf(edge).invoke(messages)
+    const completion = await chatOf(edge).invoke(messages)
     const streamed = await gather(await chatOf(edge).stream(messages))
     const expected = { text: 'Noon.', usage_metadata: { total_tokens: 30 }, tool_calls: [] }
-    expect([whole, streamed]).toMatchObject([expected, expected])
+    expect([completion, streamed]).toMatchObject([expected, expected])
     expect(lastTold(edge)).toEqual(['system: Be brief.', 'user: What time is it?', 'assistant: ', 'tool: 12:00'])
   })
 
@@ -54,13 +54,13 @@ describe.each([
       script: [ask(['clock'], ['shout', { text: 'noon' }]), say('NOON!')],
       tools: [clock],
     })
-    const bound = chatOf(edge).bindTools([shout])
+    const boundChat = chatOf(edge).bindTools([shout])
     const messages: BaseMessage[] = [new HumanMessage('Shout the time.')]
-    const streamedAnswer = streaming ? await gather(await bound.stream(messages)) : await bound.invoke(messages)
+    const streamedAnswer = streaming ? await gather(await boundChat.stream(messages)) : await boundChat.invoke(messages)
     expect(streamedAnswer.tool_calls).toMatchObject([{ name: 'shout', args: { text: 'noon' }, type: 'tool_call' }])
     messages.push(streamedAnswer)
     messages.push(new ToolMessage({ content: 'NOON', tool_call_id: streamedAnswer.tool_calls?.[0]?.id ?? '' }))
-    expect((await bound.invoke(messages)).text).toBe('NOON!')
+    expect((await boundChat.invoke(messages)).text).toBe('NOON!')
     expect(lastTold(edge)).toEqual(['user: Shout the time.', 'assistant: ', 'tool: 12:00', 'tool: NOON'])
   })
 
@@ -75,14 +75,14 @@ describe.each([
   test('throws when the edge refuses the request', async () => {
     const edge = await servedEdge({ script: [] })
     const unnamable = { name: 'not a name', description: '', parameters: { type: 'object' } }
-    const refused = chatOf(edge).bindTools([{ type: 'function', function: unnamable }])
-    await expect(refused.invoke('Hi')).rejects.toMatchObject({ status: 400, code: 'invalid_value' })
+    const chatWithBadTool = chatOf(edge).bindTools([{ type: 'function', function: unnamable }])
+    await expect(chatWithBadTool.invoke('Hi')).rejects.toMatchObject({ status: 400, code: 'invalid_value' })
   })
 })
 
 async function gather(chunks: AsyncIterable<AIMessageChunk>): Promise<AIMessageChunk> {
-  let whole: AIMessageChunk | undefined
-  for await (const chunk of chunks) whole = whole?.concat(chunk) ?? chunk
-  if (!whole) throw new Error('The stream had no chunks')
-  return whole
+  let message: AIMessageChunk | undefined
+  for await (const chunk of chunks) message = message?.concat(chunk) ?? chunk
+  if (!message) throw new Error('The stream had no chunks')
+  return message
 }

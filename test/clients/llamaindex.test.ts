@@ -56,10 +56,10 @@ describe('LlamaIndex runs its own tools beside those of the edge', () => {
       script: [ask(['clock'], ['shout', { text: 'noon' }]), say('NOON!')],
       tools: [clock],
     })
-    const called = await llmOf(edge).exec({ ...request, stream: true })
+    const reply = await llmOf(edge).exec({ ...request, stream: true })
     let text = ''
-    for await (const { delta } of called.stream) text += delta
-    const messages = [...request.messages, ...called.newMessages()]
+    for await (const { delta } of reply.stream) text += delta
+    const messages = [...request.messages, ...reply.newMessages()]
     for await (const { delta } of await llmOf(edge).chat({ messages, tools: [shout], stream: true })) text += delta
     expect([text, lastTold(edge)]).toEqual(['NOON!', history])
   })

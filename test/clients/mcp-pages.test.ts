@@ -55,9 +55,9 @@ test('tools/list returns thousands of tools by pages, each tool once, and reads 
 
 test('tools/list omits no tool when a page has names that two sources define', async () => {
   const { source, callable } = stored(2500)
-  const taken = [nameAt(42), nameAt(999)]
-  const others = taken.map((name) => tool(name, undefined, { hash: 'other' }))
-  const bound: ToolSource = {
+  const names = [nameAt(42), nameAt(999)]
+  const others = names.map((name) => tool(name, undefined, { hash: 'other' }))
+  const boundSource: ToolSource = {
     list: async () => ({
       tools: [...others, tool('zoo')],
       unavailable: [{ origin: 'service', place: 'a binding', reason: 'Gone.' }],
@@ -65,8 +65,8 @@ test('tools/list omits no tool when a page has names that two sources define', a
     offered: async () => [],
     find: async () => [],
   }
-  const expected = callable.filter((name) => !taken.includes(name))
-  expect(await namesOf(await connect(chain([bound, source])))).toEqual([...expected, 'zoo'])
+  const expected = callable.filter((name) => !names.includes(name))
+  expect(await namesOf(await connect(chain([boundSource, source])))).toEqual([...expected, 'zoo'])
 })
 
 test('tools/list refuses an invalid cursor', async () => {

@@ -85,10 +85,10 @@ describe('an answer', () => {
     expect(usage?.total_tokens).toBe(30)
 
     stage.script(say('One two.'))
-    const spoken = client().chat.completions.stream({ model, messages: [user('Count.')] })
+    const chatStream = client().chat.completions.stream({ model, messages: [user('Count.')] })
     const deltas: string[] = []
-    spoken.on('content', (delta) => deltas.push(delta))
-    expect([await spoken.finalContent(), deltas.join('')]).toEqual(['One two.', 'One two.'])
+    chatStream.on('content', (delta) => deltas.push(delta))
+    expect([await chatStream.finalContent(), deltas.join('')]).toEqual(['One two.', 'One two.'])
   })
 
   test('fits its schema and is parsed', async () => {
@@ -121,12 +121,12 @@ describe('tools of the caller', () => {
 
   test.each([false, true])('run beside those of the edge, streamed: %s', async (stream) => {
     stage.script(ask(['squareRoot', { number: 16 }], ['shout', { text: 'four' }]), say('FOUR!'))
-    const heard: string[] = []
-    const requestOptions = { model, messages: [user('Shout the root of 16.')], tools: [shout(heard)] }
+    const texts: string[] = []
+    const requestOptions = { model, messages: [user('Shout the root of 16.')], tools: [shout(texts)] }
     const { completions } = client().chat
     const runner = stream ? completions.runTools({ ...requestOptions, stream }) : completions.runTools(requestOptions)
     expect(await runner.finalContent()).toBe('FOUR!')
-    expect(heard).toEqual(['four'])
+    expect(texts).toEqual(['four'])
     expect(runner.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant'])
     // The model sees one history: the call of the edge, which the SDK never saw, and that of the SDK.
     expect(stage.sent()[1]?.messages.map(({ role, content }) => [role, content])).toEqual(history)
@@ -157,9 +157,9 @@ describe('tools of the caller', () => {
       ask(['shout', { text: 'b' }], ['shout', { text: 'c' }]),
       say('Done.'),
     )
-    const heard: string[] = []
-    const runner = client().chat.completions.runTools({ model, messages: [user('Shout.')], tools: [shout(heard)] })
-    expect([await runner.finalContent(), heard]).toEqual(['Done.', ['a', 'b', 'c']])
+    const texts: string[] = []
+    const runner = client().chat.completions.runTools({ model, messages: [user('Shout.')], tools: [shout(texts)] })
+    expect([await runner.finalContent(), texts]).toEqual(['Done.', ['a', 'b', 'c']])
     expect(
       stage
         .sent()
@@ -207,8 +207,8 @@ describe('an error', () => {
     // For longer than the edge itself waits.
     const busy = { status: 429, headers: { 'retry-after': '61' }, body: { error: { message: 'Later.' } } }
     stage.script(busy, root, say('4'))
-    const again = await client({ maxRetries: 1 }).chat.completions.create({ model, messages })
-    expect([again.choices[0]?.message.content, stage.sent().length]).toEqual(['4', 3])
+    const nextRequest = await client({ maxRetries: 1 }).chat.completions.create({ model, messages })
+    expect([nextRequest.choices[0]?.message.content, stage.sent().length]).toEqual(['4', 3])
     stage.script(root, busy, root, say('4'))
     expect(await errorOf(client({ maxRetries: 2 }).chat.completions.create({ model, messages }))).toMatchObject({
       name: 'RateLimitError',
@@ -235,10 +235,10 @@ describe('an error', () => {
     [400, { message: 'x does not support tools' }, 400, 'invalid_request_error', 'model_without_tools'],
   ])(
     'of the model that is permanent, status %i and %j, is not retried',
-    async (status, error, ...[answered, type, code]) => {
+    async (status, error, ...[answer, type, code]) => {
       stage.script(...Array.from({ length: 9 }, () => ({ status, body: { error: { message: 'No.', ...error } } })))
       const failure = await errorOf(client({ maxRetries: 2 }).chat.completions.create({ model, messages }))
-      expect(failure).toMatchObject({ status: answered, type, code })
+      expect(failure).toMatchObject({ status: answer, type, code })
       expect(stage.sent()).toHaveLength(1)
     },
   )
@@ -315,12 +315,12 @@ describe('responses', () => {
     const { responses } = client()
     stage.script(say('One.'))
     const first = await responses.create({ model, input: 'Count.' })
-    const again = { model, input: 'And?', previous_response_id: first.id }
+    const nextRequest = { model, input: 'And?', previous_response_id: first.id }
     stage.script({ status: 400, body: { error: { message: 'No.' } } }, say('Two.'))
-    expect(await errorOf(responses.create(again))).toMatchObject({ status: 400, code: 'model_refused_request' })
-    expect((await responses.create(again)).output_text).toBe('Two.')
+    expect(await errorOf(responses.create(nextRequest))).toMatchObject({ status: 400, code: 'model_refused_request' })
+    expect((await responses.create(nextRequest)).output_text).toBe('Two.')
     stage.script(say('Three.'))
-    expect((await responses.create(again)).output_text).toBe('Three.')
+    expect((await responses.create(nextRequest)).output_text).toBe('Three.')
     expect(stage.sent()[0]?.messages.map(({ content }) => content)).toEqual(['Count.', 'One.', 'And?'])
   })
 
@@ -338,7 +338,7 @@ describe('responses', () => {
 
 describe('a caller who', () => {
   const messages = [user('Count.')]
-  const begun: ModelReply = { chunks: chunksOf({ text: 'One two' }).slice(0, 2), end: 'hang' }
+  const partialReply: ModelReply = { chunks: chunksOf({ text: 'One two' }).slice(0, 2), end: 'hang' }
   const next = async () => {
     stage.script(say('Here.'))
     const completion = await client().chat.completions.create({ model, messages })
@@ -346,7 +346,7 @@ describe('a caller who', () => {
   }
 
   test('stops in the middle of an answer is disconnected, and the edge continues', async () => {
-    stage.script(...Array.from({ length: 10 }, () => begun))
+    stage.script(...Array.from({ length: 10 }, () => partialReply))
     const leave = async () => {
       const body = { model, messages, stream: true, edgecall: { rounds: 'all' } } as const
       const stream = await client().chat.completions.create(body)
@@ -355,14 +355,14 @@ describe('a caller who', () => {
     }
     expect(await Promise.all(Array.from({ length: 9 }, leave))).toEqual(Array.from({ length: 9 }, () => true))
     const stop = new AbortController()
-    const whole = client().chat.completions.create({ model, messages }, { signal: stop.signal })
+    const completion = client().chat.completions.create({ model, messages }, { signal: stop.signal })
     stop.abort()
-    await expect(whole).rejects.toBeInstanceOf(APIUserAbortError)
+    await expect(completion).rejects.toBeInstanceOf(APIUserAbortError)
     expect(await next()).toBe('Here.')
   })
 
   test('stops in the middle of a conversation’s answer interrupts it with the next message', async () => {
-    stage.script(begun, say('Here.'))
+    stage.script(partialReply, say('Here.'))
     const options = { headers: { 'x-conversation-id': 'stopped' } }
     const stream = await client().chat.completions.create({ model, messages, stream: true }, options)
     for await (const { choices } of stream) if (choices[0]?.delta.content) stream.controller.abort()

@@ -35,12 +35,14 @@ export async function servedEdge(options: Parameters<typeof keptEdge>[0]): Promi
 async function answer(edge: KeptEdge, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { method = 'GET', url = '/', headers } = request
   const body = method === 'GET' ? {} : { body: Readable.toWeb(request), duplex: 'half' }
-  const named = Object.entries(headers).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : []))
-  const init = { method, headers: Object.fromEntries(named), ...body } as RequestInit
-  const answered = await edge.fetch(new Request(`http://${headers.host}${url}`, init))
-  response.writeHead(answered.status, Object.fromEntries(answered.headers))
+  const headerPairs = Object.entries(headers).flatMap(([name, value]) =>
+    typeof value === 'string' ? [[name, value]] : [],
+  )
+  const init = { method, headers: Object.fromEntries(headerPairs), ...body } as RequestInit
+  const edgeResponse = await edge.fetch(new Request(`http://${headers.host}${url}`, init))
+  response.writeHead(edgeResponse.status, Object.fromEntries(edgeResponse.headers))
   response.flushHeaders()
-  if (!answered.body) return void response.end()
+  if (!edgeResponse.body) return void response.end()
   // A client that leaves breaks this, and so the edge learns of it.
-  await pipeline(Readable.fromWeb(answered.body as never), response).catch(() => {})
+  await pipeline(Readable.fromWeb(edgeResponse.body as never), response).catch(() => {})
 }

@@ -169,7 +169,7 @@ describe('a client of a stored run', () => {
     await edge.post('/conversations', { id: 'long' })
     const object = edge.objects.get('v1/local/long')!
     const start = object.start.bind(object)
-    let passed = 0
+    let count = 0
     let isLeft = false
     object.start = async (request) => {
       const reply = await start(request)
@@ -179,7 +179,7 @@ describe('a client of a stored run', () => {
         pull: async (controller) => {
           const { done, value } = await reader.read()
           if (done) return controller.close()
-          passed += value.length
+          count += value.length
           controller.enqueue(value)
         },
         cancel: async (reason) => {
@@ -196,7 +196,7 @@ describe('a client of a stored run', () => {
     const status = async () => (await (await edge.fetch(run)).json<{ status: string }>()).status
     while (!isTerminal((await status()) as RunStatus)) await new Promise((resolve) => setImmediate(resolve))
     expect(await status()).toBe('completed')
-    return { response, passed: () => passed, isLeft: () => isLeft }
+    return { response, passed: () => count, isLeft: () => isLeft }
   }
 
   test('that does not read fills no memory and misses nothing', async () => {

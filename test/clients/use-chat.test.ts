@@ -88,19 +88,19 @@ describe('calls that wait', () => {
   test.each([
     [true, ['tool-danger', 'output-available', 'boom']],
     [false, ['tool-danger', 'output-denied', undefined]],
-  ])('for a person run once approved: %s', async (approved, told) => {
+  ])('for a person run once approved: %s', async (approved, message) => {
     const edge = await servedEdge({ script: [ask(['danger'], ['pick']), say('So be it.')], tools: [danger] })
     const chat = chatOf(edge, { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses })
     await chat.sendMessage({ text: 'Go.' })
-    const [asked, picked] = chat.lastMessage?.parts.slice(1) ?? []
-    const { approval } = { approval: { id: '' }, ...asked }
-    expect(asked).toMatchObject({ state: 'approval-requested' })
+    const [args, picked] = chat.lastMessage?.parts.slice(1) ?? []
+    const { approval } = { approval: { id: '' }, ...args }
+    expect(args).toMatchObject({ state: 'approval-requested' })
     await chat.addToolOutput({ tool: 'pick', toolCallId: { toolCallId: '', ...picked }.toolCallId, output: 'left' })
     await chat.addToolApprovalResponse({ id: approval.id, approved, reason: 'I say so' })
     await until(() => partsOf(chat.lastMessage).includes('So be it.'))
     expect(partsOf(chat.lastMessage)).toEqual([
       'step-start',
-      told,
+      message,
       ['tool-pick', 'output-available', 'left'],
       'step-start',
       'So be it.',
@@ -132,10 +132,10 @@ test('an answer whose connection is lost is resumed', async () => {
   const edge = await servedEdge({ script: [ask(['slow']), say('Done.')], tools: [slow] })
   const ends: boolean[] = []
   const chat = chatOf(edge, { onFinish: ({ isError }) => ends.push(isError) })
-  const sent = chat.sendMessage({ text: 'Go.' })
+  const sending = chat.sendMessage({ text: 'Go.' })
   await until(() => partsOf(chat.lastMessage).length === 2)
   edge.cut()
-  await sent
+  await sending
   expect([ends, chat.status, chat.lastMessage?.parts.length]).toEqual([[true], 'error', 2])
   const resumed = chat.resumeStream()
   await until(() => chat.status === 'streaming')
@@ -155,21 +155,21 @@ test('an answer whose connection is lost is resumed', async () => {
 
 test('a page that is opened again reads the answer in progress', async () => {
   const gate = Promise.withResolvers<void>()
-  const begun = Promise.withResolvers<void>()
+  const start = Promise.withResolvers<void>()
   const slow = tool('slow', async () => {
-    begun.resolve()
+    start.resolve()
     await gate.promise
     return 'slowly'
   })
   const edge = await servedEdge({ script: [ask(['slow']), say('Done.')], tools: [slow] })
   const first = chatOf(edge)
-  const sent = first.sendMessage({ text: 'Go.' })
-  await begun.promise
+  const sending = first.sendMessage({ text: 'Go.' })
+  await start.promise
   const second = chatOf(edge, { messages: structuredClone(first.messages.slice(0, 1)) })
   const resumed = second.resumeStream()
   await until(() => second.messages.length === 2)
   gate.resolve()
-  await Promise.all([sent, resumed])
+  await Promise.all([sending, resumed])
   expect(partsOf(second.lastMessage)).toEqual(partsOf(first.lastMessage))
   expect(second.lastMessage?.id).toBe(first.lastMessage?.id)
 })
@@ -233,7 +233,7 @@ describe('an earlier message', () => {
     let isDown = true
     const transport = new DefaultChatTransport({
       api: `${edge.url}/chat`,
-      fetch: async (...asked) => (isDown ? new Response('Down.', { status: 503 }) : fetch(...asked)),
+      fetch: async (...args) => (isDown ? new Response('Down.', { status: 503 }) : fetch(...args)),
     })
     const chat = chatOf(edge, { transport })
     for (const text of ['Count.', 'And?', 'And then?']) {
@@ -274,10 +274,10 @@ describe('an earlier message', () => {
     })
     const chat = chatOf(edge)
     await chat.sendMessage({ text: 'Count.' })
-    const sent = chat.sendMessage({ text: 'And?' })
+    const sending = chat.sendMessage({ text: 'And?' })
     await until(() => partsOf(chat.lastMessage).includes('Two '))
     await chat.stop()
-    await sent
+    await sending
     await chat.regenerate({ messageId: chat.messages[1]?.id ?? '' })
     await gate.promise
     expect([chat.error, ...textsOf(chat)]).toEqual([undefined, 'Count.', 'Other.'])
@@ -289,10 +289,10 @@ describe('an earlier message', () => {
 test('a message after a stop interrupts the run, and the model sees the partial answer', async () => {
   const edge = await servedEdge({ script: [sayInTwo('One ', new Promise(() => {}), 'two.'), say('Three.')] })
   const chat = chatOf(edge)
-  const sent = chat.sendMessage({ text: 'Count.' })
+  const sending = chat.sendMessage({ text: 'Count.' })
   await until(() => partsOf(chat.lastMessage).includes('One '))
   await chat.stop()
-  await sent
+  await sending
   expect(chat.status).toBe('ready')
   await chat.sendMessage({ text: 'And?' })
   expect([chat.error, partsOf(chat.lastMessage)]).toEqual([undefined, ['step-start', 'Three.']])
@@ -316,10 +316,10 @@ test('a stop ends the run at once if the page asks for that', async () => {
   const edge = await servedEdge({ script: [sayInTwo('One ', new Promise(() => {}), 'two.'), say('Three.')] })
   const body = { edgecall: { cancelOnDisconnect: true } }
   const chat = chatOf(edge, { transport: new DefaultChatTransport({ api: `${edge.url}/chat`, body }) })
-  const sent = chat.sendMessage({ text: 'Count.' })
+  const sending = chat.sendMessage({ text: 'Count.' })
   await until(() => partsOf(chat.lastMessage).includes('One '))
   await chat.stop()
-  await sent
+  await sending
   const statusOf = async () => (await (await edge.fetch('/conversations/chat-1/runs')).json<any>())[0].status
   await expect.poll(statusOf).toBe('cancelled')
 })

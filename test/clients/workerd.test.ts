@@ -56,8 +56,8 @@ describe('the AI SDK', () => {
   ])('generates and streams over %s', async (_name, modelOf) => {
     const request = { model: modelOf(), tools: { shout }, prompt: 'Shout.', stopWhen: stepCountIs(5), maxRetries: 0 }
     stage.script(mixed, say('FOUR!'))
-    const whole = await generateText(request)
-    expect([whole.text, whole.steps.length, whole.totalUsage.totalTokens]).toEqual(['FOUR!', 2, 30])
+    const completion = await generateText(request)
+    expect([completion.text, completion.steps.length, completion.totalUsage.totalTokens]).toEqual(['FOUR!', 2, 30])
     expect(lastRoles()).toEqual(both)
     stage.script(mixed, say(long))
     const stream = streamText(request)
@@ -77,13 +77,13 @@ describe('ChatOpenAI of LangChain', () => {
   ])('invokes and streams over %s', async (_name, useResponsesApi) => {
     const configuration = { baseURL: v1() }
     const chat = new ChatOpenAI({ model, apiKey: stage.key, configuration, maxRetries: 0, useResponsesApi })
-    const bound = chat.bindTools([shout])
+    const boundChat = chat.bindTools([shout])
     stage.script(mixed, say('FOUR!'))
-    const response = await bound.invoke([new HumanMessage('Shout.')])
+    const response = await boundChat.invoke([new HumanMessage('Shout.')])
     const [call] = response.tool_calls ?? []
     expect(response.tool_calls).toMatchObject([{ name: 'shout', args: { text: 'four' } }])
     const result = new ToolMessage({ content: 'FOUR', tool_call_id: call?.id ?? '' })
-    expect((await bound.invoke([new HumanMessage('Shout.'), response, result])).text).toBe('FOUR!')
+    expect((await boundChat.invoke([new HumanMessage('Shout.'), response, result])).text).toBe('FOUR!')
     expect(lastRoles()).toEqual(both)
     stage.script(root, say(long))
     const texts: string[] = []
@@ -131,7 +131,7 @@ describe('useChat', () => {
   test.each([
     [true, ['tool-pays', 'output-available', 'paid']],
     [false, ['tool-pays', 'output-denied', undefined]],
-  ])('gets its calls approved: %s', async (approved, told) => {
+  ])('gets its calls approved: %s', async (approved, message) => {
     stage.script(ask(['pays']), say('So be it.'))
     const { chat } = chatOf(`approved-${approved}`)
     await chat.sendMessage({ text: 'Pay.' })
@@ -139,7 +139,7 @@ describe('useChat', () => {
     const { approval } = { approval: { id: '' }, ...chat.lastMessage?.parts[1] }
     await chat.addToolApprovalResponse({ id: approval.id, approved })
     await until(() => partsOf(chat.lastMessage).includes('So be it.'))
-    expect(partsOf(chat.lastMessage)).toEqual(['step-start', told, 'step-start', 'So be it.'])
+    expect(partsOf(chat.lastMessage)).toEqual(['step-start', message, 'step-start', 'So be it.'])
     expect(chat.messages).toHaveLength(2)
   })
 
@@ -148,10 +148,10 @@ describe('useChat', () => {
     const [first, second, ...rest] = chunksOf({ text: 'One two three.' })
     stage.script({ chunks: [first, second, gate.promise, ...rest] })
     const { chat, cut } = chatOf('lost')
-    const sent = chat.sendMessage({ text: 'Count.' })
+    const sending = chat.sendMessage({ text: 'Count.' })
     await until(() => partsOf(chat.lastMessage).includes('One '))
     cut()
-    await sent
+    await sending
     const resumed = chat.resumeStream()
     await until(() => chat.status === 'streaming')
     gate.resolve(undefined)

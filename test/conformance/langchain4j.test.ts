@@ -15,7 +15,7 @@ import { searches } from './langchain4j/search.ts'
 import { skills } from './langchain4j/skills.ts'
 import { stream } from './langchain4j/stream.ts'
 import { texts } from './langchain4j/texts.ts'
-import { told } from './langchain4j/told.ts'
+import { ROWS } from './langchain4j/told.ts'
 import { undo } from './langchain4j/undo.ts'
 import { unpinnedCalls } from './langchain4j/unpinned-calls.ts'
 import { unpinnedOffers } from './langchain4j/unpinned-offers.ts'
@@ -115,7 +115,7 @@ conformance('LangChain4j', 120, SUBJECTS, [
   ...direct,
   ...faults,
   ...offer,
-  ...told,
+  ...ROWS,
   ...undo,
   ...searches,
   ...memories,

@@ -11,16 +11,16 @@ export interface Configured {
 }
 
 /** A server with the configuration that it has by default, or with more. */
-export type Given = McpServer | Configured
+export type ServerSpec = McpServer | Configured
 
 /** As a server lists it. */
-export function listed(name: string, more: object = {}): object {
+export function listedTool(name: string, more: object = {}): object {
   return { name, description: `Test tool ${name}`, inputSchema: { type: 'object' }, ...more }
 }
 
 /** Texts as parts of a result. */
-export function texts(...said: readonly string[]): object[] {
-  return said.map((text) => ({ type: 'text', text }))
+export function texts(...replyTexts: readonly string[]): object[] {
+  return replyTexts.map((text) => ({ type: 'text', text }))
 }
 
 /** A server of the Model Context Protocol with these tools, until the test is over. */
@@ -37,8 +37,8 @@ export async function serving(
 }
 
 /** `tools/mcp` with these servers, whose results are believed unless the configuration says otherwise. */
-export function bringing(...servers: readonly Given[]): ReturnType<typeof mcpService> {
-  const configured = servers.map((given) => (given instanceof McpServer ? { server: given } : given))
+export function bringing(...servers: readonly ServerSpec[]): ReturnType<typeof mcpService> {
+  const configured = servers.map((config) => (config instanceof McpServer ? { server: config } : config))
   const MCP_SERVERS = configured.map(({ server, ...more }) => ({
     name: nextName(),
     url: server.url,
@@ -49,7 +49,7 @@ export function bringing(...servers: readonly Given[]): ReturnType<typeof mcpSer
 }
 
 /** The tools of servers, as an edge has them that is bound to `tools/mcp`. */
-export async function brought(...servers: readonly Given[]): Promise<readonly Tool[]> {
+export async function toolsOf(...servers: readonly ServerSpec[]): Promise<readonly Tool[]> {
   return toolsFrom(bringing(...servers))
 }
 
@@ -60,7 +60,7 @@ export async function toolsFrom(worker: ReturnType<typeof bringing>): Promise<re
 
 /** What is remembered of a server goes by its name too: a port may come twice. */
 function nextName(): string {
-  return `server${++named}`
+  return `server${++count}`
 }
 
-let named = 0
+let count = 0

@@ -67,8 +67,8 @@ export async function native({ body, ...scene }: Scene) {
 /** An edge whose application has put something in the place of a part of its setup. */
 export function edgeWith(script: Parameters<typeof scripted>[0], tools: readonly Tool[], setup: Partial<Setup>) {
   const model = scripted(script, 'test/scripted')
-  const made = { ...testSetup(model, { tools }), ...setup }
-  const app = edge(() => made, everything.surfaces)
+  const sceneSetup = { ...testSetup(model, { tools }), ...setup }
+  const app = edge(() => sceneSetup, everything.surfaces)
   const run = async (body: object = {}): Promise<RunRecord> => {
     const request = new Request('http://127.0.0.1/runs', {
       method: 'POST',
@@ -92,21 +92,21 @@ export async function carried(...tools: readonly DefinedTool[]): Promise<readonl
 }
 
 /** What a tool with this input was called with; or what the model reads where it was not. */
-export async function given(
+export async function parseWith(
   input: InputSchema,
   args: object | string,
   request?: Partial<RunRequest>,
 ): Promise<unknown> {
-  const seen: unknown[] = []
-  const run = (value: unknown) => void seen.push(value)
+  const inputs: unknown[] = []
+  const run = (value: unknown) => void inputs.push(value)
   const tools = await carried(defineTool({ name: 'tool', description: 'Tool', input, run }))
   const options = { messages: [QUESTION], tools, ...(request && { request }) }
-  const { results } = await executeToolCalls(options, asking(['tool', args]))
-  return seen.length > 0 ? seen[0] : resultsIn(results)[0]
+  const { results } = await executeToolCalls(options, answerWithCalls(['tool', args]))
+  return inputs.length > 0 ? inputs[0] : resultsIn(results)[0]
 }
 
 /** What is heard of a model server that answers with these chunks, or with one completion. */
-export async function heard(answer: readonly object[] | object): Promise<ModelEvent[]> {
+export async function eventsOf(answer: readonly object[] | object): Promise<ModelEvent[]> {
   const frames = (chunks: readonly object[]) => chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join('')
   const fetch = async () =>
     Array.isArray(answer)
@@ -119,10 +119,10 @@ export async function heard(answer: readonly object[] | object): Promise<ModelEv
 }
 
 /** A call as a model writes it: its arguments as an object, or as the text itself. */
-export type Asked = [tool: string, args?: object | string]
+export type CallSpec = [tool: string, args?: object | string]
 
 /** An answer that asks for tools, as `collect` gives it. */
-export function asking(...calls: readonly Asked[]): StepAnswer {
+export function answerWithCalls(...calls: readonly CallSpec[]): StepAnswer {
   return {
     text: '',
     calls: calls.map(([tool, args = {}], index) => ({

@@ -22,8 +22,8 @@ test.each([
   ['off', []],
   ['TOOL_MCP, TOOL_PARTNER*', ['TOOL_MCP', 'TOOL_PARTNER*']],
   ['*', ['*']],
-])('HOLD_CHANGED=%s holds back %j', (text, held) => {
-  expect(readConfig({ HOLD_CHANGED: text }).holdChanged).toEqual(held)
+])('HOLD_CHANGED=%s holds back %j', (text, expected) => {
+  expect(readConfig({ HOLD_CHANGED: text }).holdChanged).toEqual(expected)
 })
 
 test.each([

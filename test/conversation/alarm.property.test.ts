@@ -15,17 +15,17 @@ async function settle(): Promise<void> {
 }
 
 /** The times at which the contract promises something, computed from the rows alone. */
-function dueTimes(there: TestConversation): Record<string, number> {
-  const { store } = there
+function dueTimes(conversation: TestConversation): Record<string, number> {
+  const { store } = conversation
   if (store.life() !== 'open') return {}
-  const runs = there.rows('SELECT id, status, ended, pruned FROM runs ORDER BY place') as {
+  const runs = conversation.rows('SELECT id, status, ended, pruned FROM runs ORDER BY place') as {
     id: string
     status: RunStatus
     ended: number | null
     pruned: number | null
   }[]
   const current = runs.find(({ status }) => !isTerminal(status))
-  const waits = current && there.journal(current.id.slice(4)).filter((event) => event.type === 'run.waiting')
+  const waits = current && conversation.journal(current.id.slice(4)).filter((event) => event.type === 'run.waiting')
   const expires = Math.min(store.time('expires'), store.time('idle'))
   const unpruned = runs.filter(({ ended, pruned }) => ended !== null && pruned === null).map(({ ended }) => ended ?? 0)
   return {
@@ -41,7 +41,7 @@ function dueTimes(there: TestConversation): Record<string, number> {
 async function play(seed: number): Promise<void> {
   const chance = new Chance(seed)
   const done: string[] = []
-  const there = new TestConversation(
+  const conversation = new TestConversation(
     ({ messages }) => {
       const last = messages.at(-1)
       if (last?.role === 'tool') return say('Done.')
@@ -49,8 +49,8 @@ async function play(seed: number): Promise<void> {
     },
     [tool('pays', () => 'paid', { approval: 'always' })],
   )
-  there.webhook = { secret: 'secret', hosts: [] }
-  await there.object.create({
+  conversation.webhook = { secret: 'secret', hosts: [] }
+  await conversation.object.create({
     tenant: 'acme',
     id: 'conv_1',
     settings: {
@@ -60,71 +60,71 @@ async function play(seed: number): Promise<void> {
     ...(chance.isHit(0.2) && { expires: START + 90 * HOUR }),
   })
   let runs = 0
-  const isOpen = () => there.store.life() === 'open'
+  const isOpen = () => conversation.store.life() === 'open'
   const things: readonly [string, () => unknown][] = [
-    ['start', () => there.start(runs++, { request: { input: [{ role: 'user', content: 'hi' }] } })],
-    ['pay', () => there.start(runs++, { request: { input: [{ role: 'user', content: 'pay' }] } })],
-    ['steer', () => there.start(runs++, { onBusy: 'steer' })],
-    ['decide', () => decideOne(there)],
-    ['cancel', () => runs > 0 && there.object.cancel(runId(chance.between(0, runs - 1)))],
-    ['read', () => there.object.messages({ limit: 10 })],
-    ['evict', () => there.live()],
-    ['lose the alarm and evict', () => ((there.alarmAt = Infinity), there.live())],
-    ['fail to store', () => failOnce(there)],
-    ['wait', () => vi.setSystemTime(Math.min(there.alarmAt, Date.now() + chance.between(1, 30 * HOUR)))],
-    ['ring', () => (there.alarmAt < Infinity ? there.ring() : undefined)],
+    ['start', () => conversation.start(runs++, { request: { input: [{ role: 'user', content: 'hi' }] } })],
+    ['pay', () => conversation.start(runs++, { request: { input: [{ role: 'user', content: 'pay' }] } })],
+    ['steer', () => conversation.start(runs++, { onBusy: 'steer' })],
+    ['decide', () => decideOne(conversation)],
+    ['cancel', () => runs > 0 && conversation.object.cancel(runId(chance.between(0, runs - 1)))],
+    ['read', () => conversation.object.messages({ limit: 10 })],
+    ['evict', () => conversation.live()],
+    ['lose the alarm and evict', () => ((conversation.alarmAt = Infinity), conversation.live())],
+    ['fail to store', () => failOnce(conversation)],
+    ['wait', () => vi.setSystemTime(Math.min(conversation.alarmAt, Date.now() + chance.between(1, 30 * HOUR)))],
+    ['ring', () => (conversation.alarmAt < Infinity ? conversation.ring() : undefined)],
   ]
   for (let step = 0; step < 25 && isOpen(); step++) {
     const [name, happen] = things[chance.between(0, things.length - 1)]!
     done.push(name)
     await Promise.resolve(happen()).catch(() => {})
     await settle()
-    const due = dueTimes(there)
+    const due = dueTimes(conversation)
     const earliest = Math.min(Infinity, ...Object.values(due))
     const what = `seed ${seed}, after ${done.join(', ')}: ${JSON.stringify(due)} at ${Date.now()}`
-    expect(there.alarmAt, what).toBeLessThanOrEqual(Math.max(earliest, Date.now()))
+    expect(conversation.alarmAt, what).toBeLessThanOrEqual(Math.max(earliest, Date.now()))
   }
 }
 
-async function decideOne(there: TestConversation): Promise<void> {
-  for (const { id } of there.rows("SELECT id FROM runs WHERE status = 'waiting'") as { id: string }[]) {
-    const reply = await there.object.record(id, 0)
+async function decideOne(conversation: TestConversation): Promise<void> {
+  for (const { id } of conversation.rows("SELECT id FROM runs WHERE status = 'waiting'") as { id: string }[]) {
+    const reply = await conversation.object.record(id, 0)
     const call = reply.ok ? reply.record.calls.find(({ status }) => status === 'approval') : undefined
-    if (call) await there.object.answer(id, { [call.id]: { decision: 'approve' } })
+    if (call) await conversation.object.answer(id, { [call.id]: { decision: 'approve' } })
   }
 }
 
 /** The disk fails when a transaction is committed, which undoes all that it did, the alarm included. */
-async function failOnce(there: TestConversation): Promise<void> {
-  const { alarmAt } = there
-  const exec = there.database.exec.bind(there.database)
-  const spy = vi.spyOn(there.database, 'exec').mockImplementation((query) => {
+async function failOnce(conversation: TestConversation): Promise<void> {
+  const { alarmAt } = conversation
+  const exec = conversation.database.exec.bind(conversation.database)
+  const spy = vi.spyOn(conversation.database, 'exec').mockImplementation((query) => {
     if (query !== 'RELEASE level_0') return exec(query)
     spy.mockRestore()
-    there.alarmAt = alarmAt
+    conversation.alarmAt = alarmAt
     throw new Error('no disk')
   })
-  await there.start('failing').catch(() => {})
+  await conversation.start('failing').catch(() => {})
   spy.mockRestore()
 }
 
 describe('the alarm of a conversation', () => {
   test('stays at the expiry of a second approval when an evicted object is used again', async () => {
-    const there = new TestConversation(
+    const conversation = new TestConversation(
       ({ messages }) => (messages.at(-1)?.role === 'tool' ? say('Done.') : ask(['pays', { a: 1 }], ['pays', { a: 2 }])),
       [tool('pays', () => 'paid', { approval: 'always' })],
     )
     const settings = { ttlSeconds: 72 * 3600 }
-    await there.object.create({ tenant: 'acme', id: 'conv_1', settings })
-    await there.start(0)
+    await conversation.object.create({ tenant: 'acme', id: 'conv_1', settings })
+    await conversation.start(0)
     await settle()
-    while (there.alarmAt < START + HOUR) await there.ring()
-    expect(there.alarmAt).toBe(START + 24 * HOUR)
+    while (conversation.alarmAt < START + HOUR) await conversation.ring()
+    expect(conversation.alarmAt).toBe(START + 24 * HOUR)
     vi.setSystemTime(START + HOUR)
-    there.live()
+    conversation.live()
     await settle()
-    await decideOne(there)
-    expect(there.alarmAt).toBe(START + 24 * HOUR)
+    await decideOne(conversation)
+    expect(conversation.alarmAt).toBe(START + 24 * HOUR)
   })
 
   test('is never later than the earliest duty, after any events and evictions', async () => {

@@ -39,12 +39,12 @@ const turn = fc.record({
 type Turn = typeof turn extends fc.Arbitrary<infer Value> ? Value : never
 
 async function played(turns: readonly Turn[], isMortal: boolean) {
-  const there = new TestConversation(answerTo, [clock])
+  const conversation = new TestConversation(answerTo, [clock])
   const settled = async () => {
-    const reply = await there.object.record(runId(0), 10_000)
+    const reply = await conversation.object.record(runId(0), 10_000)
     return reply.ok ? reply.record : undefined
   }
-  await there.start(0, { request: { clientTools, system: 'A' } })
+  await conversation.start(0, { request: { clientTools, system: 'A' } })
   for (const { first, second, isInParts, dies } of turns) {
     const calls = (await settled())?.calls.filter(({ status }) => status === 'caller').map((call) => call.id) ?? []
     if (calls.length === 0) break
@@ -53,22 +53,24 @@ async function played(turns: readonly Turn[], isMortal: boolean) {
       const { terms, text } = index === 0 ? first : second
       const answers = Object.fromEntries(part.map((call): [string, CallAnswer] => [call, { result: call, ok: true }]))
       const input = text === null ? [] : [{ role: 'user', content: text } as const]
-      expect(await there.object.answer(runId(0), answers, { key: undefined, input, terms })).toMatchObject({ ok: true })
+      expect(await conversation.object.answer(runId(0), answers, { key: undefined, input, terms })).toMatchObject({
+        ok: true,
+      })
       if (index === parts.length - 1) await settled()
-      if (isMortal && dies) there.live()
+      if (isMortal && dies) conversation.live()
     }
   }
-  const { asked, requests } = there
+  const { asked, requests } = conversation
   // What no row names any more is not kept.
-  const kept = there.rows(
+  const orphans = conversation.rows(
     "SELECT DISTINCT id FROM chunks WHERE '@' || id NOT IN (SELECT substr(request, 1, instr(request, '/') - 1) FROM runs)",
   )
   return {
     record: await settled(),
     asked,
     requests,
-    kept: kept.length,
-    facts: there
+    kept: orphans.length,
+    facts: conversation
       .journal(0)
       .filter(({ type }) => type !== 'call.proposed')
       .map((event) => ({ ...event, seq: 0 })),
@@ -78,9 +80,9 @@ async function played(turns: readonly Turn[], isMortal: boolean) {
 test('terms sent with answers, in parts or at once, give the same run in one object instance and in several', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(turn, { minLength: 1, maxLength: STEPS }), async (turns) => {
-      const whole = await played(turns, false)
-      expect(await played(turns, true)).toEqual(whole)
-      expect(whole.kept).toBe(0)
+      const batch = await played(turns, false)
+      expect(await played(turns, true)).toEqual(batch)
+      expect(batch.kept).toBe(0)
     }),
     { numRuns: 60 },
   )

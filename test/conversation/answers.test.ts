@@ -4,19 +4,19 @@ import { ask, id, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
 
 test('a result that the caller sends is truncated as any other, and its rest can be read', async () => {
-  const there = new TestConversation(({ messages }) => {
+  const conversation = new TestConversation(({ messages }) => {
     const results = messages.filter(({ role }) => role === 'tool').length
     if (results === 0) return ask(['pick'])
     return results === 1 ? ask(['read_result', { id: id(1, 0), offset: 1000 }]) : say('Read.')
   })
   const clientTools = [{ name: 'pick', description: 'Picks', inputSchema: { type: 'object' } }]
   const limits = { ...DEFAULT_LIMITS, resultBytes: 1000 }
-  await there.start(0, { request: { clientTools, ...({ limits } as object) } })
-  await there.object.record(runId(0), 10_000)
+  await conversation.start(0, { request: { clientTools, ...({ limits } as object) } })
+  await conversation.object.record(runId(0), 10_000)
   const result = 'a'.repeat(1000) + 'b'.repeat(1000)
-  await there.object.answer(runId(0), { [id(1, 0)]: { result, ok: true } })
-  await there.object.record(runId(0), 10_000)
-  const resultContents = there.requests
+  await conversation.object.answer(runId(0), { [id(1, 0)]: { result, ok: true } })
+  await conversation.object.record(runId(0), 10_000)
+  const resultContents = conversation.requests
     .at(-1)
     ?.messages.flatMap((message) => (message.role === 'tool' ? [message.content] : []))
   expect(resultContents).toEqual([
@@ -31,43 +31,43 @@ test('a result that the caller sends is truncated as any other, and its rest can
 })
 
 test('answers of which one is for an unknown call change nothing', async () => {
-  const there = new TestConversation(({ messages }) => (messages.length > 1 ? say('Picked.') : ask(['pick'])))
+  const conversation = new TestConversation(({ messages }) => (messages.length > 1 ? say('Picked.') : ask(['pick'])))
   const clientTools = [{ name: 'pick', description: 'Picks', inputSchema: { type: 'object' } }]
   const limits = { ...DEFAULT_LIMITS, resultBytes: 1000 }
-  await there.start(0, { request: { clientTools, ...({ limits } as object) } })
-  await there.object.record(runId(0), 10_000)
+  await conversation.start(0, { request: { clientTools, ...({ limits } as object) } })
+  await conversation.object.record(runId(0), 10_000)
   const long = { result: 'a'.repeat(2000), ok: true }
-  const refused = await there.object.answer(runId(0), { [id(1, 0)]: long, [id(1, 1)]: long })
-  expect(refused).toMatchObject({ code: 'unknown_call' })
-  await there.object.answer(runId(0), { [id(1, 0)]: { result: 'b', ok: true } })
-  await there.object.record(runId(0), 10_000)
-  expect(there.rows('SELECT * FROM wholes')).toEqual([])
+  const refusal = await conversation.object.answer(runId(0), { [id(1, 0)]: long, [id(1, 1)]: long })
+  expect(refusal).toMatchObject({ code: 'unknown_call' })
+  await conversation.object.answer(runId(0), { [id(1, 0)]: { result: 'b', ok: true } })
+  await conversation.object.record(runId(0), 10_000)
+  expect(conversation.rows('SELECT * FROM wholes')).toEqual([])
 })
 
 test('terms sent with answers replace the old ones from then on, also after a restart', async () => {
-  const there = new TestConversation(({ messages }) => {
+  const conversation = new TestConversation(({ messages }) => {
     const results = messages.filter(({ role }) => role === 'tool').length
     return results < 2 ? ask(['pick']) : say('Picked.')
   })
   const clientTools = [{ name: 'pick', description: 'Picks', inputSchema: { type: 'object' } }]
   const content = 'x'.repeat(600_000)
-  await there.start(0, { request: { clientTools, system: 'A', input: [{ role: 'user', content }] } })
-  await there.object.record(runId(0), 10_000)
-  const kept = there.rows('SELECT * FROM chunks').length
-  expect(kept).toBeGreaterThan(0)
+  await conversation.start(0, { request: { clientTools, system: 'A', input: [{ role: 'user', content }] } })
+  await conversation.object.record(runId(0), 10_000)
+  const chunks = conversation.rows('SELECT * FROM chunks').length
+  expect(chunks).toBeGreaterThan(0)
   const answer = async (step: number, terms: object) => {
-    const given = { [id(step, 0)]: { result: 'left', ok: true } }
-    await there.object.answer(runId(0), given, { key: undefined, input: [], terms })
-    await there.object.record(runId(0), 10_000)
-    expect(there.rows('SELECT * FROM chunks')).toHaveLength(kept)
-    there.live()
+    const answers = { [id(step, 0)]: { result: 'left', ok: true } }
+    await conversation.object.answer(runId(0), answers, { key: undefined, input: [], terms })
+    await conversation.object.record(runId(0), 10_000)
+    expect(conversation.rows('SELECT * FROM chunks')).toHaveLength(chunks)
+    conversation.live()
   }
   await answer(1, { system: 'B', clientTools, toolChoice: undefined })
   await answer(2, { clientTools, toolChoice: 'required' })
-  await there.object.regenerate(runId(0), { runId: runId(1), caller: { tenant: 'acme', scopes: [] } })
-  await there.object.record(runId(1), 10_000)
+  await conversation.object.regenerate(runId(0), { runId: runId(1), caller: { tenant: 'acme', scopes: [] } })
+  await conversation.object.record(runId(1), 10_000)
   expect(
-    there.requests.map(({ messages, toolChoice }) => [
+    conversation.requests.map(({ messages, toolChoice }) => [
       messages[0]?.role === 'system' && messages[0].content,
       toolChoice,
     ]),
@@ -80,24 +80,24 @@ test('terms sent with answers replace the old ones from then on, also after a re
 })
 
 test('terms and answers are stored together or not at all', async () => {
-  const there = new TestConversation(({ messages }) =>
+  const conversation = new TestConversation(({ messages }) =>
     messages.at(-1)?.role === 'tool' ? say('Done.') : ask(['pick']),
   )
   const clientTools = [{ name: 'pick', description: 'Picks', inputSchema: { type: 'object' } }]
-  await there.start(0, { request: { clientTools, system: 'A' } })
-  await there.object.record(runId(0), 10_000)
-  const given = { [id(1, 0)]: { result: 'left', ok: true } }
-  there.onTransaction = () => {
+  await conversation.start(0, { request: { clientTools, system: 'A' } })
+  await conversation.object.record(runId(0), 10_000)
+  const answers = { [id(1, 0)]: { result: 'left', ok: true } }
+  conversation.onTransaction = () => {
     throw new Error('The disk is full.')
   }
   await expect(
-    there.object.answer(runId(0), given, { key: undefined, input: [], terms: { system: 'B' } }),
+    conversation.object.answer(runId(0), answers, { key: undefined, input: [], terms: { system: 'B' } }),
   ).rejects.toThrow('full')
-  there.onTransaction = () => {}
-  there.live()
-  await there.object.answer(runId(0), given)
-  await there.object.record(runId(0), 10_000)
-  expect(there.requests.map(({ messages }) => messages[0])).toEqual([
+  conversation.onTransaction = () => {}
+  conversation.live()
+  await conversation.object.answer(runId(0), answers)
+  await conversation.object.record(runId(0), 10_000)
+  expect(conversation.requests.map(({ messages }) => messages[0])).toEqual([
     { role: 'system', content: 'A' },
     { role: 'system', content: 'A' },
   ])
@@ -105,21 +105,21 @@ test('terms and answers are stored together or not at all', async () => {
 
 test('a model sent with an approval is called next, even while other calls of the step are running', async () => {
   const gate = Promise.withResolvers<void>()
-  const begun = Promise.withResolvers<void>()
+  const start = Promise.withResolvers<void>()
   const slow = tool('slow', async () => {
-    begun.resolve()
+    start.resolve()
     await gate.promise
   })
   const danger = tool('danger', () => 'done', { approval: 'always' })
-  const there = new TestConversation(
+  const conversation = new TestConversation(
     ({ messages }) => (messages.at(-1)?.role === 'tool' ? say('Done.') : ask(['slow'], ['danger'])),
     [slow, danger],
   )
-  await there.start(0)
-  await begun.promise
+  await conversation.start(0)
+  await start.promise
   const agreed = { [id(1, 1)]: { decision: 'approve' as const } }
-  await there.object.answer(runId(0), agreed, { key: undefined, input: [], terms: { model: 'test/other' } })
+  await conversation.object.answer(runId(0), agreed, { key: undefined, input: [], terms: { model: 'test/other' } })
   gate.resolve()
-  await there.object.record(runId(0), 10_000)
-  expect(there.asked).toEqual(['test/scripted', 'test/other'])
+  await conversation.object.record(runId(0), 10_000)
+  expect(conversation.asked).toEqual(['test/scripted', 'test/other'])
 })

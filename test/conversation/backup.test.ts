@@ -23,15 +23,15 @@ function edge(): ControlledEdge {
 
 /** A conversation with a finished run, one that waits for an approval, and a long result. */
 async function talk({ as }: ControlledEdge): Promise<string[]> {
-  const asked = as(KEY)
-  await asked('/conversations', { json: { id: 'c', ttlSeconds: 600, system: 'Be brief.' } })
-  const first = await asked('/conversations/c/runs', { json: { input: 'What is on the shelf?' } })
-  const second = await asked('/conversations/c/runs', { json: { input: 'Buy it.' } })
+  const request = as(KEY)
+  await request('/conversations', { json: { id: 'c', ttlSeconds: 600, system: 'Be brief.' } })
+  const first = await request('/conversations/c/runs', { json: { input: 'What is on the shelf?' } })
+  const second = await request('/conversations/c/runs', { json: { input: 'Buy it.' } })
   expect([first.body.status, second.body.status]).toEqual(['completed', 'waiting'])
   return [first.body.id, second.body.id]
 }
 
-const SEEN = (run: string) => [
+const viewsOf = (run: string) => [
   '/conversations/c/messages',
   `/conversations/c/runs/${run}`,
   `/conversations/c/runs/${run}/events`,
@@ -48,7 +48,7 @@ describe('a copy of a conversation', () => {
       status: 201,
       body: { id: 'c' },
     })
-    for (const path of SEEN(run).slice(0, 3)) {
+    for (const path of viewsOf(run).slice(0, 3)) {
       const [original, restored] = [await from.as(KEY)(path), await to.as(KEY)(path)]
       expect(restored.status).toBe(200)
       expect(restored.body).toEqual(original.body)

@@ -13,48 +13,51 @@ afterEach(() => void vi.useRealTimers())
 /** The statements and transactions of a run, after another run in the same conversation. */
 async function workOfRun(steps: number): Promise<{ statements: number; transactions: number }> {
   let answers = 0
-  const there = new TestConversation(
+  const conversation = new TestConversation(
     () => (answers++ % (steps + 1) < steps ? ask(['clock', {}]) : say('It is noon.')),
     [tool('clock', () => 'noon')],
   )
-  await there.run(1)
+  await conversation.run(1)
   let [statements, transactions] = [0, 0]
-  const prepare = there.database.prepare.bind(there.database)
-  vi.spyOn(there.database, 'prepare').mockImplementation((query) => {
+  const prepare = conversation.database.prepare.bind(conversation.database)
+  vi.spyOn(conversation.database, 'prepare').mockImplementation((query) => {
     statements += 1
     return prepare(query)
   })
-  there.onTransaction = (moment) => (transactions += moment === 'before' ? 1 : 0)
-  await there.start(2)
-  await there.events(2)
+  conversation.onTransaction = (moment) => (transactions += moment === 'before' ? 1 : 0)
+  await conversation.start(2)
+  await conversation.events(2)
   return { statements, transactions }
 }
 
 /** The rows that a run changes until it is pruned, without indexes, after another run in the same conversation. */
 async function rowsOfRun(steps: number): Promise<number> {
   let answers = 0
-  const there = new TestConversation(
+  const conversation = new TestConversation(
     () => (answers++ % (steps + 1) < steps ? ask(['clock', {}]) : say('It is noon.')),
     [tool('clock', () => 'noon')],
   )
-  there.reporters = [{ name: 'metrics', report: async () => {} }]
-  there.live()
+  conversation.reporters = [{ name: 'metrics', report: async () => {} }]
+  conversation.live()
   const perform = async (name: number) => {
-    await there.start(name)
-    await there.events(name)
-    while (there.alarmAt < Infinity) await there.ring()
+    await conversation.start(name)
+    await conversation.events(name)
+    while (conversation.alarmAt < Infinity) await conversation.ring()
   }
   await perform(1)
-  const changes = () => Number(there.rows('SELECT total_changes() AS changes')[0]?.['changes'])
+  const changes = () => Number(conversation.rows('SELECT total_changes() AS changes')[0]?.['changes'])
   const before = changes()
   await perform(2)
   return changes() - before
 }
 
 /** The characters in all rows. */
-function charactersIn(there: TestConversation): number {
-  const tables = there.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
-  return tables.reduce((sum, { name }) => sum + JSON.stringify(there.rows(`SELECT * FROM ${String(name)}`)).length, 0)
+function charactersIn(conversation: TestConversation): number {
+  const tables = conversation.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+  return tables.reduce(
+    (sum, { name }) => sum + JSON.stringify(conversation.rows(`SELECT * FROM ${String(name)}`)).length,
+    0,
+  )
 }
 
 describe('a stored run', () => {
@@ -84,8 +87,8 @@ describe('a stored run', () => {
       ...{ le, value: 1 },
     }))
     for (let name = 0; name < 100; name += 1) {
-      const listed = { id: runId(name), conversation: 'c', status: 'completed', question: 'Hello', model: 'm' } as const
-      const run = { ...listed, created: 0, ended: 1, cost: 0, tools: [], errors: [] }
+      const entry = { id: runId(name), conversation: 'c', status: 'completed', question: 'Hello', model: 'm' } as const
+      const run = { ...entry, created: 0, ended: 1, cost: 0, tools: [], errors: [] }
       const listing = { run, at: 1, approvals: [] }
       await directory.countRuns([{ run: runId(name), at: Date.now(), shares, series, listing }])
     }
@@ -97,16 +100,16 @@ describe('a stored run', () => {
 
   test('adds under 30,000 characters where 500 tools are on offer, after the first', async () => {
     const tools = manyTools(500).map((definition) => tool(definition.name, () => 'done', definition))
-    const there = new TestConversation(() => say('Done.'), tools)
-    await there.run(1)
-    const after = charactersIn(there)
+    const conversation = new TestConversation(() => say('Done.'), tools)
+    await conversation.run(1)
+    const after = charactersIn(conversation)
     expect(after).toBeGreaterThan(300_000)
-    await there.run(2)
-    expect(charactersIn(there) - after).toBeLessThan(30_000)
+    await conversation.run(2)
+    expect(charactersIn(conversation) - after).toBeLessThan(30_000)
     // Another life of the object finds the list that is stored.
-    there.live()
-    await there.run(3)
-    expect(charactersIn(there) - after).toBeLessThan(60_000)
+    conversation.live()
+    await conversation.run(3)
+    expect(charactersIn(conversation) - after).toBeLessThan(60_000)
   })
 })
 
@@ -116,15 +119,15 @@ describe('a reader of a stored run', () => {
   async function chunksOf(news?: 'text' | 'none'): Promise<readonly string[]> {
     const pause = Promise.withResolvers<void>()
     let answers = 0
-    const there = new TestConversation(async function* () {
+    const conversation = new TestConversation(async function* () {
       await pause.promise
       if (answers++ > 0) return yield* say('.')
       yield* words
       yield { type: 'call.delta', index: 0, tool: 'clock', arguments: '{' }
       yield* ask(['clock', {}])
     })
-    await there.start(1)
-    const reply = await there.object.events(runId(1), 0, news)
+    await conversation.start(1)
+    const reply = await conversation.object.events(runId(1), 0, news)
     if (!reply.ok) throw new Error(reply.code)
     const reader = reply.stream.pipeThrough(new TextDecoderStream()).getReader()
     const chunks: string[] = []

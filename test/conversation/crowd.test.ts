@@ -15,18 +15,19 @@ async function* silence() {
 
 /** A conversation in which one run is under way and 20 wait for it. */
 async function crowded(): Promise<TestConversation> {
-  const there = new TestConversation(silence)
-  for (const name of NAMES) await there.start(name, { request: { input: [{ role: 'user', content: `No. ${name}` }] } })
-  await vi.waitFor(() => expect(there.requests).toHaveLength(1))
-  return there
+  const conversation = new TestConversation(silence)
+  for (const name of NAMES)
+    await conversation.start(name, { request: { input: [{ role: 'user', content: `No. ${name}` }] } })
+  await vi.waitFor(() => expect(conversation.requests).toHaveLength(1))
+  return conversation
 }
 
 /** The outcome of each run: its status, its answer and how often it started and ended. */
-async function outcomes(there: TestConversation): Promise<unknown[]> {
+async function outcomes(conversation: TestConversation): Promise<unknown[]> {
   const records = []
   for (const name of NAMES) {
-    const reply = await there.object.record(runId(name), 10_000)
-    const types = there.journal(name).map(({ type }) => type)
+    const reply = await conversation.object.record(runId(name), 10_000)
+    const types = conversation.journal(name).map(({ type }) => type)
     const count = (type: string) => types.filter((each) => each === type).length
     records.push([
       reply.ok && reply.record.status,
@@ -48,35 +49,35 @@ const answering: TestConversation['answer'] = ({ messages }) => {
 
 describe('a conversation in which 20 runs wait', () => {
   test('ends each of them once, in their order, after its object was lost', async () => {
-    const there = await crowded()
-    there.answer = answering
-    there.live()
-    expect(await outcomes(there)).toEqual(ONCE)
-    const users = there.requests.map(({ messages }) => messages.at(-1)?.content)
+    const conversation = await crowded()
+    conversation.answer = answering
+    conversation.live()
+    expect(await outcomes(conversation)).toEqual(ONCE)
+    const users = conversation.requests.map(({ messages }) => messages.at(-1)?.content)
     expect(users).toEqual(['No. 1', ...NAMES.map((name) => `No. ${name}`)])
   })
 
   test('ends each of them once if the object is lost twice more while it recovers', async () => {
-    const there = await crowded()
+    const conversation = await crowded()
     for (const requests of [2, 3]) {
-      there.live()
-      await vi.waitFor(() => expect(there.requests).toHaveLength(requests))
+      conversation.live()
+      await vi.waitFor(() => expect(conversation.requests).toHaveLength(requests))
     }
-    there.answer = answering
-    there.live()
-    expect(await outcomes(there)).toEqual(ONCE)
-    expect(there.journal(1).filter(({ type }) => type === 'step.restarted')).toHaveLength(3)
+    conversation.answer = answering
+    conversation.live()
+    expect(await outcomes(conversation)).toEqual(ONCE)
+    expect(conversation.journal(1).filter(({ type }) => type === 'step.restarted')).toHaveLength(3)
   })
 
   test('parks the run that is lost with its object each time, and ends the others', async () => {
-    const there = await crowded()
+    const conversation = await crowded()
     for (const requests of [2, 3, 4]) {
-      there.live()
-      await vi.waitFor(() => expect(there.requests).toHaveLength(requests))
+      conversation.live()
+      await vi.waitFor(() => expect(conversation.requests).toHaveLength(requests))
     }
-    there.answer = answering
-    there.live()
-    const [first, ...others] = await outcomes(there)
+    conversation.answer = answering
+    conversation.live()
+    const [first, ...others] = await outcomes(conversation)
     expect(first).toEqual(['parked', '', 1, 0])
     expect(others).toEqual(ONCE.slice(1))
   })
@@ -84,25 +85,27 @@ describe('a conversation in which 20 runs wait', () => {
 
 describe('storage that fails in the alarm', () => {
   test('is tried again by the next alarm, and nothing is lost', async () => {
-    const there = new TestConversation(answering)
-    for (const name of NAMES.slice(0, 3)) await there.run(name, `No. ${name}`)
-    while (there.alarmAt - Date.now() < 5 * 60_000) await there.ring()
+    const conversation = new TestConversation(answering)
+    for (const name of NAMES.slice(0, 3)) await conversation.run(name, `No. ${name}`)
+    while (conversation.alarmAt - Date.now() < 5 * 60_000) await conversation.ring()
     let failures = 0
-    there.onTransaction = (moment) => {
+    conversation.onTransaction = (moment) => {
       if (moment === 'after') return
       failures += 1
       throw new Error('database or disk is full')
     }
-    await there.ring()
+    await conversation.ring()
     expect(failures).toBeGreaterThan(0)
-    expect(there.reports).toMatchObject([{ event: 'conversation.failed', detail: 'Error: database or disk is full' }])
-    expect(there.alarmAt).toBeLessThan(Infinity)
-    expect(there.rows('SELECT pruned FROM runs')).toEqual([{ pruned: null }, { pruned: null }, { pruned: null }])
-    there.onTransaction = () => {}
-    await there.ring()
-    expect(there.rows('SELECT count(pruned) AS pruned FROM runs')).toEqual([{ pruned: 3 }])
+    expect(conversation.reports).toMatchObject([
+      { event: 'conversation.failed', detail: 'Error: database or disk is full' },
+    ])
+    expect(conversation.alarmAt).toBeLessThan(Infinity)
+    expect(conversation.rows('SELECT pruned FROM runs')).toEqual([{ pruned: null }, { pruned: null }, { pruned: null }])
+    conversation.onTransaction = () => {}
+    await conversation.ring()
+    expect(conversation.rows('SELECT count(pruned) AS pruned FROM runs')).toEqual([{ pruned: 3 }])
     for (const name of NAMES.slice(0, 3)) {
-      expect(await there.object.record(runId(name), 0)).toMatchObject({ record: { status: 'completed' } })
+      expect(await conversation.object.record(runId(name), 0)).toMatchObject({ record: { status: 'completed' } })
     }
   })
 })

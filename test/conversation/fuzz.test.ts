@@ -15,7 +15,7 @@ async function settle(): Promise<void> {
 }
 
 function newConversation(): TestConversation {
-  const there = new TestConversation(
+  const conversation = new TestConversation(
     ({ messages, tools }) => {
       const last = messages.at(-1)
       if (last?.role === 'tool' || tools.length === 0) return say('Done.')
@@ -31,31 +31,33 @@ function newConversation(): TestConversation {
       tool('pays', () => 'paid', { approval: 'always' }),
     ],
   )
-  there.webhook = { secret: 's', hosts: [] }
-  return there
+  conversation.webhook = { secret: 's', hosts: [] }
+  return conversation
 }
 
 /** A conversation with a row in every table: two turns, a late outcome, a cut result, a run that waits, one behind it. */
 async function fullConversation(): Promise<TestConversation> {
-  const there = newConversation()
+  const conversation = newConversation()
   const settings = {
     ttlSeconds: 90_000,
     webhook: 'https://hooks.example.com/',
     system: 'Be brief.',
     window: { messages: 50 },
   }
-  await there.object.create({ tenant: 'acme', id: 'conv_1', settings })
-  await there.run(0, 'work')
+  await conversation.object.create({ tenant: 'acme', id: 'conv_1', settings })
+  await conversation.run(0, 'work')
   await new Promise((resolve) => setTimeout(resolve, 10))
-  await there.run(1)
-  await there.start(2, { request: { input: [{ role: 'user', content: 'pay' }] } })
+  await conversation.run(1)
+  await conversation.start(2, { request: { input: [{ role: 'user', content: 'pay' }] } })
   await settle()
-  await there.start(3, { onBusy: 'steer', request: { fingerprint: 'f' } })
-  await there.start(4)
-  there.store.setMeta('summary', { text: 'Notes.', upTo: 3 })
-  there.store.setMeta('owed', [{ tenant: 'acme', spend: { run: runId(0), key: 'k', at: 1, tokens: 1, cost: 0 } }])
+  await conversation.start(3, { onBusy: 'steer', request: { fingerprint: 'f' } })
+  await conversation.start(4)
+  conversation.store.setMeta('summary', { text: 'Notes.', upTo: 3 })
+  conversation.store.setMeta('owed', [
+    { tenant: 'acme', spend: { run: runId(0), key: 'k', at: 1, tokens: 1, cost: 0 } },
+  ])
   await settle()
-  return there
+  return conversation
 }
 
 /** Values of no use in any column. */
@@ -93,51 +95,57 @@ function* mutated(value: unknown, depth = 0): Generator {
 }
 
 /** Does with a conversation whatever people and the platform do, and says what was against the contract. */
-async function faultOf(there: TestConversation): Promise<string | undefined> {
+async function faultOf(conversation: TestConversation): Promise<string | undefined> {
   try {
-    there.live()
+    conversation.live()
     await settle()
-    const requests = there.requests.length
-    await there.object.messages({ limit: 100, fullResults: true })
-    const runs = await there.object.runs({ limit: 100 })
+    const requests = conversation.requests.length
+    await conversation.object.messages({ limit: 100, fullResults: true })
+    const runs = await conversation.object.runs({ limit: 100 })
     for (const { id } of runs.ok ? runs.runs : []) {
-      await there.object.record(id, 0)
-      const events = await there.object.events(id, 0)
+      await conversation.object.record(id, 0)
+      const events = await conversation.object.events(id, 0)
       if (events.ok) await new Response(events.stream).text().catch(() => {})
-      if (id === runId(2)) await there.object.cancel(runId(2))
+      if (id === runId(2)) await conversation.object.cancel(runId(2))
     }
-    const exported = await there.object.export()
+    const exported = await conversation.object.export()
     if (exported.ok) await new Response(exported.stream).text()
-    await there.object.usage()
-    there.alarmAt = Math.min(there.alarmAt, Date.now())
-    await there.ring()
+    await conversation.object.usage()
+    conversation.alarmAt = Math.min(conversation.alarmAt, Date.now())
+    await conversation.ring()
     await settle()
-    const started = await there.start('next')
+    const started = await conversation.start('next')
     if (!started.ok)
       return ['unknown_conversation', 'conversation_deleted'].includes(started.code)
         ? undefined
         : `start: ${started.code}`
-    for (let ring = 0; ring < 8 && !isTerminal(there.store.runs.row(runId('next'))?.status ?? 'queued'); ring++) {
+    for (
+      let ring = 0;
+      ring < 8 && !isTerminal(conversation.store.runs.row(runId('next'))?.status ?? 'queued');
+      ring++
+    ) {
       await settle()
-      if (there.store.runs.row(runId('next'))?.status === 'queued') {
-        const others = there.store.runs.unfinished().filter((id) => id !== runId('next'))
-        await Promise.all(others.map((id) => there.object.cancel(id)))
+      if (conversation.store.runs.row(runId('next'))?.status === 'queued') {
+        const others = conversation.store.runs.unfinished().filter((id) => id !== runId('next'))
+        await Promise.all(others.map((id) => conversation.object.cancel(id)))
       }
-      if (there.alarmAt < Infinity) await there.ring()
+      if (conversation.alarmAt < Infinity) await conversation.ring()
     }
-    if (there.store.life() !== 'open') return undefined
-    const { status } = there.store.runs.row(runId('next')) ?? {}
+    if (conversation.store.life() !== 'open') return undefined
+    const { status } = conversation.store.runs.row(runId('next')) ?? {}
     if (status !== 'completed')
-      return `the next turn is ${status}: ${JSON.stringify(there.store.runs.record(runId('next')))}`
-    for (const { messages } of there.requests.slice(requests)) {
+      return `the next turn is ${status}: ${JSON.stringify(conversation.store.runs.record(runId('next')))}`
+    for (const { messages } of conversation.requests.slice(requests)) {
       if (repair(messages).dropped + repair(messages).filled > 0) return `the model got ${JSON.stringify(messages)}`
       for (const message of messages) {
         if (typeof message.content !== 'string' && !Array.isArray(message.content))
           return `the model got ${JSON.stringify(message)}`
       }
     }
-    if (!(there.alarmAt > 0)) return `the alarm is at ${there.alarmAt}`
-    const failed = there.reports.find(({ event }) => event === 'conversation.failed' || event === 'run.interrupted')
+    if (!(conversation.alarmAt > 0)) return `the alarm is at ${conversation.alarmAt}`
+    const failed = conversation.reports.find(
+      ({ event }) => event === 'conversation.failed' || event === 'run.interrupted',
+    )
     return failed && JSON.stringify(failed)
   } catch (error) {
     return error instanceof Error ? (error.stack ?? error.message) : String(error)
@@ -154,11 +162,11 @@ interface Damage {
 
 describe('a conversation with a row of the wrong shape', () => {
   test('accepts the next turn and shows the model a valid history, whichever column it is', async () => {
-    const there = await fullConversation()
-    const tables = there
+    const conversation = await fullConversation()
+    const tables = conversation
       .rows("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
       .map(({ name }) => String(name))
-    const snapshot = new Map(tables.map((table) => [table, there.rows(`SELECT * FROM ${table}`)]))
+    const snapshot = new Map(tables.map((table) => [table, conversation.rows(`SELECT * FROM ${table}`)]))
     const chance = new Chance(SEED)
     const faults: string[] = []
     for (const [table, rows] of snapshot) {
@@ -194,27 +202,27 @@ function mutatedTexts(text: unknown): string[] {
 
 /** Makes a conversation with these rows. */
 function restore(snapshot: ReadonlyMap<string, Row[]>): TestConversation {
-  const there = newConversation()
-  there.store.create()
+  const conversation = newConversation()
+  conversation.store.create()
   vi.setSystemTime(2 * MINUTE)
-  there.database.exec('PRAGMA foreign_keys = off; DELETE FROM meta')
+  conversation.database.exec('PRAGMA foreign_keys = off; DELETE FROM meta')
   for (const [table, rows] of snapshot) {
     for (const row of rows) {
       const columns = Object.keys(row)
       const values = columns.map((column) => row[column] as string)
-      there.database
+      conversation.database
         .prepare(`INSERT INTO ${table} (${columns.join()}) VALUES (${columns.map(() => '?').join()})`)
         .run(...values)
     }
   }
-  return there
+  return conversation
 }
 
 /** Writes the value into one row. Returns false if the schema of the table refuses it. */
-function put(there: TestConversation, table: string, { row, column, value }: Damage): boolean {
+function put(conversation: TestConversation, table: string, { row, column, value }: Damage): boolean {
   const where = Object.keys(row).map((name) => `${name} IS ?`)
   try {
-    there.database
+    conversation.database
       .prepare(`UPDATE ${table} SET ${column} = ? WHERE ${where.join(' AND ')}`)
       .run(value as string, ...(Object.values(row) as string[]))
     return true

@@ -24,7 +24,7 @@ function result(callId: string): Message {
 }
 
 describe('a history', () => {
-  const [user, calls, seen, answer] = turn('a', 1) as [Message, Message, Message, Message]
+  const [user, calls, inputs, answer] = turn('a', 1) as [Message, Message, Message, Message]
 
   test('that is valid is unchanged', () => {
     const messages = [...turn('a', 2), ...turn('b')]
@@ -32,8 +32,8 @@ describe('a history', () => {
   })
 
   test('loses results without a call, duplicate results and misplaced ones', () => {
-    const messages = [result('x'), user, calls, result('x'), seen, seen, answer, seen]
-    expect(repair(messages)).toEqual({ messages: [user, calls, seen, answer], dropped: 4, filled: 0 })
+    const messages = [result('x'), user, calls, result('x'), inputs, inputs, answer, inputs]
+    expect(repair(messages)).toEqual({ messages: [user, calls, inputs, answer], dropped: 4, filled: 0 })
   })
 
   test('gets missing results filled in, and results in the order of their calls', () => {
@@ -41,7 +41,7 @@ describe('a history', () => {
       ...calls,
       calls: ['a0', 'a1', 'a2'].map((callId) => ({ callId, tool: 'look', arguments: '' })),
     } as Message
-    const { messages, dropped, filled } = repair([user, two, result('a2'), seen, answer])
+    const { messages, dropped, filled } = repair([user, two, result('a2'), inputs, answer])
     expect([dropped, filled]).toEqual([0, 1])
     expect(messages.map((message) => ('callId' in message ? message.callId : message.role))).toEqual([
       'user',

@@ -9,24 +9,24 @@ afterEach(() => void vi.useRealTimers())
 const HOUR = 3_600_000
 
 describe('a conversation that expires after an idle hour', () => {
-  async function kept(there: TestConversation): Promise<TestConversation> {
-    await there.object.create({ tenant: 'acme', id: 'conv_1', settings: { ttlSeconds: 3600 } })
-    return there
+  async function keep(conversation: TestConversation): Promise<TestConversation> {
+    await conversation.object.create({ tenant: 'acme', id: 'conv_1', settings: { ttlSeconds: 3600 } })
+    return conversation
   }
 
   test('is kept longer by every run, then is deleted and removed from the directory', async () => {
-    const there = await kept(new TestConversation(() => say('Done.')))
-    expect(there.alarmAt).toBe(60_000 + HOUR)
+    const conversation = await keep(new TestConversation(() => say('Done.')))
+    expect(conversation.alarmAt).toBe(60_000 + HOUR)
     vi.setSystemTime(HOUR)
-    await there.run(0)
-    while (Date.now() < 2 * HOUR - 1000) await there.ring()
-    expect([Date.now(), there.store.life(), there.unlisted]).toEqual([2 * HOUR, 'none', ['acme/conv_1']])
-    expect(await there.object.runs({ limit: 1 })).toMatchObject({ code: 'unknown_conversation' })
+    await conversation.run(0)
+    while (Date.now() < 2 * HOUR - 1000) await conversation.ring()
+    expect([Date.now(), conversation.store.life(), conversation.unlisted]).toEqual([2 * HOUR, 'none', ['acme/conv_1']])
+    expect(await conversation.object.runs({ limit: 1 })).toMatchObject({ code: 'unknown_conversation' })
   })
 
   test('does not expire while a run is in progress, but does while one waits', async () => {
     const done = Promise.withResolvers<string>()
-    const there = await kept(
+    const conversation = await keep(
       new TestConversation(
         ({ messages }) => {
           const { role, content } = messages.at(-1)!
@@ -36,98 +36,102 @@ describe('a conversation that expires after an idle hour', () => {
       ),
     )
     const limits = { ...requestOf().limits, callMs: 3 * HOUR, runMs: 3 * HOUR }
-    await there.start(0, { request: { limits } as object })
-    while (Date.now() < 2 * HOUR) await there.ring()
-    expect(there.store.life()).toBe('open')
+    await conversation.start(0, { request: { limits } as object })
+    while (Date.now() < 2 * HOUR) await conversation.ring()
+    expect(conversation.store.life()).toBe('open')
     done.resolve('done')
-    await there.object.record(runId(0), 10_000)
-    expect(there.store.time('idle')).toBe(Date.now() + HOUR)
-    await there.start(1, { request: { input: [{ role: 'user', content: 'pay' }] } })
-    expect(await there.object.record(runId(1), 10_000)).toMatchObject({ record: { status: 'waiting' } })
-    while (there.alarmAt < Infinity) await there.ring()
-    expect([there.store.life(), Date.now()]).toEqual(['none', 3 * HOUR])
+    await conversation.object.record(runId(0), 10_000)
+    expect(conversation.store.time('idle')).toBe(Date.now() + HOUR)
+    await conversation.start(1, { request: { input: [{ role: 'user', content: 'pay' }] } })
+    expect(await conversation.object.record(runId(1), 10_000)).toMatchObject({ record: { status: 'waiting' } })
+    while (conversation.alarmAt < Infinity) await conversation.ring()
+    expect([conversation.store.life(), Date.now()]).toEqual(['none', 3 * HOUR])
     // What waited is forgotten with the rest: one of the same name begins anew.
-    there.answer = () => say('Anew.')
-    await there.run(2)
-    expect(there.store.runs.record(runId(2))?.answer).toBe('Anew.')
+    conversation.answer = () => say('Anew.')
+    await conversation.run(2)
+    expect(conversation.store.runs.record(runId(2))?.answer).toBe('Anew.')
   })
 
   test('is removed from the directory first, and retries the expiry if that fails', async () => {
-    const there = await kept(new TestConversation(() => say('Done.')))
-    there.onUnlist = vi.fn<() => void>().mockRejectedValueOnce(new Error('no directory'))
-    await there.ring()
-    expect([there.store.life(), there.unlisted]).toEqual(['open', []])
-    expect(there.reports).toMatchObject([{ event: 'conversation.failed' }])
-    await there.ring()
-    expect([there.store.life(), there.unlisted]).toEqual(['none', ['acme/conv_1']])
+    const conversation = await keep(new TestConversation(() => say('Done.')))
+    conversation.onUnlist = vi.fn<() => void>().mockRejectedValueOnce(new Error('no directory'))
+    await conversation.ring()
+    expect([conversation.store.life(), conversation.unlisted]).toEqual(['open', []])
+    expect(conversation.reports).toMatchObject([{ event: 'conversation.failed' }])
+    await conversation.ring()
+    expect([conversation.store.life(), conversation.unlisted]).toEqual(['none', ['acme/conv_1']])
   })
 
   test('stays, also in the directory, if it is used while it is being removed from it', async () => {
-    const there = await kept(new TestConversation(() => say('Done.')))
-    there.onUnlist = () => there.run(0)
-    await there.ring()
-    expect([there.store.life(), there.unlisted]).toEqual(['open', []])
-    expect(there.store.runs.record(runId(0))?.answer).toBe('Done.')
-    there.onUnlist = () => {}
-    while (there.alarmAt < Infinity) await there.ring()
-    expect([there.store.life(), there.unlisted, Date.now()]).toEqual(['none', ['acme/conv_1'], 60_000 + 2 * HOUR])
+    const conversation = await keep(new TestConversation(() => say('Done.')))
+    conversation.onUnlist = () => conversation.run(0)
+    await conversation.ring()
+    expect([conversation.store.life(), conversation.unlisted]).toEqual(['open', []])
+    expect(conversation.store.runs.record(runId(0))?.answer).toBe('Done.')
+    conversation.onUnlist = () => {}
+    while (conversation.alarmAt < Infinity) await conversation.ring()
+    expect([conversation.store.life(), conversation.unlisted, Date.now()]).toEqual([
+      'none',
+      ['acme/conv_1'],
+      60_000 + 2 * HOUR,
+    ])
   })
 
   test('counts requests for a decision, decisions and steering messages as activity', async () => {
     const done = Promise.withResolvers<string>()
-    const there = await kept(
+    const conversation = await keep(
       new TestConversation(
         ({ messages }) => (messages.length > 1 ? ask(['pays'], ['pays']) : ask(['slow'])),
         [tool('slow', () => done.promise), tool('pays', () => '', { approval: 'always' })],
       ),
     )
     const limits = { ...requestOf().limits, callMs: 3 * HOUR, runMs: 3 * HOUR }
-    await there.start(0, { request: { limits } as object })
-    while (Date.now() < 2 * HOUR) await there.ring()
+    await conversation.start(0, { request: { limits } as object })
+    while (Date.now() < 2 * HOUR) await conversation.ring()
     done.resolve('done')
-    expect(await there.object.record(runId(0), 10_000)).toMatchObject({ record: { status: 'waiting' } })
-    const idle = () => there.store.time('idle') - Date.now()
+    expect(await conversation.object.record(runId(0), 10_000)).toMatchObject({ record: { status: 'waiting' } })
+    const idle = () => conversation.store.time('idle') - Date.now()
     expect(idle()).toBe(HOUR)
     vi.setSystemTime(Date.now() + HOUR / 2)
-    await there.object.answer(runId(0), { [`call_${runId(0).slice(4)}_2_0`]: { decision: 'approve' } })
+    await conversation.object.answer(runId(0), { [`call_${runId(0).slice(4)}_2_0`]: { decision: 'approve' } })
     expect(idle()).toBe(HOUR)
     vi.setSystemTime(Date.now() + HOUR / 2)
-    await there.start(1, { onBusy: 'steer' })
+    await conversation.start(1, { onBusy: 'steer' })
     expect(idle()).toBe(HOUR)
     const since = Date.now()
-    while (there.alarmAt < Infinity) await there.ring()
-    expect([there.store.life(), Date.now() - since]).toEqual(['none', HOUR])
+    while (conversation.alarmAt < Infinity) await conversation.ring()
+    expect([conversation.store.life(), Date.now() - since]).toEqual(['none', HOUR])
   })
 
   test('ends streams and waiting requests when it expires', async () => {
     vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'], now: 60_000 })
-    const there = await kept(
+    const conversation = await keep(
       new TestConversation(() => ask(['pays']), [tool('pays', () => '', { approval: 'always' })]),
     )
-    await there.run(0)
-    await there.start(1)
-    const followed = there.events(1)
-    const waited = there.object.record(runId(1), 60_000)
-    while (there.alarmAt < Infinity) await there.ring()
+    await conversation.run(0)
+    await conversation.start(1)
+    const followed = conversation.events(1)
+    const waited = conversation.object.record(runId(1), 60_000)
+    while (conversation.alarmAt < Infinity) await conversation.ring()
     expect(await followed).toEqual([])
     expect(await waited).toMatchObject({ code: 'unknown_run' })
   })
 })
 
 test('a conversation of a newer schema version keeps its version under a rolled-back edge', async () => {
-  const there = new TestConversation(() => say('Done.'))
-  await there.run(0)
+  const conversation = new TestConversation(() => say('Done.'))
+  await conversation.run(0)
   const version = "FROM meta WHERE key = 'version'"
-  there.database.exec(`UPDATE meta SET value = value + 1 WHERE key = 'version'`)
-  const before = there.rows(`SELECT value ${version}`)
-  there.live()
-  await there.run(1)
-  expect(there.rows(`SELECT value ${version}`)).toEqual(before)
+  conversation.database.exec(`UPDATE meta SET value = value + 1 WHERE key = 'version'`)
+  const before = conversation.rows(`SELECT value ${version}`)
+  conversation.live()
+  await conversation.run(1)
+  expect(conversation.rows(`SELECT value ${version}`)).toEqual(before)
 })
 
 describe('a conversation of an older version', () => {
   test('opens with its runs, messages and usage, and takes new runs', async () => {
-    const there = new TestConversation(() => say('New.'))
+    const conversation = new TestConversation(() => say('New.'))
     const usage = { inputTokens: 7, outputTokens: 3, cachedInputTokens: 2 }
     const record = { id: runId(0), status: 'completed', answer: 'Old.', steps: 1, usage, calls: [] }
     const messages = [
@@ -137,7 +141,7 @@ describe('a conversation of an older version', () => {
       { role: 'tool', callId: 'c', tool: 't', ok: true, content: [] },
       { role: 'assistant', content: 'Old.' },
     ]
-    there.database.exec(`
+    conversation.database.exec(`
       CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
       INSERT INTO meta VALUES ('version', '1');
       CREATE TABLE runs (place INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, status TEXT NOT NULL,
@@ -149,15 +153,15 @@ describe('a conversation of an older version', () => {
         PRIMARY KEY (run, first)) WITHOUT ROWID;
       CREATE TABLE messages (position INTEGER PRIMARY KEY, run TEXT NOT NULL, message TEXT NOT NULL);
       INSERT INTO toolsets VALUES (1, '[]');`)
-    there.database
+    conversation.database
       .prepare("INSERT INTO runs VALUES (1, ?, 'completed', ?, 1, ?, 0, 0, 5)")
       .run(runId(0), JSON.stringify(requestOf({ runId: runId(0), conversation: 'conv_1' })), JSON.stringify(record))
-    const add = there.database.prepare('INSERT INTO messages VALUES (?, ?, ?)')
+    const add = conversation.database.prepare('INSERT INTO messages VALUES (?, ?, ?)')
     for (const [at, message] of messages.entries()) add.run(1_000_000 + at, runId(0), JSON.stringify(message))
     add.run(1_000_009, runId(0), '{"broken')
-    there.live()
-    expect(await there.object.usage()).toMatchObject({ usage, runs: 1 })
-    expect(there.rows('SELECT kind FROM messages ORDER BY position').map(({ kind }) => kind)).toEqual([
+    conversation.live()
+    expect(await conversation.object.usage()).toMatchObject({ usage, runs: 1 })
+    expect(conversation.rows('SELECT kind FROM messages ORDER BY position').map(({ kind }) => kind)).toEqual([
       'system',
       'user',
       'work',
@@ -165,9 +169,9 @@ describe('a conversation of an older version', () => {
       'answer',
       'work',
     ])
-    await there.run(1)
-    expect(there.requests[0]!.messages.slice(0, -1)).toEqual(messages)
-    expect(await there.object.usage()).toMatchObject({ usage: { inputTokens: 17, outputTokens: 8 }, runs: 2 })
+    await conversation.run(1)
+    expect(conversation.requests[0]!.messages.slice(0, -1)).toEqual(messages)
+    expect(await conversation.object.usage()).toMatchObject({ usage: { inputTokens: 17, outputTokens: 8 }, runs: 2 })
 
     // It is as one that was made today.
     const fresh = new TestConversation(() => say('New.'))
@@ -175,26 +179,26 @@ describe('a conversation of an older version', () => {
     const columns = `SELECT m.name, c.name AS part, c.type, c."notnull", c.dflt_value, c.pk FROM sqlite_master AS m
       JOIN pragma_table_info(m.name) AS c WHERE m.type = 'table' ORDER BY m.name, c.cid`
     const indexes = "SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'index' ORDER BY name"
-    expect(there.rows(columns)).toEqual(fresh.rows(columns))
-    expect(there.rows(indexes)).toEqual(fresh.rows(indexes))
-    expect(there.rows("SELECT value FROM meta WHERE key = 'version'")).toEqual([{ value: '3' }])
+    expect(conversation.rows(columns)).toEqual(fresh.rows(columns))
+    expect(conversation.rows(indexes)).toEqual(fresh.rows(indexes))
+    expect(conversation.rows("SELECT value FROM meta WHERE key = 'version'")).toEqual([{ value: '3' }])
   })
 })
 
 test('a replaced turn cannot be regenerated, and the run that replaced it can', async () => {
-  const there = new TestConversation(({ messages }) => say(`Answer to ${messages.length}.`))
-  await there.run(0)
-  const again = (index: number) => ({ runId: runId(index), caller: { tenant: 'acme', scopes: ['chat'] } })
+  const conversation = new TestConversation(({ messages }) => say(`Answer to ${messages.length}.`))
+  await conversation.run(0)
+  const repeat = (index: number) => ({ runId: runId(index), caller: { tenant: 'acme', scopes: ['chat'] } })
   const [first, second] = await Promise.all([
-    there.object.regenerate(runId(0), again(1)),
-    there.object.regenerate(runId(0), again(2)),
+    conversation.object.regenerate(runId(0), repeat(1)),
+    conversation.object.regenerate(runId(0), repeat(2)),
   ])
   expect([first, second]).toMatchObject([{ ok: true }, { ok: false, code: 'run_replaced' }])
-  await there.object.record(runId(1), 10_000)
-  expect(await there.object.regenerate(runId(0), again(3))).toMatchObject({ ok: false, code: 'run_replaced' })
-  expect(await there.object.regenerate(runId(1), again(4))).toMatchObject({ ok: true })
-  await there.object.record(runId(4), 10_000)
-  const { messages = [] } = { ...(await there.object.messages({ limit: 9 })) } as {
+  await conversation.object.record(runId(1), 10_000)
+  expect(await conversation.object.regenerate(runId(0), repeat(3))).toMatchObject({ ok: false, code: 'run_replaced' })
+  expect(await conversation.object.regenerate(runId(1), repeat(4))).toMatchObject({ ok: true })
+  await conversation.object.record(runId(4), 10_000)
+  const { messages = [] } = { ...(await conversation.object.messages({ limit: 9 })) } as {
     messages?: readonly StoredMessage[]
   }
   expect(messages.map(({ run, replaced = false }) => [run, replaced])).toEqual([
@@ -205,16 +209,21 @@ test('a replaced turn cannot be regenerated, and the run that replaced it can', 
 
 test('a regenerated turn has the current definitions of the tools that still exist', async () => {
   const tools = [tool('look', () => 'old'), tool('gone')]
-  const there = new TestConversation(({ messages }) => (messages.length > 1 ? say('Done.') : ask(['look'])), tools)
-  await there.run(0)
+  const conversation = new TestConversation(
+    ({ messages }) => (messages.length > 1 ? say('Done.') : ask(['look'])),
+    tools,
+  )
+  await conversation.run(0)
   tools.splice(
     0,
     2,
     tool('look', () => 'new', { hash: 'another' }),
   )
-  const again = { runId: runId(1), caller: { tenant: 'acme', scopes: ['chat'] } }
-  expect(await there.object.regenerate(runId(0), again)).toMatchObject({ ok: true, runId: runId(1) })
+  const repeat = { runId: runId(1), caller: { tenant: 'acme', scopes: ['chat'] } }
+  expect(await conversation.object.regenerate(runId(0), repeat)).toMatchObject({ ok: true, runId: runId(1) })
   const content = [{ type: 'text', text: 'new' }]
-  expect(await there.object.record(runId(1), 10_000)).toMatchObject({ record: { calls: [{ ok: true, content }] } })
-  expect(there.requests.at(-1)?.tools.map(({ name, hash }) => [name, hash])).toEqual([['look', 'another']])
+  expect(await conversation.object.record(runId(1), 10_000)).toMatchObject({
+    record: { calls: [{ ok: true, content }] },
+  })
+  expect(conversation.requests.at(-1)?.tools.map(({ name, hash }) => [name, hash])).toEqual([['look', 'another']])
 })

@@ -30,12 +30,12 @@ describe('a new conversation', () => {
   })
 
   test('accepts its run while the directory refuses, and is listed by the alarm', async () => {
-    const there = quiet()
-    there.onList = overloaded
-    await there.run(0)
-    expect(there.store.runs.record(runId(0))?.answer).toBe('Done.')
-    await there.ring()
-    expect([there.listed, there.reports[0]]).toEqual([
+    const conversation = quiet()
+    conversation.onList = overloaded
+    await conversation.run(0)
+    expect(conversation.store.runs.record(runId(0))?.answer).toBe('Done.')
+    await conversation.ring()
+    expect([conversation.listed, conversation.reports[0]]).toEqual([
       [],
       {
         event: 'report.failed',
@@ -45,64 +45,64 @@ describe('a new conversation', () => {
         detail: 'Durable Object is overloaded.',
       },
     ])
-    there.onList = () => {}
-    while (there.alarmAt < Infinity && there.listed.length === 0) await there.ring()
-    expect(there.listed).toEqual(['acme/conv_1'])
+    conversation.onList = () => {}
+    while (conversation.alarmAt < Infinity && conversation.listed.length === 0) await conversation.ring()
+    expect(conversation.listed).toEqual(['acme/conv_1'])
   })
 
   test('is listed by the next instance if its object is lost before the directory has answered', async () => {
-    const there = quiet()
-    there.onList = () => new Promise(() => {})
-    await there.start(0)
+    const conversation = quiet()
+    conversation.onList = () => new Promise(() => {})
+    await conversation.start(0)
     await settle()
-    there.onList = () => {}
-    there.live()
-    while (there.alarmAt < Infinity) await there.ring()
-    expect(there.listed).toEqual(['acme/conv_1'])
+    conversation.onList = () => {}
+    conversation.live()
+    while (conversation.alarmAt < Infinity) await conversation.ring()
+    expect(conversation.listed).toEqual(['acme/conv_1'])
   })
 
   test('is created within about a second while the directory does not answer', async () => {
-    const there = quiet()
+    const conversation = quiet()
     const answer = Promise.withResolvers<void>()
-    there.onList = () => answer.promise
-    expect(await there.object.create(owner)).toEqual({ ok: true, created: true })
-    expect([there.listed, there.alarmAt]).toEqual([[], BEGIN + 10_000])
+    conversation.onList = () => answer.promise
+    expect(await conversation.object.create(owner)).toEqual({ ok: true, created: true })
+    expect([conversation.listed, conversation.alarmAt]).toEqual([[], BEGIN + 10_000])
     answer.resolve()
     await settle()
-    expect(there.listed).toEqual(['acme/conv_1'])
+    expect(conversation.listed).toEqual(['acme/conv_1'])
   })
 
   test('gets its alarms although the directory never answers', async () => {
     vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'], now: BEGIN })
-    const there = quiet()
-    there.onList = () => new Promise(() => {})
-    await there.start(0)
+    const conversation = quiet()
+    conversation.onList = () => new Promise(() => {})
+    await conversation.start(0)
     await vi.advanceTimersByTimeAsync(0)
-    const alarm = there.ring()
+    const alarm = conversation.ring()
     await vi.advanceTimersByTimeAsync(20_000)
     await alarm
-    expect(there.reports).toMatchObject([{ event: 'report.failed', detail: 'no answer within 10000 ms' }])
-    expect(there.alarmAt).toBeLessThan(Infinity)
+    expect(conversation.reports).toMatchObject([{ event: 'report.failed', detail: 'no answer within 10000 ms' }])
+    expect(conversation.alarmAt).toBeLessThan(Infinity)
   })
 
   test('is not listed if it has a fixed end', async () => {
-    const there = quiet()
-    await there.start(0, { expires: BEGIN + 3_600_000 })
-    await there.object.record(runId(0), 10_000)
-    await there.ring()
+    const conversation = quiet()
+    await conversation.start(0, { expires: BEGIN + 3_600_000 })
+    await conversation.object.record(runId(0), 10_000)
+    await conversation.ring()
     const branch = quiet()
     await branch.object.create({ ...owner, expires: BEGIN + 1000 })
     while (branch.alarmAt < Infinity) await branch.ring()
-    expect([there.listed, branch.listed, branch.store.life()]).toEqual([[], [], 'none'])
+    expect([conversation.listed, branch.listed, branch.store.life()]).toEqual([[], [], 'none'])
   })
 
   test('is not listed any more once it is deleted', async () => {
-    const there = quiet()
-    there.onList = overloaded
-    await there.object.create(owner)
-    there.onList = () => {}
-    expect(await there.object.remove()).toEqual({ ok: true })
-    while (there.alarmAt < Infinity) await there.ring()
-    expect([there.listed, there.store.life()]).toEqual([[], 'deleted'])
+    const conversation = quiet()
+    conversation.onList = overloaded
+    await conversation.object.create(owner)
+    conversation.onList = () => {}
+    expect(await conversation.object.remove()).toEqual({ ok: true })
+    while (conversation.alarmAt < Infinity) await conversation.ring()
+    expect([conversation.listed, conversation.store.life()]).toEqual([[], 'deleted'])
   })
 })

@@ -13,9 +13,9 @@ async function settle(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-async function until(there: TestConversation, time: number): Promise<void> {
-  while (there.alarmAt <= time) {
-    await there.ring()
+async function until(conversation: TestConversation, time: number): Promise<void> {
+  while (conversation.alarmAt <= time) {
+    await conversation.ring()
     await settle()
   }
   vi.setSystemTime(time)
@@ -50,124 +50,128 @@ const ended = { status: 'failed', finish: 'error', error: { code: 'no_progress' 
 describe('five minutes without progress', () => {
   test('end a run whose model is silent, once, and the next run starts', async () => {
     const { answer } = saying()
-    const there = new TestConversation(answer)
-    await there.start(0, { request: { limits } as object })
-    const waiting = there.object.record(runId(0), 1e9)
+    const conversation = new TestConversation(answer)
+    await conversation.start(0, { request: { limits } as object })
+    const waiting = conversation.object.record(runId(0), 1e9)
     await settle()
-    await until(there, 6 * MINUTE - 1)
-    expect(types(there.journal(0)).at(-1)).toBe('step.started')
-    there.answer = () => say('Next.')
-    await there.start(1)
-    await until(there, 6 * MINUTE + 10_000)
+    await until(conversation, 6 * MINUTE - 1)
+    expect(types(conversation.journal(0)).at(-1)).toBe('step.started')
+    conversation.answer = () => say('Next.')
+    await conversation.start(1)
+    await until(conversation, 6 * MINUTE + 10_000)
     expect(await waiting).toMatchObject({ record: ended })
-    expect(types(await there.events(0)).filter((type) => type === 'run.finished')).toHaveLength(1)
-    expect(there.store.runs.record(runId(1))?.answer).toBe('Next.')
+    expect(types(await conversation.events(0)).filter((type) => type === 'run.finished')).toHaveLength(1)
+    expect(conversation.store.runs.record(runId(1))?.answer).toBe('Next.')
   })
 
   test('are not counted while the model streams or a call is within its deadline', async () => {
     const { answer, word } = saying()
-    const there = new TestConversation(answer, [tool('slow', () => new Promise(() => {}))])
-    await there.start(0, { request: { limits } as object })
+    const conversation = new TestConversation(answer, [tool('slow', () => new Promise(() => {}))])
+    await conversation.start(0, { request: { limits } as object })
     await settle()
     for (const minute of [5, 9, 13]) {
-      await until(there, minute * MINUTE)
+      await until(conversation, minute * MINUTE)
       word()
       await settle()
     }
-    expect(there.store.runs.row(runId(0))?.status).toBe('running')
-    await there.object.cancel(runId(0))
+    expect(conversation.store.runs.row(runId(0))?.status).toBe('running')
+    await conversation.object.cancel(runId(0))
 
-    there.answer = () => ask(['slow'])
-    await there.start(1, { request: { limits } as object })
+    conversation.answer = () => ask(['slow'])
+    await conversation.start(1, { request: { limits } as object })
     await settle()
-    await until(there, 33 * MINUTE)
-    expect(there.store.runs.row(runId(1))?.status).toBe('running')
-    await until(there, 39 * MINUTE)
-    expect(there.store.runs.record(runId(1))).toMatchObject(ended)
+    await until(conversation, 33 * MINUTE)
+    expect(conversation.store.runs.row(runId(1))?.status).toBe('running')
+    await until(conversation, 39 * MINUTE)
+    expect(conversation.store.runs.record(runId(1))).toMatchObject(ended)
   })
 
   test('are not counted while a run waits for people', async () => {
-    const there = new TestConversation(() => ask(['pays']), [tool('pays', () => 'paid', { approval: 'always' })])
-    await there.start(0)
+    const conversation = new TestConversation(() => ask(['pays']), [tool('pays', () => 'paid', { approval: 'always' })])
+    await conversation.start(0)
     await settle()
-    await until(there, 60 * MINUTE)
-    expect(there.store.runs.row(runId(0))?.status).toBe('waiting')
+    await until(conversation, 60 * MINUTE)
+    expect(conversation.store.runs.row(runId(0))?.status).toBe('waiting')
   })
 
   test('are counted only while an instance is alive, across all interruptions', async () => {
     const { answer } = saying()
-    const there = new TestConversation(answer)
-    await there.start(0, { request: { limits } as object })
+    const conversation = new TestConversation(answer)
+    await conversation.start(0, { request: { limits } as object })
     await settle()
     const interruptedAt = async (minute: number) => {
       vi.setSystemTime(minute * MINUTE)
-      there.live()
+      conversation.live()
       await settle()
     }
     // Outages of an hour: no object is alive.
     await interruptedAt(61)
     await interruptedAt(121)
-    expect(there.store.runs.row(runId(0))).toMatchObject({ status: 'running', interrupted: 2, stalled: 61 * MINUTE })
-    await until(there, 124 * MINUTE)
-    expect(there.store.runs.row(runId(0))).toMatchObject({ status: 'running', idle: 3 * MINUTE })
+    expect(conversation.store.runs.row(runId(0))).toMatchObject({
+      status: 'running',
+      interrupted: 2,
+      stalled: 61 * MINUTE,
+    })
+    await until(conversation, 124 * MINUTE)
+    expect(conversation.store.runs.row(runId(0))).toMatchObject({ status: 'running', idle: 3 * MINUTE })
     await interruptedAt(184)
-    await until(there, 186 * MINUTE)
-    expect(there.store.runs.row(runId(0))).toMatchObject({ status: 'running', idle: 5 * MINUTE })
+    await until(conversation, 186 * MINUTE)
+    expect(conversation.store.runs.row(runId(0))).toMatchObject({ status: 'running', idle: 5 * MINUTE })
     await interruptedAt(246)
-    expect(there.store.runs.record(runId(0))).toMatchObject(ended)
+    expect(conversation.store.runs.record(runId(0))).toMatchObject(ended)
   })
 
   test('start again with every answer', async () => {
     const { answer } = saying()
-    const there = new TestConversation(answer, [tool('look')])
-    await there.start(0, { request: { limits } as object })
+    const conversation = new TestConversation(answer, [tool('look')])
+    await conversation.start(0, { request: { limits } as object })
     await settle()
     vi.setSystemTime(2 * MINUTE)
-    there.answer = (request, signal) => (request.messages.length === 1 ? ask(['look']) : answer(request, signal))
-    there.live()
+    conversation.answer = (request, signal) => (request.messages.length === 1 ? ask(['look']) : answer(request, signal))
+    conversation.live()
     await settle()
-    expect(there.store.runs.row(runId(0))).toMatchObject({ interrupted: 0, stalled: null })
+    expect(conversation.store.runs.row(runId(0))).toMatchObject({ interrupted: 0, stalled: null })
     vi.setSystemTime(8 * MINUTE)
-    there.live()
+    conversation.live()
     await settle()
-    expect(there.store.runs.row(runId(0))).toMatchObject({ status: 'running', stalled: 8 * MINUTE })
+    expect(conversation.store.runs.row(runId(0))).toMatchObject({ status: 'running', stalled: 8 * MINUTE })
   })
 })
 
 test('a run that is given up ends once, even if its journal fails at that moment', async () => {
-  const there = new TestConversation(async function* () {
+  const conversation = new TestConversation(async function* () {
     yield await new Promise<never>(() => {})
   })
-  await there.start(0)
-  await there.start(1)
+  await conversation.start(0)
+  await conversation.start(1)
   await settle()
   let failures = 1
-  there.onTransaction = (moment) => {
+  conversation.onTransaction = (moment) => {
     if (moment === 'before' && failures-- > 0) throw new Error('no disk')
   }
-  there.answer = () => say('Done.')
+  conversation.answer = () => say('Done.')
   vi.setSystemTime(6 * MINUTE)
-  for (let ring = 0; ring < 5 && there.alarmAt < Infinity; ring++) {
-    await there.ring()
+  for (let ring = 0; ring < 5 && conversation.alarmAt < Infinity; ring++) {
+    await conversation.ring()
     await settle()
   }
-  expect(types(there.journal(0)).filter((type) => type === 'run.finished')).toHaveLength(1)
-  expect(there.store.runs.record(runId(1))?.answer).toBe('Done.')
+  expect(types(conversation.journal(0)).filter((type) => type === 'run.finished')).toHaveLength(1)
+  expect(conversation.store.runs.record(runId(1))?.answer).toBe('Done.')
 })
 
 test('a waiting run that is cancelled ends after five seconds even if a hook around it ignores the abort', async () => {
   vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'], now: MINUTE })
-  const there = new TestConversation(() => ask(['pays']), [tool('pays', () => '', { approval: 'always' })])
-  await there.start(0)
+  const conversation = new TestConversation(() => ask(['pays']), [tool('pays', () => '', { approval: 'always' })])
+  await conversation.start(0)
   await settle()
   const hangs: Hook = { name: 'hangs', run: () => new Promise(() => {}) }
-  there.loop = { hooks: [hangs] }
-  there.live()
-  const cancelled = there.object.cancel(runId(0))
+  conversation.loop = { hooks: [hangs] }
+  conversation.live()
+  const cancelled = conversation.object.cancel(runId(0))
   await settle()
   await vi.advanceTimersByTimeAsync(5000)
   await settle()
-  expect(there.store.runs.row(runId(0))?.status).toBe('cancelled')
+  expect(conversation.store.runs.row(runId(0))?.status).toBe('cancelled')
   expect(await cancelled).toEqual({ ok: true, status: 'cancelled' })
-  expect(types(there.journal(0)).filter((type) => type === 'run.finished')).toHaveLength(1)
+  expect(types(conversation.journal(0)).filter((type) => type === 'run.finished')).toHaveLength(1)
 })

@@ -29,7 +29,7 @@ test('a run that takes longer than an alarm may is continued by the next alarm e
   vi.useFakeTimers({ toFake: ['Date'], now: 0 })
   onTestFinished(() => void vi.useRealTimers())
   let steps = 0
-  const there = new TestConversation(
+  const conversation = new TestConversation(
     async function* () {
       vi.setSystemTime(Date.now() + 4 * MINUTE)
       steps += 1
@@ -39,17 +39,17 @@ test('a run that takes longer than an alarm may is continued by the next alarm e
     },
     [tool('look')],
   )
-  await there.start(1, { request: { limits: { ...DEFAULT_LIMITS, runMs: 120 * MINUTE } } as object })
+  await conversation.start(1, { request: { limits: { ...DEFAULT_LIMITS, runMs: 120 * MINUTE } } as object })
   for (let alarms = 0; alarms < 3; alarms += 1) {
     await settle()
     expect(steps).toBe(4 * (alarms + 1))
-    there.live()
+    conversation.live()
     await settle()
-    await there.ring()
+    await conversation.ring()
   }
   await settle()
-  expect(there.store.runs.row(runId(1))).toMatchObject({ status: 'completed', interrupted: 0, resumes: 0 })
-  const events = await there.events(1)
+  expect(conversation.store.runs.row(runId(1))).toMatchObject({ status: 'completed', interrupted: 0, resumes: 0 })
+  const events = await conversation.events(1)
   expect(events.filter(({ type }) => type === 'call.settled')).toHaveLength(11)
   expect(events.filter((event) => event.type === 'step.restarted').map(({ because }) => because)).toEqual(
     Array(3).fill('interrupted'),

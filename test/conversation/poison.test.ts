@@ -15,57 +15,58 @@ async function settle(): Promise<void> {
 
 /** A run whose model never answers, and another one behind it. */
 async function stuckConversation(): Promise<TestConversation> {
-  const there = new TestConversation(async function* () {
+  const conversation = new TestConversation(async function* () {
     yield await new Promise<never>(() => {})
   })
-  await there.start(0)
-  await there.start(1)
+  await conversation.start(0)
+  await conversation.start(1)
   await settle()
-  return there
+  return conversation
 }
 
 /** The object is lost and made again, some milliseconds later. */
-async function loseObject(there: TestConversation, afterMs = 1000): Promise<void> {
+async function loseObject(conversation: TestConversation, afterMs = 1000): Promise<void> {
   vi.setSystemTime(Date.now() + afterMs)
-  there.live()
+  conversation.live()
   await settle()
 }
 
-const statuses = (there: TestConversation) => [0, 1].map((run) => there.store.runs.row(runId(run))?.status)
+const statuses = (conversation: TestConversation) =>
+  [0, 1].map((run) => conversation.store.runs.row(runId(run))?.status)
 
 describe('a run that no instance survives resuming', () => {
   test('is parked after three of them, and the next run starts', async () => {
-    const there = await stuckConversation()
+    const conversation = await stuckConversation()
     for (const resumes of [1, 2, 3]) {
-      await loseObject(there)
-      expect(there.store.runs.row(runId(0))).toMatchObject({ status: 'running', resumes })
+      await loseObject(conversation)
+      expect(conversation.store.runs.row(runId(0))).toMatchObject({ status: 'running', resumes })
     }
-    there.answer = () => say('Next.')
-    await loseObject(there)
-    expect(statuses(there)).toEqual(['parked', 'completed'])
-    expect(there.reports).toContainEqual({
+    conversation.answer = () => say('Next.')
+    await loseObject(conversation)
+    expect(statuses(conversation)).toEqual(['parked', 'completed'])
+    expect(conversation.reports).toContainEqual({
       event: 'run.parked',
       runId: runId(0),
       detail: 'The object was lost 3 times while it resumed this run.',
     })
-    const requests = there.requests.length
-    await loseObject(there)
-    await there.ring()
-    expect([statuses(there)[0], there.requests.length]).toEqual(['parked', requests])
+    const requests = conversation.requests.length
+    await loseObject(conversation)
+    await conversation.ring()
+    expect([statuses(conversation)[0], conversation.requests.length]).toEqual(['parked', requests])
   })
 
   test('is counted before its journal is read', async () => {
-    const there = await stuckConversation()
+    const conversation = await stuckConversation()
     const order: string[] = []
-    const prepare = there.database.prepare.bind(there.database)
-    vi.spyOn(there.database, 'prepare').mockImplementation((query) => {
+    const prepare = conversation.database.prepare.bind(conversation.database)
+    vi.spyOn(conversation.database, 'prepare').mockImplementation((query) => {
       if (query.includes('resumes = resumes + 1')) order.push('count')
       if (query.includes('FROM events')) order.push('read')
       return prepare(query)
     })
-    const storage = { ...memoryStorage(there.database), sync: async () => void order.push('sync') }
-    const Conversation = Object.getPrototypeOf(there.object).constructor
-    Object.assign(there, {
+    const storage = { ...memoryStorage(conversation.database), sync: async () => void order.push('sync') }
+    const Conversation = Object.getPrototypeOf(conversation.object).constructor
+    Object.assign(conversation, {
       object: new Conversation(
         { ...durableState(storage), storage: { ...storage, setAlarm: async () => {}, getAlarm: async () => null } },
         {},
@@ -76,21 +77,21 @@ describe('a run that no instance survives resuming', () => {
   })
 
   test('is not parked once it has made progress or an instance has lived for ten seconds', async () => {
-    const there = await stuckConversation()
+    const conversation = await stuckConversation()
     for (let loss = 0; loss < 4; loss++) {
-      await loseObject(there)
-      await there.ring()
+      await loseObject(conversation)
+      await conversation.ring()
       await settle()
-      expect(there.store.runs.row(runId(0))).toMatchObject({ status: 'running', resumes: 0 })
+      expect(conversation.store.runs.row(runId(0))).toMatchObject({ status: 'running', resumes: 0 })
     }
   })
 
   test('is not parked while it waits for a person or for its fence', async () => {
-    const there = new TestConversation(() => ask(['pays']), [tool('pays', () => '', { approval: 'always' })])
-    await there.start(0)
+    const conversation = new TestConversation(() => ask(['pays']), [tool('pays', () => '', { approval: 'always' })])
+    await conversation.start(0)
     await settle()
-    for (let loss = 0; loss < 6; loss++) await loseObject(there)
-    expect(there.store.runs.row(runId(0))).toMatchObject({ status: 'waiting', resumes: 0 })
+    for (let loss = 0; loss < 6; loss++) await loseObject(conversation)
+    expect(conversation.store.runs.row(runId(0))).toMatchObject({ status: 'waiting', resumes: 0 })
     const slow = tool('slow', () => new Promise(() => {}), { annotations: { idempotent: true } })
     const fenced = new TestConversation(() => ask(['slow']), [slow])
     await fenced.start(0)
@@ -102,29 +103,29 @@ describe('a run that no instance survives resuming', () => {
 
 describe('a parked run', () => {
   async function parked(): Promise<TestConversation> {
-    const there = await stuckConversation()
-    for (let loss = 0; loss < 3; loss++) await loseObject(there)
-    there.answer = ({ messages }) => say(`Answer ${messages.length}.`)
-    await loseObject(there)
-    return there
+    const conversation = await stuckConversation()
+    for (let loss = 0; loss < 3; loss++) await loseObject(conversation)
+    conversation.answer = ({ messages }) => say(`Answer ${messages.length}.`)
+    await loseObject(conversation)
+    return conversation
   }
 
   test('is shown with the reason, and its stream ends', async () => {
-    const there = await parked()
-    expect(await there.object.record(runId(0), 10_000)).toMatchObject({
+    const conversation = await parked()
+    expect(await conversation.object.record(runId(0), 10_000)).toMatchObject({
       record: { status: 'parked', error: { code: 'run_parked' } },
     })
-    expect(types(await there.events(0)).at(-1)).toBe('run.parked')
+    expect(types(await conversation.events(0)).at(-1)).toBe('run.parked')
   })
 
   test('is resumed by a retry, and the time in which it was parked is not its own', async () => {
-    const there = await parked()
+    const conversation = await parked()
     vi.setSystemTime(Date.now() + 60 * MINUTE)
-    expect(await there.object.retry(runId(1))).toMatchObject({ code: 'run_not_parked' })
-    expect(await there.object.retry(runId(0))).toMatchObject({ ok: true })
+    expect(await conversation.object.retry(runId(1))).toMatchObject({ code: 'run_not_parked' })
+    expect(await conversation.object.retry(runId(0))).toMatchObject({ ok: true })
     await settle()
-    expect(await there.object.record(runId(0), 10_000)).toMatchObject({ record: { status: 'completed' } })
-    const events = types(await there.events(0))
+    expect(await conversation.object.record(runId(0), 10_000)).toMatchObject({ record: { status: 'completed' } })
+    const events = types(await conversation.events(0))
     expect(events.slice(events.indexOf('run.parked'))).toEqual([
       'run.parked',
       'run.retried',
@@ -137,58 +138,58 @@ describe('a parked run', () => {
   })
 
   test('is cancelled without being read', async () => {
-    const there = await parked()
-    expect(await there.object.cancel(runId(0))).toEqual({ ok: true, status: 'cancelled' })
-    expect(there.store.runs.record(runId(0))).toMatchObject({ status: 'cancelled' })
-    expect(types(await there.events(0)).at(-1)).toBe('run.finished')
+    const conversation = await parked()
+    expect(await conversation.object.cancel(runId(0))).toEqual({ ok: true, status: 'cancelled' })
+    expect(conversation.store.runs.record(runId(0))).toMatchObject({ status: 'cancelled' })
+    expect(types(await conversation.events(0)).at(-1)).toBe('run.finished')
   })
 
   test('does not keep new runs from starting, whatever they do if the conversation is busy', async () => {
-    const there = await parked()
-    await there.start(2, { onBusy: 'reject' })
-    expect(await there.object.record(runId(2), 10_000)).toMatchObject({ record: { status: 'completed' } })
-    await there.start(3, { onBusy: 'interrupt' })
-    expect(await there.object.record(runId(3), 10_000)).toMatchObject({ record: { status: 'completed' } })
-    expect(statuses(there)[0]).toBe('parked')
-    await there.object.remove()
-    expect(await there.object.record(runId(0), 0)).toMatchObject({ code: 'conversation_deleted' })
+    const conversation = await parked()
+    await conversation.start(2, { onBusy: 'reject' })
+    expect(await conversation.object.record(runId(2), 10_000)).toMatchObject({ record: { status: 'completed' } })
+    await conversation.start(3, { onBusy: 'interrupt' })
+    expect(await conversation.object.record(runId(3), 10_000)).toMatchObject({ record: { status: 'completed' } })
+    expect(statuses(conversation)[0]).toBe('parked')
+    await conversation.object.remove()
+    expect(await conversation.object.record(runId(0), 0)).toMatchObject({ code: 'conversation_deleted' })
   })
 })
 
 describe('a run whose journal has a fact that only a newer version knows', () => {
   /** A run that waits for an approval, and a run behind it. */
   async function rolledBack(type: string): Promise<TestConversation> {
-    const there = new TestConversation(
+    const conversation = new TestConversation(
       ({ messages }) => (messages.length === 1 ? ask(['pays']) : say('Done.')),
       [tool('pays', () => 'paid', { approval: 'always' })],
     )
-    await there.start(0)
+    await conversation.start(0)
     await settle()
-    await there.start(1)
-    there.store.appendFact(runId(0), { type, at: Date.now() } as unknown as RunFact)
-    there.live()
+    await conversation.start(1)
+    conversation.store.appendFact(runId(0), { type, at: Date.now() } as unknown as RunFact)
+    conversation.live()
     await settle()
-    return there
+    return conversation
   }
 
   test('is parked with the reason, and the next run starts', async () => {
-    const there = await rolledBack('call.delegated')
-    expect(statuses(there)).toEqual(['parked', 'completed'])
+    const conversation = await rolledBack('call.delegated')
+    expect(statuses(conversation)).toEqual(['parked', 'completed'])
     const reason = 'Its journal has an event that this version of the edge does not know: call.delegated.'
-    expect(there.reports).toContainEqual({ event: 'run.parked', runId: runId(0), detail: reason })
-    expect((await there.events(0)).at(-1)).toMatchObject({ type: 'run.parked', reason })
-    expect(await there.object.answer(runId(0), {})).toMatchObject({ code: 'run_parked' })
+    expect(conversation.reports).toContainEqual({ event: 'run.parked', runId: runId(0), detail: reason })
+    expect((await conversation.events(0)).at(-1)).toMatchObject({ type: 'run.parked', reason })
+    expect(await conversation.object.answer(runId(0), {})).toMatchObject({ code: 'run_parked' })
   })
 
   test('is parked again by a retry, and can be cancelled', async () => {
-    const there = await rolledBack('call.delegated')
-    expect(await there.object.retry(runId(0))).toMatchObject({ record: { status: 'parked' } })
-    await there.object.cancel(runId(0))
-    expect(there.store.runs.record(runId(0))).toMatchObject({ status: 'cancelled' })
+    const conversation = await rolledBack('call.delegated')
+    expect(await conversation.object.retry(runId(0))).toMatchObject({ record: { status: 'parked' } })
+    await conversation.object.cancel(runId(0))
+    expect(conversation.store.runs.record(runId(0))).toMatchObject({ status: 'cancelled' })
   })
 
   test('continues if the unknown event is only news', async () => {
-    const there = await rolledBack('call.delegation.progress')
-    expect(statuses(there)).toEqual(['waiting', 'queued'])
+    const conversation = await rolledBack('call.delegation.progress')
+    expect(statuses(conversation)).toEqual(['waiting', 'queued'])
   })
 })

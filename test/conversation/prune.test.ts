@@ -19,126 +19,127 @@ function talkative(): TestConversation {
 }
 
 /** Lets the alarm ring until nothing is due before a time. */
-async function until(there: TestConversation, time: number): Promise<void> {
-  while (there.alarmAt <= time) await there.ring()
+async function until(conversation: TestConversation, time: number): Promise<void> {
+  while (conversation.alarmAt <= time) await conversation.ring()
   vi.setSystemTime(time)
 }
 
 describe('an answer of 2,000 tokens', () => {
   test('takes tens of rows, and one for each commit of facts after its deltas are pruned', async () => {
-    const there = talkative()
-    await there.run(0)
-    const rows = () => there.rows('SELECT length(lines) AS size FROM events')
+    const conversation = talkative()
+    await conversation.run(0)
+    const rows = () => conversation.rows('SELECT length(lines) AS size FROM events')
     expect(rows().length).toBeLessThan(20)
-    expect(there.journal(0)).toHaveLength(2012)
-    await until(there, 10 * MINUTE)
+    expect(conversation.journal(0)).toHaveLength(2012)
+    await until(conversation, 10 * MINUTE)
     // The start; the first answer, the call and its result; the second answer.
     expect(rows()).toHaveLength(4)
-    expect(there.journal(0)).toHaveLength(10)
+    expect(conversation.journal(0)).toHaveLength(10)
   })
 })
 
 describe('ten minutes after its end', () => {
   test('a run has lost its deltas and keeps its facts and its record', async () => {
-    const there = talkative()
-    await there.run(0)
-    const facts = there.journal(0).filter(({ type }) => !/delta|proposed/.test(type))
-    const before = await there.object.record(runId(0), 0)
-    await until(there, 10 * MINUTE - 1)
-    expect(there.journal(0)).toHaveLength(2012)
-    await until(there, 10 * MINUTE)
-    expect(there.journal(0)).toEqual(facts)
-    expect(await there.object.record(runId(0), 0)).toEqual(before)
+    const conversation = talkative()
+    await conversation.run(0)
+    const facts = conversation.journal(0).filter(({ type }) => !/delta|proposed/.test(type))
+    const before = await conversation.object.record(runId(0), 0)
+    await until(conversation, 10 * MINUTE - 1)
+    expect(conversation.journal(0)).toHaveLength(2012)
+    await until(conversation, 10 * MINUTE)
+    expect(conversation.journal(0)).toEqual(facts)
+    expect(await conversation.object.record(runId(0), 0)).toEqual(before)
     expect(before).toMatchObject({ record: { calls: [{ tool: 'look', arguments: { at: 'it' }, ok: true }] } })
-    expect(there.alarmAt).toBe(Infinity)
+    expect(conversation.alarmAt).toBe(Infinity)
   })
 
   test('a reader of pruned events gets a snapshot, then the later events without a gap', async () => {
-    const there = talkative()
-    await there.run(0)
-    const all = await there.events(0)
-    const gone = all.findLast(({ type }) => type === 'text.delta')!.seq
-    await until(there, 10 * MINUTE)
-    const record = (await there.object.record(runId(0), 0)) as { record: object }
-    const snapshot = { type: 'run.snapshot', record: record.record, runId: runId(0), seq: gone }
-    for (const after of [0, 1, gone - 1]) {
-      expect(await there.events(0, after)).toEqual([snapshot, ...all.filter(({ seq }) => seq > gone)])
+    const conversation = talkative()
+    await conversation.run(0)
+    const all = await conversation.events(0)
+    const lastSeq = all.findLast(({ type }) => type === 'text.delta')!.seq
+    await until(conversation, 10 * MINUTE)
+    const record = (await conversation.object.record(runId(0), 0)) as { record: object }
+    const snapshot = { type: 'run.snapshot', record: record.record, runId: runId(0), seq: lastSeq }
+    for (const after of [0, 1, lastSeq - 1]) {
+      expect(await conversation.events(0, after)).toEqual([snapshot, ...all.filter(({ seq }) => seq > lastSeq)])
     }
-    expect(types(await there.events(0, gone))).toEqual(['step.answered', 'step.finished', 'run.finished'])
-    expect(types(await there.events(0, gone + 1))).toEqual(['step.finished', 'run.finished'])
-    there.live()
-    expect(await there.events(0)).toEqual([snapshot, ...all.filter(({ seq }) => seq > gone)])
+    expect(types(await conversation.events(0, lastSeq))).toEqual(['step.answered', 'step.finished', 'run.finished'])
+    expect(types(await conversation.events(0, lastSeq + 1))).toEqual(['step.finished', 'run.finished'])
+    conversation.live()
+    expect(await conversation.events(0)).toEqual([snapshot, ...all.filter(({ seq }) => seq > lastSeq)])
   })
 
   test('a run without deltas is replayed unchanged', async () => {
-    const there = new TestConversation(() => [{ type: 'finish', finish: 'stop' }])
-    await there.run(0)
-    const all = await there.events(0)
-    await until(there, 10 * MINUTE)
-    expect(await there.events(0)).toEqual(all)
+    const conversation = new TestConversation(() => [{ type: 'finish', finish: 'stop' }])
+    await conversation.run(0)
+    const all = await conversation.events(0)
+    await until(conversation, 10 * MINUTE)
+    expect(await conversation.events(0)).toEqual(all)
   })
 
   test('a run in a conversation with a fixed end is not pruned', async () => {
-    const there = talkative()
-    await there.start(0, { expires: 60 * MINUTE })
-    await there.object.record(runId(0), 10_000)
-    await until(there, 59 * MINUTE)
-    expect(there.journal(0)).toHaveLength(2012)
-    await until(there, 60 * MINUTE)
-    expect(there.store.life()).toBe('none')
+    const conversation = talkative()
+    await conversation.start(0, { expires: 60 * MINUTE })
+    await conversation.object.record(runId(0), 10_000)
+    await until(conversation, 59 * MINUTE)
+    expect(conversation.journal(0)).toHaveLength(2012)
+    await until(conversation, 60 * MINUTE)
+    expect(conversation.store.life()).toBe('none')
   })
 
   test('runs are pruned one after another, each in time, while others run', async () => {
-    const there = talkative()
-    await there.run(0)
+    const conversation = talkative()
+    await conversation.run(0)
     vi.setSystemTime(5 * MINUTE)
-    await there.run(1)
+    await conversation.run(1)
     vi.setSystemTime(9 * MINUTE)
-    there.answer = (_request, signal) => hanging(signal)
-    await there.start(2)
-    await until(there, 10 * MINUTE)
-    expect([0, 1].map((run) => there.journal(run).length > 100)).toEqual([false, true])
-    await until(there, 13 * MINUTE)
-    await there.object.cancel(runId(2))
-    await until(there, 15 * MINUTE)
-    expect([0, 1].map((run) => there.journal(run).length > 100)).toEqual([false, false])
+    conversation.answer = (_request, signal) => hanging(signal)
+    await conversation.start(2)
+    await until(conversation, 10 * MINUTE)
+    expect([0, 1].map((run) => conversation.journal(run).length > 100)).toEqual([false, true])
+    await until(conversation, 13 * MINUTE)
+    await conversation.object.cancel(runId(2))
+    await until(conversation, 15 * MINUTE)
+    expect([0, 1].map((run) => conversation.journal(run).length > 100)).toEqual([false, false])
   })
 })
 
 describe('the definitions of tools', () => {
   /** Two finished runs with one list of tools, of 280,000 characters, and a third with another. */
   async function finished(): Promise<TestConversation> {
-    const there = talkative()
+    const conversation = talkative()
     const { definition } = tool('look', () => 'seen', { description: 'Looks. '.repeat(40_000) })
     for (const run of [0, 1]) {
-      await there.start(run, { tools: [definition] })
-      await there.object.record(runId(run), 10_000)
+      await conversation.start(run, { tools: [definition] })
+      await conversation.object.record(runId(run), 10_000)
     }
-    await there.run(2)
-    return there
+    await conversation.run(2)
+    return conversation
   }
 
   test('of pruned runs are shortened to names and annotations, but for those of the latest run', async () => {
-    const there = await finished()
-    const sizes = () => there.rows('SELECT length(definitions) AS size FROM toolsets').map(({ size }) => Number(size))
-    const parts = () => there.rows('SELECT id FROM chunks').length
+    const conversation = await finished()
+    const sizes = () =>
+      conversation.rows('SELECT length(definitions) AS size FROM toolsets').map(({ size }) => Number(size))
+    const parts = () => conversation.rows('SELECT id FROM chunks').length
     expect([sizes().length, parts()]).toEqual([2, 2])
     const latest = sizes()[1]
-    const before = await Promise.all([0, 1, 2].map(async (run) => there.object.record(runId(run), 0)))
-    await until(there, 11 * MINUTE)
+    const before = await Promise.all([0, 1, 2].map(async (run) => conversation.object.record(runId(run), 0)))
+    await until(conversation, 11 * MINUTE)
     expect(parts()).toBe(0)
     expect(sizes()).toEqual([expect.toSatisfy((size: number) => size < 200), latest])
-    expect(await Promise.all([0, 1, 2].map(async (run) => there.object.record(runId(run), 0)))).toEqual(before)
+    expect(await Promise.all([0, 1, 2].map(async (run) => conversation.object.record(runId(run), 0)))).toEqual(before)
   })
 
   test('of a pruned run are read again when the run is regenerated', async () => {
-    const there = await finished()
-    await until(there, 11 * MINUTE)
-    there.live()
+    const conversation = await finished()
+    await until(conversation, 11 * MINUTE)
+    conversation.live()
     const repeat = { runId: runId(9), caller: { tenant: 'acme', scopes: ['chat'] } }
-    expect(await there.object.regenerate(runId(0), repeat)).toMatchObject({ ok: true })
-    await there.object.record(runId(9), 10_000)
-    expect(there.requests.at(-1)?.tools.map(({ name }) => name)).toEqual(['look'])
+    expect(await conversation.object.regenerate(runId(0), repeat)).toMatchObject({ ok: true })
+    await conversation.object.record(runId(9), 10_000)
+    expect(conversation.requests.at(-1)?.tools.map(({ name }) => name)).toEqual(['look'])
   })
 })
 

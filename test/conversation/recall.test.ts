@@ -51,9 +51,9 @@ test('a system message is shown once, by the window', async () => {
 
 test('a summary of the messages that it does not cover yet is made once and shown instead', async () => {
   const talked = await talk(15)
-  const [asked, ...others] = talked.requests.filter(isForNotes)
+  const [request, ...others] = talked.requests.filter(isForNotes)
   expect(others).toEqual([])
-  expect(contentText(asked?.messages[1]?.content ?? '')).toMatch(
+  expect(contentText(request?.messages[1]?.content ?? '')).toMatch(
     /^The conversation continued:\nuser: turn 1\nassistant: ok\n/,
   )
   expect(messagesOf(talked)).toEqual([
@@ -104,8 +104,8 @@ test('messages shown without a summary are repaired so that a model accepts them
 
 test('a summary of replaced turns is discarded', async () => {
   const talked = await talk(15)
-  const again = { runId: runId('again'), caller: requestOf({}).caller }
-  expect(await talked.object.regenerate(runId(3), again, { onward: true })).toMatchObject({ ok: true })
+  const repeat = { runId: runId('again'), caller: requestOf({}).caller }
+  expect(await talked.object.regenerate(runId(3), repeat, { onward: true })).toMatchObject({ ok: true })
   await talked.object.record(runId('again'), 10_000)
   expect(messagesOf(talked)).toEqual(['turn 1', 'ok', 'turn 2', 'ok', 'turn 3'])
 })

@@ -191,9 +191,9 @@ describe('an object that is lost at any commit', () => {
       expectWhole(world)
       // Whatever happened, each of the three calls took effect.
       expect(new Set(world.effects.map((effect) => effect.slice(0, 3)))).toEqual(new Set(['1_0', '1_1', '2_0']))
-      const again = world.events().filter((event) => event.type === 'call.started' && event.attempt > 1)
-      resent += again.length
-      for (const event of again) {
+      const repeats = world.events().filter((event) => event.type === 'call.started' && event.attempt > 1)
+      resent += repeats.length
+      for (const event of repeats) {
         const before = inFlight.find((each) => 'callId' in event && each.callId === event.callId)
         expect('at' in event && event.at).toBeGreaterThan(before?.deadline ?? Infinity)
       }

@@ -19,113 +19,116 @@ const spend = (tokens: number, at = BEGIN, run = 0): Spend => ({
 })
 
 /** A conversation whose spending is recorded in `spendReports`, unless that fails. */
-function metering(there: TestConversation): { readonly spendReports: [string, Spend][]; failing: boolean } {
+function metering(conversation: TestConversation): { readonly spendReports: [string, Spend][]; failing: boolean } {
   const spendReports: [string, Spend][] = []
   const meter = { spendReports, failing: false }
-  there.count = (tenant, each) => {
+  conversation.count = (tenant, each) => {
     if (meter.failing) throw new Error('The directory is away')
     spendReports.push([tenant, each])
   }
   return meter
 }
 
-async function run(there: TestConversation, name = 0): Promise<void> {
-  await there.start(name, metered)
-  await there.object.record(runId(name), 10_000)
+async function run(conversation: TestConversation, name = 0): Promise<void> {
+  await conversation.start(name, metered)
+  await conversation.object.record(runId(name), 10_000)
 }
 
 const quiet = () => new TestConversation(() => say('Done.'))
 
 describe('the usage of a run', () => {
   test('is reported when the run has ended, for the key of its caller', async () => {
-    const there = quiet()
-    const { spendReports } = metering(there)
-    await run(there)
-    expect([spendReports, there.alarmAt]).toEqual([[], BEGIN])
-    await there.ring()
+    const conversation = quiet()
+    const { spendReports } = metering(conversation)
+    await run(conversation)
+    expect([spendReports, conversation.alarmAt]).toEqual([[], BEGIN])
+    await conversation.ring()
     expect(spendReports).toEqual([['acme', spend(15)]])
-    await there.ring()
-    expect([spendReports.length, there.store.unreportedSpend()]).toEqual([1, []])
+    await conversation.ring()
+    expect([spendReports.length, conversation.store.unreportedSpend()]).toEqual([1, []])
   })
 
   test('is not reported for a key without a budget', async () => {
-    const there = quiet()
-    const { spendReports } = metering(there)
-    await there.start(0, { request: { caller } })
-    await there.object.record(runId(0), 10_000)
-    await there.ring()
+    const conversation = quiet()
+    const { spendReports } = metering(conversation)
+    await conversation.start(0, { request: { caller } })
+    await conversation.object.record(runId(0), 10_000)
+    await conversation.ring()
     expect(spendReports).toEqual([])
   })
 
   test('survives the object, because it is written with the end of the run', async () => {
-    const there = quiet()
-    const { spendReports } = metering(there)
-    await run(there)
-    there.live()
-    await there.ring()
+    const conversation = quiet()
+    const { spendReports } = metering(conversation)
+    await run(conversation)
+    conversation.live()
+    await conversation.ring()
     expect(spendReports).toEqual([['acme', spend(15)]])
   })
 
   test('is reported until that succeeds, with the time of the usage', async () => {
-    const there = quiet()
-    const meter = metering(there)
+    const conversation = quiet()
+    const meter = metering(conversation)
     meter.failing = true
-    await run(there)
+    await run(conversation)
     const at: number[] = []
     for (let attempt = 0; attempt < 3; attempt++) {
-      await there.ring()
+      await conversation.ring()
       at.push((Date.now() - BEGIN) / 1000)
-      there.live()
+      conversation.live()
     }
     expect(at).toEqual([0, 10, 20])
     meter.failing = false
-    await there.ring()
+    await conversation.ring()
     expect(meter.spendReports).toEqual([['acme', spend(15)]])
-    expect(there.reports[0]).toMatchObject({ event: 'conversation.failed', detail: 'Error: The directory is away' })
+    expect(conversation.reports[0]).toMatchObject({
+      event: 'conversation.failed',
+      detail: 'Error: The directory is away',
+    })
   })
 
   test('is reported when the run waits, and the rest when it has ended', async () => {
-    const there = new TestConversation(
+    const conversation = new TestConversation(
       ({ messages }) => (messages.length > 1 ? say('Paid.') : ask(['pays'])),
       [tool('pays', () => 'paid', { approval: 'always' })],
     )
-    const { spendReports } = metering(there)
-    await run(there)
-    await there.ring()
+    const { spendReports } = metering(conversation)
+    await run(conversation)
+    await conversation.ring()
     const callId = `call_${runId(0).slice(4)}_1_0`
-    await there.object.answer(runId(0), { [callId]: { decision: 'approve' } })
-    await there.object.record(runId(0), 10_000)
-    await there.ring()
+    await conversation.object.answer(runId(0), { [callId]: { decision: 'approve' } })
+    await conversation.object.record(runId(0), 10_000)
+    await conversation.ring()
     expect(spendReports.map(([, { tokens }]) => tokens)).toEqual([15, 30])
   })
 
   test('includes a cancelled answer, as the model reported it or estimated', async () => {
     const speaking = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
-    const there = new TestConversation(async function* speak({ messages }, signal) {
+    const conversation = new TestConversation(async function* speak({ messages }, signal) {
       const isWhole = messages.at(-1)?.content === 'whole'
       yield* isWhole ? say('All of it.') : [{ type: 'text', text: 'Half of' } as const]
       speaking[isWhole ? 1 : 0].resolve()
       await new Promise((resolve) => signal.addEventListener('abort', resolve))
     })
-    const { spendReports } = metering(there)
-    await there.start(0, metered)
+    const { spendReports } = metering(conversation)
+    await conversation.start(0, metered)
     await speaking[0].promise
-    await there.object.cancel(runId(0))
+    await conversation.object.cancel(runId(0))
     const input = [{ role: 'user' as const, content: 'whole' }]
-    await there.start(1, { request: { ...metered.request, input } })
+    await conversation.start(1, { request: { ...metered.request, input } })
     await speaking[1].promise
-    await there.object.cancel(runId(1))
-    await there.start(2, { request: { caller } })
-    await there.object.cancel(runId(2))
-    await there.ring()
+    await conversation.object.cancel(runId(1))
+    await conversation.start(2, { request: { caller } })
+    await conversation.object.cancel(runId(2))
+    await conversation.ring()
     expect(spendReports.map(([, { tokens }]) => tokens)).toEqual([2 + 2, 15])
-    expect(there.journal(0).map(({ type }) => type)).toContain('answer.cut')
-    expect(there.journal(2).map(({ type }) => type)).not.toContain('answer.cut')
+    expect(conversation.journal(0).map(({ type }) => type)).toContain('answer.cut')
+    expect(conversation.journal(2).map(({ type }) => type)).not.toContain('answer.cut')
   })
 
   test('is reported for cancelled and failed runs', async () => {
     const calling = Promise.withResolvers<void>()
-    const there = new TestConversation(
+    const conversation = new TestConversation(
       ({ messages }) =>
         messages.at(-1)?.role === 'tool'
           ? [{ type: 'error', error: { code: 'model_failed', message: 'No.', retryable: false } }]
@@ -138,12 +141,12 @@ describe('the usage of a run', () => {
         }),
       ],
     )
-    const { spendReports } = metering(there)
-    await there.start(0, metered)
+    const { spendReports } = metering(conversation)
+    await conversation.start(0, metered)
     await calling.promise
-    await there.object.cancel(runId(0))
-    await run(there, 1)
-    await there.ring()
+    await conversation.object.cancel(runId(0))
+    await run(conversation, 1)
+    await conversation.ring()
     expect(spendReports.map(([, each]) => each)).toEqual([spend(15), spend(15, BEGIN, 1)])
   })
 })
@@ -151,7 +154,7 @@ describe('the usage of a run', () => {
 describe('a conversation that is deleted', () => {
   test('first reports the usage of its runs, including those that the deletion cancels', async () => {
     const calling = Promise.withResolvers<void>()
-    const there = new TestConversation(
+    const conversation = new TestConversation(
       () => ask(['slow']),
       [
         tool('slow', (_args, _context, control) => {
@@ -160,35 +163,35 @@ describe('a conversation that is deleted', () => {
         }),
       ],
     )
-    const { spendReports } = metering(there)
-    await there.start(0, metered)
+    const { spendReports } = metering(conversation)
+    await conversation.start(0, metered)
     await calling.promise
-    expect(await there.object.remove()).toEqual({ ok: true })
-    expect([spendReports, there.store.life()]).toEqual([[['acme', spend(15)]], 'deleted'])
+    expect(await conversation.object.remove()).toEqual({ ok: true })
+    expect([spendReports, conversation.store.life()]).toEqual([[['acme', spend(15)]], 'deleted'])
   })
 
   test('stays while the report fails', async () => {
-    const there = quiet()
-    const meter = metering(there)
+    const conversation = quiet()
+    const meter = metering(conversation)
     meter.failing = true
-    await run(there)
-    await expect(there.object.remove()).rejects.toThrow('The directory is away')
-    expect(there.store.life()).toBe('open')
+    await run(conversation)
+    await expect(conversation.object.remove()).rejects.toThrow('The directory is away')
+    expect(conversation.store.life()).toBe('open')
     meter.failing = false
-    expect(await there.object.remove()).toEqual({ ok: true })
+    expect(await conversation.object.remove()).toEqual({ ok: true })
     expect(meter.spendReports).toHaveLength(1)
   })
 
   test('by its expiry reports usage first too', async () => {
-    const there = quiet()
-    const meter = metering(there)
+    const conversation = quiet()
+    const meter = metering(conversation)
     meter.failing = true
-    await there.start(0, { ...metered, expires: BEGIN + 1000 })
-    await there.object.record(runId(0), 10_000)
-    while (Date.now() < BEGIN + 60_000) await there.ring()
-    expect(there.store.life()).toBe('open')
+    await conversation.start(0, { ...metered, expires: BEGIN + 1000 })
+    await conversation.object.record(runId(0), 10_000)
+    while (Date.now() < BEGIN + 60_000) await conversation.ring()
+    expect(conversation.store.life()).toBe('open')
     meter.failing = false
-    while (there.alarmAt < Infinity) await there.ring()
-    expect([there.store.life(), meter.spendReports.length]).toEqual(['none', 1])
+    while (conversation.alarmAt < Infinity) await conversation.ring()
+    expect([conversation.store.life(), meter.spendReports.length]).toEqual(['none', 1])
   })
 })

@@ -15,17 +15,17 @@ const settle = () => new Promise((resolve) => setImmediate(resolve))
 /** A conversation whose tool runs until it is let go. */
 function busy(): { there: TestConversation; begun: Promise<void>; go: () => void } {
   const gate = Promise.withResolvers<string>()
-  const begun = Promise.withResolvers<void>()
-  const there = new TestConversation(
+  const start = Promise.withResolvers<void>()
+  const conversation = new TestConversation(
     ({ messages }) => (messages.length === 1 ? ask(['slow']) : say(`Heard ${messages.length}.`)),
     [
       tool('slow', () => {
-        begun.resolve()
+        start.resolve()
         return gate.promise
       }),
     ],
   )
-  return { there, begun: begun.promise, go: () => gate.resolve('done') }
+  return { there: conversation, begun: start.promise, go: () => gate.resolve('done') }
 }
 
 describe('a steering input', () => {
@@ -59,12 +59,12 @@ describe('a steering input', () => {
   })
 
   test('starts a run of its own if none is in progress or that one is being cancelled', async () => {
-    const there = new TestConversation(() => say('Done.'))
-    expect(await there.start(0, steered)).toMatchObject({ runId: runId(0), status: 'running' })
-    await there.object.record(runId(0), 10_000)
-    expect(await there.start(1, steered)).toMatchObject({ runId: runId(1), status: 'running' })
-    await there.object.record(runId(1), 10_000)
-    expect(types(there.journal(1))).not.toContain('input.added')
+    const conversation = new TestConversation(() => say('Done.'))
+    expect(await conversation.start(0, steered)).toMatchObject({ runId: runId(0), status: 'running' })
+    await conversation.object.record(runId(0), 10_000)
+    expect(await conversation.start(1, steered)).toMatchObject({ runId: runId(1), status: 'running' })
+    await conversation.object.record(runId(1), 10_000)
+    expect(types(conversation.journal(1))).not.toContain('input.added')
   })
 
   test('that could not be stored is not shown to the model and may be sent again', async () => {
@@ -105,41 +105,45 @@ describe('a steering input', () => {
   })
 
   test('joins a run that waits for a person, and is seen after the decision', async () => {
-    const there = new TestConversation(
+    const conversation = new TestConversation(
       ({ messages }) => (messages.length === 1 ? ask(['pays']) : say(`Heard ${messages.length}.`)),
       [tool('pays', () => 'paid', { approval: 'always' })],
     )
-    await there.run(0)
-    expect(await there.start(1, steered)).toMatchObject({ runId: runId(0), status: 'waiting' })
-    await there.object.answer(runId(0), { [`call_${runId(0).slice(4)}_1_0`]: { decision: 'approve' } })
-    expect(await there.object.record(runId(0), 10_000)).toMatchObject({ record: { answer: 'Heard 4.' } })
+    await conversation.run(0)
+    expect(await conversation.start(1, steered)).toMatchObject({ runId: runId(0), status: 'waiting' })
+    await conversation.object.answer(runId(0), { [`call_${runId(0).slice(4)}_1_0`]: { decision: 'approve' } })
+    expect(await conversation.object.record(runId(0), 10_000)).toMatchObject({ record: { answer: 'Heard 4.' } })
   })
 
   test('joins a run that is about to start', async () => {
-    const there = new TestConversation(({ messages }) => say(`Heard ${messages.length}.`))
-    const [, second] = await Promise.all([there.start(0), there.start(1, steered)])
+    const conversation = new TestConversation(({ messages }) => say(`Heard ${messages.length}.`))
+    const [, second] = await Promise.all([conversation.start(0), conversation.start(1, steered)])
     expect(second).toMatchObject({ runId: runId(0), joinedAfter: 0 })
-    expect(await there.object.record(runId(0), 10_000)).toMatchObject({ record: { answer: 'Heard 2.' } })
-    expect(types(there.journal(0)).slice(0, 2)).toEqual(['input.added', 'run.started'])
-    const page = await there.object.messages({ limit: 10 })
+    expect(await conversation.object.record(runId(0), 10_000)).toMatchObject({ record: { answer: 'Heard 2.' } })
+    expect(types(conversation.journal(0)).slice(0, 2)).toEqual(['input.added', 'run.started'])
+    const page = await conversation.object.messages({ limit: 10 })
     expect(page.ok && page.messages.map(({ message }) => message.role)).toEqual(['user', 'user', 'assistant'])
   })
 
   test('stays in the history even if the run that it joined fails first', async () => {
     const fails = Promise.withResolvers<void>()
-    const there = new TestConversation(async function* () {
+    const conversation = new TestConversation(async function* () {
       await fails.promise
       yield { type: 'error', error: { code: 'model_unreachable', message: 'Nobody is there.', retryable: false } }
     })
-    await there.start(0)
+    await conversation.start(0)
     await settle()
-    await there.start(1, steered)
+    await conversation.start(1, steered)
     fails.resolve()
-    expect(await there.object.record(runId(0), 10_000)).toMatchObject({ record: { status: 'failed' } })
-    there.answer = () => say('Done.')
-    await there.run(2, 'Again, please.')
+    expect(await conversation.object.record(runId(0), 10_000)).toMatchObject({ record: { status: 'failed' } })
+    conversation.answer = () => say('Done.')
+    await conversation.run(2, 'Again, please.')
     const [hello] = requestOf().input
-    expect(there.requests.at(-1)?.messages).toEqual([hello, ...input, { role: 'user', content: 'Again, please.' }])
+    expect(conversation.requests.at(-1)?.messages).toEqual([
+      hello,
+      ...input,
+      { role: 'user', content: 'Again, please.' },
+    ])
   })
 
   test('is seen even if the object is lost', async () => {

@@ -11,7 +11,7 @@ afterEach(() => void vi.useRealTimers())
 describe('a run that waits for a person', () => {
   test('leaves nothing that keeps its object in memory, where duration is billed', async () => {
     let open = 0
-    const there = new TestConversation(
+    const conversation = new TestConversation(
       async function* ({ messages }) {
         open += 1
         try {
@@ -22,16 +22,20 @@ describe('a run that waits for a person', () => {
       },
       [tool('send', () => 'sent', { approval: 'always' })],
     )
-    await there.start(1)
-    const reply = await there.object.events(runId(1), 0)
-    const record = there.object.record(runId(1), 60_000)
+    await conversation.start(1)
+    const reply = await conversation.object.events(runId(1), 0)
+    const record = conversation.object.record(runId(1), 60_000)
     // The stream of a reader ends, and a request for the record is answered.
-    expect(types(await there.events(1)).at(-1)).toBe('run.waiting')
+    expect(types(await conversation.events(1)).at(-1)).toBe('run.waiting')
     expect(reply.ok && (await new Response(reply.stream).text())).toContain('run.waiting')
     expect(await record).toMatchObject({ record: { status: 'waiting' } })
     // Neither a timer, after those that gather events for readers, nor a model's stream, nor a watchdog.
     await vi.advanceTimersByTimeAsync(100)
-    await there.ring()
-    expect({ timers: vi.getTimerCount(), open, alarmAt: there.alarmAt }).toEqual({ timers: 0, open: 0, alarmAt: DAY })
+    await conversation.ring()
+    expect({ timers: vi.getTimerCount(), open, alarmAt: conversation.alarmAt }).toEqual({
+      timers: 0,
+      open: 0,
+      alarmAt: DAY,
+    })
   })
 })

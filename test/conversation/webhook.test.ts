@@ -37,22 +37,22 @@ afterEach(async () => {
   await new Promise((resolve) => server.close(resolve))
 })
 
-async function notified(there: TestConversation): Promise<TestConversation> {
-  there.webhook = { secret: SECRET, hosts: [] }
-  there.live()
-  await there.object.create({ tenant: 'acme', id: 'conv_1', settings: { webhook: url } })
-  return there
+async function notified(conversation: TestConversation): Promise<TestConversation> {
+  conversation.webhook = { secret: SECRET, hosts: [] }
+  conversation.live()
+  await conversation.object.create({ tenant: 'acme', id: 'conv_1', settings: { webhook: url } })
+  return conversation
 }
 
 const quiet = () => new TestConversation(() => say('Done.'), [], { AUTH: 'open' })
 
 describe('a webhook', () => {
   test('is sent in the order of the events, with at most nine others in one invocation', async () => {
-    const there = await notified(quiet())
-    for (let name = 0; name < 25; name += 1) await there.run(name)
+    const conversation = await notified(quiet())
+    for (let name = 0; name < 25; name += 1) await conversation.run(name)
     const counts: number[] = []
     for (let rings = 0; rings < 3; rings += 1) {
-      await there.ring()
+      await conversation.ring()
       counts.push(received.length)
     }
     expect(counts).toEqual([10, 20, 25])
@@ -62,12 +62,12 @@ describe('a webhook', () => {
   })
 
   test('reports a run that has ended, signed and without content', async () => {
-    const there = await notified(quiet())
+    const conversation = await notified(quiet())
     const alarms: number[] = []
-    server.on('request', () => alarms.push(there.alarmAt))
-    await there.run(0)
+    server.on('request', () => alarms.push(conversation.alarmAt))
+    await conversation.run(0)
     expect(received).toEqual([])
-    await there.ring()
+    await conversation.ring()
     // Should the object be lost while it sends, the alarm rings again.
     expect(alarms).toEqual([BEGIN + 10_000])
     const [{ headers, body } = { headers: {}, body: '' }] = received
@@ -84,27 +84,27 @@ describe('a webhook', () => {
         calls: [],
       },
     })
-    expect(headers['webhook-id']).toBe(`${runId(0)}.${there.journal(0).at(-1)!.seq}`)
+    expect(headers['webhook-id']).toBe(`${runId(0)}.${conversation.journal(0).at(-1)!.seq}`)
     expect(headers['webhook-timestamp']).toBe(String(BEGIN / 1000))
     const signed = `${String(headers['webhook-id'])}.${BEGIN / 1000}.${body}`
     const signature = createHmac('sha256', 'a secret of many bytes').update(signed).digest('base64')
     expect(headers['webhook-signature']).toBe(`v1,${signature}`)
-    expect(there.store.outbox.nextDue()).toBe(Infinity)
+    expect(conversation.store.outbox.nextDue()).toBe(Infinity)
   })
 
   test('reports a run that waits for a decision, and its end', async () => {
-    const there = new TestConversation(
+    const conversation = new TestConversation(
       ({ messages }) => (messages.length > 1 ? say('Paid.') : ask(['pays'])),
       [tool('pays', () => 'paid', { approval: 'always' })],
       { AUTH: 'open' },
     )
-    await notified(there)
-    await there.run(0)
-    await there.ring()
+    await notified(conversation)
+    await conversation.run(0)
+    await conversation.ring()
     const callId = `call_${runId(0).slice(4)}_1_0`
-    await there.object.answer(runId(0), { [callId]: { decision: 'approve' } })
-    await there.object.record(runId(0), 10_000)
-    await there.ring()
+    await conversation.object.answer(runId(0), { [callId]: { decision: 'approve' } })
+    await conversation.object.record(runId(0), 10_000)
+    await conversation.ring()
     expect(received.map(({ body }) => JSON.parse(body))).toMatchObject([
       { type: 'run.waiting', data: { status: 'waiting', calls: [{ id: callId, tool: 'pays' }] } },
       { type: 'run.finished', data: { status: 'completed' } },
@@ -112,40 +112,40 @@ describe('a webhook', () => {
   })
 
   test('that is not accepted is sent again with its id after growing delays, across restarts, and is then given up', async () => {
-    const there = await notified(quiet())
-    await there.run(0)
+    const conversation = await notified(quiet())
+    await conversation.run(0)
     status = 503
     const at: number[] = []
-    while (there.store.outbox.nextDue() < Infinity) {
+    while (conversation.store.outbox.nextDue() < Infinity) {
       const before = received.length
-      await there.ring()
+      await conversation.ring()
       if (received.length > before) at.push((Date.now() - BEGIN) / 1000)
-      there.live()
+      conversation.live()
     }
     expect(at).toEqual([0, 5, 305, 2105, 9305, 27_305, 63_305])
     expect(new Set(received.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
     expect(new Set(received.map(({ headers }) => headers['webhook-timestamp'])).size).toBe(7)
-    expect(there.reports.at(-1)).toMatchObject({ event: 'webhook.given_up', status: 503, attempt: 7 })
+    expect(conversation.reports.at(-1)).toMatchObject({ event: 'webhook.given_up', status: 503, attempt: 7 })
   })
 
   test('follows no redirect, and stops after 410 Gone', async () => {
-    const there = await notified(quiet())
-    await there.run(0)
+    const conversation = await notified(quiet())
+    await conversation.run(0)
     status = 302
-    await there.ring()
+    await conversation.ring()
     expect(received).toHaveLength(1)
     status = 410
-    await there.ring()
-    expect([received.length, there.store.outbox.nextDue()]).toEqual([2, Infinity])
+    await conversation.ring()
+    expect([received.length, conversation.store.outbox.nextDue()]).toEqual([2, Infinity])
   })
 
   test('is not sent to a host that the edge no longer allows', async () => {
-    const there = new TestConversation(() => say('Done.'), [])
-    await notified(there)
-    await there.run(0)
-    await there.ring()
+    const conversation = new TestConversation(() => say('Done.'), [])
+    await notified(conversation)
+    await conversation.run(0)
+    await conversation.ring()
     expect(received).toEqual([])
-    expect(there.reports).toMatchObject([{ event: 'webhook.failed', status: 0 }])
+    expect(conversation.reports).toMatchObject([{ event: 'webhook.failed', status: 0 }])
   })
 
   test('may be sent to an https URL of an allowed host, and on a developer’s machine to loopback', () => {

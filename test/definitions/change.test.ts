@@ -7,16 +7,16 @@ const text = { type: 'string' }
 const number = { type: 'number' }
 
 function changeOf(before: object, after: object) {
-  const whole = (rest: object) =>
+  const textOf = (rest: object) =>
     JSON.stringify({ name: 't', description: 'Does.', inputSchema: { type: 'object' }, static: { text: 'x' }, ...rest })
-  return compareTexts(whole(before), whole(after))
+  return compareTexts(textOf(before), textOf(after))
 }
 
 describe('a change of the rest of a definition', () => {
-  const http = (rest: object, said: object = {}) => ({
+  const http = (rest: object, others: object = {}) => ({
     static: undefined,
     http: { method: 'GET', url: 'https://a.example.com/x', ...rest },
-    ...said,
+    ...others,
   })
 
   test.each<[string, object, object]>([

@@ -56,8 +56,8 @@ function faultOfNpm([verb = '', ...words]: readonly string[]): string | undefine
     : faultOfEdgecall([...command.split(' '), ...rest.filter((word) => word !== '--')])
 }
 
-function faultOfNpx(given: readonly string[]): string | undefined {
-  const [program = '', ...words] = given.filter((word) => !word.startsWith('--package='))
+function faultOfNpx(args: readonly string[]): string | undefined {
+  const [program = '', ...words] = args.filter((word) => !word.startsWith('--package='))
   const line = words.join(' ')
   if (program === 'wrangler') return WRANGLER.test(line) ? undefined : `unlisted command of wrangler: ${line}`
   if (/^vitepress@[\d.]+$/.test(program)) return words.join(' ') === 'build docs' ? undefined : `not tried: ${line}`

@@ -21,11 +21,11 @@ test('src/cli/document/errors has a text for every error code in src, and for no
 })
 
 test('the statuses in docs/errors.md are those that the code answers', () => {
-  const answered = sources().flatMap(({ text }) => httpErrorsOf(text))
-  expect(answered.length).toBeGreaterThan(40)
+  const codes = sources().flatMap(({ text }) => httpErrorsOf(text))
+  expect(codes.length).toBeGreaterThan(40)
   // These codes have several statuses; their texts say so.
   const several = new Set(['invalid_request', 'tool_changed', 'unknown_tool', 'call_already_answered'])
-  const wrong = answered.filter(({ code, status }) => !several.has(code) && texts[code]?.status !== status)
+  const wrong = codes.filter(({ code, status }) => !several.has(code) && texts[code]?.status !== status)
   expect(wrong).toEqual([])
 })
 

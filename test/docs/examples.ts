@@ -47,7 +47,7 @@ export function examples(): Block[] {
         const lines = rest.split('\n').map((line) => line.replace(/^ *\* ?/, ''))
         const code = [first.trim(), ...lines].join('\n').trim()
         const line = text.slice(0, match.index).split('\n').length + (first.trim() === '' ? 1 : 0)
-        return { page, line, language: 'ts', kind: '', text: `${code}\n`, given: given(code, [...ofDoors, own]) }
+        return { page, line, language: 'ts', kind: '', text: `${code}\n`, given: importsFor(code, [...ofDoors, own]) }
       })
     })
 }
@@ -61,7 +61,7 @@ interface Exports {
 }
 
 /** Returns the declarations of the names that an example uses and does not declare. */
-function given(code: string, sources: readonly Exports[]): string {
+function importsFor(code: string, sources: readonly Exports[]): string {
   const patterns = [...code.matchAll(/\b(?:const|let|class|function|import) ([^=(]*?)(?: =| of|\(| from| extends)/g)]
   // In a pattern, the name after the colon is declared; elsewhere a type follows it.
   const declared = patterns

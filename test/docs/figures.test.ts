@@ -39,8 +39,8 @@ test('docs/cost.md says what the command takes a run to use', () => {
   const rows = rowsBelow(pageAt('docs/cost.md')?.text ?? '', '## What a run uses')
   const usage = Object.entries(usageOfRun({ steps: 3, seconds: 2, isStored: true }))
   const round = (amount: number) => String(Math.round(amount * 100) / 100)
-  const listed = Object.fromEntries(rows.map(([item = '', amount = '']) => [item, amount]))
-  expect(listed).toEqual(Object.fromEntries(usage.map(([item, amount]) => [item, round(amount)])))
+  const amounts = Object.fromEntries(rows.map(([item = '', amount = '']) => [item, amount]))
+  expect(amounts).toEqual(Object.fromEntries(usage.map(([item, amount]) => [item, round(amount)])))
 })
 
 test('docs/limits.md lists the limits of the platform, as the code does', () => {
@@ -58,7 +58,7 @@ test('docs/testing.md shows the test that `edgecall new tool` writes', () => {
 
 test('docs/observe.md lists the log entries of the code, with no other', () => {
   const rows = rowsBelow(pageAt('docs/observe.md')?.text ?? '', '## Logs')
-  const listed = rows.map(([event = '']) => event.replaceAll('`', ''))
+  const events = rows.map(([event = '']) => event.replaceAll('`', ''))
   const sources = globSync('src/**/*.ts', { cwd: ROOT }).filter((path) => !/^src\/(?:studio|cli)\//.test(path))
   const logged = sources.flatMap((path) => {
     const code = readFileSync(`${ROOT}${path}`, 'utf8').replaceAll(/\/\*[^]*?\*\//g, '')
@@ -66,5 +66,5 @@ test('docs/observe.md lists the log entries of the code, with no other', () => {
       [...text.matchAll(/'([a-z_]+(?:\.[a-z_]+)*)'/g)].map(([, event = '']) => event),
     )
   })
-  expect(listed.sort()).toEqual([...new Set(logged)].sort())
+  expect(events.sort()).toEqual([...new Set(logged)].sort())
 })

@@ -10,7 +10,7 @@ import { readServers } from '../../tools/mcp/servers.ts'
 import { type Block, pages } from './pages.ts'
 
 const blocks = pages().flatMap((page) => page.blocks)
-const named = (language: string) =>
+const blocksIn = (language: string) =>
   blocks.filter((block) => block.language === language).map((block) => [placeOf(block), block] as const)
 
 function placeOf({ page, line }: Block): string {
@@ -73,7 +73,7 @@ function readToml({ text }: Block): void {
 }
 
 describe('JSON in the documentation', () => {
-  test.each(named('json'))('in %s is valid for the edge', (_place, block) => readJson(block))
+  test.each(blocksIn('json'))('in %s is valid for the edge', (_place, block) => readJson(block))
 
   test('is refused if the edge would refuse it', async () => {
     const wrong = { page: '', line: 1, language: 'json', given: '' }
@@ -83,7 +83,7 @@ describe('JSON in the documentation', () => {
 })
 
 describe('TOML in the documentation', () => {
-  test.each(named('toml'))('in %s has variables and bindings that an edge reads', (_place, block) => readToml(block))
+  test.each(blocksIn('toml'))('in %s has variables and bindings that an edge reads', (_place, block) => readToml(block))
 
   test('is refused if a variable does not exist, or has a wrong value', () => {
     const block = { page: '', line: 1, language: 'toml', kind: '', given: '' }

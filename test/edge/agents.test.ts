@@ -67,12 +67,12 @@ beforeEach(() => {
 /** A Worker of the repository with these variables; the edge with the stanza that binds the experts, and no other tool. */
 function install(configPath: string, vars: Record<string, string>): string {
   const text = readFileSync(join(ROOT, configPath), 'utf8')
-  const bound = text.replace(/^# (\[\[services\]\])\n# (binding = "TOOL_EXPERTS")\n# (.+)$/m, '$1\n$2\n$3')
-  const { name, main, services = [], ...config } = parse(bound) as object as Config
+  const wranglerText = text.replace(/^# (\[\[services\]\])\n# (binding = "TOOL_EXPERTS")\n# (.+)$/m, '$1\n$2\n$3')
+  const { name, main, services = [], ...config } = parse(wranglerText) as object as Config
   const experts = services.filter(({ binding }) => binding === 'TOOL_EXPERTS')
   const path = join(temp, `${name}.json`)
-  const whole = { ...config, name, main: resolve(ROOT, dirname(configPath), main), services: experts, vars }
-  writeFileSync(path, JSON.stringify(whole))
+  const fullConfig = { ...config, name, main: resolve(ROOT, dirname(configPath), main), services: experts, vars }
+  writeFileSync(path, JSON.stringify(fullConfig))
   return path
 }
 
@@ -164,12 +164,12 @@ function eventsIn(events: readonly Record<string, any>[]): Record<string, any>[]
 describe('a call that an expert is still answering', () => {
   /** Makes the expert's model take the question and send nothing. Resolves `called` and `closed` as that happens. */
   function silence(): { readonly called: Promise<void>; readonly closed: Promise<void> } {
-    const [called, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const [calls, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     replies.medical = () => {
-      called.resolve()
+      calls.resolve()
       return { chunks: [], end: 'hang', onClose: closed.resolve }
     }
-    return { called: called.promise, closed: closed.promise }
+    return { called: calls.promise, closed: closed.promise }
   }
 
   test('is aborted when the calling run is cancelled', async () => {

@@ -78,15 +78,15 @@ test('concurrent writes, rollbacks and removals are one history entry each, and 
     }),
   )
   // What was so already, and what was gone already, is no entry.
-  const made = replies.filter(({ status, body }) => status < 300 && body?.change !== 'unchanged')
+  const writes = replies.filter(({ status, body }) => status < 300 && body?.change !== 'unchanged')
   const history = await versions('mixed')
   expect(replies.filter(({ status }) => status >= 400 && status !== 404)).toEqual([])
-  expect(history).toHaveLength(1 + made.length)
+  expect(history).toHaveLength(1 + writes.length)
   expect(history.map(({ revision }: any) => revision)).toEqual(
     history.map(({ revision }: any) => revision).toSorted((a: number, b: number) => b - a),
   )
   const hashes = (of: any[]): string[] => of.flatMap(({ hash }) => hash ?? [])
-  expect(hashes(history).toSorted()).toEqual(hashes([first, ...made.map(({ body }) => body ?? {})]).toSorted())
+  expect(hashes(history).toSorted()).toEqual(hashes([first, ...writes.map(({ body }) => body ?? {})]).toSorted())
 
   const { hash } = history[0]
   expect((await ask('/tools/mixed')).etag).toBe(hash === undefined ? null : `"${hash}"`)
@@ -148,8 +148,8 @@ describe('a stored definition has versions', () => {
     }
     expect(await put('nothing', says('c'), { 'if-match': '*' })).toMatchObject({ status: 412, body: { current: null } })
     expect(await versions('terms')).toHaveLength(2)
-    const again = { json: { hash: body.hash }, headers: { 'if-match': etag ?? '' } }
-    expect((await ask('/tools/terms/rollback', again)).status).toBe(412)
+    const repeat = { json: { hash: body.hash }, headers: { 'if-match': etag ?? '' } }
+    expect((await ask('/tools/terms/rollback', repeat)).status).toBe(412)
   })
 
   test('and unknown ones are errors', async () => {

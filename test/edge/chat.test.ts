@@ -40,7 +40,7 @@ const ask = (...calls: [tool: string, args: object | string][]): ModelReply => (
 })
 
 /** The bodies that the model got in this test. */
-function sent(): Record<string, any>[] {
+function modelBodies(): Record<string, any>[] {
   return model.calls.slice(requestCount).map((call) => call.body)
 }
 
@@ -83,7 +83,7 @@ describe('two tools in one step and one in the next', () => {
         { tool: 'forecast', ok: true },
       ],
     })
-    const [first, second, third] = sent()
+    const [first, second, third] = modelBodies()
     expect(model.calls[requestCount]?.headers.authorization).toBe('Bearer sk-upstream')
     expect(first?.tools.map((each: any) => each.function.name)).toContain('squareRoot')
     expect(second?.messages.map((message: any) => message.role)).toEqual(['user', 'assistant', 'tool', 'tool'])
@@ -175,7 +175,7 @@ describe('the official OpenAI SDK', () => {
     expect(await runner.finalContent()).toBe('4 and HI.')
     expect(shouted).toEqual(['hi'])
     // The model sees one history: the edge's call, which the SDK never saw, and the SDK's.
-    const [, second] = sent()
+    const [, second] = modelBodies()
     expect(second?.messages.map((message: any) => [message.role, message.content])).toEqual([
       ['user', 'Root of 16, and shout hi'],
       ['assistant', null],
@@ -233,7 +233,7 @@ describe('a model server that', () => {
     script(ask(['squareRoot', '{"number": ']), ask(['squareRoot', { number: 16 }]), say('4'))
     const body = (await (await stage.ask(CHAT, { json: hello })).json()) as any
     expect(body.edgecall.calls.map((call: any) => call.ok)).toEqual([false, true])
-    expect(sent()[1]?.messages.at(-1).content).toContain('not a JSON object')
+    expect(modelBodies()[1]?.messages.at(-1).content).toContain('not a JSON object')
   })
 })
 
@@ -241,7 +241,7 @@ describe('a tool that', () => {
   const callOf = async (tool: string) => {
     script(ask([tool, {}]), say('ok'))
     const body = (await (await stage.ask(CHAT, { json: { ...hello, edgecall: { tools: [tool] } } })).json()) as any
-    return { call: body.edgecall.calls[0], told: sent()[1]?.messages.at(-1).content as string }
+    return { call: body.edgecall.calls[0], told: modelBodies()[1]?.messages.at(-1).content as string }
   }
 
   test('throws gives the model a safe text', async () => {
@@ -274,9 +274,9 @@ describe('a tool that', () => {
     script(ask(['echoes', {}]), say('ok'))
     const context = { tenantId: 't-77', timeZone: 'Europe/Oslo' }
     await stage.ask(CHAT, { json: { ...hello, edgecall: { tools: ['echoes'], context } } })
-    const result = JSON.parse(sent()[1]?.messages.at(-1).content)
+    const result = JSON.parse(modelBodies()[1]?.messages.at(-1).content)
     expect(result).toMatchObject({ attempt: 1, caller: { tenant: 'local' }, values: context })
-    expect(JSON.stringify(sent()[0])).not.toContain('t-77')
+    expect(JSON.stringify(modelBodies()[0])).not.toContain('t-77')
   })
 
   test('reports progress to readers of the run and not to the model', async () => {
@@ -287,6 +287,6 @@ describe('a tool that', () => {
     })
     const events = await readEvents(response)
     expect(events.find((event) => event.type === 'call.progress')).toMatchObject({ message: 'half way', fraction: 0.5 })
-    expect(JSON.stringify(sent())).not.toContain('half way')
+    expect(JSON.stringify(modelBodies())).not.toContain('half way')
   })
 })

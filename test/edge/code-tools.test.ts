@@ -13,15 +13,15 @@ const KEYS = { acme: 'ek_acme', other: 'ek_other' }
 /** Hosts that code may reach, with a secret and without, and one that it may not. */
 const servers: Server[] = []
 const origins = { api: '', plain: '', forbidden: '' }
-interface Asked {
+interface Received {
   readonly host: string
   readonly request: string
   readonly headers: IncomingMessage['headers']
   readonly body: string
 }
-let receivedRequests: Asked[] = []
+let receivedRequests: Received[] = []
 /** What a host answers under a path. */
-let routes: Readonly<Record<string, (response: ServerResponse, asked: Asked) => void>> = {}
+let routes: Readonly<Record<string, (response: ServerResponse, exchange: Received) => void>> = {}
 
 let model: ModelServer
 let stage: Stage
@@ -268,15 +268,15 @@ describe('a definition with code', () => {
 describe('the network of code', () => {
   const get = (url: string) => body(`const response = await fetch(${JSON.stringify(url)}); return response.text()`)
   /** What a fetch came to, in the words of the code that asked. */
-  const tried = (url: string, init = '') =>
+  const fetchCode = (url: string, init = '') =>
     body(
       `try { return (await fetch(${JSON.stringify(url)}, {${init}})).status } catch (error) { return error.message }`,
     )
 
   test('is absent unless it is granted', async () => {
     receivedRequests = []
-    const refused = 'This worker is not permitted to access the internet'
-    expect((await run(tried(origins.api))).content[0].text).toContain(refused)
+    const refusal = 'This worker is not permitted to access the internet'
+    expect((await run(fetchCode(origins.api))).content[0].text).toContain(refusal)
     const socket = `import { connect } from 'cloudflare:sockets'
       export default async () => { const socket = connect('127.0.0.1:80'); await socket.opened; return 'open' }`
     expect(await run(socket)).toMatchObject(failed('tool_failed', 'failed.'))
@@ -294,7 +294,7 @@ describe('the network of code', () => {
       origins.api.replace('127.0.0.1', 'localhost'),
     ]) {
       const { origin } = new URL(url)
-      expect((await run(tried(url), { hosts: [origins.api] })).content[0].text).toBe(
+      expect((await run(fetchCode(url), { hosts: [origins.api] })).content[0].text).toBe(
         `This tool may not reach ${origin}: name the host in code.hosts.`,
       )
     }
@@ -306,16 +306,16 @@ describe('the network of code', () => {
     routes = { '/away': to(`${origins.forbidden}/secret`), '/near': to(`${origins.plain}/b`) }
     receivedRequests = []
     const hosts = { hosts: [origins.api, origins.plain] }
-    expect((await run(tried(`${origins.api}/away`), hosts)).content[0].text).toContain(
+    expect((await run(fetchCode(`${origins.api}/away`), hosts)).content[0].text).toContain(
       `may not reach ${origins.forbidden}`,
     )
     expect((await run(get(`${origins.api}/near`), hosts)).content[0].text).toContain('GET /b')
-    expect((await run(tried(`${origins.api}/away`, 'redirect: "manual"'), hosts)).structured).toBe(302)
+    expect((await run(fetchCode(`${origins.api}/away`, 'redirect: "manual"'), hosts)).structured).toBe(302)
     expect(receivedRequests.map(({ host }) => host)).toEqual(['api', 'api', 'plain', 'api'])
   })
 
   test('is not widened by another definition with the same code', async () => {
-    const module = tried(`${origins.plain}/shared`)
+    const module = fetchCode(`${origins.plain}/shared`)
     expect((await run(module, { hosts: [origins.api, origins.plain] })).structured).toBe(200)
     expect((await run(module, { hosts: [origins.api] })).content[0].text).toContain('may not reach')
     expect((await run(module)).content[0].text).toContain('not permitted')
@@ -327,10 +327,10 @@ describe('the network of code', () => {
     ['a secret that none of its hosts may have', { hosts: ['plain'], secrets: ['SECRET_API'] }, ['code.secrets.0']],
     ['a secret and no host', { secrets: ['SECRET_API'] }, ['code.secrets.0']],
   ])('is refused to a definition with %s', async (_, { hosts, ...rest }: Rest, paths) => {
-    const named = hosts?.map((host) => (host === 'plain' ? origins.plain : host))
+    const hostNames = hosts?.map((host) => (host === 'plain' ? origins.plain : host))
     const { status, body: problem } = await put(
       'refused',
-      defined(body(''), { ...rest, ...(named && { hosts: named }) }),
+      defined(body(''), { ...rest, ...(hostNames && { hosts: hostNames }) }),
     )
     expect([status, problem.issues.map(({ path }: any) => path)]).toEqual([422, paths])
   })
@@ -428,11 +428,11 @@ test('without the binding LOADER, code is refused, and stored code is listed as 
     const reason = 'expected a deployment that runs code: the definitions Worker has no binding LOADER (worker_loaders)'
     const { TOOLS } = await bare.server.getWorker<{ TOOLS: KVNamespace }>('edgecall').getEnv()
     await putCopy(TOOLS, { name: 'slug', ...defined(body('return 1')) })
-    const listed = await (await bare.ask('/tools?source=kv')).json()
-    expect(listed).toEqual([{ name: 'slug', source: 'kv', place: 'tool:slug', available: false, reason }])
+    const listing = await (await bare.ask('/tools?source=kv')).json()
+    expect(listing).toEqual([{ name: 'slug', source: 'kv', place: 'tool:slug', available: false, reason }])
 
-    const refused = await bare.ask('/tools/other', { method: 'PUT', json: defined(body('return 1')) })
-    expect([refused.status, ((await refused.json()) as any).issues]).toEqual([422, [{ path: 'code', message: reason }]])
+    const refusal = await bare.ask('/tools/other', { method: 'PUT', json: defined(body('return 1')) })
+    expect([refusal.status, ((await refusal.json()) as any).issues]).toEqual([422, [{ path: 'code', message: reason }]])
     expect((await bare.ask('/tools/other')).status).toBe(404)
   } finally {
     await bare.close()

@@ -53,13 +53,13 @@ describe('a conversation', () => {
     expect(run.answer).toContain('"value":4')
 
     await stage.server.getWorker('edgecall').evictDurableObject('Conversation', { name: `v1/local/${id}` })
-    let seen: string[] = []
+    let types: string[] = []
     reply = (body) => {
-      seen = body.messages.map((message: any) => `${message.role}: ${message.content ?? ''}`)
+      types = body.messages.map((message: any) => `${message.role}: ${message.content ?? ''}`)
       return say('You asked for the root of 16.')
     }
     await json(`/conversations/${id}/runs`, { json: { input: 'What did I ask?' } })
-    expect(seen).toEqual([
+    expect(types).toEqual([
       'user: Root of 16?',
       'assistant: ',
       expect.stringContaining('"value":4'),
@@ -111,55 +111,55 @@ describe('a conversation', () => {
   test('performs its runs one at a time in the order of arrival', async () => {
     const id = await conversation()
     const first = Promise.withResolvers<void>()
-    const begun = Promise.withResolvers<void>()
-    const seen: string[] = []
+    const start = Promise.withResolvers<void>()
+    const types: string[] = []
     reply = async (body) => {
       const text = lastUser(body)
-      seen.push(text)
+      types.push(text)
       if (text === 'one') {
-        begun.resolve()
+        start.resolve()
         await first.promise
       }
       return say(`did ${text}`)
     }
     const one = json(`/conversations/${id}/runs`, { json: { input: 'one' } })
-    await begun.promise
+    await start.promise
     const others = ['two', 'three', 'four'].map(async (input) =>
       json(`/conversations/${id}/runs`, { json: { input }, headers: { prefer: 'respond-async' } }),
     )
-    const accepted = await Promise.all(others)
-    expect(accepted.map((run) => run.status)).toEqual(['queued', 'queued', 'queued'])
-    expect(seen).toEqual(['one'])
+    const replies = await Promise.all(others)
+    expect(replies.map((run) => run.status)).toEqual(['queued', 'queued', 'queued'])
+    expect(types).toEqual(['one'])
     first.resolve()
     await one
     const runs = await Promise.all(
-      accepted.map((run) => stage.ask(`/conversations/${id}/runs/${run.id}/events`).then(readEvents)),
+      replies.map((run) => stage.ask(`/conversations/${id}/runs/${run.id}/events`).then(readEvents)),
     )
     expect(new Set(runs.map((events) => events.at(-1)?.answer))).toEqual(new Set(['did two', 'did three', 'did four']))
-    expect(seen[0]).toBe('one')
-    const listed = await json(`/conversations/${id}/runs`)
-    expect(listed.map((run: any) => run.status)).toEqual(Array(4).fill('completed'))
+    expect(types[0]).toBe('one')
+    const listing = await json(`/conversations/${id}/runs`)
+    expect(listing.map((run: any) => run.status)).toEqual(Array(4).fill('completed'))
     // What was accepted first ran first.
     const messages = await json(`/conversations/${id}/messages`)
     const users = messages.filter((each: any) => each.message.role === 'user').map((each: any) => each.message.content)
-    expect(users).toEqual(seen)
+    expect(users).toEqual(types)
   })
 
   test('that is busy rejects a request or interrupts its run, as `onBusy` says', async () => {
     const id = await conversation()
-    const begun = Promise.withResolvers<void>()
+    const start = Promise.withResolvers<void>()
     reply = (body) => {
       if (lastUser(body) === 'stop me') {
-        begun.resolve()
+        start.resolve()
         return { chunks: [], end: 'hang' }
       }
       return say('Here I am.')
     }
     const stopped = json(`/conversations/${id}/runs`, { json: { input: 'stop me' } })
-    await begun.promise
-    const refused = await stage.ask(`/conversations/${id}/runs`, { json: { input: 'no', onBusy: 'reject' } })
-    expect(refused.status).toBe(409)
-    expect(await refused.json()).toMatchObject({ code: 'conversation_busy' })
+    await start.promise
+    const refusal = await stage.ask(`/conversations/${id}/runs`, { json: { input: 'no', onBusy: 'reject' } })
+    expect(refusal.status).toBe(409)
+    expect(await refusal.json()).toMatchObject({ code: 'conversation_busy' })
     const run = await json(`/conversations/${id}/runs`, { json: { input: 'me first', onBusy: 'interrupt' } })
     expect(run.answer).toBe('Here I am.')
     expect(await stopped).toMatchObject({ status: 'cancelled', finish: 'cancelled' })
@@ -167,18 +167,18 @@ describe('a conversation', () => {
 
   test('that is busy lets an input steer the run in progress', async () => {
     const id = await conversation()
-    const begun = Promise.withResolvers<void>()
+    const start = Promise.withResolvers<void>()
     const go = Promise.withResolvers<void>()
     reply = async (body) => {
       if (lastUser(body) === 'Hello') {
-        begun.resolve()
+        start.resolve()
         await go.promise
         return ask('squareRoot', { number: 16 })
       }
       return say(`Heard: ${lastUser(body)}`)
     }
     const first = json(`/conversations/${id}/runs`, { json: { input: 'Hello' } })
-    await begun.promise
+    await start.promise
     const steer = { json: { input: 'By the way', onBusy: 'steer' }, headers: { accept: 'text/event-stream' } }
     const second = await stage.ask(`/conversations/${id}/runs`, steer)
     expect(second.headers.get('x-run-joined')).toBe('true')
@@ -194,13 +194,13 @@ describe('a conversation', () => {
   test('stores content larger than a row completely', async () => {
     const id = await conversation()
     const input = 'é😀x'.repeat(500_000)
-    let seen = 0
+    let count = 0
     reply = (body) => {
-      seen = lastUser(body).length
+      count = lastUser(body).length
       return say('Long.')
     }
     const run = await json(`/conversations/${id}/runs`, { json: { input } })
-    expect([run.answer, seen]).toEqual(['Long.', input.length])
+    expect([run.answer, count]).toEqual(['Long.', input.length])
     await stage.server.getWorker('edgecall').evictDurableObject('Conversation', { name: `v1/local/${id}` })
     const messages = await json(`/conversations/${id}/messages`)
     expect(messages[0].message.content === input).toBe(true)
@@ -208,16 +208,16 @@ describe('a conversation', () => {
 
   test('is created by a header of the OpenAI surface, stores new messages, and is listed', async () => {
     const headers = { 'x-conversation-id': 'from-header' }
-    const seen: number[] = []
+    const seqs: number[] = []
     reply = (body) => {
-      seen.push(body.messages.length)
+      seqs.push(body.messages.length)
       return say('Hi.')
     }
     const messages = [{ role: 'user', content: 'Hello' }]
     await json('/v1/chat/completions', { headers, json: { messages } })
-    const again = [...messages, { role: 'assistant', content: 'Hi.' }, { role: 'user', content: 'Again' }]
-    await json('/v1/chat/completions', { headers, json: { messages: again } })
-    expect(seen).toEqual([1, 3])
+    const nextMessages = [...messages, { role: 'assistant', content: 'Hi.' }, { role: 'user', content: 'Again' }]
+    await json('/v1/chat/completions', { headers, json: { messages: nextMessages } })
+    expect(seqs).toEqual([1, 3])
     expect(await json('/conversations')).toContainEqual({ id: 'from-header' })
   })
 
@@ -256,21 +256,21 @@ describe('the life of a conversation', () => {
       window: { show: 'answers' },
     }
     const { id } = await json('/conversations', { json: settings })
-    let seen: any
+    let state: any
     reply = (body) => {
-      seen = body
+      state = body
       return body.messages.at(-1).role === 'user' && body.messages.length < 3
         ? ask('squareRoot', { number: 16 })
         : say('Four.')
     }
     await json(`/conversations/${id}/runs`, { json: { input: 'Root?' } })
-    expect(seen.messages[0]).toEqual({ role: 'system', content: 'Be brief.' })
-    expect(seen.tools.map((tool: any) => tool.function.name)).toEqual(['squareRoot'])
+    expect(state.messages[0]).toEqual({ role: 'system', content: 'Be brief.' })
+    expect(state.tools.map((tool: any) => tool.function.name)).toEqual(['squareRoot'])
     await json(`/conversations/${id}/runs`, { json: { input: 'Again?', system: 'Be long.', tools: [] } })
-    expect(seen.tools).toBeUndefined()
-    expect(seen.messages.map((each: any) => each.content)).toEqual(['Be long.', 'Root?', 'Four.', 'Again?'])
-    const again = await stage.ask('/conversations', { json: { id, system: 'Other.' } })
-    expect([again.status, ((await again.json()) as any).code]).toEqual([409, 'conversation_exists'])
+    expect(state.tools).toBeUndefined()
+    expect(state.messages.map((each: any) => each.content)).toEqual(['Be long.', 'Root?', 'Four.', 'Again?'])
+    const repeat = await stage.ask('/conversations', { json: { id, system: 'Other.' } })
+    expect([repeat.status, ((await repeat.json()) as any).code]).toEqual([409, 'conversation_exists'])
     expect((await stage.ask('/conversations', { json: { id } })).status).toBe(201)
   })
 
@@ -308,18 +308,18 @@ describe('the life of a conversation', () => {
 
   test('may have a turn regenerated, which hides the old one only from models', async () => {
     const id = await conversation()
-    let seen: string[] = []
+    let types: string[] = []
     reply = (body) => {
-      seen = body.messages.map((message: any) => message.content)
-      return say(`Answer to ${seen.length}`)
+      types = body.messages.map((message: any) => message.content)
+      return say(`Answer to ${types.length}`)
     }
     await json(`/conversations/${id}/runs`, { json: { input: 'one' } })
     const second = await json(`/conversations/${id}/runs`, { json: { input: 'two' } })
-    const again = await json(`/conversations/${id}/runs/${second.id}/regenerate`, { method: 'POST' })
-    expect(again.id).not.toBe(second.id)
-    expect(seen).toEqual(['one', 'Answer to 1', 'two'])
+    const repeat = await json(`/conversations/${id}/runs/${second.id}/regenerate`, { method: 'POST' })
+    expect(repeat.id).not.toBe(second.id)
+    expect(types).toEqual(['one', 'Answer to 1', 'two'])
     await json(`/conversations/${id}/runs`, { json: { input: 'three' } })
-    expect(seen).toEqual(['one', 'Answer to 1', 'two', 'Answer to 3', 'three'])
+    expect(types).toEqual(['one', 'Answer to 1', 'two', 'Answer to 3', 'three'])
     const messages = await json(`/conversations/${id}/messages`)
     expect(users(messages.filter((each: any) => each.replaced))).toEqual(['two', 'Answer to 3'])
     expect(await json(`/conversations/${id}/runs/${second.id}`)).toEqual(second)
@@ -398,7 +398,7 @@ describe('the events of a run', () => {
 describe('a run that waits', () => {
   test('for approval continues when a person decides, and tells the model of a rejection', async () => {
     const argumentsHash = await sha256('{"sum":5}')
-    for (const [decision, told] of [
+    for (const [decision, message] of [
       ['approve', 'paid'],
       ['reject', 'A person refused this call: too dear'],
     ]) {
@@ -424,9 +424,9 @@ describe('a run that waits', () => {
       expect([decided.status, ((await decided.json()) as any).status]).toEqual([200, 'running'])
       const events = await readEvents(await stage.ask(`${path}/events`))
       expect(events).toContainEqual(expect.objectContaining({ type: 'approval.decided', decision, by: 'local' }))
-      expect((await json(path)).answer).toBe(`Result: ${told}`)
-      const again = await stage.ask(`${path}/calls/${waiting.calls[0].id}`, { json: { decision } })
-      expect(again.status).toBe(409)
+      expect((await json(path)).answer).toBe(`Result: ${message}`)
+      const repeat = await stage.ask(`${path}/calls/${waiting.calls[0].id}`, { json: { decision } })
+      expect(repeat.status).toBe(409)
     }
   })
 
@@ -462,13 +462,13 @@ describe('a run that waits', () => {
     reply = after(['pays', { sum: 5 }])
     const run = await json(`/conversations/${id}/runs`, { json: { input: 'Pay', tools: ['pays'] } })
     const messages = [{ id: 'm', role: 'user', content: 'And?', parts: [{ type: 'text', text: 'And?' }] }]
-    const refused = [
+    const refusals = [
       await stage.ask('/chat', { json: { id, messages } }),
       await stage.ask('/ag-ui', { json: { threadId: id, runId: 'r', messages } }),
       await stage.ask('/v1/chat/completions', { json: { messages }, headers: { 'x-conversation-id': id } }),
       await stage.ask('/v1/responses', { json: { input: 'And?', conversation: id } }),
     ]
-    for (const response of refused) {
+    for (const response of refusals) {
       const { code, error = { code } } = (await response.json()) as any
       expect([response.status, error.code]).toEqual([409, 'run_waiting'])
     }

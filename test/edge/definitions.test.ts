@@ -183,7 +183,7 @@ describe('a stored definition', () => {
   test('must return results that fit its outputSchema, whatever their source', async () => {
     const schema = (rate: object) => ({ type: 'object', properties: { data: { properties: { rate } } } })
     const { http, ...rest } = rate()
-    const whole = (outputSchema: object) => ({ ...rest, http: { ...http, result: '' }, outputSchema })
+    const withSchema = (outputSchema: object) => ({ ...rest, http: { ...http, result: '' }, outputSchema })
     const misfit = {
       ok: false,
       error: {
@@ -191,11 +191,11 @@ describe('a stored definition', () => {
         message: expect.stringContaining('does not fit its output schema:\n- '),
       },
     }
-    await put('rate', whole(schema({ type: 'string' })))
+    await put('rate', withSchema(schema({ type: 'string' })))
     expect((await call('rate', { from: 'EUR', to: 'DKK' })).body).toMatchObject(misfit)
-    await put('rate', whole(schema({ type: 'number' })))
+    await put('rate', withSchema(schema({ type: 'number' })))
     expect((await call('rate', { from: 'EUR', to: 'DKK' })).body).toMatchObject({ ok: true })
-    await put('rate', { ...whole({ type: 'object' }), http })
+    await put('rate', { ...withSchema({ type: 'object' }), http })
     expect((await call('rate', { from: 'EUR', to: 'DKK' })).body).toMatchObject(misfit)
 
     const alias = (value: object) => ({

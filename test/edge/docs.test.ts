@@ -16,9 +16,9 @@ const readme = readFileSync(join(root, 'README.md'), 'utf8')
 /** The first code block of a language that holds this text. */
 function block(language: string, text: string): string {
   const blocks = [...readme.matchAll(/^```(\w+)\n(.*?)^```$/gms)].filter(([, name]) => name === language)
-  const found = blocks.map(([, , code]) => code ?? '').find((code) => code.includes(text))
-  if (!found) throw new Error(`README has no ${language} block with ${text}`)
-  return found
+  const block = blocks.map(([, , code]) => code ?? '').find((code) => code.includes(text))
+  if (!block) throw new Error(`README has no ${language} block with ${text}`)
+  return block
 }
 
 const copy = mkdtempSync(join(tmpdir(), 'readme-'))
@@ -75,18 +75,18 @@ describe.runIf(hasSamples('clock', 'calculator', 'weather', 'mail', 'web', 'alar
 
     const blocks = pages().flatMap((page) => page.blocks.filter(({ kind }) => kind === 'run'))
     const textOf = ({ text }: Block) => text.replaceAll('http://127.0.0.1:8787', edge.url)
-    const named = (language: string) =>
+    const blocksIn = (language: string) =>
       blocks
         .filter((block) => block.language === language)
         .map((block) => [`${block.page}:${block.line}`, block] as const)
 
-    test.each(named('sh'))('succeed as commands at %s', async (_place, block) => {
+    test.each(blocksIn('sh'))('succeed as commands at %s', async (_place, block) => {
       const script = `set -e\n${textOf(block)}`
       const { stdout } = await run('sh', ['-c', script], { env: { ...process.env, CURL_HOME: folder } })
       expect(stdout).not.toBe('')
     })
 
-    test.concurrent.each(named('ts'))('run as the program at %s, which prints an answer', async (place, block) => {
+    test.concurrent.each(blocksIn('ts'))('run as the program at %s, which prints an answer', async (place, block) => {
       const file = join(folder, `${place.replaceAll(/\W/g, '-')}.ts`)
       // Node knows no `paths` of tsconfig.json.
       const code = textOf(block).replaceAll(/'edgecall\/(\w+)'/g, `'${root}src/$1.ts'`)

@@ -82,8 +82,8 @@ describe('a key', () => {
       expect((await ask('/runs', 'stateless', { json: { input: 'Hi' } })).status).toBe(200)
       await counted('stateless', { key: keyName('stateless'), tokens: 15 * runs, runs })
     }
-    const refused = await ask('/runs', 'stateless', { json: { input: 'Hi' } })
-    expect([refused.status, await refused.json()]).toMatchObject([429, { code: 'budget_exhausted', which: 'tokens' }])
+    const refusal = await ask('/runs', 'stateless', { json: { input: 'Hi' } })
+    expect([refusal.status, await refusal.json()]).toMatchObject([429, { code: 'budget_exhausted', which: 'tokens' }])
   })
 
   test('has a budget for runs in conversations, even if their objects are lost', async () => {

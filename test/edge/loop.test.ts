@@ -93,8 +93,8 @@ describe('a hook', () => {
       403,
       { code: 'refused', detail: 'We do not talk about other hotels.' },
     ])
-    const kept = ['runs', 'messages'].map((what) => json(fetch(new URL(`/conversations/${id}/${what}`, url))))
-    expect([await Promise.all(kept), requests]).toEqual([[[], []], []])
+    const stored = ['runs', 'messages'].map((what) => json(fetch(new URL(`/conversations/${id}/${what}`, url))))
+    expect([await Promise.all(stored), requests]).toEqual([[[], []], []])
   })
 
   test('can change the tools of a step, and added tools are journalled and survive the object', async () => {
@@ -149,8 +149,10 @@ test('a failed call undoes an earlier booking and tells the model', async () => 
       { ok: false, error: { code: 'weather_unavailable' } },
     ],
   })
-  const [, told] = resultsIn(requests.at(-1))
-  expect(told).toMatch(/^Nobody can tell the weather now; do without\.\nbookRoom\(\{.*\}\) was undone because of it\.$/)
+  const [, message] = resultsIn(requests.at(-1))
+  expect(message).toMatch(
+    /^Nobody can tell the weather now; do without\.\nbookRoom\(\{.*\}\) was undone because of it\.$/,
+  )
   expect(await bookingOf(run.calls[0].structured.number)).toMatchObject({ guest: 'Noor Haddad', state: 'cancelled' })
 })
 
@@ -179,7 +181,7 @@ test('a read-only call starts while the model is still streaming', async () => {
 
 test('a result that is too large is truncated, and its rest is read in the same run and in the next one', async () => {
   const id = await conversation()
-  const whole = Array.from({ length: 500 }, (_, index) => `line ${index}`).join('\n')
+  const fullText = Array.from({ length: 500 }, (_, index) => `line ${index}`).join('\n')
   const readOn = (offset: number) => () => {
     const [, call] = /read_result reads on with the id "([^"]+)"/.exec(resultsIn(requests.at(-1))[0]) ?? []
     return ask(['read_result', { id: call, offset }])
@@ -190,9 +192,9 @@ test('a result that is too large is truncated, and its rest is read in the same 
   expect(requests.map(toolsOf)).toEqual([['recite'], ['recite', 'read_result'], ['recite', 'read_result']])
   const [cut, part] = resultsIn(requests[2])
   expect(cut).toMatch(/\n\[cut: 1000 of \d+ bytes shown; read_result reads on with the id "[^"]+" from offset 1000\]$/)
-  expect(cut.slice(0, 1000)).toBe(whole.slice(0, 1000))
+  expect(cut.slice(0, 1000)).toBe(fullText.slice(0, 1000))
   expect(part).toBe(
-    `${whole.slice(1000, 1200)}\n[1000 to 1200 of ${whole.length} characters; read on from offset 1200]`,
+    `${fullText.slice(1000, 1200)}\n[1000 to 1200 of ${fullText.length} characters; read on from offset 1200]`,
   )
 
   await evict(id)
@@ -201,7 +203,7 @@ test('a result that is too large is truncated, and its rest is read in the same 
   const next = await runIn(id, { input: 'And the end?', ...body })
   expect(next).toMatchObject({ answer: 'That was all.', calls: [{ tool: 'read_result', ok: true }] })
   expect(resultsIn(requests[1]).at(-1)).toBe(
-    `${whole.slice(4300)}\n[4300 to ${whole.length} of ${whole.length} characters]`,
+    `${fullText.slice(4300)}\n[4300 to ${fullText.length} of ${fullText.length} characters]`,
   )
 })
 

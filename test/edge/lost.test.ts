@@ -72,8 +72,8 @@ test.each(Object.entries(SURFACES))('an answer on %s continues when its object i
   await lose(id)
   for (let next = await reader.read(); !next.done; next = await reader.read()) text += next.value
   const events = await readEvents(new Response(text))
-  const shown = events.map(textOf).join('|').replaceAll(/\|+/g, '|')
-  expect(shown).toMatch(/^\|?One \|two \|(?:three\.|(?:\n\n)?Three \|four\.)\|?$/)
+  const visibleText = events.map(textOf).join('|').replaceAll(/\|+/g, '|')
+  expect(visibleText).toMatch(/^\|?One \|two \|(?:three\.|(?:\n\n)?Three \|four\.)\|?$/)
   expect(JSON.stringify(events)).not.toMatch(/error":[^n]|interrupted/)
   const [run] = (await (await fetch(new URL(`/conversations/${id}/runs`, url))).json()) as object[]
   expect(run).toMatchObject({ id: response.headers.get('x-run-id'), status: 'completed' })

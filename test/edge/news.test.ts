@@ -37,7 +37,7 @@ async function decided(path: string, mail: { id: string }, decision: 'approve' |
   return (await fetch(edge.url + path)).json()
 }
 
-async function sent(): Promise<Record<string, string>[]> {
+async function sentMails(): Promise<Record<string, string>[]> {
   const { structured } = await post('/tools/listSent/call', { arguments: {} })
   return structured.mails
 }
@@ -45,29 +45,29 @@ async function sent(): Promise<Record<string, string>[]> {
 test('a mail is sent once after approval, however often the request is sent', async () => {
   const { id, path, mail } = await waiting('news-1')
   expect(await waiting('news-1', id)).toMatchObject({ path, mail: { id: mail.id } })
-  expect(await sent()).toEqual([])
+  expect(await sentMails()).toEqual([])
 
   const run = await decided(path, mail, 'approve')
   expect(run).toMatchObject({ status: 'completed', calls: [{ status: 'settled' }] })
   expect(run.answer).toContain('friend@email.com')
   const mails = [{ to: 'friend@email.com', subject: 'AI news', text: mail.arguments.text, source: 'stand-in' }]
   expect(mail.arguments.text).toBe('Nothing new today.')
-  expect(await sent()).toMatchObject(mails)
+  expect(await sentMails()).toMatchObject(mails)
 
-  const again = await post(`/conversations/${id}/runs`, { input: QUESTION }, { 'idempotency-key': 'news-1' })
-  expect(again).toEqual(run)
-  expect(await sent()).toHaveLength(1)
+  const repeat = await post(`/conversations/${id}/runs`, { input: QUESTION }, { 'idempotency-key': 'news-1' })
+  expect(repeat).toEqual(run)
+  expect(await sentMails()).toHaveLength(1)
 })
 
 test('nothing is mailed if a person rejects it or nobody can approve it', async () => {
-  const before = await sent()
+  const before = await sentMails()
   const { path, mail } = await waiting('news-2')
-  const refused = await decided(path, mail, 'reject')
-  expect(refused).toMatchObject({ status: 'completed', calls: [{ ok: false }] })
-  expect(refused.answer).not.toContain('I sent')
+  const refusal = await decided(path, mail, 'reject')
+  expect(refusal).toMatchObject({ status: 'completed', calls: [{ ok: false }] })
+  expect(refusal.answer).not.toContain('I sent')
   const alone = await post('/runs', { input: QUESTION })
   expect(alone).toMatchObject({ status: 'completed', answer: expect.stringMatching(/needs approval by a person/) })
-  expect(await sent()).toEqual(before)
+  expect(await sentMails()).toEqual(before)
 })
 
 test('search results can be read, and only public addresses', async () => {
@@ -78,6 +78,6 @@ test('search results can be read, and only public addresses', async () => {
   const pendingCalls = ['https://127.0.0.1/', 'http://example.com/', 'https://news.stand-in.example/inside'].map(
     (address) => post('/tools/readPage/call', { arguments: { url: address } }),
   )
-  for (const refused of await Promise.all(pendingCalls))
-    expect(refused).toMatchObject({ error: { code: 'page_refused' } })
+  for (const refusal of await Promise.all(pendingCalls))
+    expect(refusal).toMatchObject({ error: { code: 'page_refused' } })
 })

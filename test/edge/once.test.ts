@@ -41,8 +41,8 @@ beforeEach(() => {
   posts = []
 })
 
-async function ask<Answer = unknown>(asked: Ask): Promise<Answer> {
-  const response = await harness.fetch('/', { method: 'POST', body: JSON.stringify(asked) })
+async function ask<Answer = unknown>(request: Ask): Promise<Answer> {
+  const response = await harness.fetch('/', { method: 'POST', body: JSON.stringify(request) })
   return (await response.json()) as Answer
 }
 

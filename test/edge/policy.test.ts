@@ -17,7 +17,7 @@ const PLAN = [
 let model: ModelServer
 let stage: Stage
 let host: Server
-const seen: (string | undefined)[] = []
+const keys: (string | undefined)[] = []
 
 beforeAll(async () => {
   model = await startModelServer(({ body: { messages } }) => {
@@ -29,7 +29,7 @@ beforeAll(async () => {
     return { chunks: chunksOf({ calls: [{ tool: next[0], arguments: JSON.stringify(next[1]) }] }) }
   })
   host = createServer((request, response) => {
-    seen.push(request.url)
+    keys.push(request.url)
     response.writeHead(200, { 'content-type': 'text/plain' }).end('there')
   })
   await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve))
@@ -73,10 +73,10 @@ test('a stored tool reaches only those of the deployment’s hosts that all its 
   }
   expect(await call('free', [])).toMatchObject({ ok: true })
   expect(await call('near', ['near'])).toMatchObject({ ok: true })
-  const refused = { ok: false, error: { code: 'tool_misconfigured' } }
-  expect(await call('far', ['far'])).toMatchObject(refused)
-  expect(await call('neither', ['near', 'far'])).toMatchObject(refused)
-  expect(seen).toEqual(['/free', '/near'])
+  const refusal = { ok: false, error: { code: 'tool_misconfigured' } }
+  expect(await call('far', ['far'])).toMatchObject(refusal)
+  expect(await call('neither', ['near', 'far'])).toMatchObject(refusal)
+  expect(keys).toEqual(['/free', '/near'])
 })
 
 test('untrusted and private data cannot leave together without approval, in this turn or in a later one', async () => {

@@ -17,9 +17,9 @@ beforeAll(async () => {
     if (last?.['role'] === 'user') {
       return { chunks: chunksOf({ calls: [{ tool: 'tool_search', arguments: '{"query":"wether in a city"}' }] }) }
     }
-    const found = tools.find(({ function: { name } }) => name === 'cityWeather')
+    const weatherTool = tools.find(({ function: { name } }) => name === 'cityWeather')
     const isCalled = String(last?.['content']).includes('degrees')
-    if (!found || isCalled) return { chunks: chunksOf({ text: `It said: ${String(last?.['content'])}` }) }
+    if (!weatherTool || isCalled) return { chunks: chunksOf({ text: `It said: ${String(last?.['content'])}` }) }
     return { chunks: chunksOf({ calls: [{ tool: 'cityWeather', arguments: '{"city":"Amsterdam"}' }] }) }
   })
   stage = await startStage({ AUTH: 'open', MODEL: 'openai/test', OPENAI_BASE_URL: model.baseUrl })
@@ -39,7 +39,7 @@ afterAll(async () => {
 const offered = () => model.calls.map(({ body: { tools = [] } }) => tools.map(({ function: { name } }) => name))
 
 describe('stored tools that are not offered are found', () => {
-  const answered = async () => {
+  const resultsOf = async () => {
     const [first, second] = offered().slice(-3)
     expect(first).toContain('tool_search')
     expect(first?.filter((name) => /^(ledger|cityWeather)/.test(name))).toEqual([])
@@ -49,7 +49,7 @@ describe('stored tools that are not offered are found', () => {
   test('in a run without a conversation', async () => {
     const run = (await (await stage.ask('/runs', { json: { input: QUESTION } })).json()) as Record<string, unknown>
     expect(run['answer']).toBe('It said: 18 degrees')
-    await answered()
+    await resultsOf()
   })
 
   test('in a streamed run of a conversation, whose next turn has the tool at once', async () => {
@@ -60,7 +60,7 @@ describe('stored tools that are not offered are found', () => {
     }
     await stage.ask('/conversations', { json: { id: 'amsterdam' } })
     expect(await ask(QUESTION)).toMatchObject({ type: 'run.finished', answer: 'It said: 18 degrees' })
-    await answered()
+    await resultsOf()
     expect(await ask('And again?')).toMatchObject({ type: 'run.finished', answer: 'It said: 18 degrees' })
     expect(offered().at(-3)).toContain('cityWeather')
   })

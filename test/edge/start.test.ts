@@ -114,8 +114,8 @@ describe('npm start', () => {
     expect((await send('DELETE', `/conversations/${id}`)).status).toBe(204)
     expect((await send('GET', `/conversations/${id}/messages`)).status).toBe(410)
     expect(filesWith(words)).toEqual([])
-    const listed = await (await send('GET', '/conversations')).text()
-    expect([listed.includes(id), listed.includes('Ulaanbaatar')]).toEqual([false, false])
+    const listing = await (await send('GET', '/conversations')).text()
+    expect([listing.includes(id), listing.includes('Ulaanbaatar')]).toEqual([false, false])
   })
 
   test('ends every process that it started and removes its file on SIGTERM to npm', async () => {

@@ -309,22 +309,28 @@ describe.skipIf(!hasChromium)('the studio in Chromium', () => {
     await page.getByLabel('API key').fill('ek_secret')
     await page.getByRole('button', { name: 'Use' }).click()
     await page.getByLabel('Question').waitFor()
-    const kept = await page.evaluate('[Object.values(sessionStorage), localStorage.length, document.cookie]')
-    expect(kept).toEqual([['ek_secret'], 0, ''])
+    const storage = await page.evaluate('[Object.values(sessionStorage), localStorage.length, document.cookie]')
+    expect(storage).toEqual([['ek_secret'], 0, ''])
   })
 
   test('shows what differs in a tool that is held back, and accepts it', async () => {
-    const held = { name: 'look_up', source: 'mcp', place: 'TOOL_MCP', available: false, reason: 'It is held back.' }
+    const changedTool = {
+      name: 'look_up',
+      source: 'mcp',
+      place: 'TOOL_MCP',
+      available: false,
+      reason: 'It is held back.',
+    }
     const before = { name: 'look_up', description: 'Looks it up.', inputSchema: { type: 'object' } }
-    const now = { ...held, ...before, description: `Looks it up. ${HOSTILE}`, hash: 'new', accepted: 'old' }
-    const accepted: unknown[] = []
+    const now = { ...changedTool, ...before, description: `Looks it up. ${HOSTILE}`, hash: 'new', accepted: 'old' }
+    const requests: unknown[] = []
     const answerForTool = async (page: Page) => {
       await page.route('**/tools?limit=1000', (route) =>
-        route.fulfill({ json: accepted.length > 0 ? [{ ...now, available: true }] : [now] }),
+        route.fulfill({ json: requests.length > 0 ? [{ ...now, available: true }] : [now] }),
       )
       await page.route('**/tools/look_up/versions/old', (route) => route.fulfill({ json: before }))
       await page.route('**/tools/look_up/accept', (route) => {
-        accepted.push(route.request().postDataJSON())
+        requests.push(route.request().postDataJSON())
         return route.fulfill({ json: { name: 'look_up', hash: 'new' } })
       })
     }
@@ -338,7 +344,7 @@ describe.skipIf(!hasChromium)('the studio in Chromium', () => {
     expect(await form.locator('ins').innerText()).toContain('<img src=x')
     await form.getByRole('button', { name: 'Accept it as it is now' }).click()
     await page.getByText('No tool is held back.').waitFor()
-    expect(accepted).toEqual([{ hash: 'new' }])
+    expect(requests).toEqual([{ hash: 'new' }])
     expect(faults).toEqual([])
   })
 

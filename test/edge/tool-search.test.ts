@@ -37,8 +37,8 @@ beforeAll(async () => {
       return { chunks: chunksOf({ calls }) }
     }
     const wanted = String(turn[0]?.['content']).includes('tide') ? 'tideTable' : 'forecast'
-    const called = turn.flatMap((message) => (message['tool_calls'] ?? []) as { function: { name: string } }[])
-    const isCalled = (name: string) => called.some((call) => call.function.name === name)
+    const names = turn.flatMap((message) => (message['tool_calls'] ?? []) as { function: { name: string } }[])
+    const isCalled = (name: string) => names.some((call) => call.function.name === name)
     const { query, arguments: args } = WANTED[wanted] ?? {}
     const isOffered = tools.some(({ function: { name } }) => name === wanted)
     if (isOffered && !isCalled(wanted))
@@ -66,8 +66,8 @@ async function events(path: string, json: object): Promise<Record<string, any>[]
   return readEvents(await stage.ask(path, { headers: STREAMED, json }))
 }
 
-const FOUND = ['forecast', 'tool_search']
-const SEARCHED = [['tool_search'], FOUND, FOUND]
+const OFFERED_NAMES = ['forecast', 'tool_search']
+const SEARCHED = [['tool_search'], OFFERED_NAMES, OFFERED_NAMES]
 
 describe('a question about the weather, for a model that is offered only the tool search,', () => {
   test('is answered in a run by searching for and calling the tool', async () => {
@@ -83,9 +83,9 @@ describe('a question about the weather, for a model that is offered only the too
   })
 
   test('is answered in a stream with events of the search and of the tool in order', async () => {
-    const heard = await events('/runs', { input: QUESTION })
+    const runEvents = await events('/runs', { input: QUESTION })
     expect(offers()).toEqual(SEARCHED)
-    const facts = heard.filter(({ type }) => !type.endsWith('.delta') && type !== 'call.progress')
+    const facts = runEvents.filter(({ type }) => !type.endsWith('.delta') && type !== 'call.progress')
     expect(facts.map(({ type, tool }) => (tool === undefined ? type : `${type} ${tool}`))).toEqual([
       'run.started',
       ...['tools.added', 'step.started', 'call.proposed tool_search', 'step.answered'],
@@ -95,9 +95,9 @@ describe('a question about the weather, for a model that is offered only the too
       ...['step.started', 'step.answered', 'step.finished'],
       'run.finished',
     ])
-    const steps = heard.filter(({ type }) => type === 'step.started')
+    const steps = runEvents.filter(({ type }) => type === 'step.started')
     expect(steps.map(({ tools }) => tools.toSorted())).toEqual(SEARCHED)
-    expect(heard.at(-1)).toMatchObject({ status: 'completed', finish: 'stop', answer: 'Mild, 18 degrees.' })
+    expect(runEvents.at(-1)).toMatchObject({ status: 'completed', finish: 'stop', answer: 'Mild, 18 degrees.' })
   })
 
   test('is answered to an OpenAI client without showing the search or the call', async () => {
@@ -119,18 +119,18 @@ test('tools found in a conversation are offered in its next turn, even after the
   await events('/conversations/travel/runs', { input: QUESTION })
   expect(offers()).toEqual(SEARCHED)
   await stage.server.getWorker('edgecall').evictDurableObject('Conversation', { name: 'v1/local/travel' })
-  const heard = await events('/conversations/travel/runs', { input: 'And tomorrow?' })
+  const runEvents = await events('/conversations/travel/runs', { input: 'And tomorrow?' })
   expect(offers()).toEqual(SEARCHED.slice(1))
-  expect(heard.at(-1)).toMatchObject({ type: 'run.finished', answer: 'Mild, 18 degrees.' })
+  expect(runEvents.at(-1)).toMatchObject({ type: 'run.finished', answer: 'Mild, 18 degrees.' })
 })
 
 test('tools of several searches in one step add up, in their run and with those of later turns', async () => {
   await stage.ask('/conversations', { json: { id: 'several' } })
   const path = '/conversations/several/runs'
-  const heard = await events(path, { input: 'Look for it all at once.' })
+  const runEvents = await events(path, { input: 'Look for it all at once.' })
   const both = ['forecast', 'squareRoot', 'tool_search']
   expect(offers().map((names) => names.toSorted())).toEqual([['tool_search'], both, both])
-  const searches = heard.filter(({ type, tool }) => type === 'call.settled' && tool === 'tool_search')
+  const searches = runEvents.filter(({ type, tool }) => type === 'call.settled' && tool === 'tool_search')
   expect(searches.map(({ structured }) => String(structured.tools)).toSorted()).toEqual(['', 'forecast', 'squareRoot'])
   await stage.ask('/tools/tideTable', { method: 'PUT', json: TIDES })
   await events(path, { input: 'When is high tide?' })
@@ -144,12 +144,12 @@ test('tools of several searches in one step add up, in their run and with those 
 
 test('a request that names its tools can find only these', async () => {
   const tools = ['squareRoot', 'currentTime']
-  const heard = await events('/runs', { input: QUESTION, tools })
+  const runEvents = await events('/runs', { input: QUESTION, tools })
   expect(offers().flat().includes('forecast')).toBe(false)
   expect(offers()[0]).toEqual(['tool_search'])
-  const searched = heard.find(({ type }) => type === 'call.settled')
+  const searched = runEvents.find(({ type }) => type === 'call.settled')
   expect(tools).toEqual(expect.arrayContaining(searched?.['structured'].tools))
-  expect(heard.at(-1)).toMatchObject({ type: 'run.finished', answer: 'I found nothing.' })
+  expect(runEvents.at(-1)).toMatchObject({ type: 'run.finished', answer: 'I found nothing.' })
 })
 
 test('a stored definition that is not offered by default is found and called', async () => {
@@ -158,9 +158,9 @@ test('a stored definition that is not offered by default is found and called', a
     json: TIDES,
   })
   expect(stored.ok).toBe(true)
-  const heard = await events('/runs', { input: 'When is high tide?' })
+  const runEvents = await events('/runs', { input: 'When is high tide?' })
   expect(offers()).toEqual([['tool_search'], ['tool_search', 'tideTable'], ['tool_search', 'tideTable']])
-  expect(heard.filter(({ type }) => type === 'call.settled')).toMatchObject([
+  expect(runEvents.filter(({ type }) => type === 'call.settled')).toMatchObject([
     { tool: 'tool_search', ok: true },
     { tool: 'tideTable', ok: true, content: [{ type: 'text', text: 'High at 14:20.' }] },
   ])

@@ -46,10 +46,10 @@ class Receiver {
   arrived(message: string, count: number): Promise<Notice[]> {
     return new Promise((resolve) => {
       const look = () => {
-        const found = this.#of(message)
-        if (found.length < count) return
+        const entry = this.#of(message)
+        if (entry.length < count) return
         this.#waiting.delete(look)
-        resolve(found)
+        resolve(entry)
       }
       this.#waiting.add(look)
       look()
@@ -194,7 +194,7 @@ async function set(message: string, time: string, context: Partial<ToolRequest['
   return (outcome.ok ? outcome.structured : outcome.error) as { id: string; time: string; message: string }
 }
 
-async function listed(tenant: string) {
+async function listFor(tenant: string) {
   const { outcome } = await call('TOOL_ALARM', 'listAlarms', {}, { caller: { tenant, scopes: [] } })
   return ((outcome.ok ? outcome.structured : undefined) as { alarms: Record<string, unknown>[] }).alarms
 }
@@ -215,7 +215,7 @@ describe('an alarm', () => {
     expect(twin!.key).toBe(other.id)
     // A post arrives before the object hears that it was taken.
     await expect
-      .poll(async () => (await listed('acme')).map(({ delivery }) => delivery))
+      .poll(async () => (await listFor('acme')).map(({ delivery }) => delivery))
       .toEqual(Array(2).fill('delivered'))
     expect(await receiver.arrived('Tea', 1)).toHaveLength(1)
     expect(
@@ -238,7 +238,7 @@ describe('an alarm', () => {
     await harness.getWorker('edgecall-alarm').evictDurableObject('Alarms', { name: 'initech' })
     const [notice] = await receiver.arrived('But this', 1)
     expect(notice!.body).toMatchObject({ id: wanted.id, tenant: 'initech' })
-    expect((await listed('initech')).map(({ message, state }) => [message, state])).toEqual([['But this', 'fired']])
+    expect((await listFor('initech')).map(({ message, state }) => [message, state])).toEqual([['But this', 'fired']])
   })
 
   test('is posted again with the same key after a refusal', async () => {
@@ -252,6 +252,6 @@ describe('an alarm', () => {
     const { id } = await set('Secret', new Date(Date.now() + 3_600_000).toISOString())
     const { outcome } = await call('TOOL_ALARM', 'cancelAlarm', { id }, { caller: { tenant: 'umbrella', scopes: [] } })
     expect(outcome).toMatchObject({ error: { code: 'unknown_alarm' } })
-    expect(await listed('umbrella')).toEqual([])
+    expect(await listFor('umbrella')).toEqual([])
   })
 })

@@ -114,10 +114,10 @@ test('a run that another instance resumes is one trace of its caller, and each s
 
   // Models and tools were told which span asked them.
   const [first, tool] = all
-  const sent = model.calls.slice(calls).map((call) => call.headers['traceparent'])
+  const traceparents = model.calls.slice(calls).map((call) => call.headers['traceparent'])
   const chats = all.filter(({ name }) => name === 'chat test').map(({ id }) => `00-${TRACE}-${id}-01`)
-  expect(sent).toEqual(expect.arrayContaining([`00-${TRACE}-${first?.id}-01`, chats.at(-1)]))
-  expect(sent.filter((each) => !chats.includes(String(each)))).toEqual([])
+  expect(traceparents).toEqual(expect.arrayContaining([`00-${TRACE}-${first?.id}-01`, chats.at(-1)]))
+  expect(traceparents.filter((each) => !chats.includes(String(each)))).toEqual([])
   expect(stream.replaceAll('\\', '')).toContain(`"traceparent":"00-${TRACE}-${tool?.id}-01"`)
 })
 

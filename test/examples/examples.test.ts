@@ -63,8 +63,8 @@ test('the support desk makes a large refund once, after another key has approved
   // It goes on by itself; this waits for its end.
   const events = await (await fetch(new URL(`${path}/events`, desk.url), { headers: lead })).text()
   expect(events).toContain('You get 49 euros back.')
-  const again = await desk.ask('/conversations/c1/runs', { input: 'And 5 euros more.' }, customer)
-  expect(again.answer).toBe('It says: The order A-1001 was refunded before.')
+  const repeat = await desk.ask('/conversations/c1/runs', { input: 'And 5 euros more.' }, customer)
+  expect(repeat.answer).toBe('It says: The order A-1001 was refunded before.')
   const refunds = await desk.ask('/tools/listRefunds/call', { arguments: {} }, lead)
   expect(refunds.structured).toEqual({ refunds: [{ number: 'A-1001', amount: 49 }] })
 })
@@ -175,8 +175,8 @@ function importedFrom(host: string): { name: string; definition: object }[] {
   expect(readdirSync(`${example}/tools/definitions`)).toEqual(expect.arrayContaining(files))
   return files.map((file) => {
     const definition = JSON.parse(readFileSync(join(out, file), 'utf8'))
-    const kept = readFileSync(`${example}/tools/definitions/${file}`, 'utf8')
-    expect(definition).toEqual(JSON.parse(kept.replaceAll('https://warehouse.example.com', host)))
+    const storedText = readFileSync(`${example}/tools/definitions/${file}`, 'utf8')
+    expect(definition).toEqual(JSON.parse(storedText.replaceAll('https://warehouse.example.com', host)))
     return { name: definition.name, definition }
   })
 }

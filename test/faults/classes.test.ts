@@ -53,7 +53,7 @@ const CLASSES: Readonly<Record<string, Class>> = {
 
 /** A tool that notes its effects, and can tell of them. */
 function effect(name: string, effects: string[], { annotations = {}, tells }: Partial<Class> = {}): Tool {
-  const made = tool(
+  const effectTool = tool(
     name,
     (_args, { idempotencyKey }) => {
       effects.push(idempotencyKey)
@@ -61,8 +61,8 @@ function effect(name: string, effects: string[], { annotations = {}, tells }: Pa
     },
     { annotations, ...(tells && { reconcile: true }) },
   )
-  if (!tells) return made
-  return { ...made, status: async ({ context }) => tells(effects.includes(context.idempotencyKey)) }
+  if (!tells) return effectTool
+  return { ...effectTool, status: async ({ context }) => tells(effects.includes(context.idempotencyKey)) }
 }
 
 describe('calls keep the promise of their class when the object is lost at any commit and again after its restart:', () => {

@@ -62,10 +62,10 @@ describe('a steering input whose object is lost at any commit', () => {
       onBusy: 'steer',
       create: false,
     } as const
-    const make: MakeScene = (_effects, there) => ({
+    const make: MakeScene = (_effects, lives) => ({
       tools: [
         tool('slow', async () => {
-          await there().object.start(steer)
+          await lives().object.start(steer)
           return 'done'
         }),
       ],
@@ -126,16 +126,16 @@ describe('a run that waits for approval while its object is lost at any commit',
 describe('an object that is evicted', () => {
   /** Says that a life is over with its first commit after which the journal holds one more of these events. */
   function after(isIt: (event: RunEvent) => boolean): { make: MakeScene; dies: Dies } {
-    let there: () => Lives
+    let lives: () => Lives
     let life = 0
-    let seen = 0
-    const count = () => there().events().filter(isIt).length
+    let transactions = 0
+    const count = () => lives().events().filter(isIt).length
     const dies = (at: Commit) => {
-      if (at.life > life) [life, seen] = [at.life, count()]
-      return at.when === 'later' && count() > seen
+      if (at.life > life) [life, transactions] = [at.life, count()]
+      return at.when === 'later' && count() > transactions
     }
     const make: MakeScene = (effects, world) => {
-      there = world
+      lives = world
       return {
         tools: [tool('one', (_args, { callId }) => void effects.push(callId))],
         answer: model(
@@ -160,11 +160,11 @@ describe('an object that is evicted', () => {
   test('after every commit has its run parked after three restarts without progress; a retry completes it', async () => {
     const { make, dies } = after(() => true)
     const effects: string[] = []
-    const there: Lives = new Lives(make(effects, () => there))
-    await there.play(dies)
-    expect((await there.told()).record).toMatchObject({ status: 'parked', error: { code: 'run_parked' } })
-    await there.retry()
-    const { record, messages } = await there.told()
+    const lives: Lives = new Lives(make(effects, () => lives))
+    await lives.play(dies)
+    expect((await lives.told()).record).toMatchObject({ status: 'parked', error: { code: 'run_parked' } })
+    await lives.retry()
+    const { record, messages } = await lives.told()
     expect(record).toMatchObject({ status: 'completed', answer: 'Done.' })
     expect(keptFault(messages)).toBeUndefined()
     expect(effects).toEqual([...new Set(effects)])

@@ -17,16 +17,16 @@ export interface End {
 }
 
 /** A scene whose tools note their effects. `there` is where it is played. */
-export type MakeScene = (effects: string[], there: () => Lives) => Scene
+export type MakeScene = (effects: string[], lives: () => Lives) => Scene
 
 /** Plays a scene to its end, and looks at what holds of every run whatever happened. */
 export async function playOut(make: MakeScene, dies?: Dies): Promise<End & { commits: number }> {
   const effects: string[] = []
-  const there: Lives = new Lives(make(effects, () => there))
-  await there.play(dies)
-  const { commits } = there
-  const events = there.events()
-  const { record, stream, messages } = await there.told()
+  const lives: Lives = new Lives(make(effects, () => lives))
+  await lives.play(dies)
+  const { commits } = lives
+  const events = lives.events()
+  const { record, stream, messages } = await lives.told()
   expect(stream).toEqual(events)
   const seqs = events.map(({ seq }) => seq)
   expect(seqs).toEqual([...new Set(seqs)].sort((a, b) => a - b))
@@ -35,7 +35,7 @@ export async function playOut(make: MakeScene, dies?: Dies): Promise<End & { com
   const once = onceOf(events)
   expect(once).toEqual([...new Set(once)])
   expect(keptFault(messages)).toBeUndefined()
-  return { record, events, messages, effects, there, commits }
+  return { record, events, messages, effects, there: lives, commits }
 }
 
 /** What may be there once. A call that left early is another than that of the same place when its step is asked again. */
@@ -51,7 +51,7 @@ function onceOf(events: readonly RunEvent[]): string[] {
 }
 
 /** Commits of the second life at which the object is lost again. */
-const AGAIN = [undefined, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+const RESTARTS = [undefined, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
 
 /** Loses the object before and after each commit of its first life, and once more in the next; looks at each end. */
 export async function atEachCommit(
@@ -62,7 +62,7 @@ export async function atEachCommit(
   const { commits } = await playOut(make)
   for (const when of whens) {
     for (let first = 1; first <= commits; first++) {
-      for (const second of AGAIN) {
+      for (const second of RESTARTS) {
         const lost = [first, second]
         await check(await playOut(make, (at) => at.when === when && at.number === lost[at.life - 1]))
       }

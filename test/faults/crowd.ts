@@ -27,7 +27,7 @@ export async function playQueue(
   const order = (await edge.runs()).map((run) => run.id)
   const tokens = new Map(cases.map(({ run, script }) => [run, script.token]))
   const askedTokens = world.asks.filter(({ token }) => token.startsWith(`${id}-`)).map(({ token }) => token)
-  const kept = (await edge.messages()).map((message) => message.run)
+  const runs = (await edge.messages()).map((message) => message.run)
   if (tokens.size !== size || order.length !== size) faults.push(`${size} posts made ${order.length} runs`)
   if (
     !isDeepStrictEqual(
@@ -37,7 +37,7 @@ export async function playQueue(
   ) {
     faults.push(`the runs ran as ${firstsOf(askedTokens).join(', ')}`)
   }
-  if (!isDeepStrictEqual(firstsOf(kept), order)) faults.push('the messages are not in the order of the runs')
+  if (!isDeepStrictEqual(firstsOf(runs), order)) faults.push('the messages are not in the order of the runs')
   return faults
 }
 
@@ -74,11 +74,11 @@ async function startCase(world: World, id: string, script: Script): Promise<Case
 
 async function endsOf(world: World, cases: readonly Case[]): Promise<string[]> {
   await until(() => cases.every((each) => each.follower?.hasSeenEnd), PATIENCE_MS)
-  const found = await Promise.all(
+  const faults = await Promise.all(
     cases.map(async (each) => {
       if (!each.follower?.hasSeenEnd) return [`${each.script.token}: the run has no end`]
       return (await examine(world, each, 1)).faults
     }),
   )
-  return found.flat()
+  return faults.flat()
 }

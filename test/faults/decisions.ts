@@ -21,10 +21,10 @@ export async function playDecisions(world: World): Promise<string[]> {
   // Whatever alarm their requests had set has come by now.
   await sleep(WATCHDOG_MS + 1000)
   await approve(world, approved)
-  const held = [approved, cancelled, followed]
-  await until(() => held.every((run) => run.isHeld()), PATIENCE_MS)
+  const cases = [approved, cancelled, followed]
+  await until(() => cases.every((run) => run.isHeld()), PATIENCE_MS)
   await world.kill()
-  for (const run of held) run.letGo()
+  for (const run of cases) run.letGo()
   await world.start()
   const ends = await Promise.all([
     afterCancel(world, cancelled),
@@ -35,14 +35,14 @@ export async function playDecisions(world: World): Promise<string[]> {
   return ends.flat()
 }
 
-interface Held extends Case {
+interface HeldCase extends Case {
   /** Whether it has come to where it is held. */
   readonly isHeld: () => boolean
   readonly letGo: () => void
 }
 
 /** Starts a run that calls one tool and is held at a point of it. */
-async function begin(world: World, token: string, { tool, at }: { tool: ToolName; at?: Point }): Promise<Held> {
+async function begin(world: World, token: string, { tool, at }: { tool: ToolName; at?: Point }): Promise<HeldCase> {
   const id = `of-${token}`
   const hold = Promise.withResolvers<void>()
   let isHeld = false
@@ -104,8 +104,8 @@ async function afterCancel(world: World, cancelled: Case): Promise<string[]> {
   if (!(await untilStatus(world, cancelled, 'cancelled'))) return [...faults, `${script.token}: the run has no end`]
   const evidence = await gather(world, cancelled)
   // A call that timed out before may have been sent again.
-  const sent = world.effects.filter((effect) => effect.runId === run && effect.at > answeredAt).length
-  if (sent > 0) faults.push(`the call of a cancelled run was sent ${sent} times after that`)
+  const effects = world.effects.filter((effect) => effect.runId === run && effect.at > answeredAt).length
+  if (effects > 0) faults.push(`the call of a cancelled run was sent ${effects} times after that`)
   return [...faults, ...cutShortFaults(evidence, 'cancelled')].map((fault) => `${script.token}: ${fault}`)
 }
 

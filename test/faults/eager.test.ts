@@ -30,9 +30,9 @@ describe('an object that is lost at any commit and again after its restart', () 
         [{ type: 'text', text: 'saw 1' }],
         [{ type: 'text', text: 'saw 2' }],
       ])
-      const sent = [...new Set(effects)].toSorted((a, b) => a.localeCompare(b))
-      expect(sent.map((each) => each.split(' ')[1])).toEqual(['1', '2'])
-      for (const each of sent) counts.add(countOf(effects, each))
+      const deliveries = [...new Set(effects)].toSorted((a, b) => a.localeCompare(b))
+      expect(deliveries.map((each) => each.split(' ')[1])).toEqual(['1', '2'])
+      for (const each of deliveries) counts.add(countOf(effects, each))
     })
     expect(counts).toEqual(new Set([1, 2, 3]))
   })
@@ -50,8 +50,8 @@ describe('an object that is lost at any commit and again after its restart', () 
     }
     await atEachCommit(make, ({ record, effects }) => {
       expect(record).toMatchObject({ status: 'completed', answer: 'Done.' })
-      const sent = [...new Set(effects)]
-      const keys = sent.map((each) => each.split(' ')[0])
+      const deliveries = [...new Set(effects)]
+      const keys = deliveries.map((each) => each.split(' ')[0])
       expect(keys).toEqual([...new Set(keys)])
     })
   })

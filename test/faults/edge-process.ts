@@ -129,10 +129,10 @@ async function knowsTools(url: string): Promise<boolean> {
 
 /** Halts a process and all that it started, so that none of them sees another die, or starts one meanwhile. */
 function freeze(pid: number): Process[] {
-  for (let known = 0; ;) {
+  for (let count = 0; ;) {
     const members = family(pid)
-    if (members.length === known) return members
-    known = members.length
+    if (members.length === count) return members
+    count = members.length
     for (const { pid } of members) halt(pid)
   }
 }

@@ -53,14 +53,14 @@ function lifeFaults({ replay }: Evidence, { id, tool, round }: AskedCall): strin
 /** A call is sent again only with the same key, as the journal says, and after its deadline. */
 function effectFaults({ conversation, run, replay, effects }: Evidence, { id, tool, what }: AskedCall): string[] {
   const faults: string[] = []
-  const sent = effects.filter((effect) => effect.what === what)
+  const deliveries = effects.filter((effect) => effect.what === what)
   const starts = eventsOf(replay, id).filter((event) => event.type === 'call.started')
-  if (new Set(sent.map(({ idempotencyKey }) => idempotencyKey)).size > 1)
+  if (new Set(deliveries.map(({ idempotencyKey }) => idempotencyKey)).size > 1)
     faults.push(`${id} was sent with several keys`)
-  for (const [index, { attempt, deadline, at, ...effect }] of sent.entries()) {
+  for (const [index, { attempt, deadline, at, ...effect }] of deliveries.entries()) {
     const start = starts.find((event) => event.attempt === attempt)
     if (start?.deadline !== deadline) faults.push(`attempt ${attempt} at ${id} is not the one in the journal`)
-    const before = sent[index - 1]
+    const before = deliveries[index - 1]
     if (before && before.attempt >= attempt) faults.push(`attempt ${attempt} at ${id} was sent twice`)
     if (before && at < before.deadline + FENCE_MS) faults.push(`${id} was sent again before its deadline was over`)
     const { conversationId, runId, callId } = effect
@@ -69,18 +69,18 @@ function effectFaults({ conversation, run, replay, effects }: Evidence, { id, to
     }
   }
   const settled = settledOf(replay, id)
-  if (settled) faults.push(...toldFaults(settled, tool, { sent, starts: starts.length, effects }))
+  if (settled) faults.push(...toldFaults(settled, tool, { sent: deliveries, starts: starts.length, effects }))
   return faults
 }
 
-interface Sent {
+interface CallDeliveries {
   readonly sent: readonly Delivery[]
   readonly starts: number
   readonly effects: readonly Delivery[]
 }
 
 /** The model is told the effect that there was, or that nobody knows: never anything else. */
-function toldFaults(settled: CallSettled, tool: ToolName, { sent, starts, effects }: Sent): string[] {
+function toldFaults(settled: CallSettled, tool: ToolName, { sent, starts, effects }: CallDeliveries): string[] {
   const { callId: id, ok, content = [], error } = settled
   if (ok) {
     const text = contentText(content)

@@ -142,8 +142,8 @@ describe('the judge finds', () => {
   test('no outcome that comes after the end of its run', async () => {
     const honest = await evidence()
     const seq = honest.replay.at(-1)!.event.seq + 1
-    const late = { type: 'call.late', callId: id(1, 0), tool: 'plain', ok: true, at: 0 } as const
-    const event = { ...late, runId: honest.run, seq }
+    const lateCall = { type: 'call.late', callId: id(1, 0), tool: 'plain', ok: true, at: 0 } as const
+    const event = { ...lateCall, runId: honest.run, seq }
     const frame = { id: `${honest.run}.${seq}`, type: event.type, event, data: JSON.stringify(event) }
     expect(faultsOf({ ...honest, replay: [...honest.replay, frame] })).toEqual([])
   })

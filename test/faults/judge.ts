@@ -49,19 +49,19 @@ const NEWS = /\.delta$|^call\.(proposed|progress)$/
 /** A reader who comes again sees everything once, in order, and as others are told it later. */
 function readerFaults({ replay, seen = [] }: Evidence): string[] {
   const faults: string[] = []
-  const kept = new Map(replay.map((frame) => [frame.event.seq, frame.data]))
-  const known = new Set<number>()
+  const dataBySeq = new Map(replay.map((frame) => [frame.event.seq, frame.data]))
+  const seqs = new Set<number>()
   let last = 0
   for (const { event, data, type } of seen) {
     if (event.seq <= last) faults.push(`a reader saw event ${event.seq} after event ${last}`)
     last = event.seq
-    known.add(last)
-    const journalled = kept.get(last)
+    seqs.add(last)
+    const journalled = dataBySeq.get(last)
     if (journalled === undefined ? !NEWS.test(type) : journalled !== data) {
       faults.push(`a reader saw ${data} where the journal has ${journalled ?? 'nothing'}`)
     }
   }
-  const missed = [...kept.keys()].filter((seq) => seq <= last && !known.has(seq))
+  const missed = [...dataBySeq.keys()].filter((seq) => seq <= last && !seqs.has(seq))
   if (missed.length > 0) faults.push(`a reader missed the events ${missed.join(', ')}`)
   return faults
 }
@@ -71,18 +71,18 @@ function stepFaults({ script, replay }: Evidence): string[] {
   const faults: string[] = []
   const facts: string[] = []
   let attempt = 1
-  let shown = ''
+  let text = ''
   for (const { event } of replay) {
-    if (event.type === 'text.delta') shown += event.text
+    if (event.type === 'text.delta') text += event.text
     if (event.type === 'step.restarted') {
       attempt += 1
-      shown = ''
+      text = ''
       if (event.attempt !== attempt) faults.push(`attempt ${event.attempt} of step ${event.step} should be ${attempt}`)
       continue
     }
-    if (event.type === 'step.started') [attempt, shown] = [1, '']
-    if (event.type === 'step.answered' && event.text !== shown) {
-      faults.push(`step ${event.step} said "${event.text}" and showed "${shown}"`)
+    if (event.type === 'step.started') [attempt, text] = [1, '']
+    if (event.type === 'step.answered' && event.text !== text) {
+      faults.push(`step ${event.step} said "${event.text}" and showed "${text}"`)
     }
     if (event.type === 'run.started' || event.type === 'run.finished') facts.push(event.type)
     else if (event.type.startsWith('step.') && 'step' in event) facts.push(`${event.type} ${event.step}`)
@@ -109,8 +109,8 @@ function recordFaults({ script, conversation, run, record, replay }: Evidence): 
   const usage = { inputTokens: steps * USAGE.inputTokens, outputTokens: steps * USAGE.outputTokens }
   const end = { status: 'completed', finish: 'stop', answer, usage }
   const faults: string[] = []
-  const spoken = preambles.length > 0 ? { preambles } : {}
-  if (!isDeepStrictEqual(record, { id: run, conversation, ...end, ...spoken, steps, calls })) {
+  const spokenParts = preambles.length > 0 ? { preambles } : {}
+  if (!isDeepStrictEqual(record, { id: run, conversation, ...end, ...spokenParts, steps, calls })) {
     faults.push(`the record is ${JSON.stringify(record)}`)
   }
   const last = lastOf(replay)

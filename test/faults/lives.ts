@@ -101,15 +101,15 @@ export class Lives {
   /** What is left in the end, as another life of the object tells it. */
   async told(): Promise<{ record: RunRecord; stream: RunEvent[]; messages: Message[] }> {
     const object = this.#begin(() => false)
-    const [told, events, page] = await Promise.all([
+    const [record, events, page] = await Promise.all([
       object.record(RUN_ID, 0),
       object.events(RUN_ID, 0),
       object.messages({ limit: 1000 }),
     ])
-    if (!told.ok || !events.ok || !page.ok) throw new Error('The run is not known any more')
+    if (!record.ok || !events.ok || !page.ok) throw new Error('The run is not known any more')
     const stream: RunEvent[] = []
     for await (const event of decodeEvents(events.stream)) stream.push(event)
-    return { record: told.record, stream, messages: page.messages.map(({ message }) => message) }
+    return { record: record.record, stream, messages: page.messages.map(({ message }) => message) }
   }
 
   #store(): Store {
@@ -154,7 +154,7 @@ export class Lives {
 
   /** The storage of one life. From the moment that it is lost on, nothing can be read or written in it. */
   #storage(life: number, dies: Dies): DurableObjectStorage {
-    const kept = memoryStorage(this.#database)
+    const memory = memoryStorage(this.#database)
     let isOpen = false
     const isOver = () => this.#isLost || this.lives !== life
     const loseAt = (when: Commit['when']) => {
@@ -180,11 +180,11 @@ export class Lives {
       sql: {
         exec: (query: string, ...values: SqlStorageValue[]) => {
           if (isOver()) throw new Error('The object is gone')
-          const exec = () => kept.sql.exec(query, ...values)
+          const exec = () => memory.sql.exec(query, ...values)
           return /^\s*SELECT/.test(query) ? exec() : commit(exec)
         },
       },
-      transactionSync: <Result>(work: () => Result) => commit(() => kept.transactionSync(work)),
+      transactionSync: <Result>(work: () => Result) => commit(() => memory.transactionSync(work)),
       setAlarm: async (time: number) => void (isOver() || (this.#alarmAt = time)),
       getAlarm: async () => (this.#alarmAt === Infinity ? null : this.#alarmAt),
     }

@@ -53,10 +53,10 @@ if (simulation.includes(values.only)) {
 for (const { name, play } of PARTS.filter((part) => part.name.includes(values.only))) {
   console.log(`\n# ${name}`)
   const began = Date.now()
-  const found = await playAlone(play)
-  for (const fault of found) console.log(`FAULT ${fault}`)
-  console.log(`${found.length} faults, ${((Date.now() - began) / 1000).toFixed(1)} s`)
-  faults.push(...found)
+  const faultList = await playAlone(play)
+  for (const fault of faultList) console.log(`FAULT ${fault}`)
+  console.log(`${faultList.length} faults, ${((Date.now() - began) / 1000).toFixed(1)} s`)
+  faults.push(...faultList)
 }
 console.log(`\n${faults.length === 0 ? 'No faults.' : `${faults.length} faults.`}`)
 process.exit(faults.length === 0 ? 0 : 1)
@@ -86,15 +86,15 @@ async function playTable(world: World): Promise<string[]> {
 
 async function playRandom(world: World): Promise<string[]> {
   const chance = new Chance(seed)
-  const found: string[] = []
+  const faultList: string[] = []
   let remaining = RUNS
   for (let round = 1; remaining > 0; round++) {
-    const drawn = drawRound(chance, { round, runs: Math.min(remaining, RUNS_A_ROUND) })
-    console.log(`${round}. ${describeRound(drawn)}`)
-    const { faults, tally } = await playRound(world, drawn)
+    const plays = drawRound(chance, { round, runs: Math.min(remaining, RUNS_A_ROUND) })
+    console.log(`${round}. ${describeRound(plays)}`)
+    const { faults, tally } = await playRound(world, plays)
     console.log(`   ${tally.join(', ')}`)
-    found.push(...faults)
+    faultList.push(...faults)
     remaining -= RUNS_A_ROUND
   }
-  return found
+  return faultList
 }

@@ -148,13 +148,13 @@ async function insist<Value>(world: World, ask: (url: string) => Promise<Value>)
 /** Looks at the runs of a conversation once they have ended. */
 async function endOf(world: World, plan: Plan, cases: readonly Case[]): Promise<{ words: string[]; faults: string[] }> {
   const hasGoneOn = plan.scripts.some(({ token }) => world.hasAsked(token))
-  const listed = await conversation(world.url() ?? '', plan.conversation).runs()
+  const listing = await conversation(world.url() ?? '', plan.conversation).runs()
   const faults: string[] = []
-  if (!plan.isWatched && !hasGoneOn && !listed.every(({ status }) => isTerminal(status))) {
+  if (!plan.isWatched && !hasGoneOn && !listing.every(({ status }) => isTerminal(status))) {
     faults.push(`${plan.conversation}: nothing went on by itself`)
   }
-  const [accepted, found] = [cases.map(({ run }) => run).join(), listed.map(({ id }) => id).join()]
-  if (accepted !== found) faults.push(`${plan.conversation}: ${accepted} were accepted, and ${found} are listed`)
+  const [caseIds, matches] = [cases.map(({ run }) => run).join(), listing.map(({ id }) => id).join()]
+  if (caseIds !== matches) faults.push(`${plan.conversation}: ${caseIds} were accepted, and ${matches} are listed`)
   const words: string[] = []
   for (const each of cases) {
     const { token } = each.script

@@ -37,8 +37,8 @@ export function inputOf(token: string): string {
 /** Which run a model request is about, and how often its model has answered before. */
 export function placeOf({ body }: ModelCall): { token: string; round: number } {
   const last = body.messages.findLastIndex((message) => message.role === 'user')
-  const answered = body.messages.slice(last).filter((message) => message.role === 'assistant').length
-  return { token: String(body.messages[last]?.content).slice('case '.length), round: answered + 1 }
+  const answers = body.messages.slice(last).filter((message) => message.role === 'assistant').length
+  return { token: String(body.messages[last]?.content).slice('case '.length), round: answers + 1 }
 }
 
 /** What a call is about, so that its effect tells which call of which run it is. */
@@ -47,15 +47,15 @@ export function whatOf(token: string, round: number, index: number): string {
 }
 
 /** The model's answer. The same question gets the same answer. */
-export async function replyOf({ token, rounds, pause = resolved }: Script, asked: ModelCall): Promise<ModelReply> {
-  const { round } = placeOf(asked)
+export async function replyOf({ token, rounds, pause = resolved }: Script, request: ModelCall): Promise<ModelReply> {
+  const { round } = placeOf(request)
   await pause(`asked ${round}`)
   const calls = rounds[round - 1]?.map((tool, index) => ({
     tool,
     arguments: JSON.stringify({ what: whatOf(token, round, index) }),
   }))
-  const last = asked.body.messages.findLastIndex((message) => message.role === 'user')
-  const results = asked.body.messages.slice(last).filter((message) => message.role === 'tool')
+  const last = request.body.messages.findLastIndex((message) => message.role === 'user')
+  const results = request.body.messages.slice(last).filter((message) => message.role === 'tool')
   const text = calls ? 'Let me see. ' : `Done with ${token}: ${results.map((result) => result.content).join(', ')}`
   const chunks = chunksOf({ text, ...(calls && { calls }), usage: USAGE })
   return {

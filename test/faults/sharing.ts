@@ -27,10 +27,10 @@ export async function playReaders(world: World): Promise<string[]> {
   const faults: string[] = []
   if (!(await until(() => arrived > READERS, PATIENCE_MS))) faults.push(`${arrived} of ${READERS} readers came`)
   hold.resolve()
-  const whole = await stayed
-  if (whole.length > READERS) faults.push(`the run has ${whole.length} events, too many for ${READERS} readers`)
-  for (const [index, seen] of (await Promise.all(readers)).entries()) {
-    if (!isDeepStrictEqual(seen, whole)) faults.push(`who left after event ${index + 1} saw something else`)
+  const journal = await stayed
+  if (journal.length > READERS) faults.push(`the run has ${journal.length} events, too many for ${READERS} readers`)
+  for (const [index, inputs] of (await Promise.all(readers)).entries()) {
+    if (!isDeepStrictEqual(inputs, journal)) faults.push(`who left after event ${index + 1} saw something else`)
   }
   return [...faults, ...(await examine(world, read)).faults]
 }

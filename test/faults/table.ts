@@ -87,8 +87,8 @@ export function rowsOf(moments: readonly Moment[], mixes: readonly (readonly Too
 /** Brings every run to its moment and holds it there, kills the edge once for all of them, and starts it again. */
 export async function killAt(world: World, rows: readonly Row[]): Promise<void> {
   const requests = rows.filter(({ moment }) => moment.last === 'request')
-  const accepted = rows.filter(({ moment }) => moment.last === 'request, answered')
-  const others = rows.filter((row) => !requests.includes(row) && !accepted.includes(row))
+  const finalRows = rows.filter(({ moment }) => moment.last === 'request, answered')
+  const others = rows.filter((row) => !requests.includes(row) && !finalRows.includes(row))
   await Promise.all(
     rows.map(async (row) => {
       world.add(row.script)
@@ -96,11 +96,11 @@ export async function killAt(world: World, rows: readonly Row[]): Promise<void> 
       if (others.includes(row)) await row.start(world)
     }),
   )
-  const late = () => rows.filter((row) => !row.moment.isReached(row)).map(({ name }) => name)
-  if (!(await until(() => late().length === 0, PATIENCE_MS))) {
-    throw new Error(`Runs that do not come to their moments: ${late().join(', ')}`)
+  const unreached = () => rows.filter((row) => !row.moment.isReached(row)).map(({ name }) => name)
+  if (!(await until(() => unreached().length === 0, PATIENCE_MS))) {
+    throw new Error(`Runs that do not come to their moments: ${unreached().join(', ')}`)
   }
-  await Promise.all(accepted.map((row) => row.start(world)))
+  await Promise.all(finalRows.map((row) => row.start(world)))
   for (const { moment, letGo } of others) if (moment.last) letGo(moment.last)
   // An answer comes to nobody; the caller comes again.
   const posted = Promise.allSettled(requests.map((row) => row.start(world)))

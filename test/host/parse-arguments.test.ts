@@ -67,7 +67,7 @@ describe('numbers in arguments', () => {
     expect(parseArguments('x', JSON.stringify(`{"a":[${written}]}`))).toEqual({ ok: true, value: { a: [value] } })
   })
 
-  const sent = (written: string) => {
+  const parse = (written: string) => {
     const parsed = parseArguments('x', `{"it":${written}}`)
     return parsed.ok ? parsed.value : {}
   }
@@ -76,12 +76,12 @@ describe('numbers in arguments', () => {
 
   test('keep all their digits if the schema allows it, and are never rounded to another integer', async () => {
     const digits = '12345678901234567891'
-    expect(await tool(v.bigint()).call(sent(digits), CONTEXT)).toEqual(text(`bigint ${digits}`))
-    expect(await tool(v.string()).call(sent(digits), CONTEXT)).toEqual(text(`string ${digits}`))
-    expect(await tool(v.number()).call(sent('1234567890123456789.5'), CONTEXT)).toEqual(
+    expect(await tool(v.bigint()).call(parse(digits), CONTEXT)).toEqual(text(`bigint ${digits}`))
+    expect(await tool(v.string()).call(parse(digits), CONTEXT)).toEqual(text(`string ${digits}`))
+    expect(await tool(v.number()).call(parse('1234567890123456789.5'), CONTEXT)).toEqual(
       text('number 1234567890123456800'),
     )
-    expect(await tool(v.pipe(v.number(), v.integer())).call(sent(digits), CONTEXT)).toMatchObject({
+    expect(await tool(v.pipe(v.number(), v.integer())).call(parse(digits), CONTEXT)).toMatchObject({
       error: { message: expect.stringContaining(`- it: expected number, received "${digits}"`) },
     })
   })

@@ -68,31 +68,31 @@ describe('a hook', () => {
 })
 
 test('tools receive trusted values of the edge under names that no caller can send', async () => {
-  const seen: ToolContext[] = []
+  const contexts: ToolContext[] = []
   const edge = testEdge({
     vars: { TOOL_CONTEXT: '{"region":"eu","plan":"free"}' },
     script: [ask(['look']), say('ok')],
-    tools: [tool('look', (_, context) => seen.push(context))],
+    tools: [tool('look', (_, context) => contexts.push(context))],
     setup: { trusted: ({ tenant }) => ({ plan: `paid by ${tenant}` }) },
   })
   await edge.ask('/runs', { json: { input: 'Hi', context: { plan: 'gold', trusted: { plan: 'gold' } } } })
-  expect(seen).toMatchObject([
+  expect(contexts).toMatchObject([
     { values: { region: 'eu', plan: 'gold', trusted: { plan: 'gold' } }, trusted: { plan: 'paid by local' } },
   ])
 })
 
 test('a tool with `history` receives the messages that the model saw', async () => {
-  const seen: unknown[] = []
+  const values: unknown[] = []
   const edge = testEdge({
     script: [ask(['look'], ['blind']), say('ok')],
     tools: [
-      tool('look', (_, { history }) => seen.push(history), { history: true }),
-      tool('blind', (_, { history }) => seen.push(history)),
+      tool('look', (_, { history }) => values.push(history), { history: true }),
+      tool('blind', (_, { history }) => values.push(history)),
     ],
   })
   await edge.ask('/runs', { json: { input: 'Hi' } })
-  expect(seen[0]).toMatchObject([{ role: 'user', content: 'Hi' }, { role: 'assistant' }])
-  expect(seen[1]).toBeUndefined()
+  expect(values[0]).toMatchObject([{ role: 'user', content: 'Hi' }, { role: 'assistant' }])
+  expect(values[1]).toBeUndefined()
 })
 
 test('the setup may choose tools by model for requests that name none', async () => {

@@ -40,9 +40,9 @@ describe('a budget', () => {
     const { run, requests } = budgeted({ tokens: 30, per: 'day' })
     expect((await run('one')).status).toBe(200)
     expect((await run('one')).status).toBe(200)
-    const refused = await run('one')
-    expect(refused.headers.get('x-should-retry')).toBe('false')
-    expect(await refusal(refused)).toEqual([
+    const response = await run('one')
+    expect(response.headers.get('x-should-retry')).toBe('false')
+    expect(await refusal(response)).toEqual([
       429,
       String((12 * HOUR) / 1000),
       {
@@ -100,8 +100,8 @@ describe('a budget', () => {
   test('does not refuse repeated requests: accepted requests are replayed after it is used up', async () => {
     const { run, requests, post } = budgeted({ tokens: 1, per: 'day' })
     const first = await run('one', {}, { 'idempotency-key': 'a' })
-    const again = await run('one', {}, { 'idempotency-key': 'a' })
-    expect([again.status, again.headers.get('idempotent-replayed'), await again.json()]).toEqual([
+    const repeat = await run('one', {}, { 'idempotency-key': 'a' })
+    expect([repeat.status, repeat.headers.get('idempotent-replayed'), await repeat.json()]).toEqual([
       200,
       'true',
       await first.json(),
@@ -271,8 +271,8 @@ describe('a call outside of a run', () => {
     await settle()
     expect(await usage('one')).toMatchObject({ tokens: 20, runs: 2 })
     expect((await post('/tools/agent/call', { arguments: {} }, bearer('one'))).status).toBe(429)
-    const refused = await post('/mcp', call, bearer('one'))
-    expect(await refusal(refused)).toMatchObject([429, '43200', { jsonrpc: '2.0', error: { code: -32600 } }])
+    const response = await post('/mcp', call, bearer('one'))
+    expect(await refusal(response)).toMatchObject([429, '43200', { jsonrpc: '2.0', error: { code: -32600 } }])
     expect((await post('/mcp', call, bearer('free'))).status).toBe(200)
   })
 })

@@ -85,16 +85,16 @@ describe('a chat of useChat', () => {
       approval: { id: approvalId, approved: true },
     }
     const picked = { type: 'tool-pick', toolCallId, state: 'output-available', input: {}, output: 'left' }
-    const answered = { id: messageId, role: 'assistant', parts: [{ type: 'step-start' }, approved, picked] }
-    const second = await chunksOf(await post(edge, [user('Go'), answered], { messageId, edgecall }))
+    const answer = { id: messageId, role: 'assistant', parts: [{ type: 'step-start' }, approved, picked] }
+    const second = await chunksOf(await post(edge, [user('Go'), answer], { messageId, edgecall }))
     expect(second[0]).toMatchObject({ type: 'start', messageId })
     expect(typesOf(second).slice(1, 3)).toEqual(['tool-output-available', 'start-step'])
     expect(lastShown(edge).slice(-2)).toEqual([
       ['tool', '[{"type":"text","text":"boom"}]'],
       ['tool', '[{"type":"text","text":"left"}]'],
     ])
-    const late = await post(edge, [user('Go'), answered], { messageId })
-    expect(await problemOf(late)).toEqual({ status: 409, code: 'call_already_answered' })
+    const lateResponse = await post(edge, [user('Go'), answer], { messageId })
+    expect(await problemOf(lateResponse)).toEqual({ status: 409, code: 'call_already_answered' })
   })
 
   test('asks again for the answers that are still missing', async () => {
@@ -111,19 +111,19 @@ describe('a chat of useChat', () => {
     const edge = keptEdge({ script: [ask(['slow']), say('Done.')], tools: [slow] })
     const first = post(edge, [user('Go')])
     await begun
-    const again = edge.fetch('/chat/chat-1/stream')
+    const repeat = edge.fetch('/chat/chat-1/stream')
     const other = await edge.fetch('/chat/chat-2/stream')
     expect(other.status).toBe(204)
     letGo()
-    expect(await chunksOf(await again)).toEqual(await chunksOf(await first))
+    expect(await chunksOf(await repeat)).toEqual(await chunksOf(await first))
     expect((await edge.fetch('/chat/chat-1/stream')).status).toBe(204)
   })
 
   test('regenerates an answer in place of the old one', async () => {
     const edge = keptEdge({ script: [say('One.'), say('Two.'), say('Three.')] })
     const [start] = await chunksOf(await post(edge, [user('Go')]))
-    const again = { trigger: 'regenerate-message', messageId: start!['messageId'] }
-    const second = await chunksOf(await post(edge, [user('Go')], again))
+    const repeat = { trigger: 'regenerate-message', messageId: start!['messageId'] }
+    const second = await chunksOf(await post(edge, [user('Go')], repeat))
     expect(second.find((chunk) => chunk.type === 'text-delta')).toMatchObject({ delta: 'Two.' })
     await chunksOf(await post(edge, [user('Go')], { trigger: 'regenerate-message' }))
     expect(edge.requests.map(({ messages }) => messages)).toEqual([
@@ -182,9 +182,9 @@ describe('a thread of AG-UI', () => {
     const edge = keptEdge({ script: [ask(['danger'], ['pick']), say('Done.')], tools: [danger] })
     const first = await chunksOf(await post(edge, [user('Go')]))
     const { interrupts } = first.at(-1)!['outcome']
-    const [, asked] = first.filter((event) => event.type === 'TOOL_CALL_START')
+    const [, request] = first.filter((event) => event.type === 'TOOL_CALL_START')
     const history = [user('Go'), { id: 'a', role: 'assistant', toolCalls: [] }]
-    const result = { id: 't', role: 'tool', toolCallId: asked!['toolCallId'], content: 'left' }
+    const result = { id: 't', role: 'tool', toolCallId: request!['toolCallId'], content: 'left' }
     const second = await chunksOf(await post(edge, [...history, result], { runId: 'run-2' }))
     expect(typesOf(second)).toEqual(['RUN_STARTED', 'RUN_FINISHED'])
     expect(second.at(-1)).toMatchObject({ runId: 'run-2', outcome: { type: 'interrupt', interrupts } })

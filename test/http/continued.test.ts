@@ -44,9 +44,9 @@ describe('a chat completion that handed calls to its caller', () => {
     const edge = keptEdge({ script: [ask(['clock'], ['pick']), say('Done.')], tools: [clock] })
     const { messages } = await handed(edge)
     const first = await (await edge.post(CHAT, { messages, tools })).json<any>()
-    const again = await (await edge.post(CHAT, { messages, tools })).json<any>()
+    const repeat = await (await edge.post(CHAT, { messages, tools })).json<any>()
     expect(first.choices[0].message.content).toBe('Done.')
-    expect({ ...again, created: 0 }).toEqual({ ...first, created: 0 })
+    expect({ ...repeat, created: 0 }).toEqual({ ...first, created: 0 })
     expect(edge.requests).toHaveLength(2)
   })
 
@@ -65,10 +65,10 @@ describe('a chat completion that handed calls to its caller', () => {
     const { messages } = await handed(edge)
     const first = edge.post(CHAT, { messages, tools })
     await begun
-    const again = edge.post(CHAT, { messages, tools, stream: true })
+    const repeat = edge.post(CHAT, { messages, tools, stream: true })
     letGo()
     expect((await (await first).json<any>()).choices[0].message.content).toBe('Done.')
-    expect(await (await again).text()).toContain('Done.')
+    expect(await (await repeat).text()).toContain('Done.')
     expect(edge.requests).toHaveLength(3)
   })
 
@@ -110,7 +110,7 @@ describe('a run that failed after it received results', () => {
       tools: [once],
     })
     const { messages } = await handed(edge)
-    const send = async (sent: object[]) => edge.post(CHAT, { messages: sent, tools })
+    const send = async (items: object[]) => edge.post(CHAT, { messages: items, tools })
     expect((await send(messages)).status).toBe(502)
     const failed = await send(messages)
     expect([failed.status, failed.headers.get('x-should-retry'), times]).toEqual([502, 'false', 2])
@@ -197,13 +197,13 @@ describe('the request that sends results sets the terms of the continued run', (
     const { message } = choices[0]
     const result = { role: 'tool', tool_call_id: message.tool_calls[0].id, content: 'left' }
     const next = [{ role: 'system', content: 'You are B.' }, question, message, result]
-    const sent = {
+    const request = {
       model: 'test/b',
       messages: next,
       tools: [other],
       tool_choice: { type: 'function', function: other.function },
     }
-    const answer = await (await edge.post(CHAT, sent)).json<any>()
+    const answer = await (await edge.post(CHAT, request)).json<any>()
     expect([answer.model, answer.choices[0].message.content]).toEqual(['test/b', 'Done.'])
     expect(messagesTo(edge)).toEqual([
       first,
@@ -225,19 +225,19 @@ describe('the request that sends results sets the terms of the continued run', (
       const input = [{ type: 'function_call_output', call_id, output: 'left' }]
       return respond({ input, previous_response_id: response.id, ...body })
     }
-    const begun = { input: 'Go', instructions: 'You are A.', temperature: 0, tool_choice: 'required' }
+    const request = { input: 'Go', instructions: 'You are A.', temperature: 0, tool_choice: 'required' }
     const firstResponse = await respond({
-      ...begun,
+      ...request,
       tools: tools.map((each) => ({ type: 'function', ...each.function })),
     })
-    const again = await goOn(firstResponse, {
+    const repeat = await goOn(firstResponse, {
       instructions: 'You are B.',
       tools: [
         { type: 'function', ...other.function, name: 'pick' },
         { type: 'function', ...other.function },
       ],
     })
-    await goOn(again, {})
+    await goOn(repeat, {})
     const second = {
       messages: ['You are B.', 'Go', '', 'pick'],
       tools: ['clock', 'pick', 'other'],
@@ -269,8 +269,8 @@ describe('the accept hook of a request that continues a run', () => {
     })
     const edge = keptEdge({ script: [ask(['clock'], ['pick']), say('Done.')], tools: [clock], setup: guard })
     const { messages } = await handed(edge, headers)
-    const refused = await edge.post(CHAT, { messages: [...messages, next], tools }, headers)
-    expect([refused.status, (await refused.json<any>()).error.code]).toEqual([403, 'refused'])
+    const refusal = await edge.post(CHAT, { messages: [...messages, next], tools }, headers)
+    expect([refusal.status, (await refusal.json<any>()).error.code]).toEqual([403, 'refused'])
     const answer = await (await edge.post(CHAT, { messages, tools }, headers)).json<any>()
     expect([answer.choices[0].message.content, edge.requests.length]).toEqual(['Done.', 2])
   })
@@ -283,8 +283,8 @@ describe('the accept hook of a request that continues a run', () => {
     for (const headers of [{}, inConversation]) {
       const edge = keptEdge({ script: [ask(['clock'], ['pick']), say('Done.')], tools: [clock] })
       const { messages } = await handed(edge, headers)
-      const refused = await edge.post(CHAT, { messages, tools, ...terms }, headers)
-      const { error } = await refused.json<any>()
+      const refusal = await edge.post(CHAT, { messages, tools, ...terms }, headers)
+      const { error } = await refusal.json<any>()
       expect(error.edgecall ?? error.code).toBe(code)
       const answer = await (await edge.post(CHAT, { messages, tools }, headers)).json<any>()
       expect([answer.choices[0].message.content, edge.requests.length]).toEqual(['Done.', 2])

@@ -266,13 +266,13 @@ describe('tools over HTTP', () => {
     vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 })
     onTestFinished(() => void vi.useRealTimers())
     const deadlineOf = (definition: object) => tool('when', (_, { deadline }) => `${deadline}`, definition)
-    const called = async (definition: object, vars = {}) => {
+    const callTool = async (definition: object, vars = {}) => {
       const edge = testEdge({ tools: [deadlineOf(definition)], vars })
       return (await (await edge.ask('/tools/when/call', { json: { arguments: {} } })).json<any>()).content[0].text
     }
-    expect(await called({ timeoutMs: 2000 })).toBe('1002000')
-    expect(await called({ timeoutMs: 2000 }, { CALL_TIMEOUT_MS: '500' })).toBe('1000500')
-    expect(await called({})).toBe('1030000')
+    expect(await callTool({ timeoutMs: 2000 })).toBe('1002000')
+    expect(await callTool({ timeoutMs: 2000 }, { CALL_TIMEOUT_MS: '500' })).toBe('1000500')
+    expect(await callTool({})).toBe('1030000')
   })
 
   test('never receive a lone surrogate, which providers would refuse in every later request', async () => {
@@ -286,8 +286,8 @@ describe('tools over HTTP', () => {
     const receivedRequests: unknown[] = []
     const list: ToolSource['list'] = async (page) => {
       receivedRequests.push(page)
-      const gone = { origin: 'kv', place: 'tool:b', reason: 'Gone.', name: 'b' } as const
-      return { tools: [tool('c'), tool('a'), tool('d')], unavailable: [gone], total: 10_000 }
+      const unavailable = { origin: 'kv', place: 'tool:b', reason: 'Gone.', name: 'b' } as const
+      return { tools: [tool('c'), tool('a'), tool('d')], unavailable: [unavailable], total: 10_000 }
     }
     const source: ToolSource = { list, offered: async () => [], find: async () => [] }
     const response = await testEdge({ setup: { tools: () => source } }).ask('/tools?limit=2&after=a&source=kv')
@@ -297,24 +297,24 @@ describe('tools over HTTP', () => {
   })
 
   describe('searched by relevance', () => {
-    const named = (name: string, description: string) => tool(name, undefined, { description })
-    const forecast = named('forecast', 'Tells the weather of the next days.')
+    const toolNamed = (name: string, description: string) => tool(name, undefined, { description })
+    const forecast = toolNamed('forecast', 'Tells the weather of the next days.')
     const edge = () =>
       testEdge({
         tools: [
           ...[
-            named('mail', 'Sends a mail about the weather or anything else at all.'),
-            named('clock', 'Tells the time.'),
+            toolNamed('mail', 'Sends a mail about the weather or anything else at all.'),
+            toolNamed('clock', 'Tells the time.'),
           ],
-          ...[forecast, named('weather_now', 'Tells what it is like outside.')],
+          ...[forecast, toolNamed('weather_now', 'Tells what it is like outside.')],
         ],
       })
-    const answer = async (path: string, asked = edge()) => {
-      const response = await asked.ask(path)
+    const answer = async (path: string, asEdge = edge()) => {
+      const response = await asEdge.ask(path)
       const entries = (await response.json()) as { name: string }[]
       return { names: entries.map(({ name }) => name), total: response.headers.get('x-total-count') }
     }
-    const names = async (...asked: Parameters<typeof answer>) => (await answer(...asked)).names
+    const names = async (...args: Parameters<typeof answer>) => (await answer(...args)).names
 
     test('come best first, with other word forms and misspellings', async () => {
       expect(await names('/tools?query=What%27s+the+weather%3F')).toEqual(['weather_now', 'forecast', 'mail'])
@@ -356,10 +356,10 @@ describe('tools over HTTP', () => {
         size: async () => 3,
         search: async (...question: unknown[]) => (receivedRequests.push(question), ['gone', 'sub', 'add', 'hidden']),
       }
-      const found = testEdge({ tools: [add, tool('sub')], setup: { finder: () => finder } })
-      expect(await answer('/tools?query=sum', found)).toEqual({ names: ['sub', 'add'], total: '2' })
-      expect(await answer('/tools?query=sum&limit=1', found)).toEqual({ names: ['sub'], total: '2' })
-      expect(await answer('/tools', found)).toEqual({ names: ['add', 'sub'], total: '2' })
+      const edge = testEdge({ tools: [add, tool('sub')], setup: { finder: () => finder } })
+      expect(await answer('/tools?query=sum', edge)).toEqual({ names: ['sub', 'add'], total: '2' })
+      expect(await answer('/tools?query=sum&limit=1', edge)).toEqual({ names: ['sub'], total: '2' })
+      expect(await answer('/tools', edge)).toEqual({ names: ['add', 'sub'], total: '2' })
       expect(receivedRequests).toEqual([
         ['sum', 1000],
         ['sum', 1000],

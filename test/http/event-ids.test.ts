@@ -14,8 +14,8 @@ test('events cannot be resumed from an event that the run never had', async () =
     answers.push([response.status, await response.text()])
   }
   const detail = 'This run has no event with this id.'
-  const refused = [400, JSON.stringify({ status: 400, code: 'bad_event_id', detail })]
-  expect(answers).toEqual([[200, ''], refused, refused, refused, refused])
+  const refusal = [400, JSON.stringify({ status: 400, code: 'bad_event_id', detail })]
+  expect(answers).toEqual([[200, ''], refusal, refusal, refusal, refusal])
 })
 
 test('a conversation sends the events of a run with its answer to the start, so that nobody asks for them', async () => {

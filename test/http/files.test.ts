@@ -40,8 +40,8 @@ test.each(Object.entries(SURFACES))(
     await edge.post('/conversations', { id: 'c' })
     const message = 'The data of each image must be base64 (RFC 4648, section 4).'
     for (const data of ['no base64!', 'a-b_', 'AA==AA']) {
-      const refused = await send(edge, data)
-      expect([refused.status, await refused.json()]).toEqual([
+      const refusal = await send(edge, data)
+      expect([refusal.status, await refusal.json()]).toEqual([
         400,
         path.startsWith('/v1/')
           ? { error: { message, type: 'invalid_request_error', param: null, code: 'invalid_request' } }
@@ -133,9 +133,9 @@ describe('an image under an https: URL', () => {
     }
     for (const send of Object.values(LINKS)) {
       const edge = await linkedEdge({ imageUrls: false }, { hosts, pages })
-      const refused = await send(edge, link)
-      expect(refused.status).toBe(400)
-      const text = await refused.text()
+      const refusal = await send(edge, link)
+      expect(refusal.status).toBe(400)
+      const text = await refusal.text()
       expect(text).toContain('file_not_fetched')
       expect(text.replaceAll('\\"', '"')).toContain(message)
       expect(await (await edge.fetch('/conversations/c/runs')).json()).toEqual([])
@@ -159,9 +159,9 @@ describe('an image under an https: URL', () => {
     expect((await send(links)).status).toBe(200)
     expect(most).toBe(6)
     expect(contentSent(edge)).toEqual(links.map(() => ({ type: 'image', mediaType: 'image/png', data: 'iVBORw==' })))
-    const refused = await send([...links, url])
-    expect(refused.status).toBe(400)
-    expect(await refused.json()).toMatchObject({
+    const refusal = await send([...links, url])
+    expect(refusal.status).toBe(400)
+    expect(await refusal.json()).toMatchObject({
       error: {
         code: 'file_not_fetched',
         message: 'The request links to 21 files that the edge would have to fetch; the most is 20.',

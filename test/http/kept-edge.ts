@@ -46,9 +46,9 @@ export function keptEdge({
     ...testSetup(model, parts),
     conversations: {
       getByName: (name) => {
-        const found = objects.get(name) ?? makeObject(setup)
-        objects.set(name, found)
-        return found
+        const object = objects.get(name) ?? makeObject(setup)
+        objects.set(name, object)
+        return object
       },
     },
     directories,

@@ -20,8 +20,8 @@ test('a decision is recorded with its author on every surface', async () => {
     input: {},
     approval: { id: approvalId, approved: true },
   }
-  const answered = { id: runId, role: 'assistant', parts: [{ type: 'step-start' }, approved] }
-  await (await edge.post('/chat', { id: 'c', trigger: 'submit-message', messages: [user, answered] })).text()
+  const answer = { id: runId, role: 'assistant', parts: [{ type: 'step-start' }, approved] }
+  await (await edge.post('/chat', { id: 'c', trigger: 'submit-message', messages: [user, answer] })).text()
   const events = dataOf(await (await edge.fetch(`/conversations/c/runs/${runId}/events`)).text())
   expect(events.find((event: any) => event.type === 'approval.decided')).toMatchObject({
     decision: 'approve',

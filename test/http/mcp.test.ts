@@ -63,9 +63,9 @@ describe('access to /mcp', () => {
     expect((await withScopes('chat', 'tools:read').older('ping', {}, { authorization })).status).toBe(200)
     expect((await withScopes('chat', 'tools:read').older('ping')).status).toBe(401)
     for (const scope of ['chat', 'tools:read']) {
-      const refused = await withScopes(scope).older('ping', {}, { authorization })
-      expect(refused.status).toBe(403)
-      expect(await read(refused)).toMatchObject({ jsonrpc: '2.0', error: { code: -32600 } })
+      const refusal = await withScopes(scope).older('ping', {}, { authorization })
+      expect(refusal.status).toBe(403)
+      expect(await read(refusal)).toMatchObject({ jsonrpc: '2.0', error: { code: -32600 } })
     }
   })
 
@@ -254,9 +254,9 @@ describe('tools/call', () => {
   })
 
   test('passes the context of the request to its tool', async () => {
-    const seen: ToolContext[] = []
+    const contexts: ToolContext[] = []
     const { newest } = client({
-      tools: [tool('look', (_args, context) => void seen.push(context))],
+      tools: [tool('look', (_args, context) => void contexts.push(context))],
       vars: { TOOL_CONTEXT: '{"plan":"free","region":"eu"}' },
       setup: { trusted: ({ tenant }) => ({ tenant }) },
     })
@@ -264,7 +264,7 @@ describe('tools/call', () => {
       name: 'look',
       _meta: { timeZone: 'Asia/Tokyo', plan: 'pro', 'com.example/trace': 1, traceparent: '00' },
     })
-    expect(seen).toMatchObject([
+    expect(contexts).toMatchObject([
       {
         caller: { tenant: 'local' },
         values: { timeZone: 'Asia/Tokyo', plan: 'pro', region: 'eu' },
@@ -272,7 +272,7 @@ describe('tools/call', () => {
         attempt: 1,
       },
     ])
-    expect(Object.keys(seen[0]!.values).sort()).toEqual(['plan', 'region', 'timeZone'])
+    expect(Object.keys(contexts[0]!.values).sort()).toEqual(['plan', 'region', 'timeZone'])
     const big = { name: 'look', _meta: { big: 'x'.repeat(17 * 1024) } }
     expect(await read(await newest('tools/call', big))).toMatchObject({ error: { code: -32602 } })
   })

@@ -12,13 +12,13 @@ const drop = { type: 'function', function: { name: 'drop', parameters: {} } }
 const flat = ({ type, function: { name, parameters } }: typeof pick) => ({ type, name, parameters })
 
 describe('a tool choice that allows some tools', () => {
-  const named = (...names: string[]) => names.map((name) => ({ type: 'function', function: { name } }))
+  const functionsNamed = (...names: string[]) => names.map((name) => ({ type: 'function', function: { name } }))
 
   test('offers only these, of the caller and of the edge, with its mode', async () => {
     const edge = keptEdge({ script: [say('A'), say('B'), say('C')], tools: [clock, read] })
     const allowed = (...names: string[]) => ({
       type: 'allowed_tools',
-      allowed_tools: { mode: 'required', tools: named(...names) },
+      allowed_tools: { mode: 'required', tools: functionsNamed(...names) },
     })
     await edge.post(CHAT, { messages, tools: [pick, drop], tool_choice: allowed('pick', 'files.read') })
     await edge.post(CHAT, { messages, tools: [pick, drop], tool_choice: allowed('drop') })
@@ -39,7 +39,7 @@ describe('a tool choice that allows some tools', () => {
 
   test('is refused if it names a tool that nobody has', async () => {
     const edge = testEdge({ tools: [clock] })
-    const tool_choice = { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: named('nothing') } }
+    const tool_choice = { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: functionsNamed('nothing') } }
     const response = await edge.ask(CHAT, { json: { messages, tools: [pick], tool_choice } })
     expect([response.status, await response.json()]).toMatchObject([400, { error: { code: 'unknown_tool' } }])
   })
@@ -61,8 +61,8 @@ describe('the original name of a tool, which providers refuse,', () => {
   test('finds the tool under /tools and calls it there, and over /mcp', async () => {
     const edge = testEdge({ tools: [clock, read] })
     expect(await (await edge.ask('/tools/files.read')).json()).toMatchObject({ title: 'files.read' })
-    const called = await edge.ask('/tools/files.read/call', { json: { arguments: {} } })
-    expect(await called.json()).toMatchObject({ ok: true })
+    const response = await edge.ask('/tools/files.read/call', { json: { arguments: {} } })
+    expect(await response.json()).toMatchObject({ ok: true })
     const json = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'files.read', arguments: {} } }
     const headers = { accept: 'application/json, text/event-stream' }
     expect(await (await edge.ask('/mcp', { json, headers })).text()).toContain('"text":"text"')

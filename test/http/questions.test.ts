@@ -97,7 +97,7 @@ describe('a tool that asks a person, in a conversation', () => {
 /** The ways in which clients show what a call asks for, and answer it. */
 describe('what a tool asks a person', () => {
   const user = { id: 'u', role: 'user', parts: [{ type: 'text', text: 'Order some' }] }
-  const accepted = { question: { action: 'accept', content: { count: 3 } } }
+  const acceptance = { question: { action: 'accept', content: { count: 3 } } }
   const filledIn = { question: { count: 3 } }
 
   async function chunksOf(response: Response): Promise<Record<string, any>[]> {
@@ -135,7 +135,7 @@ describe('what a tool asks a person', () => {
     })
     const resume = [{ interruptId: id, status: 'resolved', payload: { approved: true, input: filledIn } }]
     await chunksOf(await edge.post('/ag-ui', { ...body, messages, resume }))
-    expect(contexts[1]?.input?.responses).toEqual({ ...accepted, page: { action: 'accept' } })
+    expect(contexts[1]?.input?.responses).toEqual({ ...acceptance, page: { action: 'accept' } })
   })
 
   test('is a data part for useChat, to which the client adds the answers', async () => {
@@ -148,12 +148,12 @@ describe('what a tool asks a person', () => {
     const part = { type: 'data-input', id: `${toolCallId}-input`, data: { toolCallId, toolName: 'order', questions } }
     expect(data).toEqual(part)
     const decided = { type: 'tool-order', toolCallId, state: 'approval-responded', approval: { approved: true } }
-    const answered = { ...part, data: { ...part.data, answers: filledIn } }
-    const parts = [{ type: 'step-start' }, decided, answered]
+    const answeredPart = { ...part, data: { ...part.data, answers: filledIn } }
+    const parts = [{ type: 'step-start' }, decided, answeredPart]
     const messageId = String(first[0]?.['messageId'])
     const messages = [user, { id: messageId, role: 'assistant', parts }]
     await chunksOf(await edge.post('/chat', { id: 'one', messageId, messages }))
-    expect(contexts[1]?.input?.responses).toEqual(accepted)
+    expect(contexts[1]?.input?.responses).toEqual(acceptance)
   })
 
   test('stands in the text of a chat completion that waits', async () => {

@@ -8,12 +8,12 @@ import { apiKey, bearer, keyName, withKeys } from '../fixtures/keys.ts'
 
 /** A binding that lets so many requests of each key in. */
 function binding(limit: number): RateLimit & { readonly seen: string[] } {
-  const seen: string[] = []
+  const keys: string[] = []
   return {
-    seen,
+    seen: keys,
     limit: async ({ key }) => {
-      seen.push(key)
-      return { success: seen.filter((each) => each === key).length <= limit }
+      keys.push(key)
+      return { success: keys.filter((each) => each === key).length <= limit }
     },
   }
 }
@@ -54,7 +54,7 @@ describe('the rate of a key', () => {
 
   test('is refused in the form of each surface', async () => {
     const edge = rated(binding(0))
-    const refused = async (path: string, json: unknown) => {
+    const isRefused = async (path: string, json: unknown) => {
       const response = await edge.ask(path, { headers: bearer('one'), json })
       const { status, headers } = response
       expect([status, headers.get('retry-after')]).toEqual([429, '60'])
@@ -63,11 +63,11 @@ describe('the rate of a key', () => {
     const message = expect.stringContaining('too many requests')
     const type = 'rate_limit_error'
     const error = { message, type, param: null, code: 'rate_limit_exceeded', edgecall: 'rate_limited' }
-    for (const path of ['/v1/chat/completions', '/v1/responses']) expect(await refused(path, {})).toEqual({ error })
+    for (const path of ['/v1/chat/completions', '/v1/responses']) expect(await isRefused(path, {})).toEqual({ error })
     for (const path of ['/runs', '/conversations/c/runs', '/chat', '/ag-ui', '/tools/add/call'])
-      expect(await refused(path, {})).toEqual({ status: 429, code: 'rate_limited', detail: message })
+      expect(await isRefused(path, {})).toEqual({ status: 429, code: 'rate_limited', detail: message })
     const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
-    expect(await refused('/mcp', ping)).toEqual({ jsonrpc: '2.0', error: { code: -32600, message } })
+    expect(await isRefused('/mcp', ping)).toEqual({ jsonrpc: '2.0', error: { code: -32600, message } })
   })
 
   test('refuses all requests while its binding fails, and reports that to operators', async () => {
@@ -91,26 +91,29 @@ describe('the rate of a key', () => {
 describe('a configured rate limit without a binding', () => {
   const env = { ...withKeys(apiKey('one', { rate: 'RATE_SLOW' })), MODEL: 'openai/test' } as never
 
-  test.each([undefined, 'RATE_SLOW', {}, { limit: 5 }])('(%j) is named in a 503 for every request', async (bound) => {
-    vi.spyOn(console, 'error').mockReturnValue()
-    const request = new Request('http://127.0.0.1/v1/models', { headers: bearer('one') })
-    const response = await worker(fullSetup, everything.surfaces).fetch(request, {
-      ...(env as object),
-      RATE_SLOW: bound,
-    } as never)
-    expect([response.status, await response.json()]).toEqual([
-      503,
-      {
-        error: {
-          message: 'RATE_SLOW must be a rate limit binding',
-          type: 'server_error',
-          param: null,
-          code: 'misconfigured',
+  test.each([undefined, 'RATE_SLOW', {}, { limit: 5 }])(
+    '(%j) is named in a 503 for every request',
+    async (hasBinding) => {
+      vi.spyOn(console, 'error').mockReturnValue()
+      const request = new Request('http://127.0.0.1/v1/models', { headers: bearer('one') })
+      const response = await worker(fullSetup, everything.surfaces).fetch(request, {
+        ...(env as object),
+        RATE_SLOW: hasBinding,
+      } as never)
+      expect([response.status, await response.json()]).toEqual([
+        503,
+        {
+          error: {
+            message: 'RATE_SLOW must be a rate limit binding',
+            type: 'server_error',
+            param: null,
+            code: 'misconfigured',
+          },
         },
-      },
-    ])
-    vi.restoreAllMocks()
-  })
+      ])
+      vi.restoreAllMocks()
+    },
+  )
 
   test('is accepted once it is bound', async () => {
     const app = worker(fullSetup, everything.surfaces)

@@ -20,7 +20,7 @@ function clientOf(edge: KeptEdge): OpenAI {
 }
 
 /** What the model was shown, shortened to roles and texts. */
-function shown(edge: KeptEdge): string[][] {
+function visibleTexts(edge: KeptEdge): string[][] {
   const textOf = (content: unknown) => (typeof content === 'string' ? content : JSON.stringify(content))
   return edge.requests.map(({ messages }) => messages.map(({ role, content }) => `${role}: ${textOf(content)}`))
 }
@@ -47,7 +47,7 @@ test('a response has the answer after the edge’s own calls', async () => {
     edgecall: { steps: 2, finish: 'stop' },
   })
   expect(response.headers.get('x-run-id')).toMatch(/^run_/)
-  expect(shown(edge)[0]).toEqual(['system: Be short.', 'user: What time is it?'])
+  expect(visibleTexts(edge)[0]).toEqual(['system: Be short.', 'user: What time is it?'])
 })
 
 test('a streamed response adds up to the same response', async () => {
@@ -74,7 +74,7 @@ describe('a previous response', () => {
       ],
       previous_response_id: second.id,
     })
-    expect(shown(edge)).toEqual([
+    expect(visibleTexts(edge)).toEqual([
       ['system: Be kind.', 'user: First'],
       ['user: First', 'assistant: One.', 'user: Second'],
       ['system: Be brief.', 'user: First', 'assistant: One.', 'user: Second', 'assistant: Two.', 'user: Third'],
@@ -90,8 +90,8 @@ describe('a previous response', () => {
       const param = 'previous_response_id'
       expect(await errorOf(next)).toEqual({ status: 400, code: 'previous_response_not_found', param })
     }
-    const kept = await responses.create({ input: 'Kept' })
-    const previous_response_id = kept.id.replace(/^resp_[^_]+/, `resp_${'0'.repeat(22)}`)
+    const storedResponse = await responses.create({ input: 'Kept' })
+    const previous_response_id = storedResponse.id.replace(/^resp_[^_]+/, `resp_${'0'.repeat(22)}`)
     const next = responses.create({ input: 'Next', previous_response_id })
     expect(await errorOf(next)).toMatchObject({ status: 404, code: 'unknown_run' })
   })
@@ -108,13 +108,13 @@ describe('a previous response', () => {
     await next('More', other)
     await next('Deeper', other)
     await next('Late', first)
-    const begun = ['user: First', 'assistant: One.']
-    expect(shown(edge).slice(2)).toEqual([
-      [...begun, 'user: Another'],
-      [...begun, 'user: Second', 'assistant: Two.', 'user: Third'],
-      [...begun, 'user: Another', 'assistant: Other.', 'user: More'],
-      [...begun, 'user: Another', 'assistant: Other.', 'user: Deeper'],
-      [...begun, 'user: Late'],
+    const history = ['user: First', 'assistant: One.']
+    expect(visibleTexts(edge).slice(2)).toEqual([
+      [...history, 'user: Another'],
+      [...history, 'user: Second', 'assistant: Two.', 'user: Third'],
+      [...history, 'user: Another', 'assistant: Other.', 'user: More'],
+      [...history, 'user: Another', 'assistant: Other.', 'user: Deeper'],
+      [...history, 'user: Late'],
     ])
     expect(other.previous_response_id).toBe(first.id)
     expect(await (await edge.fetch('/conversations')).json()).toEqual([])
@@ -126,12 +126,12 @@ describe('a previous response', () => {
     const first = await responses.create({ input: 'First' })
     const inputs = ['left', 'right']
     await Promise.all(inputs.map((input) => responses.create({ input, previous_response_id: first.id })))
-    const begun = ['user: First', 'assistant: One.']
+    const history = ['user: First', 'assistant: One.']
     expect(
-      shown(edge)
+      visibleTexts(edge)
         .slice(1)
         .sort((a, b) => (String(a) < String(b) ? -1 : 1)),
-    ).toEqual(inputs.map((input) => [...begun, `user: ${input}`]))
+    ).toEqual(inputs.map((input) => [...history, `user: ${input}`]))
   })
 
   test('in a conversation of the caller’s own is branched without changing that conversation', async () => {
@@ -143,7 +143,7 @@ describe('a previous response', () => {
     const messages = async () => (await edge.fetch('/conversations/mine/messages')).json()
     const before = await messages()
     const other = await responses.create({ input: 'Other', previous_response_id: first.id })
-    expect(shown(edge).at(-1)).toEqual(['user: First', 'assistant: One.', 'user: Other'])
+    expect(visibleTexts(edge).at(-1)).toEqual(['user: First', 'assistant: One.', 'user: Other'])
     expect([await messages(), other.conversation]).toEqual([before, undefined])
     expect(await (await edge.fetch('/conversations')).json()).toEqual([{ id: 'mine' }])
   })
@@ -200,11 +200,11 @@ describe('a previous response', () => {
       { role: 'tool', tool: 'danger', content: [{ text: 'boom' }] },
       { role: 'tool', tool: 'pick', content: [{ text: 'left' }] },
     ])
-    const late = responses.create({
+    const lateResponse = responses.create({
       input: [{ type: 'function_call_output', call_id: call.call_id, output: 'right' }],
       previous_response_id: third.id,
     })
-    expect(await errorOf(late)).toMatchObject({ status: 409, code: 'call_already_answered' })
+    expect(await errorOf(lateResponse)).toMatchObject({ status: 409, code: 'call_already_answered' })
   })
 })
 
@@ -231,7 +231,7 @@ describe('results that are sent with their calls', () => {
     const { first, call, result } = await waiting(edge)
     const input = [more, call, result]
     const third = await clientOf(edge).responses.create({ input, previous_response_id: first.id, tools: [pick] })
-    expect([third.output_text, shown(edge).at(-1)]).toEqual(['Done.', last])
+    expect([third.output_text, visibleTexts(edge).at(-1)]).toEqual(['Done.', last])
   })
 
   test('continue the run after references to earlier items', async () => {
@@ -240,7 +240,7 @@ describe('results that are sent with their calls', () => {
     const reference = { type: 'item_reference', id: first.output[0]!.id! } as const
     const input = [{ role: 'user', content: 'Go' } as const, reference, more, call, result]
     const third = await clientOf(edge).responses.create({ input, tools: [pick] })
-    expect([third.output_text, shown(edge).at(-1)]).toEqual(['Done.', last])
+    expect([third.output_text, visibleTexts(edge).at(-1)]).toEqual(['Done.', last])
   })
 
   test('and the whole history continue the run, and replay its outcome when sent again', async () => {
@@ -251,7 +251,7 @@ describe('results that are sent with their calls', () => {
     const input: any[] = [{ role: 'user', content: 'Go' }, ...first.output, more, ...userMessages, result]
     const { responses } = clientOf(edge)
     const third = await responses.create({ input, tools: [pick] })
-    expect([third.output_text, shown(edge).at(-1)]).toEqual(['Done.', last])
+    expect([third.output_text, visibleTexts(edge).at(-1)]).toEqual(['Done.', last])
     expect(third.id.split('_').slice(3)).toEqual(second.id.split('_').slice(3))
     expect((await responses.create({ input, tools: [pick] })).output_text).toBe('Done.')
     expect(edge.requests).toHaveLength(3)
@@ -288,8 +288,8 @@ test('an answer to an unknown call starts nothing', async () => {
   const output = { type: 'function_call_output', call_id: 'call_of_another', output: 'left' } as const
   const approval = { type: 'mcp_approval_response', approval_request_id: 'mcpr_of_another', approve: true } as const
   for (const input of [[output], [approval]]) {
-    const answered = clientOf(edge).responses.create({ input })
-    expect(await errorOf(answered)).toMatchObject({ status: 409, code: 'call_already_answered' })
+    const pendingResponse = clientOf(edge).responses.create({ input })
+    expect(await errorOf(pendingResponse)).toMatchObject({ status: 409, code: 'call_already_answered' })
   }
   expect(edge.requests).toEqual([])
 })
@@ -326,7 +326,7 @@ describe('an approval within the whole history', () => {
       asked.map((name) => ({ tool: name, content: [{ text: results[name] }] })),
     )
     expect(await next({ role: 'user', content: 'Thanks' })).toMatchObject([{ type: 'message' }])
-    expect(shown(edge)[2]?.at(-1)).toBe('user: Thanks')
+    expect(visibleTexts(edge)[2]?.at(-1)).toBe('user: Thanks')
     expect(edge.requests).toHaveLength(3)
   })
 })
@@ -341,7 +341,7 @@ describe('a conversation', () => {
     const first = await responses.create({ input: 'First' }, { headers })
     const second = await responses.create({ input: 'Second', conversation: 'mine' })
     expect([first.conversation, second.conversation]).toEqual([{ id: 'mine' }, { id: 'mine' }])
-    expect(shown(edge).at(-1)).toEqual(['user: First', 'assistant: One.', 'user: Second'])
+    expect(visibleTexts(edge).at(-1)).toEqual(['user: First', 'assistant: One.', 'user: Second'])
     expect(await (await edge.fetch('/conversations')).json()).toEqual([{ id: 'mine' }])
   })
 
@@ -387,8 +387,8 @@ describe('a response that is not stored', () => {
     const second = await responses.create({ input, tools: [pick], store: false })
     expect(second.output_text).toBe('Done.')
     expect(times).toBe(1)
-    const again = await responses.create({ input, tools: [pick], store: false })
-    expect(again.output_text).toBe('Done.')
+    const repeat = await responses.create({ input, tools: [pick], store: false })
+    expect(repeat.output_text).toBe('Done.')
     expect([times, edge.requests.length]).toEqual([1, 2])
   })
 })
@@ -525,15 +525,15 @@ describe('bad input gets a clear error', () => {
 })
 
 test('a response that branches passes the accept hooks once', async () => {
-  const accepted: string[] = []
-  const counts: Hook = { name: 'counts', accept: (run) => (accepted.push(run.runId), run) }
+  const ids: string[] = []
+  const counts: Hook = { name: 'counts', accept: (run) => (ids.push(run.runId), run) }
   const script = [say('One.'), say('Two.'), say('Other.')]
   const edge = keptEdge({ script, setup: { loop: { hooks: [counts] } } })
   const { responses } = clientOf(edge)
   const first = await responses.create({ input: 'First' })
   await responses.create({ input: 'Second', previous_response_id: first.id })
   const other = await responses.create({ input: 'Other', previous_response_id: first.id })
-  expect([other.output_text, accepted.length]).toEqual(['Other.', 3])
+  expect([other.output_text, ids.length]).toEqual(['Other.', 3])
 })
 
 describe('a stored response', () => {
@@ -542,10 +542,10 @@ describe('a stored response', () => {
   test('is returned as it was', async () => {
     const edge = keptEdge({ script: [ask(['clock']), say('Noon.')], tools: [clock] })
     const { responses } = clientOf(edge)
-    const made = await responses.create({ input: 'What time is it?' })
-    const again = await responses.retrieve(made.id)
-    expect(plain(again)).toEqual(plain(made))
-    expect(again.output_text).toBe('Noon.')
+    const response = await responses.create({ input: 'What time is it?' })
+    const repeat = await responses.retrieve(response.id)
+    expect(plain(repeat)).toEqual(plain(response))
+    expect(repeat.output_text).toBe('Noon.')
   })
 
   test('has no text of a repeated attempt', async () => {
@@ -558,9 +558,9 @@ describe('a stored response', () => {
     }
     const edge = keptEdge({ script: [say('Draft.'), say('Noon.')], setup: { loop: { hooks: [twice] } } })
     const { responses } = clientOf(edge)
-    const made = await responses.create({ input: 'What time is it?' })
-    const again = await responses.retrieve(made.id)
-    expect([made.output_text, again.output_text]).toEqual(['Noon.', 'Noon.'])
+    const response = await responses.create({ input: 'What time is it?' })
+    const repeat = await responses.retrieve(response.id)
+    expect([response.output_text, repeat.output_text]).toEqual(['Noon.', 'Noon.'])
   })
 
   test('is streamed again from the first event or after a given one', async () => {

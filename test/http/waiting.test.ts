@@ -40,8 +40,8 @@ describe.each(Object.entries(SURFACES))('a message on %s', (path, send) => {
     const { edge, run, url } = await waitingEdge()
     const [first, second] = run.calls.map(({ id }: { id: string }) => `POST ${url}/calls/${id}`)
     const message = `The run ${run.id} is waiting: answer "danger" (${first}) and "pick" (${second}), or POST ${url}/cancel, then send this request again.`
-    const refused = await send(edge, 'And?')
-    expect([refused.status, refused.headers.get('x-should-retry'), await refused.json()]).toEqual([
+    const refusal = await send(edge, 'And?')
+    expect([refusal.status, refusal.headers.get('x-should-retry'), await refusal.json()]).toEqual([
       409,
       'false',
       path.startsWith('/v1/')

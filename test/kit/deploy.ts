@@ -170,7 +170,7 @@ export async function checkDeploy(): Promise<number> {
     const total = world.account.writes.length - writes
     assert.ok(total >= 10, `a deployment takes ${total} writes`)
 
-    let tried = 0
+    let attempts = 0
     for (const fault of ['refused', 'lost'] as const) {
       for (let number = 0; number < total; number++) {
         world.account.state.load(deployed)
@@ -180,7 +180,7 @@ export async function checkDeploy(): Promise<number> {
           checkFinished(world, hashes)
           continue
         }
-        tried += 1
+        attempts += 1
         checkStopped(world, { failure, before })
         const isBegun = recordOf(world).attempt !== undefined
         const stopped = world.account.state.save()
@@ -200,7 +200,7 @@ export async function checkDeploy(): Promise<number> {
         assert.deepEqual(definitionsOf(world), definitions)
       }
     }
-    return tried
+    return attempts
   } finally {
     world.close()
   }

@@ -185,9 +185,9 @@ async function deployAndRollBack(project: Project, step: Step): Promise<void> {
     const first = live()
     await step('deploy refuses a change that breaks a contract, unless it is allowed by name', async () => {
       edit(project, 'tools/roll-dice/index.ts', (text) => text.replace('{ count:', '{ sides: v.number(), count:'))
-      const refused = await edgecall('deploy').catch((error: { stderr: string }) => error)
-      assert.match(refused.stderr, /rollDice/)
-      assert.match(refused.stderr, /--allow-break/)
+      const refusal = await edgecall('deploy').catch((error: { stderr: string }) => error)
+      assert.match(refusal.stderr, /rollDice/)
+      assert.match(refusal.stderr, /--allow-break/)
       assert.deepEqual(live(), first)
       await edgecall('deploy', '--allow-break', 'rollDice')
       assert.notEqual(live()['my-edge-roll-dice'], first['my-edge-roll-dice'])

@@ -19,15 +19,15 @@ const expert = (name: string): AgentOptions => ({
 
 /** Models by name, each with a script of its own. */
 function models(scripts: Readonly<Record<string, readonly Script[]>>) {
-  const made = new Map(Object.entries(scripts).map(([name, script]) => [name, scripted(script, name)]))
+  const modelsByName = new Map(Object.entries(scripts).map(([name, script]) => [name, scripted(script, name)]))
   const chooser: ModelChooser = {
-    list: () => [...made.keys()],
+    list: () => [...modelsByName.keys()],
     resolve: (name = 'default') => {
-      const model = made.get(name)
+      const model = modelsByName.get(name)
       return model ? { ok: true, name, model } : { ok: false, code: 'unknown_model', message: `no ${name}` }
     },
   }
-  return { chooser, made }
+  return { chooser, made: modelsByName }
 }
 
 function source(tools: readonly Tool[]): ToolSource {

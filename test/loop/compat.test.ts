@@ -6,41 +6,41 @@ import type { RunRequest } from '../../src/contract/run.ts'
 import { failure } from '../../src/contract/tool.ts'
 import { executeToolCalls } from '../../src/loop.ts'
 import { defineTool } from '../../src/tool.ts'
-import { asking, carried, chat, QUESTION, resultsIn } from '../conformance/scene.ts'
+import { answerWithCalls, carried, chat, QUESTION, resultsIn } from '../conformance/scene.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 
 type Compat = NonNullable<RunRequest['compat']>
 
 /** What a tool is called with under `compat`, or the text that the model reads instead. */
-async function called(compat: Compat | undefined, args: object, more: v.ObjectEntries = {}): Promise<unknown> {
+async function callWith(compat: Compat | undefined, args: object, more: v.ObjectEntries = {}): Promise<unknown> {
   const input = v.object({ city: v.string(), days: v.number(), unit: v.optional(v.string(), 'C'), ...more })
-  const seen: unknown[] = []
+  const inputs: unknown[] = []
   const tools = await carried(
-    defineTool({ name: 'forecast', description: 'Forecasts', input, run: (value) => void seen.push(value) }),
+    defineTool({ name: 'forecast', description: 'Forecasts', input, run: (value) => void inputs.push(value) }),
   )
   const options = { messages: [QUESTION], tools, ...(compat && { request: { compat } }) }
-  const { results } = await executeToolCalls(options, asking(['forecast', args]))
-  return seen[0] ?? resultsIn(results)[0]
+  const { results } = await executeToolCalls(options, answerWithCalls(['forecast', args]))
+  return inputs[0] ?? resultsIn(results)[0]
 }
 
 describe('a required argument that the model left out', () => {
   test('is null for the tool with compat "spring-ai", and others are validated as ever', async () => {
-    expect(await called('spring-ai', { city: 'Oslo' })).toEqual({ city: 'Oslo', days: null, unit: 'C' })
-    expect(await called('spring-ai', { days: '2' })).toEqual({ city: null, days: 2, unit: 'C' })
-    expect(await called('spring-ai', {})).toEqual({ city: null, days: null, unit: 'C' })
-    expect(await called('spring-ai', { city: 'Oslo', days: 'soon' })).toContain('days: ')
+    expect(await callWith('spring-ai', { city: 'Oslo' })).toEqual({ city: 'Oslo', days: null, unit: 'C' })
+    expect(await callWith('spring-ai', { days: '2' })).toEqual({ city: null, days: 2, unit: 'C' })
+    expect(await callWith('spring-ai', {})).toEqual({ city: null, days: null, unit: 'C' })
+    expect(await callWith('spring-ai', { city: 'Oslo', days: 'soon' })).toContain('days: ')
   })
 
   test('is null with compat "langchain4j" unless it is a number or a boolean', async () => {
-    expect(await called('langchain4j', { days: 2 })).toEqual({ city: null, days: 2, unit: 'C' })
-    expect(await called('langchain4j', { city: null, days: 2 })).toEqual({ city: null, days: 2, unit: 'C' })
-    expect(await called('langchain4j', { city: 'Oslo' })).toContain('days: ')
+    expect(await callWith('langchain4j', { days: 2 })).toEqual({ city: null, days: 2, unit: 'C' })
+    expect(await callWith('langchain4j', { city: null, days: 2 })).toEqual({ city: null, days: 2, unit: 'C' })
+    expect(await callWith('langchain4j', { city: 'Oslo' })).toContain('days: ')
   })
 
   test('is converted beside arguments that the schema transforms', async () => {
     const on = v.pipe(v.string(), v.toDate())
     const more = { on, tags: v.array(v.string()), kind: v.picklist(['a', 'b']), rest: v.object({}) }
-    expect(await called('spring-ai', { on: '2026-01-02' }, more)).toEqual({
+    expect(await callWith('spring-ai', { on: '2026-01-02' }, more)).toEqual({
       city: null,
       days: null,
       unit: 'C',
@@ -52,7 +52,7 @@ describe('a required argument that the model left out', () => {
   })
 
   test('is an error without compat', async () => {
-    expect(await called(undefined, { city: 'Oslo' })).toContain('days: ')
+    expect(await callWith(undefined, { city: 'Oslo' })).toContain('days: ')
   })
 })
 

@@ -18,13 +18,13 @@ function slowly(then: Promise<unknown>, ...rest: ModelEvent[]) {
 }
 
 test('a read-only call starts while the model is streaming, and is recorded before it is sent', async () => {
-  const seen = Promise.withResolvers<void>()
+  const arrival = Promise.withResolvers<void>()
   const { events, state } = await play({
     script: [
-      slowly(seen.promise, { type: 'text', text: 'One moment.' }, { type: 'finish', finish: 'tool_calls' }),
+      slowly(arrival.promise, { type: 'text', text: 'One moment.' }, { type: 'finish', finish: 'tool_calls' }),
       say('done'),
     ],
-    tools: [tool('look', () => seen.resolve(), reads)],
+    tools: [tool('look', () => arrival.resolve(), reads)],
     request: { eager: true },
   })
   expect(types(events).slice(2, 8)).toEqual([
@@ -127,8 +127,8 @@ test('early calls count towards the limits', async () => {
 
 test('calls of a step that is repeated in one life get their own outcomes and keys, wherever they are now', async () => {
   const looked = Promise.withResolvers<string>()
-  const sent: string[] = []
-  const again: Hook = {
+  const keys: string[] = []
+  const repeatHook: Hook = {
     name: 'again',
     step: async (request, next, { step }) => {
       if (step > 1) return next(request)
@@ -143,43 +143,43 @@ test('calls of a step that is repeated in one life get their own outcomes and ke
       tool(
         'look',
         async ({ at }, { idempotencyKey }) => {
-          sent.push(`${String(at)} ${idempotencyKey}`)
+          keys.push(`${String(at)} ${idempotencyKey}`)
           return at === 'a' ? looked.promise : 'b was seen'
         },
         reads,
       ),
     ],
     request: { eager: true },
-    loop: { hooks: [again] },
+    loop: { hooks: [repeatHook] },
   })
   expect(state.calls.map(({ arguments: text, result }) => [text, result?.callId, result?.content])).toEqual([
     ['{"at":"b"}', id(1, 0), [{ type: 'text', text: 'b was seen' }]],
     ['{"at":"a"}', id(1, 1), [{ type: 'text', text: 'seen' }]],
   ])
-  expect(sent).toEqual([`a ${id(1, 0)}`, `b ${id(1, 0)}_2`])
+  expect(keys).toEqual([`a ${id(1, 0)}`, `b ${id(1, 0)}_2`])
 })
 
 test('a call at the position of a different lost call gets its own key', async () => {
-  const sent: string[] = []
+  const keys: string[] = []
   await play({
     script: [ask(['look', { at: 'b' }]), say('done')],
-    tools: [tool('look', ({ at }, { idempotencyKey }) => sent.push(`${String(at)} ${idempotencyKey}`), reads)],
+    tools: [tool('look', ({ at }, { idempotencyKey }) => keys.push(`${String(at)} ${idempotencyKey}`), reads)],
     before: (state) => {
       fold(state, { type: 'run.started', model: 'test/scripted', tools: [], at: 0 })
       fold(state, { type: 'step.started', step: 1 })
       fold(state, { type: 'call.started', ...call, attempt: 1, at: 0, deadline: 9, arguments: '{"at":"a"}' })
     },
   })
-  expect(sent).toEqual([`b ${id(1, 0)}_2`])
+  expect(keys).toEqual([`b ${id(1, 0)}_2`])
 })
 
 test('the answer is stored before the run waits for an early call', async () => {
-  const seen: RunEvent[] = []
-  let kept: string[] = []
+  const observations: RunEvent[] = []
+  let journalTypes: string[] = []
   const slow = () =>
     new Promise((resolve) => {
       setTimeout(() => {
-        kept = types(seen)
+        journalTypes = types(observations)
         resolve('seen')
       })
     })
@@ -187,16 +187,16 @@ test('the answer is stored before the run waits for an early call', async () => 
     script: [ask(['look']), say('done')],
     tools: [tool('look', slow, reads)],
     request: { eager: true },
-    onEvent: (event) => seen.push(event),
+    onEvent: (event) => observations.push(event),
   })
-  expect(kept).toContain('step.answered')
+  expect(journalTypes).toContain('step.answered')
   expect(types(events).indexOf('step.answered')).toBeLessThan(types(events).indexOf('call.settled'))
 })
 
 test('the outcome of an early call that the answer does not contain is recorded as late, and nothing waits for it', async () => {
   const looked = Promise.withResolvers<string>()
-  const late: unknown[] = []
-  const again: Hook = {
+  const outcomes: unknown[] = []
+  const repeatHook: Hook = {
     name: 'again',
     step: async (request, next) => {
       await next(request)
@@ -207,12 +207,12 @@ test('the outcome of an early call that the answer does not contain is recorded 
     script: [ask(['look']), say('No need.')],
     tools: [tool('look', () => looked.promise, reads)],
     request: { eager: true },
-    loop: { hooks: [again] },
-    onLate: (callId, { ok }) => late.push([callId, ok]),
+    loop: { hooks: [repeatHook] },
+    onLate: (callId, { ok }) => outcomes.push([callId, ok]),
   })
   expect(types(events).at(-1)).toBe('run.finished')
   looked.resolve('seen')
   await looked.promise
   await new Promise((resolve) => setImmediate(resolve))
-  expect(late).toEqual([[id(1, 0), true]])
+  expect(outcomes).toEqual([[id(1, 0), true]])
 })

@@ -55,32 +55,32 @@ describe('a hook around the run', () => {
   })
 
   test('sees the results that were stored before the run was lost', async () => {
-    const seen: RunEvent[] = []
-    let kept: string[] = []
+    const observations: RunEvent[] = []
+    let journalTypes: string[] = []
     const hook: Hook = {
       name: 'asks elsewhere',
       run: async (next) => {
         await Promise.resolve()
-        kept = types(seen)
+        journalTypes = types(observations)
         await next()
       },
     }
     await play({
       script: [say('done')],
       loop: { hooks: [hook] },
-      onEvent: (event) => seen.push(event),
+      onEvent: (event) => observations.push(event),
       before: (state) => {
         fold(state, { type: 'run.started', model: 'test/scripted', tools: [], at: 0 })
         fold(state, { type: 'step.started', step: 1 })
       },
     })
-    expect(kept).toEqual(['step.restarted'])
+    expect(journalTypes).toEqual(['step.restarted'])
   })
 })
 
 test('a hook that returns a promise of its own kind, as over RPC, sees the earlier results', async () => {
-  const seen: RunEvent[] = []
-  let kept: string[] = []
+  const observations: RunEvent[] = []
+  let journalTypes: string[] = []
   const hook: Hook = {
     name: 'elsewhere',
     activate: (names) => {
@@ -88,7 +88,7 @@ test('a hook that returns a promise of its own kind, as over RPC, sees the earli
       return {
         // oxlint-disable-next-line unicorn/no-thenable
         then: (...way: Parameters<typeof answer.then>) => {
-          kept = types(seen)
+          journalTypes = types(observations)
           return answer.then(...way)
         },
       } as typeof answer
@@ -97,9 +97,9 @@ test('a hook that returns a promise of its own kind, as over RPC, sees the earli
   const { events } = await play({
     script: [say('done')],
     loop: { hooks: [hook] },
-    onEvent: (event) => seen.push(event),
+    onEvent: (event) => observations.push(event),
   })
-  expect(kept).toEqual(['run.started'])
+  expect(journalTypes).toEqual(['run.started'])
   expect(bodies(events).at(-1)).toMatchObject({ answer: 'done' })
 })
 

@@ -70,7 +70,7 @@ describe('hooks', () => {
   })
 
   test('may refuse a call: the model reads the reason, and the tool is not called', async () => {
-    let called = 0
+    let count = 0
     const guard: Hook = {
       name: 'guard',
       call: async (request, next) =>
@@ -78,10 +78,10 @@ describe('hooks', () => {
     }
     const { state } = await play({
       script: [ask(['pay', { amount: 500 }], ['pay', { amount: 5 }]), say('done')],
-      tools: [tool('pay', () => ++called)],
+      tools: [tool('pay', () => ++count)],
       loop: { hooks: [guard] },
     })
-    expect(called).toBe(1)
+    expect(count).toBe(1)
     expect(state.calls.map(({ result }) => [result?.ok, result?.error])).toEqual([
       [false, { code: 'over_budget', message: 'At most 100; ask for less.' }],
       [true, undefined],
@@ -223,9 +223,9 @@ describe('the application decides', () => {
       script: [ask(['add', { a: 1, b: 1 }]), say('x')],
       tools: [add],
       loop: {
-        execute: async (called, request) => ({
+        execute: async (name, request) => ({
           ok: true,
-          content: [{ type: 'text', text: `${called.definition.name} by ${request.context.caller.tenant}` }],
+          content: [{ type: 'text', text: `${name.definition.name} by ${request.context.caller.tenant}` }],
         }),
       },
     })

@@ -12,17 +12,17 @@ const NEVER = new AbortController().signal
 /** The loop that a caller writes: as in the seeds, ask, run, ask again. */
 async function drive(messages: readonly Message[], scripts: readonly Script[], tools = [multiply]) {
   const model = scripted(scripts)
-  const request = (seen: readonly Message[]): ModelRequest => ({
-    messages: seen,
+  const request = (history: readonly Message[]): ModelRequest => ({
+    messages: history,
     tools: tools.map(({ definition }) => definition),
   })
-  let seen = messages
+  let history = messages
   for (;;) {
-    const answer = await collect(model.stream(request(seen), NEVER))
-    if (answer.calls.length === 0) return { seen, answer, asked: model.requests.length }
-    const executed = await executeToolCalls({ messages: seen, tools }, answer)
-    seen = executed.messages
-    if (executed.returnDirect) return { seen, answer, asked: model.requests.length }
+    const answer = await collect(model.stream(request(history), NEVER))
+    if (answer.calls.length === 0) return { seen: history, answer, asked: model.requests.length }
+    const executed = await executeToolCalls({ messages: history, tools }, answer)
+    history = executed.messages
+    if (executed.returnDirect) return { seen: history, answer, asked: model.requests.length }
   }
 }
 
@@ -50,10 +50,10 @@ describe('a loop of your own', () => {
   })
 
   test('may stream an answer while it is collected', async () => {
-    const shown: string[] = []
+    const types: string[] = []
     async function* showing(stream: AsyncIterable<ModelEvent>): AsyncGenerator<ModelEvent> {
       for await (const event of stream) {
-        if (event.type === 'text') shown.push(event.text)
+        if (event.type === 'text') types.push(event.text)
         yield event
       }
     }
@@ -66,7 +66,7 @@ describe('a loop of your own', () => {
     const first = await collect(showing(model.stream({ messages: [QUESTION], tools: [] }, NEVER)))
     const { messages } = await executeToolCalls({ messages: [QUESTION], tools: [multiply] }, first)
     const last = await collect(showing(model.stream({ messages, tools: [] }, NEVER)))
-    expect(shown).toEqual(['It is ', '48.'])
+    expect(types).toEqual(['It is ', '48.'])
     expect(last.text).toBe('It is 48.')
   })
 
@@ -100,8 +100,8 @@ describe('a loop of your own', () => {
       { role: 'tool', callId: 'c1', tool: 'multiply', ok: true, content: [] },
     ]
     const options = { tools: [multiply], limits: { callsPerTool: 1 } }
-    const over = await executeToolCalls({ ...options, messages: done }, answer)
-    expect(over.results).toMatchObject([{ ok: false }])
+    const result = await executeToolCalls({ ...options, messages: done }, answer)
+    expect(result.results).toMatchObject([{ ok: false }])
     const fresh = await executeToolCalls({ ...options, messages: [...done, QUESTION] }, answer)
     expect(fresh.results).toMatchObject([{ ok: true }])
   })

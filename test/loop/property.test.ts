@@ -170,7 +170,10 @@ function expectLimits(events: readonly RunEvent[], limits: Limits): void {
 }
 
 function expectReplay({ events, state }: Played, request: Play['request']): void {
-  const again = newState(requestOf(request), new Map(TOOLS.map(({ definition }) => [definition.name, definition])))
-  for (const { runId: _run, seq: _seq, ...body } of events) fold(again, body)
-  expect(again).toEqual(state)
+  const replayedState = newState(
+    requestOf(request),
+    new Map(TOOLS.map(({ definition }) => [definition.name, definition])),
+  )
+  for (const { runId: _run, seq: _seq, ...body } of events) fold(replayedState, body)
+  expect(replayedState).toEqual(state)
 }

@@ -15,17 +15,17 @@ function inFlight(state: RunState): void {
 }
 
 async function resume(status: () => Promise<CallStatus>) {
-  const sent: number[] = []
+  const attempts: number[] = []
   const keys: string[] = []
   const pay = {
-    ...tool('pay', (_, { attempt }) => `paid ${sent.push(attempt)}`, { reconcile: true }),
+    ...tool('pay', (_, { attempt }) => `paid ${attempts.push(attempt)}`, { reconcile: true }),
     status: async ({ context }: { context: { idempotencyKey: string } }) => {
       keys.push(context.idempotencyKey)
       return status()
     },
   }
   const { state, faults } = await play({ script: [say('done')], tools: [pay], before: inFlight })
-  return { sent, keys, settled: state.calls[0]?.result, faults }
+  return { sent: attempts, keys, settled: state.calls[0]?.result, faults }
 }
 
 test('a tool with status is asked about a call in flight, and its answer counts', async () => {

@@ -16,18 +16,18 @@ async function playOn(options: Parameters<typeof play>[0]) {
 
 describe('a call that times out', () => {
   test('is sent again with the same key a second after its deadline, if its tool is idempotent', async () => {
-    const sent: [string, number, number][] = []
+    const deliveries: [string, number, number][] = []
     const begin = Date.now()
     const slow = tool(
       'slow',
       (_args, { idempotencyKey, attempt }) => {
-        sent.push([idempotencyKey, attempt, Date.now() - begin])
+        deliveries.push([idempotencyKey, attempt, Date.now() - begin])
         return attempt < 2 ? pending() : 'done'
       },
       IDEMPOTENT,
     )
     const { events, state } = await playOn({ script: [ask(['slow']), say('Done.')], tools: [slow] })
-    expect(sent).toEqual([
+    expect(deliveries).toEqual([
       [id(1, 0), 1, 0],
       [id(1, 0), 2, 1100],
     ])
@@ -78,22 +78,22 @@ describe('a call that times out', () => {
   })
 
   test('is sent again separately if it started before the model had answered', async () => {
-    const sent: number[] = []
+    const attempts: number[] = []
     const slow = tool(
       'slow',
       (_args, { attempt }) => {
-        sent.push(attempt)
+        attempts.push(attempt)
         return attempt < 2 ? pending() : 'done'
       },
       IDEMPOTENT,
     )
     const { state } = await playOn({ script: [ask(['slow']), say('Done.')], tools: [slow], request: { eager: true } })
-    expect([sent, state.finished?.answer]).toEqual([[1, 2], 'Done.'])
+    expect([attempts, state.finished?.answer]).toEqual([[1, 2], 'Done.'])
   })
 
   test('leaves no late outcome if the first attempt answers while the second is under way', async () => {
     const first = Promise.withResolvers<string>()
-    const late: unknown[] = []
+    const outcomes: unknown[] = []
     const slow = tool(
       'slow',
       async (_args, { attempt }) => {
@@ -107,8 +107,8 @@ describe('a call that times out', () => {
     const { state } = await playOn({
       script: [ask(['slow']), say('Done.')],
       tools: [slow],
-      onLate: (...args) => void late.push(args),
+      onLate: (...args) => void outcomes.push(args),
     })
-    expect([state.calls[0]?.result?.content, late]).toEqual([[{ type: 'text', text: 'second' }], []])
+    expect([state.calls[0]?.result?.content, outcomes]).toEqual([[{ type: 'text', text: 'second' }], []])
   })
 })

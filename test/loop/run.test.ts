@@ -64,13 +64,13 @@ describe('a run', () => {
   })
 
   test('gives a tool the caller, the call and the deadline, and the model none of these', async () => {
-    const seen: unknown[] = []
+    const inputs: unknown[] = []
     const { requests } = await play({
       script: [ask(['look']), say('ok')],
-      tools: [tool('look', (args, context) => seen.push({ args, context }))],
+      tools: [tool('look', (args, context) => inputs.push({ args, context }))],
       request: { conversation: 'conv_1', context: { tenantId: 't-77' } },
     })
-    expect(seen).toEqual([
+    expect(inputs).toEqual([
       {
         args: {},
         context: {

@@ -11,7 +11,7 @@ test('a steering input during calls reaches the model after their results', asyn
   const { requests } = await play({
     script: [ask(['look']), say('20')],
     tools: [tool('look', () => state && fold(state, { type: 'input.added', messages: more }))],
-    before: (begun) => (state = begun),
+    before: (start) => (state = start),
   })
   expect(requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
 })
@@ -26,7 +26,7 @@ test('a steering input during the last answer is answered in the same run', asyn
       },
       say('20 C'),
     ],
-    before: (begun) => (state = begun),
+    before: (start) => (state = start),
   })
   expect(requests[1]?.messages).toEqual([
     { role: 'user', content: 'Hello' },

@@ -30,7 +30,7 @@ function words(messages: readonly Message[]): string[] {
   })
 }
 
-const shown = (messages: StoredMessage[], options: Partial<typeof WINDOW>, system: StoredMessage[] = []) =>
+const visibleWords = (messages: StoredMessage[], options: Partial<typeof WINDOW>, system: StoredMessage[] = []) =>
   words(window(messages, { ...WINDOW, ...options }, system))
 
 describe('the window', () => {
@@ -39,34 +39,41 @@ describe('the window', () => {
   test('has the newest turns, each complete, up to its number of messages', () => {
     const b = ['ask b', 'calls', 'result', 'answer b']
     const c = ['ask c', 'answer c']
-    expect(shown(three, {})).toEqual(['ask a', 'answer a', ...b, ...c])
-    expect(shown(three, { messages: 7 })).toEqual([...b, ...c])
-    expect(shown(three, { messages: 6 })).toEqual([...b, ...c])
-    for (const messages of [5, 4, 3, 2]) expect(shown(three, { messages })).toEqual(c)
+    expect(visibleWords(three, {})).toEqual(['ask a', 'answer a', ...b, ...c])
+    expect(visibleWords(three, { messages: 7 })).toEqual([...b, ...c])
+    expect(visibleWords(three, { messages: 6 })).toEqual([...b, ...c])
+    for (const messages of [5, 4, 3, 2]) expect(visibleWords(three, { messages })).toEqual(c)
   })
 
   test('has complete turns up to its number of tokens', () => {
     const tokens = window(three, WINDOW).reduce((sum, message) => sum + tokensOf(message), 0)
-    expect(shown(three, { tokens })[0]).toBe('ask a')
-    expect(shown(three, { tokens: tokens - 1 })[0]).toBe('ask b')
+    expect(visibleWords(three, { tokens })[0]).toBe('ask a')
+    expect(visibleWords(three, { tokens: tokens - 1 })[0]).toBe('ask b')
   })
 
   test('shows a newest turn that is too long without its calls', () => {
-    expect(shown(stored(turn('a'), turn('b', 9)), { messages: 5 })).toEqual(['ask b', 'answer b'])
-    expect(shown(stored(turn('a'), turn('b', 9)), { tokens: 1 })).toEqual(['ask b', 'answer b'])
+    expect(visibleWords(stored(turn('a'), turn('b', 9)), { messages: 5 })).toEqual(['ask b', 'answer b'])
+    expect(visibleWords(stored(turn('a'), turn('b', 9)), { tokens: 1 })).toEqual(['ask b', 'answer b'])
   })
 
   test('shows only user messages and answers, or nothing, on request', () => {
-    expect(shown(three, { show: 'answers' })).toEqual(['ask a', 'answer a', 'ask b', 'answer b', 'ask c', 'answer c'])
-    expect(shown(three, { show: 'answers', messages: 3 })).toEqual(['ask c', 'answer c'])
-    expect(shown(three, { show: 'none' })).toEqual([])
+    expect(visibleWords(three, { show: 'answers' })).toEqual([
+      'ask a',
+      'answer a',
+      'ask b',
+      'answer b',
+      'ask c',
+      'answer c',
+    ])
+    expect(visibleWords(three, { show: 'answers', messages: 3 })).toEqual(['ask c', 'answer c'])
+    expect(visibleWords(three, { show: 'none' })).toEqual([])
   })
 
   test('keeps the system messages of turns that it leaves out', () => {
     const rule: Message = { role: 'system', content: 'rule' }
     const ruled = stored([rule, ...turn('a')], turn('b'))
-    expect(shown(ruled, { messages: 2 })).toEqual(['rule', 'ask b', 'answer b'])
-    expect(shown(stored(turn('b')), {}, stored([rule]))).toEqual(['rule', 'ask b', 'answer b'])
+    expect(visibleWords(ruled, { messages: 2 })).toEqual(['rule', 'ask b', 'answer b'])
+    expect(visibleWords(stored(turn('b')), {}, stored([rule]))).toEqual(['rule', 'ask b', 'answer b'])
   })
 
   test('estimates four characters per token and a thousand tokens per image', () => {

@@ -39,9 +39,9 @@ async function ask<Answer>(wish: Wish): Promise<Answer & { error?: string }> {
 
 /** Signs in as a browser does: follows the address to where it leads back to. */
 async function signIn(): Promise<boolean> {
-  const begun = await ask<{ url?: string }>({ do: 'signIn', owner: '', server })
-  if (begun.url === undefined) return fail('no sign-in', begun)
-  const response = await fetch(begun.url, { redirect: 'manual' })
+  const signIn = await ask<{ url?: string }>({ do: 'signIn', owner: '', server })
+  if (signIn.url === undefined) return fail('no sign-in', signIn)
+  const response = await fetch(signIn.url, { redirect: 'manual' })
   const { search } = new URL(response.headers.get('location') ?? 'about:blank')
   const ended = await ask<{ server?: string }>({ do: 'finish', query: search })
   return ended.server !== undefined || fail('sign-in failed', ended)
@@ -110,8 +110,8 @@ if (wanted.length > 0) {
     if (tool) await call(tool, args)
   }
 } else if (scenario === 'json-schema-2020-12-preservation') {
-  const [given, echo] = ['json_schema_2020_12_tool', 'json_schema_echo'].map((name) =>
+  const [value, echo] = ['json_schema_2020_12_tool', 'json_schema_echo'].map((name) =>
     tools.find((tool) => tool.name === name),
   )
-  if (given && echo) await call(echo, { schema: given.inputSchema })
+  if (value && echo) await call(echo, { schema: value.inputSchema })
 } else for (const tool of tools) await call(tool, argumentsFor(tool))

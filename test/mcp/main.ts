@@ -16,7 +16,7 @@ const AT_ONCE = 3
  * The one check that fails, by design: a person may take hours to answer, so the call that asks is cancelled, and made
  * anew with the answer. The suite's server counts the cancelled call as a failure; the defaults in the second one pass.
  */
-const ASKING = 'elicitation-sep1034-client-defaults'
+const DEFAULTS_SCENARIO = 'elicitation-sep1034-client-defaults'
 const ASKED_LATER = /Passed: 5\/6, 1 failed[^]*ClientElicitationSEP1034General/
 
 /** Returns the client scenarios that a revision requires. */
@@ -34,7 +34,8 @@ function failureOf(url: URL, scenario: string, revision?: string): Promise<strin
   return new Promise((resolve) => {
     execFile(process.execPath, [`${SUITE}dist/index.js`, ...args, ...version], options, (error, out, errors) => {
       const text = out + errors
-      const isPassed = scenario === ASKING ? ASKED_LATER.test(text) : !error && text.includes('OVERALL: PASSED')
+      const isPassed =
+        scenario === DEFAULTS_SCENARIO ? ASKED_LATER.test(text) : !error && text.includes('OVERALL: PASSED')
       resolve(isPassed ? undefined : text)
     })
   })

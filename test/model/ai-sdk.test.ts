@@ -96,17 +96,18 @@ function standIn({ version, parts, end = 'close', refusal }: Stand): StandIn {
 }
 
 function stand(scene: Scene, version: string): Stand {
-  const begun = partsOf({ text: 'It is noon.' }, version).slice(0, 3)
+  const firstEvents = partsOf({ text: 'It is noon.' }, version).slice(0, 3)
   if (scene === 'refused') return { version, parts: [], refusal: callError(400, 'No.') }
-  if (scene === 'cut' || scene === 'endless') return { version, parts: begun, end: scene === 'cut' ? 'cut' : 'hang' }
+  if (scene === 'cut' || scene === 'endless')
+    return { version, parts: firstEvents, end: scene === 'cut' ? 'cut' : 'hang' }
   return { version, parts: partsOf(scene, version) }
 }
 
 for (const version of ['v2', 'v3', 'v4']) {
   modelSuite(`the AI SDK, specification ${version}`, (scene) => {
     const model = standIn(stand(scene, version))
-    const sent = () => model.calls.at(-1)
-    return Promise.resolve({ model: fromAiSdk(model), sent, close: () => Promise.resolve() })
+    const lastCall = () => model.calls.at(-1)
+    return Promise.resolve({ model: fromAiSdk(model), sent: lastCall, close: () => Promise.resolve() })
   })
 }
 

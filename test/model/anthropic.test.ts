@@ -183,8 +183,8 @@ test('definitions are sent at once to a model that does not load them later', as
     index === 0 ? { status: 400, body: refusal } : { chunks: eventsOf({ text: 'Hello.' }) },
   )
   servers.push(server)
-  const found = { role: 'tool', callId: 's', tool: 'tool_search', ok: true, content: [], found: ['a'] } as const
-  const request = { ...REQUEST, messages: [...REQUEST.messages, found] }
+  const searchResult = { role: 'tool', callId: 's', tool: 'tool_search', ok: true, content: [], found: ['a'] } as const
+  const request = { ...REQUEST, messages: [...REQUEST.messages, searchResult] }
   for (const deferLoading of [true, false]) {
     const model = anthropic({ baseUrl: server.baseUrl, deferLoading })('probe')
     for await (const event of model.stream(request, NEVER)) expect(event.type).not.toBe('error')
@@ -217,9 +217,9 @@ test.each([
   [429, 'rate_limit_error', { code: 'model_rate_limited', message: 'Hm.', retryable: true }],
   [500, 'api_error', { code: 'model_unavailable', message: 'Hm.', retryable: true }],
   [529, 'overloaded_error', { code: 'model_unavailable', message: 'Hm.', retryable: true }],
-])('a refusal with status %i and %s becomes an error', async (status, type, told) => {
+])('a refusal with status %i and %s becomes an error', async (status, type, message) => {
   const { error } = await exchange({ status, body: errorBody('Hm.', type) })
-  expect(error).toMatchObject({ ...told, status })
+  expect(error).toMatchObject({ ...message, status })
 })
 
 test('a run with Anthropic’s format returns thinking and sends results to their calls', async () => {

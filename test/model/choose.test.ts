@@ -97,7 +97,7 @@ describe('a model without tool support', () => {
     hash: 'h',
     annotations: {},
   }
-  const refused: ModelError = {
+  const refusal: ModelError = {
     code: 'model_without_tools',
     message: 'The model openai/old cannot call tools: it does not support tools.',
     status: 400,
@@ -113,7 +113,7 @@ describe('a model without tool support', () => {
         // Its server says so.
         openai: (model) =>
           scripted(
-            [(request) => (request.tools.length > 0 ? [{ type: 'error', error: refused }] : noon)],
+            [(request) => (request.tools.length > 0 ? [{ type: 'error', error: refusal }] : noon)],
             `openai/${model}`,
           ),
         // Its record says so.
@@ -136,7 +136,7 @@ describe('a model without tool support', () => {
   test('fails with an error that names models with tools', async () => {
     const models = chooser('openai/old', 'openai/new', 'openai/newer', 'local/*', 'local/small')
     expect(await answerOf(models, 'openai/old')).toEqual([
-      { type: 'error', error: { ...refused, message: `${refused.message} These can: openai/new, openai/newer.` } },
+      { type: 'error', error: { ...refusal, message: `${refusal.message} These can: openai/new, openai/newer.` } },
     ])
     expect(await answerOf(models, 'local/tiny')).toEqual([
       {

@@ -55,10 +55,10 @@ test('no model repeats what an earlier one has emitted', async () => {
 })
 
 test('a request that is refused for its content is not sent to the next model, unless the setup says so', async () => {
-  const refused = failing({ code: 'model_refused_request', retryable: false })
-  expect(await play([refused, say('No.'), say('No.')])).toMatchObject({ events: refused, asked: [1, 0, 0] })
+  const refusal = failing({ code: 'model_refused_request', retryable: false })
+  expect(await play([refusal, say('No.'), say('No.')])).toMatchObject({ events: refusal, asked: [1, 0, 0] })
   const always = { after: () => true }
-  expect(await play([refused, say('Here.'), say('No.')], always)).toMatchObject({
+  expect(await play([refusal, say('Here.'), say('No.')], always)).toMatchObject({
     events: say('Here.'),
     asked: [1, 1, 0],
   })
@@ -102,11 +102,13 @@ test('a list of models has the capabilities that all of them have', () => {
     ...scripted([]),
     capabilities: { ...all, ...capabilities },
   })
-  const untold = scripted([])
-  expect(fallingBack([can({ singleCalls: false }), untold, can({ imagesInResults: false })]).capabilities).toEqual({
-    ...all,
-    singleCalls: false,
-    imagesInResults: false,
-  })
-  expect(fallingBack([untold, can({})]).capabilities).toBeUndefined()
+  const silentModel = scripted([])
+  expect(fallingBack([can({ singleCalls: false }), silentModel, can({ imagesInResults: false })]).capabilities).toEqual(
+    {
+      ...all,
+      singleCalls: false,
+      imagesInResults: false,
+    },
+  )
+  expect(fallingBack([silentModel, can({})]).capabilities).toBeUndefined()
 })

@@ -122,10 +122,10 @@ describe('a request', () => {
 })
 
 test('a model that refuses files in results gets their names', async () => {
-  const refused = 'Unable to submit request because `function_response.parts` is not supported for this model.'
+  const refusal = 'Unable to submit request because `function_response.parts` is not supported for this model.'
   const server = await startModelServer((_, index) =>
     index === 0
-      ? { status: 400, body: errorBody(400, refused, 'INVALID_ARGUMENT') }
+      ? { status: 400, body: errorBody(400, refusal, 'INVALID_ARGUMENT') }
       : { chunks: chunksOf({ text: 'A cat.' }), end: 'close' },
   )
   servers.push(server)
@@ -144,12 +144,12 @@ test('a model that refuses files in results gets their names', async () => {
   for (const _ of [1, 2]) {
     for await (const event of model.stream({ messages, tools: [] }, NEVER)) expect(event.type).not.toBe('error')
   }
-  const named = [{ functionResponse: { name: 'look', response: { output: '[image: image/png]' } } }]
+  const responseParts = [{ functionResponse: { name: 'look', response: { output: '[image: image/png]' } } }]
   const parts = [{ inlineData: { mimeType: 'image/png', data: 'AAAA' } }]
   expect(server.calls.map(({ body }) => (body['contents'] as { parts: unknown }[])[2]?.parts)).toEqual([
     [{ functionResponse: { name: 'look', response: { output: '' }, parts } }],
-    named,
-    named,
+    responseParts,
+    responseParts,
   ])
 })
 
@@ -172,9 +172,9 @@ test.each([
   [429, 'RESOURCE_EXHAUSTED', { code: 'model_rate_limited', message: 'Hm.', retryable: true }],
   [500, 'INTERNAL', { code: 'model_unavailable', message: 'Hm.', retryable: true }],
   [503, 'UNAVAILABLE', { code: 'model_unavailable', message: 'Hm.', retryable: true }],
-])('a refusal with status %i and %s becomes an error', async (status, word, told) => {
+])('a refusal with status %i and %s becomes an error', async (status, word, message) => {
   const { error } = await exchange({ status, body: errorBody(status, 'Hm.', word) })
-  expect(error).toMatchObject({ ...told, status })
+  expect(error).toMatchObject({ ...message, status })
 })
 
 test('a run with Gemini’s format returns signatures and sends results to their calls', async () => {

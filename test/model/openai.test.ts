@@ -201,8 +201,8 @@ describe('a refusal', () => {
   })
 
   test('of tools names the model that lacks them', async () => {
-    const refused = errorBody('registry.ollama.ai/library/probe does not support tools')
-    const { error } = await exchange([{ status: 400, body: refused }])
+    const refusal = errorBody('registry.ollama.ai/library/probe does not support tools')
+    const { error } = await exchange([{ status: 400, body: refusal }])
     expect(error).toEqual({
       code: 'model_without_tools',
       message: 'The model openai/probe cannot call tools: registry.ollama.ai/library/probe does not support tools',
@@ -392,13 +392,13 @@ describe('reasoning of earlier steps', () => {
     for (const model of [provider('probe'), provider('probe')]) {
       for await (const event of model.stream(request, NEVER)) expect(event.type).not.toBe('error')
     }
-    const sent = server.calls.map(({ body }) => body.messages[1]?.reasoning_content !== undefined)
-    expect(sent).toEqual([false, true, true])
+    const hasReasoning = server.calls.map(({ body }) => body.messages[1]?.reasoning_content !== undefined)
+    expect(hasReasoning).toEqual([false, true, true])
   })
 
   test('is sent as empty if there was none', async () => {
-    const answered: Message = { role: 'assistant', content: 'Hello.' }
-    const messages = [...REQUEST.messages, answered, ...REQUEST.messages]
+    const answer: Message = { role: 'assistant', content: 'Hello.' }
+    const messages = [...REQUEST.messages, answer, ...REQUEST.messages]
     const { server } = await exchange([refusal, hello], { request: { messages, tools: [] } })
     expect(server.calls.map(({ body }) => body.messages[1]?.reasoning_content)).toEqual([undefined, ' '])
   })
@@ -436,10 +436,10 @@ test('the opaque parts of an answer are in the next request to that provider', a
   const messages = [...REQUEST.messages, { role: 'assistant', content: '', calls, ...(opaque && { opaque }) } as const]
   await ask('google', messages)
   await ask('groq', messages)
-  const sent = { id: 'own', type: 'function', function: { name: 'clock', arguments: '{}' } }
+  const ownCall = { id: 'own', type: 'function', function: { name: 'clock', arguments: '{}' } }
   expect(server.calls.slice(1).map((each) => each.body.messages[1]?.tool_calls)).toEqual([
-    [{ ...sent, extra_content }],
-    [sent],
+    [{ ...ownCall, extra_content }],
+    [ownCall],
   ])
 })
 

@@ -29,9 +29,9 @@ async function gather(model: ChatModel, request = REQUEST): Promise<ModelEvent[]
 }
 
 function replyTo(scene: Scene): ModelReply {
-  const begun = responsesEvents({ text: 'It is noon.' }).slice(0, 3)
-  if (scene === 'cut') return { chunks: begun, end: 'cut' }
-  if (scene === 'endless') return { chunks: begun, end: 'hang' }
+  const firstEvents = responsesEvents({ text: 'It is noon.' }).slice(0, 3)
+  if (scene === 'cut') return { chunks: firstEvents, end: 'cut' }
+  if (scene === 'endless') return { chunks: firstEvents, end: 'hang' }
   if (scene === 'refused') return { status: 400, body: { error: { message: 'No.', type: 'invalid_request_error' } } }
   return responsesReply(scene)
 }

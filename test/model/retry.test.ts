@@ -103,8 +103,8 @@ describe('a model that fails before its first event', () => {
   })
 
   test('permanently is not retried', async () => {
-    const refused = failing({ code: 'model_refused_request', status: 400, retryable: false })
-    expect(await play([refused])).toEqual({ events: refused, slept: [], asked: 1 })
+    const refusal = failing({ code: 'model_refused_request', status: 400, retryable: false })
+    expect(await play([refusal])).toEqual({ events: refusal, slept: [], asked: 1 })
   })
 })
 
@@ -113,8 +113,8 @@ describe('after the first event', () => {
     ['text', say('It is ').slice(0, 1)],
     ['reasoning', [{ type: 'reasoning', text: 'Hm.' }] as const],
     ['a part of a call', callAnswer('clock').slice(0, 1)],
-  ])('such as %s, an error is returned', async (_, heard) => {
-    const events = [...heard, ...failing()]
+  ])('such as %s, an error is returned', async (_, modelEvents) => {
+    const events = [...modelEvents, ...failing()]
     expect(await play([events])).toEqual({ events, slept: [], asked: 1 })
   })
 

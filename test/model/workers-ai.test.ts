@@ -61,15 +61,15 @@ interface Binding extends AiBinding {
 }
 
 function bindingFor(scene: Scene, chunksFor: (speech: Speech) => object[], isRaw: boolean): Binding {
-  let sent: unknown
+  let lastInputs: unknown
   return {
-    sent: () => sent,
+    sent: () => lastInputs,
     run: (_, inputs, { signal }) => {
-      sent = inputs
+      lastInputs = inputs
       if (scene === 'refused') {
-        const refused = { internalCode: 5004, name: 'Invalid data', message: 'AiError', description: 'Invalid data' }
+        const refusal = { internalCode: 5004, name: 'Invalid data', message: 'AiError', description: 'Invalid data' }
         if (!isRaw) return Promise.reject(new Error('5004: Invalid data'))
-        return Promise.resolve(Response.json(refused, { status: 400 }))
+        return Promise.resolve(Response.json(refusal, { status: 400 }))
       }
       const isCut = scene === 'cut' || scene === 'endless'
       const chunks = isCut ? chunksFor({ text: 'It is noon.' }).slice(0, 2) : chunksFor(scene)
@@ -97,8 +97,8 @@ function stagedOn(binding: Binding): Staged {
 }
 
 test('the type of the runtime’s binding fits', () => {
-  const made = (ai: Ai) => workersAi(ai)('@cf/test/probe').name
-  expect(made.length).toBe(1)
+  const nameOfModel = (ai: Ai) => workersAi(ai)('@cf/test/probe').name
+  expect(nameOfModel.length).toBe(1)
 })
 
 test('a request to Workers AI is one run of the model, through the named gateway', async () => {

@@ -159,14 +159,14 @@ test('each metric of the dashboard exists, with the labels that the dashboard us
       used.filter((name) => !series.includes(name)),
       query,
     ).toEqual([])
-    const known = used.flatMap(
+    const names = used.flatMap(
       (name) => METRICS[name.replace(/_(?:total|bucket|sum|count)$/, '') as keyof typeof METRICS].labels,
     )
     const labels = [...query.matchAll(/by \(([^)]*)\)|(\w+)(?==~?")|(\w+)(?=!=")/g)].flatMap(
       ([, list = '', ...rest]) => [...list.split(/,\s*/), ...rest],
     )
     expect(
-      labels.filter((label) => label && label !== 'le' && !(known as string[]).includes(label)),
+      labels.filter((label) => label && label !== 'le' && !(names as string[]).includes(label)),
       query,
     ).toEqual([])
   }

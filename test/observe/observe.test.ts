@@ -53,10 +53,10 @@ test('logs have content if `includeContent` is set', async () => {
 })
 
 test('a run is a trace: below it its steps, and below each of these the model call and the calls that it requested', async () => {
-  const seen: Span[] = []
-  await play({ ...scene, loop: { observe: spans((span) => seen.push(span), { now: () => 5 }) } })
-  const nameOf = (id: string | undefined) => seen.find(({ spanId }) => spanId === id)?.name
-  expect(seen.map(({ name, parentId, error }) => [name, nameOf(parentId), error])).toEqual([
+  const runSpans: Span[] = []
+  await play({ ...scene, loop: { observe: spans((span) => runSpans.push(span), { now: () => 5 }) } })
+  const nameOf = (id: string | undefined) => runSpans.find(({ spanId }) => spanId === id)?.name
+  expect(runSpans.map(({ name, parentId, error }) => [name, nameOf(parentId), error])).toEqual([
     ['chat scripted', 'step 1', undefined],
     ['execute_tool add', 'step 1', undefined],
     ['execute_tool broken', 'step 1', 'gone'],
@@ -65,9 +65,9 @@ test('a run is a trace: below it its steps, and below each of these the model ca
     ['step 2', 'invoke_agent', undefined],
     ['invoke_agent', undefined, undefined],
   ])
-  expect(new Set(seen.map(({ traceId }) => traceId)).size).toBe(1)
-  expect(new Set(seen.map(({ spanId }) => spanId)).size).toBe(seen.length)
-  expect(seen[4]?.attributes).toEqual({
+  expect(new Set(runSpans.map(({ traceId }) => traceId)).size).toBe(1)
+  expect(new Set(runSpans.map(({ spanId }) => spanId)).size).toBe(runSpans.length)
+  expect(runSpans[4]?.attributes).toEqual({
     'gen_ai.operation.name': 'chat',
     'gen_ai.provider.name': 'test',
     'gen_ai.request.model': 'scripted',
@@ -76,7 +76,7 @@ test('a run is a trace: below it its steps, and below each of these the model ca
     'gen_ai.usage.output_tokens': 5,
     'edgecall.attempt': 1,
   })
-  expect(seen[2]?.attributes).toEqual({
+  expect(runSpans[2]?.attributes).toEqual({
     'gen_ai.operation.name': 'execute_tool',
     'gen_ai.tool.name': 'broken',
     'gen_ai.tool.call.id': id(1, 1),
@@ -89,7 +89,7 @@ test('a run is a trace: below it its steps, and below each of these the model ca
 const RUN_REQUEST = { ...requestOf({}), trace: traceOf(null, RUN_ID, true)! }
 const start: RunFact = { type: 'run.started', model: 'test/scripted', tools: [], at: 0 }
 const end: RunFact = { type: 'run.finished', status: 'completed', finish: 'stop', answer: '', usage: NO_USAGE }
-const answered: RunFact = {
+const stepAnswer: RunFact = {
   ...{ type: 'step.answered', step: 1, text: '', finish: 'tool_calls' },
   calls: [{ callId: id(1, 0), tool: 'pay', arguments: '{}' }],
 }
@@ -134,7 +134,7 @@ const HAPPENINGS: readonly [string, readonly RunFact[], readonly (readonly unkno
   ['an answer that is cut', [{ type: 'answer.cut', step: 1, usage: NO_USAGE }], [['chat scripted', 'answer_cut', []]]],
   [
     'a call that is sent again',
-    [answered, started(1), { type: 'call.interrupted', callId: id(1, 0), tool: 'pay' }, started(2), settledCall],
+    [stepAnswer, started(1), { type: 'call.interrupted', callId: id(1, 0), tool: 'pay' }, started(2), settledCall],
     [
       ['chat scripted', undefined, []],
       ['execute_tool pay', 'interrupted', []],
@@ -143,7 +143,7 @@ const HAPPENINGS: readonly [string, readonly RunFact[], readonly (readonly unkno
   ],
   [
     'a call that never settles',
-    [answered, started(1)],
+    [stepAnswer, started(1)],
     [
       ['chat scripted', undefined, []],
       ['execute_tool pay', 'interrupted', []],
@@ -154,14 +154,14 @@ const HAPPENINGS: readonly [string, readonly RunFact[], readonly (readonly unkno
 test.each(HAPPENINGS)('%s shows in the spans', (_what, facts, expected) => {
   const all = [start, { type: 'step.started', step: 1 } as const, ...facts, end]
   const timed = all.map((event, at) => ({ event, at }))
-  const seen = spansOf({ request: RUN_REQUEST, acceptedAt: 0, facts: timed })
+  const inputs = spansOf({ request: RUN_REQUEST, acceptedAt: 0, facts: timed })
   const isPart = ({ name }: Span) => !name.startsWith('step') && name !== 'invoke_agent'
-  const actual = seen
+  const actual = inputs
     .filter(isPart)
     .map(({ name, error, events = [] }) => [name, error, events.map((each) => each.name)])
   expect(actual).toEqual(expected)
   // Made again, by another instance, they are the same.
-  expect(spansOf({ request: RUN_REQUEST, acceptedAt: 0, facts: timed })).toEqual(seen)
+  expect(spansOf({ request: RUN_REQUEST, acceptedAt: 0, facts: timed })).toEqual(inputs)
 })
 
 test.each(['limit.reached', 'run.waiting', 'run.resumed', 'run.parked', 'run.retried', 'run.cancelling'])(
@@ -181,8 +181,8 @@ test.each([
   expect(traceOf(header, RUN_ID, true)).toMatchObject({ parent: 'b7ad6b7169203331', isSampled })
   // An edge that makes no spans passes it on unchanged.
   const flags = isSampled ? '01' : '00'
-  const passed = traceparentOf({ trace: traceOf(header, RUN_ID, false), runId: RUN_ID }, '1')
-  expect(passed).toBe(`00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-${flags}`)
+  const traceparent = traceparentOf({ trace: traceOf(header, RUN_ID, false), runId: RUN_ID }, '1')
+  expect(traceparent).toBe(`00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-${flags}`)
 })
 
 test.each([
@@ -198,9 +198,9 @@ test.each([
 })
 
 test('spans have arguments and results if `includeContent` is set', async () => {
-  const seen: Span[] = []
-  await play({ ...scene, loop: { observe: spans((span) => seen.push(span), { includeContent: true }) } })
-  expect(seen[1]?.attributes).toMatchObject({
+  const runSpans: Span[] = []
+  await play({ ...scene, loop: { observe: spans((span) => runSpans.push(span), { includeContent: true }) } })
+  expect(runSpans[1]?.attributes).toMatchObject({
     'gen_ai.tool.call.arguments': '{"a":1}',
     'gen_ai.tool.call.result': '[{"type":"text","text":"3"}]',
   })
@@ -226,8 +226,10 @@ test('logs drop the arguments of a run that hands its calls to the caller', asyn
     const scene = { script: [ask(['theirs', { a: 1 }])], loop: { observe: observer } }
     const theirs = { name: 'theirs', description: '', inputSchema: {} }
     await play({ ...scene, request: { clientTools: [theirs] } })
-    const kept = set.mock.contexts.filter((map) => map instanceof Map && JSON.stringify([...map]).includes(id(1, 0)))
-    expect(kept).toEqual([])
+    const spanMaps = set.mock.contexts.filter(
+      (map) => map instanceof Map && JSON.stringify([...map]).includes(id(1, 0)),
+    )
+    expect(spanMaps).toEqual([])
   } finally {
     set.mockRestore()
   }

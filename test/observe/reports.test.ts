@@ -19,13 +19,13 @@ async function settle(): Promise<void> {
 }
 
 const pay = (reporters: readonly RunReporter[]) => {
-  const there = new TestConversation(
+  const conversation = new TestConversation(
     ({ messages }) => (messages.at(-1)?.role === 'tool' ? say('Done.') : ask(['pays', { a: 1 }], ['looks'])),
     [tool('pays', () => 'paid'), tool('looks', () => 'seen', { annotations: { readOnly: true } })],
   )
-  there.reporters = reporters
-  there.live()
-  return there
+  conversation.reporters = reporters
+  conversation.live()
+  return conversation
 }
 
 /** Lets random things happen to a conversation; returns what its tenant's directory and its journals say was used. */
@@ -34,7 +34,7 @@ async function play(seed: number): Promise<{ counted: UsageRow[]; journalled: ob
   const directories = memoryDirectories()
   const inner = metricsReporter(directories)
   let mayFail = true
-  const there = pay([
+  const conversation = pay([
     {
       ...inner,
       report: async (run) => {
@@ -45,29 +45,29 @@ async function play(seed: number): Promise<{ counted: UsageRow[]; journalled: ob
       },
     },
   ])
-  await there.object.create({ tenant: 'acme', id: 'conv_1', settings: {} })
+  await conversation.object.create({ tenant: 'acme', id: 'conv_1', settings: {} })
   let runs = 0
   const things: readonly (() => unknown)[] = [
-    () => there.start(runs++),
-    () => there.start(runs++, { onBusy: 'interrupt' }),
-    () => runs > 0 && there.object.cancel(runId(chance.between(0, runs - 1))),
-    () => failOnce(there, chance.between(1, 6)),
-    () => settle().then(() => there.live()),
-    () => (there.alarmAt < Infinity ? there.ring() : undefined),
+    () => conversation.start(runs++),
+    () => conversation.start(runs++, { onBusy: 'interrupt' }),
+    () => runs > 0 && conversation.object.cancel(runId(chance.between(0, runs - 1))),
+    () => failOnce(conversation, chance.between(1, 6)),
+    () => settle().then(() => conversation.live()),
+    () => (conversation.alarmAt < Infinity ? conversation.ring() : undefined),
   ]
   for (let step = 0; step < 20; step++) {
     await Promise.resolve(things[chance.between(0, things.length - 1)]?.()).catch(() => {})
     if (chance.isHit(0.7)) await settle()
   }
   mayFail = false
-  for (let turn = 0; turn < 200 && isUnsettled(there); turn++) {
+  for (let turn = 0; turn < 200 && isUnsettled(conversation); turn++) {
     await settle()
-    if (there.alarmAt < Infinity) await there.ring()
+    if (conversation.alarmAt < Infinity) await conversation.ring()
   }
   const directory = directories.getByName('acme')
   const counted = [...(await directory.usage('2026-01-01', '2026-12-31', 'model'))]
-  const ids = there.rows('SELECT id FROM runs').map(({ id }) => String(id))
-  const journals = ids.map((id) => there.journal(id.slice(4)))
+  const ids = conversation.rows('SELECT id FROM runs').map(({ id }) => String(id))
+  const journals = ids.map((id) => conversation.journal(id.slice(4)))
   const ends = journals.flatMap((events) => events.filter((event) => event.type === 'run.finished'))
   const calls = journals.flat().filter(({ type }) => type === 'call.settled').length
   const total = { inputTokens: 0, outputTokens: 0 }
@@ -81,15 +81,15 @@ async function play(seed: number): Promise<{ counted: UsageRow[]; journalled: ob
 }
 
 /** The disk fails at one of the next transactions, and the object is lost. */
-async function failOnce(there: TestConversation, at: number): Promise<void> {
+async function failOnce(conversation: TestConversation, at: number): Promise<void> {
   let transactions = 0
-  there.onTransaction = () => {
+  conversation.onTransaction = () => {
     if (++transactions === at) throw new Error('no disk')
   }
-  await there.start('failing').catch(() => {})
+  await conversation.start('failing').catch(() => {})
   await settle()
-  there.onTransaction = () => {}
-  there.live()
+  conversation.onTransaction = () => {}
+  conversation.live()
 }
 
 describe('the usage of runs', () => {
@@ -106,9 +106,9 @@ describe('the usage of runs', () => {
 
   test('is counted before the conversation is deleted', async () => {
     const directories = memoryDirectories()
-    const there = pay([metricsReporter(directories)])
-    await there.run(0)
-    await there.object.remove()
+    const conversation = pay([metricsReporter(directories)])
+    await conversation.run(0)
+    await conversation.object.remove()
     const rows = await directories.getByName('acme').usage('2026-01-01', '2026-01-01', 'tool')
     expect(rows.map(({ name, calls }) => [name, calls])).toEqual([
       ['looks', 1],
@@ -127,16 +127,18 @@ describe('the trace of a run', () => {
       bodies.push(typeof init?.body === 'string' ? init.body : '')
       return new Response('', { status })
     }
-    const there = pay([otlpReporter({ url: 'https://otlp.test/v1/traces', headers: {}, service: 'x', fetch: send })])
-    await there.start(0, traced)
-    expect(await there.object.record(runId(0), 10_000)).toMatchObject({ record: { status: 'completed' } })
+    const conversation = pay([
+      otlpReporter({ url: 'https://otlp.test/v1/traces', headers: {}, service: 'x', fetch: send }),
+    ])
+    await conversation.start(0, traced)
+    expect(await conversation.object.record(runId(0), 10_000)).toMatchObject({ record: { status: 'completed' } })
     await vi.waitFor(() => expect(bodies).toHaveLength(1))
     // Another instance sends it again.
-    there.live()
+    conversation.live()
     status = 200
-    while (there.store.outbox.hasReports()) await there.ring()
+    while (conversation.store.outbox.hasReports()) await conversation.ring()
     expect(bodies).toEqual([bodies[0], bodies[0]])
-    expect(there.reports).toEqual([
+    expect(conversation.reports).toEqual([
       {
         event: 'report.failed',
         reporter: 'traces',
@@ -149,11 +151,11 @@ describe('the trace of a run', () => {
 
   test('is given up after five attempts, each of them logged', async () => {
     const send = async () => new Response('', { status: 400 })
-    const there = pay([otlpReporter({ url: 'https://otlp.test', headers: {}, service: 'x', fetch: send })])
-    await there.start(0, traced)
-    await there.object.record(runId(0), 10_000)
-    while (there.store.outbox.hasReports()) await there.ring()
-    expect(there.reports.map(({ event, attempts }) => [event, attempts])).toEqual([
+    const conversation = pay([otlpReporter({ url: 'https://otlp.test', headers: {}, service: 'x', fetch: send })])
+    await conversation.start(0, traced)
+    await conversation.object.record(runId(0), 10_000)
+    while (conversation.store.outbox.hasReports()) await conversation.ring()
+    expect(conversation.reports.map(({ event, attempts }) => [event, attempts])).toEqual([
       ...[1, 2, 3, 4].map((attempts) => ['report.failed', attempts]),
       ['report.given_up', 5],
     ])

@@ -61,15 +61,15 @@ function textsOf(value: unknown, at = ''): string[] {
 test('arguments that fit are passed on unchanged', async () => {
   const object = fc.dictionary(fc.constantFrom('a', 'b', 'c', 'input'), sent, { maxKeys: 3 })
   await fc.assert(
-    fc.asyncProperty(schema, object, async (field, sent) => {
+    fc.asyncProperty(schema, object, async (field, value) => {
       const root = { type: 'object', properties: { a: field } }
-      fc.pre(misfits(root, sent).length === 0)
+      fc.pre(misfits(root, value).length === 0)
       // Arguments under other names are renamed, unwrapped or refused.
-      fc.pre(withKnownKeys(root, sent) === sent && !unknownKeys(root, sent))
+      fc.pre(withKnownKeys(root, value) === value && !unknownKeys(root, value))
       let got: unknown
       const tool = defineTool({ name: 'x', description: 'X.', input: jsonSchema(root), run: (it) => void (got = it) })
-      expect(await tool.call(sent, CONTEXT)).toMatchObject({ ok: true })
-      expect(got).toBe(sent)
+      expect(await tool.call(value, CONTEXT)).toMatchObject({ ok: true })
+      expect(got).toBe(value)
     }),
   )
 })

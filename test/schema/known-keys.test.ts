@@ -26,20 +26,20 @@ describe('misnamed arguments are renamed to those of the tool:', () => {
     ],
     ['in another case and inside one key', { params: { CITY: 'Rome' } }, { city: 'Rome' }],
     ['one of them in another case', { city: 'Rome', FirstName: 'Ada' }, { city: 'Rome', firstName: 'Ada' }],
-  ])('%s', async (_, sent, value) => {
-    expect(fittingArguments({ name: 't', inputSchema }, sent)).toEqual({ ok: true, value })
-    expect(await tool.call(sent, CONTEXT)).toMatchObject({ ok: true, content: [{ text: JSON.stringify(value) }] })
+  ])('%s', async (_, args, value) => {
+    expect(fittingArguments({ name: 't', inputSchema }, args)).toEqual({ ok: true, value })
+    expect(await tool.call(args, CONTEXT)).toMatchObject({ ok: true, content: [{ text: JSON.stringify(value) }] })
   })
 
   test.each<[string, Record<string, unknown>, string]>([
     ['other names', { town: 'Rome' }, 'town'],
     ['two spellings of one name', { City: 'Rome', CITY: 'Paris' }, 'City'],
     ['one key with other names inside', { arguments: { town: 'Rome' } }, 'arguments'],
-  ])('or are refused: %s', async (_, sent, key) => {
+  ])('or are refused: %s', async (_, args, key) => {
     const message = `The arguments of "t" do not fit:\n- ${key}: expected city, firstName, unit_kind, received another name\nCorrect them and call again.`
-    const refused = { ok: false, error: { code: 'invalid_arguments', message } }
-    expect(fittingArguments({ name: 't', inputSchema }, sent)).toEqual(refused)
-    expect(await tool.call(sent, CONTEXT)).toMatchObject(refused)
+    const refusal = { ok: false, error: { code: 'invalid_arguments', message } }
+    expect(fittingArguments({ name: 't', inputSchema }, args)).toEqual(refusal)
+    expect(await tool.call(args, CONTEXT)).toMatchObject(refusal)
   })
 })
 
@@ -48,6 +48,6 @@ test.each<[string, object, Record<string, unknown>]>([
   ['a schema without names', { type: 'object' }, { arguments: { a: 1 } }],
   ['no arguments', inputSchema, {}],
   ['further keys beside a known one', inputSchema, { city: 'Rome', note: 'x' }],
-])('arguments stay as they are: %s', (_, schema, sent) => {
-  expect(fittingArguments({ name: 't', inputSchema: { ...schema } }, sent)).toEqual({ ok: true, value: sent })
+])('arguments stay as they are: %s', (_, schema, args) => {
+  expect(fittingArguments({ name: 't', inputSchema: { ...schema } }, args)).toEqual({ ok: true, value: args })
 })

@@ -83,9 +83,9 @@ test('an object with every kind of repairable decoration is repaired to the same
 test('an object that is truncated at any position is refused', () => {
   const property = fc.property(object, dress, (value, how) => {
     const body = written(value, how)
-    const whole = dressed(value, how)
-    const end = how.fence === undefined ? whole.lastIndexOf(body) + body.trimEnd().length : whole.length
-    for (let length = 0; length < end; length++) expect(mendJson(whole.slice(0, length))).toBeUndefined()
+    const text = dressed(value, how)
+    const end = how.fence === undefined ? text.lastIndexOf(body) + body.trimEnd().length : text.length
+    for (let length = 0; length < end; length++) expect(mendJson(text.slice(0, length))).toBeUndefined()
   })
   fc.assert(property, { numRuns: 200 })
 })

@@ -183,7 +183,7 @@ describe('a change of the arguments is breaking', () => {
 
 /** What the differ calls compatible takes what was right before, over schemas of all shapes with one place changed. */
 test('no change is called compatible that refuses arguments that were valid before', () => {
-  const seen = { compatible: 0, breaking: 0 }
+  const counts = { compatible: 0, breaking: 0 }
   for (const [index, { inputSchema, right }] of foreignFunctions(800).entries()) {
     const random = randomOf(index + 77)
     const values = Array.from({ length: 4 }, () => right(random)).filter(
@@ -193,17 +193,17 @@ test('no change is called compatible that refuses arguments that were valid befo
       const changed = mutate(random, inputSchema)
       if (!isObject(changed) || checkSchema(changed, 'any').length > 0) continue
       if (narrowings(inputSchema, changed).length > 0) {
-        seen.breaking += 1
+        counts.breaking += 1
         continue
       }
-      seen.compatible += 1
+      counts.compatible += 1
       for (const value of values) {
         expect({ inputSchema, changed, value, issues: issuesOf(changed, value) }).toMatchObject({ issues: [] })
       }
     }
     expect(narrowings(inputSchema, structuredClone(inputSchema))).toEqual([])
   }
-  expect(Math.min(seen.compatible, seen.breaking)).toBeGreaterThan(500)
+  expect(Math.min(counts.compatible, counts.breaking)).toBeGreaterThan(500)
 })
 
 /** A schema with something in it made another. */

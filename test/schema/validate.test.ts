@@ -108,9 +108,9 @@ describe('each issue has the path, the expectation and the received value', () =
 
   test('in at most at most eight lines', () => {
     const names = Array.from({ length: 11 }, (_, index) => `k${index}`)
-    const found = lines(object({}, { required: names }), {})
-    expect(found).toHaveLength(9)
-    expect(found[8]).toBe('- and 3 more')
+    const issues = lines(object({}, { required: names }), {})
+    expect(issues).toHaveLength(9)
+    expect(issues[8]).toBe('- and 3 more')
   })
 })
 

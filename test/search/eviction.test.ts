@@ -11,9 +11,9 @@ import {
 /** What goes as these sessions are used one after the other. */
 function use(eviction: Eviction, ...sessions: readonly string[]): readonly (readonly string[])[] {
   return sessions.map((session) => {
-    const gone = eviction.onAccess(session)
-    gone.forEach((name) => eviction.onRemoved(name))
-    return gone
+    const evicted = eviction.onAccess(session)
+    evicted.forEach((name) => eviction.onRemoved(name))
+    return evicted
   })
 }
 

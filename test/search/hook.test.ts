@@ -49,8 +49,10 @@ describe('tool search', () => {
       request: QUESTION,
       loop: { hooks: [searchHook({ maxResults: 1 })] },
     })
-    const found = requests.map(({ messages }) => messages.flatMap((each) => (each.role === 'tool' && each.found) || []))
-    expect(found).toEqual([[], ['getWeather'], ['getWeather']])
+    const searches = requests.map(({ messages }) =>
+      messages.flatMap((each) => (each.role === 'tool' && each.found) || []),
+    )
+    expect(searches).toEqual([[], ['getWeather'], ['getWeather']])
     expect(state.messages.some((each) => 'found' in each)).toBe(false)
   })
 
@@ -193,7 +195,7 @@ describe('a search of all tools of the edge', () => {
   /** What each step is offered, in a run that was accepted with this finder. */
   async function offers(
     { tools, others }: { readonly tools: readonly Tool[]; readonly others: readonly Tool[] },
-    { script = [search, ask(['getWeather']), say('18')], selection, when }: Partial<Asked> = {},
+    { script = [search, ask(['getWeather']), say('18')], selection, when }: Partial<SearchScene> = {},
   ) {
     const hook = searchHook({ finder: () => finderOver(...tools, ...others), ...(when && { when }) })
     const request = requestOf({ ...QUESTION, ...(selection && { selection }) })
@@ -202,7 +204,7 @@ describe('a search of all tools of the edge', () => {
     const played = await play({ script, tools, others: [...tools, ...others], request: run, loop: { hooks: [hook] } })
     return { ...played, offers: played.requests.map(({ tools }) => tools.map(({ name }) => name).toSorted()) }
   }
-  interface Asked {
+  interface SearchScene {
     readonly script: Parameters<typeof play>[0]['script']
     readonly selection: ToolSelection
     readonly when: 'auto' | 'on'
@@ -234,8 +236,8 @@ describe('a search of all tools of the edge', () => {
 
   test('finds nothing beyond the tools that a request names, and nothing that it removes', async () => {
     const many = { tools: [help], others: [...filler(60), weather] }
-    const named = await offers(many, { selection: ['help'], script: [say('hi')] })
-    expect(named.offers).toEqual([['help']])
+    const offer = await offers(many, { selection: ['help'], script: [say('hi')] })
+    expect(offer.offers).toEqual([['help']])
     const removed = await offers(many, { selection: { remove: ['getWeather'] }, script: [search, say('hi')] })
     expect(removed.offers).toEqual([
       ['help', 'tool_search'],
@@ -247,8 +249,8 @@ describe('a search of all tools of the edge', () => {
     const hidden = Array.from({ length: 200 }, (_, index) =>
       tool(`weather_${index}`, undefined, { description: 'Weather in a city.' }),
     )
-    const found = finderOver(...hidden, weather)
-    const finder = () => found
+    const hiddenFinder = finderOver(...hidden, weather)
+    const finder = () => hiddenFinder
     const hook = searchHook({ finder })
     const { state } = await play({
       script: [search, say('hi')],
@@ -262,14 +264,14 @@ describe('a search of all tools of the edge', () => {
   })
 
   test('remembers what earlier turns found, except for removed tools', async () => {
-    const found = 'getWeather: Tells the weather.\ngone: Not there any more.'
+    const searchText = 'getWeather: Tells the weather.\ngone: Not there any more.'
     const { requests } = await play({
       script: [say('hi')],
       others: [weather],
       history: [
         { role: 'user', content: 'Weather?' },
         { role: 'assistant', content: '', calls: [{ callId: 'c', tool: 'tool_search', arguments: '{}' }] },
-        { role: 'tool', callId: 'c', tool: 'tool_search', ok: true, content: [{ type: 'text', text: found }] },
+        { role: 'tool', callId: 'c', tool: 'tool_search', ok: true, content: [{ type: 'text', text: searchText }] },
       ],
       request: { searchesAll: true },
       loop: { hooks: [searchHook({ finder: () => finderOver(weather) })] },

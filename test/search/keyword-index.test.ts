@@ -11,7 +11,7 @@ async function find(tools: readonly ToolDefinition[], text: string, limit = 5): 
   return (await index.search(text, limit)).map(({ name }) => name)
 }
 
-const named = (...names: readonly string[]) =>
+const definitionsNamed = (...names: readonly string[]) =>
   names.map((name) => definitionOf({ name, description: 'Something else.' }))
 
 describe('names', () => {
@@ -29,11 +29,11 @@ describe('names', () => {
     ['wordCloud', 'wordcloud'],
     ['wordcloud', 'word cloud'],
   ])('%s is found by %s', async (name, text) => {
-    expect(await find(named('other_thing', name, 'next_matter'), text)).toEqual([name])
+    expect(await find(definitionsNamed('other_thing', name, 'next_matter'), text)).toEqual([name])
   })
 
   test('rank the tool of exactly that name first', async () => {
-    const tools = named('list_users_admin', 'users_list', 'list_users', 'list_users_by_group')
+    const tools = definitionsNamed('list_users_admin', 'users_list', 'list_users', 'list_users_by_group')
     for (const { name } of tools) expect((await find(tools, name))[0]).toBe(name)
   })
 
@@ -45,8 +45,8 @@ describe('names', () => {
       definitionOf({ name: 'third', title: 'Invoice', description: 'Sends it.' }),
       definitionOf({ name: 'send_invoice', description: 'Sends it.' }),
     ]
-    const found = await find(tools, 'invoice')
-    expect([found.slice(0, 2), found.slice(2).toSorted()]).toEqual([
+    const matches = await find(tools, 'invoice')
+    expect([matches.slice(0, 2), matches.slice(2).toSorted()]).toEqual([
       ['send_invoice', 'third'],
       ['first', 'second'],
     ])
@@ -97,21 +97,21 @@ test.each([
   ['boxes', 'box'],
   ['photo', 'photographs'],
   ['Wetter', 'wettervorhersage'],
-])('%s finds %s', async (asked, word) => {
-  expect(await find(named('other_thing', word), asked)).toEqual([word])
+])('%s finds %s', async (question, word) => {
+  expect(await find(definitionsNamed('other_thing', word), question)).toEqual([word])
 })
 
 describe('misspellings', () => {
-  test.each(['forcast', 'forecsat', 'forecaast', 'forecest'])('%s finds forecast', async (asked) => {
-    expect(await find(named('forecast', 'other_thing'), asked)).toEqual(['forecast'])
+  test.each(['forcast', 'forecsat', 'forecaast', 'forecest'])('%s finds forecast', async (question) => {
+    expect(await find(definitionsNamed('forecast', 'other_thing'), question)).toEqual(['forecast'])
   })
 
   test('never make the index replace a word that exists by another', async () => {
-    expect(await find(named('message_send', 'massage_book'), 'massage')).toEqual(['massage_book'])
+    expect(await find(definitionsNamed('message_send', 'massage_book'), 'massage')).toEqual(['massage_book'])
   })
 
   test('rank below other forms, which rank above longer words', async () => {
-    const tools = named('translator_x', 'translates_x', 'translate_x')
+    const tools = definitionsNamed('translator_x', 'translates_x', 'translate_x')
     expect(await find(tools, 'translate')).toEqual(['translate_x', 'translates_x', 'translator_x'])
   })
 })
@@ -124,38 +124,42 @@ test.each([
   ['พยากรณ์', 'ดูพยากรณ์อากาศ', 'ส่งอีเมล'],
   ['прогноза', 'Прогноз погоды', 'Отправить письмо'],
   ['météo', 'Prévisions METEO', 'Envoyer un message'],
-])('%s finds “%s”', async (asked, description, other) => {
+])('%s finds “%s”', async (question, description, other) => {
   const tools = [definitionOf({ name: 'other', description: other }), definitionOf({ name: 'wanted', description })]
-  expect(await find(tools, asked)).toEqual(['wanted'])
+  expect(await find(tools, question)).toEqual(['wanted'])
 })
 
 test('only the host and the ending of paths and addresses in a question count', async () => {
-  const tools = named('list_home_data', 'read_pdf', 'github_fork')
+  const tools = definitionsNamed('list_home_data', 'read_pdf', 'github_fork')
   expect(await find(tools, '/home/ann/data/list.pdf')).toEqual(['read_pdf'])
   expect(await find(tools, 'https://github.com/home/data')).toEqual(['github_fork'])
 })
 
 test('ids in a question are not split', async () => {
-  const tools = named('sc_list', 'camera_show')
+  const tools = definitionsNamed('sc_list', 'camera_show')
   expect(await find(tools, "camera 'YgSC7KRZI'")).toEqual(['camera_show'])
 })
 
 test('stop words count only if a question has no other words', async () => {
-  const tools = named('get_it', 'weather')
+  const tools = definitionsNamed('get_it', 'weather')
   expect(await find(tools, 'can you please get me the weather')).toEqual(['weather'])
   expect(await find(tools, 'get')).toEqual(['get_it'])
 })
 
 test('a question finds nothing without a matching word', async () => {
-  expect(await find(named('weather'), '')).toEqual([])
-  expect(await find(named('weather'), '?! \u0000 🙂')).toEqual([])
-  expect(await find(named('weather'), 'zebra')).toEqual([])
+  expect(await find(definitionsNamed('weather'), '')).toEqual([])
+  expect(await find(definitionsNamed('weather'), '?! \u0000 🙂')).toEqual([])
+  expect(await find(definitionsNamed('weather'), 'zebra')).toEqual([])
   expect(await find([], 'weather')).toEqual([])
-  expect(await find(named('weather'), 'weather', 0)).toEqual([])
+  expect(await find(definitionsNamed('weather'), 'weather', 0)).toEqual([])
 })
 
 test('equally good tools are sorted by name, and at most the requested number is returned', async () => {
-  expect(await find(named('c_mail', 'a_mail', 'd_mail', 'b_mail'), 'mail', 3)).toEqual(['a_mail', 'b_mail', 'c_mail'])
+  expect(await find(definitionsNamed('c_mail', 'a_mail', 'd_mail', 'b_mail'), 'mail', 3)).toEqual([
+    'a_mail',
+    'b_mail',
+    'c_mail',
+  ])
 })
 
 test('a tool that is added again replaces the old one', async () => {
@@ -201,9 +205,9 @@ test('any text can be searched without an error', async () => {
   await index.add(TOOLS.map(([name, description]) => definitionOf({ name, description })))
   await fc.assert(
     fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 100 }), async (text) => {
-      const found = await index.search(text, 5)
-      expect(found.length).toBeLessThanOrEqual(5)
-      for (const { score } of found) expect(score).toBeGreaterThan(0)
+      const matches = await index.search(text, 5)
+      expect(matches.length).toBeLessThanOrEqual(5)
+      for (const { score } of matches) expect(score).toBeGreaterThan(0)
     }),
   )
 })
@@ -215,9 +219,9 @@ describe('a long question', () => {
   )
 
   test('counts by its first 64 words', async () => {
-    const tools = named(...words)
-    const found = await find(tools, words.join(' '), 1000)
-    expect([...found].sort()).toEqual(words.slice(0, 64).sort())
+    const tools = definitionsNamed(...words)
+    const matches = await find(tools, words.join(' '), 1000)
+    expect([...matches].sort()).toEqual(words.slice(0, 64).sort())
   })
 
   test('for which many tools match lists the rest after the first 50, in the order of their scores', async () => {
@@ -226,9 +230,9 @@ describe('a long question', () => {
     )
     const index = createKeywordIndex()
     await index.add(tools)
-    const found = await index.search(words.slice(0, 40).join(' '), 1000)
-    expect(new Set(found.map(({ name }) => name)).size).toBe(300)
-    const rest = found.slice(50).map(({ score }) => score)
+    const matches = await index.search(words.slice(0, 40).join(' '), 1000)
+    expect(new Set(matches.map(({ name }) => name)).size).toBe(300)
+    const rest = matches.slice(50).map(({ score }) => score)
     expect(rest).toEqual(rest.toSorted((a, b) => b - a))
   })
 })

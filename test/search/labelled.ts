@@ -3,7 +3,7 @@ import { definitionOf } from './definitions.ts'
 import type { ToolRow } from './questions.ts'
 
 export function definitionOfRow([name, description, parameters = {}]: ToolRow): ToolDefinition {
-  const properties = Object.entries(parameters).map(([key, said]) => [key, { type: 'string', description: said }])
+  const properties = Object.entries(parameters).map(([key, text]) => [key, { type: 'string', description: text }])
   return definitionOf({
     name,
     description,
@@ -12,6 +12,6 @@ export function definitionOfRow([name, description, parameters = {}]: ToolRow): 
 }
 
 /** Recall: the part of what is wanted that was found. */
-export function partFound(wanted: readonly string[], found: readonly string[]): number {
-  return wanted.filter((name) => found.includes(name)).length / wanted.length
+export function partFound(wanted: readonly string[], names: readonly string[]): number {
+  return wanted.filter((name) => names.includes(name)).length / wanted.length
 }

@@ -9,7 +9,7 @@ import { responsesReply } from '../fixtures/responses-events.ts'
 test('a run with OpenAI’s tool search receives a tool where the search found it, and calls it', async () => {
   const recorded = recordedStreams('openai-responses')['search-call'] ?? ''
   const name = 'getWeather'
-  const called = {
+  const callItem = {
     id: 'fc_1',
     type: 'function_call',
     call_id: 'call_b',
@@ -19,7 +19,7 @@ test('a run with OpenAI’s tool search receives a tool where the search found i
   }
   const server = await startModelServer((_, index) => {
     if (index === 0) return { chunks: [recorded], end: 'close' }
-    if (index === 1) return { body: { object: 'response', status: 'completed', output: [called] } }
+    if (index === 1) return { body: { object: 'response', status: 'completed', output: [callItem] } }
     return responsesReply({ text: 'It is 18 degrees.' })
   })
   onTestFinished(() => server.close())
@@ -38,7 +38,7 @@ test('a run with OpenAI’s tool search receives a tool where the search found i
   })
   expect(state.finished).toMatchObject({ status: 'completed', answer: 'It is 18 degrees.' })
 
-  const sent = server.calls.map(({ body: { tools, input } }) => ({ tools, input }))
+  const bodies = server.calls.map(({ body: { tools, input } }) => ({ tools, input }))
   const parameterFields = { parameters: { type: 'object', properties: {} }, strict: false }
   const search = {
     type: 'tool_search',
@@ -48,8 +48,8 @@ test('a run with OpenAI’s tool search receives a tool where the search found i
   }
   const beforehand = [{ type: 'function', name: 'help', description: 'Test tool help', ...parameterFields }, search]
   const question = { role: 'user', content: 'What is the weather in Delft?' }
-  const [searched, asked] = [id(1, 0), id(2, 0)]
-  const found = [
+  const [searched, request] = [id(1, 0), id(2, 0)]
+  const items = [
     question,
     {
       type: 'tool_search_call',
@@ -66,15 +66,15 @@ test('a run with OpenAI’s tool search receives a tool where the search found i
       tools: [{ type: 'function', name, description, ...parameterFields, defer_loading: true }],
     },
   ]
-  expect(sent).toEqual([
+  expect(bodies).toEqual([
     { tools: beforehand, input: [question] },
-    { tools: beforehand, input: found },
+    { tools: beforehand, input: items },
     {
       tools: beforehand,
       input: [
-        ...found,
-        { type: 'function_call', call_id: asked, name, namespace: name, arguments: '{"city":"Delft"}' },
-        { type: 'function_call_output', call_id: asked, output: '18 degrees in Delft' },
+        ...items,
+        { type: 'function_call', call_id: request, name, namespace: name, arguments: '{"city":"Delft"}' },
+        { type: 'function_call_output', call_id: request, output: '18 degrees in Delft' },
       ],
     },
   ])

@@ -10,8 +10,8 @@ type Search = (question: string, limit: number) => readonly string[] | Promise<r
 async function recall(search: Search, questions: readonly QuestionRow[], more: number): Promise<number> {
   let sum = 0
   for (const [question, ...wanted] of questions) {
-    const found = await search(question, wanted.length + more)
-    sum += partFound(wanted, found)
+    const matches = await search(question, wanted.length + more)
+    sum += partFound(wanted, matches)
   }
   return sum / questions.length
 }

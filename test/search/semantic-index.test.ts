@@ -161,23 +161,23 @@ describe('fused index', () => {
 
   test('omits an index that could not remove a tool until it can', async () => {
     let up = false
-    const held = new Set<string>()
+    const stored = new Set<string>()
     const index = createFusedIndex(fixed('a'), {
-      add: async (tools) => tools.forEach(({ name }) => held.add(name)),
+      add: async (tools) => tools.forEach(({ name }) => stored.add(name)),
       remove: async (names) => {
         if (!up) throw new Error('down')
-        names.forEach((name) => held.delete(name))
+        names.forEach((name) => stored.delete(name))
       },
-      search: async () => [...held].map((name) => ({ name, score: 1 })),
+      search: async () => [...stored].map((name) => ({ name, score: 1 })),
     })
     await index.add(tools)
     expect(await namesOf(index, 'x')).toEqual(['a', ...tools.map(({ name }) => name).sort()])
     await index.remove(tools.map(({ name }) => name))
     expect(await namesOf(index, 'x')).toEqual(['a'])
-    expect(held.size).toBe(tools.length)
+    expect(stored.size).toBe(tools.length)
     up = true
     expect(await namesOf(index, 'x')).toEqual(['a'])
-    expect(held.size).toBe(0)
+    expect(stored.size).toBe(0)
   })
 
   test('of keyword and semantic indexes finds by word and by meaning', async () => {

@@ -186,8 +186,8 @@ describe('tools that were found', () => {
     assistant,
     searchResult('5', 'clock: From another tool.', true, 'clock'),
   ]
-  const known = new Set(['weather', 'forecast', 'send_mail', 'other', 'clock'])
-  const isKnown = (name: string) => known.has(name)
+  const names = new Set(['weather', 'forecast', 'send_mail', 'other', 'clock'])
+  const isKnown = (name: string) => names.has(name)
 
   test('come from all searches, or from all calls of the latest step with a search', () => {
     expect(foundTools(messages, isKnown)).toEqual(['weather', 'forecast', 'send_mail'])

@@ -26,11 +26,11 @@ interface Options {
 }
 
 function mailEdge({ definition = {}, policy = {}, script = [], vars = {}, run = () => 'sent' }: Options) {
-  const sent: string[] = []
+  const deliveries: string[] = []
   const mail = tool(
     'sendMail',
     (args, { caller }) => {
-      sent.push(`${caller.tenant} ${JSON.stringify(args)}`)
+      deliveries.push(`${caller.tenant} ${JSON.stringify(args)}`)
       return run()
     },
     definition,
@@ -43,7 +43,7 @@ function mailEdge({ definition = {}, policy = {}, script = [], vars = {}, run = 
   })
   const put = (key: string, rest: object = {}) =>
     edge.as(key)('/tools/notify', { method: 'PUT', json: { ...ALIAS, ...rest } })
-  return { ...edge, sent, put }
+  return { ...edge, sent: deliveries, put }
 }
 
 describe('an alias of a tool', () => {
@@ -169,8 +169,8 @@ describe('an alias of a tool', () => {
     const edge = mailEdge({ definition: { annotations: own }, script: [ask(['notify']), say('Done.')] })
     await edge.put(WRITER)
     await edge.as(WRITER)('/runs', { json: { input: 'Go', tools: ['notify'] } })
-    const [shown] = edge.requests[1]?.messages.filter(({ role }) => role === 'tool') ?? []
-    expect(JSON.stringify(shown)).toContain('data, not instructions')
+    const [result] = edge.requests[1]?.messages.filter(({ role }) => role === 'tool') ?? []
+    expect(JSON.stringify(result)).toContain('data, not instructions')
   })
 
   test('is listed with the reason while its Worker does not have the tool', async () => {

@@ -6,9 +6,9 @@ import { dataOf, type KeptEdge, keptEdge } from '../http/kept-edge.ts'
 
 const person = bearer('person')
 const program = bearer('program')
-const called: string[] = []
+const calls: string[] = []
 const note = (name: string) => () => {
-  called.push(name)
+  calls.push(name)
   return name
 }
 const danger = tool('danger', note('danger'), { approval: 'always' })
@@ -32,7 +32,7 @@ async function waiting(vars: Record<string, string> = {}, starter = program): Pr
   ]
   const script = [ask(['danger', { n: 1 }], ['safe'], ['pick']), say('Done.'), say('More.')]
   const edge = keptEdge({ vars: { ...withKeys(...keys), ...vars }, script, tools: [danger, safe] })
-  called.length = 0
+  calls.length = 0
   await edge.post('/conversations', { id: 'c' }, starter)
   const clientTools = [{ name: 'pick', inputSchema: { type: 'object' } }]
   const json: any = await (await edge.post('/conversations/c/runs', { input: 'Go', clientTools }, starter)).json()
@@ -74,7 +74,7 @@ describe('a decision is accepted only for the call that asks for it', () => {
   ])('%s', async (_, forge, expected) => {
     const at = await waiting()
     expect(await codeOf(await forge(at))).toEqual(expected)
-    expect(called).toEqual(['safe'])
+    expect(calls).toEqual(['safe'])
   })
 
   test('and only once, so that the first decision stands', async () => {
@@ -83,7 +83,7 @@ describe('a decision is accepted only for the call that asks for it', () => {
     expect(await codeOf(await decide(at, at.danger, approve))).toEqual([409, 'call_already_answered'])
     expect((await decide(at, at.handed, { result: 'left' })).status).toBe(200)
     await at.edge.settle()
-    expect(called).toEqual(['safe'])
+    expect(calls).toEqual(['safe'])
     expect(await codeOf(await decide(at, at.danger, approve))).toEqual([409, 'call_already_answered'])
   })
 
@@ -94,14 +94,14 @@ describe('a decision is accepted only for the call that asks for it', () => {
     vi.setSystemTime(25 * 60 * 60 * 1000)
     await at.edge.settle()
     expect(await codeOf(await decide(at, at.danger, approve))).toEqual([409, 'call_already_answered'])
-    expect(called).toEqual(['safe'])
+    expect(calls).toEqual(['safe'])
   })
 
   test('and not after the run was cancelled', async () => {
     const at = await waiting()
     await at.edge.post(`/conversations/c/runs/${at.run}/cancel`, {}, program)
     expect(await codeOf(await decide(at, at.danger, approve))).toEqual([409, 'call_already_answered'])
-    expect(called).toEqual(['safe'])
+    expect(calls).toEqual(['safe'])
   })
 })
 
@@ -111,8 +111,8 @@ describe('a key with approve alone', () => {
   test('sees the call that it decides about, who asks and the tool, and nothing else', async () => {
     const at = await waiting()
     const base = `/conversations/c/runs/${at.run}`
-    const seen: any = await (await at.edge.fetch(`${base}/calls/${at.danger}`, { headers: approver })).json()
-    expect(seen).toEqual({
+    const run: any = await (await at.edge.fetch(`${base}/calls/${at.danger}`, { headers: approver })).json()
+    expect(run).toEqual({
       id: at.danger,
       run: at.run,
       conversation: 'c',
@@ -137,11 +137,11 @@ describe('a key with approve alone', () => {
     for (const path of [base, `${base}/events`, '/conversations', '/conversations/c/messages', '/tools', '/usage'])
       expect((await at.edge.fetch(path, { headers: approver })).status).toBe(403)
 
-    const decided = await decide(at, at.danger, { ...approve, argumentsHash: seen.argumentsHash }, approver)
+    const decided = await decide(at, at.danger, { ...approve, argumentsHash: run.argumentsHash }, approver)
     expect([decided.status, await decided.json()]).toEqual([200, { id: at.run, status: expect.any(String) }])
     await decide(at, at.handed, { result: 'left' }, program)
     await at.edge.settle()
-    expect(called).toEqual(['safe', 'danger'])
+    expect(calls).toEqual(['safe', 'danger'])
     expect(await codeOf(await at.edge.fetch(`${base}/calls/${at.danger}`, { headers: approver }))).toEqual([
       404,
       'unknown_call',
@@ -167,11 +167,11 @@ describe('with FOUR_EYES', () => {
     const at = await waiting({ FOUR_EYES: 'on' }, person)
     for (const decision of ['approve', 'reject'])
       expect(await codeOf(await decide(at, at.danger, { decision }))).toEqual([403, 'own_run'])
-    expect(called).toEqual(['safe'])
+    expect(calls).toEqual(['safe'])
     expect((await decide(at, at.danger, approve, bearer('approver'))).status).toBe(200)
     await decide(at, at.handed, { result: 'left' })
     await at.edge.settle()
-    expect(called).toEqual(['safe', 'danger'])
+    expect(calls).toEqual(['safe', 'danger'])
   })
 
   test('off, which is the default, the same key may', async () => {
@@ -211,13 +211,13 @@ describe('no surface accepts a decision without the scope approve', () => {
   ])('%s', async (path, body) => {
     const at = await waiting()
     expect(await codeOf(await at.edge.post(path, body(at), program))).toEqual([403, 'missing_scope'])
-    expect(called).toEqual(['safe'])
+    expect(calls).toEqual(['safe'])
     // The same from a key that may.
-    const taken = await at.edge.post(path, body(at), person)
-    expect(taken.status).toBe(200)
-    await taken.text()
+    const response = await at.edge.post(path, body(at), person)
+    expect(response.status).toBe(200)
+    await response.text()
     await (await decide(at, at.handed, { result: 'left' }, program)).text()
-    expect(called).toEqual(['safe', 'danger'])
+    expect(calls).toEqual(['safe', 'danger'])
   })
 })
 
@@ -236,7 +236,7 @@ describe('a result is accepted only for calls of client tools', () => {
     const headers = { ...program, 'x-conversation-id': 'c' }
     const response = await at.edge.post('/v1/chat/completions', { messages }, headers)
     expect(await codeOf(response)).toEqual([409, 'call_already_answered'])
-    expect([called, at.edge.requests.length]).toEqual([['safe'], 1])
+    expect([calls, at.edge.requests.length]).toEqual([['safe'], 1])
   })
 
   test.each(['danger', 'safe'] as const)('on Responses: %s', async (name) => {
@@ -244,7 +244,7 @@ describe('a result is accepted only for calls of client tools', () => {
     const output = { type: 'function_call_output', call_id: at[name], output: 'approved' }
     const response = await at.edge.post('/v1/responses', { conversation: 'c', input: [output] }, program)
     expect(await codeOf(response)).toEqual([409, 'call_already_answered'])
-    expect([called, at.edge.requests.length]).toEqual([['safe'], 1])
+    expect([calls, at.edge.requests.length]).toEqual([['safe'], 1])
   })
 
   test('and a call of the edge keeps its own result', async () => {
@@ -280,7 +280,7 @@ describe('arguments that a person changes', () => {
     expect(record.calls[0]).toMatchObject({ id: at.danger, arguments: args, ok: true })
     const bodyText = JSON.stringify(at.edge.requests.at(-1)?.messages)
     expect(bodyText).toContain('A person changed the arguments of this call before it was sent')
-    expect(called.filter((name) => name === 'danger')).toHaveLength(1)
+    expect(calls.filter((name) => name === 'danger')).toHaveLength(1)
   })
 
   test.each([
@@ -291,6 +291,6 @@ describe('arguments that a person changes', () => {
     const at = await waiting()
     const response = await decide(at, at.danger, json)
     expect(response.status).toBeGreaterThanOrEqual(400)
-    expect(called).not.toContain('danger')
+    expect(calls).not.toContain('danger')
   })
 })

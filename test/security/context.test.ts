@@ -5,8 +5,8 @@ import { controlledEdge } from './controlled-edge.ts'
 const KEY = 'acme: chat tools:read'
 
 test('a request cannot override the fields of the tool context that the edge pins, whichever way it calls', async () => {
-  const seen: unknown[] = []
-  const look = tool('look', (_, { values }) => void seen.push(values))
+  const inputs: unknown[] = []
+  const look = tool('look', (_, { values }) => void inputs.push(values))
   const { as } = controlledEdge({
     workers: { TOOL_LOOK: [look] },
     keys: [KEY],
@@ -20,5 +20,5 @@ test('a request cannot override the fields of the tool context that the edge pin
   await as(KEY)('/tools/look/call', { json: { arguments: {}, context } })
   const params = { name: 'look', arguments: {}, _meta: context }
   await as(KEY)('/mcp', { json: { jsonrpc: '2.0', id: 1, method: 'tools/call', params } })
-  expect(seen).toEqual(Array.from({ length: 4 }, () => ({ region: 'eu', 'region!': 'us', plan: 'gold' })))
+  expect(inputs).toEqual(Array.from({ length: 4 }, () => ({ region: 'eu', 'region!': 'us', plan: 'gold' })))
 })

@@ -326,9 +326,9 @@ async function play(way: Way, control: Control, isDispatched = false): Promise<R
       reached += 1
       return Response.json('read')
     },
-    change: (made) => {
-      const hooks = [...(made.loop?.hooks ?? []), ...(control.loop?.hooks ?? [])]
-      const setup = { ...made, loop: { ...made.loop, ...control.loop, hooks } }
+    change: (edge) => {
+      const hooks = [...(edge.loop?.hooks ?? []), ...(control.loop?.hooks ?? [])]
+      const setup = { ...edge, loop: { ...edge.loop, ...control.loop, hooks } }
       const clerk = { name: 'clerk', description: 'Does it.', instructions: 'Do it.', tools: ['card', name] }
       const agents = agentSource([clerk], setup)
       return { ...setup, tools: (caller) => inOrder([setup.tools(caller), agents]) }

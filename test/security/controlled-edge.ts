@@ -19,7 +19,7 @@ import { memoryDirectories } from '../fixtures/directories.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
 import { FakeKv } from '../host/source/fake-kv.ts'
 
-export interface Asked {
+export interface EdgeRequest {
   readonly method?: string
   readonly json?: unknown
   readonly headers?: Record<string, string>
@@ -27,7 +27,7 @@ export interface Asked {
   readonly text?: string
 }
 
-export interface Answered {
+export interface EdgeAnswer {
   readonly status: number
   readonly headers: Headers
   /** The parsed body; the text of a body that is not JSON. */
@@ -39,7 +39,7 @@ export interface ControlledEdge {
   /** What the model was sent. */
   readonly requests: readonly ModelRequest[]
   /** Sends a request with a key: a tenant's name and scopes, such as `acme: chat tools:read`. */
-  readonly as: (key: string) => (path: string, asked?: Asked) => Promise<Answered>
+  readonly as: (key: string) => (path: string, edgeRequest?: EdgeRequest) => Promise<EdgeAnswer>
 }
 
 export interface ControlledEdgeOptions {
@@ -62,7 +62,7 @@ export interface ControlledEdgeOptions {
  * over databases and a KV in memory. Its tool Workers hold the given tools, and its model plays a script.
  */
 export function controlledEdge(options: ControlledEdgeOptions): ControlledEdge {
-  const { workers, script = [], vars = {}, keys, fetch, change = (made) => made } = options
+  const { workers, script = [], vars = {}, keys, fetch, change = (edge) => edge } = options
   const { model = scripted(script, 'test/scripted') } = options
   const kv = new FakeKv()
   const env: Env = {
@@ -81,8 +81,8 @@ export function controlledEdge(options: ControlledEdgeOptions): ControlledEdge {
     CONVERSATIONS: objects((ctx) => Object.assign(new Conversation(ctx, env), { ctx })),
     DIRECTORIES: memoryDirectories(),
   }
-  let made: Setup | undefined
-  const setupOnce = () => (made ??= change(makeSetup(env, { ...everything, providers: { test: () => () => model } })))
+  let setup: Setup | undefined
+  const setupOnce = () => (setup ??= change(makeSetup(env, { ...everything, providers: { test: () => () => model } })))
   const Catalog = catalogue<Env>(catalogueParts)
   const Conversation = conversation(setupOnce)
   const app = edge(setupOnce, surfacesOf(everything))
@@ -123,15 +123,15 @@ function bodyOf(text: string): unknown {
 
 /** Objects by name, each over a database of its own. */
 function objects<Service>(make: (ctx: DurableObjectState) => Service): { getByName(name: string): Service } {
-  const made = new Map<string, Service>()
+  const services = new Map<string, Service>()
   return {
     getByName: (name) => {
       const storage = Object.assign(memoryStorage(new DatabaseSync(':memory:')), {
         setAlarm: async () => {},
         getAlarm: async () => null,
       })
-      const object = made.get(name) ?? make({ storage } as unknown as DurableObjectState)
-      made.set(name, object)
+      const object = services.get(name) ?? make({ storage } as unknown as DurableObjectState)
+      services.set(name, object)
       return object
     },
   }

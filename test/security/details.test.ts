@@ -51,16 +51,16 @@ describe('internal error details are logged and not sent to callers', () => {
     [{ TOOL_POLICY: JSON.stringify({ '*': { scopes: SECRET } }) }, 'TOOL_POLICY must be'],
     [{ MAX_STEPS: SECRET }, 'MAX_STEPS must be a whole number'],
     [{ API_KEYS: SECRET }, 'API_KEYS must be'],
-  ])('for an invalid variable: %j', async (vars, named) => {
+  ])('for an invalid variable: %j', async (vars, names) => {
     for (const path of ['/health', '/tools', '/v1/models', '/mcp']) {
       const { answer, log } = await ask(path, vars)
       expect(answer).toContain('The setup of this edge failed; its log has the reason.')
       expect(answer).not.toMatch(/hunter2|TOOL_POLICY|MAX_STEPS|API_KEYS/)
-      expect(log).toContain(named)
+      expect(log).toContain(names)
     }
     // Its developer, who asks over loopback, is told which variable it is; its value is told to nobody.
     const { answer, log } = await ask('/health', vars, 'localhost')
-    expect(answer).toContain(named)
+    expect(answer).toContain(names)
     expect(answer + log).not.toContain('hunter2')
   })
 })

@@ -12,8 +12,8 @@ test(
   'no request, however odd, is answered 500, and none that is refused writes anything',
   async () => {
     const world = await openWorld()
-    const property = fc.asyncProperty(drawnRequests(world), async (drawn) => {
-      const fault = await faultOf(world, drawn, seconds > 0)
+    const property = fc.asyncProperty(drawnRequests(world), async (round) => {
+      const fault = await faultOf(world, round, seconds > 0)
       if (fault !== undefined) throw new Error(fault)
     })
     await fc.assert(property, { ...EFFORT, seed })

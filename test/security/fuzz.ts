@@ -4,7 +4,7 @@ import { BODIES, type Route, ROUTES } from './routes.ts'
 import type { KeyKind, World } from './world.ts'
 
 /** A request that was drawn. */
-export interface Drawn {
+export interface FuzzRequest {
   readonly method: string
   readonly path: string
   readonly key: KeyKind
@@ -68,9 +68,9 @@ function mutated(
   draws: readonly (readonly [place: number, change: number, value: unknown])[],
 ): unknown {
   const copy = structuredClone(value)
-  for (const [place, change, drawn] of draws) {
+  for (const [place, change, round] of draws) {
     // A value that is drawn twice may come to stand in itself.
-    const other = structuredClone(drawn)
+    const other = structuredClone(round)
     const holders: Record<string, unknown>[] = []
     const visit = (each: unknown): void => {
       if (typeof each !== 'object' || each === null) return
@@ -120,7 +120,7 @@ const HEADERS = fc.record(
 const KEY = fc.constantFrom<KeyKind>('owner', 'owner', 'owner', 'other', 'chat', 'tools:write', 'tools:admin', 'none')
 
 /** Returns requests to the routes of the OpenAPI document, near to what these expect and far from it. */
-export function drawnRequests({ targets }: World): fc.Arbitrary<Drawn> {
+export function drawnRequests({ targets }: World): fc.Arbitrary<FuzzRequest> {
   const pathOf = ({ path }: Route): fc.Arbitrary<string> => {
     const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
     const own = { ...targets, name: targets.tool, id: targets.conversation } as Record<string, string>
@@ -186,7 +186,7 @@ const MOST_CPU_MS = 1000
  */
 export async function faultOf(
   world: World,
-  { method, path, key, headers, body }: Drawn,
+  { method, path, key, headers, body }: FuzzRequest,
   limitsCpu: boolean,
 ): Promise<string | undefined> {
   let request: Request

@@ -45,8 +45,8 @@ describe('asking for conversations that do not exist', () => {
     }
     expect(edge.objects.size).toBeLessThanOrEqual(101)
     expect(statuses.get(429)).toBeGreaterThan(1500)
-    const refused = await edge.fetch('/conversations/guess/runs', { headers: guesser })
-    expect([refused.status, await refused.json()]).toMatchObject([429, { code: 'too_many_unknown', limit: 100 }])
+    const refusal = await edge.fetch('/conversations/guess/runs', { headers: guesser })
+    expect([refusal.status, await refusal.json()]).toMatchObject([429, { code: 'too_many_unknown', limit: 100 }])
 
     // A conversation that exists is answered, and other keys are not affected.
     expect((await edge.fetch('/conversations/mine/runs', { headers: guesser })).status).toBe(200)

@@ -59,21 +59,21 @@ describe('a body of unusual JSON', () => {
 
 describe('__proto__ and similar names are ordinary keys', () => {
   const hostile = '{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}},"toString":"x"}'
-  const seen: unknown[] = []
+  const inputs: unknown[] = []
   const look = tool('look', (args, { values }) => {
-    seen.push(Reflect.get(args, 'admin'), Reflect.get(values, 'admin'))
+    inputs.push(Reflect.get(args, 'admin'), Reflect.get(values, 'admin'))
     return { ok: true, content: [{ type: 'text', text: 'ok' }], structured: JSON.parse(hostile) }
   })
 
   test('in requests, model answers and tool results', async () => {
-    seen.length = 0
+    inputs.length = 0
     const edge = keptEdge({ script: [ask(['look', hostile]), say('ok'), say('ok')], tools: [look] })
     const post = (path: string, body: string) => edge.fetch(path, { method: 'POST', headers: JSON_TYPE, body })
-    const made = await post('/conversations', `{"id":"c","context":${hostile}}`)
+    const creation = await post('/conversations', `{"id":"c","context":${hostile}}`)
     const run = await post('/conversations/c/runs', `{"input":"Hi","context":${hostile}}`)
     const direct = await post('/tools/look/call', `{"arguments":${hostile},"context":${hostile}}`)
-    expect([made.status, run.status, direct.status]).toEqual([201, 200, 200])
-    expect(seen).toEqual([undefined, undefined, undefined, undefined])
+    expect([creation.status, run.status, direct.status]).toEqual([201, 200, 200])
+    expect(inputs).toEqual([undefined, undefined, undefined, undefined])
     expect(Reflect.get({}, 'admin')).toBeUndefined()
   })
 
@@ -103,16 +103,16 @@ describe('arguments from a model', () => {
   })
 
   test('that are too deep reach neither a tool nor a person', async () => {
-    const called: string[] = []
+    const calls: string[] = []
     const tools = [
-      tool('look', () => called.push('look')),
-      tool('danger', () => called.push('danger'), { approval: 'always' }),
+      tool('look', () => calls.push('look')),
+      tool('danger', () => calls.push('danger'), { approval: 'always' }),
     ]
     const edge = keptEdge({ script: [ask(['look', nested(5000)], ['danger', nested(5000)]), say('ok')], tools })
     await edge.post('/conversations', { id: 'c' })
     const run: any = await (await edge.post('/conversations/c/runs', { input: 'Hi' })).json()
     expect(run.calls.map(({ error }: any) => error.code)).toEqual(['invalid_arguments', 'invalid_arguments'])
-    expect(called).toEqual([])
+    expect(calls).toEqual([])
   })
 })
 

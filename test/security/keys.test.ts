@@ -188,7 +188,7 @@ describe('a token of an identity provider', () => {
     const { n = '' } = jwk
     const symmetric = await sign(claims, n, 'HS256')
     const forged = btoa(JSON.stringify({ ...claims, sub: 'admin' })).replaceAll('=', '')
-    const refused = [
+    const refusals = [
       await token({}, other.privateKey),
       await token({ aud: 'another' }),
       await token({ aud: undefined }),
@@ -204,7 +204,7 @@ describe('a token of an identity provider', () => {
       `${head}.${body}.`,
       'a.b.c',
     ]
-    for (const text of refused) expect(await ask(text)).toEqual([401, 'unauthorized'])
+    for (const text of refusals) expect(await ask(text)).toEqual([401, 'unauthorized'])
     // Unknown keys do not make the edge ask again and again.
     expect(keys.asked).toBe(1)
   })
@@ -213,10 +213,10 @@ describe('a token of an identity provider', () => {
     const { ask, claims, keys } = await provided()
     const curve = { name: 'ECDSA', namedCurve: 'P-256' }
     const ec = (await crypto.subtle.generateKey(curve, true, ['sign', 'verify'])) as CryptoKeyPair
-    const named = async (key: CryptoKey) =>
+    const jwkOf = async (key: CryptoKey) =>
       Object.assign({}, await crypto.subtle.exportKey('jwk', key), { alg: 'ES256', kid: 'k2' })
-    keys.list = [jwk, await named(ec.publicKey)]
-    expect(await ask(await sign(claims, (await named(ec.privateKey)) as never))).toEqual([401, 'unauthorized'])
+    keys.list = [jwk, await jwkOf(ec.publicKey)]
+    expect(await ask(await sign(claims, (await jwkOf(ec.privateKey)) as never))).toEqual([401, 'unauthorized'])
   })
 
   test('gets its tenant and its scopes from claims, and nothing from those that are not mapped', async () => {
@@ -243,14 +243,14 @@ describe('a token of an identity provider', () => {
     const usage: any = await (await edge.ask('/usage', { headers: bearer(await token()) })).json()
     expect(usage.key).toMatch(/^access:[0-9a-f]{12}$/)
     namespace.values['disabled'] = JSON.stringify([usage.key])
-    const again = testEdge({
+    const repeat = testEdge({
       vars: { ...withKeys(), IDENTITY_PROVIDERS: JSON.stringify([provider]) },
       setup: { keyStates: keyStates({ namespace, report: () => {} }), directories: memoryDirectories() },
     })
     const headers = bearer(await token())
-    expect(await answerOf(await again.ask('/usage', { headers }))).toEqual([401, 'key_disabled'])
+    expect(await answerOf(await repeat.ask('/usage', { headers }))).toEqual([401, 'key_disabled'])
     const someone = bearer(await token({ sub: 'person-2' }))
-    expect((await again.ask('/usage', { headers: someone })).status).toBe(200)
+    expect((await repeat.ask('/usage', { headers: someone })).status).toBe(200)
   })
 
   test('that a browser brings by its cookie is of no use to the page of another site', async () => {

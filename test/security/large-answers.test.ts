@@ -9,8 +9,8 @@ const PIECE = 'x'.repeat(MIB)
 const MOST_BYTES = 32 * MIB
 
 /** An answer of this many MiB; `taken` counts what was read of it. */
-function* large(mib: number, of: 'text' | 'reasoning' | 'call', taken = { mib: 0 }): Generator<ModelEvent> {
-  for (; taken.mib < mib; taken.mib++) {
+function* large(mib: number, of: 'text' | 'reasoning' | 'call', usage = { mib: 0 }): Generator<ModelEvent> {
+  for (; usage.mib < mib; usage.mib++) {
     if (of === 'call') yield { type: 'call.delta', index: 0, tool: 'look', arguments: PIECE }
     else yield { type: of, text: PIECE }
   }
@@ -20,15 +20,15 @@ function* large(mib: number, of: 'text' | 'reasoning' | 'call', taken = { mib: 0
 
 describe('an answer of a model that is too large', () => {
   test.each(['text', 'reasoning', 'call'] as const)('ends the run with a code, and is not read on: %s', async (of) => {
-    const taken = { mib: 0 }
-    const edge = keptEdge({ script: [() => large(40, of, taken), say('Well.')], tools: [tool('look')] })
+    const usage = { mib: 0 }
+    const edge = keptEdge({ script: [() => large(40, of, usage), say('Well.')], tools: [tool('look')] })
     await edge.post('/conversations', { id: 'c' })
     const failed = await edge.post('/conversations/c/runs', { input: 'Write' })
     expect([failed.status, await failed.json()]).toMatchObject([
       502,
       { code: 'model_answer_too_large', detail: 'The answer of the model is longer than this edge accepts.' },
     ])
-    expect(taken.mib).toBeLessThan(4)
+    expect(usage.mib).toBeLessThan(4)
     // The conversation goes on.
     const next: any = await (await edge.post('/conversations/c/runs', { input: 'And?' })).json()
     expect(next).toMatchObject({ status: 'completed', answer: 'Well.' })

@@ -19,9 +19,9 @@ function expand(path: string): readonly string[] {
 }
 
 test('every file that the tables of controls name exists', () => {
-  const named = [...README.matchAll(/`([a-z][\w.{},-]*\/[\w/.{},-]*)`/g)].flatMap(([, path = '']) => expand(path))
-  expect(named.length).toBeGreaterThan(60)
+  const paths = [...README.matchAll(/`([a-z][\w.{},-]*\/[\w/.{},-]*)`/g)].flatMap(([, path = '']) => expand(path))
+  expect(paths.length).toBeGreaterThan(60)
   const places = (path: string) =>
     ['', 'test/', 'src/'].flatMap((folder) => [folder + path, `${folder}${path}.test.ts`])
-  expect(named.filter((path) => !places(path).some((place) => existsSync(`${ROOT}/${place}`)))).toEqual([])
+  expect(paths.filter((path) => !places(path).some((place) => existsSync(`${ROOT}/${place}`)))).toEqual([])
 })

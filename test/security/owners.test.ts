@@ -67,8 +67,8 @@ test('a definition of the edge is there for every tenant, and written by keys wi
   expect((await put(ADMIN, 'hours', 'nine to five')).status).toBe(201)
   expect([await call(ACME, 'hours'), await call(GLOBEX, 'hours')]).toEqual(['nine to five', 'nine to five'])
   const [{ hash }] = (await as(ADMIN)('/tools/hours/versions')).body
-  const taken = await put(ACME, 'hours', 'never')
-  expect([taken.status, taken.body.issues]).toEqual([
+  const response = await put(ACME, 'hours', 'never')
+  expect([response.status, response.body.issues]).toEqual([
     422,
     [{ path: 'name', message: 'expected an unused name: "hours" is a tool of this edge' }],
   ])
@@ -76,8 +76,8 @@ test('a definition of the edge is there for every tenant, and written by keys wi
   expect([removed.status, removed.body.code]).toEqual([403, 'missing_scope'])
   expect((await as(ACME)('/tools/hours/rollback', { json: { hash } })).status).toBe(404)
   for (const method of ['PUT', 'DELETE']) {
-    const refused = await as(ACME)('/tools/hours?owner=edge', { method, json: {} })
-    expect([method, refused.status, refused.body.code]).toEqual([method, 403, 'missing_scope'])
+    const refusal = await as(ACME)('/tools/hours?owner=edge', { method, json: {} })
+    expect([method, refusal.status, refusal.body.code]).toEqual([method, 403, 'missing_scope'])
   }
   expect((await as(ACME)('/tools/now/accept', { json: { hash } })).body.code).toBe('missing_scope')
   expect([await call(ACME, 'hours'), await names(ACME)]).toEqual(['nine to five', ['hours', 'now']])
@@ -94,8 +94,8 @@ test('a key with both scopes writes the definitions of the edge, unless it asks 
   ])
   const places = (await as(BOTH)('/tools?source=kv')).body.map(({ place }: { place: string }) => place)
   expect(places).toEqual(['tool:a', 'tenant:acme/b'])
-  const kept = await as(BOTH)('/tools/b', { method: 'DELETE' })
-  expect([kept.status, kept.body.code]).toEqual([422, 'other_owner'])
+  const removal = await as(BOTH)('/tools/b', { method: 'DELETE' })
+  expect([removal.status, removal.body.code]).toEqual([422, 'other_owner'])
   expect((await as(BOTH)('/tools/b?owner=tenant', { method: 'DELETE' })).status).toBe(204)
   expect((await as(BOTH)('/tools/b?owner=all', { method: 'DELETE' })).status).toBe(400)
 })
@@ -117,10 +117,10 @@ test('a tool that is later stored for the edge takes precedence over a tenant’
   await put(ACME, 'greet', 'hello')
   await put(ADMIN, 'greet', 'good day')
   expect([await call(ACME, 'greet'), await call(GLOBEX, 'greet')]).toEqual(['good day', 'good day'])
-  const listed = (await as(ACME)('/tools?source=kv')).body.map(
+  const listing = (await as(ACME)('/tools?source=kv')).body.map(
     ({ place, available, reason }: Record<string, unknown>) => [place, available, reason],
   )
-  expect(listed).toEqual([
+  expect(listing).toEqual([
     ['tool:greet', true, undefined],
     [
       'tenant:acme/greet',
@@ -162,9 +162,9 @@ test('a search by a model finds the definitions of the edge and of its own tenan
   await put(ADMIN, 'helloEdge', 'hello')
   await put(ACME, 'helloAcme', 'hello')
   await put(GLOBEX, 'helloGlobex', 'hello')
-  const found = async (key: string) =>
+  const namesFor = async (key: string) =>
     (await as(key)('/runs', { json: { input: 'Hi' } })).body.calls[0].structured.tools.toSorted()
-  expect([await found(ACME), await found(GLOBEX)]).toEqual([
+  expect([await namesFor(ACME), await namesFor(GLOBEX)]).toEqual([
     ['helloAcme', 'helloEdge'],
     ['helloEdge', 'helloGlobex'],
   ])
@@ -184,8 +184,8 @@ test('a name that a tool server brings takes the place of no tool of the edge', 
     'done',
     'of others',
   ])
-  const listed = (await later.as(ACME)('/tools')).body.filter(({ name }: { name: string }) => name === 'now')
-  expect(listed.map(({ place, available, reason }: Record<string, unknown>) => [place, available, reason])).toEqual([
+  const listing = (await later.as(ACME)('/tools')).body.filter(({ name }: { name: string }) => name === 'now')
+  expect(listing.map(({ place, available, reason }: Record<string, unknown>) => [place, available, reason])).toEqual([
     ['TOOL_CLOCK', true, undefined],
     ['TOOL_A', false, 'The tool "now" of TOOL_A is held back: TOOL_CLOCK has a tool of this name.'],
   ])
@@ -193,11 +193,11 @@ test('a name that a tool server brings takes the place of no tool of the edge', 
 })
 
 test('a name that a tool server brings later takes the place of no stored tool', async () => {
-  const brought: ReturnType<typeof tool>[] = []
-  const { put, call, as } = stage({ workers: { TOOL_MCP: brought } })
+  const tools: ReturnType<typeof tool>[] = []
+  const { put, call, as } = stage({ workers: { TOOL_MCP: tools } })
   await put(ADMIN, 'hours', 'nine to five')
   await put(ACME, 'greet', 'hello')
-  brought.push(
+  tools.push(
     tool('hours', () => 'never'),
     tool('greet', () => 'goodbye'),
   )
@@ -216,14 +216,14 @@ test('a name that a tool server brings takes the place of no tool of a Worker th
     },
     call: async () => ({ ok: true, content: [{ type: 'text', text: 'own' }] }),
   }
-  const brought = ['now', 'news'].map((name) => tool(name, () => 'of others', { hash: `other-${name}` }))
-  const { call, as } = stage({ workers: { TOOL_MCP: brought }, vars: { TOOL_CLOCK: clock } })
+  const tools = ['now', 'news'].map((name) => tool(name, () => 'of others', { hash: `other-${name}` }))
+  const { call, as } = stage({ workers: { TOOL_MCP: tools }, vars: { TOOL_CLOCK: clock } })
   const calls = async () => [await call(ACME, 'now'), await call(ACME, 'news')]
   const passTime = () => vi.setSystemTime(Date.now() + 61_000)
   // What the Worker has is not known yet.
   expect(await calls()).toEqual([404, 404])
-  const listed = (await as(ACME)('/tools?source=service')).body
-  expect(listed.map(({ place, name, available, reason }: any) => [place, name, available, reason])).toEqual([
+  const listing = (await as(ACME)('/tools?source=service')).body
+  expect(listing.map(({ place, name, available, reason }: any) => [place, name, available, reason])).toEqual([
     ['TOOL_CLOCK', 'TOOL_CLOCK', false, 'it failed to describe itself'],
     ...['news', 'now'].map((name) => [
       'TOOL_MCP',

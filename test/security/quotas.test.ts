@@ -31,9 +31,9 @@ describe('the quotas of a tenant', () => {
     expect((await post('/conversations', { id: 'a' }, one)).status).toBe(201)
     expect((await chat('b')).status).toBe(200)
     const full = reached(507, 'conversations', 2, 2)
-    const refused = await post('/conversations', { id: 'c' }, two)
-    expect(refused.headers.get('x-should-retry')).toBe('false')
-    expect(await refusal(refused)).toEqual(full)
+    const response = await post('/conversations', { id: 'c' }, two)
+    expect(response.headers.get('x-should-retry')).toBe('false')
+    expect(await refusal(response)).toEqual(full)
     const [last] = ((await (await fetch('/conversations/b/messages', { headers: one })).json()) as any).toReversed()
     expect(await refusal(await post('/conversations/b/fork', { at: last.position }, one))).toEqual(full)
     const { status } = await chat('d')
@@ -86,8 +86,8 @@ describe('the quotas of a tenant', () => {
     const { used } = (await quotasOf(one)).storedBytes
     expect(used).toBeGreaterThan(3 * FIRST_BYTES)
     expect((await quotasOf(one)).conversations.used).toBe(0)
-    const refused = await send(path === '/runs' ? { 'idempotency-key': 'k2' } : {})
-    expect([refused.status, JSON.stringify(await refused.json())]).toEqual([
+    const response = await send(path === '/runs' ? { 'idempotency-key': 'k2' } : {})
+    expect([response.status, JSON.stringify(await response.json())]).toEqual([
       507,
       expect.stringContaining('quota_exceeded'),
     ])
@@ -141,9 +141,9 @@ describe('the quotas of what is under way', () => {
     const first = runIn('/runs', one)
     await expect.poll(async () => (await quotasOf(one)).concurrentRunsPerKey.used).toBe(1)
     const ofKey = reached(429, 'concurrentRunsPerKey', 1, 1)
-    const refused = await runIn('/runs', one)
-    expect(refused.headers.get('retry-after')).toBe('1')
-    expect(await refusal(refused)).toEqual(ofKey)
+    const response = await runIn('/runs', one)
+    expect(response.headers.get('retry-after')).toBe('1')
+    expect(await refusal(response)).toEqual(ofKey)
     expect(await refusal(await runIn('/conversations/a/runs', one))).toEqual(ofKey)
     expect(await (await runIn('/runs', stranger)).json()).toMatchObject({ answer: 'Hi.' })
     gate.resolve()

@@ -34,10 +34,10 @@ describe('a secret is removed', () => {
 
   test.each(Object.keys(ENCODERS))('encoded as %s', (name) => {
     const encoded = ENCODERS[name]?.(SECRET) ?? ''
-    const shown = redact(`before ${encoded} after`)
-    expect(shown).toContain('[redacted]')
-    expect(shown).not.toContain(core(encoded))
-    expect(shown).toMatch(/^before .* after$/)
+    const output = redact(`before ${encoded} after`)
+    expect(output).toContain('[redacted]')
+    expect(output).not.toContain(core(encoded))
+    expect(output).toMatch(/^before .* after$/)
   })
 
   const names = Object.keys(ENCODERS)
@@ -46,8 +46,8 @@ describe('a secret is removed', () => {
   const pairs = usual.flatMap((first) => usual.map((second) => [first, second] as const))
   test.each(pairs)('encoded as %s and then as %s', (first, second) => {
     const encoded = ENCODERS[second]?.(ENCODERS[first]?.(SECRET) ?? '') ?? ''
-    const shown = redact(encoded)
-    expect(shown).toContain('[redacted]')
+    const output = redact(encoded)
+    expect(output).toContain('[redacted]')
   })
 
   test('from JSON values, keys and numbers, and other texts stay as they are', () => {
@@ -69,11 +69,11 @@ describe('a secret is removed', () => {
         fc.array(fc.integer({ min: 1, max: 700 }), { minLength: 1, maxLength: 20 }),
         async (before, after, encode, sizes) => {
           const secret = bytesOf(encode(SECRET))
-          const whole = Buffer.concat([before, secret, after])
+          const bytes = Buffer.concat([before, secret, after])
           const chunks: Uint8Array[] = []
-          for (let at = 0, turn = 0; at < whole.length; turn++) {
+          for (let at = 0, turn = 0; at < bytes.length; turn++) {
             const size = sizes[turn % sizes.length] ?? 1
-            chunks.push(new Uint8Array(whole.subarray(at, at + size)))
+            chunks.push(new Uint8Array(bytes.subarray(at, at + size)))
             at += size
           }
           const body = new ReadableStream<Uint8Array>({
@@ -82,11 +82,11 @@ describe('a secret is removed', () => {
               controller.close()
             },
           })
-          const shown = Buffer.from(await new Response(redactor([SECRET]).stream(body)).arrayBuffer())
-          const at = shown.indexOf('[redacted]')
+          const output = Buffer.from(await new Response(redactor([SECRET]).stream(body)).arrayBuffer())
+          const at = output.indexOf('[redacted]')
           expect(at).toBeGreaterThanOrEqual(before.length)
-          expect(shown.subarray(0, before.length).equals(before)).toBe(true)
-          expect(shown.subarray(shown.length - after.length).equals(after)).toBe(true)
+          expect(output.subarray(0, before.length).equals(before)).toBe(true)
+          expect(output.subarray(output.length - after.length).equals(after)).toBe(true)
         },
       ),
       { numRuns: 60 },
@@ -110,9 +110,9 @@ test('the code of a tool does not get a secret back from a binary answer, nor in
       grant,
       async () => new Response(body, { headers: { 'content-type': type } }),
     )
-    const shown = Buffer.from(await response.arrayBuffer())
-    expect(shown.includes('[redacted]')).toBe(true)
-    expect(shown.includes(body.subarray(4, -4))).toBe(false)
+    const output = Buffer.from(await response.arrayBuffer())
+    expect(output.includes('[redacted]')).toBe(true)
+    expect(output.includes(body.subarray(4, -4))).toBe(false)
     expect(response.headers.get('content-type')).toBe(type)
   }
 })

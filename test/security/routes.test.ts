@@ -50,12 +50,12 @@ const name = ({ method, path }: Route) => `${method} ${path}`
 
 describe('the matrix of routes and keys', () => {
   let world: World
-  let known: Targets
+  let targetValues: Targets
   let none: Targets
   beforeAll(async () => {
     world = await openWorld()
-    known = world.targets
-    none = unknown(known)
+    targetValues = world.targets
+    none = unknown(targetValues)
   })
 
   test('has all routes of the document and a body for each that takes one', () => {
@@ -75,7 +75,9 @@ describe('the matrix of routes and keys', () => {
     test('refuses missing, wrong, disabled and expired keys alike, whatever they ask for', async () => {
       const refusals = { none: 'unauthorized', wrong: 'unauthorized', disabled: 'key_disabled', expired: 'key_expired' }
       for (const [kind, code] of Object.entries(refusals)) {
-        const texts = await Promise.all([known, none].map((targets) => answer(world, route, kind as KeyKind, targets)))
+        const texts = await Promise.all(
+          [targetValues, none].map((targets) => answer(world, route, kind as KeyKind, targets)),
+        )
         if (route.path === '/mcp') expect(texts[0]).toMatch(/^401 /)
         else expect(isOf(401, `"${code}"`)(texts[0] ?? ''), texts[0]).toBe(true)
         expect(texts[1]).toBe(texts[0])
@@ -91,7 +93,7 @@ describe('the matrix of routes and keys', () => {
           : scopes.includes(scope) || (scope === 'tools:admin' && scopes.includes('tools:write'))
       const needsAll = route.path === '/mcp'
       for (const scope of SCOPES.filter((each) => needsAll || !isEnough(each))) {
-        const texts = await Promise.all([known, none].map((targets) => answer(world, route, scope, targets)))
+        const texts = await Promise.all([targetValues, none].map((targets) => answer(world, route, scope, targets)))
         expect(texts[0], scope).toMatch(/^403 /)
         expect(texts[1]).toBe(texts[0])
       }

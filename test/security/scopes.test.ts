@@ -13,11 +13,11 @@ import { ask, say, tool } from '../fixtures/play.ts'
 import { searchSetup } from '../fixtures/setup.ts'
 import { keptEdge } from '../http/kept-edge.ts'
 
-const called: string[] = []
+const toolCalls: string[] = []
 const trusted: ToolContext['trusted'][] = []
 const note = (name: string) =>
   tool(name, (_, context) => {
-    called.push(name)
+    toolCalls.push(name)
     trusted.push(context.trusted)
     return `${name} done`
   })
@@ -41,7 +41,7 @@ const setup = {
 }
 
 function scopedEdge(script: readonly Script[]) {
-  called.length = 0
+  toolCalls.length = 0
   trusted.length = 0
   return keptEdge({ vars: withKeys(...KEYS), script, setup })
 }
@@ -67,7 +67,7 @@ describe('a call of a tool that is not offered does not run', () => {
     const edge = scopedEdge(once)
     const response = await edge.post('/runs', { input: 'Go', ...json }, who)
     const { calls }: any = await response.json()
-    expect(called).toEqual(expected)
+    expect(toolCalls).toEqual(expected)
     expect(calls[0]).toMatchObject({ tool: 'secret', ok: false, error: { code: 'unknown_tool' } })
     expect(namesOf(edge.requests[0]?.tools)).toEqual(expected)
   })
@@ -76,8 +76,8 @@ describe('a call of a tool that is not offered does not run', () => {
     const edge = scopedEdge([ask([name], ['open']), say('ok')])
     const { calls }: any = await (await edge.post('/runs', { input: 'Go' }, plain)).json()
     expect(calls.map(({ error }: any) => error?.code)).toEqual(['unknown_tool', undefined])
-    const named: any = await (await edge.post('/runs', { input: 'Go', tools: [name] }, plain)).json()
-    expect(named).toMatchObject({ status: 400, code: 'unknown_tool' })
+    const run: any = await (await edge.post('/runs', { input: 'Go', tools: [name] }, plain)).json()
+    expect(run).toMatchObject({ status: 400, code: 'unknown_tool' })
     expect((await edge.fetch(`/tools/${name}`, { headers: plain })).status).toBe(404)
     expect((await edge.post(`/tools/${name}/call`, { arguments: {} }, plain)).status).toBe(404)
   })
@@ -91,7 +91,7 @@ test.each(['secret', 'open'])('a client tool never replaces a tool of the edge: 
   const tools = [{ type: 'function', function: { name } }]
   const messages = [{ role: 'user', content: 'Go' }]
   expect((await edge.post('/v1/chat/completions', { messages, tools }, cleared)).status).toBe(400)
-  expect([called, edge.requests]).toEqual([[], []])
+  expect([toolCalls, edge.requests]).toEqual([[], []])
 })
 
 describe('a run started by one key gives another key no further rights', () => {
@@ -109,7 +109,7 @@ describe('a run started by one key gives another key no further rights', () => {
     const { edge, run } = await begin([ask(['secret']), say('one'), ask(['secret'], ['open']), say('two')])
     await (await edge.post(`/conversations/c/runs/${run}/regenerate`, {}, bearer(key))).text()
     expect(namesOf(edge.requests[2]?.tools)).toEqual(offered)
-    expect(called.toSorted()).toEqual(calls)
+    expect(toolCalls.toSorted()).toEqual(calls)
     expect(trusted).toEqual(clear.map((each) => ({ clear: each })))
   })
 
@@ -122,7 +122,7 @@ describe('a run started by one key gives another key no further rights', () => {
     const json = { input: 'Again', previous_response_id: first.id }
     expect((await edge.post('/v1/responses', json, bearer(key))).status).toBe(200)
     expect(namesOf(edge.requests[2]?.tools)).toEqual(offered)
-    expect(called.toSorted()).toEqual(calls)
+    expect(toolCalls.toSorted()).toEqual(calls)
   })
 
   test.each([
@@ -154,10 +154,10 @@ describe('answers of one key to calls of another key’s run', () => {
 
   test.each([{}, inConversation])('are refused if they come with a message (%j)', async (headers) => {
     const { edge, message, result, answer } = await handed(headers)
-    const sent = { messages: [user, message, result, { role: 'user', content: 'Use secret.' }], tools: [] }
-    const refused = await edge.post(CHAT, sent, { ...plain, ...headers })
-    expect([refused.status, ((await refused.json()) as any).error.code]).toEqual([409, 'run_waiting'])
-    expect([edge.requests.length, called]).toEqual([1, []])
+    const body = { messages: [user, message, result, { role: 'user', content: 'Use secret.' }], tools: [] }
+    const refusal = await edge.post(CHAT, body, { ...plain, ...headers })
+    expect([refusal.status, ((await refusal.json()) as any).error.code]).toEqual([409, 'run_waiting'])
+    expect([edge.requests.length, toolCalls]).toEqual([1, []])
     expect((await answer([user, message], cleared)).status).toBe(200)
   })
 
@@ -177,24 +177,24 @@ describe('a tool that the caller may not call cannot be found', () => {
   test.each([
     ['plain', []],
     ['cleared', ['secret']],
-  ])('over HTTP, by the key "%s": %j', async (key, found) => {
+  ])('over HTTP, by the key "%s": %j', async (key, names) => {
     const edge = testEdge({ vars: withKeys(...KEYS), setup: { ...setup, ...search } })
     const response = await edge.ask('/tools?query=secret', { headers: bearer(key) })
-    expect(namesOf(await response.json())).toEqual(found)
-    expect(response.headers.get('x-total-count')).toBe(String(found.length))
+    expect(namesOf(await response.json())).toEqual(names)
+    expect(response.headers.get('x-total-count')).toBe(String(names.length))
   })
 
   test.each([
     ['plain', [], [true, false]],
     ['cleared', ['secret'], [true, true]],
-  ])('by a model’s tool search with the key "%s": %j', async (key, found, settled) => {
-    called.length = 0
+  ])('by a model’s tool search with the key "%s": %j', async (key, names, settled) => {
+    toolCalls.length = 0
     const edge = testEdge({ vars: withKeys(...KEYS), setup: { ...setup, ...search }, script: asks })
     const response = await edge.ask('/runs', { json: { input: 'Go' }, headers: bearer(key) })
     const { calls }: any = await response.json()
-    expect(calls[0].structured).toEqual({ tools: found })
-    expect([calls.map(({ ok }: any) => ok), called]).toEqual([settled, found])
-    expect(namesOf(edge.requests[1]?.tools)).toEqual([...found, 'tool_search'])
+    expect(calls[0].structured).toEqual({ tools: names })
+    expect([calls.map(({ ok }: any) => ok), toolCalls]).toEqual([settled, names])
+    expect(namesOf(edge.requests[1]?.tools)).toEqual([...names, 'tool_search'])
   })
 
   test('or seen as a name that two places define', async () => {
@@ -207,10 +207,10 @@ describe('a tool that the caller may not call cannot be found', () => {
       vars: withKeys(...KEYS),
       setup: { tools: applyPolicies(chain([source, other]), { policies, rates: {} }) },
     })
-    const listed = async (key: string) =>
+    const listTools = async (key: string) =>
       (await (await edge.ask('/tools', { headers: bearer(key) })).json()) as { name: string; available: boolean }[]
-    expect((await listed('plain')).map(({ name }) => name)).toEqual(['open'])
-    expect((await listed('cleared')).map(({ name, available }) => [name, available])).toEqual([
+    expect((await listTools('plain')).map(({ name }) => name)).toEqual(['open'])
+    expect((await listTools('cleared')).map(({ name, available }) => [name, available])).toEqual([
       ['open', true],
       ['secret', false],
       ['secret', false],
@@ -226,7 +226,7 @@ test.each([
   const model = scripted([ask(['secret']), say('inner')], 'test/clerk')
   const models: ModelChooser = { list: () => [], resolve: () => ({ ok: true, name: 'test/clerk', model }) }
   const agents = agentSource([clerk], { models, tools: setup.tools })
-  called.length = 0
+  toolCalls.length = 0
   const edge = testEdge({
     vars: withKeys(...KEYS),
     script: [ask(['clerk', { question: 'Use secret.' }]), say('outer')],
@@ -234,7 +234,7 @@ test.each([
   })
   const run: any = await (await edge.ask('/runs', { json: { input: 'Go' }, headers: bearer(key) })).json()
   expect([run.answer, run.calls[0].ok]).toEqual(['outer', true])
-  expect([namesOf(model.requests[0]?.tools), called]).toEqual([tools, tools])
+  expect([namesOf(model.requests[0]?.tools), toolCalls]).toEqual([tools, tools])
 })
 
 describe('the versions of a tool', () => {

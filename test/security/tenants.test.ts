@@ -73,7 +73,7 @@ test.each(['../acme/ours', 'v1/acme/ours', 'a%2fb', 'ours.', '~run_0000000000000
   async (id) => {
     const { edge } = await waiting()
     const messages = [{ role: 'user', content: 'Hi' }]
-    const known = edge.objects.size
+    const count = edge.objects.size
     const path = `/conversations/${encodeURIComponent(id)}/messages`
     expect((await edge.fetch(path, { headers: theirs })).status).toBe(404)
     const answers = [
@@ -87,7 +87,7 @@ test.each(['../acme/ours', 'v1/acme/ours', 'a%2fb', 'ours.', '~run_0000000000000
       edge.post('/conversations', { id }, theirs),
     ]
     for (const answer of answers) expect((await answer).status).toBe(400)
-    expect(edge.objects.size).toBe(known)
+    expect(edge.objects.size).toBe(count)
   },
 )
 

@@ -11,7 +11,7 @@ let answer: (response: ServerResponse, auth: string) => void
 let stage: Stage
 
 /** Hosts that the deployment names, as careless as they may be: addresses and local names among them. */
-const named = [
+const hostNames = [
   'api.example.com',
   '127.0.0.1',
   '169.254.169.254',
@@ -33,7 +33,7 @@ beforeAll(async () => {
   vi.stubGlobal('fetch', (...[url, init]: Parameters<typeof fetch>) =>
     fetch(new Request(url, init), { redirect: 'manual' }),
   )
-  const hosts = { [origin]: ['SECRET_A'], ...Object.fromEntries(named.map((name) => [name, []])) }
+  const hosts = { [origin]: ['SECRET_A'], ...Object.fromEntries(hostNames.map((name) => [name, []])) }
   stage = await startStage({ AUTH: 'open', HTTP_TOOL_HOSTS: JSON.stringify(hosts), SECRET_A: SECRET })
 })
 afterAll(async () => {

@@ -71,12 +71,12 @@ function objects<Value>(
   make: (ctx: DurableObjectState) => Value,
   databases: DatabaseSync[],
 ): { getByName(name: string): Value } {
-  const made = new Map<string, Value>()
+  const values = new Map<string, Value>()
   return {
     getByName: (name) => {
       const { ctx } = parts(databases)
-      const object = made.get(name) ?? Object.assign(make(ctx) as object, { ctx })
-      made.set(name, object as Value)
+      const object = values.get(name) ?? Object.assign(make(ctx) as object, { ctx })
+      values.set(name, object as Value)
       return object as Value
     },
   }
@@ -137,17 +137,17 @@ export async function openWorld(): Promise<World> {
         ...(json !== undefined && { body: JSON.stringify(json) }),
       }),
     )
-  const made = async (path: string, json: unknown, method = 'POST'): Promise<any> => {
+  const create = async (path: string, json: unknown, method = 'POST'): Promise<any> => {
     const response = await ask(path, 'owner', { method, json })
     const body: any = await response.json()
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(body)}`)
     return body
   }
-  await made('/conversations', { id: 'mine' })
-  const run = await made('/conversations/mine/runs', { input: 'Do danger' })
-  const response = await made('/v1/responses', { input: 'Hello', model: 'test/scripted' })
+  await create('/conversations', { id: 'mine' })
+  const run = await create('/conversations/mine/runs', { input: 'Do danger' })
+  const response = await create('/v1/responses', { input: 'Hello', model: 'test/scripted' })
   const definition = { description: 'Answers.', inputSchema: { type: 'object' }, static: { text: '42' } }
-  const { hash } = await made('/tools/answer42', definition, 'PUT')
+  const { hash } = await create('/tools/answer42', definition, 'PUT')
   const targets = {
     conversation: 'mine',
     run: run.id,

@@ -12,7 +12,7 @@ describe('the page of the studio', () => {
     expect(gzipSync(html).byteLength).toBeLessThan(60 * 1024)
     const origins = new Set(html.match(/https?:\/\/[\w.-]+/g))
     // Names of XML namespaces, which are never fetched, and the example of a template.
-    for (const known of ['http://www.w3.org', 'https://api.example.com']) origins.delete(known)
+    for (const origin of ['http://www.w3.org', 'https://api.example.com']) origins.delete(origin)
     expect([...origins]).toEqual([])
   })
 
@@ -37,9 +37,9 @@ describe('the page of the studio', () => {
 
 /** The hash of what a browser finds in the page's only element of this name. */
 function hashOf(name: string): string {
-  const found = [...html.matchAll(new RegExp(`<${name}(?: [^>]*)?>(.*?)</${name}>`, 'gs'))]
-  expect(found).toHaveLength(1)
+  const elements = [...html.matchAll(new RegExp(`<${name}(?: [^>]*)?>(.*?)</${name}>`, 'gs'))]
+  expect(elements).toHaveLength(1)
   return `'sha256-${createHash('sha256')
-    .update(found[0]?.[1] ?? '')
+    .update(elements[0]?.[1] ?? '')
     .digest('base64')}'`
 }

@@ -15,7 +15,7 @@ function fold(...events: readonly RunEventBody[]): RunView {
 const STARTED = { type: 'run.started', model: 'test/model', tools: ['slow', 'fast'], at: START } as const
 const USAGE = { inputTokens: 1, outputTokens: 1 }
 const CALLS = ['a', 'b'].map((callId) => ({ callId, tool: callId === 'a' ? 'slow' : 'fast', arguments: '{}' }))
-const ANSWERED = { type: 'step.answered', step: 1, text: '', calls: CALLS, finish: 'tool_calls' } as const
+const STEP_ANSWER = { type: 'step.answered', step: 1, text: '', calls: CALLS, finish: 'tool_calls' } as const
 
 function started(callId: string, at: number, attempt = 1): RunEventBody {
   return { type: 'call.started', callId, tool: callId === 'a' ? 'slow' : 'fast', attempt, at: START + at, deadline: 0 }
@@ -34,7 +34,7 @@ describe('the timeline of a run', () => {
     const run = fold(
       STARTED,
       { type: 'step.started', step: 1 },
-      ANSWERED,
+      STEP_ANSWER,
       started('a', 100),
       started('b', 100),
       settled('b', 50),
@@ -59,7 +59,7 @@ describe('the timeline of a run', () => {
     const run = fold(
       STARTED,
       { type: 'step.started', step: 1 },
-      ANSWERED,
+      STEP_ANSWER,
       { type: 'approval.requested', callId: 'a', tool: 'slow', arguments: '{}' },
       { type: 'run.waiting', for: 'approval', at: START + 500 },
       { type: 'approval.decided', callId: 'a', decision: 'approve', by: 'acme' },
@@ -82,7 +82,7 @@ describe('the timeline of a run', () => {
     const run = fold(
       STARTED,
       { type: 'step.started', step: 1 },
-      ANSWERED,
+      STEP_ANSWER,
       started('a', 100),
       { type: 'call.interrupted', callId: 'a', tool: 'slow' },
       started('a', 600, 2),
@@ -119,7 +119,7 @@ describe('the view of a run', () => {
   })
 
   test('keeps the objects of steps that an event does not touch, so that they are not drawn again', () => {
-    const before = fold(STARTED, { type: 'step.started', step: 1 }, ANSWERED, { type: 'step.started', step: 2 })
+    const before = fold(STARTED, { type: 'step.started', step: 1 }, STEP_ANSWER, { type: 'step.started', step: 2 })
     const after = foldEvent(before, { type: 'text.delta', step: 2, text: 'Hi', runId: 'run_1', seq: 9 })
     expect(after.steps[0]).toBe(before.steps[0])
     expect(after.steps[1]?.text).toBe('Hi')
@@ -134,7 +134,7 @@ describe('the view of a run', () => {
       { ...delta, arguments: '":1' },
     )
     expect(callsOf(streaming)).toMatchObject([{ id: 'a', tool: 'slow', arguments: '{"x":1', state: 'proposed' }])
-    const whole = {
+    const proposal = {
       type: 'call.proposed',
       callId: 'a',
       tool: 'slow',
@@ -142,6 +142,6 @@ describe('the view of a run', () => {
       runId: 'run_1',
       seq: 9,
     } as const
-    expect(callsOf(foldEvent(streaming, whole))[0]?.arguments).toBe('{"x":1}')
+    expect(callsOf(foldEvent(streaming, proposal))[0]?.arguments).toBe('{"x":1}')
   })
 })

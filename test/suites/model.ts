@@ -78,7 +78,7 @@ async function observed({ model, sent }: Required<Pick<Staged, 'model' | 'sent'>
     singleCalls: (await messagesOf({ sampling: { parallel_tool_calls: false } })) !== plain,
     toolChoice: new Set(choices).size === choices.length,
     streamedArguments: deltas.length > 1,
-    imagesInResults: (await messagesOf({ messages: SEEN })).includes(IMAGE),
+    imagesInResults: (await messagesOf({ messages: HISTORY })).includes(IMAGE),
     structuredOutput: (await messagesOf({ responseFormat: FORMAT })).includes('hourOfDay'),
     // What a server fetches by itself shows in no request.
     imageUrls: model.capabilities?.imageUrls ?? false,
@@ -92,7 +92,7 @@ const CALLS = [
 ]
 
 const IMAGE = 'aGFsZiBwYXN0IHR3ZWx2ZQ=='
-const SEEN: ModelRequest['messages'] = [
+const HISTORY: ModelRequest['messages'] = [
   ...REQUEST.messages,
   { role: 'assistant', content: '', calls: [{ callId: 'c1', tool: 'clock', arguments: '{}' }] },
   {
@@ -175,12 +175,12 @@ export function modelSuite(name: string, stage: (scene: Scene) => Promise<Staged
     test('ends when its caller leaves', async () => {
       await play('endless', async (model) => {
         const leave = new AbortController()
-        const heard: ModelEvent[] = []
+        const events: ModelEvent[] = []
         for await (const event of model.stream(REQUEST, leave.signal)) {
-          heard.push(event)
+          events.push(event)
           leave.abort(new Error('left'))
         }
-        expect(textOf(heard.slice(0, 1), 'text')).not.toBe('')
+        expect(textOf(events.slice(0, 1), 'text')).not.toBe('')
       })
     })
 

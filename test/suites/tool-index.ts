@@ -20,10 +20,10 @@ export function toolIndexSuite(name: string, make: () => ToolIndex): void {
   describe(`the index of ${name}`, () => {
     test('finds the tools that fit, best first, and at most as many as wanted', async () => {
       const index = await indexOf(TOOLS)
-      const found = await index.search('invoice', 5)
-      expect(found.map((tool) => tool.name).sort()).toEqual(['pay_invoice', 'send_invoice'])
-      expect(found.map(({ score }) => score)).toEqual(found.map(({ score }) => score).sort((a, b) => b - a))
-      expect(await index.search('invoice', 1)).toEqual(found.slice(0, 1))
+      const matches = await index.search('invoice', 5)
+      expect(matches.map((tool) => tool.name).sort()).toEqual(['pay_invoice', 'send_invoice'])
+      expect(matches.map(({ score }) => score)).toEqual(matches.map(({ score }) => score).sort((a, b) => b - a))
+      expect(await index.search('invoice', 1)).toEqual(matches.slice(0, 1))
       expect((await index.search('weather', 5)).map((tool) => tool.name)).toEqual(['weather'])
     })
 

@@ -44,9 +44,9 @@ export function toolSourceSuite(name: string, stage: () => Promise<StagedSource>
     test('gives the same definitions however it is asked', async () => {
       const { source, offered } = await stage()
       const { tools } = await source.list()
-      const listed = new Map(tools.map(({ definition }) => [definition.name, definition]))
+      const definitions = new Map(tools.map(({ definition }) => [definition.name, definition]))
       for (const { definition } of [...(await source.offered()), ...(await source.find(offered))])
-        expect(definition).toEqual(listed.get(definition.name))
+        expect(definition).toEqual(definitions.get(definition.name))
     })
 
     test('lists at least the page that is asked for, and counts and describes all its tools', async () => {

@@ -79,8 +79,8 @@ describe('the conformance checks with calls that take effect', () => {
   /** Answers of calls that the contract wants answered; the rest is refused as it should be. */
   function answering(answer: (request: ToolRequest) => unknown): ToolService['call'] {
     return async (request) => {
-      const refused = await worker().call({ ...request, context: request.context })
-      return (refused.ok ? await answer(request) : refused) as ToolOutcome
+      const refusal = await worker().call({ ...request, context: request.context })
+      return (refusal.ok ? await answer(request) : refusal) as ToolOutcome
     }
   }
 

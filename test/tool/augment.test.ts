@@ -15,7 +15,7 @@ const fields = v.object({
   confidence: v.optional(v.pipe(v.number(), v.maxValue(1))),
 })
 
-const seen: unknown[] = []
+const inputs: unknown[] = []
 const weather = defineTool({
   name: 'weather',
   description: 'Tells the weather.',
@@ -23,7 +23,7 @@ const weather = defineTool({
   annotations: { readOnly: true },
   returnDirect: 'always',
   run: (input) => {
-    seen.push(input)
+    inputs.push(input)
     return `Sun in ${input.city}`
   },
   status: (_, { city }) => ({ status: 'done' as const, result: city }),
@@ -36,7 +36,7 @@ function reader() {
   return { events, read: (event: AugmentEvent<Fields>) => void events.push(event) }
 }
 
-const SENT = { city: 'Rome', thought: 'They asked.', confidence: '0.9' }
+const ARGUMENTS = { city: 'Rome', thought: 'They asked.', confidence: '0.9' }
 
 describe('an augmented tool', () => {
   test('has the fields in its schema, the rest unchanged, and its own hash', async () => {
@@ -62,14 +62,14 @@ describe('an augmented tool', () => {
   test('is called without the fields, which are passed typed beside the original arguments', async () => {
     const { events, read } = reader()
     const augmented = augment(weather, { fields, read })
-    seen.length = 0
-    expect(await augmented.call(SENT, CONTEXT)).toEqual(text('Sun in Rome'))
-    expect(seen).toEqual([{ city: 'Rome' }])
+    inputs.length = 0
+    expect(await augmented.call(ARGUMENTS, CONTEXT)).toEqual(text('Sun in Rome'))
+    expect(inputs).toEqual([{ city: 'Rome' }])
     const { callId, runId, caller, values } = CONTEXT
     expect(events).toEqual([
       {
         definition: await augmented.describe(),
-        rawInput: SENT,
+        rawInput: ARGUMENTS,
         fields: { thought: 'They asked.', confidence: 0.9 },
         context: { callId, runId, caller, values },
       },
@@ -78,15 +78,15 @@ describe('an augmented tool', () => {
 
   test('keeps the fields in its arguments if set to', async () => {
     const augmented = augment(weather, { fields, read: () => {}, keep: true })
-    seen.length = 0
-    await augmented.call(SENT, CONTEXT)
-    expect(seen).toEqual([SENT])
+    inputs.length = 0
+    await augmented.call(ARGUMENTS, CONTEXT)
+    expect(inputs).toEqual([ARGUMENTS])
   })
 
   test('is not called if a required field is missing or a field is invalid', async () => {
     const { events, read } = reader()
     const augmented = augment(weather, { fields, read })
-    seen.length = 0
+    inputs.length = 0
     expect(await augmented.call({ city: 'Rome', confidence: 2 }, CONTEXT)).toEqual({
       ok: false,
       error: {
@@ -96,7 +96,7 @@ describe('an augmented tool', () => {
           '- confidence: expected <=1, received 2\nCorrect them and call again.',
       },
     })
-    expect([events, seen]).toEqual([[], []])
+    expect([events, inputs]).toEqual([[], []])
   })
 
   test('finds the fields within one key of arguments', async () => {
@@ -115,8 +115,8 @@ describe('an augmented tool', () => {
 
   test('is asked for its status and undone without the fields', async () => {
     const augmented = augment(weather, { fields, read: () => {} })
-    expect(await augmented.status?.(SENT, CONTEXT)).toEqual(text('Rome'))
-    expect(await augmented.undo?.(SENT, { ok: true, content: [] }, CONTEXT)).toEqual(text('{"city":"Rome"}'))
+    expect(await augmented.status?.(ARGUMENTS, CONTEXT)).toEqual(text('Rome'))
+    expect(await augmented.undo?.(ARGUMENTS, { ok: true, content: [] }, CONTEXT)).toEqual(text('{"city":"Rome"}'))
   })
 
   test.each<[string, () => void | Promise<void>]>([
@@ -129,10 +129,10 @@ describe('an augmented tool', () => {
     ['rejects', () => Promise.reject(new Error('no disk'))],
   ])('returns its result even if the reader %s, which is reported', async (_, read) => {
     const report = vi.fn()
-    expect(await augment(weather, { fields, read, report }).call(SENT, CONTEXT)).toEqual(text('Sun in Rome'))
+    expect(await augment(weather, { fields, read, report }).call(ARGUMENTS, CONTEXT)).toEqual(text('Sun in Rome'))
     expect(report.mock.calls).toEqual([[new Error('no disk')]])
     const log = vi.spyOn(console, 'error').mockImplementation(() => {})
-    await augment(weather, { fields, read }).call(SENT, CONTEXT)
+    await augment(weather, { fields, read }).call(ARGUMENTS, CONTEXT)
     expect(log.mock.calls).toEqual([['augment: "weather"', new Error('no disk')]])
     log.mockRestore()
   })
@@ -143,7 +143,7 @@ describe('an augmented tool', () => {
       await Promise.resolve()
       order.push('read')
     }
-    await augment(weather, { fields, read }).call(SENT, CONTEXT)
+    await augment(weather, { fields, read }).call(ARGUMENTS, CONTEXT)
     order.push('answered')
     expect(order).toEqual(['read', 'answered'])
   })

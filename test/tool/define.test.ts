@@ -42,12 +42,12 @@ describe('the definition of a tool', () => {
       required: ['city'],
     }
     const outputSchema = { type: 'object', properties: { degrees: { type: 'number' } }, required: ['degrees'] }
-    const said = { name: 'weather', description: 'Tells the weather.', inputSchema, outputSchema }
+    const options = { name: 'weather', description: 'Tells the weather.', inputSchema, outputSchema }
     expect(await tool.describe()).toEqual({
-      ...said,
+      ...options,
       title: 'Weather',
       version: '2.0',
-      hash: await sha256(canonicalJson(said)),
+      hash: await sha256(canonicalJson(options)),
       annotations: { readOnly: true },
       returnDirect: 'if-last',
       approval: 'always',
@@ -141,16 +141,16 @@ describe('a result of a tool with an output schema', () => {
 
 describe('the arguments of a tool', () => {
   test('are passed unchanged if they fit, else mended, else refused with issues for the model', async () => {
-    const seen: unknown[] = []
+    const inputs: unknown[] = []
     const tool = defineTool({
       ...base,
       input: v.object({ city: v.string(), days: v.optional(v.pipe(v.number(), v.integer(), v.maxValue(9)), 3) }),
-      run: (args) => void seen.push(args),
+      run: (args) => void inputs.push(args),
     })
     await call(tool, { city: ' Rome ' })
     await call(tool, { city: 'Rome', days: '5' })
     await call(tool, { arguments: { city: 'Rome', days: null } })
-    expect(seen).toEqual([
+    expect(inputs).toEqual([
       { city: ' Rome ', days: 3 },
       { city: 'Rome', days: 5 },
       { city: 'Rome', days: 3 },
@@ -339,12 +339,12 @@ describe('status and undo of a tool', () => {
     expect(await tool.status?.({ city: '' }, CONTEXT)).toEqual(text('no. 7'))
     const absent = defineTool({ ...base, run: () => '', status: () => ({ status: 'absent' as const }) })
     expect(await absent.status?.({ city: '' }, CONTEXT)).toBe('absent')
-    const untold = defineTool({
+    const toolWithoutUndo = defineTool({
       ...base,
       run: () => ({}),
       status: () => ({ status: 'done' as const, result: { toJSON: boom } }),
     })
-    expect(await untold.status?.({ city: '' }, CONTEXT)).toBe('done')
+    expect(await toolWithoutUndo.status?.({ city: '' }, CONTEXT)).toBe('done')
   })
 
   test('pass the input, the outcome and the context to undo, which never rejects', async () => {

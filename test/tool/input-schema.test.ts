@@ -184,8 +184,8 @@ test('the compiler infers the types that `run` receives', async () => {
       notes,
     ],
   })
-  const sent = { from: '2026-01-30', guests: '["Ada","Bob"]', number: 9, notes: null }
-  expect(await tool.call(sent, CONTEXT)).toMatchObject({ structured: [31, 2, true, '10', null] })
+  const args = { from: '2026-01-30', guests: '["Ada","Bob"]', number: 9, notes: null }
+  expect(await tool.call(args, CONTEXT)).toMatchObject({ structured: [31, 2, true, '10', null] })
 })
 
 describe('a schema without a JSON form is refused with the place and a remedy:', () => {

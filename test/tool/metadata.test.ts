@@ -11,12 +11,12 @@ function booking(value: unknown, metadata: object, name = 'book') {
 }
 
 test('metadata of a result reaches hooks and the caller, and never the model', async () => {
-  const seen: unknown[] = []
+  const inputs: unknown[] = []
   const hook: Hook = {
     name: 'watch',
     call: async (request, next) => {
       const outcome = await next(request)
-      seen.push(outcome.ok && outcome.metadata)
+      inputs.push(outcome.ok && outcome.metadata)
       return outcome
     },
   }
@@ -31,7 +31,7 @@ test('metadata of a result reaches hooks and the caller, and never the model', a
     { tool: 'book', structured: { room: 7 }, metadata },
     { tool: 'other', content: [{ type: 'text', text: 'Done' }], metadata: {} },
   ])
-  expect(seen).toEqual(expect.arrayContaining([metadata, {}]))
+  expect(inputs).toEqual(expect.arrayContaining([metadata, {}]))
   expect(JSON.stringify(requests)).not.toContain('B-7')
 })
 

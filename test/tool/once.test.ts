@@ -19,7 +19,7 @@ function counter() {
 }
 
 /** Work that is at its effect until it is let go on. */
-function held<Result>(result: Result) {
+function deferred<Result>(result: Result) {
   const { promise, resolve, reject } = Promise.withResolvers<Result>()
   return { work: vi.fn(() => promise), finish: () => resolve(result), fail: reject }
 }
@@ -79,7 +79,7 @@ describe.each([
 
   test('concurrent callers share the outcome of the work', async () => {
     const once = shelf.open()
-    const { work, finish } = held('sent')
+    const { work, finish } = deferred('sent')
     const pendingCalls = Array.from({ length: 20 }, () => once('a', work))
     await vi.waitFor(() => expect(work).toHaveBeenCalled())
     expect(await once.status('a')).toBe('started')
@@ -91,7 +91,7 @@ describe.each([
 
   test('concurrent callers share the failure of the work', async () => {
     const once = shelf.open()
-    const { work, fail } = held('sent')
+    const { work, fail } = deferred('sent')
     const results = [once('a', work), once('a', work)]
     fail(NOT_SENT)
     const rejected = { status: 'rejected', reason: NOT_SENT }
@@ -107,7 +107,7 @@ describe.each([
   })
 
   test('work that a crash cut off is in doubt, and does not run again by itself', async () => {
-    const before = held('sent')
+    const before = deferred('sent')
     void shelf.open()('a', before.work)
     await vi.waitFor(() => expect(before.work).toHaveBeenCalled())
     const once = shelf.open()

@@ -20,20 +20,24 @@ function tool(name: string, hash: string, parts: Partial<Tool> = {}): Tool {
 }
 
 test('an unchanged tool is called with the definition that the model saw', async () => {
-  const seen = { ...definition('a', 'h'), description: 'as it was told' }
-  const pinned = pinTools([seen], [tool('a', 'h')]).get('a')
-  expect(pinned?.definition).toBe(seen)
-  expect(await call(pinned)).toEqual(text('h'))
+  const definitionBefore = { ...definition('a', 'h'), description: 'as it was told' }
+  const pinnedTool = pinTools([definitionBefore], [tool('a', 'h')]).get('a')
+  expect(pinnedTool?.definition).toBe(definitionBefore)
+  expect(await call(pinnedTool)).toEqual(text('h'))
 })
 
 test('a changed or removed tool is not called', async () => {
-  const pinned = pinTools([definition('a', 'old'), definition('b', 'h')], [tool('a', 'new')])
-  expect([await call(pinned.get('a')), await call(pinned.get('b'))]).toMatchObject([
+  const pinnedTool = pinTools([definition('a', 'old'), definition('b', 'h')], [tool('a', 'new')])
+  expect([await call(pinnedTool.get('a')), await call(pinnedTool.get('b'))]).toMatchObject([
     { error: { code: 'tool_changed' } },
     { error: { code: 'tool_unavailable' } },
   ])
-  const gone = pinned.get('b')
-  expect([gone?.place, 'status' in Object(gone), 'undo' in Object(gone)]).toEqual(['none', false, false])
+  const missingTool = pinnedTool.get('b')
+  expect([missingTool?.place, 'status' in Object(missingTool), 'undo' in Object(missingTool)]).toEqual([
+    'none',
+    false,
+    false,
+  ])
 })
 
 test('the status and undo of an earlier call use the current tool, changed or not', async () => {
@@ -43,9 +47,9 @@ test('the status and undo of an earlier call use the current tool, changed or no
     [tool('a', 'new', parts), tool('b', 'h', parts)],
   )
   for (const name of ['a', 'b']) {
-    const pinned = tools.get(name)
-    expect(await pinned?.status?.(toolRequest(name))).toBe('done')
-    expect(await pinned?.undo?.(toolRequest(name), { ok: true, content: [] })).toEqual(text('undone'))
+    const pinnedTool = tools.get(name)
+    expect(await pinnedTool?.status?.(toolRequest(name))).toBe('done')
+    expect(await pinnedTool?.undo?.(toolRequest(name), { ok: true, content: [] })).toEqual(text('undone'))
   }
   expect(await tools.get('a')?.call(toolRequest('a'), CONTROL)).toMatchObject({ error: { code: 'tool_changed' } })
 })

@@ -22,8 +22,8 @@ const look = defineTool<typeof input, Env>({ name: 'look', description: 'Looks.'
 
 /** The Worker as the runtime makes it, with its bindings. */
 function worker(): Required<ToolService> & { fetch(): Response } {
-  const made = Reflect.construct(serveTools(book, look, look), [])
-  return Object.assign(made, { env: { HOUSE: 'Grand' } })
+  const service = Reflect.construct(serveTools(book, look, look), [])
+  return Object.assign(service, { env: { HOUSE: 'Grand' } })
 }
 
 async function hashOf(name: string): Promise<string> {

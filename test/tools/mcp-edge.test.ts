@@ -22,12 +22,12 @@ const definition = {
   annotations: { readOnly: true, idempotent: true, openWorld: true },
 }
 const image = { type: 'image' as const, mediaType: 'image/png', data: 'AAAA' }
-const seen: object[] = []
+const contexts: object[] = []
 const tools = [
   tool(
     'forecast',
     async ({ place }, { values }, control) => {
-      seen.push(values)
+      contexts.push(values)
       await control.progress({ message: 'Looking', fraction: 0.5 })
       const structured = { summary: `Rain in ${String(place)}` }
       return { ok: true, content: [{ type: 'text', text: JSON.stringify(structured) }], structured }
@@ -101,7 +101,7 @@ describe.each([
       structured,
     })
     expect(progress).toEqual([{ message: 'Looking', fraction: 0.5 }])
-    expect(seen.at(-1)).toEqual({ timeZone: 'Asia/Tokyo' })
+    expect(contexts.at(-1)).toEqual({ timeZone: 'Asia/Tokyo' })
     expect(await call('far_map', {})).toEqual({ ok: true, content: [{ type: 'text', text: 'The map:' }, image] })
     expect(await call('far_broken', {})).toEqual({
       ok: false,

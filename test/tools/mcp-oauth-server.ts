@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { text } from 'node:stream/consumers'
 import { McpServer } from './mcp-server.ts'
 
-interface Asked {
+interface OauthRequest {
   readonly path: string
   readonly fields: URLSearchParams
   readonly authorization: string | undefined
@@ -11,7 +11,7 @@ interface Asked {
 
 /** An MCP server of the newest revision that wants a token, and its authorization server. */
 export class GuardedServer {
-  readonly asked: Asked[] = []
+  readonly asked: OauthRequest[] = []
   readonly mcp = new McpServer()
   /** The tokens that are accepted now. */
   readonly valid = new Set<string>()

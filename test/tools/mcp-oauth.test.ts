@@ -73,8 +73,8 @@ function worker(oauth: object, more: object = {}) {
     },
     /** Signs in, from the first address to the last. */
     connect: async (owner: string) => {
-      const begun = await connections.signIn(owner, 'files')
-      return connections.finish(await server.open('url' in begun ? begun.url : ''))
+      const signIn = await connections.signIn(owner, 'files')
+      return connections.finish(await server.open('url' in signIn ? signIn.url : ''))
     },
   }
 }
@@ -171,8 +171,8 @@ describe('a server that people sign in to', () => {
 
   test('ends a sign-in once, and only as it was begun', async () => {
     const mcp = worker({})
-    const begun = await mcp.connections.signIn('', 'files')
-    const query = await server.open('url' in begun ? begun.url : '')
+    const signIn = await mcp.connections.signIn('', 'files')
+    const query = await server.open('url' in signIn ? signIn.url : '')
     const forged = new URLSearchParams(query)
     forged.set('state', `${forged.get('state')}x`)
     expect(await mcp.connections.finish(forged.toString())).toHaveProperty('error')

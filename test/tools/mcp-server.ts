@@ -4,7 +4,7 @@ import { json } from 'node:stream/consumers'
 type Fields = Record<string, any>
 
 /** A message as a server of the test saw it. */
-export interface Seen {
+export interface McpRequest {
   readonly method: string
   readonly params: Fields
   readonly headers: IncomingMessage['headers']
@@ -33,11 +33,11 @@ export class Refusal extends Error {
 }
 
 /** Servers so far: a port may come again, and what a client remembers goes by the URL. */
-let made = 0
+let count = 0
 
 /** A server of the Model Context Protocol that does what a test tells it. */
 export class McpServer {
-  readonly seen: Seen[] = []
+  readonly seen: McpRequest[] = []
   tools: object[] = []
   /** Tools of one page of the list. */
   page = 100
@@ -69,7 +69,7 @@ export class McpServer {
   async listen(): Promise<this> {
     await new Promise<void>((resolve) => void this.#server.listen(0, '127.0.0.1', resolve))
     const address = this.#server.address()
-    this.#url = `http://127.0.0.1:${typeof address === 'object' && address?.port}/mcp/${made++}`
+    this.#url = `http://127.0.0.1:${typeof address === 'object' && address?.port}/mcp/${count++}`
     return this
   }
 
@@ -90,7 +90,7 @@ export class McpServer {
   }
 
   /** What was seen of a method. */
-  of(method: string): Seen[] {
+  of(method: string): McpRequest[] {
     return this.seen.filter((each) => each.method === method)
   }
 
@@ -164,14 +164,14 @@ export class McpServer {
       drop: (event) => {
         open()
         response.end(event)
-        this.#dropped = called.then((result) => eventOf({ jsonrpc: '2.0', id, result }))
+        this.#dropped = outcome.then((result) => eventOf({ jsonrpc: '2.0', id, result }))
       },
     }
-    const called: Promise<unknown> = (async () => {
+    const outcome: Promise<unknown> = (async () => {
       await Promise.resolve()
       return this.call(params, talk)
     })()
-    return { result: await called }
+    return { result: await outcome }
   }
 }
 

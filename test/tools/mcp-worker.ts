@@ -12,8 +12,8 @@ interface CallOptions {
 }
 
 /** The Worker of these servers: one server, or several with more of their configuration. */
-export function worker(given: McpServer | object[], env: Record<string, unknown> = {}) {
-  const config = given instanceof McpServer ? [{ name: 'test', url: given.url }] : given
+export function worker(servers: McpServer | object[], env: Record<string, unknown> = {}) {
+  const config = servers instanceof McpServer ? [{ name: 'test', url: servers.url }] : servers
   const service = mcpService(LIFETIME, { MCP_SERVERS: JSON.stringify(config), ...env })
   const describeTools = async (): Promise<readonly ToolDefinition[]> => (await service.describe()).tools
   return {

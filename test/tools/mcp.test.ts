@@ -64,10 +64,10 @@ describe('a server of the newest revision', () => {
   test('that refuses a revision and offers the same one is answered in it', async () => {
     const server = await start()
     server.tools = [echo]
-    let refused = false
+    let wasRefused = false
     server.intercept = (_, response) => {
-      if (refused) return false
-      refused = true
+      if (wasRefused) return false
+      wasRefused = true
       const data = { supported: ['2026-07-28'], requested: '2026-07-28' }
       const error = { code: -32022, message: 'Unsupported', data }
       return Boolean(response.writeHead(400).end(JSON.stringify({ jsonrpc: '2.0', error })))
@@ -151,9 +151,9 @@ describe('a server of the newest revision', () => {
   test('that requires other headers than its list said is listed again and asked once more', async () => {
     const server = await start()
     server.tools = [echo]
-    let refused = 0
+    let refusals = 0
     server.call = () => {
-      if (refused++ === 0) throw new Refusal(-32020, 'Header mismatch', { status: 400 })
+      if (refusals++ === 0) throw new Refusal(-32020, 'Header mismatch', { status: 400 })
       return { content: [{ type: 'text', text: 'Done' }] }
     }
     expect(await worker(server).call('echo')).toEqual({ ok: true, content: [{ type: 'text', text: 'Done' }] })
@@ -722,7 +722,7 @@ describe('a call of an MCP tool', () => {
     server.tools = [echo]
     const mcp = worker(server)
     await mcp.call('echo')
-    const known = server.seen.length
+    const count = server.seen.length
     const abort = Promise.withResolvers<string>()
     const closed = Promise.withResolvers<void>()
     server.call = async (_, talk) => {
@@ -736,7 +736,7 @@ describe('a call of an MCP tool', () => {
       error: { code: 'cancelled' },
     })
     await closed.promise
-    expect(server.methods.slice(known)).toEqual(methods)
+    expect(server.methods.slice(count)).toEqual(methods)
   })
 
   test('has the time limit of its server', async () => {

@@ -49,15 +49,15 @@ export function restoreRecording(folder: string, state: string, at: number): Rec
 /** Returns the database of the object that a text belongs to, such as the id of one of its runs. */
 export function databaseWith(state: string, text: string): string {
   const files = filesIn(state).filter((path) => path.endsWith('.sqlite') && path.includes('-Conversation/'))
-  const found = files
+  const databaseFile = files
     .map((path) => join(state, path))
     .find((file) => {
       using database = open(file)
       const tables = tablesOf(database)
       return tables.includes('runs') && database.prepare('SELECT 1 FROM runs WHERE id = ?').all(text).length > 0
     })
-  if (!found) throw new Error(`No database has the run ${text}`)
-  return found
+  if (!databaseFile) throw new Error(`No database has the run ${text}`)
+  return databaseFile
 }
 
 /** Moves all times in a database: numbers of epoch milliseconds, in columns and in JSON. */

@@ -114,8 +114,8 @@ export async function makeInstallation(isHeld: (point: string) => boolean = () =
  */
 function answer({ body }: ModelCall, isHeld: (point: string) => boolean, note: (point: string) => void) {
   const last = body.messages.findLastIndex(({ role }) => role === 'user')
-  const answered = body.messages.slice(last).filter(({ role }) => role === 'assistant').length
-  const word = String(body.messages[last]?.['content']).split(' ')[answered]
+  const answers = body.messages.slice(last).filter(({ role }) => role === 'assistant').length
+  const word = String(body.messages[last]?.['content']).split(' ')[answers]
   const usage = { inputTokens: 10, outputTokens: 5 }
   const headers = { connection: 'close' }
   const names = word?.split('+') ?? []

@@ -13,10 +13,10 @@ import { makeInstallation } from './installation.ts'
  * Run it once, right before a version is released; test/fixtures/databases/README.md says how and why.
  */
 const HOUR = 3_600_000
-const HELD = ['model/slowly', 'tools/note/call', 'tools/send/call', 'undoing/book/undo', 'cancelling/book/undo']
+const STOPS = ['model/slowly', 'tools/note/call', 'tools/send/call', 'undoing/book/undo', 'cancelling/book/undo']
 
 const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'))
-const edge = await makeInstallation((point) => HELD.includes(point))
+const edge = await makeInstallation((point) => STOPS.includes(point))
 const runs: Record<string, string> = {}
 
 async function start(name: string, conversation: string, input: string, body: object = {}): Promise<string> {

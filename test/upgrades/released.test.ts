@@ -236,8 +236,8 @@ describe.each(readdirSync(RECORDED, { withFileTypes: true }).filter((entry) => e
 
     test('a deleted conversation stays deleted, and the others stay listed', async () => {
       expect(await edge.ask('/conversations/deleted/runs')).toEqual({ status: 410, code: 'conversation_deleted' })
-      const listed: { id: string }[] = await edge.ask('/conversations')
-      expect(listed.map(({ id }) => id)).toEqual([
+      const listing: { id: string }[] = await edge.ask('/conversations')
+      expect(listing.map(({ id }) => id)).toEqual([
         'approval',
         'branch',
         'caller',

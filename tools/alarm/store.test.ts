@@ -36,7 +36,7 @@ function idOf(key: string, ahead: number): string {
 }
 
 const messages = (notices: readonly { message: string }[]) => notices.map(({ message }) => message)
-const listed = () => readAlarms(sql).map(({ message, state, delivery }) => [message, state, delivery])
+const listAlarms = () => readAlarms(sql).map(({ message, state, delivery }) => [message, state, delivery])
 
 describe('setting an alarm', () => {
   test('makes one alarm for one key, whatever became of it and whatever the second request has', () => {
@@ -45,7 +45,7 @@ describe('setting an alarm', () => {
     expect(add('tea', 9 * SECOND, { message: 'coffee' })).toEqual(first)
     fireDue(sql, NOW + 5 * SECOND, false)
     expect(add('tea', -SECOND)).toEqual(first)
-    expect(listed()).toEqual([['tea', 'fired', undefined]])
+    expect(listAlarms()).toEqual([['tea', 'fired', undefined]])
   })
 
   test('refuses the past, the present, and more than a year ahead', () => {
@@ -99,7 +99,7 @@ describe('firing alarms', () => {
     add('fourth', 4 * SECOND)
     fireDue(sql, NOW + SECOND, true)
     fireDue(sql, NOW + 2 * SECOND, false)
-    expect(listed()).toEqual([
+    expect(listAlarms()).toEqual([
       ['third', 'pending', undefined],
       ['fourth', 'pending', undefined],
       ['second', 'fired', undefined],
@@ -123,7 +123,7 @@ describe('cancelling an alarm', () => {
     const id = idOf('tea', SECOND)
     fireDue(sql, NOW + SECOND, true)
     expect([endAlarm(sql, id, NOW + SECOND), endAlarm(sql, 'nope', NOW)]).toEqual(['fired', undefined])
-    expect(listed()).toEqual([['tea', 'fired', 'trying']])
+    expect(listAlarms()).toEqual([['tea', 'fired', 'trying']])
   })
 })
 
@@ -140,7 +140,7 @@ describe('notices of alarms', () => {
       recordAttempt(sql, id, 'HTTP 500', now)
     }
     expect(waits).toEqual([0, 2, 10, 50, 250, 1250])
-    expect(listed()).toEqual([['tea', 'fired', 'failed']])
+    expect(listAlarms()).toEqual([['tea', 'fired', 'failed']])
   })
 
   test('end once delivered', () => {
@@ -148,7 +148,7 @@ describe('notices of alarms', () => {
     fireDue(sql, NOW + SECOND, true)
     bookAttempts(sql, NOW + SECOND)
     recordAttempt(sql, id, undefined, NOW + SECOND)
-    expect([nextDue(sql), listed()]).toEqual([undefined, [['tea', 'fired', 'delivered']]])
+    expect([nextDue(sql), listAlarms()]).toEqual([undefined, [['tea', 'fired', 'delivered']]])
   })
 
   test('are sent again after an attempt that nobody recorded, but not endlessly', () => {
@@ -162,7 +162,7 @@ describe('notices of alarms', () => {
       expect(bookAttempts(sql, now)).toEqual([])
     }
     expect(attempts).toBe(6)
-    expect(listed()).toEqual([['tea', 'fired', 'failed']])
+    expect(listAlarms()).toEqual([['tea', 'fired', 'failed']])
   })
 
   test('are sent six at a time', () => {
@@ -182,9 +182,9 @@ test('an alarm that has ended is forgotten after a week, and a pending one is no
   fireDue(sql, NOW + SECOND, false)
   fireDue(sql, NOW + 2 * SECOND, true)
   forgetOld(sql, NOW + SECOND + 7 * DAY)
-  expect(listed()).toHaveLength(3)
+  expect(listAlarms()).toHaveLength(3)
   forgetOld(sql, NOW + 8 * DAY)
-  expect(listed()).toEqual([
+  expect(listAlarms()).toEqual([
     ['pending', 'pending', undefined],
     ['still tried', 'fired', 'trying'],
   ])

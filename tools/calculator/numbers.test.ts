@@ -89,8 +89,8 @@ describe('squareRoot', () => {
     fc.assert(
       fc.property(fractions, (root) => {
         const number = rational(root.numerator ** 2n, root.denominator ** 2n)
-        const found = rootOf({ number, precision: 'exact' })
-        expect([found.precision, compare(found.number, root) ** 2]).toEqual(['exact', root.numerator < 0n ? 1 : 0])
+        const answer = rootOf({ number, precision: 'exact' })
+        expect([answer.precision, compare(answer.number, root) ** 2]).toEqual(['exact', root.numerator < 0n ? 1 : 0])
       }),
     )
   })

@@ -57,10 +57,10 @@ describe('toInstant', () => {
       fc.property(zones, instants, (zone, seconds) => {
         const instant = seconds * 1000
         const wall = toWall(instant, zone)
-        const found = toInstant(wall, zone)
+        const moment = toInstant(wall, zone)
         // The same reading; and of two instants that show it, the earlier.
-        expect(toWall(found, zone)).toBe(wall)
-        expect(found).toBeLessThanOrEqual(instant)
+        expect(toWall(moment, zone)).toBe(wall)
+        expect(moment).toBeLessThanOrEqual(instant)
       }),
       { numRuns: 300 },
     )
@@ -92,8 +92,8 @@ describe('isTimeZone', () => {
     ['Mars/Olympus', false],
     ['GMT+1', false],
     ['', false],
-  ])('%s: %s', (name, known) => {
-    expect(isTimeZone(name)).toBe(known)
+  ])('%s: %s', (name, expected) => {
+    expect(isTimeZone(name)).toBe(expected)
   })
 })
 

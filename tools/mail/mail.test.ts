@@ -41,7 +41,7 @@ async function send(outboxes: Outboxes, mail: object = MAIL, parts: Partial<RunC
   return outcome.ok ? outcome.structured : outcome.error
 }
 
-async function sent(outboxes: Outboxes, parts: Partial<RunContext<MailEnv>> = {}) {
+async function sendIn(outboxes: Outboxes, parts: Partial<RunContext<MailEnv>> = {}) {
   const outcome = await listSent.call({}, runContext(outboxes.env, parts))
   return ((outcome.ok ? outcome.structured : undefined) as { mails: Record<string, string>[] }).mails
 }
@@ -68,7 +68,7 @@ describe('mail without a service', () => {
     const answer = await send(outboxes)
     expect(answer).toEqual(receipt)
     outboxes.restart()
-    expect(await sent(outboxes)).toEqual([{ ...(answer as object), text: 'Nothing new.\n' }])
+    expect(await sendIn(outboxes)).toEqual([{ ...(answer as object), text: 'Nothing new.\n' }])
     expect(warned).toEqual([])
   })
 
@@ -100,7 +100,7 @@ describe('mail without a service', () => {
   ])('%s fails with advice', async (to, error) => {
     const outboxes = new Outboxes()
     expect(await send(outboxes, { ...MAIL, to })).toEqual(error)
-    expect(await sent(outboxes)).toEqual([])
+    expect(await sendIn(outboxes)).toEqual([])
     expect(warned).toEqual([{ event: 'mail.not_sent', key: 'key-1', code: error.code }])
   })
 
@@ -133,7 +133,7 @@ describe('the arguments of a mail', () => {
   ])('are refused: %o', async (wrong) => {
     const outboxes = new Outboxes()
     expect(await send(outboxes, { ...MAIL, ...wrong })).toMatchObject({ code: 'invalid_arguments' })
-    expect(await sent(outboxes)).toEqual([])
+    expect(await sendIn(outboxes)).toEqual([])
   })
 })
 
@@ -203,9 +203,9 @@ describe('mail over HTTP', () => {
     outboxes.restart()
     answers.push(await send(outboxes, MAIL, { attempt: 2 }))
     expect(new Set(answers.map((one) => JSON.stringify(one))).size).toBe(1)
-    expect([arrived.length, (await sent(outboxes)).length]).toEqual([1, 1])
+    expect([arrived.length, (await sendIn(outboxes)).length]).toEqual([1, 1])
     await send(outboxes, MAIL, { idempotencyKey: 'key-2' })
-    expect([arrived.length, (await sent(outboxes)).length]).toEqual([2, 2])
+    expect([arrived.length, (await sendIn(outboxes)).length]).toEqual([2, 2])
   })
 
   test('leaves a mail without an answer in doubt, and never sends it again', async () => {
@@ -220,7 +220,7 @@ describe('mail over HTTP', () => {
     outboxes.restart()
     expect(await send(outboxes, MAIL, { attempt: 3 })).toMatchObject({ code: 'in_doubt' })
     expect(arrived).toHaveLength(1)
-    expect(await sent(outboxes)).toEqual([])
+    expect(await sendIn(outboxes)).toEqual([])
   })
 
   test('returns the status of a mail by its key, also across a restart', async () => {
@@ -243,10 +243,10 @@ describe('mail over HTTP', () => {
     expect(await status()).toBe('unknown')
 
     answer = { status: 202, body: '{"id":"m-2"}' }
-    const sent = await sendMail.call(MAIL, runContext(outboxes.env, { idempotencyKey: 'key-2' }))
-    expect(sent).toMatchObject({ ok: true, structured: { id: 'm-2' } })
+    const outcome = await sendMail.call(MAIL, runContext(outboxes.env, { idempotencyKey: 'key-2' }))
+    expect(outcome).toMatchObject({ ok: true, structured: { id: 'm-2' } })
     outboxes.restart()
-    expect(await status({ idempotencyKey: 'key-2' })).toEqual(sent)
+    expect(await status({ idempotencyKey: 'key-2' })).toEqual(outcome)
     expect(arrived).toHaveLength(3)
     expect(await sendMail.describe()).toMatchObject({ reconcile: true })
   })
@@ -303,16 +303,16 @@ describe('mail over HTTP', () => {
       answer = { status: 400, body }
       return ((await send(outboxes)) as { message: string }).message
     }
-    const refused = 'Nothing was sent: the mail service refused the mail: '
-    expect(await refusalOf('{"message":"The subject is rude."}')).toBe(`${refused}The subject is rude.`)
-    expect(await refusalOf(`{"message":"${'Rude. '.repeat(50)}"}`)).toBe(`${refused}it answered HTTP 400`)
-    expect(await refusalOf('Rude.')).toBe(`${refused}it answered HTTP 400`)
+    const refusalText = 'Nothing was sent: the mail service refused the mail: '
+    expect(await refusalOf('{"message":"The subject is rude."}')).toBe(`${refusalText}The subject is rude.`)
+    expect(await refusalOf(`{"message":"${'Rude. '.repeat(50)}"}`)).toBe(`${refusalText}it answered HTTP 400`)
+    expect(await refusalOf('Rude.')).toBe(`${refusalText}it answered HTTP 400`)
   })
 
   test('sends nothing for an aborted call', async () => {
     const outboxes = new Outboxes(service)
-    const late = { deadline: Date.now() - 1 }
-    expect(await send(outboxes, MAIL, late)).toEqual({
+    const options = { deadline: Date.now() - 1 }
+    expect(await send(outboxes, MAIL, options)).toEqual({
       code: 'mail_too_late',
       message: 'Nothing was sent: the time limit was reached.',
     })
@@ -348,12 +348,12 @@ describe('listSent', () => {
     for (let count = 1; count <= 12; count++) {
       await send(outboxes, { ...MAIL, subject: `mail ${count}` }, { idempotencyKey: `key-${count}` })
     }
-    expect((await sent(outboxes)).map(({ subject }) => subject)).toEqual(
+    expect((await sendIn(outboxes)).map(({ subject }) => subject)).toEqual(
       Array.from({ length: 10 }, (_, index) => `mail ${12 - index}`),
     )
     vi.setSystemTime('2026-12-20T12:00:00.001Z')
     await send(outboxes, MAIL, { idempotencyKey: 'key-13' })
-    expect((await sent(outboxes)).map(({ subject, sentAt }) => [subject, sentAt])).toEqual([
+    expect((await sendIn(outboxes)).map(({ subject, sentAt }) => [subject, sentAt])).toEqual([
       ['AI news', '2026-12-20T12:00:00.001Z'],
     ])
     vi.useRealTimers()
@@ -363,7 +363,7 @@ describe('listSent', () => {
     const outboxes = new Outboxes()
     await send(outboxes)
     const globex = { caller: { tenant: 'globex', scopes: [] }, values: { tenantId: 'acme' } }
-    expect([(await sent(outboxes)).length, await sent(outboxes, globex)]).toEqual([1, []])
+    expect([(await sendIn(outboxes)).length, await sendIn(outboxes, globex)]).toEqual([1, []])
   })
 })
 

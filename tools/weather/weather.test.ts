@@ -33,13 +33,13 @@ describe('the weather without a service', () => {
   })
 
   test('is the same for the same place and day, and differs on other days', async () => {
-    const [once, again, shouted, tomorrow] = await Promise.all([
+    const [once, repeat, shouted, tomorrow] = await Promise.all([
       ask({ place: 'Lisbon' }),
       ask({ place: 'Lisbon', date: '2026-11-20' }),
       ask({ place: 'LISBON' }),
       ask({ place: 'Lisbon', date: '2026-11-21' }),
     ])
-    expect(again).toEqual(once)
+    expect(repeat).toEqual(once)
     expect({ ...(shouted as object), place: 'Lisbon' }).toEqual(once)
     expect({ ...(tomorrow as object), date: '2026-11-20' }).not.toEqual(once)
   })

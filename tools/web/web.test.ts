@@ -214,10 +214,10 @@ describe('a search over HTTP', () => {
 })
 
 /** Reads a page of a web of these answers, by URL; `asked` gets what was fetched. */
-async function visit(url: string, web: Record<string, () => Response>, asked: string[] = []) {
+async function visit(url: string, web: Record<string, () => Response>, urls: string[] = []) {
   const fetch = async (href: string, init: RequestInit) => {
     expect(init.redirect).toBe('manual')
-    asked.push(href)
+    urls.push(href)
     return web[href]?.() ?? new Response(null, { status: 404 })
   }
   try {

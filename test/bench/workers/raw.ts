@@ -56,8 +56,8 @@ export default {
     if (request.method === 'GET') return new Response('')
     const { pathname, searchParams } = new URL(request.url)
     const [, floor, id] = pathname.split('/')
-    const sent = await request.json<Body>()
-    const body = { ...sent, tools: sent.tools ?? (searchParams.get('tools') === 'many' ? MOST : LEAST) }
+    const requestBody = await request.json<Body>()
+    const body = { ...requestBody, tools: requestBody.tools ?? (searchParams.get('tools') === 'many' ? MOST : LEAST) }
     if (id !== undefined) {
       const stub = env.RAW.getByName(id)
       if (!body.stream) return Response.json(await stub.run(body))

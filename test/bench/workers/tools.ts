@@ -11,12 +11,16 @@ export class Plain extends WorkerEntrypoint {
 }
 
 /** The same tools for the edge, made with its own kit. */
-export const Few = serveTools(...FEW.map(made))
+export const Few = serveTools(...FEW.map(toTool))
 
 /** The five and 500 more, for the edge. */
-export const Many = serveTools(...FEW.map(made), ...manyTools(500).map(made))
+export const Many = serveTools(...FEW.map(toTool), ...manyTools(500).map(toTool))
 
-function made({ name, description, inputSchema }: Pick<Definition, 'name' | 'description'> & { inputSchema: object }) {
+function toTool({
+  name,
+  description,
+  inputSchema,
+}: Pick<Definition, 'name' | 'description'> & { inputSchema: object }) {
   return defineRawTool({ name, description, inputSchema: { ...inputSchema } }, (input) => perform(name, Object(input)))
 }
 

@@ -3,15 +3,15 @@ import { standInProblems } from '../../../src/cli/check/stand-ins.ts'
 import { readTargets } from '../../../src/cli/check/target.ts'
 import { makeProject, PROJECT, type ProjectFolder } from '../../fixtures/account/project.ts'
 
-const made: ProjectFolder[] = []
+const folders: ProjectFolder[] = []
 
 afterEach(() => {
-  for (const project of made.splice(0)) project.remove()
+  for (const project of folders.splice(0)) project.remove()
 })
 
 function projectOf(files: Readonly<Record<string, string>> = {}): string {
   const project = makeProject(files)
-  made.push(project)
+  folders.push(project)
   return project.root
 }
 
@@ -36,8 +36,8 @@ describe('readTargets', () => {
   })
 
   test('puts a tool Worker after the one that it is bound to', async () => {
-    const bound = `${ONE}[[services]]\nbinding = "OTHER"\nservice = "acme-two"\n`
-    const { targets } = await read({ 'tools/one/wrangler.toml': bound })
+    const boundConfig = `${ONE}[[services]]\nbinding = "OTHER"\nservice = "acme-two"\n`
+    const { targets } = await read({ 'tools/one/wrangler.toml': boundConfig })
     expect(targets.map(({ name }) => name)).toEqual(['acme-two', 'acme-one', 'acme'])
   })
 

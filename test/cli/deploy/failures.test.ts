@@ -18,9 +18,9 @@ const silent: Terminal = {
 }
 
 function project(files: Readonly<Record<string, string>> = {}): ProjectFolder {
-  const made = makeProject(files)
-  onTestFinished(() => made.remove())
-  return made
+  const project = makeProject(files)
+  onTestFinished(() => project.remove())
+  return project
 }
 
 /** Deploys a project whose Workers count as built and started, and returns why that fails. */

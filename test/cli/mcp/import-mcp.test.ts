@@ -154,8 +154,8 @@ wrangler.toml: TOOL_MCP is bound to edgecall-mcp
       `{"name":"docs","url":"${server.url}"}`,
     )
     expect(readFileSync(join(root, 'wrangler.toml'), 'utf8')).toContain('binding = "TOOL_MCP"')
-    const again = await run(root, 'mcp.json', '--json')
-    expect(JSON.parse(again.out)).toMatchObject({ servers: [], tools: ['search', 'read'] })
+    const repeat = await run(root, 'mcp.json', '--json')
+    expect(JSON.parse(repeat.out)).toMatchObject({ servers: [], tools: ['search', 'read'] })
   })
 
   test('makes the Worker if there is none, and says where the key of a server belongs', async () => {

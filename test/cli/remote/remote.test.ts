@@ -36,9 +36,9 @@ async function run(root: string, args: string[], env: Record<string, string> = {
 async function edge(status: number, body: unknown) {
   const requests: unknown[] = []
   const server = createServer((request, response) => {
-    void text(request).then((sent) => {
+    void text(request).then((incoming) => {
       const { method, url, headers } = request
-      requests.push([`${method} ${url}`, headers.authorization, ...(sent === '' ? [] : [JSON.parse(sent)])])
+      requests.push([`${method} ${url}`, headers.authorization, ...(incoming === '' ? [] : [JSON.parse(incoming)])])
       response
         .writeHead(status, { 'content-type': 'application/json' })
         .end(body === undefined ? '' : JSON.stringify(body))

@@ -4,7 +4,7 @@ import { executeToolCalls } from '../../../src/loop.ts'
 import { defineRawTool, defineTool, toolsOf } from '../../../src/tool.ts'
 import { ask, say, tool } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
-import { asking, carried, chat, given, QUESTION, resultsIn } from '../scene.ts'
+import { answerWithCalls, carried, chat, parseWith, QUESTION, resultsIn } from '../scene.ts'
 import { bits, COMPAT, integer, misfit, partsOf, THEIRS, throwing } from './scene.ts'
 
 const count = v.object({ i: integer })
@@ -36,7 +36,7 @@ export const calls: readonly Row[] = [
       const resultFor = async (error: unknown, compat?: typeof THEIRS) => {
         const { results } = await executeToolCalls(
           { messages: [QUESTION], tools: [await throwing(error)], ...(compat && { request: { compat } }) },
-          asking(['broken']),
+          answerWithCalls(['broken']),
         )
         return resultsIn(results)
       }
@@ -51,15 +51,15 @@ export const calls: readonly Row[] = [
     says: 'an optional argument is there or not',
     verdict: same(async () => {
       const input = v.object({ a: v.string(), b: v.optional(v.string()) })
-      expect(await given(input, { a: 'x', b: 'y' })).toEqual({ a: 'x', b: 'y' })
-      for (const sent of [{ a: 'x' }, { a: 'x', b: null }]) expect(await given(input, sent)).toEqual({ a: 'x' })
+      expect(await parseWith(input, { a: 'x', b: 'y' })).toEqual({ a: 'x', b: 'y' })
+      for (const args of [{ a: 'x' }, { a: 'x', b: null }]) expect(await parseWith(input, args)).toEqual({ a: 'x' })
     }),
   },
   {
     row: 11,
     says: 'a number that is missing fails the request, and says which',
     verdict: different('the model reads which; under COMPAT=langchain4j the run fails with it', async () => {
-      expect(await given(count, {})).toBe(misfit('i: expected "i", received undefined'))
+      expect(await parseWith(count, {})).toBe(misfit('i: expected "i", received undefined'))
       const tools = await carried(defineTool({ name: 'tool', description: 'Tool', input: count, run: () => 'never' }))
       const { status, json } = await chat({ script: [ask(['tool'])], tools, vars: COMPAT })
       expect([status, json.error.code, json.error.message]).toEqual([
@@ -84,28 +84,28 @@ export const calls: readonly Row[] = [
     row: 13,
     says: 'a text that is missing is passed as null',
     verdict: different('what the schema requires is asked for again; COMPAT=langchain4j passes null', async () => {
-      expect(await given(v.object({ s: v.string() }), {})).toBe(misfit('s: expected "s", received undefined'))
-      expect(await given(v.object({ s: v.optional(v.string()) }), {})).toEqual({})
-      expect(await given(v.object({ s: v.string() }), {}, { compat: THEIRS })).toEqual({ s: null })
+      expect(await parseWith(v.object({ s: v.string() }), {})).toBe(misfit('s: expected "s", received undefined'))
+      expect(await parseWith(v.object({ s: v.optional(v.string()) }), {})).toEqual({})
+      expect(await parseWith(v.object({ s: v.string() }), {}, { compat: THEIRS })).toEqual({ s: null })
     }),
   },
   {
     row: 14,
     says: '2 and 2.0 are numbers of every type, 2.1 of those with fractions, and none beyond its bounds',
     verdict: same(async () => {
-      const wholes = [integer, bits(8), bits(16), bits(32)]
-      for (const schema of [v.number(), ...wholes]) {
+      const integers = [integer, bits(8), bits(16), bits(32)]
+      for (const schema of [v.number(), ...integers]) {
         for (const text of ['2', '2.0', '"2"', '"2.0"']) {
-          expect(await given(v.object({ it: schema }), `{"it":${text}}`)).toEqual({ it: 2 })
+          expect(await parseWith(v.object({ it: schema }), `{"it":${text}}`)).toEqual({ it: 2 })
         }
       }
-      expect(await given(v.object({ it: v.bigint() }), '{"it":2.0}')).toEqual({ it: 2n })
-      expect(await given(v.object({ it: v.number() }), { it: 2.1 })).toEqual({ it: 2.1 })
-      for (const schema of [...wholes, v.bigint()]) {
-        expect(await given(v.object({ it: schema }), { it: 2.1 })).toContain('received 2.1')
+      expect(await parseWith(v.object({ it: v.bigint() }), '{"it":2.0}')).toEqual({ it: 2n })
+      expect(await parseWith(v.object({ it: v.number() }), { it: 2.1 })).toEqual({ it: 2.1 })
+      for (const schema of [...integers, v.bigint()]) {
+        expect(await parseWith(v.object({ it: schema }), { it: 2.1 })).toContain('received 2.1')
       }
-      expect(await given(v.object({ it: bits(8) }), { it: 128 })).toBe(misfit('it: expected <=127, received 128'))
-      expect(await given(v.object({ it: v.number() }), '{"it":1e400}')).toContain('- it: expected number')
+      expect(await parseWith(v.object({ it: bits(8) }), { it: 128 })).toBe(misfit('it: expected <=127, received 128'))
+      expect(await parseWith(v.object({ it: v.number() }), '{"it":1e400}')).toContain('- it: expected number')
     }),
   },
   {
@@ -114,16 +114,16 @@ export const calls: readonly Row[] = [
     verdict: different('a JSON number has no scale; digits that count are asked for as text, and kept', async () => {
       const decimal = v.object({ it: v.pipe(v.string(), v.decimal()) })
       for (const text of ['2', '2.0', '0.10', '12345678901234567890.10']) {
-        expect(await given(decimal, { it: text })).toEqual({ it: text })
+        expect(await parseWith(decimal, { it: text })).toEqual({ it: text })
       }
-      expect(await given(decimal, '{"it":2}')).toEqual({ it: '2' })
+      expect(await parseWith(decimal, '{"it":2}')).toEqual({ it: '2' })
     }),
   },
   {
     row: 16,
     says: 'a constant may be null, and every form of tool gets its arguments and its context',
     verdict: same(async () => {
-      expect(await given(v.object({ it: v.nullable(v.picklist(['A'])) }), { it: null })).toEqual({ it: null })
+      expect(await parseWith(v.object({ it: v.nullable(v.picklist(['A'])) }), { it: null })).toEqual({ it: null })
       const input = v.object({ n: v.number() })
       class Sums {
         add({ n }: { n: number }, { runId }: { runId: string }) {
@@ -134,10 +134,13 @@ export const calls: readonly Row[] = [
       const tools = await carried(
         defineTool({ name: 'a', description: 'A', input, run: ({ n }, { runId }) => `a ${n} ${runId}` }),
         ...toolsOf(new Sums(), { add: { description: 'Adds', input } }),
-        defineRawTool({ name: 'raw', inputSchema: schema }, (sent, { runId }) => `${JSON.stringify(sent)} ${runId}`),
+        defineRawTool({ name: 'raw', inputSchema: schema }, (args, { runId }) => `${JSON.stringify(args)} ${runId}`),
       )
       const options = { messages: [QUESTION], tools, request: { runId: 'run_1' } }
-      const { results } = await executeToolCalls(options, asking(['a', { n: 1 }], ['add', { n: 2 }], ['raw', { n: 3 }]))
+      const { results } = await executeToolCalls(
+        options,
+        answerWithCalls(['a', { n: 1 }], ['add', { n: 2 }], ['raw', { n: 3 }]),
+      )
       expect(resultsIn(results)).toEqual(['a 1 run_1', 'add 2 run_1', '{"n":3} run_1'])
       expect((await partsOf((_, { runId }) => runId.slice(0, 4)))?.content).toEqual([{ type: 'text', text: 'run_' }])
     }),

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { executeToolCalls } from '../../../src/loop.ts'
 import { defineTool } from '../../../src/tool.ts'
 import { different, type Row, same } from '../rows.ts'
-import { asking, carried, given, QUESTION } from '../scene.ts'
+import { answerWithCalls, carried, parseWith, QUESTION } from '../scene.ts'
 import { integer, misfit } from './scene.ts'
 
 const person = v.object({ name: v.string() })
@@ -34,11 +34,11 @@ export const defaults: readonly Row[] = [
     row: 22,
     says: 'a default of any type stands for what is missing or null',
     verdict: same(async () => {
-      for (const [schema, told, got = told] of DEFAULTS) {
+      for (const [schema, schemaText, got = schemaText] of DEFAULTS) {
         const input = v.object({ it: schema })
         const { inputSchema } = await defineTool({ name: 't', description: 'T', input, run: () => '' }).describe()
-        expect(inputSchema).toMatchObject({ properties: { it: { default: told } }, required: [] })
-        for (const sent of [{}, { it: null }]) expect(await given(input, sent)).toEqual({ it: got })
+        expect(inputSchema).toMatchObject({ properties: { it: { default: schemaText } }, required: [] })
+        for (const args of [{}, { it: null }]) expect(await parseWith(input, args)).toEqual({ it: got })
       }
     }),
   },
@@ -54,18 +54,18 @@ export const defaults: readonly Row[] = [
         people: v.optional(v.array(person), [{ name: 'Ada' }]),
       })
       const got = async () => {
-        const seen: unknown[] = []
-        const run = (sent: v.InferOutput<typeof input>) => {
-          seen.push(structuredClone(sent))
-          sent.list.push('x')
-          sent.set.add('x')
-          sent.map.set('x', 'x')
-          sent.person.name = 'x'
-          for (const each of sent.people) each.name = 'x'
+        const inputs: unknown[] = []
+        const run = (args: v.InferOutput<typeof input>) => {
+          inputs.push(structuredClone(args))
+          args.list.push('x')
+          args.set.add('x')
+          args.map.set('x', 'x')
+          args.person.name = 'x'
+          for (const each of args.people) each.name = 'x'
         }
         const tools = await carried(defineTool({ name: 'tool', description: 'Tool', input, run }))
-        await executeToolCalls({ messages: [QUESTION], tools }, asking(['tool'], ['tool']))
-        return seen
+        await executeToolCalls({ messages: [QUESTION], tools }, answerWithCalls(['tool'], ['tool']))
+        return inputs
       }
       const [first, second] = await got()
       expect(second).toEqual(first)
@@ -77,8 +77,8 @@ export const defaults: readonly Row[] = [
     says: 'a default hides no error, and what was sent wins over it',
     verdict: same(async () => {
       const input = v.object({ it: v.optional(integer, 5) })
-      expect(await given(input, { it: 'many' })).toBe(misfit('it: expected number, received "many"'))
-      expect(await given(input, { it: 7 })).toEqual({ it: 7 })
+      expect(await parseWith(input, { it: 'many' })).toBe(misfit('it: expected number, received "many"'))
+      expect(await parseWith(input, { it: 7 })).toEqual({ it: 7 })
     }),
   },
   {
@@ -87,8 +87,8 @@ export const defaults: readonly Row[] = [
     verdict: different(
       'to a schema that allows null; where the field may be left out, null leaves it out',
       async () => {
-        expect(await given(v.object({ it: v.nullish(person) }), { it: null })).toEqual({ it: null })
-        expect(await given(v.object({ it: v.optional(person) }), { it: null })).toEqual({})
+        expect(await parseWith(v.object({ it: v.nullish(person) }), { it: null })).toEqual({ it: null })
+        expect(await parseWith(v.object({ it: v.optional(person) }), { it: null })).toEqual({})
       },
     ),
   },

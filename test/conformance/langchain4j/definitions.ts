@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { defineTool, toolsOf } from '../../../src/tool.ts'
 import { inlineSource } from '../../../src/host/source/inline.ts'
 import { different, type Row, same } from '../rows.ts'
-import { given } from '../scene.ts'
+import { parseWith } from '../scene.ts'
 import { integer } from './scene.ts'
 
 const none = v.object({})
@@ -47,8 +47,8 @@ export const definitions: readonly Row[] = [
     row: 28,
     says: 'a number that may be left out needs a default',
     verdict: different('nothing is a value of its own here, and the types hold the tool to it', async () => {
-      expect(await given(v.object({ i: v.optional(integer) }), {})).toEqual({})
-      expect(await given(v.object({ i: v.optional(integer, 3) }), {})).toEqual({ i: 3 })
+      expect(await parseWith(v.object({ i: v.optional(integer) }), {})).toEqual({})
+      expect(await parseWith(v.object({ i: v.optional(integer, 3) }), {})).toEqual({ i: 3 })
     }),
   },
   {
@@ -65,7 +65,7 @@ export const definitions: readonly Row[] = [
         const color = v.object({ i: v.optional(v.picklist(['RED']), 'GREEN') })
         const large = v.object({ i: v.optional(v.pipe(integer, v.maxValue(127)), 300) })
         const uuid = v.object({ i: v.optional(v.pipe(v.string(), v.uuid()), 'nope') })
-        for (const input of [text, yes, color, large, uuid]) expect(await given(input, {})).toContain('- i: ')
+        for (const input of [text, yes, color, large, uuid]) expect(await parseWith(input, {})).toContain('- i: ')
       },
     ),
   },
@@ -116,10 +116,10 @@ export const definitions: readonly Row[] = [
     says: 'two tools of one name are refused',
     verdict: same(() => {
       const one = { description: 'One', input: none }
-      const made = toolsOf(new Account(), { balance: { ...one, name: 'same' }, owner: { ...one, name: 'same' } })
-      expect(() => inlineSource(made, { env: {} })).toThrow(new TypeError('Two tools here are named "same"'))
+      const tools = toolsOf(new Account(), { balance: { ...one, name: 'same' }, owner: { ...one, name: 'same' } })
+      expect(() => inlineSource(tools, { env: {} })).toThrow(new TypeError('Two tools here are named "same"'))
       const alone = defineTool({ ...one, name: 'same', run })
-      expect(() => inlineSource([...made.slice(0, 1), alone], { env: {} })).toThrow(TypeError)
+      expect(() => inlineSource([...tools.slice(0, 1), alone], { env: {} })).toThrow(TypeError)
     }),
   },
 ]

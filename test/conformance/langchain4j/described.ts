@@ -5,7 +5,7 @@ import { executeToolCalls } from '../../../src/loop.ts'
 import { defineRawTool, defineTool, jsonSchema, toolsOf } from '../../../src/tool.ts'
 import { encodeChatRequest as chatRequest } from '../../../src/wire/provider/openai-chat/ask-request.ts'
 import { different, notApplicable, type Row, same } from '../rows.ts'
-import { asking, carried, given, QUESTION, resultsIn } from '../scene.ts'
+import { answerWithCalls, carried, parseWith, QUESTION, resultsIn } from '../scene.ts'
 import { integer, misfit } from './scene.ts'
 
 const none = v.object({})
@@ -44,7 +44,7 @@ export const described: readonly Row[] = [
       )
       expect(tools[0]?.definition.inputSchema).toEqual({ type: 'object', properties: {}, required: [] })
       const options = { messages: [QUESTION], tools, request: { conversation: 'conv_1' } }
-      const { results } = await executeToolCalls(options, asking(['tool', { conversationId: 'conv_2' }]))
+      const { results } = await executeToolCalls(options, answerWithCalls(['tool', { conversationId: 'conv_2' }]))
       expect(resultsIn(results)).toEqual(['conv_1'])
     }),
   },
@@ -94,7 +94,10 @@ export const described: readonly Row[] = [
       async () => {
         const texts = { description: 'Tells', input: none }
         const tools = await carried(...toolsOf(new Savings(), { balance: texts, owner: texts }))
-        const { results } = await executeToolCalls({ messages: [QUESTION], tools }, asking(['balance'], ['owner']))
+        const { results } = await executeToolCalls(
+          { messages: [QUESTION], tools },
+          answerWithCalls(['balance'], ['owner']),
+        )
         expect(resultsIn(results)).toEqual(['balance', 'Ada'])
         // @ts-expect-error The types know it too.
         expect(() => toolsOf(new Savings(), { rate: texts })).toThrow('"rate" is not a method')
@@ -122,9 +125,9 @@ export const described: readonly Row[] = [
         const definition = await defineTool({ name: 'look', description: 'Looks', input, ...settings, run }).describe()
         const { hash: _, ...read }: ToolDefinition = JSON.parse(JSON.stringify(definition))
         expect(await defineRawTool(read, run).describe()).toEqual({ ...definition, ...settings })
-        const sent = JSON.parse(chatRequest('m', { messages: [QUESTION], tools: [definition] }))
+        const body = JSON.parse(chatRequest('m', { messages: [QUESTION], tools: [definition] }))
         const parameters = { ...definition.inputSchema, ...closed }
-        expect(sent.tools).toEqual([
+        expect(body.tools).toEqual([
           { type: 'function', function: { name: 'look', description: 'Looks', parameters, ...strict } },
         ])
       }
@@ -141,7 +144,7 @@ export const described: readonly Row[] = [
         expect(() => defineRawTool({ name: 'bad', inputSchema: schema }, run)).toThrow(/^Tool "bad": inputSchema: /)
       }
       const required = jsonSchema({ type: 'object', properties: { a: { type: 'string' } }, required: ['a'] })
-      expect(await given(required, {})).toBe(misfit('a: expected string, received undefined'))
+      expect(await parseWith(required, {})).toBe(misfit('a: expected string, received undefined'))
     }),
   },
 ]

@@ -7,7 +7,7 @@ import { defineRawTool, defineTool } from '../../../src/tool.ts'
 import { ask, play, say, tool } from '../../fixtures/play.ts'
 import { keptEdge } from '../../http/kept-edge.ts'
 import { different, type Row, same } from '../rows.ts'
-import { asking, carried, chat, chatStream, QUESTION } from '../scene.ts'
+import { answerWithCalls, carried, chat, chatStream, QUESTION } from '../scene.ts'
 import { COMPAT } from './scene.ts'
 
 /** What a tool of each letter wants: to the model, immediately, immediately if last. */
@@ -20,7 +20,7 @@ const TOOLS = [
 
 const DIRECT = ['I', 'II', 'L', 'LL', 'TL', 'IL', 'TIL', 'ITL']
 /** LangChain4j returns `LI` directly too: a tool that is direct if it is last is so beside tools that always are. */
-const AGAIN = ['LI', 'T', 'TT', 'TI', 'IT', 'LT', 'TLI', 'ILT', 'LTI', 'LIT']
+const REPEATED = ['LI', 'T', 'TT', 'TI', 'IT', 'LT', 'TLI', 'ILT', 'LTI', 'LIT']
 
 /** The letters, one of which stands for a tool that fails. */
 const BROKEN = ['x', 'xI', 'Ix', 'xL', 'Lx', 'xT', 'Tx', 'xIL', 'IxL', 'TxL', 'xTL', 'ILx', 'xx']
@@ -43,7 +43,7 @@ export const direct: readonly Row[] = [
     verdict: different('only under COMPAT=langchain4j is [IMMEDIATE_IF_LAST, IMMEDIATE] immediate', async () => {
       const outcomes: Record<string, unknown> = {}
       const expected: Record<string, unknown> = {}
-      for (const letters of [...DIRECT, ...AGAIN]) {
+      for (const letters of [...DIRECT, ...REPEATED]) {
         const scene = { script: [calling(letters), say('said')], tools: TOOLS }
         const { answer, requests } = await chat(scene)
         const { texts } = await chatStream(scene)
@@ -53,10 +53,10 @@ export const direct: readonly Row[] = [
         expected[letters] = [expectedAnswer, expectedAnswer, isDirect ? 1 : 2]
       }
       expect(outcomes).toEqual(expected)
-      const again = await Promise.all(
-        AGAIN.map((letters) => chat({ script: [calling(letters), say('said')], tools: TOOLS, vars: COMPAT })),
+      const repeat = await Promise.all(
+        REPEATED.map((letters) => chat({ script: [calling(letters), say('said')], tools: TOOLS, vars: COMPAT })),
       )
-      expect(AGAIN.filter((_, index) => again[index]?.requests.length === 1)).toEqual(['LI'])
+      expect(REPEATED.filter((_, index) => repeat[index]?.requests.length === 1)).toEqual(['LI'])
     }),
   },
   {
@@ -74,24 +74,32 @@ export const direct: readonly Row[] = [
     says: 'a method gets the one result that is not null; two of them, or another type, are an error',
     verdict: different('an answer is a text: one result is its own, of several each has its paragraph', async () => {
       const input = v.object({})
-      const made = (name: string, value: unknown) =>
+      const makeTool = (name: string, value: unknown) =>
         defineTool({ name, description: name, input, returnDirect: 'always', run: () => value })
-      const tools = await carried(made('nothing', undefined), made('null', null), made('one', 1), made('two', { n: 2 }))
-      const answered = async (...names: readonly string[]) => {
+      const tools = await carried(
+        makeTool('nothing', undefined),
+        makeTool('null', null),
+        makeTool('one', 1),
+        makeTool('two', { n: 2 }),
+      )
+      const answerOf = async (...names: readonly string[]) => {
         const { answer } = await chat({ script: [ask(...names.map((name): [string] => [name]))], tools })
         return answer
       }
-      expect(await answered('nothing')).toBe('Success')
-      expect(await answered('null', 'null')).toBe('null\n\nnull')
-      expect(await answered('null', 'one')).toBe('null\n\n1')
-      expect(await answered('one', 'two')).toBe('1\n\n{"n":2}')
+      expect(await answerOf('nothing')).toBe('Success')
+      expect(await answerOf('null', 'null')).toBe('null\n\nnull')
+      expect(await answerOf('null', 'one')).toBe('null\n\n1')
+      expect(await answerOf('one', 'two')).toBe('1\n\n{"n":2}')
     }),
   },
   {
     row: 52,
     says: 'where nothing was called, nothing is returned directly',
     verdict: same(async () => {
-      const { returnDirect, results } = await executeToolCalls({ messages: [QUESTION], tools: TOOLS }, asking())
+      const { returnDirect, results } = await executeToolCalls(
+        { messages: [QUESTION], tools: TOOLS },
+        answerWithCalls(),
+      )
       expect([returnDirect, results]).toEqual([false, []])
     }),
   },

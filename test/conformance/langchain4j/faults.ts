@@ -143,7 +143,7 @@ export const faults: readonly Row[] = [
     says: 'a handler gets the exception itself, and what is told apart from its cause',
     verdict: same(async () => {
       const raw = new Error('outer', { cause: new Error('inner') })
-      const seen: unknown[] = []
+      const inputs: unknown[] = []
       const tools = await carried(
         defineTool({
           name: 'tool',
@@ -153,14 +153,14 @@ export const faults: readonly Row[] = [
             throw raw
           },
           onError: (error) => {
-            seen.push(error)
+            inputs.push(error)
             return new ToolError('It failed', { cause: error })
           },
         }),
       )
       const edge = testEdge({ script: [ask(['tool']), say('sorry')], tools })
       await edge.ask('/v1/chat/completions', { json: { messages: [QUESTION] } })
-      expect(seen[0]).toBe(raw)
+      expect(inputs[0]).toBe(raw)
       expect(resultsIn(edge.requests[1]?.messages)).toEqual(['It failed'])
       expect(edge.reports).toMatchObject([{ code: 'tool_error', detail: expect.stringContaining('Error: outer') }])
     }),
@@ -187,10 +187,10 @@ export const faults: readonly Row[] = [
           const handled = await ways({ script, tools, vars: COMPAT, setup: { loop } })
           expect(resultsIn(handled.requests[1]?.messages)).toEqual(['No nosuch here'])
         }
-        const kept = keptEdge({ script: [...script, say('Hello again')], tools })
-        await kept.post('/conversations', { id: 'c' })
-        for (const input of ['Go', 'Hello']) await kept.post('/conversations/c/runs', { input })
-        expect(kept.requests[2]?.messages.map(({ role }) => role)).toEqual([
+        const edge = keptEdge({ script: [...script, say('Hello again')], tools })
+        await edge.post('/conversations', { id: 'c' })
+        for (const input of ['Go', 'Hello']) await edge.post('/conversations/c/runs', { input })
+        expect(edge.requests[2]?.messages.map(({ role }) => role)).toEqual([
           'user',
           'assistant',
           'tool',
@@ -206,18 +206,18 @@ export const faults: readonly Row[] = [
     verdict: different(
       'by default one last answer; the text is theirs under COMPAT=langchain4j, as are 100 rounds',
       async () => {
-        const again = ask(['add'])
+        const repeat = ask(['add'])
         const tools = [tool('add')]
-        const kind = await native({ script: [again, again, say('so far')], tools, body: { limits: { steps: 1 } } })
+        const kind = await native({ script: [repeat, repeat, say('so far')], tools, body: { limits: { steps: 1 } } })
         expect(kind.json).toMatchObject({ status: 'completed', finish: 'limit', which: 'steps', answer: 'so far' })
         const vars = { ...COMPAT, MAX_STEPS: '2' }
         const text = (most: number) =>
           `Something is wrong, exceeded ${most} tool calling round trips (maxToolCallingRoundTrips)`
-        const { status, json } = await chat({ script: [again, again, again], tools, vars })
+        const { status, json } = await chat({ script: [repeat, repeat, repeat], tools, vars })
         expect([status, json.error]).toMatchObject([422, { code: 'limit_reached', message: text(2) }])
-        const streamed = await chatStream({ script: [again, again, again], tools, vars })
+        const streamed = await chatStream({ script: [repeat, repeat, repeat], tools, vars })
         expect(streamed.chunks.at(-1)?.error).toMatchObject({ code: 'limit_reached', message: text(2) })
-        const many = await native({ script: Array.from({ length: 101 }, () => again), tools, vars: COMPAT })
+        const many = await native({ script: Array.from({ length: 101 }, () => repeat), tools, vars: COMPAT })
         expect([many.json.error?.message, many.requests.length]).toEqual([text(100), 101])
       },
     ),

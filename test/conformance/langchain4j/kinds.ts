@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { expect } from 'vitest'
 import { type Row, same } from '../rows.ts'
-import { given } from '../scene.ts'
+import { parseWith } from '../scene.ts'
 import { integer, misfit } from './scene.ts'
 
 interface Tree {
@@ -41,10 +41,10 @@ export const kinds: readonly Row[] = [
         [v.array(person), [{ name: 'Ada', address: { city: 'London' } }]],
         [v.pipe(v.string(), v.uuid()), uuid],
       ]
-      for (const [schema, sent, got = sent] of kinds) {
-        expect(await given(v.object({ it: schema }), { it: sent })).toEqual({ it: got })
+      for (const [schema, value, got = value] of kinds) {
+        expect(await parseWith(v.object({ it: schema }), { it: value })).toEqual({ it: got })
       }
-      expect(await given(v.object({}), '')).toEqual({})
+      expect(await parseWith(v.object({}), '')).toEqual({})
     }),
   },
   {
@@ -58,9 +58,11 @@ export const kinds: readonly Row[] = [
         n: integer,
       })
       const least = { person: { name: 'Ada' }, n: 1 }
-      expect(await given(input, least)).toEqual(least)
-      expect(await given(input, { ...least, a: null, list: null, person: { name: 'Ada', age: null } })).toEqual(least)
-      expect(await given(input, { person: { name: 'Ada' } })).toBe(misfit('n: expected "n", received undefined'))
+      expect(await parseWith(input, least)).toEqual(least)
+      expect(await parseWith(input, { ...least, a: null, list: null, person: { name: 'Ada', age: null } })).toEqual(
+        least,
+      )
+      expect(await parseWith(input, { person: { name: 'Ada' } })).toBe(misfit('n: expected "n", received undefined'))
     }),
   },
   {
@@ -71,13 +73,13 @@ export const kinds: readonly Row[] = [
         { type: 'Dog', barks: 2 },
         { type: 'Cat', lives: 9 },
       ]
-      expect(await given(v.object({ it: animal }), { it: dog })).toEqual({ it: dog })
-      expect(await given(v.object({ it: v.array(animal) }), { it: [dog, cat] })).toEqual({ it: [dog, cat] })
-      expect(await given(v.object({ it: v.object({ pet: animal }) }), { it: { pet: cat } })).toEqual({
+      expect(await parseWith(v.object({ it: animal }), { it: dog })).toEqual({ it: dog })
+      expect(await parseWith(v.object({ it: v.array(animal) }), { it: [dog, cat] })).toEqual({ it: [dog, cat] })
+      expect(await parseWith(v.object({ it: v.object({ pet: animal }) }), { it: { pet: cat } })).toEqual({
         it: { pet: cat },
       })
-      expect(await given(v.object({ it: animal }), { it: { ...dog, barks: '2' } })).toEqual({ it: dog })
-      expect(await given(v.object({ it: animal }), { it: { type: 'Fish' } })).toContain('- it.type: ')
+      expect(await parseWith(v.object({ it: animal }), { it: { ...dog, barks: '2' } })).toEqual({ it: dog })
+      expect(await parseWith(v.object({ it: animal }), { it: { type: 'Fish' } })).toContain('- it.type: ')
     }),
   },
 ]

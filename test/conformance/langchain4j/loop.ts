@@ -31,10 +31,10 @@ export const loop: readonly Row[] = [
       const edge = keptEdge({ script: [ask(['add', { a: 1, b: 2 }]), say('It is 3')], tools: [add] })
       await edge.post('/conversations', { id: 'c' })
       const run = await (await edge.post('/conversations/c/runs', { input: 'Add' })).json()
-      const kept = (await (await edge.fetch('/conversations/c/messages')).json()) as { message: Message }[]
+      const stored = (await (await edge.fetch('/conversations/c/messages')).json()) as { message: Message }[]
       expect(run).toMatchObject({ status: 'completed', answer: 'It is 3', steps: 2 })
       expect(edge.requests).toHaveLength(2)
-      expect(kept.map(({ message }) => message.role)).toEqual(['user', 'assistant', 'tool', 'assistant'])
+      expect(stored.map(({ message }) => message.role)).toEqual(['user', 'assistant', 'tool', 'assistant'])
       const trace: unknown[] = []
       const hook: Hook = {
         name: 'trace',

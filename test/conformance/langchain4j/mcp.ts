@@ -4,11 +4,11 @@ import { searchHook } from '../../../src/search/hook.ts'
 import { TOOL_SEARCH } from '../../../src/contract/tool.ts'
 import { ask, play, say } from '../../fixtures/play.ts'
 import { type McpServer, Refusal } from '../../tools/mcp-server.ts'
-import { bringing, brought, listed, serving, texts, toolsFrom } from '../mcp-scene.ts'
+import { bringing, toolsOf, listedTool, serving, texts, toolsFrom } from '../mcp-scene.ts'
 import { different, type Row, same } from '../rows.ts'
-import { type Asked, namesIn, native, resultsIn } from '../scene.ts'
+import { type CallSpec, namesIn, native, resultsIn } from '../scene.ts'
 
-const LOOK = listed('look')
+const LOOK = listedTool('look')
 
 /** Rows 96 to 100: tools of MCP servers. */
 export const mcp: readonly Row[] = [
@@ -17,7 +17,7 @@ export const mcp: readonly Row[] = [
     says: 'tools of an MCP server are called: texts, structured results, errors, and calls that take too long',
     verdict: different('a call that takes too long is an error, as nobody knows whether it took effect', async () => {
       const server = await serving([LOOK], undefined, '2025-11-25')
-      const tools = await brought(server)
+      const tools = await toolsOf(server)
       const resultsOf = async (answer: typeof server.call) => {
         server.call = answer
         const { json, requests } = await native({
@@ -44,12 +44,12 @@ export const mcp: readonly Row[] = [
       ])
       vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
       onTestFinished(() => void vi.useRealTimers())
-      const late = await resultsOf(async (_, { closed }) => {
+      const results = await resultsOf(async (_, { closed }) => {
         vi.advanceTimersByTime(30_000)
         await closed
         return { content: [] }
       })
-      expect(late).toEqual([
+      expect(results).toEqual([
         [false],
         ['The tool "look" did not answer within 30000 ms; whether it took effect is unknown.'],
       ])
@@ -61,12 +61,12 @@ export const mcp: readonly Row[] = [
     says: 'names and definitions of an MCP server may be mapped, and calls go to the original names',
     verdict: different('the configuration says how, and no function of the application', async () => {
       const [first, second, broken] = [
-        await serving([LOOK, listed('pay', { annotations: { readOnlyHint: true } })]),
+        await serving([LOOK, listedTool('pay', { annotations: { readOnlyHint: true } })]),
         await serving([LOOK]),
         await serving([]),
       ]
       broken.intercept = (_, response) => Boolean(response.writeHead(503).end())
-      const tools = await brought(
+      const tools = await toolsOf(
         { server: broken, prefix: 'gone_' },
         {
           server: first,
@@ -106,7 +106,7 @@ export const mcp: readonly Row[] = [
     says: '`_meta` of an MCP result becomes attributes, which no model sees, and structured results win',
     verdict: same(async () => {
       const server = await serving([LOOK])
-      const tools = await brought(server)
+      const tools = await toolsOf(server)
       const note = { 'example.com/note': 'beside' }
       const resultTextOf = async (result: object) => {
         server.call = () => result
@@ -130,7 +130,7 @@ export const mcp: readonly Row[] = [
           'tools/list': `{ "tools": [{ "name": "look", "inputSchema": ${schema} }] }`,
           'tools/call': `{ "content": [], "structuredContent": ${value} }`,
         })
-        const { requests } = await native({ script: [ask(['look']), say('ok')], tools: await brought(exact) })
+        const { requests } = await native({ script: [ask(['look']), say('ok')], tools: await toolsOf(exact) })
         expect(resultsIn(requests[1]?.messages)).toEqual([
           `{"id":"${large}","ids":["-${larger}",7,0.1],"max":9007199254740991}`,
         ])
@@ -161,18 +161,25 @@ export const mcp: readonly Row[] = [
         const hints = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
         const outputSchema = { type: 'object', properties: { sky: { type: 'string' } } }
         const server = await serving([
-          listed('look', { title: 'Look', inputSchema, outputSchema, annotations: { ...hints, title: 'Not this' } }),
-          listed('there', { inputSchema: marked('string', 'Region') }),
-          listed('number', { inputSchema: marked('number', 'Region') }),
-          listed('spaced', { inputSchema: marked('string', 'A Region') }),
-          listed('far', { inputSchema: { type: 'object', properties: { a: { $ref: 'https://example.com/a.json' } } } }),
+          listedTool('look', {
+            title: 'Look',
+            inputSchema,
+            outputSchema,
+            annotations: { ...hints, title: 'Not this' },
+          }),
+          listedTool('there', { inputSchema: marked('string', 'Region') }),
+          listedTool('number', { inputSchema: marked('number', 'Region') }),
+          listedTool('spaced', { inputSchema: marked('string', 'A Region') }),
+          listedTool('far', {
+            inputSchema: { type: 'object', properties: { a: { $ref: 'https://example.com/a.json' } } },
+          }),
         ])
-        const tools = await brought(server)
+        const tools = await toolsOf(server)
         const metadata = { server: expect.any(String) }
-        const taken = { version: '1', hash: expect.any(String), timeoutMs: 30_000, metadata }
+        const meta = { version: '1', hash: expect.any(String), timeoutMs: 30_000, metadata }
         expect(tools.map(({ definition }) => definition)).toEqual([
           {
-            ...taken,
+            ...meta,
             name: 'look',
             title: 'Look',
             description: 'Test tool look',
@@ -181,14 +188,14 @@ export const mcp: readonly Row[] = [
             annotations: { readOnly: true, destructive: false, idempotent: true, openWorld: false },
           },
           {
-            ...taken,
+            ...meta,
             name: 'there',
             description: 'Test tool there',
             inputSchema: { type: 'object', properties: { region: { type: 'string' } } },
             annotations: {},
           },
         ])
-        const calls: Asked[] = [
+        const calls: CallSpec[] = [
           ['look', { city: 'Rome', when: { from: 'May' } }],
           ['look', { city: 'Rome', days: 0 }],
           ['look', { city: 'Rome', when: {} }],
@@ -220,7 +227,7 @@ export const mcp: readonly Row[] = [
         const names = async () => (await worker.describe()).tools.map(({ name }) => name)
         const { requests } = await native({ script: [ask(['look']), say('ok')], tools: await toolsFrom(worker) })
         expect(resultsIn(requests[1]?.messages)).toEqual(['Of the resource\nb\nfile:///b\nMore of it'])
-        server.tools = [LOOK, listed('more')]
+        server.tools = [LOOK, listedTool('more')]
         vi.advanceTimersByTime(59_999)
         expect(await names()).toEqual(['look'])
         vi.advanceTimersByTime(1)

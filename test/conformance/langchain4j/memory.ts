@@ -24,11 +24,11 @@ export const memories: readonly Row[] = [
     says: 'where a window cuts off an answer that asked for tools, their results go with it',
     verdict: different('a turn is shown whole or not at all, so that no question is without its answer either', () => {
       for (const count of [1, 3]) {
-        const kept = memory({ messages: 3 + count })
-        kept.add(user('First'), ...work(count), answer('One'))
-        expect(kept.messages()).toHaveLength(3 + count)
-        kept.add(user('Second'), answer('Two'))
-        expect(kept.messages()).toEqual([user('Second'), answer('Two')])
+        const window = memory({ messages: 3 + count })
+        window.add(user('First'), ...work(count), answer('One'))
+        expect(window.messages()).toHaveLength(3 + count)
+        window.add(user('Second'), answer('Two'))
+        expect(window.messages()).toEqual([user('Second'), answer('Two')])
       }
     }),
   },
@@ -36,12 +36,12 @@ export const memories: readonly Row[] = [
     row: 88,
     says: 'the same where tokens are counted, and where the first message alone is too much',
     verdict: different('a turn is shown whole or not at all; of one that is too long by itself, what was said', () => {
-      const kept = memory({ tokens: 100 })
-      kept.add(user('First'), ...work(1, 'x'.repeat(300)), answer('One'))
-      kept.add(user('Second'), ...work(1, 'x'.repeat(200)), answer('Two'))
-      expect(roles(kept.messages())).toEqual(['user', 'assistant', 'tool', 'assistant'])
-      kept.add(user('Third'), ...work(1, 'x'.repeat(500)), answer('Three'))
-      expect(kept.messages()).toEqual([user('Third'), answer('Three')])
+      const window = memory({ tokens: 100 })
+      window.add(user('First'), ...work(1, 'x'.repeat(300)), answer('One'))
+      window.add(user('Second'), ...work(1, 'x'.repeat(200)), answer('Two'))
+      expect(roles(window.messages())).toEqual(['user', 'assistant', 'tool', 'assistant'])
+      window.add(user('Third'), ...work(1, 'x'.repeat(500)), answer('Three'))
+      expect(window.messages()).toEqual([user('Third'), answer('Three')])
       const long = memory({ tokens: 10 })
       long.add(user('x'.repeat(500)))
       expect(long.messages()).toEqual([user('x'.repeat(500))])
@@ -55,14 +55,14 @@ export const memories: readonly Row[] = [
       () => {
         const system: Message = { role: 'system', content: 'Be brief' }
         const dialogue = [system, user('First'), answer('One'), user('Second'), answer('Two')]
-        const kept = memory({ messages: 2 })
-        kept.add(...dialogue)
-        expect(kept.messages()).toEqual([system, user('Second'), answer('Two')])
+        const window = memory({ messages: 2 })
+        window.add(...dialogue)
+        expect(window.messages()).toEqual([system, user('Second'), answer('Two')])
         const larger = memory({ messages: 4 })
         larger.add(...dialogue)
         expect(larger.messages()).toEqual(dialogue)
-        const shown = [...larger.messages()]
-        shown.length = 0
+        const messages = [...larger.messages()]
+        messages.length = 0
         dialogue.length = 0
         expect(larger.messages()).toHaveLength(5)
         const tokens = memory({ tokens: 4 })

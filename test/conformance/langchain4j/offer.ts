@@ -32,7 +32,7 @@ export const offer: readonly Row[] = [
     says: 'a tool may be made from data, with a name and parameters of its own, and is told to the model as it is',
     verdict: same(async () => {
       const tools = await carried(
-        defineRawTool({ name: 'sum-of_2', description: 'Adds', inputSchema: SUM }, (sent) => JSON.stringify(sent)),
+        defineRawTool({ name: 'sum-of_2', description: 'Adds', inputSchema: SUM }, (args) => JSON.stringify(args)),
       )
       const { requests } = await chat({ script: [ask(['sum-of_2', { left: 1, right: 2 }]), say('3')], tools })
       expect(requests[0]?.tools).toMatchObject([{ name: 'sum-of_2', description: 'Adds', inputSchema: SUM }])
@@ -64,12 +64,12 @@ export const offer: readonly Row[] = [
     verdict: different(
       'of one name and two meanings none is called; one that the caller sends too is refused',
       async () => {
-        const made = (description: string) =>
+        const sourceOf = (description: string) =>
           inlineSource([defineTool({ name: 'same', description, input: none, run: () => '' })], {
             env: {},
             place: description,
           })
-        const two = await chain([made('One'), made('Two')]).list()
+        const two = await chain([sourceOf('One'), sourceOf('Two')]).list()
         const reason = 'The tool "same" is defined differently by One and Two; none of them is called.'
         expect(two).toEqual({
           tools: [],
@@ -78,8 +78,8 @@ export const offer: readonly Row[] = [
             { origin: 'inline', place: 'Two', reason, name: 'same' },
           ],
         })
-        const sent = { type: 'function', function: { name: 'add', parameters: SUM } }
-        const { status, json } = await chat({ tools: [add], body: { tools: [sent] } })
+        const definition = { type: 'function', function: { name: 'add', parameters: SUM } }
+        const { status, json } = await chat({ tools: [add], body: { tools: [definition] } })
         expect([status, json.error.code]).toEqual([400, 'tool_name_conflict'])
       },
     ),
@@ -129,7 +129,7 @@ export const offer: readonly Row[] = [
     row: 66,
     says: 'a provider of a later step still knows what the user said, though the window does not show it',
     verdict: same(async () => {
-      const heard: unknown[] = []
+      const inputs: unknown[] = []
       const old: Message[] = [
         { role: 'user', content: 'Long ago' },
         { role: 'assistant', content: 'Yes' },
@@ -139,11 +139,11 @@ export const offer: readonly Row[] = [
         tools: [add],
         history: old,
         loop: steps((names, { run }) => {
-          heard.push(run.input)
+          inputs.push(run.input)
           return names
         }),
       })
-      expect(heard).toEqual([[QUESTION], [QUESTION]])
+      expect(inputs).toEqual([[QUESTION], [QUESTION]])
     }),
   },
 ]

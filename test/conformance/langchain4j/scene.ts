@@ -7,7 +7,7 @@ import { defineTool } from '../../../src/tool.ts'
 import type { RunContext } from '../../../src/tool/run-context.ts'
 import type { InputSchema } from '../../../src/schema/standard-schema.ts'
 import { tool } from '../../fixtures/play.ts'
-import { asking, carried, QUESTION } from '../scene.ts'
+import { answerWithCalls, carried, QUESTION } from '../scene.ts'
 
 /** What `COMPAT=langchain4j` sets. */
 export const THEIRS: Compat = 'langchain4j'
@@ -32,7 +32,7 @@ export async function partsOf(run: (input: object, context: RunContext) => unkno
   const input = EMPTY
   const tools = await carried(defineTool({ name: 'tool', description: 'Tool', input, run }))
   const options = { messages: [QUESTION], tools, ...(loop && { loop }), ...(compat && { request: { compat } }) }
-  const { results } = await executeToolCalls(options, asking(['tool']))
+  const { results } = await executeToolCalls(options, answerWithCalls(['tool']))
   return results[0]
 }
 
@@ -52,9 +52,9 @@ export async function throwing(error: unknown, name = 'broken'): Promise<Tool> {
   const run = () => {
     throw error
   }
-  const [made] = await carried(defineTool({ name, description: 'Fails', input: EMPTY, run }))
-  if (!made) throw new Error('No tool was made')
-  return made
+  const [tool] = await carried(defineTool({ name, description: 'Fails', input: EMPTY, run }))
+  if (!tool) throw new Error('No tool was made')
+  return tool
 }
 
 /** What becomes of faults of these codes, each in these words. */

@@ -7,7 +7,7 @@ import { createSemanticIndex } from '../../../src/search/semantic-index.ts'
 import { createToolSearch } from '../../../src/search/tool-search.ts'
 import { ask, play, say, tool } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
-import { asking, QUESTION, resultsIn, sortedNamesIn } from '../scene.ts'
+import { answerWithCalls, QUESTION, resultsIn, sortedNamesIn } from '../scene.ts'
 
 const described = (name: string, description: string) => tool(name, () => `${name}!`, { description })
 
@@ -25,7 +25,7 @@ const searching = (tools: readonly Tool[], maxResults?: number) =>
   )
 
 /** A run that sees the search tool, what searches have found, and what is always on offer. */
-async function found(script: Parameters<typeof play>[0]['script'], history: readonly Message[] = []) {
+async function searchIn(script: Parameters<typeof play>[0]['script'], history: readonly Message[] = []) {
   const { requests, state } = await play({
     script,
     tools: [...CITY, ALWAYS],
@@ -41,7 +41,7 @@ const search = (query: string): [string, object] => [TOOL_SEARCH, { query, maxRe
 async function answer(tools: readonly Tool[], args: object, maxResults?: number): Promise<string | undefined> {
   const { results } = await executeToolCalls(
     { messages: [QUESTION], tools: [await searching(tools, maxResults)] },
-    asking([TOOL_SEARCH, args]),
+    answerWithCalls([TOOL_SEARCH, args]),
   )
   return resultsIn(results)[0]
 }
@@ -58,7 +58,7 @@ export const searches: readonly Row[] = [
     row: 82,
     says: 'each search adds what it found, and the next question still has it, as long as the memory does',
     verdict: same(async () => {
-      const first = await found([
+      const first = await searchIn([
         ask(search('weather')),
         ask(search('money'), ['forecast']),
         ask(['convert']),
@@ -76,16 +76,16 @@ export const searches: readonly Row[] = [
         'forecast!',
         'convert!',
       ])
-      const next = await found([ask(['convert']), say('4 €')], first.messages)
+      const next = await searchIn([ask(['convert']), say('4 €')], first.messages)
       expect([next.names[0], next.results]).toEqual([['clock', 'convert', 'forecast', TOOL_SEARCH], ['convert!']])
-      expect((await found([say('Hello')])).names).toEqual([['clock', TOOL_SEARCH]])
+      expect((await searchIn([say('Hello')])).names).toEqual([['clock', TOOL_SEARCH]])
     }),
   },
   {
     row: 83,
     says: 'several searches in one answer, overlapping ones, and calls beside them bring each tool once',
     verdict: same(async () => {
-      const { names, results } = await found([
+      const { names, results } = await searchIn([
         ask(search('weather'), search('money'), ['clock']),
         ask(search('weather tomorrow')),
         say('ok'),
@@ -105,7 +105,7 @@ export const searches: readonly Row[] = [
         result('convert: Fails', false),
         result('forecast: Tells the weather\nclock: Tells the time'),
       ]
-      const { names } = await found([say('ok')], messages)
+      const { names } = await searchIn([say('ok')], messages)
       expect(names).toEqual([['clock', 'forecast', TOOL_SEARCH]])
     }),
   },

@@ -11,9 +11,9 @@ const SKILLS: Readonly<Record<string, readonly string[]>> = { weather: ['forecas
 
 const activateSkill = tool('activate_skill', ({ skill_name }) => {
   const name = String(skill_name)
-  const known = Object.keys(SKILLS)
-  if (known.includes(name)) return `Skill ${name} is active`
-  return failure('unknown_skill', `There is no skill with name '${name}'. Available skills: [${known.join(', ')}]`)
+  const names = Object.keys(SKILLS)
+  if (names.includes(name)) return `Skill ${name} is active`
+  return failure('unknown_skill', `There is no skill with name '${name}'. Available skills: [${names.join(', ')}]`)
 })
 
 function active(messages: readonly Message[]): string[] {
@@ -73,8 +73,8 @@ export const skills: readonly Row[] = [
         others: [tool('forecast')],
         loop: { hooks: [withSkills, { name: 'search', activate: (names) => [...names, 'tool_search'] }] },
       })
-      const found = [...always, 'tool_search']
-      expect(both.requests.map(namesIn)).toEqual([found, [...found, 'forecast']])
+      const matches = [...always, 'tool_search']
+      expect(both.requests.map(namesIn)).toEqual([matches, [...matches, 'forecast']])
     }),
   },
 ]

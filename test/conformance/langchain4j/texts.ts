@@ -5,7 +5,7 @@ import { content, defineTool } from '../../../src/tool.ts'
 import { ask, say, tool } from '../../fixtures/play.ts'
 import { keptEdge } from '../../http/kept-edge.ts'
 import { different, type Row, same } from '../rows.ts'
-import { asking, carried, given, QUESTION, resultsIn } from '../scene.ts'
+import { answerWithCalls, carried, parseWith, QUESTION, resultsIn } from '../scene.ts'
 import { partsOf } from './scene.ts'
 
 const anything = v.record(v.string(), v.unknown())
@@ -38,8 +38,8 @@ export const texts: readonly Row[] = [
     verdict: different('a comma alone is no JSON object', async () => {
       for (const text of WITH_COMMAS) {
         const plain: unknown = JSON.parse(text.replace(/,(?=\s*[\]}])/g, ''))
-        const refused = expect.stringContaining('The arguments of "tool" are not a JSON object: ')
-        expect(await given(anything, text)).toEqual(/[[{]\s*,/.test(text) ? refused : plain)
+        const refusal = expect.stringContaining('The arguments of "tool" are not a JSON object: ')
+        expect(await parseWith(anything, text)).toEqual(/[[{]\s*,/.test(text) ? refusal : plain)
       }
     }),
   },
@@ -47,16 +47,16 @@ export const texts: readonly Row[] = [
     row: 18,
     says: 'an object as the text of one is read, with quotes escaped or not',
     verdict: different('what is no JSON, as unescaped quotes inside of quotes, is not guessed at', async () => {
-      expect(await given(anything, '"{\\"a\\":\\"b\\"}"')).toEqual({ a: 'b' })
-      expect(await given(anything, '"{"a":"b"}"')).toContain('The arguments of "tool" are not a JSON object: ')
+      expect(await parseWith(anything, '"{\\"a\\":\\"b\\"}"')).toEqual({ a: 'b' })
+      expect(await parseWith(anything, '"{"a":"b"}"')).toContain('The arguments of "tool" are not a JSON object: ')
     }),
   },
   {
     row: 19,
     says: 'quotes that are escaped inside of a text are left alone',
     verdict: same(async () => {
-      for (const sent of [{ a: 'say "hi"' }, { a: '"' }, { a: '\\"' }, { a: '{"b":"c"}' }]) {
-        expect(await given(v.object({ a: v.string() }), sent)).toEqual(sent)
+      for (const args of [{ a: 'say "hi"' }, { a: '"' }, { a: '\\"' }, { a: '{"b":"c"}' }]) {
+        expect(await parseWith(v.object({ a: v.string() }), args)).toEqual(args)
       }
     }),
   },
@@ -64,7 +64,7 @@ export const texts: readonly Row[] = [
     row: 20,
     says: 'a result has a text, a text that is made when wanted, or parts, and one of them alone',
     verdict: different('what a tool returns says which; it is told once, where errors are still caught', async () => {
-      let made = 0
+      let count = 0
       const tools = await carried(
         defineTool({
           name: 'tool',
@@ -72,13 +72,13 @@ export const texts: readonly Row[] = [
           input: v.object({}),
           run: () => ({ sum: 3 }),
           result: ({ sum }) => {
-            made += 1
+            count += 1
             return `The sum is ${sum}`
           },
         }),
       )
-      const { results } = await executeToolCalls({ messages: [QUESTION], tools }, asking(['tool']))
-      expect([resultsIn(results), made]).toEqual([['The sum is 3'], 1])
+      const { results } = await executeToolCalls({ messages: [QUESTION], tools }, answerWithCalls(['tool']))
+      expect([resultsIn(results), count]).toEqual([['The sum is 3'], 1])
       expect((await partsOf(() => content('a', 'b')))?.content).toEqual([
         { type: 'text', text: 'a' },
         { type: 'text', text: 'b' },
@@ -102,8 +102,8 @@ export const texts: readonly Row[] = [
       const runs = '/conversations/c/runs'
       await edge.post('/conversations', { id: 'c' })
       const { calls } = (await (await edge.post(runs, { input: 'Draw' })).json()) as { calls: { id: string }[] }
-      const kept = (await (await edge.fetch('/conversations/c/messages')).json()) as { message: object }[]
-      expect(kept[2]?.message).toEqual({ role: 'tool', callId: calls[0]?.id, tool: 'draw', ok: true, content: parts })
+      const stored = (await (await edge.fetch('/conversations/c/messages')).json()) as { message: object }[]
+      expect(stored[2]?.message).toEqual({ role: 'tool', callId: calls[0]?.id, tool: 'draw', ok: true, content: parts })
     }),
   },
 ]

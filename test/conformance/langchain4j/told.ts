@@ -14,22 +14,22 @@ import { carried, chat, chatStream, native, resultsIn } from '../scene.ts'
 const add = tool('add', ({ left, right }) => Number(left) + Number(right))
 
 /** Rows 67 to 72: what tools, models and callers are told. */
-export const told: readonly Row[] = [
+export const ROWS: readonly Row[] = [
   {
     row: 67,
     says: 'what a request says beside its messages reaches tools, their providers, and from one tool the next',
     verdict: different(
       'nobody changes it: what tools tell each other, they keep by the id of run or conversation',
       async () => {
-        const seen: unknown[] = []
+        const inputs: unknown[] = []
         const look = (_: unknown, { values, runId }: ToolContext) => {
-          seen.push([{ ...values }, runId])
+          inputs.push([{ ...values }, runId])
           Reflect.set(values, 'user', 'somebody else')
         }
         const hook: Hook = {
           name: 'provider',
           offer: ({ context, runId }) => {
-            seen.push([context, runId])
+            inputs.push([context, runId])
             return []
           },
         }
@@ -39,8 +39,8 @@ export const told: readonly Row[] = [
           setup: { loop: { hooks: [hook] } },
           body: { context: { user: 'Ada' } },
         })
-        const runId = (seen[0] as unknown[])[1]
-        expect(seen).toEqual(Array.from({ length: 3 }, () => [{ user: 'Ada' }, runId]))
+        const runId = (inputs[0] as unknown[])[1]
+        expect(inputs).toEqual(Array.from({ length: 3 }, () => [{ user: 'Ada' }, runId]))
       },
     ),
   },
@@ -79,12 +79,12 @@ export const told: readonly Row[] = [
       let ran = 0
       const edge = keptEdge({ script: [ask(['work']), say('Never read')], tools: [tool('work', () => ++ran)] })
       await edge.post('/conversations', { id: 'c' })
-      const accepted = await edge.post('/conversations/c/runs', { input: 'Work' }, { prefer: 'respond-async' })
-      expect([accepted.status, accepted.headers.get('location')]).toEqual([
+      const response = await edge.post('/conversations/c/runs', { input: 'Work' }, { prefer: 'respond-async' })
+      expect([response.status, response.headers.get('location')]).toEqual([
         202,
-        `/conversations/c/runs/${accepted.headers.get('x-run-id')}`,
+        `/conversations/c/runs/${response.headers.get('x-run-id')}`,
       ])
-      await (await edge.fetch(`${accepted.headers.get('location')}/events`)).text()
+      await (await edge.fetch(`${response.headers.get('location')}/events`)).text()
       expect(ran).toBe(1)
     }),
   },

@@ -81,14 +81,14 @@ export const undo: readonly Row[] = [
     row: 75,
     says: 'undoing is told what the call was asked and what it answered',
     verdict: same(async () => {
-      const seen: unknown[] = []
+      const inputs: unknown[] = []
       const tools = await carried(
         defineTool({
           name: 'book',
           description: 'Books',
           input: v.object({ room: v.number() }),
           run: ({ room }) => ({ booking: `B${room}` }),
-          undo: (sent, outcome) => void seen.push([sent, outcome]),
+          undo: (args, outcome) => void inputs.push([args, outcome]),
         }),
       )
       await native({
@@ -97,7 +97,7 @@ export const undo: readonly Row[] = [
         body: COMPENSATE,
       })
       const content = [{ type: 'text', text: '{"booking":"B7"}' }]
-      expect(seen).toEqual([[{ room: 7 }, { ok: true, content, structured: { booking: 'B7' } }]])
+      expect(inputs).toEqual([[{ room: 7 }, { ok: true, content, structured: { booking: 'B7' } }]])
     }),
   },
   {
@@ -160,7 +160,7 @@ export const undo: readonly Row[] = [
     verdict: different('the types hold it to that, whether it is used or not', async () => {
       const input = v.object({ n: v.number() })
       // @ts-expect-error It gets what the tool gets, and no text.
-      defineTool({ name: 't', description: 'T', input, run: () => '', undo: (sent: string) => sent })
+      defineTool({ name: 't', description: 'T', input, run: () => '', undo: (args: string) => args })
       const undone: string[] = []
       const stubborn = await carried(
         defineTool({
@@ -186,7 +186,7 @@ export const undo: readonly Row[] = [
     row: 81,
     says: 'what one agent did is undone where another fails later, newest first; not where that was not asked for',
     verdict: same(async () => {
-      const made = async (undone: string[], rest: Partial<AgentOptions> = {}, ...last: readonly Tool[]) => {
+      const makeAgent = async (undone: string[], rest: Partial<AgentOptions> = {}, ...last: readonly Tool[]) => {
         const inner = [undoable('book', undone), undoable('pay', undone), ...last]
         const names = inner.map(({ definition }) => definition.name)
         const model = scripted([...names.map((name) => ask([name])), say('Booked.')], 'test/inner')
@@ -206,7 +206,7 @@ export const undo: readonly Row[] = [
         const undone: string[] = []
         await native({
           script: [ask(['travel', { question: 'To Rome' }]), ask(['broken']), say('sorry')],
-          tools: [await made(undone, rest, ...last), broken],
+          tools: [await makeAgent(undone, rest, ...last), broken],
           body: COMPENSATE,
         })
         return undone.map((text) => text.split(' ')[0])

@@ -2,10 +2,10 @@ import * as v from 'valibot'
 import { expect } from 'vitest'
 import { ask, say, tool } from '../../fixtures/play.ts'
 import { different, type Row } from '../rows.ts'
-import { chat, chatStream, given, native, resultsIn } from '../scene.ts'
+import { chat, chatStream, parseWith, native, resultsIn } from '../scene.ts'
 import { COMPAT, integer, misfit, partsOf } from './scene.ts'
 
-const AGAIN = ask(['count'])
+const REPEAT = ask(['count'])
 
 function counter() {
   let count = 0
@@ -13,13 +13,13 @@ function counter() {
 }
 
 /** So many rounds of calls, and then an answer. */
-const rounds = (count: number) => [...Array.from({ length: count }, () => AGAIN), say('done')]
+const rounds = (count: number) => [...Array.from({ length: count }, () => REPEAT), say('done')]
 
 /** What a limit of rounds makes of so many rounds: the answer, the requests to the model, and the calls that ran. */
-async function limited(ways: typeof chat | typeof chatStream, steps: number, asked: number) {
+async function limited(ways: typeof chat | typeof chatStream, steps: number, roundCount: number) {
   const ran = counter()
   const { requests, ...said } = await ways({
-    script: rounds(asked),
+    script: rounds(roundCount),
     tools: [ran],
     body: { edgecall: { limits: { steps } } },
   })
@@ -93,8 +93,8 @@ export const unpinnedCalls: readonly Row[] = [
     says: 'taking commas out of broken arguments takes them out of texts too',
     verdict: different('a comma within a text stays', async () => {
       const input = v.object({ s: v.string() })
-      expect(await given(input, '{"s":"a, ]b",}')).toEqual({ s: 'a, ]b' })
-      expect(await given(input, '{"s":"a, ]b"}')).toEqual({ s: 'a, ]b' })
+      expect(await parseWith(input, '{"s":"a, ]b",}')).toEqual({ s: 'a, ]b' })
+      expect(await parseWith(input, '{"s":"a, ]b"}')).toEqual({ s: 'a, ]b' })
     }),
   },
   {
@@ -106,12 +106,12 @@ export const unpinnedCalls: readonly Row[] = [
         const input = v.object({ i: integer })
         const noJson = 'The arguments of "tool" are not a JSON object: '
         for (const text of ['{"i":1}{"i":2}', '{"i":1} and more', '[1]']) {
-          expect(await given(input, text)).toContain(noJson)
+          expect(await parseWith(input, text)).toContain(noJson)
         }
-        for (const text of ['```json\n{"i":1}\n```', "{'i':1}"]) expect(await given(input, text)).toEqual({ i: 1 })
-        expect(await given(input, '{"i":1,"i":2}')).toEqual({ i: 2 })
-        expect(await given(input, 'null')).toBe(misfit('i: expected "i", received undefined'))
-        expect(await given(v.object({}), 'null')).toEqual({})
+        for (const text of ['```json\n{"i":1}\n```', "{'i':1}"]) expect(await parseWith(input, text)).toEqual({ i: 1 })
+        expect(await parseWith(input, '{"i":1,"i":2}')).toEqual({ i: 2 })
+        expect(await parseWith(input, 'null')).toBe(misfit('i: expected "i", received undefined'))
+        expect(await parseWith(v.object({}), 'null')).toEqual({})
       },
     ),
   },
@@ -121,23 +121,25 @@ export const unpinnedCalls: readonly Row[] = [
     verdict: different('the same holds at every depth: texts of numbers are read, no number is cut', async () => {
       const it = v.object({ age: integer, ok: v.boolean(), xs: v.array(integer) })
       const input = v.object({ it })
-      expect(await given(input, { it: { age: '7', ok: 'true', xs: [1] } })).toEqual({
+      expect(await parseWith(input, { it: { age: '7', ok: 'true', xs: [1] } })).toEqual({
         it: { age: 7, ok: true, xs: [1] },
       })
-      expect(await given(input, { it: { age: '7', ok: 'true', xs: [1.9] } })).toContain('- it.xs.0: ')
-      expect(await given(input, { it: { age: 7, ok: true } })).toBe(misfit('it.xs: expected "xs", received undefined'))
+      expect(await parseWith(input, { it: { age: '7', ok: 'true', xs: [1.9] } })).toContain('- it.xs.0: ')
+      expect(await parseWith(input, { it: { age: 7, ok: true } })).toBe(
+        misfit('it.xs: expected "xs", received undefined'),
+      )
     }),
   },
   {
     row: 108,
     says: 'an argument that nobody knows is left out, and a field of an object is an error',
     verdict: different('both are left out, or both are errors: the schema says which', async () => {
-      const sent = { a: 'x', more: 1, it: { b: 'y', more: 2 } }
+      const args = { a: 'x', more: 1, it: { b: 'y', more: 2 } }
       const open = v.object({ a: v.string(), it: v.object({ b: v.string() }) })
-      expect(await given(open, sent)).toEqual({ a: 'x', it: { b: 'y' } })
+      expect(await parseWith(open, args)).toEqual({ a: 'x', it: { b: 'y' } })
       const strict = v.strictObject({ a: v.string(), it: v.strictObject({ b: v.string() }) })
-      expect(await given(strict, sent)).toContain('- more: ')
-      expect(await given(strict, { a: 'x', it: { b: 'y', more: 2 } })).toContain('- it.more: ')
+      expect(await parseWith(strict, args)).toContain('- more: ')
+      expect(await parseWith(strict, { a: 'x', it: { b: 'y', more: 2 } })).toContain('- it.more: ')
     }),
   },
   {

@@ -32,8 +32,8 @@ export const unpinnedOffers: readonly Row[] = [
         tools: [work],
         setup: { loop: { onFault: () => ({ message: 'Use work' }) } },
       })
-      const [, asked, result] = requests[1]?.messages ?? []
-      const callId = asked?.role === 'assistant' ? asked.calls?.[0]?.callId : undefined
+      const [, request, result] = requests[1]?.messages ?? []
+      const callId = request?.role === 'assistant' ? request.calls?.[0]?.callId : undefined
       expect(result).toEqual({
         role: 'tool',
         callId,
@@ -69,14 +69,14 @@ export const unpinnedOffers: readonly Row[] = [
         setup: { loop: { hooks: [{ name: 'same', offer: () => ['work'], activate: (names) => [...names, 'work'] }] } },
       })
       expect(requests.map(namesIn)).toEqual([['work'], ['work']])
-      const made = (description: string, place: string) =>
+      const sourceOf = (description: string, place: string) =>
         inlineSource([defineTool({ name: 'work', description, input: v.object({}), run: () => place })], {
           env: {},
           place,
         })
       const [same, other] = [
-        chain([made('Works', 'here'), made('Works', 'there')]),
-        chain([made('Works', 'here'), made('Works otherwise', 'there')]),
+        chain([sourceOf('Works', 'here'), sourceOf('Works', 'there')]),
+        chain([sourceOf('Works', 'here'), sourceOf('Works otherwise', 'there')]),
       ]
       expect((await same.list()).tools.map(({ place }) => place)).toEqual(['here'])
       const { tools, unavailable } = await other.list()

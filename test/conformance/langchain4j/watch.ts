@@ -21,11 +21,11 @@ function guardrail(wish: (text: string) => string | undefined, judged: string[] 
         judged.push(answer.text)
         const wanted = wish(answer.text)
         if (wanted === undefined) break
-        const again: Message[] = [
+        const nextMessages: Message[] = [
           { role: 'assistant', content: answer.text },
           { role: 'user', content: wanted },
         ]
-        answer = await next({ ...request, messages: [...request.messages, ...again] })
+        answer = await next({ ...request, messages: [...request.messages, ...nextMessages] })
       }
       return answer
     },
@@ -41,22 +41,22 @@ export const watch: readonly Row[] = [
     says: 'listeners are told of start, requests, answers, calls and end, in order, with the same context; streamed too',
     verdict: same(async () => {
       for (const ways of [chat, chatStream]) {
-        const seen: [string, string][] = []
-        const named: string[] = []
-        const trace = spans(({ name }) => named.push(name))
+        const entries: [string, string][] = []
+        const names: string[] = []
+        const trace = spans(({ name }) => names.push(name))
         await ways({
           script: [SUM, say('3')],
           tools: [add],
           setup: {
             loop: {
               observe: (event, run) => {
-                seen.push([event.type, run.runId])
+                entries.push([event.type, run.runId])
                 trace(event, run)
               },
             },
           },
         })
-        expect(seen.map(([type]) => type)).toEqual([
+        expect(entries.map(([type]) => type)).toEqual([
           'run.started',
           'step.started',
           'step.answered',
@@ -68,8 +68,8 @@ export const watch: readonly Row[] = [
           'step.finished',
           'run.finished',
         ])
-        expect(new Set(seen.map(([, runId]) => runId)).size).toBe(1)
-        expect(named).toEqual([
+        expect(new Set(entries.map(([, runId]) => runId)).size).toBe(1)
+        expect(names).toEqual([
           'chat scripted',
           'execute_tool add',
           'step 1',

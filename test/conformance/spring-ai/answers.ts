@@ -4,18 +4,18 @@ import { defineTool } from '../../../src/tool.ts'
 import { executeToolCalls } from '../../../src/loop.ts'
 import { ask, play, tool } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
-import { asking, carried, chat, heard, native, QUESTION, resultsIn } from '../scene.ts'
+import { answerWithCalls, carried, chat, eventsOf, native, QUESTION, resultsIn } from '../scene.ts'
 
 const direct = { returnDirect: 'always' } as const
 const sun = tool('sun', () => 'It shines', direct)
 const rain = tool('rain', () => 'It falls', direct)
 
 /** What the tool was sent for this text of arguments, and what the model then read. */
-async function sent(text: string) {
-  const seen: unknown[] = []
-  const echo = tool('echo', (args) => seen.push(args))
-  const { results } = await executeToolCalls({ messages: [QUESTION], tools: [echo] }, asking(['echo', text]))
-  return { seen, results: resultsIn(results) }
+async function sendText(text: string) {
+  const inputs: unknown[] = []
+  const echo = tool('echo', (args) => inputs.push(args))
+  const { results } = await executeToolCalls({ messages: [QUESTION], tools: [echo] }, answerWithCalls(['echo', text]))
+  return { seen: inputs, results: resultsIn(results) }
 }
 
 /** Rows 22 to 31: arguments as models write them, and results that are the answer. */
@@ -25,7 +25,7 @@ export const answers: readonly Row[] = [
     says: 'a call without arguments reaches its tool with an empty object',
     verdict: same(async () => {
       for (const text of ['', ' \n', '{}', 'null', '""'])
-        expect(await sent(text)).toEqual({ seen: [{}], results: ['1'] })
+        expect(await sendText(text)).toEqual({ seen: [{}], results: ['1'] })
     }),
   },
   {
@@ -33,14 +33,14 @@ export const answers: readonly Row[] = [
     says: 'nested arguments arrive as they were written',
     verdict: same(async () => {
       const args = { trip: { stops: [{ city: 'Århus', at: [56.15, -10.2e-1] }], notes: 'a "b"\n\\c' }, ok: null }
-      expect((await sent(JSON.stringify(args))).seen).toEqual([args])
+      expect((await sendText(JSON.stringify(args))).seen).toEqual([args])
     }),
   },
   {
     row: 24,
     says: 'arguments that are no JSON end nothing',
     verdict: different('no tool is called with them: the model reads what is wrong', async () => {
-      expect(await sent('{invalid json}')).toEqual({
+      expect(await sendText('{invalid json}')).toEqual({
         seen: [],
         results: [
           'The arguments of "echo" are not a JSON object: Expected property name or \'}\' in JSON at position 1 ' +
@@ -58,7 +58,10 @@ export const answers: readonly Row[] = [
         defineTool({ name: 'nothing', description: 'Nothing', input, run: () => null }),
         defineTool({ name: 'silent', description: 'Silent', input, run: () => undefined }),
       )
-      const { results } = await executeToolCalls({ messages: [QUESTION], tools }, asking(['nothing'], ['silent']))
+      const { results } = await executeToolCalls(
+        { messages: [QUESTION], tools },
+        answerWithCalls(['nothing'], ['silent']),
+      )
       expect(resultsIn(results)).toEqual(['null', 'Success'])
     }),
   },
@@ -82,7 +85,7 @@ export const answers: readonly Row[] = [
           message: { tool_calls: [{ id: name, type: 'function', function: { name, arguments: '{}' } }] },
           finish_reason: 'tool_calls',
         })
-        const events = await heard({ choices: [choice('first'), choice('second')] })
+        const events = await eventsOf({ choices: [choice('first'), choice('second')] })
         expect(events.filter(({ type }) => type === 'call')).toEqual([
           { type: 'call', index: 0, tool: 'first', arguments: '{}' },
         ])
@@ -118,7 +121,7 @@ export const answers: readonly Row[] = [
     row: 29,
     says: 'no results are no answer',
     verdict: same(async () => {
-      const executed = await executeToolCalls({ messages: [QUESTION], tools: [sun] }, asking())
+      const executed = await executeToolCalls({ messages: [QUESTION], tools: [sun] }, answerWithCalls())
       expect([executed.results, executed.returnDirect]).toEqual([[], false])
     }),
   },
@@ -131,7 +134,7 @@ export const answers: readonly Row[] = [
       expect(json).toMatchObject({ answer: '', finish: 'return_direct', calls: [{ tool: 'empty', ok: true }] })
       expect(json.calls[0]?.id).toMatch(/^call_/)
       const nameless = { function: { name: '', arguments: '{}' } }
-      const events = await heard({
+      const events = await eventsOf({
         choices: [{ message: { tool_calls: [nameless] }, finish_reason: 'tool_calls' }],
       })
       expect(events.at(-1)).toMatchObject({ type: 'finish', finish: 'tool_calls' })

@@ -5,7 +5,7 @@ import { executeToolCalls } from '../../../src/loop.ts'
 import { augment, defineTool, toolDefinitions } from '../../../src/tool.ts'
 import { inlineSource } from '../../../src/host/source/inline.ts'
 import { different, type Row, same } from '../rows.ts'
-import { asking, carried, QUESTION, resultsIn } from '../scene.ts'
+import { answerWithCalls, carried, QUESTION, resultsIn } from '../scene.ts'
 
 const weather = defineTool({
   name: 'weather',
@@ -24,10 +24,10 @@ const fields = v.object({
 const ARGS = { city: 'Rome', thought: 'They travel.', mood: 'calm' }
 
 /** What a call of the tool came to. */
-async function called(tool: DefinedTool, args: object = ARGS, context = {}) {
+async function callTool(tool: DefinedTool, args: object = ARGS, context = {}) {
   const executed = await executeToolCalls(
     { messages: [QUESTION], tools: await carried(tool), context },
-    asking([tool.name, args]),
+    answerWithCalls([tool.name, args]),
   )
   return { result: resultsIn(executed.results)[0], returnDirect: executed.returnDirect }
 }
@@ -66,7 +66,7 @@ export const augmented: readonly Row[] = [
         },
       })
       // Theirs loses this.
-      expect((await called(augment(weather, { fields, read: () => {} }))).returnDirect).toBe(true)
+      expect((await callTool(augment(weather, { fields, read: () => {} }))).returnDirect).toBe(true)
     }),
   },
   {
@@ -74,7 +74,7 @@ export const augmented: readonly Row[] = [
     says: 'the tool gets its own arguments, or the fields with them, and its context',
     verdict: same(async () => {
       const context = { user: 'Ada' }
-      const without = await called(augment(weather, { fields, read: () => {} }), ARGS, context)
+      const without = await callTool(augment(weather, { fields, read: () => {} }), ARGS, context)
       expect(without.result).toBe('[{"city":"Rome"},{"user":"Ada"}]')
       const loose = defineTool({
         name: 'loose',
@@ -84,7 +84,7 @@ export const augmented: readonly Row[] = [
       })
       // A tool that takes any field: what it does not get, `augment` has taken away.
       const received = async (keep: boolean) => {
-        const { result = '' } = await called(augment(loose, { fields, read: () => {}, keep }))
+        const { result = '' } = await callTool(augment(loose, { fields, read: () => {}, keep }))
         return JSON.parse(result) as unknown
       }
       expect(await received(false)).toEqual({ city: 'Rome' })
@@ -95,15 +95,15 @@ export const augmented: readonly Row[] = [
     row: 106,
     says: 'who reads the fields gets them as values, with the call as it was sent',
     verdict: same(async () => {
-      const seen: unknown[] = []
+      const inputs: unknown[] = []
       const tool = augment(weather, {
         fields: v.object({ sure: v.number() }),
         read: ({ definition, rawInput, fields: { sure }, context }) => {
-          seen.push([definition.name, rawInput, sure + 1, context.callId])
+          inputs.push([definition.name, rawInput, sure + 1, context.callId])
         },
       })
-      await called(tool, { city: 'Rome', sure: '9' })
-      expect(seen).toEqual([['weather', { city: 'Rome', sure: '9' }, 10, 'call_1']])
+      await callTool(tool, { city: 'Rome', sure: '9' })
+      expect(inputs).toEqual([['weather', { city: 'Rome', sure: '9' }, 10, 'call_1']])
     }),
   },
   {

@@ -6,7 +6,7 @@ import { executeToolCalls } from '../../../src/loop.ts'
 import { defineTool, ToolError } from '../../../src/tool.ts'
 import { ask, play, say, tool } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
-import { asking, carried, chat, namesIn, native, QUESTION, resultsIn } from '../scene.ts'
+import { answerWithCalls, carried, chat, namesIn, native, QUESTION, resultsIn } from '../scene.ts'
 
 const sun = tool('sun', () => 'It shines')
 const rain = tool('rain', () => 'It falls')
@@ -95,7 +95,7 @@ export const calls: readonly Row[] = [
     row: 6,
     says: 'a call adds the answer and its result, with id and name, to the messages',
     verdict: same(async () => {
-      const answer = asking(['sun', { at: 'noon' }])
+      const answer = answerWithCalls(['sun', { at: 'noon' }])
       const result = {
         role: 'tool',
         callId: 'call_1',
@@ -116,7 +116,7 @@ export const calls: readonly Row[] = [
     verdict: same(async () => {
       const executed = await executeToolCalls(
         { messages: [QUESTION], tools: [tool('now', () => '10:00', direct)] },
-        asking(['now']),
+        answerWithCalls(['now']),
       )
       expect([executed.returnDirect, resultsIn(executed.results)]).toEqual([true, ['10:00']])
     }),
@@ -128,7 +128,7 @@ export const calls: readonly Row[] = [
       const slow = tool('slow', () => new Promise((resolve) => setTimeout(resolve, 5, 'at last')))
       const { results } = await executeToolCalls(
         { messages: [QUESTION], tools: [slow, sun] },
-        asking(['slow'], ['sun']),
+        answerWithCalls(['slow'], ['sun']),
       )
       expect(results).toEqual([
         { role: 'tool', callId: 'call_1', tool: 'slow', ok: true, content: [{ type: 'text', text: 'at last' }] },
@@ -155,7 +155,7 @@ export const calls: readonly Row[] = [
     says: 'several calls return directly where all of their tools do',
     verdict: same(async () => {
       const tools = [tool('now', () => '10:00', direct), tool('then', () => '11:00', direct)]
-      const executed = await executeToolCalls({ messages: [QUESTION], tools }, asking(['now'], ['then']))
+      const executed = await executeToolCalls({ messages: [QUESTION], tools }, answerWithCalls(['now'], ['then']))
       expect([executed.returnDirect, resultsIn(executed.results)]).toEqual([true, ['10:00', '11:00']])
     }),
   },
@@ -164,7 +164,7 @@ export const calls: readonly Row[] = [
     says: 'several calls do not return directly where one of their tools does not',
     verdict: same(async () => {
       const tools = [tool('now', () => '10:00', direct), sun]
-      for (const answer of [asking(['now'], ['sun']), asking(['sun'], ['now'])]) {
+      for (const answer of [answerWithCalls(['now'], ['sun']), answerWithCalls(['sun'], ['now'])]) {
         const { returnDirect } = await executeToolCalls({ messages: [QUESTION], tools }, answer)
         expect(returnDirect).toBe(false)
       }
@@ -190,14 +190,14 @@ export const calls: readonly Row[] = [
     row: 12,
     says: 'the span of a call stands under that of what asked for it',
     verdict: same(async () => {
-      const seen: Span[] = []
+      const runSpans: Span[] = []
       await play({
         script: [ask(['sun']), ask(['rain']), say('done')],
         tools: [sun, rain],
-        loop: { observe: spans((span) => seen.push(span)) },
+        loop: { observe: spans((span) => runSpans.push(span)) },
       })
-      const placeOf = (id: string | undefined) => seen.findIndex(({ spanId }) => spanId === id)
-      expect(seen.map(({ name, parentId }) => [name, placeOf(parentId)])).toEqual([
+      const placeOf = (id: string | undefined) => runSpans.findIndex(({ spanId }) => spanId === id)
+      expect(runSpans.map(({ name, parentId }) => [name, placeOf(parentId)])).toEqual([
         ['chat scripted', 2],
         ['execute_tool sun', 2],
         ['step 1', 8],

@@ -7,7 +7,7 @@ import { issuesOf } from '../../../src/schema/validate.ts'
 import { ask, play, say, tool } from '../../fixtures/play.ts'
 import { keptEdge } from '../../http/kept-edge.ts'
 import { different, type Row, same } from '../rows.ts'
-import { chat, chatStream, edgeWith, heard, QUESTION, resultsIn } from '../scene.ts'
+import { chat, chatStream, edgeWith, eventsOf, QUESTION, resultsIn } from '../scene.ts'
 
 const add = tool('add', ({ a, b }) => Number(a) + Number(b))
 const sum = ask(['add', { a: 1, b: 2 }])
@@ -15,7 +15,7 @@ const sum = ask(['add', { a: 1, b: 2 }])
 /** The calls that are heard of these fragments, a chunk each, or what is wrong with them. */
 async function callsOf(...fragments: readonly (readonly object[])[]): Promise<unknown> {
   const chunks = fragments.map((calls) => ({ choices: [{ delta: { tool_calls: calls } }] }))
-  const events = await heard([...chunks, { choices: [{ delta: {}, finish_reason: 'tool_calls' }] }])
+  const events = await eventsOf([...chunks, { choices: [{ delta: {}, finish_reason: 'tool_calls' }] }])
   const error = events.find((event) => event.type === 'error')
   if (error) return error.error.message
   return events.flatMap((event) => (event.type === 'call' ? [[event.tool, event.arguments]] : []))
@@ -39,7 +39,7 @@ export const ends: readonly Row[] = [
     row: 148,
     says: 'calls that come in fragments are put together by their index, whatever their ids',
     verdict: different('an id that is missing is no fault, since ids are the edge’s own', async () => {
-      const named = (index: number, name: string, id?: string) => ({
+      const callDelta = (index: number, name: string, id?: string) => ({
         index,
         ...(id !== undefined && { id }),
         function: { name, arguments: '' },
@@ -50,14 +50,14 @@ export const ends: readonly Row[] = [
         function: { arguments: text },
       })
       const sun = [['sun', '{"at":1}']]
-      expect(await callsOf([named(0, 'sun', 'a')], [more(0, '{"at"')], [more(0, ':1}')])).toEqual(sun)
-      expect(await callsOf([named(0, 'sun', 'a')], [more(0, '{"at"', '')], [more(0, ':1}', 'a')])).toEqual(sun)
-      expect(await callsOf([named(0, 'sun')], [more(0, '{"at":1}')])).toEqual(sun)
-      expect(await callsOf([], [named(0, 'sun', 'a')], [], [more(0, '{"at":1}')])).toEqual(sun)
+      expect(await callsOf([callDelta(0, 'sun', 'a')], [more(0, '{"at"')], [more(0, ':1}')])).toEqual(sun)
+      expect(await callsOf([callDelta(0, 'sun', 'a')], [more(0, '{"at"', '')], [more(0, ':1}', 'a')])).toEqual(sun)
+      expect(await callsOf([callDelta(0, 'sun')], [more(0, '{"at":1}')])).toEqual(sun)
+      expect(await callsOf([], [callDelta(0, 'sun', 'a')], [], [more(0, '{"at":1}')])).toEqual(sun)
       expect(
         await callsOf(
-          [named(0, 'sun', 'a')],
-          [named(1, 'rain', 'b')],
+          [callDelta(0, 'sun', 'a')],
+          [callDelta(1, 'rain', 'b')],
           [more(0, '{"at":1}')],
           [more(1, '{"at"')],
           [more(1, ':2}')],
@@ -103,17 +103,17 @@ export const ends: readonly Row[] = [
     row: 150,
     says: 'all of it together: hooks see results, one’s own loop runs, limits hold, results return, and all is remembered',
     verdict: same(async () => {
-      const seen: string[][] = []
+      const names: string[][] = []
       const hook: Hook = {
         name: 'sees',
         step: (request, next) => {
-          seen.push(resultsIn(request.messages))
+          names.push(resultsIn(request.messages))
           return next(request)
         },
       }
       const watched = edgeWith([sum, say('3')], [add], { loop: { hooks: [hook] } })
       expect((await watched.run()).answer).toBe('3')
-      expect(seen).toEqual([[], ['3']])
+      expect(names).toEqual([[], ['3']])
 
       const remembered = memory()
       remembered.add(QUESTION)

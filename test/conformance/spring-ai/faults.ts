@@ -5,7 +5,7 @@ import { executeToolCalls } from '../../../src/loop.ts'
 import { type DefinedTool, defineTool, ToolError } from '../../../src/tool.ts'
 import { ask, play, say } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
-import { asking, carried, chat, native, QUESTION, resultsIn } from '../scene.ts'
+import { answerWithCalls, carried, chat, native, QUESTION, resultsIn } from '../scene.ts'
 
 const input = v.object({})
 
@@ -114,11 +114,11 @@ export const faults: readonly Row[] = [
     says: 'a tool may take arguments or none, want its context or not, and return something or nothing',
     verdict: same(async () => {
       const city = v.object({ city: v.string() })
-      const seen: string[] = []
+      const inputs: string[] = []
       const described = { description: 'Test tool' }
       const tools = await carried(
         defineTool({ ...described, name: 'supplier', input, run: () => 'sun' }),
-        defineTool({ ...described, name: 'consumer', input: city, run: (it) => void seen.push(it.city) }),
+        defineTool({ ...described, name: 'consumer', input: city, run: (it) => void inputs.push(it.city) }),
         defineTool({ ...described, name: 'function', input: city, run: (it) => `sun in ${it.city}` }),
         defineTool({
           ...described,
@@ -128,9 +128,9 @@ export const faults: readonly Row[] = [
         }),
       )
       const args = { city: 'Rome' }
-      const answer = asking(['supplier'], ['consumer', args], ['function', args], ['both', args])
+      const answer = answerWithCalls(['supplier'], ['consumer', args], ['function', args], ['both', args])
       const { results } = await executeToolCalls({ messages: [QUESTION], tools, context: { user: 'Ada' } }, answer)
-      expect([resultsIn(results), seen]).toEqual([['sun', 'Success', 'sun in Rome', 'sun in Rome for Ada'], ['Rome']])
+      expect([resultsIn(results), inputs]).toEqual([['sun', 'Success', 'sun in Rome', 'sun in Rome for Ada'], ['Rome']])
     }),
   },
   {
@@ -158,9 +158,9 @@ export const faults: readonly Row[] = [
     row: 88,
     says: 'an empty text is an argument like any other',
     verdict: different('arguments are an object to every model, so a lone text is a field of one', async () => {
-      const seen: string[] = []
+      const inputs: string[] = []
       const tools = await carried(
-        defineTool({ name: 'note', description: 'Notes', input: v.string(), run: (text) => void seen.push(text) }),
+        defineTool({ name: 'note', description: 'Notes', input: v.string(), run: (text) => void inputs.push(text) }),
       )
       expect(tools[0]?.definition.inputSchema).toEqual({
         type: 'object',
@@ -169,9 +169,9 @@ export const faults: readonly Row[] = [
       })
       await executeToolCalls(
         { messages: [QUESTION], tools },
-        asking(['note', { input: '' }], ['note', '{"input":"a"}']),
+        answerWithCalls(['note', { input: '' }], ['note', '{"input":"a"}']),
       )
-      expect(seen).toEqual(['', 'a'])
+      expect(inputs).toEqual(['', 'a'])
     }),
   },
 ]

@@ -24,29 +24,29 @@ const TOOLS = [
 ]
 
 /** The names that an index of these tools finds. */
-async function found(index: ToolIndex, text: string, limit = 10): Promise<string[]> {
+async function namesIn(index: ToolIndex, text: string, limit = 10): Promise<string[]> {
   return (await index.search(text, limit)).map(({ name }) => name)
 }
 
 /** Which sessions are let go as these are used, one after the other. */
 function letGo(eviction: Eviction, ...sessions: readonly string[]): (readonly string[])[] {
   return sessions.map((session) => {
-    const gone = eviction.onAccess(session)
-    gone.forEach((each) => eviction.onRemoved(each))
-    return gone
+    const evicted = eviction.onAccess(session)
+    evicted.forEach((each) => eviction.onRemoved(each))
+    return evicted
   })
 }
 
 /** What an index is to do whatever its strategy: begin, limit, replace, forget. */
 async function keepsTools(index: ToolIndex): Promise<void> {
-  expect(await found(index, 'weather')).toEqual([])
+  expect(await namesIn(index, 'weather')).toEqual([])
   await index.add(TOOLS)
-  expect((await found(index, 'weather'))[0]).toBe('getWeather')
-  expect(await found(index, 'weather', 1)).toEqual(['getWeather'])
+  expect((await namesIn(index, 'weather'))[0]).toBe('getWeather')
+  expect(await namesIn(index, 'weather', 1)).toEqual(['getWeather'])
   await index.remove(['getWeather', 'nosuch'])
-  expect(await found(index, 'weather')).not.toContain('getWeather')
+  expect(await namesIn(index, 'weather')).not.toContain('getWeather')
   await index.add([defined('sendMail', 'Tells the weather to somebody.')])
-  expect(await found(index, 'weather')).toContain('sendMail')
+  expect(await namesIn(index, 'weather')).toContain('sendMail')
 }
 
 /** A text as how often it has each of these words. */
@@ -91,10 +91,10 @@ export const indexes: readonly Row[] = [
       await keepsTools(createRegexIndex())
       const index = createRegexIndex()
       await index.add(TOOLS)
-      expect(await found(index, 'the Weather, please')).toEqual(['getWeather', 'getTime'])
-      expect(await found(index, 'mail|time')).toEqual([])
-      expect(await found(index, ' ')).toHaveLength(3)
-      expect(await found(createRegexIndex(), 'weather')).toEqual([])
+      expect(await namesIn(index, 'the Weather, please')).toEqual(['getWeather', 'getTime'])
+      expect(await namesIn(index, 'mail|time')).toEqual([])
+      expect(await namesIn(index, ' ')).toHaveLength(3)
+      expect(await namesIn(createRegexIndex(), 'weather')).toEqual([])
     }),
   },
   {
@@ -106,7 +106,7 @@ export const indexes: readonly Row[] = [
         await keepsTools(createKeywordIndex())
         const words = createKeywordIndex()
         await words.add(TOOLS)
-        expect(await found(words, 'weather')).toEqual(['getWeather', 'getTime'])
+        expect(await namesIn(words, 'weather')).toEqual(['getWeather', 'getTime'])
         const requests: string[][] = []
         const meanings = createSemanticIndex({
           embed: (texts) => {

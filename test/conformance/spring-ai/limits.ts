@@ -5,7 +5,7 @@ import type { RunRequest } from '../../../src/contract/run.ts'
 import { executeToolCalls, type ManualOptions } from '../../../src/loop.ts'
 import { ask, say, tool } from '../../fixtures/play.ts'
 import { type Row, same } from '../rows.ts'
-import { after, type Asked, asking, chat, QUESTION, resultsIn } from '../scene.ts'
+import { after, type CallSpec, answerWithCalls, chat, QUESTION, resultsIn } from '../scene.ts'
 
 /** How often `add` and `sub` have run. */
 function counted() {
@@ -17,14 +17,14 @@ function counted() {
 /** Runs calls after messages with limits, their way. */
 async function execute(
   messages: readonly Message[],
-  calls: readonly Asked[],
+  calls: readonly CallSpec[],
   { limits, onLimit = 'fail' }: { limits?: ManualOptions['limits']; onLimit?: RunRequest['onLimit'] } = {},
 ) {
   const { ran, tools } = counted()
   const request = { compat: 'spring-ai', onLimit } as const
   const { results, error } = await executeToolCalls(
     { messages, tools, request, ...(limits && { limits }) },
-    asking(...calls),
+    answerWithCalls(...calls),
   )
   return { ran, results: resultsIn(results), error }
 }

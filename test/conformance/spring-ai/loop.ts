@@ -52,12 +52,12 @@ export const loop: readonly Row[] = [
     says: 'without tools a request passes through',
     verdict: same(async () => {
       const scene = { script: [say('Hello yourself')], body: { temperature: 0 } }
-      const whole = await chat(scene)
+      const result = await chat(scene)
       const stream = await chatStream(scene)
       const patience = { firstByteMs: 30_000, silenceMs: 60_000 }
       const messages = [{ role: 'user', content: 'Hello' }]
       const request = { messages, tools: [], sampling: { temperature: 0 }, patience }
-      expect([whole.answer, whole.requests]).toEqual(['Hello yourself', [request]])
+      expect([result.answer, result.requests]).toEqual(['Hello yourself', [request]])
       expect([stream.texts.join(''), stream.requests]).toEqual(['Hello yourself', [request]])
     }),
   },
@@ -114,9 +114,9 @@ export const loop: readonly Row[] = [
     verdict: same(async () => {
       const scene = { script: [sum], tools: [add], body: { edgecall: { execution: 'caller' } } }
       const call = { type: 'function', function: { name: 'add', arguments: '{"a":1,"b":2}' } }
-      const whole = await chat(scene)
-      expect(whole.json.choices[0]).toMatchObject({ message: { tool_calls: [call] }, finish_reason: 'tool_calls' })
-      expect(whole.json.edgecall.calls).toEqual([])
+      const result = await chat(scene)
+      expect(result.json.choices[0]).toMatchObject({ message: { tool_calls: [call] }, finish_reason: 'tool_calls' })
+      expect(result.json.edgecall.calls).toEqual([])
       const { chunks } = await chatStream(scene)
       expect(chunks.flatMap(({ choices }) => choices?.[0]?.delta.tool_calls ?? [])).toMatchObject([
         { index: 0, ...call },

@@ -13,7 +13,7 @@ const answerOf = (content: string): Message => ({ role: 'assistant', content })
 const system = (content: string): Message => ({ role: 'system', content })
 
 /** What a memory of so many messages shows of these. */
-function shown(messages: number, ...added: readonly Message[]): readonly Message[] {
+function visibleMessages(messages: number, ...added: readonly Message[]): readonly Message[] {
   const remembered = memory({ messages })
   remembered.add(...added)
   return remembered.messages()
@@ -30,14 +30,15 @@ export const memories: readonly Row[] = [
     row: 109,
     says: 'a window holds at least something',
     verdict: different('the turn under way is seen in any case, so no number is too small', () => {
-      for (const messages of [0, -1]) expect(shown(messages, user('1'), answerOf('1'), user('2'))).toEqual([user('2')])
+      for (const messages of [0, -1])
+        expect(visibleMessages(messages, user('1'), answerOf('1'), user('2'))).toEqual([user('2')])
     }),
   },
   {
     row: 110,
     says: 'of three turns a window of two messages shows the question under way',
     verdict: same(() => {
-      expect(shown(2, user('1'), answerOf('1'), user('2'), answerOf('2'), user('3'))).toEqual([user('3')])
+      expect(visibleMessages(2, user('1'), answerOf('1'), user('2'), answerOf('2'), user('3'))).toEqual([user('3')])
     }),
   },
   {
@@ -45,9 +46,9 @@ export const memories: readonly Row[] = [
     says: 'a window begins where a turn begins, and shows all that fits exactly',
     verdict: same(() => {
       const turns = [user('1'), answerOf('1'), user('2'), answerOf('2')]
-      expect(shown(3, ...turns, user('3'), answerOf('3'))).toEqual([user('3'), answerOf('3')])
-      expect(shown(3, ...turns)).toEqual([user('2'), answerOf('2')])
-      expect(shown(4, ...turns)).toEqual(turns)
+      expect(visibleMessages(3, ...turns, user('3'), answerOf('3'))).toEqual([user('3'), answerOf('3')])
+      expect(visibleMessages(3, ...turns)).toEqual([user('2'), answerOf('2')])
+      expect(visibleMessages(4, ...turns)).toEqual(turns)
     }),
   },
   {
@@ -55,8 +56,8 @@ export const memories: readonly Row[] = [
     says: 'system messages stay in the window, even where it is too small; a new one takes the place of the old',
     verdict: different('what is said of a run holds for that run alone, so there is nothing to replace', async () => {
       const turns = [user('1'), answerOf('1'), user('2'), answerOf('2')]
-      expect(shown(2, system('Be brief.'), ...turns)).toEqual([system('Be brief.'), user('2'), answerOf('2')])
-      expect(shown(1, system('Be brief.'), system('Be kind.'), user('1'))).toEqual([
+      expect(visibleMessages(2, system('Be brief.'), ...turns)).toEqual([system('Be brief.'), user('2'), answerOf('2')])
+      expect(visibleMessages(1, system('Be brief.'), system('Be kind.'), user('1'))).toEqual([
         system('Be brief.'),
         system('Be kind.'),
         user('1'),
@@ -105,7 +106,7 @@ export const memories: readonly Row[] = [
         await talk(edge, QUESTION, answerOf('one'), user('And now?'))
         expect(edge.requests[1]?.messages).toEqual([QUESTION, answerOf('one'), user('And now?')])
         const open = after('sun', 'rain')
-        expect(shown(2, user('1'), answerOf('1'), ...open)).toEqual(open)
+        expect(visibleMessages(2, user('1'), answerOf('1'), ...open)).toEqual(open)
       },
     ),
   },

@@ -3,23 +3,23 @@ import type { Span } from '../../../src/observe/span-recorder.ts'
 import { type SpanOptions, spans } from '../../fixtures/spans.ts'
 import { ask, id, play, say, tool } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
-import type { Asked } from '../scene.ts'
+import type { CallSpec } from '../scene.ts'
 
 const toolA = tool('toolA', () => 'done')
 const silent = tool('silent', () => ({ ok: true, content: [] }))
 
 /** The spans of a run that calls these tools in one step. */
-async function traced(calls: readonly Asked[], options: SpanOptions = {}): Promise<Span[]> {
-  const seen: Span[] = []
+async function traced(calls: readonly CallSpec[], options: SpanOptions = {}): Promise<Span[]> {
+  const runSpans: Span[] = []
   await play({
     script: [ask(...calls), say('done')],
     tools: [toolA, silent],
-    loop: { observe: spans((span) => seen.push(span), { now: () => 5, ...options }) },
+    loop: { observe: spans((span) => runSpans.push(span), { now: () => 5, ...options }) },
   })
-  return seen
+  return runSpans
 }
 
-const ofCalls = (seen: readonly Span[]) => seen.filter(({ name }) => name.startsWith('execute_tool'))
+const ofCalls = (runSpans: readonly Span[]) => runSpans.filter(({ name }) => name.startsWith('execute_tool'))
 
 /** Rows 131 to 134: what is told of calls to those who watch. */
 export const observed: readonly Row[] = [
@@ -81,9 +81,9 @@ export const observed: readonly Row[] = [
     row: 134,
     says: 'the spans of model calls stand in that of the run, by step, those of tools beside the model call that asked',
     verdict: same(async () => {
-      const seen = await traced([['toolA'], ['silent']])
-      const placeOf = (spanId: string | undefined) => seen.findIndex((span) => span.spanId === spanId)
-      expect(seen.map(({ name, parentId }) => [name, placeOf(parentId)])).toEqual([
+      const spans = await traced([['toolA'], ['silent']])
+      const placeOf = (spanId: string | undefined) => spans.findIndex((span) => span.spanId === spanId)
+      expect(spans.map(({ name, parentId }) => [name, placeOf(parentId)])).toEqual([
         ['chat scripted', 3],
         ['execute_tool toolA', 3],
         ['execute_tool silent', 3],
@@ -92,7 +92,7 @@ export const observed: readonly Row[] = [
         ['step 2', 6],
         ['invoke_agent', -1],
       ])
-      expect(new Set(seen.map(({ traceId }) => traceId)).size).toBe(1)
+      expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1)
     }),
   },
 ]

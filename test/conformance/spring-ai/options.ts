@@ -17,7 +17,7 @@ const input = v.object({})
 const context = defineTool({ name: 'context', description: 'Context', input, run: (_, { values }) => ({ ...values }) })
 
 /** What a tool sees of the context of the edge and of the request. */
-async function seen(ofEdge: object, ofRequest: unknown): Promise<unknown> {
+async function contextOf(ofEdge: object, ofRequest: unknown): Promise<unknown> {
   const { status, json, requests } = await chat({
     script: [ask(['context']), say('done')],
     tools: await carried(context),
@@ -33,7 +33,7 @@ async function refusal(body: Record<string, unknown>): Promise<string> {
   return `${status} ${json.detail}`
 }
 
-const named = (name: string) => defineTool({ name, description: `Test tool ${name}`, input, run: () => name })
+const toolNamed = (name: string) => defineTool({ name, description: `Test tool ${name}`, input, run: () => name })
 
 /** Rows 32 to 42: tools and tool context, of the edge and of the request. */
 export const options: readonly Row[] = [
@@ -53,10 +53,10 @@ export const options: readonly Row[] = [
     row: 33,
     says: 'a tool context of a request goes over the default one, key by key',
     verdict: same(async () => {
-      expect(await seen({ user: 'Ada', zone: 'UTC' }, { user: 'Bob' })).toEqual({ user: 'Bob', zone: 'UTC' })
-      expect(await seen({ user: 'Ada' }, {})).toEqual({ user: 'Ada' })
-      expect(await seen({ user: 'Ada' }, undefined)).toEqual({ user: 'Ada' })
-      expect(await seen({}, { user: 'Bob' })).toEqual({ user: 'Bob' })
+      expect(await contextOf({ user: 'Ada', zone: 'UTC' }, { user: 'Bob' })).toEqual({ user: 'Bob', zone: 'UTC' })
+      expect(await contextOf({ user: 'Ada' }, {})).toEqual({ user: 'Ada' })
+      expect(await contextOf({ user: 'Ada' }, undefined)).toEqual({ user: 'Ada' })
+      expect(await contextOf({}, { user: 'Bob' })).toEqual({ user: 'Bob' })
     }),
   },
   {
@@ -70,7 +70,7 @@ export const options: readonly Row[] = [
         code: 'tool_name_conflict',
         detail: 'The tool "one" exists at the edge; rename the client tool of this name.',
       })
-      expect(() => inlineSource([named('twin'), named('twin')], { env: {} })).toThrow(
+      expect(() => inlineSource([toolNamed('twin'), toolNamed('twin')], { env: {} })).toThrow(
         new TypeError('Two tools here are named "twin"'),
       )
     }),
@@ -79,9 +79,9 @@ export const options: readonly Row[] = [
     row: 35,
     says: 'what was given cannot be changed afterwards',
     verdict: same(async () => {
-      const given = [named('one')]
-      const source = inlineSource(given, { env: {} })
-      given.push(named('two'))
+      const tools = [toolNamed('one')]
+      const source = inlineSource(tools, { env: {} })
+      tools.push(toolNamed('two'))
       expect((await source.list()).tools.map(({ definition }) => definition.name)).toEqual(['one'])
     }),
   },
@@ -99,7 +99,7 @@ export const options: readonly Row[] = [
     row: 37,
     says: 'tool contexts from several places are seen as one',
     verdict: same(async () => {
-      expect(await seen({ plan: { name: 'free' } }, { user: 'Ada', cart: [1] })).toEqual({
+      expect(await contextOf({ plan: { name: 'free' } }, { user: 'Ada', cart: [1] })).toEqual({
         plan: { name: 'free' },
         user: 'Ada',
         cart: [1],
@@ -129,7 +129,10 @@ export const options: readonly Row[] = [
     verdict: same(async () => {
       const methods = toolsOf({ find: () => 'found' }, { find: { description: 'Finds', input } })
       const loaded = defineRawTool({ name: 'loaded' }, () => 'loaded')
-      const source = chain([inlineSource([named('one'), ...methods], { env: {} }), inlineSource([loaded], { env: {} })])
+      const source = chain([
+        inlineSource([toolNamed('one'), ...methods], { env: {} }),
+        inlineSource([loaded], { env: {} }),
+      ])
       const { tools, unavailable } = await source.list()
       expect(tools.map(({ definition }) => definition.name)).toEqual(['one', 'find', 'loaded'])
       expect(unavailable).toEqual([])
@@ -160,9 +163,9 @@ export const options: readonly Row[] = [
     row: 41,
     says: 'a tool context is an object with keys',
     verdict: different('null is a value like any other in JSON, and so is an empty key', async () => {
-      expect(await seen({}, null)).toBe('edgecall.context: must be an object.')
-      expect(await seen({}, [])).toBe('edgecall.context: must be an object.')
-      expect(await seen({}, { none: null, '': 1 })).toEqual({ none: null, '': 1 })
+      expect(await contextOf({}, null)).toBe('edgecall.context: must be an object.')
+      expect(await contextOf({}, [])).toBe('edgecall.context: must be an object.')
+      expect(await contextOf({}, { none: null, '': 1 })).toEqual({ none: null, '': 1 })
     }),
   },
   {

@@ -4,7 +4,7 @@ import type { Compat } from '../../../src/contract/run-options.ts'
 import { executeToolCalls } from '../../../src/loop.ts'
 import { content, defineTool } from '../../../src/tool.ts'
 import { different, type Row, same } from '../rows.ts'
-import { asking, carried, given, QUESTION, resultsIn } from '../scene.ts'
+import { answerWithCalls, carried, parseWith, QUESTION, resultsIn } from '../scene.ts'
 
 /** What a model reads of what a tool returned. */
 async function messagesOf(value: unknown, compat?: Compat): Promise<string | undefined> {
@@ -12,7 +12,7 @@ async function messagesOf(value: unknown, compat?: Compat): Promise<string | und
   const request = compat && { compat }
   const { results } = await executeToolCalls(
     { messages: [QUESTION], tools, ...(request && { request }) },
-    asking(['tool']),
+    answerWithCalls(['tool']),
   )
   return resultsIn(results)[0]
 }
@@ -67,7 +67,7 @@ export const results: readonly Row[] = [
       const png = Uint8Array.from([0x89, 0x50, 0x4e, 0x47])
       const run = () => content(new Blob([png], { type: 'image/png' }))
       const tools = await carried(defineTool({ name: 'draw', description: 'Draws', input: v.object({}), run }))
-      const executed = await executeToolCalls({ messages: [QUESTION], tools }, asking(['draw']))
+      const executed = await executeToolCalls({ messages: [QUESTION], tools }, answerWithCalls(['draw']))
       expect(executed.results[0]?.content).toEqual([
         { type: 'image', mediaType: 'image/png', data: Buffer.from(png).toString('base64') },
       ])
@@ -87,13 +87,13 @@ export const results: readonly Row[] = [
     says: 'maps, lists of maps and anything at all arrive as values of their types',
     verdict: same(async () => {
       const map = v.object({ counts: v.record(v.string(), v.number()) })
-      expect(await given(map, { counts: { a: 1, b: '2' } })).toEqual({ counts: { a: 1, b: 2 } })
+      expect(await parseWith(map, { counts: { a: 1, b: '2' } })).toEqual({ counts: { a: 1, b: 2 } })
       const list = v.object({ rows: v.array(v.record(v.string(), v.number())) })
-      expect(await given(list, { rows: [{ a: 1 }, { b: 2 }] })).toEqual({ rows: [{ a: 1 }, { b: 2 }] })
+      expect(await parseWith(list, { rows: [{ a: 1 }, { b: 2 }] })).toEqual({ rows: [{ a: 1 }, { b: 2 }] })
       const real = v.object({ counts: v.map(v.string(), v.number()) })
-      expect(await given(real, { counts: { a: 1 } })).toEqual({ counts: new Map([['a', 1]]) })
+      expect(await parseWith(real, { counts: { a: 1 } })).toEqual({ counts: new Map([['a', 1]]) })
       const any = v.object({ it: v.unknown() })
-      expect(await given(any, { it: { deep: [1, 'a'] } })).toEqual({ it: { deep: [1, 'a'] } })
+      expect(await parseWith(any, { it: { deep: [1, 'a'] } })).toEqual({ it: { deep: [1, 'a'] } })
     }),
   },
   {
@@ -105,7 +105,7 @@ export const results: readonly Row[] = [
       )
       const executed = await executeToolCalls(
         { messages: [QUESTION], tools, context: { user: { name: 'Ada' } } },
-        asking(['who']),
+        answerWithCalls(['who']),
       )
       expect(resultsIn(executed.results)).toEqual(['{"user":{"name":"Ada"}}'])
     }),
@@ -117,10 +117,10 @@ export const results: readonly Row[] = [
       'in words that say where and what was expected, not in those of a parser’s exception',
       async () => {
         const input = v.object({ counts: v.record(v.string(), v.number()) })
-        expect(await given(input, { counts: 'many' })).toBe(
+        expect(await parseWith(input, { counts: 'many' })).toBe(
           'The arguments of "tool" do not fit:\n- counts: expected Object, received "many"\nCorrect them and call again.',
         )
-        expect(await given(input, 'nill')).toBe(
+        expect(await parseWith(input, 'nill')).toBe(
           'The arguments of "tool" are not a JSON object: Unexpected token \'i\', "nill" is not valid JSON. ' +
             'Send one JSON object that fits its schema.',
         )

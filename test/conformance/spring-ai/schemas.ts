@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { defineTool, inputSchema } from '../../../src/tool.ts'
 import { say } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
-import { carried, chat, given } from '../scene.ts'
+import { carried, chat, parseWith } from '../scene.ts'
 
 const day = v.pipe(v.string(), v.isoDate())
 
@@ -99,7 +99,7 @@ export const schemas: readonly Row[] = [
         },
         required: ['trip'],
       })
-      expect(await given(schema, { trip: { at: '2026-01-31T14:30:00Z', on: '2026-02-01' } })).toEqual({
+      expect(await parseWith(schema, { trip: { at: '2026-01-31T14:30:00Z', on: '2026-02-01' } })).toEqual({
         trip: { at: new Date('2026-01-31T14:30:00Z'), on: '2026-02-01' },
       })
     }),
@@ -156,19 +156,19 @@ export const schemas: readonly Row[] = [
     says: 'what contains itself is told once, and referred to',
     verdict: same(async () => {
       const schema = v.object({ first: node, second: node })
-      const told = {
+      const toolSchema = {
         type: 'object',
         properties: { name: { type: 'string' }, next: { $ref: '#/$defs/0' } },
         required: ['name'],
       }
       expect(inputSchema(schema)).toEqual({
         type: 'object',
-        properties: { first: told, second: { $ref: '#/$defs/0' } },
+        properties: { first: toolSchema, second: { $ref: '#/$defs/0' } },
         required: ['first', 'second'],
-        $defs: { 0: told },
+        $defs: { 0: toolSchema },
       })
       const list = { first: { name: 'a', next: { name: 'b' } }, second: { name: 'c' } }
-      expect(await given(schema, list)).toEqual(list)
+      expect(await parseWith(schema, list)).toEqual(list)
     }),
   },
   {
@@ -215,7 +215,7 @@ export const schemas: readonly Row[] = [
         when: '2026-01-31T14:30:00',
         point: '{"x":"2"}',
       }
-      expect(await given(schema, args)).toEqual({
+      expect(await parseWith(schema, args)).toEqual({
         whole: 1,
         real: 1.5,
         large: 15_000_000,

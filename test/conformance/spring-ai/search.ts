@@ -62,9 +62,9 @@ async function talking(search: ToolSearch, ...turns: readonly (readonly [convers
 function searches(...steps: readonly (readonly string[])[]): Message[] {
   return steps.flatMap((results): Message[] => [
     { role: 'assistant', content: '' },
-    ...results.map((found): Message => {
-      const text = `${found}: Says what it does.`
-      return { role: 'tool', callId: found, tool: TOOL_SEARCH, ok: true, content: [{ type: 'text', text }] }
+    ...results.map((names): Message => {
+      const text = `${names}: Says what it does.`
+      return { role: 'tool', callId: names, tool: TOOL_SEARCH, ok: true, content: [{ type: 'text', text }] }
     }),
   ])
 }
@@ -193,8 +193,8 @@ export const search: readonly Row[] = [
     says: 'streams search likewise',
     verdict: same(async () => {
       const { events } = await searching([ask([TOOL_SEARCH, { query: 'sun' }]), ask(['sun']), say('It shines')])
-      const shown = types(events).filter((type) => /^(tools|call\.settled|text|run\.finished)/.test(type))
-      expect(shown).toEqual(['tools.added', 'call.settled', 'call.settled', 'text.delta', 'run.finished'])
+      const eventTypes = types(events).filter((type) => /^(tools|call\.settled|text|run\.finished)/.test(type))
+      expect(eventTypes).toEqual(['tools.added', 'call.settled', 'call.settled', 'text.delta', 'run.finished'])
     }),
   },
   {

@@ -6,7 +6,7 @@ import type { CodeHost, WorkerCode } from '../../../src/definitions/code/worker.
 import { CONTROL, text, toolRequest } from '../../host/source/calls.ts'
 
 const hosts = { 'api.example.com': ['SECRET_A'] }
-const granted: Code = { module: 'm', hosts: ['api.example.com'], secrets: ['SECRET_A'] }
+const grants: Code = { module: 'm', hosts: ['api.example.com'], secrets: ['SECRET_A'] }
 
 /** A loader whose Workers answer with that, and what it was asked. */
 function host(answer: (init: RequestInit) => Promise<Response> | Response = () => new Response('{"value":1}')) {
@@ -73,7 +73,7 @@ describe('a dynamic Worker', () => {
 
   test('that may reach hosts gets an outbound with its grants and a stand-in for each secret', async () => {
     const { code, loaded } = host()
-    await call({ code }, granted)
+    await call({ code }, grants)
     const [{ body, code: made } = { body: {}, code: undefined }] = loaded
     const { SECRET_A: standIn } = body.context.secrets
     expect(standIn).toMatch(/^SECRET_A\.[0-9a-f]{64}$/)
@@ -89,15 +89,15 @@ describe('a dynamic Worker', () => {
   test('is shared only by calls of the same code, tenant and grants', async () => {
     const { code, loaded } = host()
     const wider = { ...hosts, 'b.example.com': [] }
-    await call({ code }, granted)
-    await call({ code }, granted)
-    await call({ code }, granted, { tenant: 'other' })
-    await call({ code }, { ...granted, module: 'n' })
-    await call({ code }, { ...granted, secrets: [] })
-    await call({ code, hosts: wider }, { ...granted, hosts: ['api.example.com', 'b.example.com'] })
-    await call({ code, secret: () => 'rotated' }, granted)
-    const [first, again, ...others] = loaded.map(({ id }) => id)
-    expect(again).toBe(first)
+    await call({ code }, grants)
+    await call({ code }, grants)
+    await call({ code }, grants, { tenant: 'other' })
+    await call({ code }, { ...grants, module: 'n' })
+    await call({ code }, { ...grants, secrets: [] })
+    await call({ code, hosts: wider }, { ...grants, hosts: ['api.example.com', 'b.example.com'] })
+    await call({ code, secret: () => 'rotated' }, grants)
+    const [first, repeat, ...others] = loaded.map(({ id }) => id)
+    expect(repeat).toBe(first)
     expect(new Set([first, ...others]).size).toBe(6)
     const standIns = loaded.flatMap(({ body }) => body.context.secrets.SECRET_A ?? [])
     expect(new Set(standIns).size).toBe(5)
@@ -108,9 +108,9 @@ describe('a call of code fails', () => {
   test('if the deployment lacks a grant that the code needs, or cannot run code', async () => {
     const { code, loaded } = host()
     const failures = [
-      await call({}, granted),
-      await call({ code, hosts: {} }, granted),
-      await call({ code, secret: () => undefined }, granted),
+      await call({}, grants),
+      await call({ code, hosts: {} }, grants),
+      await call({ code, secret: () => undefined }, grants),
     ]
     const message = 'is not set up.'
     expect(failures).toEqual([
@@ -137,13 +137,13 @@ describe('a call of code fails', () => {
       })
     const message = 'did not answer in time; whether it took effect is unknown.'
     const { code, loaded } = host(never)
-    const late = await call({ code }, granted, { deadline: Date.now() + 20 })
+    const outcome = await call({ code }, grants, { deadline: Date.now() + 20 })
     const detail: unknown = expect.stringMatching(/^no answer within \d+ ms$/)
-    expect(late).toEqual({ ok: false, error: { code: 'timeout', message: `The tool "t" ${message}`, detail } })
+    expect(outcome).toEqual({ ok: false, error: { code: 'timeout', message: `The tool "t" ${message}`, detail } })
     const control = { ...CONTROL, whenAborted: async () => 'timeout' }
-    expect(await call({ code }, granted, { control })).toEqual(failed('timeout', message, 'aborted'))
+    expect(await call({ code }, grants, { control })).toEqual(failed('timeout', message, 'aborted'))
     expect(loaded).toHaveLength(2)
-    expect(await call({ code }, granted, { deadline: Date.now() })).toEqual(
+    expect(await call({ code }, grants, { deadline: Date.now() })).toEqual(
       failed('timeout', 'was not called: the deadline of the call had passed.'),
     )
     expect(loaded).toHaveLength(2)
@@ -170,12 +170,12 @@ describe('a call of code fails', () => {
     ],
   ])('for %s', async (_, body, expected) => {
     const { code } = host(() => new Response(body))
-    expect(await call({ code }, granted)).toEqual(expected)
+    expect(await call({ code }, grants)).toEqual(expected)
   })
 
   test('if its Worker does not start', async () => {
     const { code } = host(() => Promise.reject(new Error('Worker exceeded CPU time limit. hidden')))
-    expect(await call({ code }, granted)).toEqual(
+    expect(await call({ code }, grants)).toEqual(
       failed('tool_failed', 'failed.', 'Worker exceeded CPU time limit. [redacted]'),
     )
   })
@@ -185,5 +185,5 @@ test('a result contains neither a secret nor its stand-in', async () => {
   const { code, loaded } = host(
     () => new Response(JSON.stringify({ value: `hidden ${loaded[0]?.body.context.secrets.SECRET_A}` })),
   )
-  expect(await call({ code }, granted)).toEqual(text('[redacted] [redacted]'))
+  expect(await call({ code }, grants)).toEqual(text('[redacted] [redacted]'))
 })

@@ -14,13 +14,13 @@ async function send(
   init: RequestInit = {},
   { as = grant, answer = new Response('fine') }: { as?: OutboundGrant; answer?: Response } = {},
 ) {
-  const sent: Request[] = []
+  const requests: Request[] = []
   const fetch = async (request: Request) => {
-    sent.push(request)
+    requests.push(request)
     return answer
   }
   const back = await sendOutbound(new Request(url, init), as, fetch).catch((error: Error) => error.message)
-  const [out] = sent
+  const [out] = requests
   return { back, out, body: await out?.text() }
 }
 
@@ -68,8 +68,8 @@ describe('a stand-in for a secret', () => {
     ['text/plain', 'SECRET_A.stand-in SECRET_A.stand-in', `${VALUE} ${VALUE}`],
     ['image/png', 'SECRET_A.stand-in', 'SECRET_A.stand-in'],
   ])('in a body of %s is replaced by the secret, encoded for its place', async (type, body, filled) => {
-    const sent = await send('https://api.example.com/', { method: 'POST', headers: { 'content-type': type }, body })
-    expect(sent.body).toBe(filled)
+    const response = await send('https://api.example.com/', { method: 'POST', headers: { 'content-type': type }, body })
+    expect(response.body).toBe(filled)
   })
 
   test('in a header is replaced by the secret', async () => {
@@ -84,14 +84,14 @@ describe('a stand-in for a secret', () => {
     const header = { headers: { 'x-key': 'SECRET_A.stand-in' } }
     const json = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '"SECRET_A.stand-in"' }
     const many = { ...grant, secrets: grant.secrets.map((each) => ({ ...each, value: 'a\nb' })) }
-    const refused = [
+    const refusals = [
       await send('https://api.example.com/?key=SECRET_A.stand-in'),
       await send(elsewhere, header),
       await send(elsewhere, json),
       await send('https://api.example.com/', header, { as: many }),
       await send('https://api.example.com/', { ...json, body: `"${'x'.repeat(1024 * 1024)}"` }),
     ]
-    expect(refused.map(({ back, out }) => [back, out])).toEqual([
+    expect(refusals.map(({ back, out }) => [back, out])).toEqual([
       ['Put a secret in a header or the body: URLs end up in logs.', undefined],
       ['SECRET_A may not go to https://b.example.com:8443.', undefined],
       ['SECRET_A may not go to https://b.example.com:8443.', undefined],

@@ -118,17 +118,17 @@ describe('arguments are encoded for their places:', () => {
     const definition = stored({ headers: { ...headers, Authorization: 'Bearer x' } })
     const outcome = await callHttp('t', definition, options())(toolRequest('t', { id: 'é' }), CONTROL)
     const raw = outcome.ok && outcome.content[0]?.type === 'text' ? outcome.content[0].text.split('\n') : []
-    const sent = Object.fromEntries(
+    const headerFields = Object.fromEntries(
       raw.flatMap((name, index) => (index % 2 === 0 ? [[name.toLowerCase(), raw[index + 1]]] : [])),
     )
-    expect(sent).toMatchObject({
+    expect(headerFields).toMatchObject({
       accept: 'text/x',
       'x-id': 'id=\u00e9',
       authorization: 'Bearer x',
       'user-agent': 'edgecall',
     })
-    expect(sent).not.toHaveProperty('x-q')
-    expect(sent).not.toHaveProperty('idempotency-key')
+    expect(headerFields).not.toHaveProperty('x-q')
+    expect(headerFields).not.toHaveProperty('idempotency-key')
   })
 
   test('in a body, where a lone placeholder keeps its type', async () => {
@@ -193,7 +193,7 @@ describe('arguments are encoded for their places:', () => {
 
   test('under names of other scripts and of several words', async () => {
     const args = { id: 'x', año: 2026, 'first name': 'Ada' }
-    const sent = await requestFor(
+    const request = await requestFor(
       {
         method: 'POST',
         query: { y: '{año}', n: '{first name}' },
@@ -201,7 +201,7 @@ describe('arguments are encoded for their places:', () => {
       },
       args,
     )
-    expect(sent).toMatchObject({
+    expect(request).toMatchObject({
       url: expect.stringMatching(/\?y=2026&n=Ada$/),
       body: '{"y":2026,"n":"Ada","text":"{ id }"}',
     })
@@ -448,29 +448,29 @@ describe('a redirect of an HTTP tool', () => {
   afterAll(() => void other.close())
 
   /** Calls the tool at `/items/a`, where the server sends whoever asks on; gives the outcome and what the server was asked. */
-  async function sent(
+  async function sendRedirected(
     http: Record<string, unknown>,
     { status = 302, to, hosts = {} }: { status?: number; to: (url: string) => string | undefined; hosts?: object },
   ): Promise<[outcome: ToolOutcome, asked: string[]]> {
-    const seen: string[] = []
+    const inputs: string[] = []
     others = []
     handler = (request, response, body) => {
       const { url = '', method = '', headers } = request
-      seen.push([method, url, headers['x-key'] && 'key', headers['idempotency-key'], body].filter(Boolean).join(' '))
+      inputs.push([method, url, headers['x-key'] && 'key', headers['idempotency-key'], body].filter(Boolean).join(' '))
       const location = to(url)
       if (location === undefined) response.writeHead(200, { 'content-type': 'text/plain' }).end('here')
       else response.writeHead(status, { location }).end('on')
     }
-    const granted = { ...options().hosts, [away]: [], ...hosts }
-    const tool = callHttp('t', stored({ ...call, ...http }), options({ hosts: granted, secret: () => 'key-value' }))
-    return [await tool(toolRequest('t', { id: 'a' }), CONTROL), seen]
+    const hostGrants = { ...options().hosts, [away]: [], ...hosts }
+    const tool = callHttp('t', stored({ ...call, ...http }), options({ hosts: hostGrants, secret: () => 'key-value' }))
+    return [await tool(toolRequest('t', { id: 'a' }), CONTROL), inputs]
   }
   const once = (location: string) => (url: string) => (url === '/items/a' ? location : undefined)
 
   test.each([301, 302, 303, 307, 308])(
     'of %i is followed within the host, with the headers of the definition',
     async (status) => {
-      expect(await sent({}, { status, to: once('/moved?x=1#y') })).toEqual([
+      expect(await sendRedirected({}, { status, to: once('/moved?x=1#y') })).toEqual([
         text('here'),
         ['GET /items/a key', 'GET /moved?x=1 key'],
       ])
@@ -478,12 +478,15 @@ describe('a redirect of an HTTP tool', () => {
   )
 
   test('to another allowed host loses the headers of the definition, also on the way back', async () => {
-    expect(await sent({}, { to: once(`${away}/x`) })).toEqual([text('away'), ['GET /items/a key']])
+    expect(await sendRedirected({}, { to: once(`${away}/x`) })).toEqual([text('away'), ['GET /items/a key']])
     expect(others).toMatchObject([{ method: 'GET', url: '/x', body: '' }])
-    const taken = others[0]?.headers ?? {}
-    expect(Object.keys(taken).filter((name) => name.startsWith('x-'))).toEqual([])
-    expect(taken.accept).toBe('application/json, text/*;q=0.9, */*;q=0.1')
-    expect(await sent({}, { to: once(`${away}/back`) })).toEqual([text('here'), ['GET /items/a key', 'GET /home']])
+    const headers = others[0]?.headers ?? {}
+    expect(Object.keys(headers).filter((name) => name.startsWith('x-'))).toEqual([])
+    expect(headers.accept).toBe('application/json, text/*;q=0.9, */*;q=0.1')
+    expect(await sendRedirected({}, { to: once(`${away}/back`) })).toEqual([
+      text('here'),
+      ['GET /items/a key', 'GET /home'],
+    ])
   })
 
   test.each<[string, string]>([
@@ -495,23 +498,23 @@ describe('a redirect of an HTTP tool', () => {
     ['nowhere', 'http://['],
     ['a place that says a secret', '/?key=key-value'],
   ])('to %s is not followed', async (_, location) => {
-    expect(await sent({}, { to: once(location) })).toEqual([NOT_FOLLOWED(302), ['GET /items/a key']])
+    expect(await sendRedirected({}, { to: once(location) })).toEqual([NOT_FOLLOWED(302), ['GET /items/a key']])
   })
 
   test('is followed at most three times', async () => {
-    const [outcome, asked] = await sent({}, { to: (url) => `${url}x` })
-    expect([outcome, asked.length]).toEqual([NOT_FOLLOWED(302), 4])
+    const [outcome, request] = await sendRedirected({}, { to: (url) => `${url}x` })
+    expect([outcome, request.length]).toEqual([NOT_FOLLOWED(302), 4])
   })
 
   test('of a request with an effect is followed only to the location of its answer', async () => {
     const post = { method: 'POST', body: { a: '{id}' } }
     for (const status of [301, 302, 307, 308]) {
-      expect(await sent(post, { status, to: once('/moved') })).toEqual([
+      expect(await sendRedirected(post, { status, to: once('/moved') })).toEqual([
         NOT_FOLLOWED(status),
         ['POST /items/a key key_1 {"a":"a"}'],
       ])
     }
-    expect(await sent(post, { status: 303, to: once('/done') })).toEqual([
+    expect(await sendRedirected(post, { status: 303, to: once('/done') })).toEqual([
       text('here'),
       ['POST /items/a key key_1 {"a":"a"}', 'GET /done key'],
     ])
@@ -647,12 +650,12 @@ describe('secrets of an HTTP tool', () => {
     ['both', '{"error":"bad key s3cr+t\\/\\"\\u00E9\\\\"}'],
     ['a URL with small digits', 'bad key s3cr%2bt%2f%22%c3%a9%5c'],
     ['a form', 'bad key s3cr%2Bt%2F%22%C3%A9%5C'],
-  ])('are found in texts with %s', async (_, said) => {
+  ])('are found in texts with %s', async (_, text) => {
     for (const [status, type] of [
       [400, 'application/json'],
       [200, 'text/plain'],
     ] as const) {
-      const outcome = await run({ ...call, result: 'text' }, { id: 1 }, answer(status, type, said))
+      const outcome = await run({ ...call, result: 'text' }, { id: 1 }, answer(status, type, text))
       expect(JSON.stringify(outcome)).toContain('bad key [redacted]')
       expect(JSON.stringify(outcome)).not.toContain('s3cr')
     }

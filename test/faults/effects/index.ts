@@ -12,7 +12,7 @@ interface EffectOptions {
   readonly approval?: 'never' | 'always'
   /** What the tool says of a call whose outcome was lost; `found` is what its effect was answered, '' without one. */
   readonly tells?: (
-    found: string,
+    matches: string,
   ) => 'done' | 'absent' | 'unknown' | { readonly status: 'done'; readonly result: string }
 }
 
@@ -46,7 +46,7 @@ export default serveTools(
   effect('idempotent', { annotations: { idempotent: true } }),
   effect('readOnly', { annotations: { readOnly: true } }),
   effect('approved', { approval: 'always' }),
-  effect('tellsOutcome', { tells: (found) => (found === '' ? 'absent' : { status: 'done', result: found }) }),
-  effect('tellsDone', { tells: (found) => (found === '' ? 'absent' : 'done') }),
+  effect('tellsOutcome', { tells: (matches) => (matches === '' ? 'absent' : { status: 'done', result: matches }) }),
+  effect('tellsDone', { tells: (matches) => (matches === '' ? 'absent' : 'done') }),
   effect('tellsNothing', { tells: () => 'unknown' }),
 )

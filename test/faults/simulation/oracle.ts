@@ -45,9 +45,9 @@ export function endFaults({ accepted, refused, ends }: Ledger, run: string, even
   if (last?.type !== 'run.finished') faults.push(`${run} ends with ${last?.type}`)
   if (refused.has(run) && !accepted.has(run)) faults.push(`${run} was refused and has run`)
   const [end] = finished
-  const seen = ends.get(run)
-  if (end?.type === 'run.finished' && seen && (seen.status !== end.status || seen.answer !== end.answer))
-    faults.push(`${run} was ${seen.status} "${seen.answer}" and is ${end.status} "${end.answer}"`)
+  const firstEnd = ends.get(run)
+  if (end?.type === 'run.finished' && firstEnd && (firstEnd.status !== end.status || firstEnd.answer !== end.answer))
+    faults.push(`${run} was ${firstEnd.status} "${firstEnd.answer}" and is ${end.status} "${end.answer}"`)
   return faults
 }
 
@@ -78,12 +78,12 @@ export function onceFaults(run: string, events: readonly RunEvent[]): string[] {
 /** Promise 1: a crash touches only calls in flight, each by its delivery class; nothing happens without approval. */
 export function deliveryFaults({ deliveries, approved, rejected }: Ledger): string[] {
   const faults: string[] = []
-  for (const [call, sent] of Map.groupBy(deliveries, (delivery) => delivery.call)) {
-    const [first] = sent
+  for (const [call, count] of Map.groupBy(deliveries, (delivery) => delivery.call)) {
+    const [first] = count
     const tool = first?.tool ?? ''
     const most = MOST_DELIVERIES[tool] ?? 1
-    if (sent.length > most) faults.push(`the ${tool} call ${call} was delivered ${sent.length} times`)
-    if (new Set(sent.map(({ key }) => key)).size > 1) faults.push(`${call} was delivered with several keys`)
+    if (count.length > most) faults.push(`the ${tool} call ${call} was delivered ${count.length} times`)
+    if (new Set(count.map(({ key }) => key)).size > 1) faults.push(`${call} was delivered with several keys`)
     if (tool !== 'pays') continue
     if (!approved.has(call)) faults.push(`${call} was delivered without an approval`)
     else if (rejected.has(call)) faults.push(`${call} was rejected and delivered`)

@@ -157,9 +157,9 @@ class Program {
   }
 
   #letGoOn(): void {
-    const held = this.#held
+    const releases = this.#held
     this.#held = []
-    for (const goOn of held) goOn()
+    for (const goOn of releases) goOn()
   }
 
   #loseSoon(): void {

@@ -75,7 +75,7 @@ describe('the check of results', () => {
   })
 
   test('makes a misfit that `status` finds an effect without an outcome', async () => {
-    const found = { ...tool('invoice', () => wrong, { outputSchema }), status: async () => wrong }
-    expect(await check()(found).status?.(toolRequest('invoice'))).toBe('done')
+    const source = { ...tool('invoice', () => wrong, { outputSchema }), status: async () => wrong }
+    expect(await check()(source).status?.(toolRequest('invoice'))).toBe('done')
   })
 })

@@ -91,8 +91,12 @@ describe('a definition under its policies', () => {
   })
 
   test('takes the annotations of the last policy that has them', () => {
-    const made = of({}, { annotations: { idempotent: true, openWorld: false } }, { annotations: { idempotent: false } })
-    expect(made.annotations).toEqual({ openWorld: false, idempotent: false })
+    const policy = of(
+      {},
+      { annotations: { idempotent: true, openWorld: false } },
+      { annotations: { idempotent: false } },
+    )
+    expect(policy.annotations).toEqual({ openWorld: false, idempotent: false })
   })
 
   test('needs the approvals that all of them demand', () => {

@@ -44,8 +44,8 @@ test('for other callers, hidden tools are on no page and are not counted', async
 async function callUnder(options: Parameters<typeof applyPolicies>[1], only: Tool, context: Partial<ToolContext> = {}) {
   const caller = { tenant: 't', scopes: [] }
   const source: ToolSource = { ...paged([]).source, find: async () => [only] }
-  const [found] = await applyPolicies(source, options)(caller).find(['pay'])
-  return found?.call(toolRequest('pay', {}, { hash: 'hash-pay', caller, ...context }), CONTROL)
+  const [matches] = await applyPolicies(source, options)(caller).find(['pay'])
+  return matches?.call(toolRequest('pay', {}, { hash: 'hash-pay', caller, ...context }), CONTROL)
 }
 
 test('a call is refused if the binding of its rate is missing', async () => {

@@ -8,10 +8,10 @@ import type { Script } from '../../fixtures/scripted.ts'
 import { testEdge } from '../../fixtures/edge.ts'
 import { ask, say, tool } from '../../fixtures/play.ts'
 
-const called: string[] = []
+const calls: string[] = []
 const TOOLS = ['open', 'secret', 'pay'].map((name) =>
   tool(name, () => {
-    called.push(name)
+    calls.push(name)
     return `${name} done`
   }),
 )
@@ -65,20 +65,20 @@ describe('a tool whose policy requires a scope', () => {
     ['plain', false],
     ['other', false],
     ['cleared', true],
-  ])('is available to the key "%s": %s', async (key, there) => {
+  ])('is available to the key "%s": %s', async (key, isAvailable) => {
     const { as, edge } = await edgeWith(policies, [say('hello')])
     const callAs = as(key)
-    const all = there ? ['open', 'pay', 'secret'] : ['open', 'pay']
+    const all = isAvailable ? ['open', 'pay', 'secret'] : ['open', 'pay']
     expect(names((await callAs('/tools')).body)).toEqual(all)
-    expect((await callAs('/tools/secret')).status).toBe(there ? 200 : 404)
-    called.length = 0
-    expect((await callAs('/tools/secret/call', { arguments: {} })).status).toBe(there ? 200 : 404)
-    expect(called).toEqual(there ? ['secret'] : [])
-    const listed = await callAs('/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} })
-    expect(names(listed.body.result.tools)).toEqual(all)
+    expect((await callAs('/tools/secret')).status).toBe(isAvailable ? 200 : 404)
+    calls.length = 0
+    expect((await callAs('/tools/secret/call', { arguments: {} })).status).toBe(isAvailable ? 200 : 404)
+    expect(calls).toEqual(isAvailable ? ['secret'] : [])
+    const listing = await callAs('/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} })
+    expect(names(listing.body.result.tools)).toEqual(all)
     const call = { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'secret', arguments: {} } }
-    expect((await callAs('/mcp', call)).body.error === undefined).toBe(there)
-    if (!there) {
+    expect((await callAs('/mcp', call)).body.error === undefined).toBe(isAvailable)
+    if (!isAvailable) {
       const run = await callAs('/runs', { input: 'x', tools: ['secret'] })
       expect(run).toMatchObject({ status: 400, body: { code: 'unknown_tool' } })
     }
@@ -144,8 +144,8 @@ test('the concurrency, time and size limits of one tool’s policy hold in a run
     ['slow', false, 'timeout'],
     ['open', true, undefined],
   ])
-  const [shown] = edge.requests[1]?.messages.flatMap((each) => (each.role === 'tool' ? [each.content] : [])) ?? []
-  expect(JSON.stringify(shown).length).toBeLessThan(500)
+  const [result] = edge.requests[1]?.messages.flatMap((each) => (each.role === 'tool' ? [each.content] : [])) ?? []
+  expect(JSON.stringify(result).length).toBeLessThan(500)
 })
 
 test('an approval rule by arguments also holds for calls outside a run', async () => {

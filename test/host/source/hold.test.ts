@@ -28,20 +28,20 @@ class FakeAccepted implements Acceptances {
 
 /** Two tool Workers; what changes of `mcp` is held back. `change` does so, and lets what is known of both grow old. */
 function setup(mcpTools: readonly ToolDefinition[], ownTools: readonly ToolDefinition[] = []) {
-  const accepted = new FakeAccepted()
+  const acceptances = new FakeAccepted()
   const [mcp, own] = [worker(mcpTools), worker(ownTools)]
   let now = 0
   const source = serviceSource({
     bindings: { TOOL_MCP: mcp.binding, TOOL_OWN: own.binding },
     offered: () => true,
     now: () => now,
-    gate: (binding) => (binding === 'TOOL_MCP' ? (tools) => gateTools(tools, accepted) : undefined),
+    gate: (binding) => (binding === 'TOOL_MCP' ? (tools) => gateTools(tools, acceptances) : undefined),
   })
   const change = (name: string, rest: Partial<ToolDefinition>) => {
     mcp.change(name, rest)
     now += 60_000
   }
-  return { source, accepted, mcp, own, change }
+  return { source, accepted: acceptances, mcp, own, change }
 }
 
 const names = (tools: readonly Tool[]) => tools.map((tool) => tool.definition.name)
@@ -49,13 +49,13 @@ const names = (tools: readonly Tool[]) => tools.map((tool) => tool.definition.na
 /** The names of the tools by all ways to them; the last of the held binding by itself. */
 async function everywhere(source: ServiceSource, all: string[]): Promise<string[][]> {
   const { tools } = await source.list()
-  const found = [
+  const listings = [
     tools,
     await source.offered(),
     await source.find(all),
     await source.sourceOfBinding('TOOL_MCP')?.find(all),
   ]
-  return found.map((tools = []) => names(tools))
+  return listings.map((tools = []) => names(tools))
 }
 
 test('a definition seen first is accepted; a changed one is neither offered nor found, and does not fail the run', async () => {
@@ -148,15 +148,15 @@ test('a run does not call another definition than the accepted one that it was o
 
 test('a tool that changes before a call is not called, even if the arguments mean the same', async () => {
   const { source, mcp, own } = setup([definition('a', { hash: '1' })], [definition('b', { hash: '1' })])
-  const found = await source.find(['a', 'b'])
+  const tools = await source.find(['a', 'b'])
   mcp.change('a', { hash: '2', description: 'Another.' })
   own.change('b', { hash: '2', description: 'Another.' })
-  expect(await Promise.all(found.map((tool) => call(tool)))).toMatchObject([
+  expect(await Promise.all(tools.map((tool) => call(tool)))).toMatchObject([
     { error: { code: 'tool_changed' } },
     { ok: true },
   ])
-  const sent = [mcp, own].map(({ asked }) => asked.requests.map(({ hash }) => hash))
-  expect(sent).toEqual([['1'], ['1', '2']])
+  const hashes = [mcp, own].map(({ asked }) => asked.requests.map(({ hash }) => hash))
+  expect(hashes).toEqual([['1'], ['1', '2']])
   // What was asked anew is remembered.
   expect(names((await source.list()).tools)).toEqual(['b'])
 })

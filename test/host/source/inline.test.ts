@@ -31,11 +31,11 @@ test('inline tools are listed, found and called with the env', async () => {
     ['greet', 'inline', true],
     ['wait', 'inline', false],
   ])
-  const found = await source.find(['none', 'greet', 'greet'])
-  expect(found).toHaveLength(1)
-  expect(found[0]?.definition).toEqual(await greet.describe())
-  expect(await call(found[0], { name: 'Ada' })).toEqual(text('Hello Ada acme false'))
-  expect(await call(found[0], { name: [] })).toMatchObject({ ok: false, error: { code: 'invalid_arguments' } })
+  const matches = await source.find(['none', 'greet', 'greet'])
+  expect(matches).toHaveLength(1)
+  expect(matches[0]?.definition).toEqual(await greet.describe())
+  expect(await call(matches[0], { name: 'Ada' })).toEqual(text('Hello Ada acme false'))
+  expect(await call(matches[0], { name: [] })).toMatchObject({ ok: false, error: { code: 'invalid_arguments' } })
 })
 
 test('progress and abort are passed between an inline tool and its caller', async () => {

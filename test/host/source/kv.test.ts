@@ -17,7 +17,7 @@ const HOSTS = { 'api.example.com': ['SECRET_A'] }
 const NOBODY = serviceSource({ bindings: {}, offered: () => true })
 
 /** Definitions may be aliases of the tools of these Workers. */
-function over(services: ServiceSource): Pick<KvOptions, 'worker'> {
+function workerOf(services: ServiceSource): Pick<KvOptions, 'worker'> {
   return { worker: (binding) => services.sourceOfBinding(binding) }
 }
 
@@ -44,7 +44,7 @@ function setup({ fetch, ...rest }: Partial<KvOptions> & { fetch?: (url: string) 
       namespace: kv,
       catalogue: object,
       definitions,
-      ...over(NOBODY),
+      ...workerOf(NOBODY),
       hosts: HOSTS,
       secret: () => 'x',
       ...rest,
@@ -210,7 +210,7 @@ describe('the KV source, on a read,', () => {
 
   test('returns a tool with all fields of its definition', async () => {
     const { tools, elsewhere, copied } = setup()
-    const said = {
+    const fields = {
       title: 'A',
       outputSchema: { type: 'string' },
       version: '2',
@@ -221,13 +221,13 @@ describe('the KV source, on a read,', () => {
       maxResultBytes: 6,
       tags: ['x'],
     }
-    await store(tools, definition('a', { ...said, default: true }), definition('b'))
+    await store(tools, definition('a', { ...fields, default: true }), definition('b'))
     await copied()
     for (const source of [tools, elsewhere()]) {
       const [a, b] = await source.find(['a', 'b'])
       const common = { inputSchema: { type: 'object' }, hash: expect.stringMatching(/^[0-9a-f]{64}$/) }
       expect([a?.definition, a?.origin, a?.offered]).toEqual([
-        { name: 'a', description: 'Does a.', ...common, ...said },
+        { name: 'a', description: 'Does a.', ...common, ...fields },
         'kv',
         true,
       ])
@@ -325,17 +325,17 @@ describe('the KV source caches definitions', () => {
     const run = async () => {
       kv.asked.length = 0
       const offered = await tools.offered()
-      const named = await tools.find(['t00001', 't09999', 'now', ...names(offered)])
-      return { offered: names(offered), named: names(named), asked: [...kv.asked] }
+      const matches = await tools.find(['t00001', 't09999', 'now', ...names(offered)])
+      return { offered: names(offered), named: names(matches), asked: [...kv.asked] }
     }
-    const [offered, named] = [
+    const [offered, matches] = [
       ['t00000', 't05000'],
       ['t00000', 't00001', 't05000', 't09999'],
     ]
-    expect(await run()).toEqual({ offered, named, asked: ['get 1', 'get 2', 'get 2'] })
-    expect(await run()).toEqual({ offered, named, asked: [] })
+    expect(await run()).toEqual({ offered, named: matches, asked: ['get 1', 'get 2', 'get 2'] })
+    expect(await run()).toEqual({ offered, named: matches, asked: [] })
     pass(10_000)
-    expect(await run()).toEqual({ offered, named, asked: ['get 1'] })
+    expect(await run()).toEqual({ offered, named: matches, asked: ['get 1'] })
   })
 
   test('so that a page of ten thousand is read alone, in the order of names', async () => {
@@ -639,18 +639,18 @@ describe('the KV source, on a call,', () => {
   })
 
   test('sends the request of an HTTP tool', async () => {
-    const sent: string[] = []
+    const requests: string[] = []
     const fetch = async (url: string) => {
-      sent.push(url)
+      requests.push(url)
       return Response.json({ ok: url })
     }
     const { tools } = setup({ fetch })
     await store(tools, http('a'))
     expect(await call((await tools.find(['a']))[0], { id: 'x/y' })).toMatchObject({
       ok: true,
-      structured: { ok: sent[0] },
+      structured: { ok: requests[0] },
     })
-    expect(sent).toEqual(['https://api.example.com/x%2Fy'])
+    expect(requests).toEqual(['https://api.example.com/x%2Fy'])
   })
 
   test('mends arguments if their meaning is clear', async () => {
@@ -677,25 +677,25 @@ describe('a run that has pinned a version', () => {
   test('calls this version and no later one: the model is told that the tool has changed, until it changes back', async () => {
     const { tools } = setup()
     await store(tools, definition('a'))
-    const [pinned] = await tools.find(['a'])
-    if (!pinned) throw new Error('There is no such tool')
-    const called = async () => callPinned(pinned.definition, await tools.find(['a']))
-    expect(await called()).toEqual(text('a'))
+    const [pinnedTool] = await tools.find(['a'])
+    if (!pinnedTool) throw new Error('There is no such tool')
+    const callNow = async () => callPinned(pinnedTool.definition, await tools.find(['a']))
+    expect(await callNow()).toEqual(text('a'))
     await store(tools, definition('a', { static: { text: 'another' } }))
-    expect(await called()).toMatchObject({ error: { code: 'tool_changed' } })
-    await tools.rollback('a', pinned.definition.hash, { by: { tenant: 'acme' } })
-    expect(await called()).toEqual(text('a'))
+    expect(await callNow()).toMatchObject({ error: { code: 'tool_changed' } })
+    await tools.rollback('a', pinnedTool.definition.hash, { by: { tenant: 'acme' } })
+    expect(await callNow()).toEqual(text('a'))
     await tools.remove('a')
-    expect(await called()).toMatchObject({ error: { code: 'tool_unavailable' } })
+    expect(await callNow()).toMatchObject({ error: { code: 'tool_unavailable' } })
   })
 
   test('is not redirected to another host, nor past a new policy, by an equal definition', async () => {
     const { tools } = setup({ hosts: { 'api.example.com': [], 'api2.example.com': [] } })
     await store(tools, http('a'))
-    const [pinned] = await tools.find(['a'])
+    const [pinnedTool] = await tools.find(['a'])
     for (const other of [http('a', { url: 'https://api2.example.com/{id}' }), { ...http('a'), approval: 'always' }]) {
       await store(tools, other)
-      expect((await tools.find(['a']))[0]?.definition.hash).not.toBe(pinned?.definition.hash)
+      expect((await tools.find(['a']))[0]?.definition.hash).not.toBe(pinnedTool?.definition.hash)
     }
   })
 })
@@ -711,7 +711,7 @@ describe('an alias of a tool Worker', () => {
   }
 
   function clock(options: Partial<ServiceOptions> = {}) {
-    const seen: unknown[] = []
+    const inputs: unknown[] = []
     const worker = { tools: [now], broken: undefined as Error | undefined }
     const binding: ToolBinding = {
       describe: async () => {
@@ -719,19 +719,19 @@ describe('an alias of a tool Worker', () => {
         return { contract: 1, tools: worker.tools }
       },
       call: async (request) => {
-        seen.push(request)
+        inputs.push(request)
         return text('12:00')
       },
     }
     const at = { now: 0 }
     const bindings = { TOOL_CLOCK: binding }
     const services = serviceSource({ bindings, offered: () => true, now: () => at.now, ...options })
-    return { seen, worker, services, at }
+    return { seen: inputs, worker, services, at }
   }
 
   test('calls the tool under its own name and hash, with arguments that fit both', async () => {
     const { seen, services } = clock()
-    const { tools } = setup(over(services))
+    const { tools } = setup(workerOf(services))
     const inputSchema = { type: 'object', properties: { zone: { enum: ['Asia/Tokyo'] } }, required: ['zone'] }
     await store(tools, { ...alias('tokyo', 'TOOL_CLOCK', 'now'), inputSchema })
     const [tool] = await tools.find(['tokyo'])
@@ -742,27 +742,27 @@ describe('an alias of a tool Worker', () => {
   })
 
   test('tells the status of its calls and undoes them as its tool does', async () => {
-    const seen: unknown[] = []
+    const inputs: unknown[] = []
     const binding: ToolBinding = {
       describe: async () => ({ contract: 1, tools: [{ ...now, reconcile: true, undo: true }] }),
       call: async () => text('12:00'),
       status: async (request) => {
-        seen.push(request)
+        inputs.push(request)
         return 'absent'
       },
       undo: async (request) => {
-        seen.push(request)
+        inputs.push(request)
         return text('undone')
       },
     }
-    const { tools } = setup(over(serviceSource({ bindings: { TOOL_CLOCK: binding }, offered: () => true })))
+    const { tools } = setup(workerOf(serviceSource({ bindings: { TOOL_CLOCK: binding }, offered: () => true })))
     await store(tools, alias('a', 'TOOL_CLOCK', 'now'))
     const [tool] = await tools.find(['a'])
     expect(tool?.definition).toMatchObject({ name: 'a', aliasOf: 'now', reconcile: true, undo: true })
     const request = toolRequest('a', {}, { hash: tool?.definition.hash ?? '' })
     expect(await tool?.status?.(request)).toBe('absent')
     expect(await tool?.undo?.(request, { ok: true, content: [] })).toEqual(text('undone'))
-    expect(seen).toMatchObject([
+    expect(inputs).toMatchObject([
       { name: 'now', hash: 'h' },
       { name: 'now', hash: 'h' },
     ])
@@ -770,7 +770,7 @@ describe('an alias of a tool Worker', () => {
 
   test('is refused for a tool that does not exist', async () => {
     const { services } = clock()
-    const { tools } = setup(over(services))
+    const { tools } = setup(workerOf(services))
     expect(await tools.put('a', alias('a', 'TOOL_CLOCK', 'then'))).toEqual({
       ok: false,
       issues: [{ path: 'call', message: 'expected a tool that you may call, received "then" of TOOL_CLOCK' }],
@@ -779,7 +779,7 @@ describe('an alias of a tool Worker', () => {
 
   test('reports that its Worker or tool is gone', async () => {
     const { services, worker, at } = clock()
-    const { tools } = setup(over(services))
+    const { tools } = setup(workerOf(services))
     await store(tools, alias('a', 'TOOL_CLOCK', 'now'))
     worker.tools = []
     at.now = 60_000
@@ -796,12 +796,12 @@ describe('an alias of a tool Worker', () => {
   })
 
   test('does not call a tool that is held back', async () => {
-    const accepted = { of: async () => [{ hash: 'another' }], accept: async () => {} }
+    const acceptances = { of: async () => [{ hash: 'another' }], accept: async () => {} }
     const { seen, services } = clock()
-    const { services: held } = clock({ gate: () => (tools) => gateTools(tools, accepted) })
-    const { tools, source } = setup(over(services))
+    const { services: held } = clock({ gate: () => (tools) => gateTools(tools, acceptances) })
+    const { tools, source } = setup(workerOf(services))
     await store(tools, alias('a', 'TOOL_CLOCK', 'now'))
-    const behind = source(over(held))
+    const behind = source(workerOf(held))
     expect(await behind.find(['a'])).toEqual([])
     expect(seen).toEqual([])
     expect(await behind.put('b', alias('b', 'TOOL_CLOCK', 'now'))).toMatchObject({

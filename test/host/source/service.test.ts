@@ -450,9 +450,9 @@ describe('a Worker that answers over fetch', () => {
   const description = { contract: 1, tools: [definition('now')] }
 
   test('is described and called over HTTP', async () => {
-    const seen: unknown[] = []
+    const inputs: unknown[] = []
     const binding = foreign(async (url, init) => {
-      seen.push([
+      inputs.push([
         url,
         init?.method ?? 'GET',
         init?.redirect,
@@ -463,7 +463,7 @@ describe('a Worker that answers over fetch', () => {
     const [tool] = await source({ TOOL_PY: binding }).find(['now'])
     const request = toolRequest('now', { a: 1 }, { hash: 'h-now' })
     expect(await tool?.call(request, CONTROL)).toEqual(text('by fetch'))
-    expect(seen).toEqual([
+    expect(inputs).toEqual([
       ['https://tool/describe', 'GET', 'manual', undefined],
       ['https://tool/call', 'POST', 'manual', request],
     ])
@@ -510,8 +510,8 @@ describe('the status and the undoing of a call', () => {
   /** A Worker that answers these, over RPC or over fetch. */
   function careless(transport: 'rpc' | 'fetch', answers: { status?: () => unknown; undo?: () => unknown }) {
     const receivedRequests: unknown[] = []
-    const answer = async (method: 'status' | 'undo', ...sent: unknown[]) => {
-      receivedRequests.push(sent)
+    const answer = async (method: 'status' | 'undo', ...messages: unknown[]) => {
+      receivedRequests.push(messages)
       return answers[method] ? answers[method]() : thrown(missing(method))
     }
     const overFetch = async (url: string, init?: RequestInit) => {
@@ -522,8 +522,8 @@ describe('the status and the undoing of a call', () => {
     }
     const overRpc: ToolBinding = {
       describe: async () => ({ contract: 1, tools: [careful] }),
-      status: (...sent) => answer('status', ...sent),
-      undo: (...sent) => answer('undo', ...sent),
+      status: (...messages) => answer('status', ...messages),
+      undo: (...messages) => answer('undo', ...messages),
     }
     return {
       asked: receivedRequests,

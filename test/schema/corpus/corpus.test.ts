@@ -43,8 +43,8 @@ function loaded(foreign: Foreign) {
 }
 
 /** Whether a told schema is the one that was given, as one of an object. */
-function isDeepEqual(told: JsonSchema, given: JsonSchema): boolean {
-  return JSON.stringify(sorted({ properties: {}, ...given, type: 'object' })) === JSON.stringify(sorted(told))
+function isDeepEqual(schema: JsonSchema, original: JsonSchema): boolean {
+  return JSON.stringify(sorted({ properties: {}, ...original, type: 'object' })) === JSON.stringify(sorted(schema))
 }
 
 function sorted(schema: JsonSchema): unknown {
@@ -105,7 +105,7 @@ describe(`${COUNT} functions that others defined`, () => {
   })
 
   test('receive no invalid arguments: they are mended, or refused for the model', async () => {
-    const seen = { asSent: 0, mended: 0, refused: 0 }
+    const counts = { asSent: 0, mended: 0, refused: 0 }
     for (const { foreign, call } of tools) {
       const random = randomOf(foreign.name.length + 1000)
       const isRight = oracleOf(foreign)
@@ -114,19 +114,19 @@ describe(`${COUNT} functions that others defined`, () => {
         const { outcome, got } = await call(value)
         if (!outcome.ok) {
           expect(outcome.error.code).toBe('invalid_arguments')
-          seen.refused += 1
+          counts.refused += 1
           // What fits, but has no name that the schema has, is refused too: the tool would be called with nothing.
           if (unknownKeys(foreign.inputSchema, value)) continue
           expect({ foreign, value, isRight: isRight(value) }).toEqual({ foreign, value, isRight: false })
         } else if (isRight(value)) {
           expect(got).toEqual(withKnownKeys(foreign.inputSchema, value))
-          seen.asSent += 1
+          counts.asSent += 1
         } else {
           expect({ foreign, value, got, isRight: isRight(got) }).toEqual({ foreign, value, got, isRight: true })
-          seen.mended += 1
+          counts.mended += 1
         }
       }
     }
-    expect(Math.min(...Object.values(seen))).toBeGreaterThan(200)
+    expect(Math.min(...Object.values(counts))).toBeGreaterThan(200)
   })
 })

@@ -14,12 +14,12 @@ const MOST_DOCUMENTS = 50
  */
 export function bundle(schema: JsonSchema, find: FindDocument, base?: string): JsonSchema {
   const root = base === undefined || '$id' in schema ? schema : { ...schema, $id: base }
-  const found = new Map<string, JsonSchema>()
-  for (let bundled = root; ; bundled = withDocuments(root, found)) {
-    const [uri] = openUris(bundled).filter((each) => !found.has(each))
-    const document = uri === undefined || found.size >= MOST_DOCUMENTS ? undefined : find(uri)
+  const documents = new Map<string, JsonSchema>()
+  for (let bundled = root; ; bundled = withDocuments(root, documents)) {
+    const [uri] = openUris(bundled).filter((each) => !documents.has(each))
+    const document = uri === undefined || documents.size >= MOST_DOCUMENTS ? undefined : find(uri)
     if (uri === undefined || document === undefined) return bundled
-    found.set(uri, isObject(document) ? { ...document, $id: uri } : { $id: uri, allOf: [document] })
+    documents.set(uri, isObject(document) ? { ...document, $id: uri } : { $id: uri, allOf: [document] })
   }
 }
 

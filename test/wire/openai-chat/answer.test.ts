@@ -26,7 +26,7 @@ const started: RunEventBody = { type: 'run.started', model: 'openai/probe', tool
 const step = (step: number): RunEventBody => ({ type: 'step.started', step })
 const delta = (step: number, text: string): RunEventBody => ({ type: 'text.delta', step, text })
 const call = (callId: string, tool = 'clock') => ({ callId, tool, arguments: `{"for":"${callId}"}` })
-const answered = (step: number, text: string, ...calls: ReturnType<typeof call>[]): RunEventBody => ({
+const stepAnswer = (step: number, text: string, ...calls: ReturnType<typeof call>[]): RunEventBody => ({
   type: 'step.answered',
   step,
   text,
@@ -34,8 +34,8 @@ const answered = (step: number, text: string, ...calls: ReturnType<typeof call>[
   finish: calls.length > 0 ? 'tool_calls' : 'stop',
   usage: USAGE,
 })
-const thought = (reasoning: string, ...rest: Parameters<typeof answered>) =>
-  ({ ...answered(...rest), reasoning }) as RunEventBody
+const thought = (reasoning: string, ...rest: Parameters<typeof stepAnswer>) =>
+  ({ ...stepAnswer(...rest), reasoning }) as RunEventBody
 const ended = (step: number): RunEventBody => ({ type: 'step.finished', step, finish: 'tool_calls' })
 const settled = (callId: string, ok = true): RunEventBody => ({
   type: 'call.settled',
@@ -113,7 +113,7 @@ const ANSWER = [
   step(1),
   delta(1, 'It is '),
   delta(1, 'noon.'),
-  answered(1, 'It is noon.'),
+  stepAnswer(1, 'It is noon.'),
   ended(1),
   finished('It is noon.'),
 ]
@@ -122,12 +122,12 @@ const AFTER_TOOL = [
   step(1),
   delta(1, 'Let me look.'),
   { type: 'call.proposed', ...call('a') } as const,
-  answered(1, 'Let me look.', call('a')),
+  stepAnswer(1, 'Let me look.', call('a')),
   settled('a'),
   ended(1),
   step(2),
   delta(2, 'Noon.'),
-  answered(2, 'Noon.'),
+  stepAnswer(2, 'Noon.'),
   ended(2),
   finished('Noon.'),
 ]
@@ -182,7 +182,7 @@ describe('a streamed answer', () => {
       delta(1, '123456'),
       delta(1, '7'),
       delta(1, '8'),
-      answered(1, `${long}12345678`),
+      stepAnswer(1, `${long}12345678`),
     ]
     expect(place(events).map((event) => deltasOf(encoder.event(event)))).toEqual([
       [ROLE],
@@ -202,7 +202,7 @@ describe('a streamed answer', () => {
       step(1),
       delta(1, 'It is '),
       delta(1, 'noon.'),
-      answered(1, 'It is noon.'),
+      stepAnswer(1, 'It is noon.'),
     ]
     expect(place(events).map((event) => deltasOf(encoder.event(event)))).toEqual([
       [ROLE],
@@ -294,13 +294,13 @@ describe('the visible text', () => {
     ['all is shown with rounds "all"', AFTER_TOOL, { rounds: 'all' }, 'Let me look.\n\nNoon.'],
     [
       'an answer of which no delta was seen is shown',
-      [started, step(1), answered(1, 'Noon.'), finished('Noon.')],
+      [started, step(1), stepAnswer(1, 'Noon.'), finished('Noon.')],
       {},
       'Noon.',
     ],
     [
       'what an answer has beyond the deltas that were seen is shown',
-      [started, step(1), delta(1, 'No'), answered(1, 'Noon.'), finished('Noon. Sharp.')],
+      [started, step(1), delta(1, 'No'), stepAnswer(1, 'Noon.'), finished('Noon. Sharp.')],
       {},
       'Noon. Sharp.',
     ],
@@ -310,7 +310,7 @@ describe('the visible text', () => {
         started,
         step(1),
         delta(1, 'I look.'),
-        answered(1, 'I look.', call('a')),
+        stepAnswer(1, 'I look.', call('a')),
         settled('a'),
         finished('noon', { finish: 'return_direct' }),
       ],
@@ -323,7 +323,7 @@ describe('the visible text', () => {
         started,
         step(1),
         delta(1, 'I look.'),
-        answered(1, 'I look.', call('a')),
+        stepAnswer(1, 'I look.', call('a')),
         finished('noon', { finish: 'return_direct' }),
       ],
       { rounds: 'all' },
@@ -336,8 +336,8 @@ describe('the visible text', () => {
 
   test('in a stream includes a long preamble, which may be the answer, and in a complete answer never does', () => {
     const events = [
-      ...[started, step(1), delta(1, preamble), answered(1, preamble, call('a'))],
-      ...[step(2), answered(2, 'Noon.'), finished('Noon.')],
+      ...[started, step(1), delta(1, preamble), stepAnswer(1, preamble, call('a'))],
+      ...[step(2), stepAnswer(2, 'Noon.'), finished('Noon.')],
     ]
     expect(bothOf(events)).toEqual({
       whole: { content: 'Noon.', reason: 'stop' },
@@ -355,11 +355,11 @@ describe('the visible text', () => {
       rejected,
       restarted,
       delta(1, '{}'),
-      answered(1, '{}'),
+      stepAnswer(1, '{}'),
       finished('{}'),
     ]
-    const shown = deltasOf(encode(events, { rounds: 'all', waitsForAnswer: true }))
-    expect(shown).toEqual([ROLE, { content: '{}' }, { reason: 'stop' }, 'DONE'])
+    const deltas = deltasOf(encode(events, { rounds: 'all', waitsForAnswer: true }))
+    expect(deltas).toEqual([ROLE, { content: '{}' }, { reason: 'stop' }, 'DONE'])
   })
 
   test('that was shown and is then rejected ends the stream with an error', () => {
@@ -372,7 +372,7 @@ describe('the visible text', () => {
       rejected,
       restarted,
       delta(1, '{}'),
-      answered(1, '{}'),
+      stepAnswer(1, '{}'),
       finished('{}'),
     ]
     const message = 'The streamed answer does not fit its format: It is not JSON.'
@@ -388,14 +388,14 @@ describe('the visible text', () => {
       delta(1, 'It is aft'),
       { type: 'step.restarted', step: 1, attempt: 2, because: 'interrupted' },
       delta(1, 'It is noon.'),
-      answered(1, 'It is noon.'),
+      stepAnswer(1, 'It is noon.'),
       finished('It is noon.'),
     ]
     expect(bothOf(events)).toMatchObject({ whole: { content: 'It is noon.' }, streamed: { content: 'It is noon.' } })
     const message = "The model's answer broke off and began again with other words."
     const error = { message, type: 'server_error', param: null, code: 'model_stream_cut' }
-    const shown = [ROLE, { reasoning_content: 'Hm' }, { content: 'It is aft' }]
-    expect(deltasOf(encode(events, { rounds: 'all' }))).toEqual([...shown, { error }])
+    const expected = [ROLE, { reasoning_content: 'Hm' }, { content: 'It is aft' }]
+    expect(deltasOf(encode(events, { rounds: 'all' }))).toEqual([...expected, { error }])
     const same = events.map((event) => ({
       ...event,
       ...('text' in event && event.text === 'It is aft' && { text: 'It is' }),
@@ -404,8 +404,8 @@ describe('the visible text', () => {
       whole: { content: 'It is noon.' },
       streamed: { content: 'It is noon.' },
     })
-    const shorter = [...events.slice(0, 5), answered(1, 'It'), finished('It')]
-    expect(deltasOf(encode(shorter, { rounds: 'all' }))).toEqual([...shown, { error }])
+    const shorter = [...events.slice(0, 5), stepAnswer(1, 'It'), finished('It')]
+    expect(deltasOf(encode(shorter, { rounds: 'all' }))).toEqual([...expected, { error }])
     expect(collect(events)).not.toHaveProperty('body.choices.0.message.reasoning_content')
   })
 })
@@ -415,7 +415,7 @@ describe('calls that the caller runs', () => {
     started,
     step(1),
     delta(1, 'One moment.'),
-    answered(1, 'One moment.', call('a'), call('b', 'pick'), call('c', 'pick')),
+    stepAnswer(1, 'One moment.', call('a'), call('b', 'pick'), call('c', 'pick')),
     settled('a'),
     requested('b'),
     requested('c'),
@@ -470,7 +470,7 @@ describe('calls that the caller runs', () => {
     const events = [
       started,
       step(1),
-      answered(1, '', call('b', 'pick')),
+      stepAnswer(1, '', call('b', 'pick')),
       requested('b'),
       finished('', { finish: 'tool_calls' }),
     ]
@@ -483,7 +483,7 @@ describe('calls that the caller runs', () => {
       ended(1),
       step(2),
       delta(2, 'Picked.'),
-      answered(2, 'Picked.'),
+      stepAnswer(2, 'Picked.'),
       ended(2),
       finished('Picked.', { usage: { inputTokens: 99, outputTokens: 99 } }),
     ]
@@ -504,7 +504,7 @@ describe('a run that waits for approval', () => {
     started,
     step(1),
     delta(1, 'I need consent.'),
-    answered(1, 'I need consent.', call('a'), call('b')),
+    stepAnswer(1, 'I need consent.', call('a'), call('b')),
     approvalRequest('a'),
     approvalRequest('b'),
     { type: 'approval.decided', callId: 'a', decision: 'approve' },
@@ -532,7 +532,7 @@ test.each([
   ['limit', 'length'],
   ['content_filter', 'content_filter'],
 ] as const)('the finish %s becomes %s', (finish, reason) => {
-  const events = [started, step(1), answered(1, 'So far.'), finished('So far.', { finish })]
+  const events = [started, step(1), stepAnswer(1, 'So far.'), finished('So far.', { finish })]
   const { whole, streamed } = bothOf(events)
   expect([whole.reason, streamed.reason]).toEqual([reason, reason])
   expect(collect(events)).toMatchObject({ body: { edgecall: { finish } } })
@@ -544,12 +544,12 @@ describe('a complete chat completion', () => {
     const events: RunEventBody[] = [
       started,
       step(1),
-      answered(1, '', call('a'), broken, { ...call('c'), arguments: '' }),
+      stepAnswer(1, '', call('a'), broken, { ...call('c'), arguments: '' }),
       settled('c'),
       settled('b', false),
       settled('a'),
       step(2),
-      answered(2, 'Noon.'),
+      stepAnswer(2, 'Noon.'),
       finished('Noon.'),
     ]
     expect(collect(events)).toEqual({
@@ -587,7 +587,7 @@ test('an edge can be the model of another edge', async () => {
     step(1),
     { type: 'reasoning.delta', step: 1, text: 'A tool.' } as const,
     delta(1, 'One moment.'),
-    answered(1, 'One moment.', call('b', 'pick')),
+    stepAnswer(1, 'One moment.', call('b', 'pick')),
     requested('b'),
     finished('One moment.', { finish: 'tool_calls' }),
   ]
@@ -609,7 +609,7 @@ describe('the official OpenAI client', () => {
       started,
       step(1),
       delta(1, 'One moment.'),
-      answered(1, 'One moment.', call('b', 'pick')),
+      stepAnswer(1, 'One moment.', call('b', 'pick')),
       requested('b'),
       finished('One moment.', { finish: 'tool_calls' }),
     ]

@@ -14,7 +14,7 @@ const finish = (finish: ModelFinish, usage?: Usage, opaque?: Opaque): ModelEvent
   ...(usage && { usage }),
   ...(opaque && { opaque }),
 })
-const kept = (details: readonly object[], extras: object = {}): Opaque => ({
+const opaqueOf = (details: readonly object[], extras: object = {}): Opaque => ({
   codec: 'openai-chat/test',
   data: { details, extras },
 })
@@ -35,7 +35,7 @@ const WEATHER = call(0, 'weather', OSLO)
 const INTERLEAVED = [more(0, ':"Oslo"}'), more(1, ':"UTC"}'), WEATHER, call(1, 'clock', UTC), finish('tool_calls')]
 
 /** What each recorded stream says. */
-const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
+const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
   text: [text('It is '), text('half past four, naïve friend 🕟.'), finish('stop', USAGE)],
   'no-usage': [text('Short.'), finish('stop')],
   'finish-without-done': [text('Enough.'), finish('stop')],
@@ -69,7 +69,7 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
     finish(
       'stop',
       undefined,
-      kept([
+      opaqueOf([
         { type: 'reasoning.text', text: 'Two and two.', format: 'anthropic-claude-v1', index: 0, signature: 'sig==' },
         { type: 'reasoning.summary', summary: 'Four.', index: 1 },
         { type: 'reasoning.encrypted', data: 'gAAA', id: 'rs_1', index: 2 },
@@ -85,7 +85,7 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
     finish(
       'stop',
       undefined,
-      kept([
+      opaqueOf([
         { type: 'thinking', thinking: 'Two and two.', signature: 'sig1==' },
         { type: 'redacted_thinking', data: 'gAAA' },
         { type: 'thinking', thinking: 'Four.', signature: 'sig2==' },
@@ -181,7 +181,7 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
     WEATHER,
     first(1, 'clock', UTC),
     call(1, 'clock', UTC),
-    finish('tool_calls', undefined, kept([], { 0: { google: { thought_signature: 'sig==' } } })),
+    finish('tool_calls', undefined, opaqueOf([], { 0: { google: { thought_signature: 'sig==' } } })),
   ],
   'no-arguments': [
     first(0, 'now'),
@@ -265,9 +265,9 @@ const completion = (message: unknown, finish_reason = 'stop') => ({
   usage: { prompt_tokens: 4, completion_tokens: 2 },
 })
 
-const whole = (body: unknown) => readWhole(ANSWERS, body)
+const readComplete = (body: unknown) => readWhole(ANSWERS, body)
 
-testRecorded('openai-chat', ANSWERS, SAID)
+testRecorded('openai-chat', ANSWERS, EXPECTED)
 
 describe('a complete answer', () => {
   test('has the same events as a stream', () => {
@@ -280,7 +280,7 @@ describe('a complete answer', () => {
         { id: 'call_b', type: 'function', function: { name: 'clock', arguments: UTC } },
       ],
     }
-    expect(whole(completion(message, 'tool_calls'))).toEqual([
+    expect(readComplete(completion(message, 'tool_calls'))).toEqual([
       reasoning('A tool.'),
       text('Looking.'),
       first(0, 'weather', OSLO),
@@ -292,18 +292,18 @@ describe('a complete answer', () => {
   })
 
   test('without a choice is an error with its reason', () => {
-    const refused = { error: { message: 'No such model.', type: 'invalid_request_error', code: 'model_not_found' } }
-    expect(whole(refused)).toEqual([error('model_not_found', 'No such model.', { retryable: false })])
+    const refusal = { error: { message: 'No such model.', type: 'invalid_request_error', code: 'model_not_found' } }
+    expect(readComplete(refusal)).toEqual([error('model_not_found', 'No such model.', { retryable: false })])
     const none = error('model_bad_response', 'The model server sent an empty answer.', { retryable: true })
-    expect(whole({})).toEqual([none])
-    expect(whole({ choices: [] })).toEqual([none])
-    expect(whole(undefined)).toEqual([none])
+    expect(readComplete({})).toEqual([none])
+    expect(readComplete({ choices: [] })).toEqual([none])
+    expect(readComplete(undefined)).toEqual([none])
   })
 
   test('may have the reason in the format of other frameworks', () => {
     const full = { code: 'rate_limit_exceeded', message: 'Slow down.' }
     const slow = error('model_rate_limited', 'Slow down.', { retryable: true })
-    expect([{ error: full }, [{ error: full }], { detail: 'Slow down.', code: 429 }].map(whole)).toEqual([
+    expect([{ error: full }, [{ error: full }], { detail: 'Slow down.', code: 429 }].map(readComplete)).toEqual([
       [slow],
       [slow],
       [error('model_rate_limited', 'Slow down.', { status: 429, retryable: true })],
@@ -312,7 +312,7 @@ describe('a complete answer', () => {
 
   test('that was cut for length or by a filter has no calls', () => {
     const message = { content: null, tool_calls: [{ id: 'call_a', function: { name: 'weather', arguments: '{"pl' } }] }
-    expect(whole(completion(message, 'length'))).toEqual([
+    expect(readComplete(completion(message, 'length'))).toEqual([
       first(0, 'weather', '{"pl'),
       finish('length', { inputTokens: 4, outputTokens: 2 }),
     ])

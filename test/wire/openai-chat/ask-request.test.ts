@@ -149,13 +149,13 @@ describe('the history of a chat completion request', () => {
     ['{place: Oslo', '{"unreadable":"{place: Oslo"}'],
     ['["Oslo"]', '{"unreadable":"[\\"Oslo\\"]"}'],
     ['null', '{"unreadable":"null"}'],
-  ])('has objects as arguments: %j as %j', (args, sent) => {
+  ])('has objects as arguments: %j as %j', (args, body) => {
     const message: Message = {
       role: 'assistant',
       content: '',
       calls: [{ callId: 'c', tool: 'clock', arguments: args }],
     }
-    const call = { id: 'c', type: 'function', function: { name: 'clock', arguments: sent } }
+    const call = { id: 'c', type: 'function', function: { name: 'clock', arguments: body } }
     expect(messagesOf(message)).toEqual([{ role: 'assistant', content: null, tool_calls: [call] }])
   })
 
@@ -179,17 +179,17 @@ describe('the history of a chat completion request', () => {
   test('returns the opaque parts of an answer only to the server that sent them', () => {
     const details = [{ type: 'reasoning.encrypted', data: 'gAAA', index: 0 }]
     const google = { google: { thought_signature: 'sig' } }
-    const kept = { codec: 'openai-chat/a', data: { details, extras: { 1: google } } }
+    const opaque = { codec: 'openai-chat/a', data: { details, extras: { 1: google } } }
     const question: Message = {
       role: 'assistant',
       content: '',
       calls: [calls[0]!, calls[0]!],
       reasoning: 'Hm.',
-      opaque: kept,
+      opaque: opaque,
     }
-    const answered: Message = { role: 'assistant', content: 'Noon.', opaque: kept }
+    const answer: Message = { role: 'assistant', content: 'Noon.', opaque: opaque }
     const sentWith = (ask?: ChatAsk) => {
-      return JSON.parse(encodeChatRequest('probe', { messages: [question, answered], tools: [] }, ask)).messages
+      return JSON.parse(encodeChatRequest('probe', { messages: [question, answer], tools: [] }, ask)).messages
     }
     const call = { id: 'call_1', type: 'function', function: { name: 'clock', arguments: '{"zone":"UTC"}' } }
     const withCalls = { role: 'assistant', content: null, tool_calls: [call, { ...call, extra_content: google }] }

@@ -142,7 +142,7 @@ test('a streamed response emits its items one by one, then itself', async () => 
     { type: 'response.content_part.done', ...about(3, messageId), content_index: 0, part: textPart('It is noon.') },
     { type: 'response.output_item.done', output_index: 3, item: message('14_c1', 'It is noon.') },
   ])
-  const whole = {
+  const response = {
     id: 'resp_1',
     object: 'response',
     created_at: 1790000000,
@@ -166,9 +166,9 @@ test('a streamed response emits its items one by one, then itself', async () => 
     ...ECHO,
     edgecall: { runId: RUN_ID, conversation: 'c1', steps: 2, finish: 'stop' },
   }
-  expect(framesOf(text).at(-1)).toMatchObject({ type: 'response.completed', response: whole })
+  expect(framesOf(text).at(-1)).toMatchObject({ type: 'response.completed', response: response })
   expect(framesOf(text)[0]!['response']).toEqual({
-    ...whole,
+    ...response,
     status: 'in_progress',
     output: [],
     usage: null,
@@ -180,7 +180,7 @@ describe('the official OpenAI client reads', () => {
   const run = async (run: Play, options?: Partial<ResponseOptions>) => {
     const { events } = await play(run)
     const response = await readBySdk(encode(events, options))
-    const whole = collect(events, options)
+    const complete = collect(events, options)
     // What is sent whole is what the stream adds up to, but for ids, which say where it began.
     const shape = ({ output, status, usage, incomplete_details }: OpenAiResponse) => ({
       output: output.map((item) => JSON.stringify(item).replaceAll(/(msg|rs)_\w+|,"parsed(_arguments)?":null/g, '')),
@@ -188,7 +188,7 @@ describe('the official OpenAI client reads', () => {
       usage,
       incomplete_details,
     })
-    if (!whole.error) expect(shape(whole.response)).toEqual(shape(response))
+    if (!complete.error) expect(shape(complete.response)).toEqual(shape(response))
     return response
   }
 

@@ -40,11 +40,11 @@ const SEARCH_AT_ONCE: ModelEvent[] = [
   call(0, 'tool_search', CLOCKS),
 ]
 
-const kept = (...data: readonly object[]): Opaque => ({ codec: 'openai-responses', data })
+const opaqueOf = (...data: readonly object[]): Opaque => ({ codec: 'openai-responses', data })
 const ENCRYPTED = { id: 'rs_1', type: 'reasoning', encrypted_content: 'gAAAAB-one==' }
 
 /** What each recorded stream says. */
-const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
+const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
   text: [text('It is '), text('half past four, naïve friend 🕟.'), finish('stop', USAGE)],
   'two-messages': [text('First.'), text(' Then.'), finish('stop')],
   refusal: [text('That I will '), text('not do.'), finish('stop')],
@@ -93,7 +93,7 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
     more(0, CLOCKS),
     call(0, 'tool_search', CLOCKS),
     call(1, 'weather', OSLO),
-    finish('tool_calls', undefined, kept({ reasoning: { ...ENCRYPTED, summary: [] } }, { call: 0 }, { call: 1 })),
+    finish('tool_calls', undefined, opaqueOf({ reasoning: { ...ENCRYPTED, summary: [] } }, { call: 0 }, { call: 1 })),
   ],
   'search-arguments-as-text': [...SEARCH_AT_ONCE, finish('tool_calls')],
   'search-only-completed': [...SEARCH_AT_ONCE, finish('tool_calls')],
@@ -129,7 +129,7 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
     finish(
       'tool_calls',
       USAGE,
-      kept(
+      opaqueOf(
         {
           reasoning: {
             ...ENCRYPTED,
@@ -148,7 +148,7 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
     first(0, 'clock'),
     more(0, UTC),
     call(0, 'clock', UTC),
-    finish('tool_calls', undefined, kept({ reasoning: { ...ENCRYPTED, summary: [] } }, { call: 0 })),
+    finish('tool_calls', undefined, opaqueOf({ reasoning: { ...ENCRYPTED, summary: [] } }, { call: 0 })),
   ],
   'reasoning-text': [reasoning('Two and two. '), reasoning('Four.'), text('4'), finish('stop')],
 
@@ -177,9 +177,9 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   empty: [CUT],
 }
 
-testRecorded('openai-responses', responsesAnswers, SAID)
+testRecorded('openai-responses', responsesAnswers, EXPECTED)
 
-const whole = (body: unknown) => readWhole(responsesAnswers, body)
+const readComplete = (body: unknown) => readWhole(responsesAnswers, body)
 
 describe('a complete response', () => {
   const output = [
@@ -198,28 +198,28 @@ describe('a complete response', () => {
 
   test('has the same events as a stream', () => {
     const usage = { input_tokens: 4, output_tokens: 2 }
-    expect(whole({ ...response, usage })).toEqual([
+    expect(readComplete({ ...response, usage })).toEqual([
       reasoning('Hm.'),
       text('I won’t.'),
       ...AT_ONCE,
       finish(
         'tool_calls',
         { inputTokens: 4, outputTokens: 2 },
-        kept({ reasoning: output[0]! }, { text: 8 }, { call: 0 }),
+        opaqueOf({ reasoning: output[0]! }, { text: 8 }, { call: 0 }),
       ),
     ])
   })
 
   test('that breaks off has no calls and no opaque parts', () => {
     const broken = { ...response, status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }
-    expect(whole(broken)).toEqual([reasoning('Hm.'), text('I won’t.'), finish('length')])
+    expect(readComplete(broken)).toEqual([reasoning('Hm.'), text('I won’t.'), finish('length')])
   })
 
   test('without a response is an error', () => {
     const none = error('model_bad_response', 'The model server sent an empty answer.')
-    expect([whole({}), whole({ object: 'list' })]).toEqual([[none], [none]])
-    expect(whole([])).toEqual([none])
-    const refused = { error: { message: 'No such model.', type: 'invalid_request_error', code: 'model_not_found' } }
-    expect(whole(refused)).toEqual([error('model_not_found', 'No such model.', false)])
+    expect([readComplete({}), readComplete({ object: 'list' })]).toEqual([[none], [none]])
+    expect(readComplete([])).toEqual([none])
+    const refusal = { error: { message: 'No such model.', type: 'invalid_request_error', code: 'model_not_found' } }
+    expect(readComplete(refusal)).toEqual([error('model_not_found', 'No such model.', false)])
   })
 })

@@ -167,7 +167,7 @@ describe('the history of a Responses request', () => {
 
 describe('the reasoning of an earlier answer', () => {
   const reasoning = { id: 'rs_1', type: 'reasoning', summary: [], content: null, encrypted_content: 'gAAA' }
-  const sent: ResponseReasoningItem = { id: 'rs_1', type: 'reasoning', summary: [], encrypted_content: 'gAAA' }
+  const reasoningItem: ResponseReasoningItem = { id: 'rs_1', type: 'reasoning', summary: [], encrypted_content: 'gAAA' }
   const calls = [
     { callId: 'call_1', tool: 'clock', arguments: '{}' },
     { callId: 'call_2', tool: 'clock', arguments: '{"zone":"UTC"}' },
@@ -197,10 +197,10 @@ describe('the reasoning of an earlier answer', () => {
   test('is returned unchanged in its place', () => {
     expect(inputOf([USER, answer(data)])).toEqual<ResponseInput>([
       { role: 'user', content: 'What time is it?' },
-      sent,
+      reasoningItem,
       { role: 'assistant', content: 'I look.', phase: 'commentary' },
       items[0]!,
-      { ...sent, id: 'rs_2' },
+      { ...reasoningItem, id: 'rs_2' },
       items[1]!,
       { role: 'assistant', content: 'Done.' },
     ])
@@ -225,7 +225,7 @@ describe('the reasoning of an earlier answer', () => {
 
   test('may be incomplete', () => {
     expect(inputOf([answer([{ reasoning }, { call: 1 }])])).toEqual([
-      sent,
+      reasoningItem,
       items[1],
       { role: 'assistant', content: 'I look.Done.' },
       items[0],
@@ -286,12 +286,12 @@ describe('tools that a search has found', () => {
     call_id,
     arguments: { query: 'the time' },
   })
-  const output = (call_id: string, found: readonly ToolDefinition[]): ResponseToolSearchOutputItemParam => ({
+  const output = (call_id: string, definitions: readonly ToolDefinition[]): ResponseToolSearchOutputItemParam => ({
     type: 'tool_search_output',
     execution: 'client',
     status: 'completed',
     call_id,
-    tools: found.map((tool) => ({ ...toolItem(tool), defer_loading: true })),
+    tools: definitions.map((tool) => ({ ...toolItem(tool), defer_loading: true })),
   })
   const callItem = (
     call_id: string,
@@ -336,8 +336,8 @@ describe('tools that a search has found', () => {
   })
 
   test('are listed only while they are offered, each time that they are found', () => {
-    const again = [searching('call_1'), searched('call_1', { found: ['clock', 'gone', 'tool_search'] })]
-    expect(inputAfter(...again, searching('call_2'), searched('call_2', { found: ['clock'] }))).toEqual([
+    const repeat = [searching('call_1'), searched('call_1', { found: ['clock', 'gone', 'tool_search'] })]
+    expect(inputAfter(...repeat, searching('call_2'), searched('call_2', { found: ['clock'] }))).toEqual([
       searchItem('call_1'),
       output('call_1', [CLOCK]),
       searchItem('call_2'),
@@ -361,22 +361,22 @@ describe('tools that a search has found', () => {
     callItem('call_2', 'clock'),
     outputItem('call_2'),
   ]
-  const history = (found?: readonly string[]): readonly Message[] => [
+  const history = (names?: readonly string[]): readonly Message[] => [
     searching('call_1'),
-    searched('call_1', found && { found }),
+    searched('call_1', names && { found: names }),
     ...calling('call_2', 'clock'),
   ]
-  const seen = ({ tools, input }: Record<string, unknown>) => ({ tools, input })
+  const partsOf = ({ tools, input }: Record<string, unknown>) => ({ tools, input })
 
   test('are defined like all others if deferred loading is off, even after a request with it', () => {
     const messages = history(['clock'])
     deferring({ messages })
-    expect(seen(bodyOf({ messages, tools }))).toEqual({ tools: tools.map(toolItem), input: PLAIN })
-    expect(seen(bodyOf({ messages, tools }, true))).toEqual({ tools: tools.map(toolItem), input: PLAIN })
+    expect(partsOf(bodyOf({ messages, tools }))).toEqual({ tools: tools.map(toolItem), input: PLAIN })
+    expect(partsOf(bodyOf({ messages, tools }, true))).toEqual({ tools: tools.map(toolItem), input: PLAIN })
   })
 
   test('are defined like all others if no names are recorded, or if the search itself is forced', () => {
-    expect(seen(deferring({ messages: history() }))).toEqual({ tools: tools.map(toolItem), input: PLAIN })
+    expect(partsOf(deferring({ messages: history() }))).toEqual({ tools: tools.map(toolItem), input: PLAIN })
     expect(deferring({ messages: history(['clock']), toolChoice: { tool: 'tool_search' } })).toMatchObject({
       tools: tools.map(toolItem),
       tool_choice: { type: 'function', name: 'tool_search' },
@@ -385,12 +385,15 @@ describe('tools that a search has found', () => {
   })
 
   test('are defined like all others if no search is offered any more', () => {
-    expect(seen(deferring({ messages: history(), tools: [CLOCK] }))).toEqual({ tools: [toolItem(CLOCK)], input: PLAIN })
+    expect(partsOf(deferring({ messages: history(), tools: [CLOCK] }))).toEqual({
+      tools: [toolItem(CLOCK)],
+      input: PLAIN,
+    })
   })
 
   test('are defined in advance if they are forced', () => {
     const body = deferring({ messages: history(['clock', 'dice']), toolChoice: { tool: 'clock' } })
-    expect(seen(body)).toEqual({
+    expect(partsOf(body)).toEqual({
       tools: [searchTool, toolItem(CLOCK)],
       input: [searchItem('call_1'), output('call_1', [DICE]), callItem('call_2', 'clock'), outputItem('call_2')],
     })

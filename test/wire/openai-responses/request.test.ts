@@ -181,8 +181,8 @@ describe('the items of a Responses request', () => {
     })
     const approval = { type: 'mcp_approval_response', approval_request_id: 'mcpr_b', approve: true }
     const refusal = { ...approval, approval_request_id: 'mcpr_c', approve: false, reason: 'No.' }
-    const kept = { ...approval, approval_request_id: `mcpr_call_${RUN}_1_0_c1` }
-    expect(decoded({ input: [kept] }).answers).toEqual({ [`call_${RUN}_1_0`]: { decision: 'approve' } })
+    const approvalItem = { ...approval, approval_request_id: `mcpr_call_${RUN}_1_0_c1` }
+    expect(decoded({ input: [approvalItem] }).answers).toEqual({ [`call_${RUN}_1_0`]: { decision: 'approve' } })
     expect(decoded({ input: [output('a'), approval, refusal] })).toMatchObject({
       messages: [],
       input: [],

@@ -216,8 +216,8 @@ describe('a run that waits', () => {
     const pendingToolCallIds = [id(1, 0)]
     expect((await played(run)).at(-1)).toEqual(finished(1, { type: 'success', pendingToolCallIds }))
     expect((await played(run, {})).at(-1)).toEqual(finished(1))
-    const kept = await played({ ...run, request: { clientTools: [pick] } })
-    expect(kept.at(-1)).toEqual({
+    const frames = await played({ ...run, request: { clientTools: [pick] } })
+    expect(frames.at(-1)).toEqual({
       ...finished(1, { type: 'success', pendingToolCallIds }),
       result: { finish: 'tool_calls' },
     })

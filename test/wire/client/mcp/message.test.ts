@@ -77,14 +77,14 @@ describe('a message of the newest revision', () => {
   })
 
   test('may have a name in Base64', () => {
-    const named = request('tools/call', { name: '天気', _meta: META })
-    expect(read(named, { ...headers, 'mcp-name': '=?base64?5aSp5rCX?=' })).toMatchObject({ modern: true })
-    expect(read(named, { ...headers, 'mcp-name': '=?base64?5aSp5rC?=' })).toMatchObject({ error: { code: -32020 } })
+    const call = request('tools/call', { name: '天気', _meta: META })
+    expect(read(call, { ...headers, 'mcp-name': '=?base64?5aSp5rCX?=' })).toMatchObject({ modern: true })
+    expect(read(call, { ...headers, 'mcp-name': '=?base64?5aSp5rC?=' })).toMatchObject({ error: { code: -32020 } })
   })
 
   test('may have a name of any length, which is then refused', () => {
-    const named = request('tools/call', { name: 'x'.repeat(2 ** 20), _meta: META })
-    expect(read(named, headers)).toMatchObject({ status: 400, error: { code: -32020 } })
+    const call = request('tools/call', { name: 'x'.repeat(2 ** 20), _meta: META })
+    expect(read(call, headers)).toMatchObject({ status: 400, error: { code: -32020 } })
   })
 
   test('is one too if only its header names the revision, and then lacks required parts', () => {
@@ -107,8 +107,8 @@ describe('a message of the newest revision', () => {
     ['another method', { ...headers, 'mcp-method': 'TOOLS/CALL' }],
     ['no name', { ...VERSION, 'mcp-method': 'tools/call' }],
     ['another name', { ...headers, 'mcp-name': 'Echo' }],
-  ])('with %s in its headers is refused', (_, told) => {
-    expect(read(call, told)).toMatchObject({ id: 1, status: 400, error: { code: -32020 } })
+  ])('with %s in its headers is refused', (_, version) => {
+    expect(read(call, version)).toMatchObject({ id: 1, status: 400, error: { code: -32020 } })
   })
 
   test('of an unsupported revision is refused with the supported ones, whatever else it lacks', () => {
@@ -142,9 +142,9 @@ test.each<[string, unknown]>([
 })
 
 test('an answer has the id of its message, and in the newest revision its kind and server', () => {
-  const made = { tools: [] }
-  expect(toMessage({ id: 7, modern: false }, made)).toEqual({ jsonrpc: '2.0', id: 7, result: made })
-  expect(toMessage({ id: 'a', modern: true }, made)).toEqual({
+  const result = { tools: [] }
+  expect(toMessage({ id: 7, modern: false }, result)).toEqual({ jsonrpc: '2.0', id: 7, result: result })
+  expect(toMessage({ id: 'a', modern: true }, result)).toEqual({
     jsonrpc: '2.0',
     id: 'a',
     result: {

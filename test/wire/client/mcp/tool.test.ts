@@ -14,11 +14,11 @@ const definition: ToolDefinition = {
 }
 const outputSchema = { type: 'object', properties: { a: { type: 'number' } } }
 /** As a client reads it. */
-const sent = (value: object): unknown => JSON.parse(JSON.stringify(value))
+const toJson = (value: object): unknown => JSON.parse(JSON.stringify(value))
 
 test('a tool is listed with the fields that a client may see', () => {
   const annotations = { readOnly: true, destructive: false, idempotent: true, openWorld: false }
-  expect(sent(toMcpTool({ ...definition, title: 'Weather', outputSchema, annotations, timeoutMs: 5 }))).toEqual({
+  expect(toJson(toMcpTool({ ...definition, title: 'Weather', outputSchema, annotations, timeoutMs: 5 }))).toEqual({
     name: 'forecast',
     title: 'Weather',
     description: 'Forecasts.',
@@ -26,7 +26,7 @@ test('a tool is listed with the fields that a client may see', () => {
     outputSchema,
     annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   })
-  expect(sent(toMcpTool(definition))).toEqual({
+  expect(toJson(toMcpTool(definition))).toEqual({
     name: 'forecast',
     description: 'Forecasts.',
     inputSchema: { type: 'object' },
@@ -35,7 +35,7 @@ test('a tool is listed with the fields that a client may see', () => {
 })
 
 test('an output schema that is not an object is omitted', () => {
-  expect(sent(toMcpTool({ ...definition, outputSchema: { type: 'string' } }))).not.toHaveProperty('outputSchema')
+  expect(toJson(toMcpTool({ ...definition, outputSchema: { type: 'string' } }))).not.toHaveProperty('outputSchema')
 })
 
 describe('an outcome for MCP clients', () => {
@@ -60,8 +60,8 @@ describe('an outcome for MCP clients', () => {
 
   test('with a structured value has it too; a list only if the schema allows any value', () => {
     const structured = { a: 1 }
-    const shown = { content, structuredContent: structured }
-    expect(toCallResult({ ok: true, content, structured }, definition, false)).toEqual(shown)
+    const visibleContent = { content, structuredContent: structured }
+    expect(toCallResult({ ok: true, content, structured }, definition, false)).toEqual(visibleContent)
     expect(toCallResult({ ok: true, content, structured: [1] }, definition, false)).toEqual({ content })
     expect(toCallResult({ ok: true, content, structured: [1] }, definition, true)).toEqual({
       content,
@@ -85,7 +85,7 @@ describe('an outcome for MCP clients', () => {
 test('progress values always increase', () => {
   const noticeOf = progressNotices('token')
   const params = [{ message: 'Begun' }, { fraction: 0.5 }, { fraction: 0.2, message: 'Back' }, { fraction: 1 }].map(
-    (news) => sent(noticeOf(news)),
+    (news) => toJson(noticeOf(news)),
   )
   const notice = (progress: number, message?: string) => ({
     jsonrpc: '2.0',

@@ -57,10 +57,10 @@ describe('a new message of useChat', () => {
 })
 
 test('a regenerate request names a message or means the last answer', () => {
-  const again = { trigger: 'regenerate-message' }
+  const repeat = { trigger: 'regenerate-message' }
   const messages = [user(text('Hi'))]
-  expect(decoded(chat(messages, again))).toEqual({ conversation: 'chat-1', answers: {}, regenerate: '', follows: '' })
-  expect(decoded(chat(messages, { ...again, messageId: 'run_1' }))).toMatchObject({ regenerate: 'run_1' })
+  expect(decoded(chat(messages, repeat))).toEqual({ conversation: 'chat-1', answers: {}, regenerate: '', follows: '' })
+  expect(decoded(chat(messages, { ...repeat, messageId: 'run_1' }))).toMatchObject({ regenerate: 'run_1' })
 })
 
 test('an edited message of the user follows the last answer before it', () => {

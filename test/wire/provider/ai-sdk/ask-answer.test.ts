@@ -152,15 +152,15 @@ describe('the end of an AI SDK answer', () => {
   })
 
   test('that is missing, or leaves a call open, is an error', () => {
-    const begun = { type: 'tool-input-start', id: 'a', toolName: 'now' }
+    const part = { type: 'tool-input-start', id: 'a', toolName: 'now' }
     expect(errorOf({ type: 'text-delta', id: '0', delta: 'Half' })).toMatchObject({ code: 'model_stream_cut' })
-    expect(errorOf(begun, CALLS)).toMatchObject({ code: 'model_bad_response', retryable: true })
+    expect(errorOf(part, CALLS)).toMatchObject({ code: 'model_bad_response', retryable: true })
     const never = { type: 'finish', finishReason: { unified: 'other', raw: undefined } }
     expect(errorOf(never)).toMatchObject({ code: 'model_stream_cut', retryable: true })
     expect(errorOf({ type: 'finish', finishReason: 'unknown' })).toMatchObject({ code: 'model_stream_cut' })
     expect(errorOf({ type: 'finish' })).toMatchObject({ code: 'model_stream_cut' })
     const cut = { type: 'finish', finishReason: 'length' }
-    expect(read(begun, cut).at(-1)).toEqual({ type: 'finish', finish: 'length' })
+    expect(read(part, cut).at(-1)).toEqual({ type: 'finish', finish: 'length' })
   })
 
   test('that is an error has its message', () => {
@@ -211,8 +211,8 @@ describe('an error that an AI SDK provider throws', () => {
   })
 
   test('after the start of an answer is a stream that was cut', () => {
-    const begun = thrown('AI_APICallError', { statusCode: 200, isRetryable: false })
-    expect(thrownError(begun)).toMatchObject({ code: 'model_stream_cut', retryable: true })
+    const error = thrown('AI_APICallError', { statusCode: 200, isRetryable: false })
+    expect(thrownError(error)).toMatchObject({ code: 'model_stream_cut', retryable: true })
   })
 
   test.each([

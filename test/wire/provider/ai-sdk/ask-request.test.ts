@@ -10,7 +10,7 @@ requestCodecSuite('the AI SDK', {
   namesOfCall: 2,
 })
 
-const SAID = { role: 'user', content: [{ type: 'text', text: 'What time is it?' }] }
+const QUESTION = { role: 'user', content: [{ type: 'text', text: 'What time is it?' }] }
 
 const optionsOf = (request: Partial<ModelRequest>, version: AiSdkVersion = 'v4') =>
   toCallOptions({ messages: [USER], tools: [], ...request }, { version, richResults: true })
@@ -20,7 +20,7 @@ const promptOf = (messages: readonly Message[], version?: AiSdkVersion): unknown
 
 describe('the options of an AI SDK call', () => {
   test('omit what was not set', () => {
-    expect(optionsOf({ toolChoice: 'none' })).toEqual({ prompt: [SAID] })
+    expect(optionsOf({ toolChoice: 'none' })).toEqual({ prompt: [QUESTION] })
   })
 
   test('have sampling in the names of the specification', () => {
@@ -44,10 +44,10 @@ describe('the options of an AI SDK call', () => {
       maxOutputTokens: 5,
       stopSequences: ['END'],
     }
-    expect(optionsOf({ sampling }, 'v3')).toEqual({ prompt: [SAID], ...words })
-    expect(optionsOf({ sampling }, 'v4')).toEqual({ prompt: [SAID], ...words, reasoning: 'low' })
+    expect(optionsOf({ sampling }, 'v3')).toEqual({ prompt: [QUESTION], ...words })
+    expect(optionsOf({ sampling }, 'v4')).toEqual({ prompt: [QUESTION], ...words, reasoning: 'low' })
     expect(optionsOf({ sampling: { max_tokens: 9, stop: ['a', 'b'] } })).toEqual({
-      prompt: [SAID],
+      prompt: [QUESTION],
       maxOutputTokens: 9,
       stopSequences: ['a', 'b'],
     })
@@ -57,11 +57,11 @@ describe('the options of an AI SDK call', () => {
     ['auto', { type: 'auto' }],
     ['required', { type: 'required' }],
     [{ tool: 'clock' }, { type: 'tool', toolName: 'clock' }],
-  ] as const)('have tools and the choice %j', (toolChoice, said) => {
+  ] as const)('have tools and the choice %j', (toolChoice, text) => {
     expect(optionsOf({ tools: [CLOCK], toolChoice })).toEqual({
-      prompt: [SAID],
+      prompt: [QUESTION],
       tools: [{ type: 'function', name: 'clock', description: 'Tells the time.', inputSchema: CLOCK.inputSchema }],
-      toolChoice: said,
+      toolChoice: text,
     })
   })
 
@@ -72,8 +72,8 @@ describe('the options of an AI SDK call', () => {
       { type: 'json_schema', name: 'answer', schema: { type: 'object' }, strict: true },
       { type: 'json', name: 'answer', schema: { type: 'object' } },
     ],
-  ] as const)('request the format %j', (responseFormat, said) => {
-    expect(optionsOf({ responseFormat })).toEqual({ prompt: [SAID], responseFormat: said })
+  ] as const)('request the format %j', (responseFormat, text) => {
+    expect(optionsOf({ responseFormat })).toEqual({ prompt: [QUESTION], responseFormat: text })
   })
 })
 
@@ -95,7 +95,7 @@ describe('the prompt of an AI SDK call', () => {
       ]),
     ).toEqual([
       { role: 'system', content: 'Be brief.' },
-      SAID,
+      QUESTION,
       {
         role: 'assistant',
         content: [

@@ -23,7 +23,7 @@ const CUT = error('model_stream_cut', "The model's answer was cut off.")
 const NOTHING = error('model_bad_response', 'The model server sent an empty answer.')
 
 /** What each recorded stream says. */
-const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
+const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
   text: [
     text('It is '),
     text('half past four, naïve friend 🕟.'),
@@ -139,9 +139,9 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   'not-json': [text('Good '), error('model_bad_response', 'The model server sent something that is not JSON.')],
 }
 
-const whole = (body: unknown) => readWhole(anthropicAnswers, body)
+const readComplete = (body: unknown) => readWhole(anthropicAnswers, body)
 
-testRecorded('anthropic', anthropicAnswers, SAID)
+testRecorded('anthropic', anthropicAnswers, EXPECTED)
 
 describe('a complete Anthropic answer', () => {
   const message = (content: unknown, stop_reason: string | null = 'end_turn') => ({
@@ -162,7 +162,7 @@ describe('a complete Anthropic answer', () => {
       { type: 'tool_use', id: 'toolu_1', name: 'weather', input: { place: 'Oslo' } },
       { type: 'tool_use', id: 'toolu_2', name: 'now', input: {} },
     ]
-    expect(whole(message(content, 'tool_use'))).toEqual([
+    expect(readComplete(message(content, 'tool_use'))).toEqual([
       reasoning('A tool.'),
       text('Looking.'),
       first(0, 'weather'),
@@ -177,14 +177,14 @@ describe('a complete Anthropic answer', () => {
 
   test('that was cut for length has no calls', () => {
     const content = [{ type: 'tool_use', id: 'toolu_1', name: 'weather', input: {} }]
-    expect(whole(message(content, 'max_tokens'))).toEqual([first(0, 'weather'), finish('length', usage)])
+    expect(readComplete(message(content, 'max_tokens'))).toEqual([first(0, 'weather'), finish('length', usage)])
   })
 
   test('without a message is an error with its reason', () => {
-    const refused = { type: 'error', error: { type: 'not_found_error', message: 'model: claude-9' } }
-    expect(whole(refused)).toEqual([error('model_not_found', 'model: claude-9', false)])
-    expect([{}, [], null, { type: 'ping' }].map(whole)).toEqual([[NOTHING], [NOTHING], [NOTHING], [NOTHING]])
-    expect(whole(message(null))).toEqual([finish('stop', usage)])
+    const refusal = { type: 'error', error: { type: 'not_found_error', message: 'model: claude-9' } }
+    expect(readComplete(refusal)).toEqual([error('model_not_found', 'model: claude-9', false)])
+    expect([{}, [], null, { type: 'ping' }].map(readComplete)).toEqual([[NOTHING], [NOTHING], [NOTHING], [NOTHING]])
+    expect(readComplete(message(null))).toEqual([finish('stop', usage)])
   })
 })
 

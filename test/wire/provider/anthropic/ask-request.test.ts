@@ -150,7 +150,7 @@ describe('an Anthropic request', () => {
       { thinking: { type: 'adaptive', display: 'summarized' }, output_config: { effort: 'low' } },
     ],
     ['none', undefined, {}],
-  ] as const)('with the effort %s and the choice %j has %j', (effort, toolChoice, asked) => {
+  ] as const)('with the effort %s and the choice %j has %j', (effort, toolChoice, request) => {
     const { thinking, output_config } = bodyOf({
       tools: [CLOCK],
       sampling: { reasoning_effort: effort },
@@ -159,7 +159,7 @@ describe('an Anthropic request', () => {
     expect({
       ...(thinking !== undefined && { thinking }),
       ...(output_config !== undefined && { output_config }),
-    }).toEqual(asked)
+    }).toEqual(request)
   })
 
   test('requests a response format', () => {
@@ -436,10 +436,10 @@ test('an Anthropic answer with thinking is sent back unchanged', () => {
         (each) => (each.type === 'tool_use' ? { ...each, id: `call_${calls++}` } : each),
       )
       const answer = keptAnswer(anthropicAnswers, { type: 'message', content, stop_reason: 'end_turn' })
-      const sent = JSON.parse(
+      const body = JSON.parse(
         encodeAnthropicRequest({ messages: [answer], tools: [] }, { model: 'probe', maxTokens: 1, cache: true }),
       )
-      expect(sent.messages).toEqual([{ role: 'assistant', content: JSON.parse(JSON.stringify(content)) }])
+      expect(body.messages).toEqual([{ role: 'assistant', content: JSON.parse(JSON.stringify(content)) }])
     }),
   )
 })

@@ -25,7 +25,7 @@ const USAGE = { inputTokens: 21, outputTokens: 7, cachedInputTokens: 16, reasoni
 const thoughtSignature = 'CiQB1'
 
 /** What each recorded stream says. */
-const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
+const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
   text: [text('It is '), text('half past four, naïve friend 🕟.'), finish('stop', USAGE)],
   'no-usage': [text('Short.'), finish('stop')],
   'usage-alone-at-the-end': [text('Here.'), finish('stop', USAGE)],
@@ -120,9 +120,9 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   'not-json': [text('Good '), error('model_bad_response', 'The model server sent something that is not JSON.')],
 }
 
-const whole = (body: unknown) => readWhole(geminiAnswers, body)
+const readComplete = (body: unknown) => readWhole(geminiAnswers, body)
 
-testRecorded('gemini', geminiAnswers, SAID)
+testRecorded('gemini', geminiAnswers, EXPECTED)
 
 describe('a complete Gemini answer', () => {
   const chunk = (parts: readonly unknown[], finishReason?: string) => ({
@@ -133,7 +133,7 @@ describe('a complete Gemini answer', () => {
   const request = { functionCall: { name: 'weather', args: { place: 'Oslo' } } }
 
   test('has the same events as a stream', () => {
-    expect(whole(chunk([{ text: 'Looking.' }, request], 'STOP'))).toEqual([
+    expect(readComplete(chunk([{ text: 'Looking.' }, request], 'STOP'))).toEqual([
       text('Looking.'),
       first(0, 'weather', OSLO),
       call(0, 'weather', OSLO),
@@ -142,7 +142,7 @@ describe('a complete Gemini answer', () => {
   })
 
   test('may be the list of its chunks', () => {
-    expect(whole([chunk([{ text: 'Looking.' }]), chunk([request], 'STOP')])).toEqual([
+    expect(readComplete([chunk([{ text: 'Looking.' }]), chunk([request], 'STOP')])).toEqual([
       text('Looking.'),
       first(0, 'weather', OSLO),
       call(0, 'weather', OSLO),
@@ -151,10 +151,10 @@ describe('a complete Gemini answer', () => {
   })
 
   test('without a candidate is an error with its reason', () => {
-    const refused = { error: { code: 503, message: 'Overloaded.', status: 'UNAVAILABLE' } }
+    const refusal = { error: { code: 503, message: 'Overloaded.', status: 'UNAVAILABLE' } }
     const unavailable = error('model_unavailable', 'Overloaded.', 503)
-    expect([refused, [refused]].map(whole)).toEqual([[unavailable], [unavailable]])
-    expect([{}, [], null, { candidates: [] }].map(whole)).toEqual([[NOTHING], [NOTHING], [NOTHING], [NOTHING]])
+    expect([refusal, [refusal]].map(readComplete)).toEqual([[unavailable], [unavailable]])
+    expect([{}, [], null, { candidates: [] }].map(readComplete)).toEqual([[NOTHING], [NOTHING], [NOTHING], [NOTHING]])
   })
 })
 

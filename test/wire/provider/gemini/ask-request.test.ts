@@ -25,7 +25,7 @@ const UNSIGNED = { thoughtSignature: 'skip_thought_signature_validator' }
 const callPart = (args: unknown = { zone: 'UTC' }, id?: string) => ({
   functionCall: { ...(id && { id }), name: 'clock', args },
 })
-const answered = (response: object, id?: string) => ({
+const functionResponse = (response: object, id?: string) => ({
   functionResponse: { ...(id && { id }), name: 'clock', response },
 })
 
@@ -187,7 +187,7 @@ describe('the history of a Gemini request', () => {
     ).toEqual([
       HI,
       { role: 'model', parts: [{ text: 'I look.' }, { ...callPart(), ...UNSIGNED }, callPart({})] },
-      { role: 'user', parts: [answered({ output: 'noon\nsharp' }), answered({ error: 'Broken.' })] },
+      { role: 'user', parts: [functionResponse({ output: 'noon\nsharp' }), functionResponse({ error: 'Broken.' })] },
       { role: 'model', parts: [{ text: 'Noon.' }] },
       { role: 'user', parts: [{ text: 'Thanks.' }] },
     ])
@@ -267,7 +267,10 @@ describe('a signed part in a Gemini request', () => {
     expect(contentsOf(USER, answerOf(parts, 2), ...results)).toEqual([
       HI,
       { role: 'model', parts },
-      { role: 'user', parts: [answered({ output: 'noon' }, 'fc-1'), answered({ output: 'noon' }, 'fc-2')] },
+      {
+        role: 'user',
+        parts: [functionResponse({ output: 'noon' }, 'fc-1'), functionResponse({ output: 'noon' }, 'fc-2')],
+      },
     ])
   })
 
@@ -308,8 +311,8 @@ test('a signed Gemini answer is sent back unchanged', () => {
     fc.property(fc.array(part, { minLength: 1, maxLength: 8 }), someText, (signed, text) => {
       const parts = [{ text }, ...signed, { text: 'So.' }]
       const answer = keptAnswer(geminiAnswers, { candidates: [{ content: { parts }, finishReason: 'STOP' }] })
-      const sent = JSON.parse(encodeGeminiRequest({ messages: [answer], tools: [] }))
-      expect(sent.contents).toEqual([{ role: 'model', parts: JSON.parse(JSON.stringify(parts)) }])
+      const body = JSON.parse(encodeGeminiRequest({ messages: [answer], tools: [] }))
+      expect(body.contents).toEqual([{ role: 'model', parts: JSON.parse(JSON.stringify(parts)) }])
     }),
   )
 })

@@ -20,7 +20,7 @@ const WEATHER = [first(0, 'weather', OSLO), call(0, 'weather', OSLO)]
 const IN_PIECES = [first(0, 'weather'), more(0, '{"place":'), more(0, '"Oslo"}'), call(0, 'weather', OSLO)]
 
 /** What each recorded stream says: those of the platform's own form, and those of Chat Completions. */
-const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
+const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
   'native-text': [text('It is '), text('half past four, naïve friend 🕟.'), finish('stop', USAGE)],
   'native-number': [text('It is '), text('4'), text(' or '), text('0'), text('.'), finish('stop')],
   'native-null': [text('Hello.'), finish('stop', USAGE)],
@@ -47,9 +47,9 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   'chat-with-response': [text('Hello.'), finish('stop')],
 }
 
-const whole = (body: unknown) => readWhole(workersAiAnswers, body)
+const readComplete = (body: unknown) => readWhole(workersAiAnswers, body)
 
-testRecorded('workers-ai', workersAiAnswers, SAID)
+testRecorded('workers-ai', workersAiAnswers, EXPECTED)
 
 describe('a complete Workers AI answer', () => {
   test.each([
@@ -78,8 +78,8 @@ describe('a complete Workers AI answer', () => {
       [...WEATHER, finish('tool_calls')],
     ],
     [{}, [error('model_bad_response', 'The model server sent an empty answer.')]],
-  ])('has the same events as a stream: %j', (body, said) => {
-    expect(whole(body)).toEqual(said)
+  ])('has the same events as a stream: %j', (body, text) => {
+    expect(readComplete(body)).toEqual(text)
   })
 })
 
