@@ -92,10 +92,10 @@ describe('the copy in KV', () => {
     await settle()
     expect(copiedAcceptances(kv.stored)).toEqual(['a@MY_PLACE 2', 'a@TOOL_MCP 1', 'b@TOOL_MCP 1'])
     expect(copiedIndex(kv.stored).tools).toEqual(['stored text'])
-    kv.asked.length = 0
+    kv.operations.length = 0
     for (const hash of ['2', '3', '4']) await object.accept([tool('a', hash)], by)
     expect(await settle()).toBe(1)
-    expect(kv.asked.filter((request) => request === 'put tools:accepted')).toHaveLength(1)
+    expect(kv.operations.filter((request) => request === 'put tools:accepted')).toHaveLength(1)
     expect(Date.now()).toBe(START + 1000)
     expect(copiedAcceptances(kv.stored)).toContain('a@TOOL_MCP 4')
   })
@@ -104,10 +104,10 @@ describe('the copy in KV', () => {
     const { object, kv, settle } = testCatalogue()
     await object.accept([tool('a', '1')])
     await settle()
-    kv.asked.length = 0
+    kv.operations.length = 0
     await object.accept([tool('a', '2')])
     await settle()
-    expect(kv.asked).toEqual([])
+    expect(kv.operations).toEqual([])
   })
 })
 

@@ -119,10 +119,10 @@ describe('the copy in KV', () => {
     await object.write(version('A', 'x', { offered: true }))
     await object.remove('t', by)
     await object.write(version('u', 'y'))
-    expect([kv.asked, alarm()]).toEqual([[], START])
+    expect([kv.operations, alarm()]).toEqual([[], START])
     expect(await settle()).toBe(1)
     const versions = ['put tool:t@a1', 'put tool:t@a2', 'put tool:A@x', 'put tool:u@y']
-    expect(kv.asked).toEqual([...versions, 'put tools:index', 'put tools:texts', 'put tools:terms'])
+    expect(kv.operations).toEqual([...versions, 'put tools:index', 'put tools:texts', 'put tools:terms'])
     expect(copiedIndex(kv.stored)).toEqual({ revision: START + 4, offered: ['A'], tools: ['A x', 'u y'] })
   })
 
@@ -136,7 +136,7 @@ describe('the copy in KV', () => {
     }
     expect(alarm()).toBe(START + 1000)
     expect(await settle()).toBe(2)
-    expect(kv.asked.filter((what) => what === 'put tools:index')).toHaveLength(2)
+    expect(kv.operations.filter((what) => what === 'put tools:index')).toHaveLength(2)
     expect(copiedIndex(kv.stored).tools).toHaveLength(51)
   })
 
@@ -214,10 +214,10 @@ describe('the copy in KV', () => {
     await object.write(version('t', 'a1'))
     await object.write(version('t', 'a2'))
     await settle()
-    kv.asked.length = 0
+    kv.operations.length = 0
     await object.write(version('t', 'a1', { action: 'rollback' }))
     await settle()
-    expect(kv.asked).toEqual(['put tools:index', 'put tools:texts', 'put tools:terms'])
+    expect(kv.operations).toEqual(['put tools:index', 'put tools:texts', 'put tools:terms'])
     expect(copiedIndex(kv.stored).tools).toEqual(['t a1'])
   })
 })
@@ -237,7 +237,7 @@ describe('the search texts', () => {
     await object.write(version('clock', '{}'))
     expect(alarm()).toBe(START + 5000)
     await settle()
-    expect(kv.asked.filter((what) => what.startsWith('put tools:'))).toEqual([
+    expect(kv.operations.filter((what) => what.startsWith('put tools:'))).toEqual([
       ...['put tools:index', 'put tools:texts', 'put tools:terms', 'put tools:index'],
       ...['put tools:index', 'put tools:texts', 'put tools:terms'],
     ])

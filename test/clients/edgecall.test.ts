@@ -59,7 +59,7 @@ test('a run returns its record and its events', async () => {
   stage.script(root, say('It is 4.'))
   const events = await all(client().stream({ input: 'Root of 16?', tools: ['squareRoot'] }))
   expect(events.at(-1)).toMatchObject({ type: 'run.finished', answer: 'It is 4.' })
-  expect(stage.sent()[0]?.tools?.map((tool) => tool.function.name)).toEqual(['squareRoot'])
+  expect(stage.bodies()[0]?.tools?.map((tool) => tool.function.name)).toEqual(['squareRoot'])
 })
 
 describe('a conversation', () => {
@@ -73,7 +73,7 @@ describe('a conversation', () => {
     expect(events).toEqual(await all(client().conversation(id).resume(events[0]!.runId)))
     expect(requests.length).toBeGreaterThan(2)
     expect(requests.slice(1).every((each) => /^GET [1-9]\d*$/.test(each))).toBe(true)
-    expect(stage.sent()).toHaveLength(3)
+    expect(stage.bodies()).toHaveLength(3)
   })
 
   test('accepts approvals, rejections and results for its calls', async () => {
@@ -91,7 +91,7 @@ describe('a conversation', () => {
     expect((await all(chat.resume(waiting.id))).at(-1)).toMatchObject({ type: 'run.finished', answer: 'Done.' })
     expect(
       stage
-        .sent()[1]
+        .bodies()[1]
         ?.messages.slice(-3)
         .map(({ content }) => content),
     ).toEqual(['paid', 'A person refused this call: once is enough', '{"picked":"left"}'])
@@ -122,7 +122,7 @@ describe('a conversation', () => {
     )
     expect(new Set(records.map(({ id }) => id)).size).toBe(1)
     expect(records.map(({ answer }) => answer)).toEqual(Array.from(records, () => 'It is 4.'))
-    expect(stage.sent()).toHaveLength(2)
+    expect(stage.bodies()).toHaveLength(2)
   })
 })
 

@@ -38,7 +38,7 @@ describe('an answer', () => {
       ],
       usage: { prompt_tokens: 20, completion_tokens: 10, total_tokens: 30 },
     })
-    expect(stage.sent().map((body) => body['temperature'])).toEqual([0, 0])
+    expect(stage.bodies().map((body) => body['temperature'])).toEqual([0, 0])
   })
 
   test('is streamed, with its usage alone in the last chunk where it is asked for', async () => {
@@ -105,7 +105,7 @@ describe('an answer', () => {
       response_format: { type: 'json_schema', json_schema: { name: 'root', schema, strict: true } },
     })
     expect(completion.choices[0]?.message.parsed).toEqual({ root: 4 })
-    expect(stage.sent().map((body) => body['response_format'])).toEqual([
+    expect(stage.bodies().map((body) => body['response_format'])).toEqual([
       ...[1, 2, 3].map(() => ({ type: 'json_schema', json_schema: { name: 'root', schema, strict: true } })),
     ])
   })
@@ -129,7 +129,7 @@ describe('tools of the caller', () => {
     expect(texts).toEqual(['four'])
     expect(runner.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant'])
     // The model sees one history: the call of the edge, which the SDK never saw, and that of the SDK.
-    expect(stage.sent()[1]?.messages.map(({ role, content }) => [role, content])).toEqual(history)
+    expect(stage.bodies()[1]?.messages.map(({ role, content }) => [role, content])).toEqual(history)
   })
 
   test('must fit their schemas if the caller asks for strict tools', async () => {
@@ -146,7 +146,7 @@ describe('tools of the caller', () => {
       input: 'Pick.',
       tools: [{ type: 'function', ...requestOptions, strict: true }],
     })
-    const actual = stage.sent().map(({ tools = [] }) => tools.find((tool) => tool.function.name === 'pick'))
+    const actual = stage.bodies().map(({ tools = [] }) => tools.find((tool) => tool.function.name === 'pick'))
     expect(actual).toEqual([1, 2].map(() => ({ type: 'function', function: { ...requestOptions, strict: true } })))
   })
 
@@ -162,7 +162,7 @@ describe('tools of the caller', () => {
     expect([await runner.finalContent(), texts]).toEqual(['Done.', ['a', 'b', 'c']])
     expect(
       stage
-        .sent()
+        .bodies()
         .at(-1)
         ?.messages.map(({ role }) => role),
     ).toEqual(['user', ...['assistant', 'tool'], ...['assistant', 'tool'], ...['assistant', 'tool', 'tool']])
@@ -200,7 +200,7 @@ describe('an error', () => {
       name: 'NotFoundError',
       code: 'not_found',
     })
-    expect(stage.sent()).toEqual([])
+    expect(stage.bodies()).toEqual([])
   })
 
   test('before the first tool call is retried by the SDK, and after it is not', async () => {
@@ -208,13 +208,13 @@ describe('an error', () => {
     const busy = { status: 429, headers: { 'retry-after': '61' }, body: { error: { message: 'Later.' } } }
     stage.script(busy, root, say('4'))
     const nextRequest = await client({ maxRetries: 1 }).chat.completions.create({ model, messages })
-    expect([nextRequest.choices[0]?.message.content, stage.sent().length]).toEqual(['4', 3])
+    expect([nextRequest.choices[0]?.message.content, stage.bodies().length]).toEqual(['4', 3])
     stage.script(root, busy, root, say('4'))
     expect(await errorOf(client({ maxRetries: 2 }).chat.completions.create({ model, messages }))).toMatchObject({
       name: 'RateLimitError',
       code: 'rate_limit_exceeded',
     })
-    expect(stage.sent()).toHaveLength(2)
+    expect(stage.bodies()).toHaveLength(2)
   })
 
   test('of the model is not retried by the SDK after the edge has retried it', async () => {
@@ -222,7 +222,7 @@ describe('an error', () => {
     stage.script(down, down, down, down)
     const failure = await errorOf(client({ maxRetries: 2 }).chat.completions.create({ model, messages }))
     expect(failure).toMatchObject({ status: 502, type: 'server_error', code: 'model_unavailable' })
-    expect(stage.sent()).toHaveLength(3)
+    expect(stage.bodies()).toHaveLength(3)
   })
 
   test.each([
@@ -239,7 +239,7 @@ describe('an error', () => {
       stage.script(...Array.from({ length: 9 }, () => ({ status, body: { error: { message: 'No.', ...error } } })))
       const failure = await errorOf(client({ maxRetries: 2 }).chat.completions.create({ model, messages }))
       expect(failure).toMatchObject({ status: answer, type, code })
-      expect(stage.sent()).toHaveLength(1)
+      expect(stage.bodies()).toHaveLength(1)
     },
   )
 
@@ -302,7 +302,7 @@ describe('responses', () => {
     })
     stage.script(say('Left.'))
     expect((await responses.create({ model, input, tools: [pick], store: false })).output_text).toBe('Left.')
-    expect(stage.sent()[0]?.messages.map(({ role }) => role)).toEqual([
+    expect(stage.bodies()[0]?.messages.map(({ role }) => role)).toEqual([
       'user',
       'assistant',
       'tool',
@@ -321,7 +321,7 @@ describe('responses', () => {
     expect((await responses.create(nextRequest)).output_text).toBe('Two.')
     stage.script(say('Three.'))
     expect((await responses.create(nextRequest)).output_text).toBe('Three.')
-    expect(stage.sent()[0]?.messages.map(({ content }) => content)).toEqual(['Count.', 'One.', 'And?'])
+    expect(stage.bodies()[0]?.messages.map(({ content }) => content)).toEqual(['Count.', 'One.', 'And?'])
   })
 
   test('are refused in the same error format', async () => {
@@ -368,7 +368,7 @@ describe('a caller who', () => {
     for await (const { choices } of stream) if (choices[0]?.delta.content) stream.controller.abort()
     const { choices } = await client().chat.completions.create({ model, messages: [user('And?')] }, options)
     expect(choices[0]?.message.content).toBe('Here.')
-    expect(stage.sent()[1]?.messages).toMatchObject([
+    expect(stage.bodies()[1]?.messages).toMatchObject([
       user('Count.'),
       { role: 'assistant', content: 'One \n\n[This answer was interrupted here.]' },
       user('And?'),
@@ -405,7 +405,7 @@ describe('a caller who', () => {
       'It is 4.',
       'true',
     ])
-    expect([lost, stage.sent().length]).toEqual([2, 2])
+    expect([lost, stage.bodies().length]).toEqual([2, 2])
   })
 })
 

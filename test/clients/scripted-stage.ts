@@ -8,7 +8,7 @@ export interface ScriptedStage extends Stage {
   /** What the model answers from now on, request by request; a request too many is refused. */
   script(...replies: readonly ModelReply[]): void
   /** What the model got since then. */
-  sent(): readonly ModelCall['body'][]
+  bodies(): readonly ModelCall['body'][]
 }
 
 /** The edge on workerd, where keys are asked for, before a model server that plays a script. */
@@ -35,7 +35,7 @@ export async function startScripted(vars: Record<string, string> = {}): Promise<
       replies = steps
       requestCount = model.calls.length
     },
-    sent: () => model.calls.slice(requestCount).map((call) => call.body),
+    bodies: () => model.calls.slice(requestCount).map((call) => call.body),
     close: async () => {
       await stage.close()
       await model.close()

@@ -37,7 +37,7 @@ const v1 = () => new URL('/v1', stage.url).href
 const authorization = () => ({ authorization: `Bearer ${stage.key}` })
 const lastRoles = () =>
   stage
-    .sent()
+    .bodies()
     .at(-1)
     ?.messages.map(({ role }) => role)
 
@@ -159,7 +159,7 @@ describe('useChat', () => {
     expect(chat.messages.map(partsOf)).toEqual([['Count.'], ['step-start', 'One two three.']])
     // There is nothing more to read.
     await chat.resumeStream()
-    expect([chat.status, chat.messages.length, stage.sent().length]).toEqual(['ready', 2, 1])
+    expect([chat.status, chat.messages.length, stage.bodies().length]).toEqual(['ready', 2, 1])
   })
 })
 
@@ -185,5 +185,5 @@ test('an AG-UI agent gets answers and continues after an approval', async () => 
     resume: [{ interruptId: interrupt?.id ?? '', status: 'resolved', payload: { approved: true } }],
   })
   expect(agent.messages.at(-1)).toMatchObject({ role: 'assistant', content: 'Done.' })
-  expect(stage.sent().at(-1)?.messages.at(-1)).toMatchObject({ role: 'tool', content: 'paid' })
+  expect(stage.bodies().at(-1)?.messages.at(-1)).toMatchObject({ role: 'tool', content: 'paid' })
 })

@@ -60,14 +60,14 @@ async function played(turns: readonly Turn[], isMortal: boolean) {
       if (isMortal && dies) conversation.live()
     }
   }
-  const { asked, requests } = conversation
+  const { modelNames, requests } = conversation
   // What no row names any more is not kept.
   const orphans = conversation.rows(
     "SELECT DISTINCT id FROM chunks WHERE '@' || id NOT IN (SELECT substr(request, 1, instr(request, '/') - 1) FROM runs)",
   )
   return {
     record: await settled(),
-    asked,
+    modelNames,
     requests,
     kept: orphans.length,
     facts: conversation

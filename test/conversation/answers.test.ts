@@ -121,5 +121,5 @@ test('a model sent with an approval is called next, even while other calls of th
   await conversation.object.answer(runId(0), agreed, { key: undefined, input: [], terms: { model: 'test/other' } })
   gate.resolve()
   await conversation.object.record(runId(0), 10_000)
-  expect(conversation.asked).toEqual(['test/scripted', 'test/other'])
+  expect(conversation.modelNames).toEqual(['test/scripted', 'test/other'])
 })

@@ -37,7 +37,7 @@ export class TestConversation {
   readonly reports: Record<string, unknown>[] = []
   readonly requests: ModelRequest[] = []
   /** The names of the models that got them. */
-  readonly asked: string[] = []
+  readonly modelNames: string[] = []
   /** When the alarm rings, in epoch milliseconds. */
   alarmAt = Infinity
   /** Told before and after each transaction; what it throws fails that. */
@@ -152,7 +152,7 @@ export class TestConversation {
     const modelOf = (name: string) => ({
       name,
       stream: (request: ModelRequest, signal: AbortSignal) => {
-        this.asked.push(name)
+        this.modelNames.push(name)
         this.requests.push(structuredClone(request))
         return streamOf(this.answer(request, signal))
       },

@@ -10,13 +10,13 @@ beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 60_000 }))
 afterEach(() => void vi.useRealTimers())
 
 /** A run whose one call brings a result of 6 MiB and more: letters of one, two, three and four bytes. */
-function large(): { there: TestConversation; text: string } {
+function large(): { conversation: TestConversation; text: string } {
   const text = 'aé漢😀'.repeat((6 * MIB) / 10)
   const conversation = new TestConversation(
     ({ messages }) => (messages.length > 1 ? say('Large.') : ask(['large'])),
     [tool('large', () => ({ ok: true, content: [{ type: 'text', text }] }))],
   )
-  return { there: conversation, text }
+  return { conversation, text }
 }
 
 const request = {
@@ -25,22 +25,24 @@ const request = {
 
 describe('content larger than a row', () => {
   test('is stored in parts and read back unchanged in events, messages and model requests', async () => {
-    const { there, text } = large()
-    await there.start(0, { request: request as object })
-    await there.object.record(runId(0), 10_000)
+    const { conversation, text } = large()
+    await conversation.start(0, { request: request as object })
+    await conversation.object.record(runId(0), 10_000)
     for (const table of ['chunks', 'events', 'messages', 'runs']) {
-      const [row] = there.rows(`SELECT * FROM ${table}`)
+      const [row] = conversation.rows(`SELECT * FROM ${table}`)
       for (const column of Object.keys(row!)) {
-        const [{ most }] = there.rows(`SELECT max(length(CAST(${column} AS BLOB))) AS most FROM ${table}`) as [any]
+        const [{ most }] = conversation.rows(`SELECT max(length(CAST(${column} AS BLOB))) AS most FROM ${table}`) as [
+          any,
+        ]
         expect(most ?? 0).toBeLessThanOrEqual(MIB / 2)
       }
     }
-    there.live()
-    const settled = (await there.events(0)).find((event) => event.type === 'call.settled')
+    conversation.live()
+    const settled = (await conversation.events(0)).find((event) => event.type === 'call.settled')
     expect(settled?.content).toEqual([{ type: 'text', text }])
-    await there.start(1, { request: { input: [{ role: 'user', content: 'And?' }] } })
-    await there.object.record(runId(1), 10_000)
-    const page = await there.object.messages({ limit: 100 })
+    await conversation.start(1, { request: { input: [{ role: 'user', content: 'And?' }] } })
+    await conversation.object.record(runId(1), 10_000)
+    const page = await conversation.object.messages({ limit: 100 })
     const result = page.ok ? page.messages.find(({ message }) => message.role === 'tool') : undefined
     expect(result?.message.content).toEqual([{ type: 'text', text }])
   })
@@ -80,30 +82,30 @@ describe('content larger than a row', () => {
   })
 
   test('is never split within a character', () => {
-    const { there } = large()
-    const chunks = new Chunks(memorySql(there.database))
-    there.store.create()
+    const { conversation } = large()
+    const chunks = new Chunks(memorySql(conversation.database))
+    conversation.store.create()
     for (const text of ['😀'.repeat(200_000), `a${'😀'.repeat(200_000)}`]) {
       const column = chunks.keep(text)
       expect(column.length).toBeLessThan(20)
       expect(chunks.read(column) === text).toBe(true)
       chunks.drop(column)
     }
-    expect(there.rows('SELECT * FROM chunks')).toEqual([])
+    expect(conversation.rows('SELECT * FROM chunks')).toEqual([])
   })
 
   test('leaves nothing behind when it is pruned', async () => {
-    const { there } = large()
-    await there.start(0, { request: request as object })
-    await there.object.record(runId(0), 10_000)
-    const facts = there.journal(0).filter(({ type }) => !/delta|proposed/.test(type))
+    const { conversation } = large()
+    await conversation.start(0, { request: request as object })
+    await conversation.object.record(runId(0), 10_000)
+    const facts = conversation.journal(0).filter(({ type }) => !/delta|proposed/.test(type))
     vi.setSystemTime(660_000)
-    await there.ring()
-    expect(there.journal(0)).toEqual(facts)
-    const names = there.rows(
+    await conversation.ring()
+    expect(conversation.journal(0)).toEqual(facts)
+    const names = conversation.rows(
       "SELECT lines AS name FROM events WHERE lines LIKE '@%' UNION ALL SELECT message FROM messages WHERE message LIKE '@%'",
     )
-    expect(there.rows('SELECT DISTINCT id FROM chunks')).toHaveLength(names.length)
+    expect(conversation.rows('SELECT DISTINCT id FROM chunks')).toHaveLength(names.length)
   })
 
   test('may be the request itself or its tools', async () => {
@@ -158,16 +160,18 @@ describe('a row that cannot be read', () => {
   })
 
   test('in chunks sets aside the content that it belonged to', async () => {
-    const { there } = large()
-    await there.start(0, { request: request as object })
-    await there.object.record(runId(0), 10_000)
-    there.database.exec('DELETE FROM chunks WHERE part = 3')
-    there.live()
-    const page = await there.object.messages({ limit: 100 })
+    const { conversation } = large()
+    await conversation.start(0, { request: request as object })
+    await conversation.object.record(runId(0), 10_000)
+    conversation.database.exec('DELETE FROM chunks WHERE part = 3')
+    conversation.live()
+    const page = await conversation.object.messages({ limit: 100 })
     expect(page.ok && page.messages.map(({ message }) => message.role)).toEqual(['user', 'assistant', 'assistant'])
-    expect(types(await there.events(0))).not.toContain('call.settled')
-    expect(await there.object.record(runId(0), 0)).toMatchObject({ record: { status: 'completed', answer: 'Large.' } })
-    expect(setAside(there).map(({ table }) => table)).toEqual(['messages', 'events'])
+    expect(types(await conversation.events(0))).not.toContain('call.settled')
+    expect(await conversation.object.record(runId(0), 0)).toMatchObject({
+      record: { status: 'completed', answer: 'Large.' },
+    })
+    expect(setAside(conversation).map(({ table }) => table)).toEqual(['messages', 'events'])
   })
 
   test('in a finished run’s events leaves the run its record', async () => {

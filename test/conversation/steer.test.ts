@@ -13,7 +13,7 @@ const steered = { onBusy: 'steer', request: { input } } as const
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
 /** A conversation whose tool runs until it is let go. */
-function busy(): { there: TestConversation; begun: Promise<void>; go: () => void } {
+function busy(): { conversation: TestConversation; start: Promise<void>; go: () => void } {
   const gate = Promise.withResolvers<string>()
   const start = Promise.withResolvers<void>()
   const conversation = new TestConversation(
@@ -25,16 +25,16 @@ function busy(): { there: TestConversation; begun: Promise<void>; go: () => void
       }),
     ],
   )
-  return { there: conversation, begun: start.promise, go: () => gate.resolve('done') }
+  return { conversation, start: start.promise, go: () => gate.resolve('done') }
 }
 
 describe('a steering input', () => {
   test('joins the run in progress, and the model sees it in its next step', async () => {
-    const { there, begun, go } = busy()
-    await there.start(0)
-    await begun
-    const after = there.journal(0).at(-1)!.seq
-    expect(await there.start(1, steered)).toEqual({
+    const { conversation, start, go } = busy()
+    await conversation.start(0)
+    await start
+    const after = conversation.journal(0).at(-1)!.seq
+    expect(await conversation.start(1, steered)).toEqual({
       ok: true,
       runId: runId(0),
       status: 'running',
@@ -43,12 +43,17 @@ describe('a steering input', () => {
       joinedAfter: after,
     })
     go()
-    const reply = await there.object.record(runId(0), 10_000)
+    const reply = await conversation.object.record(runId(0), 10_000)
     expect(reply).toMatchObject({ record: { status: 'completed', answer: 'Heard 4.' } })
-    expect(there.requests.at(-1)!.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
-    expect((await there.events(0, after))[0]).toMatchObject({ type: 'input.added', messages: input })
-    expect(await there.object.runs({ limit: 10 })).toMatchObject({ runs: [{ id: runId(0) }] })
-    const page = await there.object.messages({ limit: 10 })
+    expect(conversation.requests.at(-1)!.messages.map(({ role }) => role)).toEqual([
+      'user',
+      'assistant',
+      'tool',
+      'user',
+    ])
+    expect((await conversation.events(0, after))[0]).toMatchObject({ type: 'input.added', messages: input })
+    expect(await conversation.object.runs({ limit: 10 })).toMatchObject({ runs: [{ id: runId(0) }] })
+    const page = await conversation.object.messages({ limit: 10 })
     expect(page.ok && page.messages.map(({ message }) => message.role)).toEqual([
       'user',
       'assistant',
@@ -68,40 +73,40 @@ describe('a steering input', () => {
   })
 
   test('that could not be stored is not shown to the model and may be sent again', async () => {
-    const { there, begun, go } = busy()
-    await there.start(0)
-    await begun
+    const { conversation, start, go } = busy()
+    await conversation.start(0)
+    await start
     let writes = 0
-    there.onTransaction = (moment) => {
+    conversation.onTransaction = (moment) => {
       if (moment === 'before' && ++writes === 2) throw new Error('no disk')
     }
     const keyed = { onBusy: 'steer', request: { input, fingerprint: 'f' } } as const
-    await expect(there.start(1, keyed)).rejects.toThrow('no disk')
+    await expect(conversation.start(1, keyed)).rejects.toThrow('no disk')
     go()
     await settle()
-    await there.ring()
-    expect(await there.start(1, keyed)).toMatchObject({ ok: true, runId: runId(0) })
-    await there.object.record(runId(0), 10_000)
-    const items = there.requests.at(-1)!.messages.filter(({ role }) => role === 'user')
+    await conversation.ring()
+    expect(await conversation.start(1, keyed)).toMatchObject({ ok: true, runId: runId(0) })
+    await conversation.object.record(runId(0), 10_000)
+    const items = conversation.requests.at(-1)!.messages.filter(({ role }) => role === 'user')
     expect(items).toHaveLength(2)
-    expect(types(there.journal(0)).filter((type) => type === 'input.added')).toHaveLength(1)
+    expect(types(conversation.journal(0)).filter((type) => type === 'input.added')).toHaveLength(1)
   })
 
   test('joins once, however often it is sent with its Idempotency-Key', async () => {
-    const { there, begun, go } = busy()
-    await there.start(0)
-    await begun
+    const { conversation, start, go } = busy()
+    await conversation.start(0)
+    await start
     const keyed = { onBusy: 'steer', request: { input, fingerprint: 'f' } } as const
-    expect(await there.start(1, keyed)).toMatchObject({ runId: runId(0), replayed: false })
-    expect(await there.start(1, keyed)).toMatchObject({ runId: runId(0), replayed: true })
-    expect(await there.start(1, { onBusy: 'steer', request: { input, fingerprint: 'g' } })).toMatchObject({
+    expect(await conversation.start(1, keyed)).toMatchObject({ runId: runId(0), replayed: false })
+    expect(await conversation.start(1, keyed)).toMatchObject({ runId: runId(0), replayed: true })
+    expect(await conversation.start(1, { onBusy: 'steer', request: { input, fingerprint: 'g' } })).toMatchObject({
       code: 'idempotency_mismatch',
     })
     go()
-    await there.object.record(runId(0), 10_000)
-    expect(types(there.journal(0)).filter((type) => type === 'input.added')).toHaveLength(1)
-    there.live()
-    expect(await there.start(1, keyed)).toMatchObject({ runId: runId(0), status: 'completed', replayed: true })
+    await conversation.object.record(runId(0), 10_000)
+    expect(types(conversation.journal(0)).filter((type) => type === 'input.added')).toHaveLength(1)
+    conversation.live()
+    expect(await conversation.start(1, keyed)).toMatchObject({ runId: runId(0), status: 'completed', replayed: true })
   })
 
   test('joins a run that waits for a person, and is seen after the decision', async () => {
@@ -147,12 +152,12 @@ describe('a steering input', () => {
   })
 
   test('is seen even if the object is lost', async () => {
-    const { there, begun } = busy()
-    await there.start(0)
-    await begun
-    await there.start(1, steered)
+    const { conversation, start } = busy()
+    await conversation.start(0)
+    await start
+    await conversation.start(1, steered)
     vi.setSystemTime(60_000)
-    there.live()
-    expect(await there.object.record(runId(0), 10_000)).toMatchObject({ record: { answer: 'Heard 4.' } })
+    conversation.live()
+    expect(await conversation.object.record(runId(0), 10_000)).toMatchObject({ record: { answer: 'Heard 4.' } })
   })
 })

@@ -69,14 +69,16 @@ async function afterRepeats(world: World, repeated: Case): Promise<string[]> {
     return [`${token}: the run has no end`]
   const { calls, faults } = await examine(world, repeated)
   const [call] = calls
-  return call?.sent === 3 && call.told === 'unknown' ? [...faults] : [...faults, `${token}: ${JSON.stringify(call)}`]
+  return call?.deliveryCount === 3 && call.outcome === 'unknown'
+    ? [...faults]
+    : [...faults, `${token}: ${JSON.stringify(call)}`]
 }
 
 async function afterLoss(world: World, lost: Case): Promise<string[]> {
   const { token } = lost.script
   if (!(await untilRecord(world, lost, ({ status }) => status === 'completed'))) return [`${token}: the run has no end`]
   const { calls, faults } = await examine(world, lost)
-  const unknown = calls.filter(({ sent, told }) => sent === 1 && told === 'unknown').length
+  const unknown = calls.filter(({ deliveryCount, outcome }) => deliveryCount === 1 && outcome === 'unknown').length
   return unknown === MOST_LIVES
     ? [...faults]
     : [...faults, `${token}: ${unknown} calls are unknown: ${JSON.stringify(calls)}`]

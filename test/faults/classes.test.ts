@@ -16,7 +16,7 @@ interface Class {
   /** How often a call takes effect, at the least and at the most. */
   readonly effects: readonly [least: number, most: number]
   /** What the model is told, in one case or the other. */
-  readonly told: readonly string[]
+  readonly results: readonly string[]
 }
 
 const OUTCOME = { ok: true, content: [{ type: 'text', text: 'did it' }] } as const
@@ -24,30 +24,30 @@ const DONE = 'The call took effect, but its result was lost.'
 
 /** The delivery classes, and what each promises. */
 const CLASSES: Readonly<Record<string, Class>> = {
-  default: { effects: [0, 1], told: ['did it', 'outcome_unknown'] },
-  idempotent: { annotations: { idempotent: true }, effects: [1, 3], told: ['did it'] },
-  'read-only': { annotations: { readOnly: true }, effects: [1, 3], told: ['did it'] },
+  default: { effects: [0, 1], results: ['did it', 'outcome_unknown'] },
+  idempotent: { annotations: { idempotent: true }, effects: [1, 3], results: ['did it'] },
+  'read-only': { annotations: { readOnly: true }, effects: [1, 3], results: ['did it'] },
   'reconcile: done, or absent': {
     tells: (had) => (had ? 'done' : 'absent'),
     effects: [1, 1],
-    told: ['did it', DONE],
+    results: ['did it', DONE],
   },
   'reconcile: an outcome, or absent': {
     tells: (had) => (had ? OUTCOME : 'absent'),
     effects: [1, 1],
-    told: ['did it'],
+    results: ['did it'],
   },
   'reconcile: an outcome, or unknown': {
     tells: (had) => (had ? OUTCOME : 'unknown'),
     effects: [0, 1],
-    told: ['did it', 'outcome_unknown'],
+    results: ['did it', 'outcome_unknown'],
   },
-  'reconcile: unknown': { tells: () => 'unknown', effects: [0, 1], told: ['did it', 'outcome_unknown'] },
+  'reconcile: unknown': { tells: () => 'unknown', effects: [0, 1], results: ['did it', 'outcome_unknown'] },
   'reconcile: unknown, and idempotent': {
     annotations: { idempotent: true },
     tells: () => 'unknown',
     effects: [1, 3],
-    told: ['did it'],
+    results: ['did it'],
   },
 }
 
@@ -85,6 +85,6 @@ describe('calls keep the promise of their class when the object is lost at any c
       }
     })
     expect([Math.min(...counts), Math.max(...counts)]).toEqual(promise.effects)
-    expect(values).toEqual(new Set(promise.told))
+    expect(values).toEqual(new Set(promise.results))
   })
 })

@@ -73,11 +73,11 @@ describe('a steering input whose object is lost at any commit', () => {
         messages.some(({ role }) => role === 'tool') ? say(`Heard ${messages.length}.`) : ask(['slow']),
     })
     const ends = new Set<string>()
-    await atEachCommit(make, async ({ events, record, there }) => {
+    await atEachCommit(make, async ({ events, record, lives }) => {
       expect(record.status).toBe('completed')
       const joined = types(events).filter((type) => type === 'input.added').length
       expect(record.answer).toBe(`Heard ${3 + joined}.`)
-      const reply = await there.object.start(steer)
+      const reply = await lives.object.start(steer)
       ends.add(`joined ${joined}, then ${reply.ok && reply.runId} ${reply.ok && reply.replayed}`)
     })
     expect(ends).toEqual(new Set([`joined 0, then ${OTHER_ID} false`, `joined 1, then ${RUN_ID} true`]))
@@ -151,10 +151,10 @@ describe('an object that is evicted', () => {
 
   test('after every step completes its run, and runs no call twice', async () => {
     const { make, dies } = after(({ type }) => type === 'step.finished')
-    const { record, effects, there } = await playOut(make, dies)
+    const { record, effects, lives } = await playOut(make, dies)
     expect(record).toMatchObject({ status: 'completed', answer: 'Done.', steps: 4 })
     expect(effects).toEqual([id(1, 0), id(1, 1), id(2, 0), id(3, 0)])
-    expect(there.lives).toBeGreaterThan(4)
+    expect(lives.lives).toBeGreaterThan(4)
   })
 
   test('after every commit has its run parked after three restarts without progress; a retry completes it', async () => {
@@ -162,9 +162,9 @@ describe('an object that is evicted', () => {
     const effects: string[] = []
     const lives: Lives = new Lives(make(effects, () => lives))
     await lives.play(dies)
-    expect((await lives.told()).record).toMatchObject({ status: 'parked', error: { code: 'run_parked' } })
+    expect((await lives.answers()).record).toMatchObject({ status: 'parked', error: { code: 'run_parked' } })
     await lives.retry()
-    const { record, messages } = await lives.told()
+    const { record, messages } = await lives.answers()
     expect(record).toMatchObject({ status: 'completed', answer: 'Done.' })
     expect(keptFault(messages)).toBeUndefined()
     expect(effects).toEqual([...new Set(effects)])

@@ -13,7 +13,7 @@ export interface End {
   readonly events: readonly RunEvent[]
   readonly messages: readonly Message[]
   readonly effects: readonly string[]
-  readonly there: Lives
+  readonly lives: Lives
 }
 
 /** A scene whose tools note their effects. `there` is where it is played. */
@@ -26,7 +26,7 @@ export async function playOut(make: MakeScene, dies?: Dies): Promise<End & { com
   await lives.play(dies)
   const { commits } = lives
   const events = lives.events()
-  const { record, stream, messages } = await lives.told()
+  const { record, stream, messages } = await lives.answers()
   expect(stream).toEqual(events)
   const seqs = events.map(({ seq }) => seq)
   expect(seqs).toEqual([...new Set(seqs)].sort((a, b) => a - b))
@@ -35,7 +35,7 @@ export async function playOut(make: MakeScene, dies?: Dies): Promise<End & { com
   const once = onceOf(events)
   expect(once).toEqual([...new Set(once)])
   expect(keptFault(messages)).toBeUndefined()
-  return { record, events, messages, effects, there: lives, commits }
+  return { record, events, messages, effects, lives, commits }
 }
 
 /** What may be there once. A call that left early is another than that of the same place when its step is asked again. */

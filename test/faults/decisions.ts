@@ -65,7 +65,9 @@ async function afterApproval(world: World, approved: Case): Promise<string[]> {
   await untilStatus(world, approved, 'completed')
   const { calls, faults } = await examine(world, approved)
   const [call] = calls
-  return call?.sent === 0 && call.told === 'unknown' ? [...faults] : [...faults, `${token}: ${JSON.stringify(call)}`]
+  return call?.deliveryCount === 0 && call.outcome === 'unknown'
+    ? [...faults]
+    : [...faults, `${token}: ${JSON.stringify(call)}`]
 }
 
 async function afterWait(world: World, undecided: Case): Promise<string[]> {
@@ -75,7 +77,9 @@ async function afterWait(world: World, undecided: Case): Promise<string[]> {
   if (!(await untilStatus(world, undecided, 'completed'))) return [`${token}: the approved run does not end`]
   const { calls, faults } = await examine(world, undecided)
   const [call] = calls
-  return call?.sent === 1 && call.told === 'effect' ? [...faults] : [...faults, `${token}: ${JSON.stringify(call)}`]
+  return call?.deliveryCount === 1 && call.outcome === 'effect'
+    ? [...faults]
+    : [...faults, `${token}: ${JSON.stringify(call)}`]
 }
 
 /** A message that comes while another run recovers is no reason to end that run's streams. */

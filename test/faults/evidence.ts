@@ -34,20 +34,20 @@ export interface AskedCall {
 /** What a call came to: how often it was sent, and whether the model was told its effect, that it was done, or neither. */
 export interface CallEnd {
   readonly tool: ToolName
-  readonly sent: number
-  readonly told: 'effect' | 'done' | 'unknown'
+  readonly deliveryCount: number
+  readonly outcome: 'effect' | 'done' | 'unknown'
 }
 
 /** What became of each call that the script asks for, in order. */
 export function callEnds({ script, run, replay, effects }: Evidence): CallEnd[] {
   return callsOf(script, run).map(({ id, tool }) => ({
     tool,
-    sent: effects.filter((effect) => effect.callId === id).length,
-    told: toldOf(settledOf(replay, id)),
+    deliveryCount: effects.filter((effect) => effect.callId === id).length,
+    outcome: toldOf(settledOf(replay, id)),
   }))
 }
 
-function toldOf(settled: CallSettled | undefined): CallEnd['told'] {
+function toldOf(settled: CallSettled | undefined): CallEnd['outcome'] {
   if (!settled?.ok) return 'unknown'
   return isOnlyDone(settled) ? 'done' : 'effect'
 }

@@ -69,24 +69,24 @@ function effectFaults({ conversation, run, replay, effects }: Evidence, { id, to
     }
   }
   const settled = settledOf(replay, id)
-  if (settled) faults.push(...toldFaults(settled, tool, { sent: deliveries, starts: starts.length, effects }))
+  if (settled) faults.push(...toldFaults(settled, tool, { deliveries, starts: starts.length, effects }))
   return faults
 }
 
 interface CallDeliveries {
-  readonly sent: readonly Delivery[]
+  readonly deliveries: readonly Delivery[]
   readonly starts: number
   readonly effects: readonly Delivery[]
 }
 
 /** The model is told the effect that there was, or that nobody knows: never anything else. */
-function toldFaults(settled: CallSettled, tool: ToolName, { sent, starts, effects }: CallDeliveries): string[] {
+function toldFaults(settled: CallSettled, tool: ToolName, { deliveries, starts, effects }: CallDeliveries): string[] {
   const { callId: id, ok, content = [], error } = settled
   if (ok) {
     const text = contentText(content)
-    const answer = sent[0] && effectText(effects, sent[0].idempotencyKey)
-    const isTrue = text === answer || (tool === 'tellsDone' && sent.length === 1 && isOnlyDone(settled))
-    return isTrue ? [] : [`of ${id}, sent ${sent.length} times, the model was told "${text}"`]
+    const answer = deliveries[0] && effectText(effects, deliveries[0].idempotencyKey)
+    const isTrue = text === answer || (tool === 'tellsDone' && deliveries.length === 1 && isOnlyDone(settled))
+    return isTrue ? [] : [`of ${id}, sent ${deliveries.length} times, the model was told "${text}"`]
   }
   if (error?.code !== 'outcome_unknown') return [`${id} ended in ${error?.code}: ${error?.message}`]
   const mayGiveUp = mostSent(tool) === 1 || (isRepeatable(tool) && starts === MOST_ATTEMPTS)

@@ -99,7 +99,7 @@ export class Lives {
   }
 
   /** What is left in the end, as another life of the object tells it. */
-  async told(): Promise<{ record: RunRecord; stream: RunEvent[]; messages: Message[] }> {
+  async answers(): Promise<{ record: RunRecord; stream: RunEvent[]; messages: Message[] }> {
     const object = this.#begin(() => false)
     const [record, events, page] = await Promise.all([
       object.record(RUN_ID, 0),

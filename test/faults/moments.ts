@@ -29,7 +29,7 @@ export interface Moment {
   readonly mayHaveEnded?: boolean
 }
 
-export type CallEndText = `${CallEnd['sent']} ${CallEnd['told']}`
+export type CallEndText = `${CallEnd['deliveryCount']} ${CallEnd['outcome']}`
 
 /**
  * A plain call, whose like is one whose tool can tell nothing; those that may be sent again; and one whose tool knows

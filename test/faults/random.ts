@@ -166,7 +166,7 @@ async function endOf(world: World, plan: Plan, cases: readonly Case[]): Promise<
     const { calls, evidence, faults: found } = await examine(world, each, 3)
     faults.push(...found)
     if (each.follower?.early) faults.push(`${token}: a stream ended before its run`)
-    words.push(...calls.map(({ tool, sent, told }) => `${tool} ${sent} ${told}`))
+    words.push(...calls.map(({ tool, deliveryCount, outcome }) => `${tool} ${deliveryCount} ${outcome}`))
     words.push(...evidence.replay.map(({ type }) => type).filter((type) => /restarted|interrupted/.test(type)))
   }
   return { words, faults }

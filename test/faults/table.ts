@@ -127,7 +127,7 @@ export async function endOf(world: World, row: Row): Promise<RowEnd> {
     return { name, calls: [], faults: [...faults, 'the run has no end'], early: follower.early }
   }
   const { calls, faults: found } = await examine(world, posted)
-  const ends = calls.map(({ tool, sent, told }) => ({ tool, end: `${sent} ${told}` as const }))
+  const ends = calls.map(({ tool, deliveryCount, outcome }) => ({ tool, end: `${deliveryCount} ${outcome}` as const }))
   const wrong = ends.filter(({ tool, end }) => !moment.ends[tool as ToolClass].includes(end))
   return {
     name,

@@ -134,8 +134,8 @@ describe('a run of a key with a budget', () => {
   test('is refused with 503 if the ledger cannot be read, and accepted while its isolate holds a lease', async () => {
     const { edge, draws, run } = await budgetedEdge(1_000_000)
     draws.mockRejectedValueOnce(Object.assign(new Error('overloaded'), { overloaded: true }))
-    const refused = await run()
-    expect([refused.status, refused.headers.get('retry-after'), refused.headers.get('x-should-retry')]).toEqual([
+    const refusal = await run()
+    expect([refusal.status, refusal.headers.get('retry-after'), refusal.headers.get('x-should-retry')]).toEqual([
       503,
       '5',
       'true',

@@ -107,10 +107,10 @@ describe('a chat of useChat', () => {
   })
 
   test('whose answer is in progress is streamed again from its start, and any other gives 204', async () => {
-    const { slow, begun, letGo } = gatedTool()
+    const { slow, start, letGo } = gatedTool()
     const edge = keptEdge({ script: [ask(['slow']), say('Done.')], tools: [slow] })
     const first = post(edge, [user('Go')])
-    await begun
+    await start
     const repeat = edge.fetch('/chat/chat-1/stream')
     const other = await edge.fetch('/chat/chat-2/stream')
     expect(other.status).toBe(204)

@@ -60,11 +60,11 @@ describe('a chat completion that handed calls to its caller', () => {
   })
 
   test('and is still running when the results are sent again is waited for', async () => {
-    const { slow, begun, letGo } = gatedTool()
+    const { slow, start, letGo } = gatedTool()
     const edge = keptEdge({ script: [ask(['clock'], ['pick']), ask(['slow']), say('Done.')], tools: [clock, slow] })
     const { messages } = await handed(edge)
     const first = edge.post(CHAT, { messages, tools })
-    await begun
+    await start
     const repeat = edge.post(CHAT, { messages, tools, stream: true })
     letGo()
     expect((await (await first).json<any>()).choices[0].message.content).toBe('Done.')

@@ -298,12 +298,12 @@ describe('an approval within the whole history', () => {
   const mine = { headers: { 'x-conversation-id': 'mine' } }
 
   test.each([
-    { asked: ['danger'] as const, options: {} },
-    { asked: ['danger'] as const, options: mine },
-    { asked: ['clock', 'danger', 'pick'] as const, options: {} },
-    { asked: ['clock', 'danger', 'pick'] as const, options: mine },
-  ])('continues the run that asked for it (%j)', async ({ asked, options }) => {
-    const calls = asked.map((name): [string] => [name])
+    { approvals: ['danger'] as const, options: {} },
+    { approvals: ['danger'] as const, options: mine },
+    { approvals: ['clock', 'danger', 'pick'] as const, options: {} },
+    { approvals: ['clock', 'danger', 'pick'] as const, options: mine },
+  ])('continues the run that asked for it (%j)', async ({ approvals, options }) => {
+    const calls = approvals.map((name): [string] => [name])
     const edge = keptEdge({ script: [ask(...calls), say('Done.'), say('Bye.')], tools: [clock, danger] })
     const { responses } = clientOf(edge)
     const input: object[] = [{ role: 'user', content: 'Go' }]
@@ -323,7 +323,7 @@ describe('an approval within the whole history', () => {
     expect((await next(...answers)).map(({ type }) => type)).toEqual(['mcp_call', 'message'])
     const results = { clock: '12:00', danger: 'boom', pick: 'left' }
     expect(edge.requests[1]?.messages.filter(({ role }) => role === 'tool')).toMatchObject(
-      asked.map((name) => ({ tool: name, content: [{ text: results[name] }] })),
+      approvals.map((name) => ({ tool: name, content: [{ text: results[name] }] })),
     )
     expect(await next({ role: 'user', content: 'Thanks' })).toMatchObject([{ type: 'message' }])
     expect(visibleTexts(edge)[2]?.at(-1)).toBe('user: Thanks')
@@ -597,7 +597,7 @@ describe('a stored response', () => {
   })
 
   test('is returned as it stands while in progress', async () => {
-    const { slow, begun, letGo } = gatedTool()
+    const { slow, start, letGo } = gatedTool()
     const edge = keptEdge({ script: [ask(['slow']), say('Done.')], tools: [slow] })
     const { responses } = clientOf(edge)
     const { data } = await responses.create({ input: 'Go', stream: true }).withResponse()
@@ -606,7 +606,7 @@ describe('a stored response', () => {
       if (event.type === 'response.created') id = event.response.id
       break
     }
-    await begun
+    await start
     expect(await responses.retrieve(id)).toMatchObject({
       status: 'in_progress',
       model: 'test/scripted',
@@ -618,14 +618,14 @@ describe('a stored response', () => {
   })
 
   test('that is cancelled while in progress has the status cancelled, and a complete one stays as it is', async () => {
-    const { slow, begun } = gatedTool()
+    const { slow, start } = gatedTool()
     const edge = keptEdge({ script: [ask(['slow']), say('Done.')], tools: [slow] })
     const { responses } = clientOf(edge)
     const { data } = await responses.create({ input: 'Go', stream: true }).withResponse()
     const events = data[Symbol.asyncIterator]()
     const { value } = await events.next()
     const id = value?.type === 'response.created' ? value.response.id : ''
-    await begun
+    await start
     expect(await responses.cancel(id)).toMatchObject({ id, status: 'cancelled', error: { edgecall: 'run_cancelled' } })
     expect(await responses.cancel(id)).toMatchObject({ id, status: 'cancelled' })
     expect(await responses.retrieve(id)).toMatchObject({ id, status: 'cancelled' })

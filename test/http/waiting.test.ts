@@ -67,11 +67,11 @@ describe.each(Object.entries(SURFACES))('a message on %s', (path, send) => {
 
   test('interrupts a run in progress, unless it asks to be queued behind it', async () => {
     for (const edgecall of [{}, { onBusy: 'queue' }]) {
-      const { slow, begun, letGo } = gatedTool()
+      const { slow, start, letGo } = gatedTool()
       const edge = keptEdge({ script: [ask(['slow']), say('Done.'), say('More.')], tools: [slow] })
       await edge.post('/conversations', { id: 'c' })
       await edge.post('/conversations/c/runs', { input: 'Go' }, { prefer: 'respond-async' })
-      await begun
+      await start
       const answer = send(edge, 'And?', edgecall)
       while ((await statusesOf(edge)).length < 2);
       if ('onBusy' in edgecall) expect(await statusesOf(edge)).toEqual(['running', 'queued'])

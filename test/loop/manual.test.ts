@@ -19,10 +19,10 @@ async function drive(messages: readonly Message[], scripts: readonly Script[], t
   let history = messages
   for (;;) {
     const answer = await collect(model.stream(request(history), NEVER))
-    if (answer.calls.length === 0) return { seen: history, answer, asked: model.requests.length }
+    if (answer.calls.length === 0) return { seen: history, answer, requestCount: model.requests.length }
     const executed = await executeToolCalls({ messages: history, tools }, answer)
     history = executed.messages
-    if (executed.returnDirect) return { seen: history, answer, asked: model.requests.length }
+    if (executed.returnDirect) return { seen: history, answer, requestCount: model.requests.length }
   }
 }
 
@@ -72,8 +72,8 @@ describe('a loop of your own', () => {
 
   test('learns when the results are the answer', async () => {
     const direct = tool('multiply', () => 48, { returnDirect: 'always' })
-    const { seen, asked } = await drive([QUESTION], [ask(['multiply'])], [direct])
-    expect(asked).toBe(1)
+    const { seen, requestCount } = await drive([QUESTION], [ask(['multiply'])], [direct])
+    expect(requestCount).toBe(1)
     expect(seen.at(-1)).toEqual({ role: 'assistant', content: '48' })
   })
 

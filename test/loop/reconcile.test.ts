@@ -25,31 +25,34 @@ async function resume(status: () => Promise<CallStatus>) {
     },
   }
   const { state, faults } = await play({ script: [say('done')], tools: [pay], before: inFlight })
-  return { sent: attempts, keys, settled: state.calls[0]?.result, faults }
+  return { attempts, keys, settled: state.calls[0]?.result, faults }
 }
 
 test('a tool with status is asked about a call in flight, and its answer counts', async () => {
-  const { sent, keys, settled } = await resume(async () => ({ ok: true, content: [{ type: 'text', text: 'paid' }] }))
+  const { attempts, keys, settled } = await resume(async () => ({
+    ok: true,
+    content: [{ type: 'text', text: 'paid' }],
+  }))
   expect(keys).toEqual([id(1, 0)])
-  expect(sent).toEqual([])
+  expect(attempts).toEqual([])
   expect(settled).toMatchObject({ ok: true, content: [{ type: 'text', text: 'paid' }] })
 })
 
 test('a call that took effect is not sent again, even if its outcome is lost', async () => {
-  const { sent, settled } = await resume(async () => 'done')
-  expect(sent).toEqual([])
+  const { attempts, settled } = await resume(async () => 'done')
+  expect(attempts).toEqual([])
   expect(settled).toMatchObject({ ok: true })
 })
 
 test('a call that did not take effect is sent again as the next attempt', async () => {
-  const { sent, settled } = await resume(async () => 'absent')
-  expect(sent).toEqual([2])
+  const { attempts, settled } = await resume(async () => 'absent')
+  expect(attempts).toEqual([2])
   expect(settled).toMatchObject({ ok: true, content: [{ type: 'text', text: 'paid 1' }] })
 })
 
 test('without status a call runs at most once: the model is told that its outcome is unknown', async () => {
-  const { sent, settled } = await resume(async () => 'unknown')
-  expect(sent).toEqual([])
+  const { attempts, settled } = await resume(async () => 'unknown')
+  expect(attempts).toEqual([])
   expect(settled).toMatchObject({ ok: false, error: { code: 'outcome_unknown' } })
   const thrown = await resume(() => Promise.reject(new Error('no such method')))
   expect(thrown.settled).toMatchObject({ error: { code: 'outcome_unknown' } })

@@ -236,14 +236,14 @@ describe('a call that fails becomes a result that the model can act on', () => {
   async function resultOf(call: [string, (object | string)?], ...tools: ReturnType<typeof tool>[]) {
     const { events, requests, faults } = await play({ script: [ask(call), say('sorry')], tools })
     const settled = events.find((event) => event.type === 'call.settled')
-    return { settled, told: requests[1]?.messages.at(-1), faults, started: types(events).includes('call.started') }
+    return { settled, reply: requests[1]?.messages.at(-1), faults, started: types(events).includes('call.started') }
   }
 
   test('for an unknown tool, with the names of similar tools', async () => {
-    const { settled, told, started } = await resultOf(['wether'], tool('weather'), tool('clock'))
+    const { settled, reply, started } = await resultOf(['wether'], tool('weather'), tool('clock'))
     const message = 'There is no tool "wether". Call one that is on offer, such as "weather", "clock".'
     expect(settled).toMatchObject({ ok: false, error: { code: 'unknown_tool', message } })
-    expect(told).toMatchObject({ role: 'tool', ok: false, content: [{ type: 'text', text: message }] })
+    expect(reply).toMatchObject({ role: 'tool', ok: false, content: [{ type: 'text', text: message }] })
     expect(started).toBe(false)
   })
 

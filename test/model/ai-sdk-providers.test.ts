@@ -31,7 +31,7 @@ for (const [name, make] of Object.entries(PROVIDERS)) {
     const server = await startModelServer(({ path }) => replyTo(scene, path.endsWith('/chat/completions')))
     return {
       model: fromAiSdk(make(server.baseUrl)),
-      sent: () => server.calls.at(-1)?.body,
+      lastRequest: () => server.calls.at(-1)?.body,
       close: () => server.close(),
     }
   })

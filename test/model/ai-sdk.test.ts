@@ -106,8 +106,8 @@ function stand(scene: Scene, version: string): Stand {
 for (const version of ['v2', 'v3', 'v4']) {
   modelSuite(`the AI SDK, specification ${version}`, (scene) => {
     const model = standIn(stand(scene, version))
-    const lastCall = () => model.calls.at(-1)
-    return Promise.resolve({ model: fromAiSdk(model), sent: lastCall, close: () => Promise.resolve() })
+    const lastRequest = () => model.calls.at(-1)
+    return Promise.resolve({ model: fromAiSdk(model), lastRequest, close: () => Promise.resolve() })
   })
 }
 

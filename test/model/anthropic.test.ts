@@ -64,7 +64,7 @@ modelSuite('Anthropic’s format', async (scene) => {
   const server = await startModelServer(() => replyTo(scene))
   return {
     model: anthropic({ baseUrl: server.baseUrl })('probe'),
-    sent: () => server.calls.at(-1)?.body,
+    lastRequest: () => server.calls.at(-1)?.body,
     close: () => server.close(),
   }
 })

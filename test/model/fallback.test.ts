@@ -27,40 +27,43 @@ async function play(scripts: readonly [Script, Script, Script], options?: Fallba
     scripted([third], 'scripted/third'),
   ] as const
   const model = fallingBack([...models], options)
-  return { name: model.name, events: await gather(model), asked: models.map(({ requests }) => requests.length) }
+  return { name: model.name, events: await gather(model), requestCounts: models.map(({ requests }) => requests.length) }
 }
 
 test('a model that fails before its first event is replaced by the next', async () => {
   expect(await play([failing(), failing({ code: 'model_unauthorized', retryable: false }), say('Here.')])).toEqual({
     name: 'scripted/first',
     events: say('Here.'),
-    asked: [1, 1, 1],
+    requestCounts: [1, 1, 1],
   })
 })
 
 test('the other models are not called while the first one answers', async () => {
-  expect(await play([say('Here.'), say('No.'), say('No.')])).toMatchObject({ events: say('Here.'), asked: [1, 0, 0] })
+  expect(await play([say('Here.'), say('No.'), say('No.')])).toMatchObject({
+    events: say('Here.'),
+    requestCounts: [1, 0, 0],
+  })
 })
 
 test('the error of the last model is returned', async () => {
   expect(await play([failing(), failing(), failing({ message: 'All busy.' })])).toMatchObject({
     events: failing({ message: 'All busy.' }),
-    asked: [1, 1, 1],
+    requestCounts: [1, 1, 1],
   })
 })
 
 test('no model repeats what an earlier one has emitted', async () => {
   const cut = [...say('It is ').slice(0, 1), ...failing({ code: 'model_stream_cut' })]
-  expect(await play([cut, say('No.'), say('No.')])).toMatchObject({ events: cut, asked: [1, 0, 0] })
+  expect(await play([cut, say('No.'), say('No.')])).toMatchObject({ events: cut, requestCounts: [1, 0, 0] })
 })
 
 test('a request that is refused for its content is not sent to the next model, unless the setup says so', async () => {
   const refusal = failing({ code: 'model_refused_request', retryable: false })
-  expect(await play([refusal, say('No.'), say('No.')])).toMatchObject({ events: refusal, asked: [1, 0, 0] })
+  expect(await play([refusal, say('No.'), say('No.')])).toMatchObject({ events: refusal, requestCounts: [1, 0, 0] })
   const always = { after: () => true }
   expect(await play([refusal, say('Here.'), say('No.')], always)).toMatchObject({
     events: say('Here.'),
-    asked: [1, 1, 0],
+    requestCounts: [1, 1, 0],
   })
 })
 

@@ -50,7 +50,7 @@ modelSuite('Gemini’s format', async (scene) => {
   const server = await startModelServer(() => replyTo(scene))
   return {
     model: gemini({ baseUrl: server.baseUrl })('probe'),
-    sent: () => server.calls.at(-1)?.body,
+    lastRequest: () => server.calls.at(-1)?.body,
     close: () => server.close(),
   }
 })

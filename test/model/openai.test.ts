@@ -52,7 +52,7 @@ modelSuite('OpenAI’s format', async (scene) => {
   const server = await startModelServer(() => replyTo(scene))
   return {
     model: openai({ baseUrl: server.baseUrl })('probe'),
-    sent: () => server.calls.at(-1)?.body,
+    lastRequest: () => server.calls.at(-1)?.body,
     close: () => server.close(),
   }
 })

@@ -40,7 +40,7 @@ modelSuite('the Responses format', async (scene) => {
   const server = await startModelServer(() => replyTo(scene))
   return {
     model: responses({ baseUrl: server.baseUrl })('probe'),
-    sent: () => server.calls.at(-1)?.body,
+    lastRequest: () => server.calls.at(-1)?.body,
     close: () => server.close(),
   }
 })

@@ -30,7 +30,7 @@ async function play(scripts: readonly Script[], options: RetryOptions = {}, sign
     return Promise.resolve()
   }
   const events = await gather(retrying(model, { random: () => 0.5, sleep, ...options }), signal)
-  return { events, slept, asked: model.requests.length }
+  return { events, slept, requestCount: model.requests.length }
 }
 
 modelSuite('a retried script', (scene) => {
@@ -67,21 +67,25 @@ modelSuite('a retried script', (scene) => {
 
 describe('a model that fails before its first event', () => {
   test('is asked again, and only its answer is emitted', async () => {
-    const { events, slept, asked } = await play([failing(), failing({ code: 'model_unreachable' }), say('Hello.')])
+    const { events, slept, requestCount } = await play([
+      failing(),
+      failing({ code: 'model_unreachable' }),
+      say('Hello.'),
+    ])
     expect(events).toEqual(say('Hello.'))
-    expect([asked, slept]).toEqual([3, [250, 500]])
+    expect([requestCount, slept]).toEqual([3, [250, 500]])
   })
 
   test('is not retried if it was silent, so that the next model of a list is called at once', async () => {
     const silent = failing({ code: 'model_timeout' })
-    expect(await play([silent, say('Never heard.')])).toEqual({ events: silent, slept: [], asked: 1 })
+    expect(await play([silent, say('Never heard.')])).toEqual({ events: silent, slept: [], requestCount: 1 })
   })
 
   test('is tried three times by default; then its last error is returned', async () => {
     const busy = [failing(), failing(), failing({ message: 'Still busy.' }), say('Never heard.')]
     const last = failing({ message: 'Still busy.', attempts: 3 })
-    expect(await play(busy)).toEqual({ events: last, slept: [250, 500], asked: 3 })
-    expect(await play(busy, { attempts: 1 })).toEqual({ events: failing(), slept: [], asked: 1 })
+    expect(await play(busy)).toEqual({ events: last, slept: [250, 500], requestCount: 3 })
+    expect(await play(busy, { attempts: 1 })).toEqual({ events: failing(), slept: [], requestCount: 1 })
   })
 
   test('is retried after a random delay, below twice as long each time, up to 8 s', async () => {
@@ -99,12 +103,12 @@ describe('a model that fails before its first event', () => {
     ])
     expect([events, slept]).toEqual([say('Hello.'), [60_000, 500]])
     const later = failing({ code: 'model_rate_limited', status: 429, retryAfterMs: 60_001 })
-    expect(await play([later])).toEqual({ events: later, slept: [], asked: 1 })
+    expect(await play([later])).toEqual({ events: later, slept: [], requestCount: 1 })
   })
 
   test('permanently is not retried', async () => {
     const refusal = failing({ code: 'model_refused_request', status: 400, retryable: false })
-    expect(await play([refusal])).toEqual({ events: refusal, slept: [], asked: 1 })
+    expect(await play([refusal])).toEqual({ events: refusal, slept: [], requestCount: 1 })
   })
 })
 
@@ -115,11 +119,11 @@ describe('after the first event', () => {
     ['a part of a call', callAnswer('clock').slice(0, 1)],
   ])('such as %s, an error is returned', async (_, modelEvents) => {
     const events = [...modelEvents, ...failing()]
-    expect(await play([events])).toEqual({ events, slept: [], asked: 1 })
+    expect(await play([events])).toEqual({ events, slept: [], requestCount: 1 })
   })
 
   test('a stream that ends early is not repeated', async () => {
-    expect(await play([[]])).toEqual({ events: [], slept: [], asked: 1 })
+    expect(await play([[]])).toEqual({ events: [], slept: [], requestCount: 1 })
   })
 
   test('a reader that leaves closes the stream', async () => {
@@ -179,8 +183,8 @@ describe('the wait before a retry', () => {
       leave.abort()
       yield* failing()
     }
-    const { slept, asked } = await play([failsLate, say('Never heard.')], {}, leave.signal)
-    expect([slept, asked]).toEqual([[], 1])
+    const { slept, requestCount } = await play([failsLate, say('Never heard.')], {}, leave.signal)
+    expect([slept, requestCount]).toEqual([[], 1])
   })
 })
 

@@ -57,13 +57,13 @@ function streamOf(
 
 interface Binding extends AiBinding {
   /** The last inputs. */
-  readonly sent: () => unknown
+  readonly lastInputs: () => unknown
 }
 
 function bindingFor(scene: Scene, chunksFor: (speech: Speech) => object[], isRaw: boolean): Binding {
   let lastInputs: unknown
   return {
-    sent: () => lastInputs,
+    lastInputs: () => lastInputs,
     run: (_, inputs, { signal }) => {
       lastInputs = inputs
       if (scene === 'refused') {
@@ -93,7 +93,11 @@ modelSuite('Workers AI, as Chat Completions', (scene) => Promise.resolve(stagedO
 modelSuite('Workers AI without raw responses', (scene) => Promise.resolve(stagedOn(bindingFor(scene, chunksOf, false))))
 
 function stagedOn(binding: Binding): Staged {
-  return { model: workersAi(binding)('@cf/test/probe'), sent: binding.sent, close: () => Promise.resolve() }
+  return {
+    model: workersAi(binding)('@cf/test/probe'),
+    lastRequest: binding.lastInputs,
+    close: () => Promise.resolve(),
+  }
 }
 
 test('the type of the runtime’s binding fits', () => {

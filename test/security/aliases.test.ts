@@ -43,27 +43,30 @@ function mailEdge({ definition = {}, policy = {}, script = [], vars = {}, run = 
   })
   const put = (key: string, rest: object = {}) =>
     edge.as(key)('/tools/notify', { method: 'PUT', json: { ...ALIAS, ...rest } })
-  return { ...edge, sent: deliveries, put }
+  return { ...edge, deliveries, put }
 }
 
 describe('an alias of a tool', () => {
   test('waits for the approval that the tool itself demands', async () => {
-    const { as, put, sent } = mailEdge({ definition: { approval: 'always' } })
+    const { as, put, deliveries } = mailEdge({ definition: { approval: 'always' } })
     expect((await put(WRITER, { approval: 'never' })).status).toBe(201)
     for (const name of ['sendMail', 'notify']) {
       const { status, body } = await as(WRITER)(`/tools/${name}/call`, { json: { arguments: {} } })
       expect([name, status, body.code]).toEqual([name, 422, 'approval_needs_conversation'])
     }
-    expect(sent).toEqual([])
+    expect(deliveries).toEqual([])
   })
 
   test.each([['sendMail'], ['@TOOL_MAIL'], ['#out']])(
     'waits for the approval that the policy of %s demands',
     async (key) => {
-      const { as, put, sent } = mailEdge({ definition: { tags: ['out'] }, policy: { [key]: { approval: 'always' } } })
+      const { as, put, deliveries } = mailEdge({
+        definition: { tags: ['out'] },
+        policy: { [key]: { approval: 'always' } },
+      })
       expect((await put(WRITER)).status).toBe(201)
       const { status, body } = await as(WRITER)('/tools/notify/call', { json: { arguments: {} } })
-      expect([status, body.code, sent]).toEqual([422, 'approval_needs_conversation', []])
+      expect([status, body.code, deliveries]).toEqual([422, 'approval_needs_conversation', []])
     },
   )
 
@@ -80,16 +83,16 @@ describe('an alias of a tool', () => {
   test.each([[{ scopes: ['mail'] }], [{ tenants: ['acme', 'ops'] }]])(
     'is neither seen nor called by keys that may not call the tool: %j',
     async (policy) => {
-      const { as, put, sent } = mailEdge({ policy: { sendMail: policy } })
+      const { as, put, deliveries } = mailEdge({ policy: { sendMail: policy } })
       expect((await put(ADMIN)).status).toBe(201)
       const keyOutside = 'scopes' in policy ? READER : OTHER
       const names = (await as(keyOutside)('/tools')).body.map(({ name }: { name: string }) => name)
       expect(names).toEqual(['now'])
       expect((await as(keyOutside)('/tools/notify')).status).toBe(404)
       expect((await as(keyOutside)('/tools/notify/call', { json: { arguments: {} } })).status).toBe(404)
-      expect(sent).toEqual([])
+      expect(deliveries).toEqual([])
       const { body } = await as(WRITER)('/tools/notify/call', { json: { arguments: {} } })
-      expect([body.ok, sent]).toEqual([true, ['acme {}']])
+      expect([body.ok, deliveries]).toEqual([true, ['acme {}']])
     },
   )
 
@@ -137,14 +140,14 @@ describe('an alias of a tool', () => {
   })
 
   test('counts towards the limits of the tool in a run', async () => {
-    const { as, put, sent } = mailEdge({
+    const { as, put, deliveries } = mailEdge({
       script: [ask(['sendMail', { a: 1 }], ['notify', { a: 2 }], ['notify', { a: 3 }]), say('Done.')],
       vars: { MAX_CALLS_PER_TOOL: { sendMail: 2 }, ON_LIMIT: 'model' },
     })
     await put(WRITER)
     const { body } = await as(WRITER)('/runs', { json: { input: 'Go', tools: ['notify', 'sendMail'] } })
     expect(body.calls.map(({ ok }: { ok: boolean }) => ok)).toEqual([true, true, false])
-    expect(sent).toHaveLength(2)
+    expect(deliveries).toHaveLength(2)
   })
 
   test('has the marks of the tool, whatever its author says', async () => {

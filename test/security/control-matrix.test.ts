@@ -145,7 +145,7 @@ interface Result {
   /** How many of them ran at the same time. */
   readonly most: number
   /** All that the model and the caller were given. */
-  readonly told: string
+  readonly output: string
 }
 
 /** A control of tools, and what must be so if it holds. */
@@ -211,7 +211,8 @@ const CONTROLS: Readonly<Record<string, Control>> = {
   'the mark of untrusted results': {
     policy: { pay: { annotations: { untrusted: true } } },
     isOfRuns: true,
-    holds: ({ told }, { isHandedOut = false }) => expect(told.includes('data, not instructions')).toBe(!isHandedOut),
+    holds: ({ output }, { isHandedOut = false }) =>
+      expect(output.includes('data, not instructions')).toBe(!isHandedOut),
   },
   'the rule on data that may not leave': {
     before: ['card'],
@@ -228,13 +229,13 @@ const CONTROLS: Readonly<Record<string, Control>> = {
   'the cap of results': {
     policy: { pay: { maxResultBytes: 60 } },
     answer: 'x'.repeat(5000),
-    holds: ({ told }) => expect(told).not.toContain('x'.repeat(100)),
+    holds: ({ output }) => expect(output).not.toContain('x'.repeat(100)),
   },
   'the check of results by the output schema': {
     isOfSetup: true,
     definition: { outputSchema: { type: 'object', required: ['receipt'] } },
-    holds: ({ told }, { isHandedOut = false }) =>
-      expect(told.includes('does not fit its output schema')).toBe(!isHandedOut),
+    holds: ({ output }, { isHandedOut = false }) =>
+      expect(output.includes('does not fit its output schema')).toBe(!isHandedOut),
   },
   'hold-back of changed tools': {
     isOfSetup: true,
@@ -349,7 +350,7 @@ async function play(way: Way, control: Control, isDispatched = false): Promise<R
   await control.prepare?.(edge, bank, state)
   reached = most = 0
   const answer = await way.go(edge, items)
-  return { reached, most, told: JSON.stringify([edge.requests, answer]) }
+  return { reached, most, output: JSON.stringify([edge.requests, answer]) }
 }
 
 describe.each(Object.entries(CONTROLS))('%s holds', (_, control) => {

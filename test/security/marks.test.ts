@@ -26,12 +26,12 @@ function stage({ policy = {}, script = [] as ReturnType<typeof say>[], tags = []
     http: { method: 'GET', url: `https://${HOST}/page` },
   }
   const put = () => edge.as(KEY)('/tools/page', { method: 'PUT', json: definition })
-  return { ...edge, sent: deliveries, put }
+  return { ...edge, deliveries, put }
 }
 
 test('the author of a stored tool that reaches outward cannot switch the taint rule off', async () => {
   const script = [ask(['page'], ['card']), ask(['page']), say('Done.')]
-  const { as, put, sent } = stage({ script })
+  const { as, put, deliveries } = stage({ script })
   expect((await put()).status).toBe(201)
   expect((await as(KEY)('/tools/page')).body.annotations).toEqual({ openWorld: true, untrusted: true })
   await as(KEY)('/conversations', { json: { id: 'c' } })
@@ -41,7 +41,7 @@ test('the author of a stored tool that reaches outward cannot switch the taint r
     ['card', 'settled'],
     ['page', 'approval'],
   ])
-  expect(sent).toHaveLength(1)
+  expect(deliveries).toHaveLength(1)
 })
 
 test.each([

@@ -18,7 +18,7 @@ export type Scene = Speech | 'cut' | 'refused' | 'endless'
 export interface Staged {
   readonly model: ChatModel
   /** The last request as its provider got it; not for models without a provider. */
-  readonly sent?: () => unknown
+  readonly lastRequest?: () => unknown
   /** What cannot be in answers of this form, though it can in another form of the same provider. */
   readonly form?: Partial<ModelCapabilities>
   readonly close: () => Promise<void>
@@ -62,10 +62,13 @@ function isEnd({ type }: ModelEvent): boolean {
 }
 
 /** What a model's codec does, seen from both its ends. */
-async function observed({ model, sent }: Required<Pick<Staged, 'model' | 'sent'>>): Promise<ModelCapabilities> {
+async function observed({
+  model,
+  lastRequest,
+}: Required<Pick<Staged, 'model' | 'lastRequest'>>): Promise<ModelCapabilities> {
   async function messagesOf(change: Partial<ModelRequest>): Promise<string> {
     await gather(model, NEVER, { ...REQUEST, ...change })
-    return JSON.stringify(sent())
+    return JSON.stringify(lastRequest())
   }
   const plain = await messagesOf({})
   const choices = [await messagesOf({ toolChoice: 'auto' }), await messagesOf({ toolChoice: 'required' })]
@@ -199,12 +202,12 @@ export function modelSuite(name: string, stage: (scene: Scene) => Promise<Staged
     })
 
     test('has exactly the capabilities that it declares', async () => {
-      const { model, sent, form, close } = await stage({ calls: CALLS })
+      const { model, lastRequest, form, close } = await stage({ calls: CALLS })
       try {
         // A model that asks no provider has none to tell of.
-        if (!sent) return expect(model.capabilities).toBeUndefined()
+        if (!lastRequest) return expect(model.capabilities).toBeUndefined()
         expect(model.capabilities, 'the maker declares its capabilities').toBeDefined()
-        expect(await observed({ model, sent })).toEqual({ ...model.capabilities, ...form })
+        expect(await observed({ model, lastRequest })).toEqual({ ...model.capabilities, ...form })
       } finally {
         await close()
       }

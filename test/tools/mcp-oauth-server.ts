@@ -11,7 +11,7 @@ interface OauthRequest {
 
 /** An MCP server of the newest revision that wants a token, and its authorization server. */
 export class GuardedServer {
-  readonly asked: OauthRequest[] = []
+  readonly requests: OauthRequest[] = []
   readonly mcp = new McpServer()
   /** The tokens that are accepted now. */
   readonly valid = new Set<string>()
@@ -72,7 +72,7 @@ export class GuardedServer {
       })
     }
     const fields = pathname === '/token' ? new URLSearchParams(body) : searchParams
-    this.asked.push({ path: pathname, fields, authorization: request.headers.authorization })
+    this.requests.push({ path: pathname, fields, authorization: request.headers.authorization })
     if (pathname === '/register') return void json({ client_id: 'registered', client_secret: 'secret-of-client' }, 201)
     if (pathname === '/authorize') {
       this.#challenge = fields.get('code_challenge') ?? ''

@@ -86,13 +86,13 @@ describe('a server that wants a token, with credentials of the edge', () => {
     const mcp = worker(CREDENTIALS)
     expect(await mcp.call()).toMatchObject({ ok: true })
     expect(await mcp.call()).toMatchObject({ ok: true })
-    expect(server.asked.map(({ path, fields }) => [path, Object.fromEntries(fields)])).toEqual([
+    expect(server.requests.map(({ path, fields }) => [path, Object.fromEntries(fields)])).toEqual([
       [
         '/token',
         { grant_type: 'client_credentials', resource: `${new URL(server.mcp.url).origin}/mcp`, scope: 'read' },
       ],
     ])
-    expect(server.asked[0]?.authorization).toBe(`Basic ${btoa('edge:client-secret-of-the-edge')}`)
+    expect(server.requests[0]?.authorization).toBe(`Basic ${btoa('edge:client-secret-of-the-edge')}`)
     expect(await mcp.connections.connections('')).toMatchObject([{ server: 'files', signIn: 'none', connected: true }])
   })
 
@@ -102,10 +102,10 @@ describe('a server that wants a token, with credentials of the edge', () => {
     await mcp.call()
     vi.advanceTimersByTime(3_580_000)
     expect(await mcp.call()).toMatchObject({ ok: true })
-    expect(server.asked).toHaveLength(2)
+    expect(server.requests).toHaveLength(2)
     server.valid.clear()
     expect(await mcp.call()).toMatchObject({ ok: true })
-    expect(server.asked).toHaveLength(3)
+    expect(server.requests).toHaveLength(3)
   })
 
   test('cannot have the token said back to the model', async () => {
@@ -119,7 +119,7 @@ describe('a server that wants a token, with credentials of the edge', () => {
   test('does not have credentials sent on to where a token endpoint redirects', async () => {
     server.redirectsTokens = true
     await expect(worker(CREDENTIALS).names()).rejects.toThrow()
-    expect(server.asked.map(({ path }) => path)).toEqual(['/token'])
+    expect(server.requests.map(({ path }) => path)).toEqual(['/token'])
   })
 })
 
@@ -129,8 +129,8 @@ describe('a server that people sign in to', () => {
     await expect(mcp.names()).rejects.toThrow('nobody is signed in')
     expect(await mcp.connect('')).toEqual({ server: 'files' })
     expect(await mcp.names()).toEqual(['echo'])
-    expect(server.asked.map(({ path }) => path)).toEqual(['/register', '/authorize', '/token'])
-    expect(Object.fromEntries(server.asked[1]?.fields ?? [])).toMatchObject({
+    expect(server.requests.map(({ path }) => path)).toEqual(['/register', '/authorize', '/token'])
+    expect(Object.fromEntries(server.requests[1]?.fields ?? [])).toMatchObject({
       response_type: 'code',
       client_id: 'registered',
       redirect_uri: CALLBACK,
@@ -144,7 +144,7 @@ describe('a server that people sign in to', () => {
     await mcp.connect('')
     server.valid.clear()
     expect(await mcp.call()).toMatchObject({ ok: true })
-    expect(server.asked.at(-1)?.fields.get('grant_type')).toBe('refresh_token')
+    expect(server.requests.at(-1)?.fields.get('grant_type')).toBe('refresh_token')
     await mcp.connections.disconnect('', 'files')
     expect(await mcp.call()).toEqual({
       ok: false,
@@ -178,7 +178,7 @@ describe('a server that people sign in to', () => {
     expect(await mcp.connections.finish(forged.toString())).toHaveProperty('error')
     expect(await mcp.connections.finish(`${query}&iss=https://evil.example.com`)).toHaveProperty('error')
     expect(await mcp.connections.finish(query)).toHaveProperty('error')
-    expect(server.asked.map(({ path }) => path)).not.toContain('/token')
+    expect(server.requests.map(({ path }) => path)).not.toContain('/token')
     expect(await mcp.connections.signIn('acme', 'files')).toHaveProperty('error')
   })
 

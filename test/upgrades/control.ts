@@ -9,7 +9,7 @@ const PATIENCE_MS = 60_000
 export interface Control {
   readonly url: string
   /** `<conversation>/<tool>/<phase>` of everything that it was asked, in order. */
-  readonly asked: readonly string[]
+  readonly requests: readonly string[]
   /** Resolves once it has been asked something. */
   until(point: string): Promise<void>
   close(): Promise<void>
@@ -38,7 +38,7 @@ export async function startControl(
   const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,
-    asked: requests,
+    requests,
     note: (point) => void requests.push(point),
     until: async (point) => {
       const deadline = Date.now() + PATIENCE_MS

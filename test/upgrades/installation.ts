@@ -13,7 +13,7 @@ export interface Installation {
   /** The folder with the databases. */
   readonly state: string
   /** What the tools were asked to do; a model’s held answer is `model/<word>`. */
-  readonly asked: readonly string[]
+  readonly requests: readonly string[]
   start(): Promise<void>
   /** Kills all its processes at once. */
   kill(): Promise<void>
@@ -69,7 +69,7 @@ export async function makeInstallation(isHeld: (point: string) => boolean = () =
   }
   return {
     state: site.state,
-    asked: control.asked,
+    requests: control.requests,
     until: (point) => control.until(point),
     kill,
     ask: request,

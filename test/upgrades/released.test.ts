@@ -103,7 +103,7 @@ describe.each(readdirSync(RECORDED, { withFileTypes: true }).filter((entry) => e
         'step.finished',
         ...lastStep('Read 5 messages.'),
       ])
-      expect(edge.asked.filter((point) => point.startsWith('tools/'))).toEqual(['tools/note/call'])
+      expect(edge.requests.filter((point) => point.startsWith('tools/'))).toEqual(['tools/note/call'])
     })
 
     test('a run that was undoing a call undoes it, and the model is told', async () => {
@@ -121,7 +121,7 @@ describe.each(readdirSync(RECORDED, { withFileTypes: true }).filter((entry) => e
         'step.finished',
         ...lastStep('Read 5 messages.'),
       ])
-      expect(edge.asked.filter((point) => point.startsWith('undoing/'))).toEqual(['undoing/book/undo'])
+      expect(edge.requests.filter((point) => point.startsWith('undoing/'))).toEqual(['undoing/book/undo'])
     })
 
     test('a run that was being cancelled is cancelled', async () => {
@@ -131,7 +131,7 @@ describe.each(readdirSync(RECORDED, { withFileTypes: true }).filter((entry) => e
         'step.finished',
         'run.finished cancelled',
       ])
-      expect(edge.asked.filter((point) => point.startsWith('cancelling/'))).toEqual([])
+      expect(edge.requests.filter((point) => point.startsWith('cancelling/'))).toEqual([])
     })
 
     test('a call that waited for an approval is sent once it is approved', async () => {

@@ -25,7 +25,7 @@ interface Fault {
   readonly error?: unknown
   readonly loop?: LoopSetup
   /** What the model reads of it; or, of one that ends the run, its code and message. */
-  readonly told?: string
+  readonly reply?: string
   readonly ends?: readonly [code: string, message: unknown]
 }
 
@@ -33,14 +33,14 @@ const NOT_JSON = expect.stringContaining('The arguments of "tool" are not a JSON
 
 /** What becomes of faults under their defaults, and where the application says otherwise. */
 const FAULTS: readonly Fault[] = [
-  { says: 'its message', call: ['broken'], error: new Error('Disk full'), told: 'Disk full' },
-  { says: 'its kind', call: ['broken'], error: new RangeError(), told: 'RangeError' },
+  { says: 'its message', call: ['broken'], error: new Error('Disk full'), reply: 'Disk full' },
+  { says: 'its kind', call: ['broken'], error: new RangeError(), reply: 'RangeError' },
   {
     says: 'a text of the application',
     call: ['broken'],
     error: new Error('Disk full'),
     loop: telling({ tool_failed: 'Try later' }),
-    told: 'Try later',
+    reply: 'Try later',
   },
   {
     says: 'an end of the run',
@@ -59,13 +59,13 @@ const FAULTS: readonly Fault[] = [
     says: 'a text of the application, after which the model tries again',
     call: ['tool', { i: 'x' }],
     loop: { onFault: () => ({ message: 'Numbers, please', fatal: false }) },
-    told: 'Numbers, please',
+    reply: 'Numbers, please',
   },
   {
     says: 'a text alone of the application, after which the model tries again',
     call: ['tool', { i: 'x' }],
     loop: telling({ invalid_arguments: 'No numbers' }),
-    told: 'No numbers',
+    reply: 'No numbers',
   },
   {
     says: "the application's own words for the end",
@@ -81,7 +81,7 @@ export const faults: readonly Row[] = [
     row: 55,
     says: 'a failed call is told, in whose words the application says, or ends the run; one by one and at once',
     verdict: different('by default nothing of an exception is told; this is so under COMPAT=langchain4j', async () => {
-      for (const { says, call, error, loop, told, ends } of FAULTS) {
+      for (const { says, call, error, loop, reply, ends } of FAULTS) {
         for (const concurrent of ['1', '8']) {
           const tools = [...(await counter()), await throwing(error)]
           const scene = {
@@ -92,7 +92,7 @@ export const faults: readonly Row[] = [
           }
           const { status, json, requests } = await chat(scene)
           if (ends) expect([says, status, json.error.code, json.error.message]).toEqual([says, 502, ...ends])
-          else expect([says, status, resultsIn(requests[1]?.messages)]).toEqual([says, 200, [told]])
+          else expect([says, status, resultsIn(requests[1]?.messages)]).toEqual([says, 200, [reply]])
         }
       }
     }),
@@ -101,7 +101,7 @@ export const faults: readonly Row[] = [
     row: 56,
     says: 'the same in a stream',
     verdict: different('by default nothing of an exception is told; this is so under COMPAT=langchain4j', async () => {
-      for (const { says, call, error, loop, told, ends } of FAULTS) {
+      for (const { says, call, error, loop, reply, ends } of FAULTS) {
         const scene = {
           script: [ask([...call]), say('sorry')],
           tools: [...(await counter()), await throwing(error)],
@@ -111,7 +111,7 @@ export const faults: readonly Row[] = [
         const { chunks, texts, requests } = await chatStream(scene)
         const failed = chunks.at(-1)?.error
         if (ends) expect([says, failed?.code, failed?.message]).toEqual([says, ...ends])
-        else expect([says, texts, resultsIn(requests[1]?.messages)]).toEqual([says, ['sorry'], [told]])
+        else expect([says, texts, resultsIn(requests[1]?.messages)]).toEqual([says, ['sorry'], [reply]])
       }
     }),
   },

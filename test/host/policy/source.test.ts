@@ -18,26 +18,26 @@ function paged(tools: readonly Tool[]) {
       return { tools: tools.slice(0, page?.limit), unavailable: [], ...(page && { total: tools.length }) }
     },
   }
-  return { asked: requests, source }
+  return { requests, source }
 }
 
 const policies = { pay: { scopes: ['finance'] }, 'a*': { timeoutMs: 10 } }
 
 test('for a caller that may see all tools, a page of a source reads only that page', async () => {
-  const { asked, source } = paged(all)
+  const { requests, source } = paged(all)
   const listing = await applyPolicies(source, { policies, rates: {} })({ tenant: 't', scopes: ['finance'] }).list(page)
   expect(listing.tools.map(({ definition }) => [definition.name, definition.timeoutMs])).toEqual([
     ['a', 10],
     ['b', undefined],
   ])
-  expect([listing.total, asked]).toEqual([3, [page]])
+  expect([listing.total, requests]).toEqual([3, [page]])
 })
 
 test('for other callers, hidden tools are on no page and are not counted', async () => {
-  const { asked, source } = paged(all)
+  const { requests, source } = paged(all)
   const listing = await applyPolicies(source, { policies, rates: {} })({ tenant: 't', scopes: [] }).list(page)
   expect(listing.tools.map(({ definition }) => definition.name)).toEqual(['a', 'b'])
-  expect([listing.total, asked]).toEqual([undefined, [undefined]])
+  expect([listing.total, requests]).toEqual([undefined, [undefined]])
 })
 
 /** Calls the one tool of a source under policies, and returns the outcome. */

@@ -33,10 +33,10 @@ function setup() {
   const copied = async () => {
     await catalogue.settle()
     pass(10_000)
-    kv.asked.length = 0
+    kv.operations.length = 0
     requests.length = 0
   }
-  return { kv, state, asked: requests, reports, here: isolate(), elsewhere: isolate, pass, copied }
+  return { kv, state, requests, reports, here: isolate(), elsewhere: isolate, pass, copied }
 }
 
 test('the definition that is seen first is accepted for all', async () => {
@@ -75,32 +75,32 @@ test('an acceptance takes effect here at once, and elsewhere once the copy has i
 })
 
 test('acceptances cost one read in ten seconds for any number of callers, and none without tools', async () => {
-  const { kv, asked, here, copied, pass } = setup()
+  const { kv, requests, here, copied, pass } = setup()
   await here.of([])
-  expect(kv.asked).toEqual([])
+  expect(kv.operations).toEqual([])
   await here.of([fingerprint('a', '1')])
   await copied()
   const all = [fingerprint('a', '1'), fingerprint('a', '1', 'TOOL_MCP'), fingerprint('a', '1')]
   await Promise.all(all.map((tool) => here.of([tool])))
   pass(9999)
   await here.of(all)
-  expect([kv.asked, asked]).toEqual([['get 1'], []])
+  expect([kv.operations, requests]).toEqual([['get 1'], []])
   pass(1)
   await here.of(all)
-  expect(kv.asked).toEqual(['get 1', 'get 1'])
+  expect(kv.operations).toEqual(['get 1', 'get 1'])
 })
 
 test('if KV fails, remembered acceptances apply, and the catalogue is asked for the others', async () => {
-  const { kv, asked, here, elsewhere, copied } = setup()
+  const { kv, requests, here, elsewhere, copied } = setup()
   await here.of([fingerprint('a', '1')])
   await copied()
   await here.of([fingerprint('a', '1')])
   await copied()
   kv.failure = new Error('429')
   expect(await here.of([fingerprint('a', '2')])).toEqual([{ hash: '1' }])
-  expect(asked).toEqual([])
+  expect(requests).toEqual([])
   expect(await elsewhere().of([fingerprint('a', '2')])).toEqual([{ hash: '1' }])
-  expect(asked).toEqual(['seen a'])
+  expect(requests).toEqual(['seen a'])
 })
 
 test('if KV and the catalogue fail, only remembered acceptances apply', async () => {

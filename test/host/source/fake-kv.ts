@@ -4,7 +4,7 @@ import type { ToolNamespace } from '../../../src/host/stored/version-cache.ts'
 export class FakeKv implements ToolNamespace {
   readonly stored = new Map<string, string>()
   /** What was asked of it, such as `get 2` and `put tools:index`. */
-  readonly asked: string[] = []
+  readonly operations: string[] = []
   /** While it is set, everything fails with it. */
   failure: Error | undefined
   /** While it is set, its writes fail. */
@@ -36,7 +36,7 @@ export class FakeKv implements ToolNamespace {
   }
 
   #ask(what: string): void {
-    this.asked.push(what)
+    this.operations.push(what)
     if (this.failure) throw this.failure
   }
 }

@@ -155,7 +155,7 @@ test('a tool that changes before a call is not called, even if the arguments mea
     { error: { code: 'tool_changed' } },
     { ok: true },
   ])
-  const hashes = [mcp, own].map(({ asked }) => asked.requests.map(({ hash }) => hash))
+  const hashes = [mcp, own].map(({ traffic }) => traffic.requests.map(({ hash }) => hash))
   expect(hashes).toEqual([['1'], ['1', '2']])
   // What was asked anew is remembered.
   expect(names((await source.list()).tools)).toEqual(['b'])

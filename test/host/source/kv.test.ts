@@ -55,7 +55,7 @@ function setup({ fetch, ...rest }: Partial<KvOptions> & { fetch?: (url: string) 
   const copied = async () => {
     await catalogue.settle()
     pass(10_000)
-    kv.asked.length = 0
+    kv.operations.length = 0
   }
   /** A source in another isolate. */
   const elsewhere = () => source({ namespace: elsewhereOf(kv) })
@@ -202,10 +202,10 @@ describe('the KV source, on a read,', () => {
     const listing = await other.list()
     expect(listing.unavailable).toEqual([])
     expect(names(listing.tools)).toEqual(all.map(({ name }) => name))
-    expect(kv.asked).toEqual(['get 1', 'get 100', 'get 100', 'get 5'])
+    expect(kv.operations).toEqual(['get 1', 'get 100', 'get 100', 'get 5'])
     pass(10_000)
     expect(names(await other.find(['t001', 't100', 'none', 't001']))).toEqual(['t001', 't100'])
-    expect(kv.asked).toHaveLength(5)
+    expect(kv.operations).toHaveLength(5)
   })
 
   test('returns a tool with all fields of its definition', async () => {
@@ -244,9 +244,9 @@ describe('the KV source, on a read,', () => {
     await store(tools, definition('a'))
     await copied()
     expect(await tools.find(['', 'a b', '../x', 'tools:index', '{"revision"', 'x'.repeat(600)])).toEqual([])
-    expect(kv.asked).toEqual(['get 1'])
+    expect(kv.operations).toEqual(['get 1'])
     expect(await tools.find([])).toEqual([])
-    expect(kv.asked).toHaveLength(1)
+    expect(kv.operations).toHaveLength(1)
   })
 })
 
@@ -323,19 +323,19 @@ describe('the KV source caches definitions', () => {
     kv.stored.set(INDEX_KEY, encodeIndex(10_000, entries))
     const tools = elsewhere()
     const run = async () => {
-      kv.asked.length = 0
+      kv.operations.length = 0
       const offered = await tools.offered()
       const matches = await tools.find(['t00001', 't09999', 'now', ...names(offered)])
-      return { offered: names(offered), named: names(matches), asked: [...kv.asked] }
+      return { offered: names(offered), named: names(matches), operations: [...kv.operations] }
     }
     const [offered, matches] = [
       ['t00000', 't05000'],
       ['t00000', 't00001', 't05000', 't09999'],
     ]
-    expect(await run()).toEqual({ offered, named: matches, asked: ['get 1', 'get 2', 'get 2'] })
-    expect(await run()).toEqual({ offered, named: matches, asked: [] })
+    expect(await run()).toEqual({ offered, named: matches, operations: ['get 1', 'get 2', 'get 2'] })
+    expect(await run()).toEqual({ offered, named: matches, operations: [] })
     pass(10_000)
-    expect(await run()).toEqual({ offered, named: matches, asked: ['get 1'] })
+    expect(await run()).toEqual({ offered, named: matches, operations: ['get 1'] })
   })
 
   test('so that a page of ten thousand is read alone, in the order of names', async () => {
@@ -344,15 +344,15 @@ describe('the KV source caches definitions', () => {
     await copied()
     await store(tools, definition('t45'))
     const list = async (source: ToolSource, after: string, origin?: string) => {
-      kv.asked.length = 0
+      kv.operations.length = 0
       const { tools: listed, total } = await source.list({ after, limit: 3, origin })
-      return { names: names(listed), total, asked: [...kv.asked] }
+      return { names: names(listed), total, operations: [...kv.operations] }
     }
     expect(await list(tools, 't3')).toMatchObject({ names: ['t4', 't45', 't5'], total: 9 })
     const other = elsewhere()
-    expect(await list(other, '')).toEqual({ names: ['own', 't0', 't1'], total: 8, asked: ['get 1', 'get 3'] })
-    expect(await list(other, 't5', 'kv')).toEqual({ names: ['t6'], total: 8, asked: ['get 1'] })
-    expect(await list(other, '', 'service')).toEqual({ names: [], total: 0, asked: [] })
+    expect(await list(other, '')).toEqual({ names: ['own', 't0', 't1'], total: 8, operations: ['get 1', 'get 3'] })
+    expect(await list(other, 't5', 'kv')).toEqual({ names: ['t6'], total: 8, operations: ['get 1'] })
+    expect(await list(other, '', 'service')).toEqual({ names: [], total: 0, operations: [] })
   })
 
   test('so that search texts cost one read after a change, and none before they are needed', async () => {
@@ -361,7 +361,7 @@ describe('the KV source caches definitions', () => {
     await copied()
     const other = elsewhere()
     const listTexts = async () => (await other.texts?.()) ?? []
-    expect([await other.size?.(), kv.asked]).toEqual([2, ['get 1']])
+    expect([await other.size?.(), kv.operations]).toEqual([2, ['get 1']])
     const first = await listTexts()
     expect(first.map(({ name, title, description }) => [name, title, description])).toEqual([
       ['a', 'A', 'Does a.'],
@@ -370,14 +370,14 @@ describe('the KV source caches definitions', () => {
     expect(await listTexts()).toBe(first)
     pass(10_000)
     expect(await listTexts()).toBe(first)
-    expect(kv.asked).toEqual(['get 1', 'get 1', 'get 1'])
+    expect(kv.operations).toEqual(['get 1', 'get 1', 'get 1'])
     await store(tools, definition('c'))
     await tools.remove('a')
     await copied()
     const second = await listTexts()
     expect(second.map(({ name }) => name)).toEqual(['b', 'c'])
     expect(second[0]).toBe(first[1])
-    expect(kv.asked).toEqual(['get 1', 'get 1'])
+    expect(kv.operations).toEqual(['get 1', 'get 1'])
   })
 
   test('so that own writes are in the search texts at once, and a failing KV leaves them as they were', async () => {
@@ -421,7 +421,7 @@ describe('the KV source caches definitions', () => {
     await copied()
     const parse = vi.spyOn(JSON, 'parse')
     const searchable = await elsewhere().searchable?.()
-    expect(kv.asked).toEqual(['get 1', 'get 1'])
+    expect(kv.operations).toEqual(['get 1', 'get 1'])
     // The first line of the index of versions.
     expect(parse).toHaveBeenCalledOnce()
     parse.mockRestore()
@@ -476,7 +476,7 @@ describe('the KV source caches definitions', () => {
     await catalogue.object.alarm()
     pass(10_000)
     expect(names((await tools.list()).tools)).toEqual(['b'])
-    expect(kv.asked).toEqual([expect.stringContaining('put tool:b@'), 'put tools:index', 'get 1', 'get 1'])
+    expect(kv.operations).toEqual([expect.stringContaining('put tool:b@'), 'put tools:index', 'get 1', 'get 1'])
     expect((await tools.texts?.())?.map(({ name }) => name)).toEqual(['b'])
     await copied()
     expect((await tools.texts?.())?.map(({ name }) => name)).toEqual(['b'])

@@ -51,21 +51,21 @@ toolSourceSuite('tools of Workers in a dispatch namespace', async () => {
 describe('a definition that names a Worker in the dispatch namespace', () => {
   test('is stored with what the Worker says of its tool, and needs the Worker for calls alone', async () => {
     const { source, sourceElsewhere, upload } = setup()
-    const { asked } = upload('acme', definition('total', { inputSchema: OBJECT, undo: true, tags: ['money'] }))
+    const { traffic } = upload('acme', definition('total', { inputSchema: OBJECT, undo: true, tags: ['money'] }))
     const reply = await source.put('sum', { worker: { script: 'acme', tool: 'total' }, description: 'Sums up.' })
     expect(reply).toMatchObject({ ok: true, status: 'created', breaks: [] })
-    expect(asked.describe).toBe(1)
+    expect(traffic.describe).toBe(1)
     const [tool] = await sourceElsewhere().find(['sum'])
-    expect(asked.describe).toBe(1)
+    expect(traffic.describe).toBe(1)
     expect(tool?.definition).toEqual({
       ...{ name: 'sum', description: 'Sums up.', inputSchema: OBJECT, undo: true, tags: ['money'], version: '1' },
       hash: reply.ok && reply.hash,
       annotations: { untrusted: true, openWorld: true },
     })
     expect(tool && (await call(tool, { month: 'May' }))).toEqual(text('done'))
-    expect(asked.requests).toMatchObject([{ name: 'total', hash: 'h-total', arguments: { month: 'May' } }])
+    expect(traffic.requests).toMatchObject([{ name: 'total', hash: 'h-total', arguments: { month: 'May' } }])
     expect(tool && (await call(tool, {}))).toMatchObject({ ok: false, error: { code: 'invalid_arguments' } })
-    expect(asked.requests).toHaveLength(1)
+    expect(traffic.requests).toHaveLength(1)
   })
 
   test('is not called once its Worker has another definition, until it is stored again', async () => {

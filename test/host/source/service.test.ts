@@ -50,7 +50,7 @@ test('the tools of all Workers are listed, found and called', async () => {
   ])
   const [add] = await tools.find(['add'])
   expect(await call(add, { a: 1 })).toEqual(text('done'))
-  expect(sums.asked.requests).toMatchObject([{ name: 'add', arguments: { a: 1 }, hash: 'h-add' }])
+  expect(sums.traffic.requests).toMatchObject([{ name: 'add', arguments: { a: 1 }, hash: 'h-add' }])
   expect(await tools.find(['none'])).toEqual([])
   expect(await tools.find([])).toEqual([])
 })
@@ -198,16 +198,16 @@ describe('the description of a Worker', () => {
     const bad: ToolBinding = { describe: () => Promise.reject(new Error(`failure ${++failures}`)) }
     const list = () => source({ TOOL_GOOD: good.binding, TOOL_BAD: bad }, { now: () => at }).list()
     for (at of [0, 1999]) await list()
-    expect([good.asked.describe, failures]).toEqual([1, 1])
+    expect([good.traffic.describe, failures]).toEqual([1, 1])
     at = 2000
     expect((await list()).unavailable).toMatchObject([{ reason: 'it failed to describe itself' }])
     expect(failures).toBe(2)
     at = 59_999
     await list()
-    expect([good.asked.describe, failures]).toEqual([1, 3])
+    expect([good.traffic.describe, failures]).toEqual([1, 3])
     at = 60_000
     await list()
-    expect(good.asked.describe).toBe(2)
+    expect(good.traffic.describe).toBe(2)
   })
 
   test('is read again once a failure is over', async () => {
@@ -233,27 +233,27 @@ describe('a tool that has changed', () => {
 
   /** A Worker that was deployed anew after it was described. */
   function redeployed(now: readonly ToolDefinition[]) {
-    const { binding, asked } = worker([], (request) =>
+    const { binding, traffic } = worker([], (request) =>
       now.some(({ name, hash }) => name === request.name && hash === request.hash)
         ? text('new')
         : { ok: false, error: { code: 'schema_mismatch', message: 'changed' } },
     )
     return {
-      asked,
+      traffic,
       binding: {
         ...binding,
-        describe: async () => ({ contract: 1, tools: (asked.describe += 1) === 1 ? [old] : now }),
+        describe: async () => ({ contract: 1, tools: (traffic.describe += 1) === 1 ? [old] : now }),
       },
     }
   }
 
   test('only in its texts is called as it is now', async () => {
-    const { binding, asked } = redeployed([definition('now', { hash: 'new', description: 'Better words.' })])
+    const { binding, traffic } = redeployed([definition('now', { hash: 'new', description: 'Better words.' })])
     const tools = source({ TOOL_A: binding })
     expect(await call((await tools.find(['now']))[0])).toEqual(text('new'))
-    expect(asked.requests.map(({ hash }) => hash)).toEqual(['old', 'new'])
+    expect(traffic.requests.map(({ hash }) => hash)).toEqual(['old', 'new'])
     expect((await tools.find(['now']))[0]?.definition.hash).toBe('new')
-    expect(asked.describe).toBe(2)
+    expect(traffic.describe).toBe(2)
   })
 
   test.each<[string, ToolDefinition[], string, string]>([
@@ -265,19 +265,19 @@ describe('a tool that has changed', () => {
     ],
     ['so far that it is gone', [definition('later')], 'tool_unavailable', 'The tool "now" is not available any more.'],
   ])('%s', async (_, now, code, message) => {
-    const { binding, asked } = redeployed(now)
+    const { binding, traffic } = redeployed(now)
     const tools = source({ TOOL_A: binding })
     expect(await call((await tools.find(['now']))[0])).toEqual({ ok: false, error: { code, message } })
-    expect(asked.requests).toHaveLength(1)
+    expect(traffic.requests).toHaveLength(1)
     expect(names(await tools.list())).toEqual(now.map(({ name }) => name))
   })
 
   test('since it was offered long ago is not called, even if only its texts changed', async () => {
-    const { binding, asked } = redeployed([old])
+    const { binding, traffic } = redeployed([old])
     const [tool] = await source({ TOOL_A: binding }).find(['now'])
     const outcome = await tool?.call(toolRequest('now', {}, { hash: 'ancient' }), CONTROL)
     expect(outcome).toMatchObject({ error: { code: 'tool_changed' } })
-    expect(asked.requests.map(({ hash }) => hash)).toEqual(['ancient'])
+    expect(traffic.requests.map(({ hash }) => hash)).toEqual(['ancient'])
   })
 
   test('and changes again is not called', async () => {
@@ -526,26 +526,26 @@ describe('the status and the undoing of a call', () => {
       undo: (...messages) => answer('undo', ...messages),
     }
     return {
-      asked: receivedRequests,
+      traffic: receivedRequests,
       tools: source({ TOOL_HOTEL: transport === 'rpc' ? overRpc : foreign(overFetch) }),
     }
   }
 
   test('are requested over RPC', async () => {
-    const { asked, tools } = careless('rpc', { status: () => DONE, undo: () => text('undone') })
+    const { traffic, tools } = careless('rpc', { status: () => DONE, undo: () => text('undone') })
     const [tool] = await tools.find(['book'])
     expect(tool?.definition).toEqual(careful)
     expect(await tool?.status?.(request)).toEqual(DONE)
     expect(await tool?.undo?.(request, DONE)).toEqual(text('undone'))
-    expect(asked).toEqual([[request], [request, DONE]])
+    expect(traffic).toEqual([[request], [request, DONE]])
   })
 
   test('are requested over fetch', async () => {
-    const { asked, tools } = careless('fetch', { status: () => 'absent', undo: () => text('undone') })
+    const { traffic, tools } = careless('fetch', { status: () => 'absent', undo: () => text('undone') })
     const [tool] = await tools.find(['book'])
     expect(await tool?.status?.(request)).toBe('absent')
     expect(await tool?.undo?.(request, DONE)).toEqual(text('undone'))
-    expect(asked).toEqual([
+    expect(traffic).toEqual([
       ['POST', 'https://tool/status', request],
       ['POST', 'https://tool/undo', { request, outcome: DONE }],
     ])

@@ -36,5 +36,5 @@ export function worker(tools: readonly ToolDefinition[], answer?: (request: Tool
     },
   }
   const change = (name: string, rest: Partial<ToolDefinition>) => void now.set(name, definition(name, rest))
-  return { binding, asked: requestOptions, change }
+  return { binding, traffic: requestOptions, change }
 }
