@@ -28,7 +28,7 @@ export const PLATFORM_LIMITS = {
   memory: {
     limited: 'memory of an isolate',
     allowed: '128 MB',
-    here: 'bodies have at most `MAX_BODY_BYTES` (1 MiB), of which at most 20 linked files are fetched for a request, and the results of all calls at the same time 32 MiB: 4 MiB each by default, never more than 8',
+    here: 'bodies have at most `MAX_BODY_BYTES` (1 MiB), at most 20 linked files are fetched for a request, 21 MiB together, and the results of all calls at the same time 32 MiB: 4 MiB each by default, never more than 8',
   },
   message: {
     limited: 'a message over RPC',

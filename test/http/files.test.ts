@@ -169,6 +169,24 @@ describe('an image under an https: URL', () => {
     })
   })
 
+  test('is refused if all files of the request are too large for a message over RPC', async () => {
+    const links = Array.from({ length: 20 }, (_, at) => `https://files.example.com/${at}.png`)
+    const large = () => new Response(new Uint8Array(2 * 1024 * 1024), { headers: { 'content-type': 'image/png' } })
+    const pages = Object.fromEntries(links.map((each) => [each, large]))
+    vi.stubGlobal('fetch', async (page: string) => pages[page]?.())
+    onTestFinished(() => void vi.unstubAllGlobals())
+    const vars = { FILE_HOSTS: 'files.example.com', MAX_BODY_BYTES: String(8 * 1024 * 1024) }
+    const edge = keptEdge({ script: [say('Cats.')], vars, capabilities: { imageUrls: false } })
+    const send = async (urls: readonly string[]) => {
+      const content = urls.map((each) => ({ type: 'image_url', image_url: { url: each } }))
+      return edge.post('/v1/chat/completions', { model: 'test/scripted', messages: [{ role: 'user', content }] })
+    }
+    const refusal = await send(links)
+    expect(refusal.status).toBe(400)
+    expect(await refusal.text()).toContain('all files of the request have more than 21 MiB together')
+    expect((await send(links.slice(0, 10))).status).toBe(200)
+  })
+
   test('is refused if its scheme is not https:', async () => {
     for (const send of Object.values(LINKS)) {
       const edge = await linkedEdge({ imageUrls: true })

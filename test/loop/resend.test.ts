@@ -48,6 +48,27 @@ describe('a call that times out', () => {
     expect(state.calls[0]?.result?.error?.code).toBe('timeout')
   })
 
+  test('is left to the next invocation if a stored run has made its subrequests', async () => {
+    const slow = vi.fn(pending)
+    const tools = [tool('slow', slow, IDEMPOTENT)]
+    const { state, events } = await playOn({
+      ...{ script: [ask(['slow'])], tools, mostSubrequests: 2 },
+      request: { conversation: 'c' },
+    })
+    expect(slow).toHaveBeenCalledOnce()
+    expect(events.at(-1)).toMatchObject({ type: 'call.interrupted', because: 'timeout' })
+    expect(state).toMatchObject({ status: 'running', step: { calls: [{ status: 'approved', attempt: 1 }] } })
+  })
+
+  test('is told to have timed out if a run that is not stored has made its subrequests', async () => {
+    const slow = vi.fn(pending)
+    const tools = [tool('slow', slow, IDEMPOTENT)]
+    const { state } = await playOn({ script: [ask(['slow'])], tools, mostSubrequests: 2 })
+    expect(slow).toHaveBeenCalledOnce()
+    expect(state.calls[0]?.result?.error?.code).toBe('timeout')
+    expect(state.finished?.error?.code).toBe('subrequest_limit')
+  })
+
   test.each([
     ['its tool is neither idempotent nor read-only', { timeoutMs: 100 }, {}],
     ['the time of the run would be up', IDEMPOTENT, { limits: { runMs: 900 } }],

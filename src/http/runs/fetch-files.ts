@@ -9,6 +9,9 @@ const MOST_REDIRECTS = 3
 const TIMEOUT_MS = 10_000
 /** The most files that are fetched for one request: each is in memory as bytes and as base64. */
 const MOST_FILES = 20
+/** The most characters of base64 of all of them: together they are sent to the object of a conversation, in 32 MiB. */
+const MOST_CHARACTERS = 28 * 1024 * 1024
+const TOO_LARGE_TOGETHER = 'all files of the request have more than 21 MiB together'
 /** How many files are fetched at a time. The platform would queue more of them, while their time limits run. */
 const MOST_CONNECTIONS = 6
 
@@ -32,10 +35,16 @@ export async function fetchFiles(
   if (links.length === 0) return messages
   if (links.length > MOST_FILES) throw tooMany(links.length)
   const files = new Map<UserContent, BinaryContent>()
+  let size = 0
   await inPool(links, {
     size: MOST_CONNECTIONS,
     groupOf: () => undefined,
-    work: async (link) => void files.set(link, await fetchFile(link, options)),
+    work: async (link) => {
+      const file = await fetchFile(link, options)
+      size += file.data.length
+      if (size > MOST_CHARACTERS) throw unfetched(link.url, TOO_LARGE_TOGETHER)
+      files.set(link, file)
+    },
   })
   return messages.map((message) => {
     if (message.role !== 'user' || typeof message.content === 'string') return message

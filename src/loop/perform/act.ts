@@ -61,8 +61,10 @@ export async function runCall(running: Running, call: CallState, early = false):
 const AFTER_FENCE_MS = 1000
 
 /** Whether a call that timed out may be sent again. Resolves when it is time to. */
-async function mayResend({ state, signal, now }: Running, call: CallState): Promise<boolean> {
+async function mayResend({ state, signal, now, subrequestsLeft }: Running, call: CallState): Promise<boolean> {
   if (signal.aborted || !mayRepeat(state, call) || now() + AFTER_FENCE_MS >= state.deadline) return false
+  // No other invocation continues a run that is not stored.
+  if (!state.request.durable && subrequestsLeft() <= 0) return false
   await pause(AFTER_FENCE_MS, signal)
   return !signal.aborted
 }

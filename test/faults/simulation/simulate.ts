@@ -58,7 +58,8 @@ class Program {
 
   constructor(chance: Chance) {
     this.#chance = chance
-    this.#world = new World({ tools: this.#tools(), answer: (request) => this.#answer(request) })
+    const mostSubrequests = chance.pick([9000, 9000, 1, 2, 5])
+    this.#world = new World({ tools: this.#tools(), answer: (request) => this.#answer(request), mostSubrequests })
   }
 
   close(): void {

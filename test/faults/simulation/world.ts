@@ -18,6 +18,8 @@ type Conversation = ConversationService & { alarm(): Promise<void> }
 class SimulatedFault extends Error {}
 
 interface Ports {
+  /** How many subrequests a run makes before an alarm continues it. */
+  readonly mostSubrequests: number
   readonly tools: readonly Tool[]
   readonly answer: (request: ModelRequest, signal: AbortSignal) => AsyncIterable<ModelEvent>
 }
@@ -173,10 +175,10 @@ export class World {
   }
 
   #setup(): Setup {
-    const { tools, answer } = this.#ports
+    const { tools, answer, mostSubrequests } = this.#ports
     const model = { name: 'test/scripted', stream: answer }
     return {
-      config: readConfig({ MODEL: model.name }),
+      config: readConfig({ MODEL: model.name, MAX_SUBREQUESTS: mostSubrequests }),
       models: { resolve: () => ({ ok: true, name: model.name, model }), list: () => [] },
       tools: () => ({ find: async () => tools, list: async () => ({ tools, unavailable: [] }) }),
       report: () => {},
