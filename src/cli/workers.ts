@@ -31,8 +31,8 @@ export interface Workers {
 const OFFLINE = join('tools', 'offline')
 
 /**
- * Finds the edge and every Worker in `tools/` under `root`, except the offline model and those in the edge's own module. Throws a Failure for a file that
- * cannot be read.
+ * Finds the edge and every Worker in `tools/` under `root`, except the offline model and those in the edge's own
+ * module. Throws a Failure for a file that cannot be read.
  */
 export function findWorkers(root: string): Workers {
   const config = findConfig(root, '')

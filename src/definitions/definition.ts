@@ -75,10 +75,10 @@ const KINDS = [
 ] as const
 
 /**
- * Checks a definition that is to be stored, or was. It must be of exactly one kind (`http`, `binding`, `static`,
- * `code` or `worker`), with no unknown key, sound schemas and safe requests. Whether the deployment allows its hosts (`checkHosts`)
- * and whether its module loads (`checkModule`) is checked elsewhere. Issues name the path in the definition. Never
- * throws, whatever the value.
+ * Checks a definition that is to be stored, or was. It must be of exactly one kind (`http`, `binding`, `static`, `code`
+ * or `worker`), with no unknown key, sound schemas and safe requests. Whether the deployment allows its hosts
+ * (`checkHosts`) and whether its module loads (`checkModule`) is checked elsewhere. Issues name the path in the
+ * definition. Never throws, whatever the value.
  */
 export function parseStored(value: unknown): ParsedStored {
   // The schemas are checked by themselves: what they may hold is not what the texts of a definition may hold.

@@ -15,9 +15,9 @@ export interface MetricsFeature {
 }
 
 /**
- * Metrics and usage: each run that has ended is counted once for its tenant. The surface `metricsRoute` serves the metrics,
- * and `GET /usage?by=` the usage; the surface `runList` serves the list of runs and of the calls that wait for people. The binding
- * `METRICS`, an Analytics Engine dataset, gets a data point for each run too.
+ * Metrics and usage: each run that has ended is counted once for its tenant. The surface `metricsRoute` serves the
+ * metrics, and `GET /usage?by=` the usage; the surface `runList` serves the list of runs and of the calls that wait for
+ * people. The binding `METRICS`, an Analytics Engine dataset, gets a data point for each run too.
  *
  * @example createEdge({ providers: { openai: openaiFromEnv }, metrics, surfaces: [metricsRoute] })
  */

@@ -22,9 +22,9 @@ export interface StoredToolsFeature {
 }
 
 /**
- * Stored tools: HTTP requests, aliases, fixed answers, code, and tools of Workers in a dispatch namespace, written by `PUT /tools/{name}` and kept in the
- * catalogue and KV. Needs the bindings `CATALOG`, `TOOLS` and `DEFINITIONS`, and the class `Catalog` among the
- * exports.
+ * Stored tools: HTTP requests, aliases, fixed answers, code, and tools of Workers in a dispatch namespace, written by
+ * `PUT /tools/{name}` and kept in the catalogue and KV. Needs the bindings `CATALOG`, `TOOLS` and `DEFINITIONS`, and
+ * the class `Catalog` among the exports.
  *
  * @example
  * const edge = createEdge({ providers: { openai: openaiFromEnv }, stored: storedTools })

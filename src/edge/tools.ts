@@ -18,8 +18,9 @@ interface SetupTools extends EdgeTools {
 }
 
 /**
- * Makes the tools of an edge: those of the bound Workers and of the entrypoints in its own module, the stored ones, and `others`, which are further sources.
- * Throws a ConfigError for tools that are to be held back in an edge that cannot remember what was accepted.
+ * Makes the tools of an edge: those of the bound Workers and of the entrypoints in its own module, the stored ones, and
+ * `others`, which are further sources. Throws a ConfigError for tools that are to be held back in an edge that cannot
+ * remember what was accepted.
  */
 export function makeTools(
   parts: SetupParts,

@@ -3,8 +3,9 @@ import { readBody } from '../contract/read-body.ts'
 import { Problem } from './problem.ts'
 
 /**
- * Reads the JSON body of a request. Throws a Problem: 415 for another content type or charset; 413 for more than `limit` bytes,
- * whether announced or received; 400 for no body, text that is not UTF-8 or not JSON, or JSON nested too deeply.
+ * Reads the JSON body of a request. Throws a Problem: 415 for another content type or charset; 413 for more than
+ * `limit` bytes, whether announced or received; 400 for no body, text that is not UTF-8 or not JSON, or JSON nested too
+ * deeply.
  */
 export async function readJson(request: Request, limit: number): Promise<unknown> {
   const type = request.headers.get('content-type') ?? ''

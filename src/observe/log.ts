@@ -5,8 +5,8 @@ import type { RunRequest } from '../contract/run.ts'
 import type { Report } from '../contract/setup.ts'
 
 /**
- * Makes an observer that reports each model answer, each call when it is settled and each run when it ends: ids, names, times, sizes and
- * codes. `includeContent` adds arguments, results, error messages and the answer.
+ * Makes an observer that reports each model answer, each call when it is settled and each run when it ends: ids, names,
+ * times, sizes and codes. `includeContent` adds arguments, results, error messages and the answer.
  */
 export function logs(report: Report, { includeContent = false }: { includeContent?: boolean } = {}): Observer {
   /** The calls of the newest step of each run under way, by run id, if their arguments are logged. */

@@ -14,7 +14,8 @@ export interface RecordedModelOptions {
   /** The base URL of the provider, such as `https://api.openai.com/v1`. Needed to record. */
   readonly provider?: string
   /**
-   * Returns what two requests must have in common to be the same. By default all of the body, except that ids that the edge makes for each run are numbered.
+   * Returns what two requests must have in common to be the same. By default all of the body, except that ids that the
+   * edge makes for each run are numbered.
    */
   readonly comparable?: (body: unknown) => unknown
 }

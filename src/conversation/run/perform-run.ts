@@ -20,7 +20,10 @@ export interface PerformPorts {
   readonly window: () => WindowOptions
 }
 
-/** Performs a run until it ends, waits, or has made as many subrequests as it may. Returns an error if its model is not available. */
+/**
+ * Performs a run until it ends, waits, or has made as many subrequests as it may. Returns an error if its model is not
+ * available.
+ */
 export async function performRun(
   open: OpenRun,
   ports: PerformPorts,

@@ -3,9 +3,10 @@
  *
  * runs: event numbers up to `reserved` may be in use; since the run last made progress: `interrupted` counts its
  * interruptions, `stalled` is the time of the first one, and `idle` counts the milliseconds for which an instance has
- * driven it after that; `resumes` counts the instances that began to resume it and were not seen to survive; `ended`, in
- * epoch milliseconds; `pruned`, the number of the last event that pruning removed, 0 if it removed none. messages: `kind`, system, user, answer (without calls), work (calls and results), or old (its turn was
- * replaced). wholes: complete results of which models see a part, and outcomes that came late.
+ * driven it after that; `resumes` counts the instances that began to resume it and were not seen to survive; `ended`,
+ * in epoch milliseconds; `pruned`, the number of the last event that pruning removed, 0 if it removed none. messages:
+ * `kind`, system, user, answer (without calls), work (calls and results), or old (its turn was replaced). wholes:
+ * complete results of which models see a part, and outcomes that came late.
  */
 const SCHEMA = `
   CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);

@@ -31,9 +31,10 @@ export const HTTP_CALL = v.strictObject({
 })
 
 /**
- * The request of a stored HTTP tool. URL path, query and header values, and all texts of the body may hold placeholders,
- * `{argument}`, or `{argument|,}` for a list that is joined by commas (or by another character). The body is sent as JSON,
- * or with `bodyType` as a form: `form` is URL-encoded, `multipart` is `multipart/form-data` without files. Header values and body also `{SECRET_…}`, once `secrets` lists it.
+ * The request of a stored HTTP tool. URL path, query and header values, and all texts of the body may hold
+ * placeholders, `{argument}`, or `{argument|,}` for a list that is joined by commas (or by another character). The body
+ * is sent as JSON, or with `bodyType` as a form: `form` is URL-encoded, `multipart` is `multipart/form-data` without
+ * files. Header values and body also `{SECRET_…}`, once `secrets` lists it.
  */
 export type HttpCall = Readonly<v.InferOutput<typeof HTTP_CALL>>
 

@@ -21,7 +21,8 @@ export function readPolicies(vars: Vars): ToolPolicies {
 /**
  * Returns the policies that apply to a tool, in their order. A policy by name is about the edge's own tools: those that
  * a tenant stores are named by their place (`@tenant:acme/*`), so that no name tells a tenant what else there is. All
- * tools of a Worker in the dispatch namespace are also named by its script (`@script:acme--billing`). What a policy by tag says of annotations only tightens, since a tool's author chooses its tags.
+ * tools of a Worker in the dispatch namespace are also named by its script (`@script:acme--billing`). What a policy by
+ * tag says of annotations only tightens, since a tool's author chooses its tags.
  */
 export function policiesOf(
   policies: ToolPolicies,

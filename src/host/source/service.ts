@@ -10,7 +10,10 @@ export interface ServiceOptions {
   readonly bindings: Readonly<Record<string, ToolBinding>>
   /** Whether a tool is offered by default. */
   readonly offered: (name: string) => boolean
-  /** Returns the function that holds back the changed tools of a binding (`gateTools`), if that is configured. Default: none. */
+  /**
+   * Returns the function that holds back the changed tools of a binding (`gateTools`), if that is configured. Default:
+   * none.
+   */
   readonly gate?: (binding: string) => ((tools: readonly Tool[]) => Promise<ToolListing>) | undefined
   /** Receives the reason why a Worker's description cannot be used. Default: it is not reported. */
   readonly report?: Report

@@ -174,7 +174,10 @@ function reply(message: Partial<McpMessage>, payload: object): Response {
   return Response.json(toMessage(message, payload), { status: isFault(payload) ? payload.status : 200 })
 }
 
-/** Streams the messages that `work` sends; without one, a comment that keeps the stream alive. Its signal aborts with that of the request, or when the reader leaves. */
+/**
+ * Streams the messages that `work` sends; without one, a comment that keeps the stream alive. Its signal aborts with
+ * that of the request, or when the reader leaves.
+ */
 function streamMessages(
   requestSignal: AbortSignal,
   work: (signal: AbortSignal, send: (message?: object) => void) => Promise<void>,
