@@ -1,4 +1,4 @@
-import type { Approval, ToolAnnotations } from './tool.ts'
+import type { Approval, Tool, ToolAnnotations, ToolDefinition } from './tool.ts'
 
 /**
  * The operator's rules for some tools, whatever the tools say themselves. If several policies match a tool, all of them
@@ -29,6 +29,21 @@ export interface ToolPolicy {
  * (`@TOOL_MAIL`).
  */
 export type ToolPolicies = Readonly<Record<string, ToolPolicy>>
+
+/** What a policy goes by. */
+export type PolicySubject = Pick<Tool, 'place' | 'script'> & {
+  readonly definition: Pick<ToolDefinition, 'name' | 'tags' | 'aliasOf'>
+}
+
+/** A policy that holds for a tool. */
+export interface HoldingPolicy {
+  /** The pattern in `TOOL_POLICY` that matches the tool. */
+  readonly pattern: string
+  /** The rules. Of the annotations of a policy by tag, those alone that make the host more careful. */
+  readonly policy: ToolPolicy
+  /** The tool behind an alias, if the pattern matches that one. */
+  readonly tool?: string
+}
 
 /** A rate-limit binding: `limit` counts one use of the key, and succeeds while the key is within its rate. */
 export interface RateLimit {

@@ -9,7 +9,7 @@ import type { DirectoryService } from './directory.ts'
 import type { ReportAddresses } from './later.ts'
 import type { ChatModel } from './model.ts'
 import type { LoopSetup } from './hook.ts'
-import type { RateLimit } from './policy.ts'
+import type { HoldingPolicy, PolicySubject, RateLimit } from './policy.ts'
 import type { RunReporter } from './report.ts'
 import type { ToolSelection } from './run.ts'
 import type { Caller, ToolFinder, ToolSource } from './tool.ts'
@@ -37,6 +37,8 @@ export interface Setup {
   readonly models: ModelChooser
   /** Returns the tools that a caller may know of. */
   readonly tools: (caller: Caller) => ToolSource
+  /** Returns the policies that hold for a tool, in their order. Default: there are none. */
+  readonly policies?: (tool: PolicySubject) => readonly HoldingPolicy[]
   /** Finds tools by words for `GET /tools?query=`. Default: a search of those that `tools` lists. */
   readonly finder?: (caller: Caller) => ToolFinder
   /** Returns the stored definitions of the edge or of the caller's tenant, to be read and written as the caller may. */

@@ -29,7 +29,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
   }
   const { sources } = options
   const others = sources ? [lazySource(() => inOrder(sources(setup, env), report))] : []
-  const { tools, finder, stored, rates, approvals } = makeTools(parts, options, others)
+  const { tools, finder, stored, rates, approvals, policies } = makeTools(parts, options, others)
   const connections = options.connections?.service(env)
   const traceReporter = options.traces?.(parts)
   const metricsReporter = options.metrics?.reporter(parts, env.DIRECTORIES)
@@ -39,6 +39,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
     config,
     models: makeModels(parts, options.providers),
     tools,
+    policies,
     ...(finder && { finder }),
     stored,
     ...(approvals && { acceptances: approvals }),

@@ -4,7 +4,7 @@ import { matches } from '../contract/glob.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { ToolSource } from '../contract/tool.ts'
 import { createBreaker } from '../host/breaker.ts'
-import { readPolicies } from '../host/policy/policies.ts'
+import { holdingPolicies, readPolicies } from '../host/policy/policies.ts'
 import { gateTools } from '../host/source/approval-gate.ts'
 import { type EdgeTools, edgeTools } from '../host/source/edge-tools.ts'
 import { serviceSource } from '../host/source/service.ts'
@@ -15,6 +15,7 @@ import type { SetupParts } from './parts.ts'
 interface SetupTools extends EdgeTools {
   readonly rates: NonNullable<Setup['rates']>
   readonly approvals: Setup['acceptances']
+  readonly policies: NonNullable<Setup['policies']>
 }
 
 /**
@@ -64,5 +65,5 @@ export function makeTools(
     search: search && ((source) => search.finder(source, env)),
     report,
   })
-  return { ...tools, rates, approvals }
+  return { ...tools, rates, approvals, policies: (tool) => holdingPolicies(policies, tool) }
 }

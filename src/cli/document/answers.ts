@@ -242,7 +242,16 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
           'For a tool that awaits acceptance: the hash of the accepted definition, which `…/versions/{hash}` returns.',
       },
       reason: { type: 'string', description: 'The reason why the tool is unavailable.' },
+      policies: {
+        ...list(ref('HoldingPolicy')),
+        description:
+          'From `GET /tools/{name}` with a key of scope `tools:admin`: the policies that hold, in their order.',
+      },
     },
+  ),
+  HoldingPolicy: object(
+    { pattern: { type: 'string', description: 'The pattern in `TOOL_POLICY`.' }, policy: OBJECT },
+    { tool: { type: 'string', description: 'The tool behind an alias, if the pattern matches that one.' } },
   ),
   Outcome: object(
     { ok: flag, content: list(ref('Content')), durationMs: count },

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
-import type { ToolPolicies, ToolPolicy } from '../../contract/policy.ts'
+import type { HoldingPolicy, PolicySubject, ToolPolicies, ToolPolicy } from '../../contract/policy.ts'
 import { isTenantPlace } from '../../contract/owner.ts'
-import type { Approval, Caller, Tool, ToolAnnotations, ToolDefinition } from '../../contract/tool.ts'
+import type { Approval, Caller, ToolAnnotations, ToolDefinition } from '../../contract/tool.ts'
 import { ConfigError, jsonVar, type Vars } from '../../contract/vars.ts'
 import { matches } from '../../contract/glob.ts'
 import { POLICIES } from '../../wire/policy.ts'
@@ -24,24 +24,26 @@ export function readPolicies(vars: Vars): ToolPolicies {
  * tools of a Worker in the dispatch namespace are also named by its script (`@script:acme--billing`). What a policy by
  * tag says of annotations only tightens, since a tool's author chooses its tags.
  */
-export function policiesOf(
+export function policiesOf(policies: ToolPolicies, tool: PolicySubject): readonly ToolPolicy[] {
+  return holdingPolicies(policies, tool).map(({ policy }) => policy)
+}
+
+/** Returns the policies that apply to a tool, as `policiesOf` does, each with its pattern. */
+export function holdingPolicies(
   policies: ToolPolicies,
-  {
-    definition,
-    place,
-    script,
-  }: Pick<Tool, 'place' | 'script'> & { readonly definition: Pick<ToolDefinition, 'name' | 'tags'> },
-): readonly ToolPolicy[] {
+  { definition, place, script }: PolicySubject,
+): readonly HoldingPolicy[] {
   const { name, tags = [] } = definition
   const names = [
     `@${place}`,
     ...(script === undefined ? [] : [`@script:${script}`]),
     ...(isTenantPlace(place) ? [] : [name]),
   ]
-  return Object.entries(policies).flatMap(([key, policy]) => {
-    if (names.some((each) => matches([key], each))) return [policy]
-    if (!tags.some((tag) => matches([key], `#${tag}`))) return []
-    return policy.annotations ? [{ ...policy, annotations: tightening(policy.annotations) }] : [policy]
+  return Object.entries(policies).flatMap(([pattern, policy]) => {
+    if (names.some((each) => matches([pattern], each))) return [{ pattern, policy }]
+    if (!tags.some((tag) => matches([pattern], `#${tag}`))) return []
+    const { annotations } = policy
+    return [{ pattern, policy: annotations ? { ...policy, annotations: tightening(annotations) } : policy }]
   })
 }
 

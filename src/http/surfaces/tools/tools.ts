@@ -15,6 +15,7 @@ import { Problem } from '../../problem.ts'
 import { rankedTools } from './ranked-tools.ts'
 import { storedDefinitions, unstoredTool } from './stored-definitions.ts'
 import { entryName, toolPage } from './tool-page.ts'
+import { toolPolicies } from './tool-policies.ts'
 
 /** `/tools`: lists, accepts and calls tools; those that are stored have routes of their own. */
 export const toolRoutes = new Hono<EdgeEnv>()
@@ -38,13 +39,17 @@ toolRoutes.get('/:name', async (c) => {
   const [tool] = await source.find([name])
   if (!tool) {
     const unavailable = (await source.list()).unavailable.find((each) => entryName(each) === name)
-    if (unavailable) return c.json(unavailableEntry(unavailable))
+    if (unavailable) {
+      const { pending, place } = unavailable
+      const policies = await toolPolicies(c, { definition: pending?.definition ?? { name }, place })
+      return c.json({ ...unavailableEntry(unavailable), policies })
+    }
     throw unknownToolProblem(name)
   }
   const { hash } = tool.definition
   // A tool Worker chooses its hash freely: not every text may stand in an ETag.
   if (/^[!#-~]+$/.test(hash)) c.header('etag', `"${hash}"`)
-  return c.json(availableEntry(tool))
+  return c.json({ ...availableEntry(tool), policies: await toolPolicies(c, tool) })
 })
 
 toolRoutes.post('/:name/accept', (c) => acceptTool(c, toolNameOfPath(c)))
