@@ -203,6 +203,77 @@ describe.skipIf(!hasChromium)('the studio in Chromium', () => {
     expect(faults).toEqual([])
   })
 
+  test.runIf(hasSamples('clock'))(
+    'shows which tools a model chooses for questions with the stored description and with another one',
+    async () => {
+      const { page, faults } = await open('#/tools/currentTime', { viewport: { width: 390, height: 844 } })
+      await page.getByText('Try its description with questions').click()
+      await page.getByRole('button', { name: 'Ask the model' }).press('Enter')
+      await page.getByText('Write at least one question.').waitFor()
+      await page
+        .getByLabel('Questions, one a line')
+        .fill(`What time is it in Tokyo?\n\nWhat is the price of bread? ${HOSTILE}\n`)
+      await page.getByLabel('Description to try').fill('Returns the price of bread.')
+      await page.getByRole('button', { name: 'Ask the model' }).press('Enter')
+      await page.getByRole('status').filter({ hasText: 'Asked 2 questions' }).waitFor()
+      const rows = page.getByRole('region', { name: 'What the model chose' }).getByRole('row')
+      expect(await rows.first().getByRole('columnheader').allInnerTexts()).toEqual([
+        'Question',
+        'Stored description',
+        'Description to try',
+      ])
+      const cells = await rows.getByRole('cell').allInnerTexts()
+      expect(cells.map((text) => text.replace(/“.*”/s, '“…”'))).toEqual([
+        'currentTime',
+        'currentTime',
+        'No tool: “…”',
+        'currentTime',
+      ])
+      expect(await page.evaluate(`document.documentElement.scrollWidth`)).toBe(390)
+      expect(await violations(page)).toEqual([])
+      expect(faults).toEqual([])
+    },
+  )
+
+  test('shows the policies that hold for a tool, and those of the tool that an alias calls', async () => {
+    const policies = [
+      {
+        pattern: 'look_*',
+        policy: { approval: 'always', scopes: ['finance'], tenants: [], annotations: { private: true } },
+      },
+      {
+        pattern: HOSTILE,
+        tool: 'look',
+        policy: { rate: 'RATE_LOOK', timeoutMs: 5000, hosts: [], annotations: { readOnly: false } },
+      },
+    ]
+    const tool = {
+      name: 'look_up',
+      source: 'service',
+      place: 'TOOL_LOOK',
+      available: true,
+      description: 'Looks.',
+      policies,
+    }
+    const { page, faults } = await open('#/tools/look_up', {}, (opening) =>
+      opening.route('**/tools/look_up', (route) => route.fulfill({ json: tool })),
+    )
+    await page.getByRole('region', { name: 'Policy look_*' }).getByText('finance').waitFor()
+    const rules = page.getByRole('region', { name: /^Policy / }).locator('dl > div')
+    expect((await rules.allInnerTexts()).map((text) => text.replace(/\s+/g, ' '))).toEqual([
+      'Approval always',
+      'Needs the scopes finance',
+      'For the tenants none',
+      'Data flow and effects private',
+      'Rate RATE_LOOK',
+      'Time limit 5.0 s',
+      'May reach no host',
+      'Data flow and effects not readOnly',
+    ])
+    expect(await violations(page)).toEqual([])
+    expect(faults).toEqual([])
+  })
+
   test('asks again in a branch and compares the two runs, exports a conversation and deletes it', async () => {
     const { page, faults } = await open()
     await ask(page, 'What time is it in Tokyo?')

@@ -9,17 +9,7 @@ export function QuestionFields(): JSX.Element {
   const id = useId()
   return (
     <div class="options">
-      <label>
-        Model
-        <select value={model.value} onChange={(event) => (model.value = event.currentTarget.value)}>
-          <option value="">The edge’s default</option>
-          {models.value.map((name) => (
-            <option key={name} value={name}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </label>
+      <ModelField />
       <label>
         System text
         <textarea
@@ -47,6 +37,23 @@ export function QuestionFields(): JSX.Element {
       </p>
       <ToolChoice />
     </div>
+  )
+}
+
+/** The model that is asked, by default the edge's. */
+export function ModelField(): JSX.Element {
+  return (
+    <label>
+      Model
+      <select value={model.value} onChange={(event) => (model.value = event.currentTarget.value)}>
+        <option value="">The edge’s default</option>
+        {models.value.map((name) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
   )
 }
 

@@ -1,5 +1,6 @@
 import { computed, signal } from '@preact/signals'
 import { fetchJson, part } from '../api/session.ts'
+import type { HoldingPolicy } from '../../contract/policy.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 
 /** A tool as the edge lists it. What is not available may lack everything but its name. */
@@ -11,6 +12,8 @@ export interface CatalogueTool extends Partial<Omit<ToolDefinition, 'name'>> {
   readonly reason?: string
   /** For a tool that is held back: the hash that was accepted; null if that is not known. */
   readonly accepted?: string | null
+  /** The policies that hold for it, from `GET /tools/{name}` for a key that administers tools. */
+  readonly policies?: readonly HoldingPolicy[]
 }
 
 const MOST = 1000

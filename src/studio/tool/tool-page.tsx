@@ -11,6 +11,8 @@ import { Badges } from './badges.tsx'
 import { CallForm } from './call-form.tsx'
 import { isHeld, type CatalogueTool, loadTools } from './catalogue.ts'
 import { HeldTool } from './held.tsx'
+import { Policies } from './policies.tsx'
+import { TrialForm } from './trial-form.tsx'
 import { Versions } from './versions.tsx'
 
 /** One tool: what models are told of it, a form to call it, and for a stored one its versions. */
@@ -40,6 +42,12 @@ function About({ tool, onChange }: { readonly tool: CatalogueTool; readonly onCh
       {!available && !isHeld(tool) && <FaultNote code="unavailable" message={reason} />}
       {isHeld(tool) ? <HeldTool tool={tool} /> : <p class="text">{visible(description)}</p>}
       {available && <CallForm tool={tool} />}
+      {available && (
+        <details>
+          <summary>Try its description with questions</summary>
+          <TrialForm tool={tool} />
+        </details>
+      )}
       <h3>Definition</h3>
       <dl class="facts">
         <Fact name="Source" value={`${place} (${source})`} />
@@ -62,6 +70,7 @@ function About({ tool, onChange }: { readonly tool: CatalogueTool; readonly onCh
           <Value value={tool.outputSchema} label="Output schema" />
         </details>
       )}
+      {tool.policies && <Policies policies={tool.policies} />}
       {isStored && <Versions name={name} current={tool.hash} onChange={onChange} />}
     </article>
   )
