@@ -4,6 +4,7 @@ import { controlledEdge } from '../security/controlled-edge.ts'
 
 const ADMIN = 'ops: chat tools:read tools:admin'
 const READER = 'acme: chat tools:read'
+const RATE_BANK = { limit: async () => ({ success: true }) }
 
 const TOOL_POLICY = {
   '@TOOL_BANK': { rate: 'RATE_BANK' },
@@ -18,7 +19,7 @@ function bankEdge() {
       TOOL_BANK: [tool('pay', () => 'paid', { tags: ['money'] }), tool('look', () => 'seen')],
     },
     keys: [ADMIN, READER],
-    vars: { TOOL_POLICY, RATE_BANK: { limit: async () => ({ success: true }) }, TOOL_SEARCH: 'off' },
+    vars: { TOOL_POLICY, RATE_BANK, TOOL_SEARCH: 'off' },
   })
 }
 
@@ -58,7 +59,7 @@ describe('GET /tools/{name}', () => {
     const edge = controlledEdge({
       workers: { TOOL_BANK: bank },
       keys: [ADMIN],
-      vars: { TOOL_POLICY, HOLD_CHANGED: 'TOOL_BANK', TOOL_SEARCH: 'off' },
+      vars: { TOOL_POLICY, RATE_BANK, HOLD_CHANGED: 'TOOL_BANK', TOOL_SEARCH: 'off' },
     })
     await edge.as(ADMIN)('/tools')
     bank.splice(

@@ -8,11 +8,11 @@ import { quantity, shortened, visible } from '../part/text.ts'
 import { tools, type CatalogueTool } from './catalogue.ts'
 import { askAsStored, askWith, type Choice, withDescription } from './trial.ts'
 
-/** One question, and what the model chose with the stored and with the changed description. */
+/** One question, and what the model chose with the stored and with the other description. */
 interface Trial {
   readonly question: string
-  readonly stored: Choice
-  readonly changed?: Choice
+  readonly current: Choice
+  readonly variant?: Choice
 }
 
 const MOST_QUESTIONS = 50
@@ -33,14 +33,18 @@ export function TrialForm({ tool }: { readonly tool: CatalogueTool }): JSX.Eleme
   const ask = async (lines: readonly string[]) => {
     stop.current = new AbortController()
     const options = { model: model.value, signal: stop.current.signal }
-    const changed = { tool: name, description: text.value }
+    const variant = { tool: name, description: text.value }
     trials.value = []
     for (const [at, question] of lines.entries()) {
       progress.value = `Asking question ${at + 1} of ${lines.length}`
-      const stored = await askAsStored(question, name, options)
-      const isChanged = changed.description !== description
-      const clientTools = isChanged && withDescription(tools.value, stored.offered, changed)
-      const trial = { question, stored, ...(clientTools && { changed: await askWith(question, clientTools, options) }) }
+      const current = await askAsStored(question, name, options)
+      const isChanged = variant.description !== description
+      const clientTools = isChanged && withDescription(tools.value, current.tools, variant)
+      const trial = {
+        question,
+        current,
+        ...(clientTools && { variant: await askWith(question, clientTools, options) }),
+      }
       trials.value = [...trials.value, trial]
     }
     progress.value = `Asked ${quantity(lines.length, 'question')}`
@@ -69,8 +73,8 @@ export function TrialForm({ tool }: { readonly tool: CatalogueTool }): JSX.Eleme
       }}
     >
       <p class="note">
-        A model is asked each question and chooses among the default tools and this one. Its calls are not made. Change
-        the description to compare the two texts; nothing is stored.
+        A model gets each question and chooses among the default tools and this one. The edge calls none of them. Change
+        the description to compare the two texts; this stores nothing.
       </p>
       <ModelField />
       <label>
@@ -101,10 +105,10 @@ export function TrialForm({ tool }: { readonly tool: CatalogueTool }): JSX.Eleme
 }
 
 function Trials({ trials, tool }: { readonly trials: readonly Trial[]; readonly tool: string }): JSX.Element {
-  const isCompared = trials.some(({ changed }) => changed !== undefined)
+  const isCompared = trials.some(({ variant }) => variant !== undefined)
   const missing = new Set(
-    trials.flatMap(({ stored, changed }) =>
-      changed ? stored.offered.filter((name) => !changed.offered.includes(name)) : [],
+    trials.flatMap(({ current, variant }) =>
+      variant ? current.tools.filter((name) => !variant.tools.includes(name)) : [],
     ),
   )
   return (
@@ -119,11 +123,11 @@ function Trials({ trials, tool }: { readonly trials: readonly Trial[]; readonly 
             </tr>
           </thead>
           <tbody>
-            {trials.map(({ question, stored, changed }, index) => (
+            {trials.map(({ question, current, variant }, index) => (
               <tr key={index}>
                 <th scope="row">{visible(question)}</th>
-                <Cell choice={stored} tool={tool} />
-                {changed && <Cell choice={changed} tool={tool} />}
+                <Cell choice={current} tool={tool} />
+                {variant && <Cell choice={variant} tool={tool} />}
               </tr>
             ))}
           </tbody>
@@ -131,7 +135,8 @@ function Trials({ trials, tool }: { readonly trials: readonly Trial[]; readonly 
       </div>
       {missing.size > 0 && (
         <p class="note">
-          Offered with the stored description alone, since their definitions are not listed: {[...missing].join(', ')}
+          Only on offer with the stored description, since the list of tools does not have them:{' '}
+          {[...missing].join(', ')}
         </p>
       )}
     </>

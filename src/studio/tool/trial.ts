@@ -10,7 +10,7 @@ export interface Choice {
   readonly answer: string
   readonly error?: string
   /** The names of the tools on offer. */
-  readonly offered: readonly string[]
+  readonly tools: readonly string[]
 }
 
 export interface TrialOptions {
@@ -32,12 +32,12 @@ export function askWith(question: string, clientTools: readonly ClientTool[], op
 export function withDescription(
   tools: ReadonlyMap<string, CatalogueTool>,
   names: readonly string[],
-  changed: { readonly tool: string; readonly description: string },
+  variant: { readonly tool: string; readonly description: string },
 ): readonly ClientTool[] {
   return names.flatMap((name) => {
     const { description = '', inputSchema, strict } = tools.get(name) ?? {}
     if (!inputSchema) return []
-    const text = name === changed.tool ? changed.description : description
+    const text = name === variant.tool ? variant.description : description
     return [{ name, description: text, inputSchema, ...(strict !== undefined && { strict }) }]
   })
 }
@@ -46,9 +46,9 @@ export function withDescription(
 async function askModel(body: object, { model, signal }: TrialOptions): Promise<Choice> {
   const json = { ...body, execution: 'caller', ...(model !== '' && { model }) }
   const open = () => sendRequest('/runs', { json, headers: { accept: 'text/event-stream' }, signal })
-  let choice: Choice = { calls: [], answer: '', offered: [] }
+  let choice: Choice = { calls: [], answer: '', tools: [] }
   for await (const event of follow(open, { mayReopen: false, signal })) {
-    if (event.type === 'run.started') choice = { ...choice, offered: event.tools }
+    if (event.type === 'run.started') choice = { ...choice, tools: event.tools }
     if (event.type === 'step.answered') {
       const calls = [...choice.calls, ...event.calls.map(({ tool }) => tool)]
       choice = { ...choice, calls, answer: event.text }
