@@ -47,7 +47,7 @@ export const PLATFORM_LIMITS = {
   },
   cpu: {
     limited: 'CPU of a request',
-    allowed: '10 ms (Free), 30 s (Paid)',
+    allowed: '10 ms (Free), 30 s (Paid, up to 5 minutes by `limits.cpu_ms`)',
     here: 'a run takes about a millisecond a step, a long stream more: it needs the Paid plan',
   },
   key: {
