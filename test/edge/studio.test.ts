@@ -186,7 +186,15 @@ describe.skipIf(!hasChromium)('the studio in Chromium', () => {
       static: { text: HOSTILE },
     }
     await page.getByLabel('Name').fill('hostile')
+    const check = page.getByRole('region', { name: 'Check' })
+    await page.getByLabel('Definition').fill(JSON.stringify({ ...definition, static: { text: 5 } }))
+    await check.getByText('expected either { text } or { structured }').waitFor()
     await page.getByLabel('Definition').fill(JSON.stringify(definition))
+    await check.getByText('Valid. Storing it adds a tool.').waitFor()
+    await check.getByText('Try it before it is stored').click()
+    await check.getByRole('button', { name: 'Call', exact: true }).click()
+    await check.getByRole('group', { name: 'Result' }).getByText(HOSTILE).waitFor()
+    expect(await violations(page)).toEqual([])
     await page.getByRole('button', { name: 'Store' }).click()
     await page.getByRole('button', { name: 'Call', exact: true }).click()
     await page.getByRole('group', { name: 'Result' }).getByText(HOSTILE).waitFor()

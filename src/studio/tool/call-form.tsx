@@ -18,8 +18,14 @@ interface Outcome {
   readonly durationMs: number
 }
 
+export interface CallFormProps {
+  readonly tool: CatalogueTool
+  /** A definition of the tool that is not stored, which is called instead. */
+  readonly definition?: object
+}
+
 /** Calls a tool by hand: a form made from its schema, or the arguments as JSON. */
-export function CallForm({ tool }: { readonly tool: CatalogueTool }): JSX.Element {
+export function CallForm({ tool, definition }: CallFormProps): JSX.Element {
   const schema = tool.inputSchema ?? {}
   const value = useSignal<unknown>(emptyOf(schema, schema))
   /** The arguments as they are written, while they are written as JSON. */
@@ -41,7 +47,7 @@ export function CallForm({ tool }: { readonly tool: CatalogueTool }): JSX.Elemen
     outcome.value = undefined
     const values: unknown = text.value === undefined ? (value.value ?? {}) : JSON.parse(text.value)
     const context: unknown = contextFault.value === '' ? JSON.parse(contextText.value.trim() || 'null') : null
-    const json = { arguments: values, ...(context !== null && { context }) }
+    const json = { arguments: values, ...(context !== null && { context }), ...(definition && { definition }) }
     outcome.value = await fetchJson<Outcome>(`/tools/${part(tool.name)}/call`, { json })
   }
   const change = () => {

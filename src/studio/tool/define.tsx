@@ -8,6 +8,7 @@ import { Diff } from '../part/diff.tsx'
 import { ErrorNote } from '../part/problem.tsx'
 import { go } from '../route.ts'
 import { loadTools } from './catalogue.ts'
+import { Draft } from './draft.tsx'
 import { TEMPLATES } from './templates.ts'
 
 /** Writes a stored definition: a new one from a template, or another version of one that is there. */
@@ -48,48 +49,51 @@ export function Define({ tool }: { readonly tool?: string }): JSX.Element {
     isBusy.value = false
   }
   return (
-    <form
-      class="page"
-      onSubmit={(event) => {
-        event.preventDefault()
-        if (fault === '') void store()
-      }}
-    >
-      <h1>{tool === undefined ? 'New definition' : `Edit ${tool}`}</h1>
-      <p class="note">A tool that is data: it is stored while the edge runs, and its versions are kept.</p>
-      {tool === undefined && (
-        <Beginning
-          name={name.value}
-          onName={(value) => (name.value = value)}
-          onText={(value) => (text.value = value)}
-        />
-      )}
-      <div class="field">
-        <label for="definition">Definition</label>
-        <textarea
-          id="definition"
-          class="code tall"
-          rows={18}
-          spellcheck={false}
-          aria-invalid={fault !== ''}
-          aria-describedby="definition-fault"
-          value={text.value}
-          onInput={(event) => (text.value = event.currentTarget.value)}
-        />
-        <p id="definition-fault" class="fault" aria-live="polite">
-          {text.value !== '' && fault}
-        </p>
-      </div>
-      {before.value && text.value !== before.value.text && fault === '' && (
-        <Diff before={before.value.text} after={text.value} />
-      )}
-      {error.value !== undefined && <ErrorNote error={error.value} />}
-      <div class="line end">
-        <button class="main" disabled={isBusy.value || fault !== ''}>
-          Store
-        </button>
-      </div>
-    </form>
+    <div class="page">
+      <form
+        class="part"
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (fault === '') void store()
+        }}
+      >
+        <h1>{tool === undefined ? 'New definition' : `Edit ${tool}`}</h1>
+        <p class="note">A tool that is data: it is stored while the edge runs, and its versions are kept.</p>
+        {tool === undefined && (
+          <Beginning
+            name={name.value}
+            onName={(value) => (name.value = value)}
+            onText={(value) => (text.value = value)}
+          />
+        )}
+        <div class="field">
+          <label for="definition">Definition</label>
+          <textarea
+            id="definition"
+            class="code tall"
+            rows={18}
+            spellcheck={false}
+            aria-invalid={fault !== ''}
+            aria-describedby="definition-fault"
+            value={text.value}
+            onInput={(event) => (text.value = event.currentTarget.value)}
+          />
+          <p id="definition-fault" class="fault" aria-live="polite">
+            {text.value !== '' && fault}
+          </p>
+        </div>
+        {before.value && text.value !== before.value.text && fault === '' && (
+          <Diff before={before.value.text} after={text.value} />
+        )}
+        {error.value !== undefined && <ErrorNote error={error.value} />}
+        <div class="line end">
+          <button class="main" disabled={isBusy.value || fault !== ''}>
+            Store
+          </button>
+        </div>
+      </form>
+      {fault === '' && <Draft name={name.value} json={text.value} />}
+    </div>
   )
 }
 

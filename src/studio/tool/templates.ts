@@ -15,5 +15,6 @@ export const TEMPLATES: Readonly<Record<string, object>> = {
   },
   'Fixed answer': { ...SHARED, static: { text: 'The support desk is open from 9 to 17 o’clock.' } },
   'Alias of a bound tool': { ...SHARED, binding: 'TOOL_CLOCK', call: 'currentTime' },
+  'Tool of a dispatched Worker': { worker: { script: 'acme--billing' } },
   Code: { ...SHARED, code: { module: 'export default ({ base }) => base.toLowerCase()' } },
 }
