@@ -196,6 +196,7 @@ describe.skipIf(!hasChromium)('the studio in Chromium', () => {
     await check.getByRole('group', { name: 'Result' }).getByText(HOSTILE).waitFor()
     expect(await violations(page)).toEqual([])
     await page.getByRole('button', { name: 'Store' }).click()
+    await page.getByRole('link', { name: 'Edit' }).waitFor()
     await page.getByRole('button', { name: 'Call', exact: true }).click()
     await page.getByRole('group', { name: 'Result' }).getByText(HOSTILE).waitFor()
     expect(await violations(page)).toEqual([])

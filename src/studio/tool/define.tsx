@@ -66,22 +66,7 @@ export function Define({ tool }: { readonly tool?: string }): JSX.Element {
             onText={(value) => (text.value = value)}
           />
         )}
-        <div class="field">
-          <label for="definition">Definition</label>
-          <textarea
-            id="definition"
-            class="code tall"
-            rows={18}
-            spellcheck={false}
-            aria-invalid={fault !== ''}
-            aria-describedby="definition-fault"
-            value={text.value}
-            onInput={(event) => (text.value = event.currentTarget.value)}
-          />
-          <p id="definition-fault" class="fault" aria-live="polite">
-            {text.value !== '' && fault}
-          </p>
-        </div>
+        <DefinitionField text={text.value} fault={fault} onText={(value) => (text.value = value)} />
         {before.value && text.value !== before.value.text && fault === '' && (
           <Diff before={before.value.text} after={text.value} />
         )}
@@ -93,6 +78,34 @@ export function Define({ tool }: { readonly tool?: string }): JSX.Element {
         </div>
       </form>
       {fault === '' && <Draft name={name.value} json={text.value} />}
+    </div>
+  )
+}
+
+interface DefinitionFieldProps {
+  readonly text: string
+  /** Why the text is no definition; empty if it may be one. */
+  readonly fault: string
+  readonly onText: (text: string) => void
+}
+
+function DefinitionField({ text, fault, onText }: DefinitionFieldProps): JSX.Element {
+  return (
+    <div class="field">
+      <label for="definition">Definition</label>
+      <textarea
+        id="definition"
+        class="code tall"
+        rows={18}
+        spellcheck={false}
+        aria-invalid={fault !== ''}
+        aria-describedby="definition-fault"
+        value={text}
+        onInput={(event) => onText(event.currentTarget.value)}
+      />
+      <p id="definition-fault" class="fault" aria-live="polite">
+        {text !== '' && fault}
+      </p>
     </div>
   )
 }
