@@ -56,9 +56,12 @@ test('a definition is checked without being stored, with what it would change', 
 test('a definition that could not be stored is refused with the paths of its faults', async () => {
   const { check, call, urls } = setup()
   const elsewhere = { ...common, http: { method: 'GET', url: 'https://other.example.com/' } }
-  const refusal = [422, expect.objectContaining({ code: 'invalid_definition', issues: [expect.any(Object)] })]
-  expect(await check(ADMIN, 'page', elsewhere)).toEqual(refusal)
-  expect(await call(ADMIN, 'page', { arguments: {}, definition: elsewhere })).toEqual(refusal)
+  const issues = [{ path: 'http.url', message: expect.stringContaining('other.example.com') }]
+  expect(await check(ADMIN, 'page', elsewhere)).toEqual([200, { valid: false, issues }])
+  expect(await call(ADMIN, 'page', { arguments: {}, definition: elsewhere })).toMatchObject([
+    422,
+    { code: 'invalid_definition', issues },
+  ])
   expect(urls).toEqual([])
 })
 

@@ -279,6 +279,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
     breaks: list(OBJECT),
     warnings: list(object({ path: text, message: text })),
   }),
+  RefusedDefinition: object({ valid: { const: false }, issues: list(object({ path: text, message: text })) }),
   CheckedDefinition: object({
     valid: { const: true },
     definition: object({ name: text, hash: text }, fieldSchemas()),

@@ -85,8 +85,12 @@ export const TOOL_ROUTES: Routes = {
       scope: 'tools:write',
       query: OWNER,
       body: 'Definition',
-      answers: { 200: { says: 'The definition can be stored; what that would change.', json: 'CheckedDefinition' } },
-      errors: { 422: 'The definition is invalid; `issues` has the paths.' },
+      answers: {
+        200: {
+          says: 'Whether the definition can be stored: what that would change, or the places and reasons of its faults.',
+          json: { anyOf: [ref('CheckedDefinition'), ref('RefusedDefinition')] },
+        },
+      },
     },
   },
   '/tools/{name}/versions': {

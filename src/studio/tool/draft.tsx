@@ -1,7 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { EdgecallError } from '../../client/error.ts'
 import type { DefinitionIssue } from '../../contract/definition.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { fetchJson, part } from '../api/session.ts'
@@ -9,8 +8,12 @@ import { ErrorNote } from '../part/problem.tsx'
 import { visible } from '../part/text.ts'
 import { CallForm } from './call-form.tsx'
 
-/** What the edge says of a definition that it could store. */
+/** What the edge says of a definition. */
+type Answer = Checked | { readonly valid: false; readonly issues: readonly DefinitionIssue[] }
+
+/** A definition that could be stored, and what that would change. */
 interface Checked {
+  readonly valid: true
   readonly definition: ToolDefinition
   readonly change: 'created' | 'unchanged' | 'compatible' | 'breaking'
   readonly breaks: readonly DefinitionIssue[]
@@ -35,16 +38,16 @@ export interface DraftProps {
 
 /** Has the edge check a definition that is not stored, while it is written, and calls it. */
 export function Draft({ name, json }: DraftProps): JSX.Element {
-  const checked = useSignal<Checked | undefined>(undefined)
+  const answer = useSignal<Answer | undefined>(undefined)
   const error = useSignal<unknown>(undefined)
   useEffect(() => {
-    checked.value = error.value = undefined
+    answer.value = error.value = undefined
     if (name === '') return undefined
     const abort = new AbortController()
     const { signal } = abort
     const timer = setTimeout(() => {
-      fetchJson<Checked>(`/tools/${part(name)}/check`, { json: definitionOf(name, json), signal }).then(
-        (value) => void (checked.value = value),
+      fetchJson<Answer>(`/tools/${part(name)}/check`, { json: definitionOf(name, json), signal }).then(
+        (value) => void (answer.value = value),
         (problem: unknown) => void (signal.aborted || (error.value = problem)),
       )
     }, PAUSE_MS)
@@ -53,12 +56,13 @@ export function Draft({ name, json }: DraftProps): JSX.Element {
       abort.abort()
     }
   }, [name, json])
-  const { definition, change, breaks, warnings } = checked.value ?? {}
+  const { definition, change, breaks, warnings } = checkedOf(answer.value)
   return (
     <section aria-labelledby="check">
       <h2 id="check">Check</h2>
       <div aria-live="polite">
-        {error.value !== undefined && <Refusal error={error.value} />}
+        {error.value !== undefined && <ErrorNote error={error.value} />}
+        {answer.value?.valid === false && <Issues issues={answer.value.issues} />}
         {change && <p class="note">{CHANGES[change]}</p>}
         {breaks && breaks.length > 0 && <Issues issues={breaks} />}
         {warnings && warnings.length > 0 && <Issues issues={warnings} />}
@@ -77,16 +81,15 @@ export function Draft({ name, json }: DraftProps): JSX.Element {
   )
 }
 
+function checkedOf(answer: Answer | undefined): Partial<Checked> {
+  return answer?.valid ? answer : {}
+}
+
 function definitionOf(name: string, json: string): object {
   return { ...Object(JSON.parse(json)), name }
 }
 
-/** Why the edge would not store a definition, one line for each fault. */
-function Refusal({ error }: { readonly error: unknown }): JSX.Element {
-  const issues = error instanceof EdgecallError ? error.issues : []
-  return issues.length > 0 ? <Issues issues={issues} /> : <ErrorNote error={error} />
-}
-
+/** One line for each fault. */
 function Issues({ issues }: { readonly issues: readonly DefinitionIssue[] }): JSX.Element {
   return (
     <ul class="fault">

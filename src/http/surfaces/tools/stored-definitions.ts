@@ -3,7 +3,7 @@ import { Hono } from 'hono/tiny'
 import { isObject } from '../../../contract/json.ts'
 import { edgeName } from '../../../contract/wire-name.ts'
 import { isTenantPlace } from '../../../contract/owner.ts'
-import type { CheckReply, HistoryEntry, StoredTools, WriteReply, WriteTerms } from '../../../contract/catalogue.ts'
+import type { HistoryEntry, StoredTools, WriteReply, WriteTerms } from '../../../contract/catalogue.ts'
 import type { DefinitionIssue } from '../../../contract/definition.ts'
 import type { Caller, Tool } from '../../../contract/tool.ts'
 import { pageOf } from '../conversations/addressed.ts'
@@ -27,29 +27,22 @@ storedDefinitions.put('/:name', async (c) => {
 
 storedDefinitions.post('/:name/check', async (c) => {
   const stored = definitionsToWrite(c)
-  const definition = await readJson(c.req.raw, c.env.setup.config.maxBodyBytes)
-  const { tool: _, ok, ...rest } = await checkDefinition(stored, toolNameOfPath(c), definition)
+  const definition = withEdgeName(await readJson(c.req.raw, c.env.setup.config.maxBodyBytes))
+  const reply = await stored.check(toolNameOfPath(c), definition)
+  if (!reply.ok) return c.json({ valid: false, issues: reply.issues })
+  const { tool: _, ok, ...rest } = reply
   return c.json({ valid: ok, ...rest })
 })
-
-async function checkDefinition(
-  stored: StoredTools,
-  name: string,
-  definition: unknown,
-): Promise<Extract<CheckReply, { readonly ok: true }>> {
-  const reply = await stored.check(name, withEdgeName(definition))
-  if (!reply.ok) throw invalidDefinition(reply.issues)
-  return reply
-}
 
 /**
  * Returns the tool of a definition that is not stored. Throws as storing it would, and a Problem 404 if the caller may
  * not call it.
  */
 export async function unstoredTool(c: Context<EdgeEnv>, name: string, definition: unknown): Promise<Tool> {
-  const { tool } = await checkDefinition(definitionsToWrite(c), name, definition)
-  if (!tool) throw unknownToolProblem(name)
-  return tool
+  const reply = await definitionsToWrite(c).check(name, withEdgeName(definition))
+  if (!reply.ok) throw invalidDefinition(reply.issues)
+  if (!reply.tool) throw unknownToolProblem(name)
+  return reply.tool
 }
 
 /** Renames a definition whose name providers would refuse to its wire name; its own name is then its default title. */
