@@ -84,7 +84,7 @@ export function Define({ tool }: { readonly tool?: string }): JSX.Element {
 
 interface DefinitionFieldProps {
   readonly text: string
-  /** Why the text is no definition; empty if it may be one. */
+  /** What is wrong with the text; empty if it may be a definition. */
   readonly fault: string
   readonly onText: (text: string) => void
 }
