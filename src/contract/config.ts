@@ -25,6 +25,8 @@ export interface Config extends RunOptionValues {
   readonly maxQueue: number
   /** How many subrequests a run makes in one invocation. */
   readonly maxSubrequests: number
+  /** How many objects list a tenant's conversations. */
+  readonly directoryShards: number
   readonly maxBodyBytes: number
   /** Whether a call that reaches outward needs approval once the run has read both untrusted and private data. */
   readonly taintRule: boolean
@@ -79,6 +81,7 @@ export function readConfig(vars: Vars): Config {
     quotas: quotasOf(({ variable, initial }) => wholeVar(vars, variable, initial)),
     maxQueue: countVar(vars, 'MAX_QUEUE', 128),
     maxSubrequests: countVar(vars, 'MAX_SUBREQUESTS', 9000),
+    directoryShards: countVar(vars, 'DIRECTORY_SHARDS', 1),
     maxBodyBytes: countVar(vars, 'MAX_BODY_BYTES', 1024 * 1024),
     ...readOptions(vars, compat),
     taintRule: oneOfVar(vars, 'TAINT_RULE', ['on', 'off']) === 'on',

@@ -5,8 +5,8 @@ import type { ListedApproval, ListedRun, OpenRunCount, RunListing, RunQuery } fr
 
 /** The conversations of a tenant, ordered by id, and what its API keys spend. */
 export interface DirectoryService extends RunDirectory {
-  /** Lists a conversation. Returns what all of the tenant's take up. */
-  add(id: string): Promise<StoredTotals>
+  /** Lists a conversation. */
+  add(id: string): Promise<unknown>
   /**
    * Counts a listed conversation for this many bytes from now on; or, with `until`, one that is not listed, up to that
    * time in epoch milliseconds. Returns what all take up.

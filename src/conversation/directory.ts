@@ -19,6 +19,7 @@ export class Directory extends DurableObject implements Omit<DirectoryService, k
     this.#conversations = new ConversationList(ctx.storage)
   }
 
+  /** Returns the totals, which edges of earlier versions read. */
   async add(id: string): Promise<StoredTotals> {
     return this.#conversations.add(id)
   }

@@ -6,6 +6,7 @@ import { inOrder } from '../host/source/chain.ts'
 import { keyStates } from '../http/middleware/key-states.ts'
 import { type Env, secretsOf, textOf } from './env.ts'
 import { makeLoop } from './loop.ts'
+import { shardedDirectories } from './sharded-directories.ts'
 import { makeModels } from './models.ts'
 import type { SetupOptions } from './options.ts'
 import type { SetupParts } from './parts.ts'
@@ -44,7 +45,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
     stored,
     ...(approvals && { acceptances: approvals }),
     conversations: env.CONVERSATIONS,
-    directories: env.DIRECTORIES,
+    directories: shardedDirectories(env.DIRECTORIES, config.directoryShards),
     report,
     rates,
     reportAddresses: options.outcomes?.addresses(parts),

@@ -190,6 +190,11 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
       'How many subrequests a run makes in one Worker invocation: requests of models, calls of tools. In a conversation, an alarm then continues it in another one. Below what [Cloudflare allows](limits.md#limits-of-the-platform): 40 on the Free plan.',
       '`9000`',
     ),
+    variable(
+      'DIRECTORY_SHARDS',
+      'How many objects list the conversations of a tenant. It may be raised at any time, never lowered: [Tenants](tenants.md#the-directory).',
+      '`1`',
+    ),
     variable('WEBHOOK_HOSTS', 'The hosts to which the webhooks of conversations may go.', 'none'),
     variable('WEBHOOK_SECRET', 'Signs webhooks: `whsec_` and base64, or any text. A secret.', 'none: no webhooks'),
     variable(
