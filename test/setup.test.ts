@@ -28,7 +28,7 @@ function worker(name: string) {
     annotations: {},
   })
   const binding = { describe: async () => ({ contract: 1 as const, tools: [definitionNow()] }), call: nobody }
-  return { said: description, binding }
+  return { description, binding }
 }
 
 function env(bindings: object): Env {
@@ -44,11 +44,11 @@ describe('changed tools of other servers', () => {
   }
   /** What is there of a tool before and after it has changed, in two isolates. */
   async function seenIn(bindings: object, place = 'TOOL_MCP'): Promise<number[]> {
-    const { said, binding } = worker('a')
+    const { description, binding } = worker('a')
     const before = await setup(env({ ...bindings, [place]: binding }))
       .tools(CALLER)
       .find(['a'])
-    said.description = 'Says something else.'
+    description.description = 'Says something else.'
     const after = await setup(env({ ...bindings, [place]: { ...binding } }))
       .tools(CALLER)
       .find(['a'])

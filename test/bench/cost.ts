@@ -19,7 +19,7 @@ export interface Cell {
   readonly cpu: Quartiles
   readonly wall: Quartiles
   /** CPU over that of another subject in the same round: the quartiles of all rounds, by the other subject's name. */
-  readonly over: Readonly<Record<string, Quartiles>>
+  readonly ratios: Readonly<Record<string, Quartiles>>
 }
 
 /** How thoroughly to measure. */
@@ -64,7 +64,7 @@ async function measure(subjects: readonly Subject[], workload: Workload, rounds:
       subject: subject.name,
       cpu: quartiles(own.map(({ cpuMs }) => cpuMs)),
       wall: quartiles(own.map(({ wallMs }) => wallMs)),
-      over: Object.fromEntries([...costs].map(([{ name }, other]) => [name, quartilesOver(other)])),
+      ratios: Object.fromEntries([...costs].map(([{ name }, other]) => [name, quartilesOver(other)])),
     }
   })
 }
@@ -131,5 +131,5 @@ export function cpuOf(cells: readonly Cell[], subject: string, workload: string)
 /** Returns the median over all rounds of one workload's CPU over that of a floor. */
 export function ratioOf(cells: readonly Cell[], subject: string, workload: string, floor: string): number {
   const cell = cells.find((each) => each.subject === subject && each.workload === workload)
-  return cell?.over[floor]?.middle ?? Number.NaN
+  return cell?.ratios[floor]?.middle ?? Number.NaN
 }

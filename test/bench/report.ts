@@ -13,12 +13,12 @@ export function printCells(cells: readonly Cell[]): void {
   const [first] = cells
   if (!first) return
   console.log(`\n${first.workload}`)
-  for (const { subject, cpu, wall, over } of cells) {
-    const ratios = FLOORS.flatMap((floor) => {
-      const ratio = over[floor]
+  for (const { subject, cpu, wall, ratios } of cells) {
+    const texts = FLOORS.flatMap((floor) => {
+      const ratio = ratios[floor]
       return ratio ? `${ratio.middle.toFixed(2)} × ${floor}` : []
     })
-    console.log(`  ${subject.padEnd(14)} CPU ${range(cpu)}  wall ${range(wall)}  ${ratios.join('  ')}`)
+    console.log(`  ${subject.padEnd(14)} CPU ${range(cpu)}  wall ${range(wall)}  ${texts.join('  ')}`)
   }
 }
 

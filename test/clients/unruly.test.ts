@@ -164,7 +164,7 @@ describe('a client of a stored run', () => {
   }
 
   /** A long answer that is streamed, the bytes of it that have left its conversation, and whether they are still read. */
-  async function streamed(): Promise<{ response: Response; passed: () => number; isLeft: () => boolean }> {
+  async function streamed(): Promise<{ response: Response; count: () => number; isLeft: () => boolean }> {
     const edge = keptEdge({ script: [long], vars: { MAX_ANSWER_CHARACTERS: String(2 * PIECES * piece.length) } })
     await edge.post('/conversations', { id: 'long' })
     const object = edge.objects.get('v1/local/long')!
@@ -196,13 +196,13 @@ describe('a client of a stored run', () => {
     const status = async () => (await (await edge.fetch(run)).json<{ status: string }>()).status
     while (!isTerminal((await status()) as RunStatus)) await new Promise((resolve) => setImmediate(resolve))
     expect(await status()).toBe('completed')
-    return { response, passed: () => count, isLeft: () => isLeft }
+    return { response, count: () => count, isLeft: () => isLeft }
   }
 
   test('that does not read fills no memory and misses nothing', async () => {
-    const { response, passed } = await streamed()
+    const { response, count } = await streamed()
     for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve))
-    expect(passed()).toBeLessThan(2 * 2 ** 20)
+    expect(count()).toBeLessThan(2 * 2 ** 20)
     expect((await response.text()).match(/#+/g)?.join('')).toHaveLength(PIECES * piece.length)
   })
 

@@ -85,42 +85,42 @@ describe('a conversation of 10,000 messages', () => {
   database.exec('COMMIT')
 
   /** The rows that are read for a run's history. */
-  function read(options: Partial<WindowOptions> = {}): { rows: number; shown: number } {
+  function read(options: Partial<WindowOptions> = {}): { rows: number; visible: number } {
     rows = 0
     store.messages.forget()
     const { messages } = historyBefore(store.messages, turns + 1, { ...WINDOW, ...options })
-    return { rows, shown: messages.length }
+    return { rows, visible: messages.length }
   }
 
   test('is read again only for what was added since, or as a whole if messages before were hidden', () => {
     const rowsAt = (place: number) => {
       rows = 0
       const { messages, from } = historyBefore(store.messages, place, WINDOW)
-      return { rows, shown: messages.length, last: messages.at(-1), from }
+      return { rows, visible: messages.length, last: messages.at(-1), from }
     }
-    expect(read()).toEqual({ rows: 301, shown: 201 })
+    expect(read()).toEqual({ rows: 301, visible: 201 })
     database.exec('SAVEPOINT before')
     store.messages.append(turns + 1, 'run_next', 0, turn('next'))
-    const window = { shown: 193, last: turn('next').at(-1), from: 982_000_000 }
+    const window = { visible: 193, last: turn('next').at(-1), from: 982_000_000 }
     expect(rowsAt(turns + 2)).toEqual({ rows: 3, ...window })
     expect(rowsAt(turns + 2)).toEqual({ rows: 1, ...window })
     store.messages.forget()
     expect(rowsAt(turns + 2)).toEqual({ rows: 301, ...window })
     store.messages.retire(turns + 1, turns + 2)
     expect(rowsAt(turns + 2)).toEqual({
-      ...{ rows: 301, shown: 201, last: turn(String(turns), 4).at(-1), from: 981_000_000 },
+      ...{ rows: 301, visible: 201, last: turn(String(turns), 4).at(-1), from: 981_000_000 },
     })
     database.exec('ROLLBACK TO before')
     store.messages.forget()
   })
 
   test('is read only as far as the window reaches', () => {
-    expect(read()).toEqual({ rows: 301, shown: 201 })
-    expect(read({ messages: 20 })).toEqual({ rows: 101, shown: 21 })
-    expect(read({ messages: 15 })).toEqual({ rows: 101, shown: 11 })
-    expect(read({ tokens: 100 })).toEqual({ rows: 101, shown: 51 })
-    expect(read({ show: 'answers' })).toEqual({ rows: 301, shown: 201 })
-    expect(read({ show: 'none' })).toEqual({ rows: 0, shown: 0 })
+    expect(read()).toEqual({ rows: 301, visible: 201 })
+    expect(read({ messages: 20 })).toEqual({ rows: 101, visible: 21 })
+    expect(read({ messages: 15 })).toEqual({ rows: 101, visible: 11 })
+    expect(read({ tokens: 100 })).toEqual({ rows: 101, visible: 51 })
+    expect(read({ show: 'answers' })).toEqual({ rows: 301, visible: 201 })
+    expect(read({ show: 'none' })).toEqual({ rows: 0, visible: 0 })
   })
 
   test('is looked up only by indexed keys', async () => {

@@ -162,21 +162,21 @@ function eventsIn(events: readonly Record<string, any>[]): Record<string, any>[]
 }
 
 describe('a call that an expert is still answering', () => {
-  /** Makes the expert's model take the question and send nothing. Resolves `called` and `closed` as that happens. */
-  function silence(): { readonly called: Promise<void>; readonly closed: Promise<void> } {
-    const [calls, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  /** Makes the expert's model take the question and send nothing. Resolves `call` and `closed` as that happens. */
+  function silence(): { readonly call: Promise<void>; readonly closed: Promise<void> } {
+    const [call, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     replies.medical = () => {
-      calls.resolve()
+      call.resolve()
       return { chunks: [], end: 'hang', onClose: closed.resolve }
     }
-    return { called: calls.promise, closed: closed.promise }
+    return { call: call.promise, closed: closed.promise }
   }
 
   test('is aborted when the calling run is cancelled', async () => {
     const model = silence()
     const { id } = await json(post('/conversations', {}))
     const run = json(post(`/conversations/${id}/runs`, { input: QUESTION }))
-    await model.called
+    await model.call
     const [{ id: runId }] = await json(fetch(`${url}/conversations/${id}/runs`))
     await post(`/conversations/${id}/runs/${runId}/cancel`, {})
     expect(await run).toMatchObject({ status: 'cancelled', calls: [{ tool: 'router', ok: false }] })

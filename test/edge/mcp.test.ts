@@ -86,7 +86,7 @@ describe('an edge with tools of other MCP servers', () => {
     const names = tools.map(({ name }: { name: string }) => name)
     expect(names).toEqual(expect.arrayContaining(['echo', 'second_echo', 'wait', 'forecast']))
     expect(names).toEqual(names.toSorted((a: string, b: string) => (a < b ? -1 : 1)))
-    expect(newest.seen[0]!.headers['x-key']).toBe('s3cret')
+    expect(newest.requests[0]!.headers['x-key']).toBe('s3cret')
   })
 
   test('calls tools of servers of each revision for its own MCP client', async () => {

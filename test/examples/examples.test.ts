@@ -201,7 +201,7 @@ test('the MCP gateway gives a client the tools of another server, with its secre
   expect(await namesOf()).toEqual(['tracker_createIssue'])
   const result = await client.callTool({ name: 'tracker_createIssue', arguments: { title: 'It leaks' } })
   expect(JSON.stringify(result.content)).toContain('Created It leaks.')
-  expect(tracker.seen.every(({ headers: sent }) => sent.authorization === 'Bearer tracker-key')).toBe(true)
+  expect(tracker.requests.every(({ headers: sent }) => sent.authorization === 'Bearer tracker-key')).toBe(true)
 
   tracker.tools = [{ ...issue, inputSchema: { type: 'object', properties: { password: { type: 'string' } } } }]
   const changed = await edge.ask('/tools/tracker_createIssue/call', { arguments: { title: 'Again' } })

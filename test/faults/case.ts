@@ -72,18 +72,18 @@ export async function gather(world: World, examined: Case): Promise<Evidence> {
     replay,
     messages: messages.filter((message) => message.run === run).map(({ message }) => message),
     effects: world.effects,
-    ...(follower && { seen: follower.frames }),
+    ...(follower && { frames: follower.frames }),
   }
 }
 
 /** The stream from any place is the rest of the stream: places that are kept, and those that a crash swallowed. */
 async function cursorFaults(
   world: World,
-  { conversation: id, run, replay, seen = [] }: Evidence,
+  { conversation: id, run, replay, frames = [] }: Evidence,
   most: number,
 ): Promise<string[]> {
   const faults: string[] = []
-  const places = [...new Set([...replay, ...seen].map(({ event }) => event.seq))]
+  const places = [...new Set([...replay, ...frames].map(({ event }) => event.seq))]
   for (const place of spread(places, most)) {
     const rest = await allOf(conversation(world.url() ?? '', id).events(run, `${run}.${place}`))
     const expected = replay.filter(({ event }) => event.seq > place)

@@ -19,7 +19,7 @@ export interface Evidence {
   /** The effects of all runs, in order. */
   readonly effects: readonly Delivery[]
   /** What a reader saw while it ran, who came again after each crash. */
-  readonly seen?: readonly Frame[]
+  readonly frames?: readonly Frame[]
 }
 
 /** A call that the model of a script asks for. */

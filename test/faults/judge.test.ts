@@ -62,7 +62,7 @@ function without(frames: readonly Frame[], type: string): Frame[] {
 
 test('the judge finds no fault in an undisturbed run', async () => {
   const honest = await evidence()
-  expect(faultsOf({ ...honest, seen: honest.replay })).toEqual([])
+  expect(faultsOf({ ...honest, frames: honest.replay })).toEqual([])
   expect(cutShortFaults(honest, 'completed')).toEqual([])
 })
 
@@ -125,11 +125,11 @@ describe('the judge finds', () => {
     'a record that says something else': [({ record }) => ({ record: { ...record, steps: 3 } }), 'the record is'],
     'a message that was kept twice': [({ messages }) => ({ messages: [...messages, messages[0]!] }), 'the messages of'],
     'a reader who missed something': [
-      ({ replay }) => ({ seen: without(replay, 'call.settled') }),
+      ({ replay }) => ({ frames: without(replay, 'call.settled') }),
       'a reader missed the events',
     ],
     'a reader who was shown what was not kept': [
-      ({ replay }) => ({ replay: without(replay, 'step.started'), seen: replay }),
+      ({ replay }) => ({ replay: without(replay, 'step.started'), frames: replay }),
       'where the journal has nothing',
     ],
   }

@@ -47,12 +47,12 @@ export function streamFaults(evidence: Evidence): string[] {
 const NEWS = /\.delta$|^call\.(proposed|progress)$/
 
 /** A reader who comes again sees everything once, in order, and as others are told it later. */
-function readerFaults({ replay, seen = [] }: Evidence): string[] {
+function readerFaults({ replay, frames = [] }: Evidence): string[] {
   const faults: string[] = []
   const dataBySeq = new Map(replay.map((frame) => [frame.event.seq, frame.data]))
   const seqs = new Set<number>()
   let last = 0
-  for (const { event, data, type } of seen) {
+  for (const { event, data, type } of frames) {
     if (event.seq <= last) faults.push(`a reader saw event ${event.seq} after event ${last}`)
     last = event.seq
     seqs.add(last)

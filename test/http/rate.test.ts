@@ -7,10 +7,10 @@ import { testEdge } from '../fixtures/edge.ts'
 import { apiKey, bearer, keyName, withKeys } from '../fixtures/keys.ts'
 
 /** A binding that lets so many requests of each key in. */
-function binding(limit: number): RateLimit & { readonly seen: string[] } {
+function binding(limit: number): RateLimit & { readonly keys: string[] } {
   const keys: string[] = []
   return {
-    seen: keys,
+    keys,
     limit: async ({ key }) => {
       keys.push(key)
       return { success: keys.filter((each) => each === key).length <= limit }
@@ -40,7 +40,7 @@ describe('the rate of a key', () => {
     expect(await statuses('one', '/v1/models', '/nope', '/v1/models')).toEqual([200, 404, 429])
     expect(await statuses('two', '/v1/models')).toEqual([200])
     expect(await statuses('free', '/v1/models', '/v1/models', '/v1/models')).toEqual([200, 200, 200])
-    expect(rate.seen).toEqual([...Array(3).fill(keyName('one')), keyName('two')])
+    expect(rate.keys).toEqual([...Array(3).fill(keyName('one')), keyName('two')])
   })
 
   test('is not counted for requests without a valid key', async () => {
@@ -49,7 +49,7 @@ describe('the rate of a key', () => {
     expect((await edge.ask('/v1/models', { headers: bearer('old') })).status).toBe(401)
     expect((await edge.ask('/v1/models', { headers: bearer('none') })).status).toBe(401)
     expect((await edge.ask('/health')).status).toBe(200)
-    expect(rate.seen).toEqual([])
+    expect(rate.keys).toEqual([])
   })
 
   test('is refused in the form of each surface', async () => {

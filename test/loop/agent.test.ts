@@ -27,7 +27,7 @@ function models(scripts: Readonly<Record<string, readonly Script[]>>) {
       return model ? { ok: true, name, model } : { ok: false, code: 'unknown_model', message: `no ${name}` }
     },
   }
-  return { chooser, made: modelsByName }
+  return { chooser, modelsByName }
 }
 
 function source(tools: readonly Tool[]): ToolSource {
@@ -41,7 +41,7 @@ function source(tools: readonly Tool[]): ToolSource {
 describe('an agent as a tool', () => {
   test('answers for a router, unchanged', async () => {
     const advice = 'Do not walk on it. Call an ambulance.'
-    const { chooser, made } = models({ default: [say(advice)] })
+    const { chooser, modelsByName } = models({ default: [say(advice)] })
     const experts = agentSource(['legal', 'medical', 'technical'].map(expert), { models: chooser, now })
     const { tools } = await experts.list()
     const { state } = await play({
@@ -50,7 +50,7 @@ describe('an agent as a tool', () => {
       request: { input: [{ role: 'user', content: 'I broke my leg what should I do' }] },
     })
     expect(state.finished).toMatchObject({ finish: 'return_direct', answer: advice })
-    expect(made.get('default')?.requests[0]?.messages).toEqual([
+    expect(modelsByName.get('default')?.requests[0]?.messages).toEqual([
       { role: 'system', content: 'You are a medical expert.' },
       { role: 'user', content: 'I broke my leg what should I do' },
     ])
@@ -139,7 +139,7 @@ describe('an agent as a tool', () => {
   })
 
   test('gets the tools that hooks around its steps name', async () => {
-    const { chooser, made } = models({ default: [ask(['look']), say('seen')] })
+    const { chooser, modelsByName } = models({ default: [ask(['look']), say('seen')] })
     const hook: Hook = { name: 'eyes', activate: (names) => [...names, 'look'] }
     const ports = { models: chooser, now, tools: () => source([tool('look', () => 'x')]), loop: { hooks: [hook] } }
     const { state } = await play({
@@ -147,7 +147,11 @@ describe('an agent as a tool', () => {
       tools: [await agentTool(expert('watcher'), ports)],
     })
     expect(state.finished?.answer).toBe('seen')
-    expect(made.get('default')?.requests[1]?.messages.at(-1)).toMatchObject({ role: 'tool', tool: 'look', ok: true })
+    expect(modelsByName.get('default')?.requests[1]?.messages.at(-1)).toMatchObject({
+      role: 'tool',
+      tool: 'look',
+      ok: true,
+    })
   })
 
   test('answers after all its events have arrived, however slowly they are read', async () => {
@@ -210,7 +214,7 @@ describe('an agent as a tool', () => {
   })
 
   test('fills its template, and answers with data if it has a schema for it', async () => {
-    const { chooser, made } = models({ default: [say('{"kind":"bug"}')] })
+    const { chooser, modelsByName } = models({ default: [say('{"kind":"bug"}')] })
     const agent = await agentTool(
       {
         ...expert('triage'),
@@ -224,7 +228,7 @@ describe('an agent as a tool', () => {
       script: [ask(['triage', { title: 'It {{labels}}', labels: ['a'] }])],
       tools: [agent],
     })
-    expect(made.get('default')?.requests[0]).toMatchObject({
+    expect(modelsByName.get('default')?.requests[0]).toMatchObject({
       messages: [{}, { role: 'user', content: 'Issue: It {{labels}}, labelled ["a"].' }],
       responseFormat: { type: 'json_schema', name: 'triage', schema: { type: 'object' } },
     })
@@ -232,7 +236,7 @@ describe('an agent as a tool', () => {
   })
 
   test('refuses invalid arguments and mends clear ones', async () => {
-    const { chooser, made } = models({ default: [say('five')] })
+    const { chooser, modelsByName } = models({ default: [say('five')] })
     const agent = await agentTool(expert('legal'), { models: chooser, now })
     const { state } = await play({
       script: [ask(['legal'], ['legal', { question: ['x'] }]), ask(['legal', { question: 5 }])],
@@ -245,14 +249,14 @@ describe('an agent as a tool', () => {
       { code: 'invalid_arguments', message: refusal('Array') },
       [{ type: 'text', text: 'five' }],
     ])
-    expect(made.get('default')?.requests.map(({ messages }) => messages.at(-1))).toEqual([
+    expect(modelsByName.get('default')?.requests.map(({ messages }) => messages.at(-1))).toEqual([
       { role: 'user', content: '5' },
     ])
   })
 
   test('cannot call agents in an endless chain', async () => {
     const scripts: Script[] = Array.from({ length: 9 }, () => ask(['again', { question: 'x' }]))
-    const { chooser, made } = models({
+    const { chooser, modelsByName } = models({
       default: [...scripts.slice(0, 4), ...Array.from({ length: 9 }, () => say('done'))],
     })
     const agents: ToolSource = agentSource([{ ...expert('again'), tools: ['again'] }], {
@@ -261,7 +265,7 @@ describe('an agent as a tool', () => {
       tools: () => agents,
     })
     await play({ script: [ask(['again', { question: 'x' }])], tools: await agents.offered() })
-    const last = made.get('default')?.requests.at(4)?.messages.at(-1)
+    const last = modelsByName.get('default')?.requests.at(4)?.messages.at(-1)
     expect(last).toMatchObject({ role: 'tool', ok: false, content: [{ text: /too deeply/ }] })
   })
 

@@ -19,10 +19,10 @@ async function drive(messages: readonly Message[], scripts: readonly Script[], t
   let history = messages
   for (;;) {
     const answer = await collect(model.stream(request(history), NEVER))
-    if (answer.calls.length === 0) return { seen: history, answer, requestCount: model.requests.length }
+    if (answer.calls.length === 0) return { history, answer, requestCount: model.requests.length }
     const executed = await executeToolCalls({ messages: history, tools }, answer)
     history = executed.messages
-    if (executed.returnDirect) return { seen: history, answer, requestCount: model.requests.length }
+    if (executed.returnDirect) return { history, answer, requestCount: model.requests.length }
   }
 }
 
@@ -30,9 +30,9 @@ const QUESTION: Message = { role: 'user', content: 'What is 6 * 8?' }
 
 describe('a loop of your own', () => {
   test('asks, runs the requested calls, and asks again', async () => {
-    const { seen, answer } = await drive([QUESTION], [ask(['multiply', { a: 6, b: 8 }]), say('48')])
-    expect(seen.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
-    expect(seen[2]).toMatchObject({ tool: 'multiply', ok: true, content: [{ type: 'text', text: '48' }] })
+    const { history, answer } = await drive([QUESTION], [ask(['multiply', { a: 6, b: 8 }]), say('48')])
+    expect(history.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
+    expect(history[2]).toMatchObject({ tool: 'multiply', ok: true, content: [{ type: 'text', text: '48' }] })
     expect(answer).toMatchObject({ text: '48', finish: 'stop' })
   })
 
@@ -40,7 +40,7 @@ describe('a loop of your own', () => {
     const remembered = memory()
     remembered.add(QUESTION)
     const first = await drive(remembered.messages(), [ask(['multiply', { a: 6, b: 8 }]), say('48')])
-    remembered.add(...first.seen.slice(1), { role: 'assistant', content: first.answer.text })
+    remembered.add(...first.history.slice(1), { role: 'assistant', content: first.answer.text })
     remembered.add({ role: 'user', content: 'What did I ask you earlier?' })
     const second = await drive(remembered.messages(), [
       ({ messages }) => say(messages.find(({ role }) => role === 'user')?.content === QUESTION.content ? '6 * 8' : '?'),
@@ -72,9 +72,9 @@ describe('a loop of your own', () => {
 
   test('learns when the results are the answer', async () => {
     const direct = tool('multiply', () => 48, { returnDirect: 'always' })
-    const { seen, requestCount } = await drive([QUESTION], [ask(['multiply'])], [direct])
+    const { history, requestCount } = await drive([QUESTION], [ask(['multiply'])], [direct])
     expect(requestCount).toBe(1)
-    expect(seen.at(-1)).toEqual({ role: 'assistant', content: '48' })
+    expect(history.at(-1)).toEqual({ role: 'assistant', content: '48' })
   })
 
   test('gets one result for each call, in their order, whatever their outcome', async () => {

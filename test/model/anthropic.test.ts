@@ -147,25 +147,25 @@ describe('the request for thinking', () => {
       const request = { ...REQUEST, sampling: { reasoning_effort: 'high' } }
       for await (const event of provider('probe').stream(request, NEVER)) events.push(event)
     }
-    return { events, asked: server.calls.map(({ body }) => 'thinking' in body && 'output_config' in body) }
+    return { events, hasThinking: server.calls.map(({ body }) => 'thinking' in body && 'output_config' in body) }
   }
   const hello = { chunks: eventsOf({ text: 'Hello.' }) }
   const refusing = (message: string) => (index: number) =>
     index === 0 ? { status: 400, body: errorBody(message, 'invalid_request_error') } : hello
 
   test('is dropped permanently if the model does not support it', async () => {
-    const { events, asked } = await ask(refusing('adaptive thinking is not supported on this model'), 2)
-    expect([events.filter(({ type }) => type === 'error'), asked]).toEqual([[], [true, false, false]])
+    const { events, hasThinking } = await ask(refusing('adaptive thinking is not supported on this model'), 2)
+    expect([events.filter(({ type }) => type === 'error'), hasThinking]).toEqual([[], [true, false, false]])
   })
 
   test('is dropped once if the history does not allow it', async () => {
-    const { asked } = await ask(refusing('Thinking may not be enabled when tool_choice forces tool use.'), 2)
-    expect(asked).toEqual([true, false, true])
+    const { hasThinking } = await ask(refusing('Thinking may not be enabled when tool_choice forces tool use.'), 2)
+    expect(hasThinking).toEqual([true, false, true])
   })
 
   test('is kept if the refusal has another reason', async () => {
-    const { events, asked } = await ask(refusing('messages: bad'), 1)
-    expect([events, asked]).toEqual([
+    const { events, hasThinking } = await ask(refusing('messages: bad'), 1)
+    expect([events, hasThinking]).toEqual([
       [
         {
           type: 'error',

@@ -37,7 +37,7 @@ let count = 0
 
 /** A server of the Model Context Protocol that does what a test tells it. */
 export class McpServer {
-  readonly seen: McpRequest[] = []
+  readonly requests: McpRequest[] = []
   tools: object[] = []
   /** Tools of one page of the list. */
   page = 100
@@ -91,23 +91,23 @@ export class McpServer {
 
   /** What was seen of a method. */
   of(method: string): McpRequest[] {
-    return this.seen.filter((each) => each.method === method)
+    return this.requests.filter((each) => each.method === method)
   }
 
   get methods(): string[] {
-    return this.seen.map(({ method }) => method)
+    return this.requests.map(({ method }) => method)
   }
 
   async #hear(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (this.intercept(request, response)) return
     if (request.method === 'GET') {
-      this.seen.push({ method: 'GET', params: {}, headers: request.headers })
+      this.requests.push({ method: 'GET', params: {}, headers: request.headers })
       response.writeHead(200, { 'content-type': 'text/event-stream' }).end(await this.#dropped)
       return
     }
     const message = (await json(request)) as Fields
     const { id, method = 'response', params = message } = message
-    this.seen.push({ method, params, headers: request.headers })
+    this.requests.push({ method, params, headers: request.headers })
     const respond = (status: number, body?: object, headers = {}) =>
       response
         .writeHead(status, { 'content-type': 'application/json', ...headers })

@@ -722,7 +722,7 @@ describe('a call of an MCP tool', () => {
     server.tools = [echo]
     const mcp = worker(server)
     await mcp.call('echo')
-    const count = server.seen.length
+    const count = server.requests.length
     const abort = Promise.withResolvers<string>()
     const closed = Promise.withResolvers<void>()
     server.call = async (_, talk) => {
@@ -770,7 +770,7 @@ describe('the configuration of MCP servers', () => {
     server.tools = [echo]
     const config = [{ name: 'test', url: server.url, headers: { Authorization: 'Bearer {SECRET_KEY}' } }]
     await worker(config, { SECRET_KEY: 's3cret' }).describe()
-    expect(server.seen.map(({ headers }) => headers.authorization)).toEqual(['Bearer s3cret', 'Bearer s3cret'])
+    expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer s3cret', 'Bearer s3cret'])
     expect(() => worker(config)).toThrow('MCP_SERVERS: the secret SECRET_KEY is not set')
   })
 
@@ -787,7 +787,7 @@ describe('the configuration of MCP servers', () => {
     const mcp = worker([{ name: 'test', url: server.url, headers }], { SECRET_KEY: secret })
     const progress: Progress[] = []
     const outcome = await mcp.call('echo', {}, { progress })
-    expect(server.seen.every(({ headers: { authorization } }) => authorization === `Bearer ${secret}`)).toBe(true)
+    expect(server.requests.every(({ headers: { authorization } }) => authorization === `Bearer ${secret}`)).toBe(true)
     const described = await mcp.describe()
     expect(JSON.stringify([outcome, progress, described]).match(/\[redacted\]/g)).toHaveLength(5)
     server.call = () => {

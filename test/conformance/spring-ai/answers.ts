@@ -15,7 +15,7 @@ async function sendText(text: string) {
   const inputs: unknown[] = []
   const echo = tool('echo', (args) => inputs.push(args))
   const { results } = await executeToolCalls({ messages: [QUESTION], tools: [echo] }, answerWithCalls(['echo', text]))
-  return { seen: inputs, results: resultsIn(results) }
+  return { inputs, results: resultsIn(results) }
 }
 
 /** Rows 22 to 31: arguments as models write them, and results that are the answer. */
@@ -25,7 +25,7 @@ export const answers: readonly Row[] = [
     says: 'a call without arguments reaches its tool with an empty object',
     verdict: same(async () => {
       for (const text of ['', ' \n', '{}', 'null', '""'])
-        expect(await sendText(text)).toEqual({ seen: [{}], results: ['1'] })
+        expect(await sendText(text)).toEqual({ inputs: [{}], results: ['1'] })
     }),
   },
   {
@@ -33,7 +33,7 @@ export const answers: readonly Row[] = [
     says: 'nested arguments arrive as they were written',
     verdict: same(async () => {
       const args = { trip: { stops: [{ city: 'Århus', at: [56.15, -10.2e-1] }], notes: 'a "b"\n\\c' }, ok: null }
-      expect((await sendText(JSON.stringify(args))).seen).toEqual([args])
+      expect((await sendText(JSON.stringify(args))).inputs).toEqual([args])
     }),
   },
   {
@@ -41,7 +41,7 @@ export const answers: readonly Row[] = [
     says: 'arguments that are no JSON end nothing',
     verdict: different('no tool is called with them: the model reads what is wrong', async () => {
       expect(await sendText('{invalid json}')).toEqual({
-        seen: [],
+        inputs: [],
         results: [
           'The arguments of "echo" are not a JSON object: Expected property name or \'}\' in JSON at position 1 ' +
             '(line 1 column 2). Send one JSON object that fits its schema.',

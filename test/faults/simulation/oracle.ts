@@ -10,9 +10,9 @@ const MOST_DELIVERIES: Readonly<Record<string, number>> = { plain: 1, idempotent
 /** What people and the network did, as the contract needs it to tell what must hold. */
 interface Ledger {
   /** Runs whose acceptance was confirmed, in that order; `joins`: the input joined another run. */
-  readonly accepted: Map<string, { joins?: string }>
+  readonly requests: Map<string, { joins?: string }>
   /** Runs that were certainly refused. */
-  readonly refused: Set<string>
+  readonly refusals: Set<string>
   /** Runs whose cancellation was confirmed. */
   readonly cancelled: Set<string>
   /** Calls that somebody approved, or rejected; the answer may have been lost. */
@@ -26,8 +26,8 @@ interface Ledger {
 
 export function newLedger(): Ledger {
   return {
-    accepted: new Map(),
-    refused: new Set(),
+    requests: new Map(),
+    refusals: new Set(),
     cancelled: new Set(),
     approved: new Set(),
     rejected: new Set(),
@@ -37,13 +37,13 @@ export function newLedger(): Ledger {
 }
 
 /** Promise 1: an accepted message ends in exactly one outcome, and a refused one leaves nothing. */
-export function endFaults({ accepted, refused, ends }: Ledger, run: string, events: readonly RunEvent[]): string[] {
+export function endFaults({ requests, refusals, ends }: Ledger, run: string, events: readonly RunEvent[]): string[] {
   const faults: string[] = []
   const finished = events.filter(({ type }) => type === 'run.finished')
   const last = events.filter(({ type }) => type !== 'call.late').at(-1)
   if (finished.length !== 1) faults.push(`${run} has ${finished.length} ends`)
   if (last?.type !== 'run.finished') faults.push(`${run} ends with ${last?.type}`)
-  if (refused.has(run) && !accepted.has(run)) faults.push(`${run} was refused and has run`)
+  if (refusals.has(run) && !requests.has(run)) faults.push(`${run} was refused and has run`)
   const [end] = finished
   const firstEnd = ends.get(run)
   if (end?.type === 'run.finished' && firstEnd && (firstEnd.status !== end.status || firstEnd.answer !== end.answer))

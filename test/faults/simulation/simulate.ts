@@ -92,7 +92,7 @@ class Program {
     }
     await this.#calmDown()
     await this.#judge()
-    return { faults: this.#faults, runs: this.#ledger.accepted.size, trace: this.#trace }
+    return { faults: this.#faults, runs: this.#ledger.requests.size, trace: this.#trace }
   }
 
   /** Asks the object, which may be lost meanwhile: then there is no answer. */
@@ -119,20 +119,20 @@ class Program {
       input: [{ role: 'user', content: `${id}: ${input}` }],
     })
     const tools = this.#tools().map(({ definition }) => definition)
-    const { accepted, refused } = this.#ledger
+    const { requests, refusals } = this.#ledger
     // Whoever posts again may be accepted now, and not hear of it.
-    refused.delete(id)
+    refusals.delete(id)
     const reply = await this.#ask((object) => object.start({ run, tools, onBusy, create: true }))
     if (!reply) return
     if (!reply.ok) {
-      if (accepted.has(id)) this.#faults.push(`${id} was accepted, and is refused with ${reply.code}`)
-      refused.add(id)
+      if (requests.has(id)) this.#faults.push(`${id} was accepted, and is refused with ${reply.code}`)
+      refusals.add(id)
       return
     }
-    const before = accepted.get(id)
+    const before = requests.get(id)
     const joins = reply.runId === id ? {} : { joins: reply.runId }
     if (before && before.joins !== joins.joins) this.#faults.push(`${id} was accepted twice`)
-    accepted.set(id, joins)
+    requests.set(id, joins)
   }
 
   async #decide(): Promise<void> {
@@ -215,7 +215,7 @@ class Program {
   async #judge(): Promise<void> {
     this.#compareJournals()
     const ids = new Set(this.#world.statuses().map(({ id }) => id))
-    for (const [id, { joins }] of this.#ledger.accepted)
+    for (const [id, { joins }] of this.#ledger.requests)
       if (!ids.has(joins ?? id)) this.#faults.push(`${id} was accepted and is gone`)
     for (const id of ids) {
       const events = this.#world.journal(id)

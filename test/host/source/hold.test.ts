@@ -41,7 +41,7 @@ function setup(mcpTools: readonly ToolDefinition[], ownTools: readonly ToolDefin
     mcp.change(name, rest)
     now += 60_000
   }
-  return { source, accepted: acceptances, mcp, own, change }
+  return { source, acceptances, mcp, own, change }
 }
 
 const names = (tools: readonly Tool[]) => tools.map((tool) => tool.definition.name)
@@ -69,7 +69,7 @@ test('a definition seen first is accepted; a changed one is neither offered nor 
 })
 
 test('a held tool is listed with its current definition, both hashes and how to accept it', async () => {
-  const { source, accepted, change } = setup([definition('a')])
+  const { source, acceptances, change } = setup([definition('a')])
   await source.list()
   change('a', { description: 'Another.' })
   const now = definition('a', { description: 'Another.' })
@@ -83,7 +83,7 @@ test('a held tool is listed with its current definition, both hashes and how to 
       pending: { definition: now, hash, acceptedHash: before },
     },
   ])
-  await accepted.accept({ name: 'a', place: 'TOOL_MCP', hash })
+  await acceptances.accept({ name: 'a', place: 'TOOL_MCP', hash })
   expect(names(await source.find(['a']))).toEqual(['a'])
 })
 
@@ -118,9 +118,9 @@ test.each<[string, Partial<ToolDefinition>, boolean]>([
 })
 
 test('if acceptances cannot be read, only tools of the held bindings are unavailable, with the reason', async () => {
-  const { source, accepted } = setup([definition('a'), definition('b')], [definition('own')])
+  const { source, acceptances } = setup([definition('a'), definition('b')], [definition('own')])
   await source.list()
-  accepted.fault = 'no answer'
+  acceptances.fault = 'no answer'
   const { tools, unavailable } = await source.list()
   expect(names(tools)).toEqual(['own'])
   expect(unavailable).toEqual(

@@ -726,19 +726,19 @@ describe('an alias of a tool Worker', () => {
     const at = { now: 0 }
     const bindings = { TOOL_CLOCK: binding }
     const services = serviceSource({ bindings, offered: () => true, now: () => at.now, ...options })
-    return { seen: inputs, worker, services, at }
+    return { callArguments: inputs, worker, services, at }
   }
 
   test('calls the tool under its own name and hash, with arguments that fit both', async () => {
-    const { seen, services } = clock()
+    const { callArguments, services } = clock()
     const { tools } = setup(workerOf(services))
     const inputSchema = { type: 'object', properties: { zone: { enum: ['Asia/Tokyo'] } }, required: ['zone'] }
     await store(tools, { ...alias('tokyo', 'TOOL_CLOCK', 'now'), inputSchema })
     const [tool] = await tools.find(['tokyo'])
     expect(await call(tool, { zone: 'UTC' })).toMatchObject({ error: { code: 'invalid_arguments' } })
-    expect(seen).toEqual([])
+    expect(callArguments).toEqual([])
     expect(await call(tool, { zone: 'Asia/Tokyo' })).toEqual(text('12:00'))
-    expect(seen).toMatchObject([{ name: 'now', hash: 'h', arguments: { zone: 'Asia/Tokyo' } }])
+    expect(callArguments).toMatchObject([{ name: 'now', hash: 'h', arguments: { zone: 'Asia/Tokyo' } }])
   })
 
   test('tells the status of its calls and undoes them as its tool does', async () => {
@@ -797,13 +797,13 @@ describe('an alias of a tool Worker', () => {
 
   test('does not call a tool that is held back', async () => {
     const acceptances = { of: async () => [{ hash: 'another' }], accept: async () => {} }
-    const { seen, services } = clock()
+    const { callArguments, services } = clock()
     const { services: held } = clock({ gate: () => (tools) => gateTools(tools, acceptances) })
     const { tools, source } = setup(workerOf(services))
     await store(tools, alias('a', 'TOOL_CLOCK', 'now'))
     const behind = source(workerOf(held))
     expect(await behind.find(['a'])).toEqual([])
-    expect(seen).toEqual([])
+    expect(callArguments).toEqual([])
     expect(await behind.put('b', alias('b', 'TOOL_CLOCK', 'now'))).toMatchObject({
       issues: [{ path: 'binding', message: expect.stringContaining('The tool "now" is held back') }],
     })
