@@ -1,6 +1,7 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
+import { filesUnder } from './fixtures/source-files.ts'
 
 /** Who may import whom, type imports too. A room may use itself; doors are files, and nobody imports one. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
@@ -41,9 +42,7 @@ const MAY_IMPORT_RUNTIME = [
 const IMPORT = /\b(?:from|import)\s*\(?\s*['"]([^'"]+)['"]/g
 
 function filesOf(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((file) => /\.tsx?$/.test(file) && !file.includes('node_modules'))
-    .map((file) => join(folder, file))
+  return filesUnder(folder).filter((file) => /\.tsx?$/.test(file))
 }
 
 function importsOf(file: string): string[] {

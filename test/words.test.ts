@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { filesUnder } from './fixtures/source-files.ts'
 
 /** Participles and adverbs that say nothing as a whole name: a value is named after what it is. */
 const BARE = new Set(
@@ -56,9 +56,7 @@ const DECLARED = /\b(?:const|let|function\*?|class|interface|type) ([A-Za-z_$][\
 const EXPORT = /^export (?:abstract )?(?:async )?(?:function\*?|const|let|class|interface|type|enum) (\w+)/gm
 
 function filesOf(folder: string, pattern = /(?<!\.test)\.tsx?$/): string[] {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((file) => pattern.test(file) && !/node_modules|\.wrangler/.test(file))
-    .map((file) => join(folder, file))
+  return filesUnder(folder).filter((file) => pattern.test(file))
 }
 
 /** Returns the names in a source text that are bare, apart from comments, texts and members after a dot. */
@@ -118,8 +116,8 @@ describe('texts', () => {
   test('are plain in comments, errors, documents and the names of tests', () => {
     const folders = ['src', 'tools', 'docs', 'examples', 'test']
     const files = folders
-      .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)))
-      .filter((file) => !/node_modules|\.wrangler|\.vitepress\/dist|web\/corpus|words\.test/.test(file))
+      .flatMap(filesUnder)
+      .filter((file) => !/web\/corpus|words\.test/.test(file))
       .filter((file) => (file.startsWith('test/') ? /\.test\.ts$/ : /\.(?:tsx?|md|json)$|openapi\.txt$/).test(file))
     const riddles = ['README.md', 'CONTRIBUTING.md', ...files].flatMap((file) =>
       linesOf(file).flatMap((line, index) => riddlesIn(line).map((riddle) => `${file}:${index + 1} ${riddle}`)),
