@@ -3,6 +3,7 @@ import type { InputNeeds } from './input.ts'
 import type { JsonObject } from './json.ts'
 import type { ReachedQuota } from './quotas.ts'
 import type { Content, Message } from './message.ts'
+import type { ModelRequest } from './model.ts'
 import type { CallReport } from './later.ts'
 import type { Usage } from './usage.ts'
 import type { Limits } from './limits.ts'
@@ -22,6 +23,7 @@ export interface Refusal {
     | 'no_recovery'
     | 'unknown_run'
     | 'unknown_call'
+    | 'unknown_step'
     | 'own_run'
     | 'bad_event_id'
     | 'call_already_answered'
@@ -214,6 +216,21 @@ export interface Continuation {
 /** The id, caller, budget and trace of a run that repeats the request of an earlier run. */
 export type Repeat = Pick<RunRequest, 'runId' | 'caller' | 'budget' | 'trace'>
 
+/** The request to the model in one step, for operators, before hooks and the codec of the provider change it. */
+export interface StepRequest extends Omit<ModelRequest, 'patience' | 'traceparent'> {
+  readonly run: string
+  readonly step: number
+  /** The model that the run names now. */
+  readonly model: string
+  /** The number of messages from before the run, after the system message if there is one. */
+  readonly historyLength: number
+  /**
+   * Set if of the edge's tools only names and annotations are stored, as for an older run that was pruned. The system
+   * message then lacks their instructions.
+   */
+  readonly hasShortTools?: true
+}
+
 /**
  * The RPC methods of a conversation. Everything is a value: a caller's mistake is never thrown. The edge has
  * authenticated the caller already; the tenant is part of the object's name.
@@ -246,6 +263,8 @@ export interface ConversationService {
     after: number,
     news?: NewsFilter,
   ): Promise<Reply<{ readonly stream: ReadableStream<Uint8Array> }>>
+  /** Builds the last request of a step again. */
+  stepRequest(runId: string, step: number): Promise<Reply<{ readonly request: StepRequest }>>
   /** Returns the newest runs before a given run, oldest first. */
   runs(page: { before?: string | undefined; limit: number }): Promise<Reply<{ readonly runs: readonly RunSummary[] }>>
   /**

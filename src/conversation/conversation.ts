@@ -1,6 +1,5 @@
 import { DurableObject } from 'cloudflare:workers'
 import type {
-  Repeat,
   PendingApproval,
   ConversationService,
   ConversationSettings,
@@ -27,9 +26,10 @@ import { RunReader } from './run/run-reader.ts'
 import { Runner } from './run/runner.ts'
 import { Store } from './store/store.ts'
 import { Alarms } from './run/alarms.ts'
+import { stepRequest } from './run/step-request.ts'
 import { storageRefusal } from './run/storage-quota.ts'
 import { Waiters } from './run/waiters.ts'
-import { WINDOW } from '../loop/perform/window.ts'
+import { windowOptions } from './history/window-options.ts'
 
 /** The Durable Object of one conversation. Its methods are its RPC surface. */
 export abstract class ConversationObject<Env> extends DurableObject<Env> implements ConversationService {
@@ -67,7 +67,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       now: () => Date.now(),
       wakeAt: (time) => alarms.wakeAt(time),
       reportUnended: (run) => alarms.reportUnended(run),
-      window: () => ({ ...WINDOW, ...setup.config.window, ...store.settings().window }),
+      window: () => windowOptions(setup, store),
       onStatus: (state, eventId) => alarms.onStatus(state, eventId),
     })
     this.#view = new RunReader({ store, runs: this.#runner.runs, readers, waiters })
@@ -134,9 +134,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   }
 
   async regenerate(
-    runId: string,
-    repeat: Repeat,
-    options: Pick<StartRequest, 'onward'> = {},
+    ...[runId, repeat, options = {}]: Parameters<ConversationService['regenerate']>
   ): Promise<Reply<StartReply>> {
     return this.#whenOpen(async () => {
       const row = this.#store.runs.row(runId)
@@ -201,6 +199,10 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       const stream = this.#view.follow(runId, after, news)
       return stream ? { ok: true, stream } : refusalOf('bad_event_id', 'This run has no event with this id.')
     })
+  }
+
+  async stepRequest(runId: string, step: number): ReturnType<ConversationService['stepRequest']> {
+    return this.#whenOpen(async () => stepRequest(this.#setup, this.#store, { runId, step }))
   }
 
   async runs({ before, limit }: Parameters<ConversationService['runs']>[0]): ReturnType<ConversationService['runs']> {

@@ -96,6 +96,7 @@ const REFUSALS: Partial<Record<Refusal['code'], number>> = {
   conversation_deleted: 410,
   unknown_run: 404,
   unknown_call: 404,
+  unknown_step: 404,
   own_run: 403,
   bad_event_id: 400,
   copy_too_large: 413,

@@ -132,6 +132,20 @@ describe('the definitions of tools', () => {
     expect(await Promise.all([0, 1, 2].map(async (run) => conversation.object.record(runId(run), 0)))).toEqual(before)
   })
 
+  test('of a pruned run are marked as short in the request of a step, whose messages are complete', async () => {
+    const conversation = await finished()
+    const requestOf = async (run: number) => {
+      const reply = await conversation.object.stepRequest(runId(run), 1)
+      return reply.ok ? reply.request : undefined
+    }
+    const before = await requestOf(0)
+    expect(before).not.toHaveProperty('hasShortTools')
+    await until(conversation, 11 * MINUTE)
+    const after = await requestOf(0)
+    expect(after).toMatchObject({ hasShortTools: true, messages: before?.messages })
+    expect(after?.tools.map(({ name, description }) => [name, description])).toEqual([['look', '']])
+  })
+
   test('of a pruned run are read again when the run is regenerated', async () => {
     const conversation = await finished()
     await until(conversation, 11 * MINUTE)

@@ -86,12 +86,12 @@ describe('the matrix of routes and keys', () => {
 
     test('refuses keys without its scope alike, whatever they ask for', async () => {
       const scopes = route.scopes ?? []
-      // A decision needs `approve` alone, `/mcp` both of its scopes; `tools:admin` writes the edge's own definitions.
+      // A decision needs `approve` alone, `/mcp` and the request of a step both of their scopes; `tools:admin` writes the edge's own definitions.
       const isEnough = (scope: string) =>
         route.body === 'CallAnswer'
           ? scope === 'approve'
           : scopes.includes(scope) || (scope === 'tools:admin' && scopes.includes('tools:write'))
-      const needsAll = route.path === '/mcp'
+      const needsAll = route.path === '/mcp' || route.path.endsWith('/request')
       for (const scope of SCOPES.filter((each) => needsAll || !isEnough(each))) {
         const texts = await Promise.all([targetValues, none].map((targets) => answer(world, route, scope, targets)))
         expect(texts[0], scope).toMatch(/^403 /)

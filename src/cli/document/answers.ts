@@ -2,6 +2,7 @@ import type { JsonSchema } from '../../contract/json.ts'
 import { RUN_STATUSES } from '../../contract/run.ts'
 import { count, flag, list, object, ref, text } from './json-schema.ts'
 import { LIST_ANSWERS } from './lists.ts'
+import { OPERATOR_ANSWERS } from './operator-answers.ts'
 import { fieldSchemas } from './tool-fields.ts'
 
 const OBJECT = { type: 'object' }
@@ -75,6 +76,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
     },
   ),
   ...LIST_ANSWERS,
+  ...OPERATOR_ANSWERS,
   StoredMessage: object(
     { position: count, run: text, message: OBJECT },
     { replaced: { const: true }, isCut: { const: true } },
@@ -248,10 +250,6 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
           'From `GET /tools/{name}` with a key of scope `tools:admin`: the policies that hold, in their order.',
       },
     },
-  ),
-  HoldingPolicy: object(
-    { pattern: { type: 'string', description: 'The pattern in `TOOL_POLICY`.' }, policy: OBJECT },
-    { tool: { type: 'string', description: 'The tool behind an alias, if the pattern matches that one.' } },
   ),
   Outcome: object(
     { ok: flag, content: list(ref('Content')), durationMs: count },

@@ -217,6 +217,18 @@ export const RUN_ROUTES: Routes = {
       errors: { ...UNKNOWN, 400: 'The run has no event with this `seq` or id.' },
     },
   },
+  '/conversations/{id}/runs/{run}/steps/{step}/request': {
+    get: {
+      tag: 'Runs',
+      id: 'getStepRequest',
+      summary: 'Get the request that the model got in a step',
+      description:
+        'It is built again from the events of the run, before hooks and the provider’s format change it. Messages of earlier turns are chosen by the present window and summary.',
+      scope: 'tools:admin and chat',
+      answers: { 200: { says: 'The last request of the step.', json: 'StepRequest' } },
+      errors: { ...UNKNOWN, 400: '`step` is not a whole number from 1.' },
+    },
+  },
   '/conversations/{id}/runs/{run}/cancel': {
     post: {
       tag: 'Runs',

@@ -28,14 +28,7 @@ export async function summaryContext(
   model: ChatModel,
   { from, signal }: { readonly from: number; readonly signal: AbortSignal },
 ): Promise<SummaryContext> {
-  const summary = summaryOf(store)
-  const uncovered: Message[] = []
-  for (const { position, message } of store.messages.newest(from, 'current')) {
-    if (position < (summary?.upTo ?? 0) || uncovered.length >= MOST_READ) break
-    // The window includes system messages anyway.
-    if (message.role !== 'system') uncovered.unshift(message)
-  }
-  const notes = summary ? [notesOf(summary)] : []
+  const { summary, notes, uncovered } = readSummary(store, from)
   if (uncovered.length <= MOST_UNCOVERED) return { messages: [...notes, ...repair(uncovered).messages] }
   const earlier = summary ? { earlier: summary.text } : {}
   const newNotes = await summarize(model, { ...earlier, messages: uncovered }, signal)
@@ -44,6 +37,23 @@ export async function summaryContext(
   store.setMeta('summary', newSummary)
   const fact: RunFact = { type: 'history.compacted', upTo: from, ...(newNotes.usage && { usage: newNotes.usage }) }
   return { messages: [notesOf(newSummary)], compaction: fact }
+}
+
+/** Returns the notes on the messages before position `from` as they are, and those messages that they do not cover. */
+export function earlierContext(store: Store, from: number): readonly Message[] {
+  const { notes, uncovered } = readSummary(store, from)
+  return [...notes, ...repair(uncovered).messages]
+}
+
+function readSummary(store: Store, from: number) {
+  const summary = summaryOf(store)
+  const uncovered: Message[] = []
+  for (const { position, message } of store.messages.newest(from, 'current')) {
+    if (position < (summary?.upTo ?? 0) || uncovered.length >= MOST_READ) break
+    // The window includes system messages anyway.
+    if (message.role !== 'system') uncovered.unshift(message)
+  }
+  return { summary, notes: summary ? [notesOf(summary)] : [], uncovered }
 }
 
 function summaryOf(store: Store): Summary | undefined {

@@ -1,5 +1,5 @@
 import type { Message } from '../../contract/message.ts'
-import type { ModelRequest, ToolChoice } from '../../contract/model.ts'
+import type { ChatModel, ModelRequest, ToolChoice } from '../../contract/model.ts'
 import type { ClientTool } from '../../contract/run.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { feedback } from './response-format.ts'
@@ -10,7 +10,11 @@ import { asData } from '../decide/data-flow-guard.ts'
 import { READ_RESULT, READ_RESULT_DEFINITION } from '../decide/truncated-result.ts'
 
 /** Builds the model request of the step under way. */
-export function modelRequest({ state, history, model }: Pick<Running, 'state' | 'history' | 'model'>): ModelRequest {
+export function modelRequest({
+  state,
+  history,
+  model,
+}: Pick<Running, 'state' | 'history'> & { readonly model: Pick<ChatModel, 'patience'> }): ModelRequest {
   const { toolChoice, chosenAt = 0, responseFormat, sampling, limits } = state.request
   const { firstByteMs, silenceMs } = { ...limits, ...model.patience }
   const rejected = state.step?.rejections ?? []

@@ -52,7 +52,7 @@ export function RunPanel({ address, item, endedAt }: PanelProps): JSX.Element {
       {call ? (
         <CallDetail key={call.id} call={call} address={address} />
       ) : step ? (
-        <StepDetail key={step.number} step={step} />
+        <StepDetail key={step.number} step={step} address={address} />
       ) : (
         <RunDetail run={run} address={address} />
       )}

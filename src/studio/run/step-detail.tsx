@@ -1,9 +1,11 @@
 import type { JSX } from 'preact'
 import { quantity, visible } from '../part/text.ts'
+import type { RunAddress } from '../route.ts'
 import type { StepView } from './run-view.ts'
+import { RequestDetail } from './request-detail.tsx'
 
 /** What the model said in one step, what it was offered and what it used. */
-export function StepDetail({ step }: { readonly step: StepView }): JSX.Element {
+export function StepDetail({ step, address }: { readonly step: StepView; readonly address: RunAddress }): JSX.Element {
   const { number, attempt, text, reasoning, calls, usage, finish, tools, rejected } = step
   return (
     <article class="detail" aria-label={`Step ${number}`}>
@@ -50,6 +52,7 @@ export function StepDetail({ step }: { readonly step: StepView }): JSX.Element {
           </div>
         )}
       </dl>
+      <RequestDetail step={number} address={address} />
     </article>
   )
 }

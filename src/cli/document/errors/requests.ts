@@ -232,6 +232,7 @@ export const CONVERSATION_ERRORS: ErrorTexts = {
     'Answer those calls, or cancel the run.',
   ),
   unknown_call: http(404, 'The run does not have this call.', 'Read the run: each of its `calls` has an id.'),
+  unknown_step: http(404, 'The model got no request in this step of the run.', 'Check the number: steps count from 1.'),
   unknown_conversation: http(404, 'The tenant does not have this conversation.', 'Check the id and the key.'),
   unknown_run: http(404, 'The conversation does not have this run.', 'Check the id.'),
   wait_elapsed: http(

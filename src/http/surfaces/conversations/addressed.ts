@@ -45,8 +45,8 @@ interface Page {
   readonly limit: number
 }
 
-/** Parses the query parameter `path`, which must be a whole number from 1. Throws a Problem 400 for other text. */
-function positive(text: string, path: string): number {
+/** Parses the parameter `path`, which must be a whole number from 1. Throws a Problem 400 for other text. */
+export function positive(text: string, path: string): number {
   if (/^[1-9]\d{0,15}$/.test(text)) return Number(text)
   throw invalidRequest({ message: `"${path}" must be a whole number from 1.`, path })
 }

@@ -5,7 +5,7 @@ import type { CallAnswer, ConversationService } from '../../../contract/conversa
 import { parseEventId } from '../../../wire/events.ts'
 import { decodeRunBody } from '../../../wire/client/request.ts'
 import { prepareRun } from '../../runs/prepare-run.ts'
-import { conversationIdOfPath, pageOf, pageSize, runIdOfPath, conversationOfPath } from './addressed.ts'
+import { conversationIdOfPath, pageOf, pageSize, positive, runIdOfPath, conversationOfPath } from './addressed.ts'
 import { passThrough } from '../../respond/open-streams.ts'
 import { requireScope } from '../../middleware/auth.ts'
 import { readJson } from '../../request-body.ts'
@@ -80,6 +80,13 @@ conversations.get('/:id/runs/:run/events', async (c) => {
   return new Response(passThrough(stream), {
     headers: { ...SSE_HEADERS, ...runHeaders({ runId, conversation: c.req.param('id') }) },
   })
+})
+
+conversations.get('/:id/runs/:run/steps/:step/request', async (c) => {
+  // The system text and the definitions are the operator's.
+  for (const scope of ['tools:admin', 'chat'] as const) requireScope(c.env.caller, scope)
+  const step = positive(c.req.param('step'), 'step')
+  return c.json(unwrapReply(await conversationOfPath(c).stepRequest(runIdOfPath(c), step)).request)
 })
 
 conversations.post('/:id/runs/:run/cancel', async (c) => {
