@@ -2,7 +2,6 @@ import { DurableObject } from 'cloudflare:workers'
 import type {
   PendingApproval,
   ConversationService,
-  ConversationSettings,
   CreateRequest,
   NewsFilter,
   Reply,
@@ -107,7 +106,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     return { ok: true, created: true }
   }
 
-  async settings(): Promise<Reply<{ settings: ConversationSettings }>> {
+  async settings(): ReturnType<ConversationService['settings']> {
     return this.#whenOpen(async () => ({ ok: true, settings: this.#store.settings() }))
   }
 

@@ -1,5 +1,5 @@
 import type { JsonSchema } from '../../contract/json.ts'
-import { count, list, object, ref, text } from './json-schema.ts'
+import { count, list, object, text } from './json-schema.ts'
 
 const OBJECT = { type: 'object' }
 
