@@ -6,22 +6,14 @@ import { CLASSES, type Script } from './script.ts'
 import { PATIENCE_MS, until, type World } from './world.ts'
 
 /**
- * Posts so many runs to one conversation at once: all are run, in the order of their acceptance, none twice. The edge
- * is killed once its model has been asked `killAfter` questions.
+ * Posts so many runs to one conversation at once: all are run, in the order of their acceptance, none twice. The edge is
+ * killed as `killing` says.
  */
-export async function playQueue(
-  world: World,
-  size: number,
-  { killAfter }: { readonly killAfter?: number } = {},
-): Promise<string[]> {
+export async function playQueue(world: World, size: number, killing: Killing = {}): Promise<string[]> {
   const id = 'queue'
   await conversation(world.url() ?? '', id).make()
   const cases = await Promise.all(scriptsOf(world, id, size).map((script) => startCase(world, id, script)))
-  if (killAfter !== undefined) {
-    await until(() => world.asks.length >= killAfter, PATIENCE_MS)
-    await world.kill()
-    await world.start()
-  }
+  await kill(world, killing)
   const faults = await endsOf(world, cases)
   const edge = conversation(world.url() ?? '', id)
   const order = (await edge.runs()).map((run) => run.id)
@@ -41,15 +33,36 @@ export async function playQueue(
   return faults
 }
 
-/** Runs so many conversations at once: none sees anything of another. */
-export async function playMany(world: World, size: number): Promise<string[]> {
+/**
+ * Runs so many conversations at once: none sees anything of another. The edge is killed as `killing` says, as when another
+ * version takes its place.
+ */
+export async function playMany(world: World, size: number, killing: Killing = {}): Promise<string[]> {
   const cases = await Promise.all(
     scriptsOf(world, 'many', size).map(async (script) => {
       await conversation(world.url() ?? '', `of-${script.token}`).make()
       return startCase(world, `of-${script.token}`, script)
     }),
   )
+  await kill(world, killing)
   return endsOf(world, cases)
+}
+
+/** When the edge is killed and started again. Default: never. */
+interface Killing {
+  /** How many questions its model has been asked by then. */
+  readonly killAfter?: number
+  /** How often, each further time as soon as its model is asked one more question: while runs recover. Default: once. */
+  readonly times?: number
+}
+
+async function kill(world: World, { killAfter, times = 1 }: Killing): Promise<void> {
+  for (let time = 0; killAfter !== undefined && time < times; time++) {
+    const asks = time === 0 ? killAfter : world.asks.length + 1
+    await until(() => world.asks.length >= asks, PATIENCE_MS)
+    await world.kill()
+    await world.start()
+  }
 }
 
 /** Each value where it came first. */

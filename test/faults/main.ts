@@ -38,9 +38,17 @@ const PARTS: readonly { readonly name: string; readonly play: (world: World) => 
   { name: 'Killed in every life', play: playAgain },
   { name: '100 posts to one conversation at once', play: (world) => playQueue(world, 100) },
   { name: '100 posts at once, killed amid them', play: (world) => playQueue(world, 100, { killAfter: 60 }) },
+  {
+    name: '20 posts at once, killed amid them and twice while they recover',
+    play: (world) => playQueue(world, 20, { killAfter: 8, times: 3 }),
+  },
   { name: '20 posts with one key at once', play: playKey },
   { name: 'Readers who leave after each event', play: playReaders },
   { name: '500 conversations at once', play: (world) => playMany(world, 500) },
+  {
+    name: 'Started again while 200 conversations are under way',
+    play: (world) => playMany(world, 200, { killAfter: 100 }),
+  },
   { name: `Odd requests, seed ${seed}`, play: () => playOddRequests(seed, 60) },
 ]
 
