@@ -57,7 +57,8 @@ interface Killing {
 }
 
 async function kill(world: World, { killAfter, times = 1 }: Killing): Promise<void> {
-  for (let time = 0; killAfter !== undefined && time < times; time++) {
+  if (killAfter === undefined) return
+  for (let time = 0; time < times; time++) {
     const asks = time === 0 ? killAfter : world.asks.length + 1
     await until(() => world.asks.length >= asks, PATIENCE_MS)
     await world.kill()
