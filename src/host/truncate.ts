@@ -92,5 +92,10 @@ function truncateText(text: string, limit: number, continuation: ContinuationNot
   if (bytes.byteLength <= limit) return text
   // With `stream: true` the decoder holds back a character that was cut in two.
   const head = new TextDecoder().decode(bytes.subarray(0, limit), { stream: true })
-  return `${head}\n[cut: ${limit} of ${bytes.byteLength} bytes shown${continuation(head.length)}]`
+  return `${head}\n[cut: ${limit} of ${fullSize(text) ?? bytes.byteLength} bytes shown${continuation(head.length)}]`
+}
+
+/** Returns the size that a text had before it was truncated; undefined if it was not. */
+function fullSize(text: string): string | undefined {
+  return /\n\[cut: \d+ of (\d+) bytes shown\]$/.exec(text.slice(-80))?.[1]
 }
