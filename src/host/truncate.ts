@@ -97,5 +97,5 @@ function truncateText(text: string, limit: number, continuation: ContinuationNot
 
 /** Returns the size that a text had before it was truncated; undefined if it was not. */
 function fullSize(text: string): string | undefined {
-  return /\n\[cut: \d+ of (\d+) bytes shown\]$/.exec(text.slice(-80))?.[1]
+  return /\n\[cut: \d+ of (\d+) bytes\b.*\]$/.exec(text.slice(-80))?.[1]
 }
