@@ -1,6 +1,5 @@
-import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { RunEvent, RunFinished } from '../contract/event.ts'
-import { isObject } from '../contract/json.ts'
+import { decodeEvents } from '../wire/events.ts'
 import { type EdgeAddress, problemOf, send } from './edge.ts'
 import { Failure } from './failure.ts'
 
@@ -64,15 +63,5 @@ async function follow(response: Response, onEvent: (event: RunEvent) => void): P
 
 /** Reads the events of a run from the response that streams them. */
 export async function* eventsOf({ body }: Response): AsyncGenerator<RunEvent> {
-  if (!body) return
-  const frames = body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
-  for await (const { data } of frames) {
-    const event: unknown = JSON.parse(data)
-    if (isRunEvent(event)) yield event
-  }
-}
-
-/** Checks only the common members; the others are trusted, because they come from an edge. */
-function isRunEvent(value: unknown): value is RunEvent {
-  return isObject(value) && typeof value.type === 'string' && typeof value.runId === 'string'
+  if (body) yield* decodeEvents(body)
 }
