@@ -109,7 +109,8 @@ test('a changed tool of another server is held back until the change is accepted
     reason: expect.stringContaining('POST /tools/look_up/accept'),
   })
   expect(changedTool.hash).not.toBe(changedTool.accepted)
-  expect(await ask('/tools/look_up')).toEqual({ status: 200, body: changedTool })
+  const policies = [{ pattern: 'look_up', policy: { concurrency: 3 } }]
+  expect(await ask('/tools/look_up')).toEqual({ status: 200, body: { ...changedTool, policies } })
   expect(await callTool('look_up')).toMatchObject({ status: 404, body: { code: 'unknown_tool' } })
   const names = await offered()
   expect([names.includes('look_up'), names.includes('echo'), names.includes('forecast')]).toEqual([false, true, true])
