@@ -39,7 +39,8 @@ export async function decodeDefinition(name: string, text: string): Promise<Stor
 const FIELDS = Object.keys({ ...toolFields('stored'), ...WORKER_FIELDS })
 
 function toDefinition(stored: StoredTool, hash: string): ToolDefinition {
-  // Its arguments go to another host or to code of others, and its results hold what somebody wrote there. The author cannot say otherwise.
+  // Its arguments go to another host or to code of others, and its results hold what somebody wrote there. The author
+  // cannot say otherwise.
   const isOutbound =
     'http' in stored || 'worker' in stored || ('code' in stored && (stored.code.hosts ?? []).length > 0)
   const { annotations = {}, version = '1' } = stored

@@ -30,7 +30,7 @@ interface Leases {
 }
 
 interface HeldLease extends BudgetLease {
-  /** The usage of the key when the lease was totals. */
+  /** The usage of the key when the lease was drawn. */
   readonly totals: SpendTotals
   /** What this isolate's runs have used since then, and are expected to use. */
   readonly used: { tokens: number; cost: number }
