@@ -41,7 +41,7 @@ function post(path: string, body: object): Promise<Response> {
 
 /** Resets the object of a conversation. */
 async function lose(id: string): Promise<void> {
-  expect((await fetch(new URL(`/conversations/${id}/export`, url))).status).toBe(503)
+  expect((await fetch(new URL(`/conversations/${id}/export`, url))).status).toBe(200)
 }
 
 const user = { id: 'm', role: 'user', content: 'Count', parts: [{ type: 'text', text: 'Count' }] }
