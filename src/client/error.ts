@@ -1,4 +1,3 @@
-import type { DefinitionIssue } from '../contract/definition.ts'
 import { isObject, parseJson } from '../contract/json.ts'
 import { retryAfterMs } from '../contract/retry-after.ts'
 
@@ -15,8 +14,6 @@ export class EdgecallError extends Error {
   readonly runId: string | undefined
   /** How long to wait before trying again, in milliseconds, if the edge gave it. */
   readonly retryAfterMs: number | undefined
-  /** The faults of a definition that was refused (`invalid_definition`), each with its path; else empty. */
-  readonly issues: readonly DefinitionIssue[]
 
   constructor(
     message: string,
@@ -25,14 +22,12 @@ export class EdgecallError extends Error {
       status = 0,
       runId,
       retryAfterMs,
-      issues = [],
       cause,
     }: {
       code: string
       status?: number
       runId?: string | undefined
       retryAfterMs?: number | undefined
-      issues?: readonly DefinitionIssue[]
       cause?: unknown
     },
   ) {
@@ -42,7 +37,6 @@ export class EdgecallError extends Error {
     this.status = status
     this.runId = runId
     this.retryAfterMs = retryAfterMs
-    this.issues = issues
   }
 }
 
@@ -51,12 +45,11 @@ export async function errorFromResponse(response: Response): Promise<EdgecallErr
   const { status, statusText, headers } = response
   const text = await response.text().catch(() => '')
   const problem = parseJson(text)
-  const { code, detail, runId, issues } = isObject(problem) ? problem : {}
+  const { code, detail, runId } = isObject(problem) ? problem : {}
   return new EdgecallError(typeof detail === 'string' ? detail : `HTTP ${status} ${statusText}`, {
     code: typeof code === 'string' ? code : `http_${status}`,
     status,
     runId: typeof runId === 'string' ? runId : undefined,
     retryAfterMs: retryAfterMs((name) => headers.get(name)),
-    ...(Array.isArray(issues) && { issues }),
   })
 }

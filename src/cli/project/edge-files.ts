@@ -32,7 +32,7 @@ export function edgeFiles(options: EdgeFilesOptions): Files {
   const { name } = options
   return {
     ...commonFiles(options),
-    'wrangler.toml': edgeConfig(name),
+    'wrangler.toml': edgeConfig({ name, ...FULL_CONFIG, bindings: storedToolBindings(name) }),
     'src/index.ts': EDGE,
     'tools/definitions/index.ts': `export { Definitions as default, Outbound } from 'edgecall/stored'\n`,
     'tools/definitions/wrangler.toml': privateWorker(
@@ -119,8 +119,45 @@ jobs:
       - run: npx edgecall deploy --dry-run
 `
 
-function edgeConfig(name: string): string {
-  return `# The edge Worker. A tool Worker is bound by one [[services]] stanza: a name that begins with TOOL_, and the Worker's name.
+const FULL_CONFIG: Omit<EdgeConfig, 'name'> = {
+  note: "The edge Worker. A tool Worker is bound by one [[services]] stanza: a name that begins with TOOL_, and the Worker's name.",
+  secrets: 'OPENAI_API_KEY, API_KEYS, SECRET_*',
+  classes: { CONVERSATIONS: 'Conversation', DIRECTORIES: 'Directory', CATALOG: 'Catalog' },
+}
+
+function storedToolBindings(name: string): string {
+  return `# Performs stored tools.
+[[services]]
+binding = "DEFINITIONS"
+service = "${name}-definitions"
+
+[[kv_namespaces]]
+binding = "TOOLS"
+
+`
+}
+
+export interface EdgeConfig {
+  readonly name: string
+  /** What the comment at the head of the file says. */
+  readonly note: string
+  /** The secrets that another comment names. */
+  readonly secrets: string
+  /** The stanzas of bindings before those of the Durable Objects. Default: none. */
+  readonly bindings?: string
+  /** The classes of its Durable Objects, by binding. */
+  readonly classes: Readonly<Record<string, string>>
+}
+
+/** Returns the `wrangler.toml` of an edge. */
+export function edgeConfig({ name, note, secrets, bindings = '', classes }: EdgeConfig): string {
+  const objects = Object.entries(classes).map(
+    ([binding, className]) => `[[durable_objects.bindings]]
+name = "${binding}"
+class_name = "${className}"
+`,
+  )
+  return `# ${note}
 name = "${name}"
 main = "src/index.ts"
 compatibility_date = "${COMPATIBILITY_DATE}"
@@ -130,33 +167,16 @@ keep_names = false
 upload_source_maps = true
 preview_urls = false
 
-# Secrets (OPENAI_API_KEY, API_KEYS, SECRET_*) are set with \`npx wrangler secret put NAME\`, never here.
+# Secrets (${secrets}) are set with \`npx wrangler secret put NAME\`, never here.
 [vars]
 # MODEL = "openai/gpt-4.1-mini"
 
-# Performs stored tools.
-[[services]]
-binding = "DEFINITIONS"
-service = "${name}-definitions"
-
-[[kv_namespaces]]
-binding = "TOOLS"
-
-[[durable_objects.bindings]]
-name = "CONVERSATIONS"
-class_name = "Conversation"
-
-[[durable_objects.bindings]]
-name = "DIRECTORIES"
-class_name = "Directory"
-
-[[durable_objects.bindings]]
-name = "CATALOG"
-class_name = "Catalog"
-
+${bindings}${objects.join('\n')}
 [[migrations]]
 tag = "v1"
-new_sqlite_classes = ["Conversation", "Directory", "Catalog"]
+new_sqlite_classes = [${Object.values(classes)
+    .map((className) => `"${className}"`)
+    .join(', ')}]
 
 [observability]
 enabled = true

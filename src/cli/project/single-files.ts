@@ -1,13 +1,12 @@
-import { commonFiles, type EdgeFilesOptions } from './edge-files.ts'
+import { commonFiles, type EdgeConfig, edgeConfig, type EdgeFilesOptions } from './edge-files.ts'
 import type { Files } from './files.ts'
-import { COMPATIBILITY_DATE } from './tool-files.ts'
 
 /** The files of a project in one Worker, whose edge exports the tool Worker `tools/greeting`. */
 export function singleFiles(options: EdgeFilesOptions): Files {
   const { name } = options
   return {
     ...commonFiles(options),
-    'wrangler.toml': config(name),
+    'wrangler.toml': edgeConfig({ name, ...CONFIG }),
     'src/index.ts': EDGE,
     'README.md': readme(name),
   }
@@ -28,36 +27,10 @@ export const { Conversation, Directory } = edge
 export default edge
 `
 
-function config(name: string): string {
-  return `# The edge, with its tools in the same Worker: src/index.ts exports them under names that begin with TOOL_.
-name = "${name}"
-main = "src/index.ts"
-compatibility_date = "${COMPATIBILITY_DATE}"
-compatibility_flags = ["enable_request_signal", "global_fetch_strictly_public"]
-minify = true
-keep_names = false
-upload_source_maps = true
-preview_urls = false
-
-# Secrets (OPENAI_API_KEY, API_KEYS, and those of the tools) are set with \`npx wrangler secret put NAME\`, never here.
-[vars]
-# MODEL = "openai/gpt-4.1-mini"
-
-[[durable_objects.bindings]]
-name = "CONVERSATIONS"
-class_name = "Conversation"
-
-[[durable_objects.bindings]]
-name = "DIRECTORIES"
-class_name = "Directory"
-
-[[migrations]]
-tag = "v1"
-new_sqlite_classes = ["Conversation", "Directory"]
-
-[observability]
-enabled = true
-`
+const CONFIG: Omit<EdgeConfig, 'name'> = {
+  note: 'The edge, with its tools in the same Worker: src/index.ts exports them under names that begin with TOOL_.',
+  secrets: 'OPENAI_API_KEY, API_KEYS, and those of the tools',
+  classes: { CONVERSATIONS: 'Conversation', DIRECTORIES: 'Directory' },
 }
 
 function readme(name: string): string {
