@@ -106,8 +106,11 @@ export type NewsFilter = 'all' | 'text' | 'none'
 
 export interface StartRequest {
   readonly run: RunRequest
-  /** The tools on offer. Their definitions are pinned for the whole run. */
-  readonly tools: readonly ToolDefinition[]
+  /**
+   * The tools on offer, as the JSON of their definitions, which are pinned for the whole run. Most runs of a conversation
+   * have the same list: as a text it is compared at once, and passed on faster than its objects.
+   */
+  readonly tools: string
   /** `interrupt-unless-waiting`: as `interrupt`, but refused while the run under way waits for others. */
   readonly onBusy: OnBusy | 'interrupt-unless-waiting'
   /** Creates the conversation if it does not exist. */

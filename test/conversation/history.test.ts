@@ -79,7 +79,7 @@ describe('a conversation of 10,000 messages', () => {
   database.exec('BEGIN')
   for (let place = 1; place <= turns; place++) {
     const system: Message[] = place === 1 ? [{ role: 'system', content: 'rule' }] : []
-    store.runs.add(requestOf({ runId: `run_${place}` }), [], 0)
+    store.runs.add(requestOf({ runId: `run_${place}` }), '[]', 0)
     store.messages.append(place, `run_${place}`, 0, [...system, ...turn(String(place), 4)])
   }
   database.exec('COMMIT')

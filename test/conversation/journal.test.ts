@@ -10,7 +10,7 @@ import { journalSuite } from '../suites/journal.ts'
 journalSuite('in SQLite', ({ request }) => {
   const store = new Store(memoryStorage(new DatabaseSync(':memory:')))
   store.create()
-  const run = store.runs.add(request, [], 0)
+  const run = store.runs.add(request, '[]', 0)
   const readers = new Readers()
   const journal = new RunJournal({ store, readers, now: () => 0 }, run, true)
   const stream = readers.open(

@@ -16,7 +16,7 @@ import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import type { RunReporter } from '../../src/contract/report.ts'
 import type { RunRequest } from '../../src/contract/run.ts'
 import type { Setup } from '../../src/contract/setup.ts'
-import type { Tool } from '../../src/contract/tool.ts'
+import type { Tool, ToolDefinition } from '../../src/contract/tool.ts'
 import { backups } from '../../src/edge/backups.ts'
 import { conversation } from '../../src/conversation/conversation.ts'
 import { Store } from '../../src/conversation/store/store.ts'
@@ -117,11 +117,17 @@ export class TestConversation {
 
   start(
     name: string | number,
-    { request, ...start }: Partial<Omit<StartRequest, 'run'>> & { request?: Partial<Omit<RunRequest, 'limits'>> } = {},
+    {
+      request,
+      tools = this.#tools.map((tool) => tool.definition),
+      ...start
+    }: Partial<Omit<StartRequest, 'run' | 'tools'>> & {
+      request?: Partial<Omit<RunRequest, 'limits'>>
+      tools?: readonly ToolDefinition[]
+    } = {},
   ): Promise<Reply<StartReply>> {
     const run = requestOf({ runId: runId(name), conversation: 'conv_1', ...request })
-    const tools = this.#tools.map((tool) => tool.definition)
-    return this.object.start({ run, tools, onBusy: 'queue', create: true, ...start })
+    return this.object.start({ run, tools: JSON.stringify(tools), onBusy: 'queue', create: true, ...start })
   }
 
   /** Starts a run and waits for it. */

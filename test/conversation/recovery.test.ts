@@ -41,7 +41,7 @@ class World {
 
   accept(): void {
     const definitions = this.#tools().map(({ definition }) => definition)
-    this.store().runs.add(requestOf({ conversation: 'conv_1' }), definitions, this.now)
+    this.store().runs.add(requestOf({ conversation: 'conv_1' }), JSON.stringify(definitions), this.now)
   }
 
   /** One life of the object, which ends for good once `dies` says so. Resolves when it has nothing more to do. */

@@ -58,7 +58,7 @@ describe('a steering input whose object is lost at any commit', () => {
         fingerprint: 'f',
         input: [{ role: 'user', content: 'By the way' }],
       }),
-      tools: [],
+      tools: '[]',
       onBusy: 'steer',
       create: false,
     } as const

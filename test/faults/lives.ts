@@ -77,7 +77,7 @@ export class Lives {
   async play(dies: Dies = () => false): Promise<void> {
     const object = this.#begin(dies)
     const run = requestOf({ conversation: 'conv_1', ...this.#scene.request })
-    const tools = this.#scene.tools.map(({ definition }) => definition)
+    const tools = JSON.stringify(this.#scene.tools.map(({ definition }) => definition))
     await object.start({ run, tools, onBusy: 'queue', create: true })
     this.#isAccepted = true
     await this.#liveOn(dies)

@@ -26,6 +26,6 @@ export async function repeatedRequest(
       ...repeat,
       ...(trusted && { trusted }),
     },
-    tools: names.flatMap((name) => byName.get(name) ?? []),
+    tools: JSON.stringify(names.flatMap((name) => byName.get(name) ?? [])),
   }
 }

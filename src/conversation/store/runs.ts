@@ -60,9 +60,12 @@ export class RunTable {
     this.#database = database
   }
 
-  /** Stores a new run with its first numbers of events reserved, and returns it. */
-  add(request: RunRequest, tools: readonly ToolDefinition[], now: number): StoredRun {
-    const toolset = this.#toolset(tools)
+  /**
+   * Stores a new run with its first numbers of events reserved, and returns it. `definitions`: its tools, as the JSON of
+   * their definitions.
+   */
+  add(request: RunRequest, definitions: string, now: number): StoredRun {
+    const toolset = this.#toolset(definitions)
     this.#forgetRows()
     const { place } = this.#database.sql
       .exec<{ place: number }>(
@@ -85,10 +88,10 @@ export class RunTable {
    * Returns the stored form of a list of tools, which is stored once for all its runs. As long as the list stays the
    * same, so do its objects: what is cached for a definition, such as its encoded form, serves the next run.
    */
-  #toolset(tools: readonly ToolDefinition[]): Toolset {
-    const definitions = JSON.stringify(tools)
+  #toolset(definitions: string): Toolset {
     if (this.#latestToolset?.definitions === definitions) return this.#latestToolset
     const id = this.#findToolset(definitions) ?? this.#addToolset(definitions)
+    const tools: readonly ToolDefinition[] = JSON.parse(definitions)
     return (this.#latestToolset = { id, definitions, tools })
   }
 

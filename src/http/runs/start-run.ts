@@ -14,6 +14,7 @@ import { reportRun } from './report-run.ts'
 import type { RequestContext } from '../request-context.ts'
 import { conversationStubOfRun } from './conversation-stub.ts'
 import { requireBytes } from './storage-quota.ts'
+import { definitionsText } from './definitions-text.ts'
 import { cancelledOnDisconnect, storedRunHandle, type RunHandle } from './run-handle.ts'
 import { unwrapReply, Problem, quotaProblem } from '../problem.ts'
 
@@ -107,12 +108,11 @@ export async function startInConversation(
   { run, tools, onBusy }: PreparedRun,
   { id: conversation, ...start }: Omit<StartRequest, 'run' | 'tools'> & { readonly id?: string },
 ): Promise<RunHandle & { readonly created: boolean }> {
-  const definitions = tools.map((tool) => tool.definition)
   const context = { setup: requestContext.setup, caller: run.caller }
   const stub = conversationStubOfRun(context, { runId: run.runId, conversation })
   const { follow } = requestContext
   const reply = unwrapReply(
-    await stub.start({ run, tools: definitions, ...start, onBusy: onBusy ?? start.onBusy, follow }),
+    await stub.start({ run, tools: definitionsText(tools), ...start, onBusy: onBusy ?? start.onBusy, follow }),
   )
   const { runId, created, replayed, joinedAfter, stream } = reply
   const handle = storedRunHandle(

@@ -118,7 +118,7 @@ class Program {
       fingerprint: 'f',
       input: [{ role: 'user', content: `${id}: ${input}` }],
     })
-    const tools = this.#tools().map(({ definition }) => definition)
+    const tools = JSON.stringify(this.#tools().map(({ definition }) => definition))
     const { requests, refusals } = this.#ledger
     // Whoever posts again may be accepted now, and not hear of it.
     refusals.delete(id)
