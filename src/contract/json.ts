@@ -39,36 +39,14 @@ export const MOST_LEVELS = 100
 
 /** Parses JSON text as `parseJson` does, but also returns undefined for text that is nested too deeply. */
 export function parseShallow(text: string): unknown {
-  return depthOf(text) > MOST_LEVELS ? undefined : parseJson(text)
+  const value = parseJson(text)
+  return isDeeper(value, MOST_LEVELS) ? undefined : value
 }
 
-/** Returns how deeply brackets nest outside strings. Invalid JSON is left to the parser to reject. */
-export function depthOf(text: string): number {
-  let depth = 0
-  let deepest = 0
-  for (let at = 0; at < text.length; at++) {
-    const char = text.charCodeAt(at)
-    if (char === QUOTE) at = endOfString(text, at)
-    else if (char === BRACE || char === BRACKET) deepest = Math.max(deepest, ++depth)
-    else if (char === BRACE + 2 || char === BRACKET + 2) depth -= 1
-  }
-  return deepest
+/** Whether the arrays and objects of a JSON value nest over `levels` deep. */
+export function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (levels === 0) return true
+  const children: readonly unknown[] = Array.isArray(value) ? value : Object.values(value)
+  return children.some((child) => isDeeper(child, levels - 1))
 }
-
-/** Returns the place of the quote that ends the string which begins at `start`, or the end of the text. */
-function endOfString(text: string, start: number): number {
-  // Most of a large body is inside strings, which the engine searches faster than a loop over their characters.
-  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
-    let first = end
-    while (text.charCodeAt(first - 1) === BACKSLASH) first -= 1
-    // Each pair of backslashes stands for one: only an odd one escapes the quote.
-    if ((end - first) % 2 === 0) return end
-  }
-  return text.length
-}
-
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-/** The code of each closing bracket is that of the opening one plus 2. */
-const BRACKET = 0x5b
-const BRACE = 0x7b

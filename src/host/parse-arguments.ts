@@ -1,4 +1,4 @@
-import { depthOf, isObject, MOST_LEVELS } from '../contract/json.ts'
+import { isDeeper, isObject, MOST_LEVELS, parseJson } from '../contract/json.ts'
 import type { ToolFailure } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 import { parseExactly } from '../schema/exact-numbers.ts'
@@ -31,7 +31,8 @@ function unwrapText(value: unknown): unknown {
 }
 
 function parseBounded(text: string): unknown {
-  if (depthOf(text) > MOST_LEVELS) throw new RangeError(`nested over ${MOST_LEVELS} levels deep`)
+  // `parseExactly` and `mendJson` recurse, unlike the engine's parser.
+  if (isDeeper(parseJson(text), MOST_LEVELS)) throw new RangeError(`nested over ${MOST_LEVELS} levels deep`)
   try {
     return parseExactly(text)
   } catch (error) {

@@ -1,5 +1,6 @@
-import { depthOf, isObject, MOST_LEVELS } from '../contract/json.ts'
+import { isDeeper, isObject, MOST_LEVELS } from '../contract/json.ts'
 import { readBody } from '../contract/read-body.ts'
+import { messageOf } from '../contract/thrown.ts'
 import { Problem } from './problem.ts'
 
 /**
@@ -23,12 +24,17 @@ export async function readJson(request: Request, limit: number): Promise<unknown
   }
   const text = await readText(request, limit)
   if (text.trim() === '') throw malformedBody('There is no body; send a JSON object.')
-  if (depthOf(text) > MOST_LEVELS) throw malformedBody(`The body is nested over ${MOST_LEVELS} levels deep.`)
+  const value = parseText(text)
+  if (isDeeper(value, MOST_LEVELS)) throw malformedBody(`The body is nested over ${MOST_LEVELS} levels deep.`)
+  return value
+}
+
+function parseText(text: string): unknown {
   try {
     // The quick search comes first: most bodies have no escape of this kind.
     return text.includes('\\u') && SURROGATE_ESCAPE.test(text) ? JSON.parse(text, wellFormed) : JSON.parse(text)
   } catch (error) {
-    throw malformedBody(`The body is not JSON: ${error instanceof Error ? error.message : String(error)}`)
+    throw malformedBody(`The body is not JSON: ${messageOf(error)}`)
   }
 }
 

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { TOOL_NAME } from '../contract/id.ts'
-import { depthOf } from '../contract/json.ts'
+import { isDeeper } from '../contract/json.ts'
 import type { ToolDefinition } from '../contract/tool.ts'
 import { ANNOTATIONS, APPROVAL } from './policy.ts'
 import { optionalCount, either, isText, parametersSchema, plainObject, someText, toolName } from './schema.ts'
@@ -32,8 +32,7 @@ const MOST_LEVELS = 64
 
 /** Bounds the size of a schema: a deep one could overflow the stack, and models read all of it. */
 function isBounded(schema: Record<string, unknown>): boolean {
-  const text = JSON.stringify(schema)
-  return text.length <= MOST_CHARACTERS && depthOf(text) <= MOST_LEVELS
+  return !isDeeper(schema, MOST_LEVELS) && JSON.stringify(schema).length <= MOST_CHARACTERS
 }
 
 const workerSchema = v.pipe(
