@@ -52,6 +52,14 @@ export interface UnendedRun extends Omit<EndedRun, 'facts'> {
   readonly at: number
 }
 
+/** Reports of runs that have ended, which are sent together. */
+export interface ReportBatch {
+  /** Adds the report of a run. Contract: refers to nothing of the run that is not sent, since a run may be large. */
+  add(run: EndedRun): void
+  /** Sends the reports. Contract: rejects if all of them must be sent again. */
+  send(): Promise<void>
+}
+
 /**
  * Sends what runs did to somewhere else, once they have ended. No run waits for it. If it fails for a run of a
  * conversation, the same run is reported again later, even by another instance: the receiver must be able to tell.
@@ -61,8 +69,8 @@ export interface RunReporter {
   readonly name: string
   /** The number of attempts after which it is given up. Default: it never is. */
   readonly attempts?: number
-  /** Reports runs, perhaps of several tenants. Contract: rejects if they must all be reported again. */
-  report(runs: readonly EndedRun[]): Promise<void>
+  /** Opens a batch of reports, of runs of one tenant or of several. */
+  openBatch(): ReportBatch
   /**
    * Reports how a run of a conversation stands: when it begins to wait, when a call is answered, and once it has lasted
    * for ten seconds. Same contract. Default: only runs that have ended are reported.

@@ -2,7 +2,13 @@ import type { EndedRun } from '../contract/report.ts'
 
 /** A dataset of Analytics Engine, as far as it is used. */
 export interface Dataset {
-  writeDataPoint(point: { indexes: string[]; blobs: string[]; doubles: number[] }): void
+  writeDataPoint(point: DataPoint): void
+}
+
+export interface DataPoint {
+  readonly indexes: string[]
+  readonly blobs: string[]
+  readonly doubles: number[]
 }
 
 /** Whether a value of the env is a dataset. A variable of that name may be anything. */
@@ -14,7 +20,7 @@ export function writesDataPoints(value: unknown): value is Dataset {
  * Returns the data point of a run. Index: the tenant. Blobs: model, key, status, finish, error code, limit, run id.
  * Doubles: run duration in milliseconds, steps, calls, failed calls, input tokens, output tokens, cost, retries of models.
  */
-export function dataPointOf({ request, facts }: EndedRun): Parameters<Dataset['writeDataPoint']>[0] {
+export function dataPointOf({ request, facts }: EndedRun): DataPoint {
   const { model, caller, runId } = request
   const last = facts.findLast(({ event }) => event.type === 'run.finished')
   const end = last?.event.type === 'run.finished' ? last.event : undefined

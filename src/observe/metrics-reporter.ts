@@ -2,7 +2,7 @@ import type { Objects } from '../contract/conversation.ts'
 import type { DirectoryService } from '../contract/directory.ts'
 import type { RunReport } from '../contract/metrics.ts'
 import type { EndedRun, RunReporter } from '../contract/report.ts'
-import { type Dataset, dataPointOf } from './analytics.ts'
+import { type DataPoint, type Dataset, dataPointOf } from './analytics.ts'
 import { endedListing, unendedListing } from './run-listing.ts'
 import { reportOf } from './run-report.ts'
 
@@ -13,20 +13,37 @@ import { reportOf } from './run-report.ts'
 export function metricsReporter(directories: Objects<DirectoryService>, dataset?: Dataset): RunReporter {
   return {
     name: 'metrics',
-    report: async (runs) => {
-      const byTenant = Map.groupBy(runs, ({ request }) => request.caller.tenant)
-      await Promise.all(
-        Array.from(byTenant, async ([tenant, runsOfTenant]) => {
-          const isNew = await directories.getByName(tenant).countRuns(runsOfTenant.map(listedReport))
-          for (const [at, run] of runsOfTenant.entries()) if (isNew[at]) dataset?.writeDataPoint(dataPointOf(run))
-        }),
-      )
+    openBatch: () => {
+      const tenants = new Map<string, TenantBatch>()
+      return {
+        add: (run) => {
+          const { tenant } = run.request.caller
+          const batch = tenants.get(tenant) ?? { reports: [], points: [] }
+          tenants.set(tenant, batch)
+          batch.reports.push(listedReport(run))
+          if (dataset) batch.points.push(dataPointOf(run))
+        },
+        send: async () => {
+          await Promise.all(
+            Array.from(tenants, async ([tenant, { reports, points }]) => {
+              const isNew = await directories.getByName(tenant).countRuns(reports)
+              for (const [at, point] of points.entries()) if (isNew[at]) dataset?.writeDataPoint(point)
+            }),
+          )
+        },
+      }
     },
     reportUnended: async (run) => {
       const listing = unendedListing(run)
       if (listing) await directories.getByName(run.request.caller.tenant).listRun(listing)
     },
   }
+}
+
+/** The reports of one tenant's runs, and the data points of the same runs in the same order. */
+interface TenantBatch {
+  readonly reports: RunReport[]
+  readonly points: DataPoint[]
 }
 
 function listedReport(run: EndedRun): RunReport {

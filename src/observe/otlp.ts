@@ -23,26 +23,33 @@ const MOST_MS = 10_000
  */
 export function otlpReporter({ url, headers, service, includeContent = false, ...options }: OtlpOptions): RunReporter {
   const { fetch: send = fetch } = options
+  const post = (body: string) =>
+    withTimeLimit(MOST_MS, async (signal) => {
+      const type = { 'content-type': 'application/json' }
+      const response = await send(url, {
+        method: 'POST',
+        redirect: 'manual',
+        headers: { ...headers, ...type },
+        body,
+        signal,
+      })
+      await response.body?.cancel()
+      if (!response.ok) throw new Error(`The OTLP endpoint answered ${response.status}.`)
+    })
   return {
     name: 'traces',
     attempts: 5,
-    report: async (runs) => {
-      const sampled = runs.filter(({ request: { trace } }) => trace?.isSampled && trace.hasSpans)
-      if (sampled.length === 0) return
-      const spans = sampled.flatMap((run) => spansOf(run, { includeContent }))
-      const body = JSON.stringify(encodeSpans(spans, service))
-      await withTimeLimit(MOST_MS, async (signal) => {
-        const type = { 'content-type': 'application/json' }
-        const response = await send(url, {
-          method: 'POST',
-          redirect: 'manual',
-          headers: { ...headers, ...type },
-          body,
-          signal,
-        })
-        await response.body?.cancel()
-        if (!response.ok) throw new Error(`The OTLP endpoint answered ${response.status}.`)
-      })
+    openBatch: () => {
+      const spans: Span[] = []
+      return {
+        add: (run) => {
+          const { trace } = run.request
+          if (trace?.isSampled && trace.hasSpans) spans.push(...spansOf(run, { includeContent }))
+        },
+        send: async () => {
+          if (spans.length > 0) await post(JSON.stringify(encodeSpans(spans, service)))
+        },
+      }
     },
   }
 }

@@ -37,7 +37,7 @@ async function rowsOfRun(steps: number): Promise<number> {
     () => (answers++ % (steps + 1) < steps ? ask(['clock', {}]) : say('It is noon.')),
     [tool('clock', () => 'noon')],
   )
-  conversation.reporters = [{ name: 'metrics', report: async () => {} }]
+  conversation.reporters = [{ name: 'metrics', openBatch: () => ({ add: () => {}, send: async () => {} }) }]
   conversation.live()
   const perform = async (name: number) => {
     await conversation.start(name)

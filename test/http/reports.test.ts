@@ -3,7 +3,14 @@ import type { EndedRun, RunReporter } from '../../src/contract/report.ts'
 import { testEdge } from '../fixtures/edge.ts'
 import { say } from '../fixtures/scripted.ts'
 
-const idsOf = (runs: readonly EndedRun[]) => runs.map(({ request }) => request.runId)
+/** Makes a reporter that passes the ids of the runs of each batch to `send`. */
+function reporterOf(send: (ids: readonly string[]) => Promise<void>): RunReporter {
+  const openBatch = () => {
+    const ids: string[] = []
+    return { add: ({ request }: EndedRun) => void ids.push(request.runId), send: () => send(ids) }
+  }
+  return { name: 'test', openBatch }
+}
 
 /** Sends three requests to an edge with this reporter. Returns the ids of their runs, once they are reported. */
 async function askThrice(reporter: RunReporter) {
@@ -19,21 +26,20 @@ async function askThrice(reporter: RunReporter) {
 }
 
 test('runs that are not stored are reported together if they end within a tenth of a second', async () => {
-  const batches: string[][] = []
-  const { ids, reports } = await askThrice({ name: 'test', report: async (runs) => void batches.push(idsOf(runs)) })
+  const batches: (readonly string[])[] = []
+  const { ids, reports } = await askThrice(reporterOf(async (batch) => void batches.push(batch)))
   expect(batches).toEqual([ids])
   expect(reports).toEqual([])
 })
 
 test('runs that are not stored are reported twice at most, and each is logged when its report fails', async () => {
-  const batches: string[][] = []
-  const { ids, reports } = await askThrice({
-    name: 'test',
-    report: async (runs) => {
-      batches.push(idsOf(runs))
+  const batches: (readonly string[])[] = []
+  const { ids, reports } = await askThrice(
+    reporterOf(async (batch) => {
+      batches.push(batch)
       throw new Error('away')
-    },
-  })
+    }),
+  )
   expect(batches).toEqual([ids, ids])
   const failures = (event: string, attempts: number) =>
     ids.map((runId) => ({ event, reporter: 'test', runId, attempts, detail: 'away' }))

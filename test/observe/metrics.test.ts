@@ -62,8 +62,10 @@ test('a run that is reported again is counted once, and has one data point', asy
   const directories = memoryDirectories()
   const reporter = metricsReporter(directories, { writeDataPoint: (point) => void points.push(point) })
   const run = await ended(scene)
-  await reporter.report([run])
-  await reporter.report([run])
+  const batch = reporter.openBatch()
+  batch.add(run)
+  await batch.send()
+  await batch.send()
   const day = new Date().toISOString().slice(0, 10)
   const total = { runs: 1, calls: 4, inputTokens: 20, outputTokens: 10, cost: 40 }
   const directory = directories.getByName('acme')

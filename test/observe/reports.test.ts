@@ -37,11 +37,17 @@ async function play(seed: number): Promise<{ counted: UsageRow[]; journalled: ob
   const conversation = pay([
     {
       ...inner,
-      report: async (run) => {
-        // The directory cannot be reached, or its answer is lost.
-        if (mayFail && chance.isHit(0.3)) throw new Error('away')
-        await inner.report(run)
-        if (mayFail && chance.isHit(0.3)) throw new Error('lost')
+      openBatch: () => {
+        const batch = inner.openBatch()
+        return {
+          ...batch,
+          send: async () => {
+            // The directory cannot be reached, or its answer is lost.
+            if (mayFail && chance.isHit(0.3)) throw new Error('away')
+            await batch.send()
+            if (mayFail && chance.isHit(0.3)) throw new Error('lost')
+          },
+        }
       },
     },
   ])

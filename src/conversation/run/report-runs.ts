@@ -67,7 +67,11 @@ async function reportRun(reporter: RunReporter, id: string, { store, findRun }: 
   const expires = store.time('expires')
   const acceptedAt = store.runs.acceptedAt(id)
   const run = { request, acceptedAt, ...(expires < Infinity && { expires }) }
-  if (isTerminal(status)) return reporter.report([{ ...run, facts: timedFacts(eventsOf(store, id)) }])
+  if (isTerminal(status)) {
+    const batch = reporter.openBatch()
+    batch.add({ ...run, facts: timedFacts(eventsOf(store, id)) })
+    return batch.send()
+  }
   await reporter.reportUnended?.({ ...run, status, ...(await standOf(findRun(id))) })
 }
 

@@ -1,5 +1,5 @@
 import { pause } from '../../contract/pause.ts'
-import type { EndedRun, RunReporter } from '../../contract/report.ts'
+import type { EndedRun, ReportBatch } from '../../contract/report.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { messageOf } from '../../contract/thrown.ts'
 
@@ -11,12 +11,14 @@ const BATCH_MS = 100
 const MOST_AGE_MS = 5000
 const MOST_RUNS = 100
 
+/** The reports of runs, one batch for each reporter by its name. */
 interface Batch {
   readonly openedAt: number
-  readonly runs: EndedRun[]
+  readonly runIds: string[]
+  readonly reports: ReadonlyMap<string, ReportBatch>
 }
 
-/** The runs that are about to be reported. They are plain values, since requests cannot share I/O objects. */
+/** The reports that are about to be sent. They are plain values, since requests cannot share I/O objects. */
 const batches = new WeakMap<Setup, Batch>()
 
 /**
@@ -27,27 +29,40 @@ const batches = new WeakMap<Setup, Batch>()
 export async function reportRun(run: EndedRun, setup: Setup): Promise<void> {
   const open = batches.get(setup)
   const isLost = open && Date.now() > open.openedAt + MOST_AGE_MS
-  if (open && !isLost && open.runs.length < MOST_RUNS) {
-    open.runs.push(run)
+  if (open && !isLost && open.runIds.length < MOST_RUNS) {
+    add(run, open)
     return
   }
-  const batch = { openedAt: Date.now(), runs: isLost ? [...open.runs, run] : [run] }
+  const batch = isLost ? { ...open, openedAt: Date.now() } : newBatch(setup)
+  add(run, batch)
   batches.set(setup, batch)
   await pause(BATCH_MS)
   if (batches.get(setup) === batch) batches.delete(setup)
-  await Promise.all((setup.reporters ?? []).map((reporter) => reportAll(reporter, batch.runs, setup)))
+  await Promise.all(Array.from(batch.reports, ([name, reports]) => send(reports, { name, ...batch }, setup)))
 }
 
-async function reportAll(reporter: RunReporter, runs: readonly EndedRun[], { report }: Setup): Promise<void> {
+function newBatch({ reporters = [] }: Setup): Batch {
+  const reports = new Map(reporters.map((reporter) => [reporter.name, reporter.openBatch()]))
+  return { openedAt: Date.now(), runIds: [], reports }
+}
+
+function add(run: EndedRun, { runIds, reports }: Batch): void {
+  runIds.push(run.request.runId)
+  for (const each of reports.values()) each.add(run)
+}
+
+async function send(
+  reports: ReportBatch,
+  { name: reporter, runIds }: Pick<Batch, 'runIds'> & { readonly name: string },
+  { report }: Setup,
+): Promise<void> {
   for (let attempts = 1; attempts <= MOST_ATTEMPTS; attempts++) {
     try {
-      return await reporter.report(runs)
+      return await reports.send()
     } catch (error) {
       const event = attempts === MOST_ATTEMPTS ? 'report.given_up' : 'report.failed'
       const detail = messageOf(error)
-      for (const { request } of runs) {
-        report({ event, reporter: reporter.name, runId: request.runId, attempts, detail })
-      }
+      for (const runId of runIds) report({ event, reporter, runId, attempts, detail })
     }
   }
 }

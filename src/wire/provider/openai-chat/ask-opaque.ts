@@ -38,7 +38,8 @@ export function opaqueFieldsOf(
   { opaque }: AssistantMessage,
   codec: string,
 ): { reasoning?: object | undefined; extras: Fields } {
-  const { details, extras } = opaque?.codec === codec ? fieldsOf(opaque.data) : {}
+  if (opaque?.codec !== codec) return { extras: {} }
+  const { details, extras } = fieldsOf(opaque.data)
   const [first] = objectsOf(details)
   const name = /thinking/.test(textAt(first, 'type')) ? 'thinking_blocks' : 'reasoning_details'
   return { reasoning: first && { [name]: details }, extras: fieldsOf(extras) }
