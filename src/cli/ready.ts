@@ -1,3 +1,4 @@
+import { shellCommand } from './command/shell.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type EdgeAddress, problemOf, send } from './edge.ts'
 import { Failure } from './failure.ts'
@@ -16,7 +17,7 @@ export interface ReadyOptions {
 
 const CHECK_MS = 150
 /** A hint for failed builds: wrangler names the file relative to its Worker's folder, but not the Worker. */
-const WHICH = 'To see which Worker it is: npx edgecall deploy --dry-run'
+const WHICH = `To see which Worker it is: ${shellCommand('deploy --dry-run')}`
 /**
  * The time limit of a request, in milliseconds: wrangler holds requests back while it builds, so asking again is
  * faster.

@@ -1,3 +1,4 @@
+import { shellCommand } from './command/shell.ts'
 import { globSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { isObject } from '../contract/json.ts'
@@ -39,7 +40,7 @@ export function findWorkers(root: string): Workers {
   if (config === undefined) {
     throw new Failure(
       `There is no wrangler.toml in ${root}.`,
-      'Run this in the folder of your edge, or make one: edgecall init <folder>',
+      `Run this in the folder of your edge, or make one: ${shellCommand('init <folder>')}`,
     )
   }
   const folders = globSync('tools/*', { cwd: root }).sort()

@@ -1,4 +1,5 @@
 import { tmpdir } from 'node:os'
+import { relative } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { COMMANDS } from '../../src/cli/table.ts'
 import { start } from './command.ts'
@@ -42,7 +43,7 @@ describe('the command line', () => {
 
   const nowhere = {
     message: `There is no wrangler.toml in ${tmpdir()}.`,
-    hint: 'Run this in the folder of your edge, or make one: edgecall init <folder>',
+    hint: `Run this in the folder of your edge, or make one: npx node ${relative(tmpdir(), MAIN)} init <folder>`,
   }
 
   test('prints a failure and its remedy to stderr, and exits with 1', async () => {

@@ -87,7 +87,7 @@ test('dev does not wait for a problem that needs a change', async () => {
 test('dev explains how to find the Worker that does not build', async () => {
   const output = { lastLines: () => '[ERROR] Build failed with 1 error:\n index.ts:1:1', hasFailed: () => true }
   await expect(untilReady({ url: 'http://127.0.0.1:1' }, { ...OPTIONS, output })).rejects.toMatchObject({
-    hint: `${output.lastLines()}\n\nTo see which Worker it is: npx edgecall deploy --dry-run`,
+    hint: `${output.lastLines()}\n\nTo see which Worker it is: npx node src/cli/main.ts deploy --dry-run`,
   })
 })
 

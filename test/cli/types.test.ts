@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { toolNames, toolTypes } from '../../src/cli/types.ts'
 import { servedEdge } from '../clients/served-edge.ts'
@@ -78,6 +78,6 @@ test('the command types requires an edge', async () => {
   const { code, errors } = await run([])
   expect([code, errors]).toEqual([
     1,
-    'Say where the edge is: --url https://…, or EDGECALL_URL.\nOr run one on this machine, in this folder: npx edgecall dev\n',
+    `Say where the edge is: --url https://…, or EDGECALL_URL.\nOr run one on this machine, in this folder: npx node ${relative(folder, MAIN)} dev\n`,
   ])
 })

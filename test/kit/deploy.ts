@@ -137,7 +137,7 @@ function checkStopped(world: World, { failure, before }: { failure: Failure; bef
   assert.equal(current?.id, before.id, 'the record keeps the manifest that a rollback restores')
   const live = liveOf(world)
   for (const { name, version } of begun?.live ?? []) assert.equal(live[name], version, `${name} is live as recorded`)
-  const advice = /edgecall deploy --continue.*edgecall rollback/.test(failure.hint)
+  const advice = / deploy --continue[^]* rollback/.test(failure.hint)
   assert.equal(advice, begun !== undefined, `the advice is that of the record: ${failure.message} ${failure.hint}`)
 }
 

@@ -1,3 +1,4 @@
+import { shellCommand } from '../command/shell.ts'
 import { startBundles } from '../check/describe.ts'
 import { failureOf } from '../check/problem.ts'
 import { standInProblems } from '../check/stand-ins.ts'
@@ -117,15 +118,15 @@ function checkContinue(record: DeployRecord | undefined, steps: readonly Step[],
   if (!resume) return
   const attempt = record?.attempt
   if (attempt?.kind === 'rollback') {
-    throw new Failure('A rollback was begun and is not finished.', 'Run `edgecall rollback` to finish it.')
+    throw new Failure('A rollback was begun and is not finished.', `Run \`${shellCommand('rollback')}\` to finish it.`)
   }
   const wanted = attempt?.workers ?? hashesOf(record?.current)
   const other = steps.find(({ bundle }) => wanted[bundle.target.name] !== bundle.hash)
   if (!other) return
-  if (!attempt) throw new Failure('There is no deployment to continue.', 'Run `edgecall deploy`.')
+  if (!attempt) throw new Failure('There is no deployment to continue.', `Run \`${shellCommand('deploy')}\`.`)
   throw new Failure(
     `${other.bundle.target.name} is not what it was when the deployment was begun.`,
-    'Run `edgecall deploy` to deploy what is here now, or `edgecall rollback`.',
+    `Run \`${shellCommand('deploy')}\` to deploy what is here now, or \`${shellCommand('rollback')}\`.`,
   )
 }
 

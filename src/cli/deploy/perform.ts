@@ -1,3 +1,4 @@
+import { shellCommand } from '../command/shell.ts'
 import { randomBytes } from 'node:crypto'
 import type { Descriptions } from '../check/describe.ts'
 import type { Target } from '../check/target.ts'
@@ -182,7 +183,7 @@ async function storeAll(
   const names = changed.map(({ name }) => name).join(', ')
   if (address?.key === undefined) {
     terminal.print(`Not stored, because no key was given: ${names}. Set EDGECALL_KEY to one with the scope tools:admin
-(and EDGECALL_URL, if the edge has no workers.dev address), then: edgecall deploy --only definitions\n`)
+(and EDGECALL_URL, if the edge has no workers.dev address), then: ${shellCommand('deploy --only definitions')}\n`)
     return []
   }
   const stored: DeployedDefinition[] = []
@@ -242,9 +243,9 @@ function halfWay(
   const env = environment === 'production' ? '' : ` --env ${environment}`
   const done = live.length === 0 ? 'Nothing is replaced yet.' : `Live: ${live.join(', ')}.`
   const rest = remaining.length === 0 ? '' : ` Not yet: ${remaining.join(', ')}.`
-  const back = hasBefore ? `, or back: edgecall rollback${env}` : ''
+  const back = hasBefore ? `\nTo go back: ${shellCommand(`rollback${env}`)}` : ''
   return new Failure(
     error.message,
-    `${error.hint === '' ? '' : `${error.hint}\n`}${done}${rest} To continue: edgecall deploy --continue${env}${back}.`,
+    `${error.hint === '' ? '' : `${error.hint}\n`}${done}${rest}\nTo continue: ${shellCommand(`deploy --continue${env}`)}${back}`,
   )
 }

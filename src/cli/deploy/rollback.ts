@@ -1,3 +1,4 @@
+import { shellCommand } from '../command/shell.ts'
 import type { Terminal } from '../command/terminal.ts'
 import { readTargets } from '../check/target.ts'
 import { failureOf } from '../check/problem.ts'
@@ -33,7 +34,10 @@ export async function rollback({ root, env, terminal, environment }: RollbackOpt
   const { record } = store
   const goal = record && goalOf(record)
   if (!record || !goal) {
-    throw new Failure('There is no earlier deployment to restore.', 'Correct the sources and run `edgecall deploy`.')
+    throw new Failure(
+      'There is no earlier deployment to restore.',
+      `Correct the sources and run \`${shellCommand('deploy')}\`.`,
+    )
   }
   const { project, attempt } = record
   const hashes = Object.fromEntries(goal.workers.map(({ name, hash }) => [name, hash]))
@@ -60,7 +64,7 @@ export async function rollback({ root, env, terminal, environment }: RollbackOpt
     await store.write(restored(record, goal))
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    throw new Failure(error.message, 'Some Workers may not be restored yet. Run `edgecall rollback` again.')
+    throw new Failure(error.message, `Some Workers may not be restored yet. Run \`${shellCommand('rollback')}\` again.`)
   }
   terminal.print(manifestText(goal))
   terminal.emit({ manifest: goal, definitionsNotRestored: notRestored })

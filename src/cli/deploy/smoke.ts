@@ -1,3 +1,4 @@
+import { shellCommand } from '../command/shell.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type EdgeAddress, problemOf, send } from '../edge.ts'
 import { Failure } from '../failure.ts'
@@ -34,7 +35,7 @@ export async function smoke(
   })
 }
 
-const ADVICE = 'Run `edgecall rollback` to restore the previous deployment, or see `edgecall tail` for the reason.'
+const ADVICE = `Run \`${shellCommand('rollback')}\` to restore the previous deployment, or see \`${shellCommand('tail')}\` for the reason.`
 
 async function healthOf(edge: EdgeAddress, signal: AbortSignal): Promise<Response> {
   let failure: unknown

@@ -1,3 +1,4 @@
+import { shellCommand } from '../command/shell.ts'
 import { askQuestion } from '../ask.ts'
 import { hostsOf } from '../definitions.ts'
 import { Failure } from '../failure.ts'
@@ -108,7 +109,7 @@ async function present(session: Session, isFirst: boolean): Promise<void> {
   print(`
 Serving ${url} until Ctrl-C${key === undefined ? '' : `, to the key ${key}`}. Open that page, or ask:
 
-  npx edgecall ask "${EXAMPLE}"
+  ${shellCommand(`ask "${EXAMPLE}"`)}
   curl ${url}/runs -H 'content-type: application/json'${auth} -d '${body}'
 
 `)

@@ -1,3 +1,4 @@
+import { shellCommand } from '../command/shell.ts'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { isObject } from '../../contract/json.ts'
@@ -27,7 +28,7 @@ export function claimState(root: string, stateDir: string, edge: EdgeAddress): (
   if (other) {
     throw new Failure(
       `${stateDir} is in use by the edge on ${other.url} (process ${other.pid}).`,
-      `End that one, ask it with \`npx edgecall ask\`, or give this one data of its own: STATE_DIR=.wrangler/other npm start`,
+      `End that one, ask it with \`${shellCommand('ask')}\`, or give this one its own data: STATE_DIR=.wrangler/other npm start`,
     )
   }
   const folder = resolve(root, stateDir)

@@ -1,3 +1,4 @@
+import { shellCommand } from '../command/shell.ts'
 import type { Target } from '../check/target.ts'
 import type { DefinitionFile } from '../definitions.ts'
 import { changedDefinitions } from '../deploy/definitions.ts'
@@ -14,7 +15,7 @@ export interface DeploymentState {
   readonly edge: Target
 }
 
-const DEPLOY = 'Run npx edgecall deploy.'
+const DEPLOY = `Run ${shellCommand('deploy')}.`
 
 /** Returns how the project, the record of its deployments and the account differ. */
 export function drift({ record, steps, definitions, edge }: DeploymentState): readonly DoctorFinding[] {
@@ -25,8 +26,7 @@ export function drift({ record, steps, definitions, edge }: DeploymentState): re
     findingsOf({ level: 'warning', topic: 'drift' }, [{ file, message, remedy }])
   const findings: DoctorFinding[] = []
   if (attempt) {
-    const remedy =
-      attempt.kind === 'rollback' ? 'Run npx edgecall rollback.' : 'Run npx edgecall deploy --continue, or rollback.'
+    const remedy = `Run ${shellCommand(attempt.kind === 'rollback' ? 'rollback' : 'deploy --continue')}.`
     findings.push(...error(edge.config, `A ${attempt.kind} was begun at ${attempt.at} and is not finished.`, remedy))
   }
   const deployed = new Map((current?.workers ?? []).map((worker) => [worker.name, worker]))
@@ -37,7 +37,7 @@ export function drift({ record, steps, definitions, edge }: DeploymentState): re
     else if (!live) findings.push(...error(config, `${name} was deployed, but the account has no such Worker.`, DEPLOY))
     else if (!live.some(({ id }) => id === worker.version)) {
       const message = `The account runs a version of ${name} that edgecall did not deploy.`
-      findings.push(...warning(config, message, 'Run npx edgecall deploy to replace it.'))
+      findings.push(...warning(config, message, `Run ${shellCommand('deploy')} to replace it.`))
     } else if (worker.hash !== bundle.hash) {
       findings.push(...warning(config, `${name} here is not what was deployed at ${current?.at}.`, DEPLOY))
     }
@@ -49,13 +49,13 @@ export function drift({ record, steps, definitions, edge }: DeploymentState): re
   }
   const stored = current?.definitions ?? []
   for (const { file, name } of changedDefinitions(definitions, stored)) {
-    const remedy = 'Run npx edgecall deploy --only definitions.'
+    const remedy = `Run ${shellCommand('deploy --only definitions')}.`
     findings.push(...warning(file, `${name} is not stored at the edge as it is here.`, remedy))
   }
   for (const { name } of stored) {
     if (definitions.some((each) => each.name === name)) continue
     const message = `${name} is stored at the edge, but there is no file of it.`
-    findings.push(...warning(`tools/definitions/${name}.json`, message, `Run npx edgecall remove ${name}.`))
+    findings.push(...warning(`tools/definitions/${name}.json`, message, `Run ${shellCommand(`remove ${name}`)}.`))
   }
   return findings
 }

@@ -1,3 +1,4 @@
+import { shellCommand } from '../command/shell.ts'
 import { findRunning, STATE_DIR } from '../dev/state.ts'
 import type { EdgeAddress } from '../edge.ts'
 import { Failure } from '../failure.ts'
@@ -18,7 +19,7 @@ export function addressOf(options: AddressOptions): EdgeAddress {
   if (edge) return edge
   throw new Failure(
     'Say where the edge is: --url https://…, or EDGECALL_URL.',
-    'Or run one on this machine, in this folder: npx edgecall dev',
+    `Or run one on this machine, in this folder: ${shellCommand('dev')}`,
   )
 }
 

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { claimState } from '../../../src/cli/dev/state.ts'
@@ -63,10 +63,11 @@ describe('the address of the edge', () => {
   })
 
   test('must be given if no edge runs in the folder', async () => {
-    expect(await run(folder(), ['list'])).toEqual({
+    const root = folder()
+    expect(await run(root, ['list'])).toEqual({
       code: 1,
       out: '',
-      errors: `Say where the edge is: --url https://…, or EDGECALL_URL.\nOr run one on this machine, in this folder: npx edgecall dev\n`,
+      errors: `Say where the edge is: --url https://…, or EDGECALL_URL.\nOr run one on this machine, in this folder: npx node ${relative(root, MAIN)} dev\n`,
     })
   })
 
