@@ -1,17 +1,28 @@
 import type { BudgetLease, LeaseRequest, Spend, SpendTotals } from './budget.ts'
 import type { RunReport, Series, UsageKind, UsageRow } from './metrics.ts'
 import type { StoredTotals } from './quotas.ts'
-import type { ListedApproval, ListedRun, OpenRunCount, RunListing, RunQuery } from './run-list.ts'
+import type {
+  ListedApproval,
+  ListedRun,
+  OpenRunCount,
+  PlacedRun,
+  RunListing,
+  RunQuery,
+  ShardQuery,
+} from './run-list.ts'
 
-/** The conversations of a tenant, ordered by id, and what its API keys spend. */
-export interface DirectoryService extends RunDirectory {
-  /** Lists a conversation. */
-  add(id: string): Promise<unknown>
+/**
+ * The conversations of a tenant, ordered by id, and what its API keys spend. `shard` is the object that lists the
+ * conversation, of those that the directory is divided among (`shardOf`); an object itself ignores it.
+ */
+export interface DirectoryService {
+  /** Lists a conversation. Without `shard`: unless one of the objects lists it. */
+  add(id: string, shard?: number): Promise<unknown>
   /**
    * Counts a listed conversation for this many bytes from now on; or, with `until`, one that is not listed, up to that
    * time in epoch milliseconds. Returns what all take up.
    */
-  resize(id: string, bytes: number, until?: number): Promise<StoredTotals>
+  resize(id: string, bytes: number, until?: number, shard?: number): Promise<StoredTotals>
   /** Returns what all conversations take up, and whether this one is listed. */
   room(id: string): Promise<StoredTotals & { readonly isListed: boolean }>
   /** Takes a conversation and its runs off the lists. */
@@ -30,10 +41,10 @@ export interface DirectoryService extends RunDirectory {
   ): Promise<SpendTotals & { readonly lease?: BudgetLease | undefined }>
 }
 
-/** The runs of a tenant. An edge without the feature `metrics` need not have this part of a directory. */
+/** The runs of a tenant: the part of its directory that the feature `metrics` adds. */
 export interface RunDirectory {
-  /** Lists a run of a conversation, or how it stands now. */
-  listRun(listing: RunListing): Promise<void>
+  /** Lists a run of a conversation, or how it stands now. `shard`: that of its request. */
+  listRun(listing: RunListing, shard?: number): Promise<void>
   /** Returns the runs that a query wants, newest first; undefined if the run that they should come after is not listed. */
   runs(query: RunQuery): Promise<readonly ListedRun[] | undefined>
   /** Returns the calls of all conversations that wait for a person, the one that has waited longest first. */
@@ -49,4 +60,11 @@ export interface RunDirectory {
   series(): Promise<readonly Series[]>
   /** Returns how many of the listed runs have not ended, by status. */
   openRuns(): Promise<readonly OpenRunCount[]>
+}
+
+/** The runs that one of the objects lists, which a directory is divided among. */
+export interface RunShard extends Omit<RunDirectory, 'runs'> {
+  runs(query: ShardQuery): Promise<readonly PlacedRun[]>
+  /** Returns the place of a run among those of all objects; undefined if it is not listed in this one. */
+  placeOf(run: string): Promise<number | undefined>
 }

@@ -77,6 +77,8 @@ export interface RunReport {
   readonly series: readonly Series[]
   /** How the list of runs shows it; absent if it is not listed. */
   readonly listing?: RunListing
+  /** The shard of its request. */
+  readonly shard?: number
 }
 
 /** The usage of one key, model or tool in a range of days. */

@@ -70,3 +70,16 @@ export interface RunQuery {
   readonly before?: string
   readonly limit: number
 }
+
+/** A run, and its place in the list: newer runs have greater ones. */
+export interface PlacedRun extends ListedRun {
+  readonly place: number
+}
+
+/** Which runs of one object of a directory are wanted. */
+export interface ShardQuery extends Omit<RunQuery, 'before'> {
+  /** Only runs with a lower place. */
+  readonly below?: number
+  /** Only runs of these conversations. */
+  readonly conversations?: readonly string[]
+}

@@ -63,6 +63,8 @@ export interface RunRequest extends SomeOptions {
   readonly trusted?: Readonly<Record<string, unknown>>
   /** The trace that the run belongs to. Absent if the caller names none and the edge makes no spans. */
   readonly trace?: TraceContext
+  /** The object of the tenant's directory that lists and counts the run (`shardOf`). Default: the first, 0. */
+  readonly shard?: number
 }
 
 export const RUN_STATUSES = [

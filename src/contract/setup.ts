@@ -5,7 +5,7 @@ import type { StoredTools } from './catalogue.ts'
 import type { Config } from './config.ts'
 import type { ConnectionService } from './connection.ts'
 import type { ConversationService, Objects, Reply, WebhookSetup } from './conversation.ts'
-import type { DirectoryService } from './directory.ts'
+import type { DirectoryService, RunDirectory } from './directory.ts'
 import type { ReportAddresses } from './later.ts'
 import type { ChatModel } from './model.ts'
 import type { LoopSetup } from './hook.ts'
@@ -66,8 +66,8 @@ export interface Setup {
   readonly loop?: LoopSetup
   /** Receive each run that has ended. Default: none. */
   readonly reporters?: readonly RunReporter[]
-  /** Whether each run is counted, so that there are metrics and usage by day. Default: no. */
-  readonly countsRuns?: boolean
+  /** List and count runs, for metrics and usage by day. Default: none are listed or counted. */
+  readonly runDirectories?: Objects<RunDirectory>
   /** Whether spans are made of runs, which then begin a trace unless their callers name one. Default: no. */
   readonly hasSpans?: boolean
   /** Selects tools by model, for requests that name none. Default: the configured default set, for all models. */

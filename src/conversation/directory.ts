@@ -1,13 +1,13 @@
 import { DurableObject } from 'cloudflare:workers'
 import type { BudgetLease, LeaseRequest, Spend, SpendTotals } from '../contract/budget.ts'
-import type { DirectoryService, RunDirectory } from '../contract/directory.ts'
+import type { DirectoryService } from '../contract/directory.ts'
 import type { StoredTotals } from '../contract/quotas.ts'
 import { BudgetLeases } from './budget-leases.ts'
 import { ConversationList } from './conversation-list.ts'
 import { SpendLedger } from './spend-ledger.ts'
 
 /** The Durable Object that lists a tenant's conversations and counts what its API keys spend. */
-export class Directory extends DurableObject implements Omit<DirectoryService, keyof RunDirectory> {
+export class Directory extends DurableObject implements DirectoryService {
   readonly #ledger: SpendLedger
   readonly #leases: BudgetLeases
   readonly #conversations: ConversationList

@@ -1,12 +1,12 @@
-import type { DirectoryService } from '../contract/directory.ts'
+import type { RunShard } from '../contract/directory.ts'
 import type { RunReport, Series, UsageKind, UsageRow } from '../contract/metrics.ts'
-import type { ListedApproval, ListedRun, OpenRunCount, RunListing, RunQuery } from '../contract/run-list.ts'
+import type { ListedApproval, OpenRunCount, PlacedRun, RunListing, ShardQuery } from '../contract/run-list.ts'
 import { Directory } from './directory.ts'
 import { RunLedger } from './run-ledger.ts'
 import { RunList } from './run-list.ts'
 
 /** A Directory that also lists the tenant's runs and counts what they did: that of an edge with the feature `metrics`. */
-export class MeteredDirectory extends Directory implements DirectoryService {
+export class MeteredDirectory extends Directory implements RunShard {
   readonly #ledger: RunLedger
   readonly #list: RunList
 
@@ -22,8 +22,8 @@ export class MeteredDirectory extends Directory implements DirectoryService {
   }
 
   async countRuns(reports: readonly RunReport[]): Promise<boolean[]> {
-    return reports.map(({ listing, ...report }) => {
-      if (listing) this.#list.put(listing)
+    return reports.map(({ listing, shard, ...report }) => {
+      if (listing) this.#list.put(listing, shard)
       return this.#ledger.count(report, Date.now())
     })
   }
@@ -36,12 +36,16 @@ export class MeteredDirectory extends Directory implements DirectoryService {
     return this.#ledger.series(Date.now())
   }
 
-  async listRun(listing: RunListing): Promise<void> {
-    this.#list.put(listing)
+  async listRun(listing: RunListing, shard?: number): Promise<void> {
+    this.#list.put(listing, shard)
   }
 
-  async runs(query: RunQuery): Promise<ListedRun[] | undefined> {
+  async runs(query: ShardQuery): Promise<PlacedRun[]> {
     return this.#list.runs(query, Date.now())
+  }
+
+  async placeOf(run: string): Promise<number | undefined> {
+    return this.#list.placeOf(run)
   }
 
   async approvals(): Promise<ListedApproval[]> {

@@ -1,11 +1,22 @@
-import type { ListedApproval, ListedRun, OpenRunCount, RunListing, RunQuery } from '../contract/run-list.ts'
+import type {
+  ListedApproval,
+  ListedRun,
+  OpenRunCount,
+  PlacedRun,
+  RunListing,
+  ShardQuery,
+} from '../contract/run-list.ts'
 import { LazySchema } from '../contract/lazy-schema.ts'
 
-/** The most runs of a tenant that are listed. Beyond, the oldest of those that have ended are left out. */
+/** The most runs that an object lists. Beyond, the oldest of those that have ended are left out. */
 const MOST_RUNS = 100_000
 
+/** The places of the runs that were accepted in one millisecond, of all objects but the first. */
+const PLACES = 1000
+
 /**
- * listed: runs in the order in which they were first listed; `at`, when the run stood so; `expires`, when its
+ * listed: runs by place, which is the order in which they were first listed in the first object of a directory, and that
+ * in which they were accepted in all others: all runs of the first one are older. `at`, when the run stood so; `expires`, when its
  * conversation is deleted; `details`, the rest of a ListedRun as JSON. approvals: calls that wait for a person.
  */
 const SCHEMA = `
@@ -15,7 +26,7 @@ const SCHEMA = `
   CREATE TABLE IF NOT EXISTS approvals (run TEXT NOT NULL, call TEXT NOT NULL, since INTEGER NOT NULL,
     approval TEXT NOT NULL, PRIMARY KEY (run, call)) WITHOUT ROWID;`
 
-type Row = Pick<ListedRun, 'id' | 'conversation' | 'status' | 'created' | 'cost'> & {
+type Row = Pick<PlacedRun, 'place' | 'id' | 'conversation' | 'status' | 'created' | 'cost'> & {
   readonly ended: number | null
   readonly details: string
 }
@@ -30,14 +41,15 @@ export class RunList {
     this.#schema = new LazySchema(storage.sql, 'listed', () => void storage.sql.exec(SCHEMA))
   }
 
-  /** Lists a run, or updates its entry. */
-  put({ run, at, expires, approvals }: RunListing): void {
+  /** Lists a run, or updates its entry. `shard`: the number of this object. */
+  put({ run, at, expires, approvals }: RunListing, shard = 0): void {
     this.#schema.ensure()
     const { sql } = this.#storage
+    const first = shard === 0 ? null : run.created * PLACES
     const { id, conversation, status, created, ended = null, cost, ...details } = run
     this.#storage.transactionSync(() => {
       const values = [id, conversation, status, created, ended, cost, at, expires ?? null, JSON.stringify(details)]
-      const [row] = sql.exec<{ place: number }>(PUT, ...values).toArray()
+      const [row] = sql.exec<{ place: number }>(PUT, ...values, first).toArray()
       // A newer entry arrived first.
       if (!row) return
       sql.exec('DELETE FROM approvals WHERE run = ?', id)
@@ -45,7 +57,9 @@ export class RunList {
         const { id: call, since } = approval
         sql.exec('INSERT INTO approvals VALUES (?, ?, ?, ?)', id, call, since, JSON.stringify(approval))
       }
-      sql.exec('DELETE FROM listed WHERE place <= ? AND ended IS NOT NULL', row.place - MOST_RUNS)
+      if (first === null) sql.exec('DELETE FROM listed WHERE place <= ? AND ended IS NOT NULL', row.place - MOST_RUNS)
+      // This reads all entries, so it is done for one run in about a thousand.
+      else if (run.created % 1000 === 0) sql.exec(DELETE_OLDEST, MOST_RUNS)
     })
   }
 
@@ -57,19 +71,15 @@ export class RunList {
     sql.exec('DELETE FROM listed WHERE conversation = ?', conversation)
   }
 
-  /**
-   * Returns the runs that a query wants, newest first; undefined if the run that they should come after is not listed.
-   */
-  runs(query: RunQuery, now: number): ListedRun[] | undefined {
-    if (!this.#schema.isCreated) return query.before === undefined ? [] : undefined
-    const { sql } = this.#storage
-    const { before, isLatest, limit } = query
-    let last = Number.MAX_SAFE_INTEGER
-    if (before !== undefined) {
-      const [row] = sql.exec<{ place: number }>('SELECT place FROM listed WHERE id = ?', before).toArray()
-      if (!row) return undefined
-      last = row.place
-    }
+  placeOf(run: string): number | undefined {
+    if (!this.#schema.isCreated) return undefined
+    return this.#storage.sql.exec<{ place: number }>('SELECT place FROM listed WHERE id = ?', run).toArray()[0]?.place
+  }
+
+  /** Returns the runs that a query wants, newest first. */
+  runs(query: ShardQuery, now: number): PlacedRun[] {
+    if (!this.#schema.isCreated) return []
+    const { below = Number.MAX_SAFE_INTEGER, isLatest, limit } = query
     const conditions = conditionsOf(query, now)
     const where = conditions.map(([condition]) => condition).join(' AND ')
     const values = conditions.map(([, value]) => value)
@@ -78,10 +88,10 @@ export class RunList {
     const select = isLatest
       ? `SELECT max(place) AS place, ${columns} FROM listed WHERE ${where} GROUP BY conversation HAVING max(place) < ?`
       : `SELECT place, ${columns} FROM listed WHERE ${where} AND place < ?`
-    return sql
-      .exec<Row & Record<string, SqlStorageValue>>(`${select} ORDER BY place DESC LIMIT ?`, ...values, last, limit)
+    return this.#storage.sql
+      .exec<Row & Record<string, SqlStorageValue>>(`${select} ORDER BY place DESC LIMIT ?`, ...values, below, limit)
       .toArray()
-      .map(listedRun)
+      .map(placedRun)
   }
 
   /** Returns the calls that wait for a person, the one that has waited longest first. */
@@ -104,15 +114,20 @@ export class RunList {
   }
 }
 
-const PUT = `INSERT INTO listed (id, conversation, status, created, ended, cost, at, expires, details)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET status = excluded.status, ended = excluded.ended,
+/** Without a tenth value, the place is the next one. */
+const PUT = `INSERT INTO listed (id, conversation, status, created, ended, cost, at, expires, details, place)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT max(?10, ifnull(max(place) + 1, 0)) FROM listed WHERE place < ?10 + ${PLACES}))
+  ON CONFLICT (id) DO UPDATE SET status = excluded.status, ended = excluded.ended,
   cost = excluded.cost, at = excluded.at, details = excluded.details WHERE excluded.at >= at RETURNING place`
+
+const DELETE_OLDEST = `DELETE FROM listed WHERE ended IS NOT NULL
+  AND place <= (SELECT place FROM listed ORDER BY place DESC LIMIT 1 OFFSET ?)`
 
 const NOT_EXPIRED = 'ifnull(expires > ?, 1)'
 
 /** The conditions of a query as SQL, each with its value. */
-function conditionsOf(query: RunQuery, now: number): (readonly [condition: string, value: SqlStorageValue])[] {
-  const { status, tool, error, model, key, text, cost, duration, from, to } = query
+function conditionsOf(query: ShardQuery, now: number): (readonly [condition: string, value: SqlStorageValue])[] {
+  const { status, tool, error, model, key, text, cost, duration, from, to, conversations } = query
   const all: readonly (readonly [condition: string, value: SqlStorageValue | undefined])[] = [
     [NOT_EXPIRED, now],
     ['status = ?', status],
@@ -128,11 +143,12 @@ function conditionsOf(query: RunQuery, now: number): (readonly [condition: strin
     [`ifnull(ended, ${Math.floor(now)}) - created >= ?`, duration],
     ['created >= ?', from],
     ['created < ?', to],
+    ['conversation IN (SELECT value FROM json_each(?))', conversations && JSON.stringify(conversations)],
   ]
   return all.flatMap(([condition, value]) => (value === undefined ? [] : [[condition, value] as const]))
 }
 
-function listedRun({ id, conversation, status, created, ended, cost, details }: Row): ListedRun {
+function placedRun({ place, id, conversation, status, created, ended, cost, details }: Row): PlacedRun {
   const rest: Pick<ListedRun, 'question' | 'model' | 'key' | 'tools' | 'errors'> = JSON.parse(details)
-  return { id, conversation, status, created, ...(ended !== null && { ended }), cost, ...rest }
+  return { place, id, conversation, status, created, ...(ended !== null && { ended }), cost, ...rest }
 }

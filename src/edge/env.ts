@@ -3,7 +3,7 @@ import type { CatalogueService, VersionedDefinitions } from '../contract/catalog
 import type { ConnectionService } from '../contract/connection.ts'
 import type { EmbeddingService } from '../contract/embedding.ts'
 import type { ConversationService, Objects } from '../contract/conversation.ts'
-import type { DirectoryService } from '../contract/directory.ts'
+import type { DirectoryService, RunShard } from '../contract/directory.ts'
 import type { ScriptNamespace } from '../host/worker/script.ts'
 
 /**
@@ -12,7 +12,7 @@ import type { ScriptNamespace } from '../host/worker/script.ts'
  */
 export interface Env {
   readonly CONVERSATIONS: Objects<ConversationService>
-  readonly DIRECTORIES: Objects<DirectoryService>
+  readonly DIRECTORIES: Objects<DirectoryService & RunShard>
   /** Needed for stored tools, and to hold back tools that change. */
   readonly CATALOG?: Objects<CatalogueService & AcceptanceService & EmbeddingService>
   /** Needed for the same. */

@@ -1,15 +1,18 @@
 import type { Objects } from '../contract/conversation.ts'
-import type { DirectoryService } from '../contract/directory.ts'
+import type { RunDirectory, RunShard } from '../contract/directory.ts'
 import type { RunReporter } from '../contract/report.ts'
 import { MeteredDirectory } from '../conversation/metered-directory.ts'
 import { writesDataPoints } from '../observe/analytics.ts'
 import { metricsReporter } from '../observe/metrics-reporter.ts'
+import { shardedRuns } from './sharded-runs.ts'
 import type { SetupParts } from './parts.ts'
 
 /** A feature of an edge: metrics and usage of its tenants, and a list of their runs. */
 export interface MetricsFeature {
+  /** Makes one of the runs that the objects of a directory list. */
+  runs(directories: Objects<RunShard>, objects: number): Objects<RunDirectory>
   /** Makes the reporter that counts and lists runs. */
-  reporter(parts: SetupParts, directories: Objects<DirectoryService>): RunReporter
+  reporter(parts: SetupParts, directories: Objects<RunDirectory>): RunReporter
   /** The Durable Object class that counts and lists them. */
   readonly Directory: typeof MeteredDirectory
 }
@@ -22,6 +25,7 @@ export interface MetricsFeature {
  * @example createEdge({ providers: { openai: openaiFromEnv }, metrics, surfaces: [metricsRoute] })
  */
 export const metrics: MetricsFeature = {
+  runs: shardedRuns,
   reporter: ({ env: { METRICS: dataset } }, directories) =>
     metricsReporter(directories, writesDataPoints(dataset) ? dataset : undefined),
   Directory: MeteredDirectory,

@@ -33,7 +33,8 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
   const { tools, finder, stored, rates, approvals, policies } = makeTools(parts, options, others)
   const connections = options.connections?.service(env)
   const traceReporter = options.traces?.(parts)
-  const metricsReporter = options.metrics?.reporter(parts, env.DIRECTORIES)
+  const runDirectories = options.metrics?.runs(env.DIRECTORIES, config.directoryShards)
+  const metricsReporter = runDirectories && options.metrics?.reporter(parts, runDirectories)
   const reporters = [metricsReporter, traceReporter].filter((each) => each !== undefined)
   const webhookSecret = textOf(env, 'WEBHOOK_SECRET')
   const setup: Setup = {
@@ -56,7 +57,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
     ...(webhookSecret !== undefined && { webhook: { secret: webhookSecret, hosts: config.webhookHosts } }),
     ...(reporters.length > 0 && { reporters }),
     ...(traceReporter && { hasSpans: true }),
-    ...(metricsReporter && { countsRuns: true }),
+    ...(runDirectories && { runDirectories }),
     ...(options.toolsOf && { toolsOf: options.toolsOf }),
     ...(options.trusted && { trusted: options.trusted }),
     loop: makeLoop(parts, options, finder),

@@ -1,63 +1,65 @@
 import type { Objects } from '../contract/conversation.ts'
 import type { DirectoryService } from '../contract/directory.ts'
 import type { StoredTotals } from '../contract/quotas.ts'
+import { shardOf } from '../contract/shard.ts'
 
 /**
- * Returns directories that list a tenant's conversations in this many objects, chosen by a hash of the conversation's id.
- * The first of them is the tenant's only object without shards, and has everything else. What was listed with fewer
- * shards stays where it is: all shards are listed, and a conversation is removed from each.
+ * Returns directories that are divided among this many objects, of which `shardOf` names the one that lists a
+ * conversation. The first is the tenant's only object without shards, and has its budgets. What was listed while there
+ * were fewer stays where it is: all objects are read, and a conversation is removed from each.
  *
  * @example
  * shardedDirectories(env.DIRECTORIES, 4).getByName('acme').list('', 10)
  */
-export function shardedDirectories(directories: Objects<DirectoryService>, shards: number): Objects<DirectoryService> {
-  if (shards === 1) return directories
-  return {
-    getByName: (tenant) => {
-      const first = directories.getByName(tenant)
-      // No tenant's name contains a slash.
-      const others = Array.from({ length: shards - 1 }, (_, index) => directories.getByName(`${tenant}/${index + 1}`))
-      const lists = listsOf([first, ...others])
-      return new Proxy(first, {
-        get: (target, name) => {
-          const own: unknown = Reflect.get(lists, name)
-          if (own !== undefined) return own
-          return (...values: unknown[]): unknown => Reflect.apply(Reflect.get(target, name), target, values)
-        },
-      })
-    },
-  }
+export function shardedDirectories(directories: Objects<DirectoryService>, objects: number): Objects<DirectoryService> {
+  return { getByName: (tenant) => mergedDirectory(tenantObjects(directories, tenant, objects)) }
 }
 
-type ConversationLists = Pick<DirectoryService, 'add' | 'resize' | 'room' | 'remove' | 'list'>
+/** The objects of a tenant's directory. */
+export interface TenantObjects<Service> {
+  /** All that are in use. */
+  readonly all: readonly Service[]
+  /** Returns the object with a number, which may be in use since a later deployment only. */
+  readonly at: (shard: number) => Service
+}
 
-function listsOf(shards: readonly DirectoryService[]): ConversationLists {
+export function tenantObjects<Service>(
+  namespace: Objects<Service>,
+  tenant: string,
+  objects: number,
+): TenantObjects<Service> {
+  // No tenant's name contains a slash.
+  const at = (shard: number) => namespace.getByName(shard === 0 ? tenant : `${tenant}/${shard}`)
+  return { all: Array.from({ length: objects }, (_, shard) => at(shard)), at }
+}
+
+function mergedDirectory({ all, at }: TenantObjects<DirectoryService>): DirectoryService {
+  const first = at(0)
   return {
-    add: async (id) => shards[shardOf(id, shards.length)]?.add(id),
-    resize: async (id, bytes, until) => {
-      const place = shardOf(id, shards.length)
-      // Only the shard that lists a conversation counts its size; one that is not listed is counted by its own shard.
-      const resizeIn = (shard: DirectoryService, index: number) =>
-        until === undefined || index === place ? shard.resize(id, bytes, until) : shard.room(id)
-      return sumOf(await Promise.all(shards.map(resizeIn)))
+    add: async (id, shard) => {
+      if (shard !== undefined || all.length === 1) return at(shard ?? 0).add(id)
+      const rooms = await Promise.all(all.map((each) => each.room(id)))
+      if (!rooms.some(({ isListed }) => isListed)) await at(shardOf(id, all.length)).add(id)
+    },
+    resize: async (id, bytes, until, shard = 0) => {
+      const totals = all.map((each, index) => (index === shard ? each.resize(id, bytes, until) : each.room(id)))
+      return sumOf(await Promise.all(totals))
     },
     room: async (id) => {
-      const rooms = await Promise.all(shards.map((shard) => shard.room(id)))
+      const rooms = await Promise.all(all.map((each) => each.room(id)))
       return { ...sumOf(rooms), isListed: rooms.some(({ isListed }) => isListed) }
     },
-    remove: async (id) => void (await Promise.all(shards.map((shard) => shard.remove(id)))),
+    remove: async (id) => void (await Promise.all(all.map((each) => each.remove(id)))),
     list: async (after, limit) => {
-      const pages = await Promise.all(shards.map((shard) => shard.list(after, limit)))
-      return [...new Set(pages.flat())].toSorted((a, b) => (a < b ? -1 : 1)).slice(0, limit)
+      const pages = await Promise.all(all.map((each) => each.list(after, limit)))
+      return pages
+        .flat()
+        .toSorted((a, b) => (a < b ? -1 : 1))
+        .slice(0, limit)
     },
+    count: (spend) => first.count(spend),
+    spendTotals: (key, period, request) => first.spendTotals(key, period, request),
   }
-}
-
-/** Returns the shard of a conversation, by FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/) of its id. */
-function shardOf(id: string, shards: number): number {
-  let hash = 0x811c9dc5
-  for (let at = 0; at < id.length; at++) hash = Math.imul(hash ^ id.charCodeAt(at), 0x01000193)
-  return (hash >>> 0) % shards
 }
 
 function sumOf(totals: readonly StoredTotals[]): StoredTotals {

@@ -1,5 +1,5 @@
 import type { Objects } from '../contract/conversation.ts'
-import type { DirectoryService } from '../contract/directory.ts'
+import type { RunDirectory } from '../contract/directory.ts'
 import type { RunReport } from '../contract/metrics.ts'
 import type { EndedRun, RunReporter } from '../contract/report.ts'
 import { type DataPoint, type Dataset, dataPointOf } from './analytics.ts'
@@ -7,10 +7,10 @@ import { endedListing, unendedListing } from './run-listing.ts'
 import { reportOf } from './run-report.ts'
 
 /**
- * Makes a reporter that counts each run once in the object of its tenant, whatever is reported twice, and writes a data
- * point for it if there is a dataset. The same object lists the runs of conversations and the calls that wait for people.
+ * Makes a reporter that counts each run once in the directory of its tenant, whatever is reported twice, and writes a data
+ * point for it if there is a dataset. The same object of the directory lists the runs of conversations and the calls that wait for people.
  */
-export function metricsReporter(directories: Objects<DirectoryService>, dataset?: Dataset): RunReporter {
+export function metricsReporter(directories: Objects<RunDirectory>, dataset?: Dataset): RunReporter {
   return {
     name: 'metrics',
     openBatch: () => {
@@ -34,8 +34,9 @@ export function metricsReporter(directories: Objects<DirectoryService>, dataset?
       }
     },
     reportUnended: async (run) => {
+      const { caller, shard } = run.request
       const listing = unendedListing(run)
-      if (listing) await directories.getByName(run.request.caller.tenant).listRun(listing)
+      if (listing) await directories.getByName(caller.tenant).listRun(listing, shard)
     },
   }
 }
@@ -47,6 +48,7 @@ interface TenantBatch {
 }
 
 function listedReport(run: EndedRun): RunReport {
+  const { shard } = run.request
   const listing = endedListing(run)
-  return { ...reportOf(run), ...(listing && { listing }) }
+  return { ...reportOf(run), ...(listing && { listing }), ...(shard !== undefined && { shard }) }
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { sha256 } from '../../src/contract/json.ts'
 import { chunksOf, type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { readEvents, type Stage, startStage } from './stage.ts'
@@ -10,7 +10,7 @@ let reply: (body: Record<string, any>) => ModelReply | Promise<ModelReply>
 beforeAll(async () => {
   model = await startModelServer(({ body }) => reply(body))
   const vars = { AUTH: 'open', MODEL: 'openai/test', OPENAI_BASE_URL: model.baseUrl, MAX_BODY_BYTES: '8388608' }
-  const limits = { MAX_SUBREQUESTS: '40', MAX_CALLS_PER_TOOL: '200' }
+  const limits = { MAX_SUBREQUESTS: '40', MAX_CALLS_PER_TOOL: '200', DIRECTORY_SHARDS: '4' }
   stage = await startStage({ ...vars, ...limits }, { rogue: true })
 })
 afterAll(async () => {
@@ -228,6 +228,21 @@ describe('a conversation', () => {
     const openAi = await stage.ask('/v1/chat/completions', { json: body })
     expect([openAi.status, ((await openAi.json()) as any).error.code]).toEqual([404, 'unknown_conversation'])
     expect((await stage.ask('/conversations/never/messages')).status).toBe(404)
+  })
+
+  test('has its runs listed by one of the objects of the directory, in the order and pages of all', async () => {
+    reply = () => say('Hi.')
+    const runs: string[] = []
+    for (const shard of [0, 1, 2, 3]) {
+      const { id } = await json(`/conversations/${await conversation()}/runs`, { json: { input: `Shard ${shard}` } })
+      runs.unshift(id)
+    }
+    const idsOf = async (query: string) =>
+      (await json(`/runs?query=shard&${query}`)).map(({ id }: { id: string }) => id)
+    await vi.waitFor(async () => expect(await idsOf('')).toEqual(runs), { timeout: 10_000 })
+    expect(await idsOf('limit=2')).toEqual(runs.slice(0, 2))
+    expect(await idsOf(`limit=2&before=${runs[1]}`)).toEqual(runs.slice(2))
+    expect(await idsOf(`latest=true&before=${runs[0]}`)).toEqual(runs.slice(1))
   })
 
   test('that was deleted stays deleted', async () => {

@@ -1,11 +1,13 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { ConversationService, Objects } from '../../src/contract/conversation.ts'
-import type { DirectoryService } from '../../src/contract/directory.ts'
+import type { DirectoryService, RunShard } from '../../src/contract/directory.ts'
 import type { ModelRequest } from '../../src/contract/model.ts'
 import type { Setup } from '../../src/contract/setup.ts'
 import { conversation } from '../../src/conversation/conversation.ts'
 import { surfacesOf } from '../../src/edge/create-edge.ts'
 import { everything } from '../../src/edge/everything.ts'
+import { shardedDirectories } from '../../src/edge/sharded-directories.ts'
+import { shardedRuns } from '../../src/edge/sharded-runs.ts'
 import { edge } from '../../src/http/app/edge.ts'
 import { metricsReporter } from '../../src/observe/metrics-reporter.ts'
 import { type Script, scripted } from '../fixtures/scripted.ts'
@@ -19,6 +21,8 @@ export interface KeptEdge {
   /** The objects by name. */
   readonly objects: ReadonlyMap<string, ConversationService>
   readonly directories: Objects<DirectoryService>
+  /** The objects that the directories are divided among. */
+  readonly directoryObjects: Objects<DirectoryService & RunShard>
   readonly setup: Setup
   /** Lets the alarms of all objects ring, and what goes on after answers come to its end. */
   readonly settle: () => Promise<void>
@@ -28,22 +32,28 @@ export interface KeptEdge {
 
 /**
  * An edge in plain Node with real conversations, over databases in memory. The script is played across all runs. With
- * `countsRuns`, runs are reported to the directories of their tenants.
+ * `listsRuns`, runs are reported to the directories of their tenants.
  */
 export function keptEdge({
   script,
   setup: others = {},
+  listsRuns = false,
   ...parts
 }: {
   script: readonly Script[]
+  listsRuns?: boolean
   setup?: Partial<Setup>
 } & Omit<TestSetup, 'others'>): KeptEdge {
   const objects = new Map<string, ReturnType<typeof makeObject>>()
   const afterwards: Promise<unknown>[] = []
   const model = scripted(script, 'test/scripted')
-  const directories = memoryDirectories()
+  const base = testSetup(model, parts)
+  const { directoryShards } = base.config
+  const directoryObjects = memoryDirectories()
+  const directories = shardedDirectories(directoryObjects, directoryShards)
+  const runDirectories = shardedRuns(directoryObjects, directoryShards)
   const setup: Setup = {
-    ...testSetup(model, parts),
+    ...base,
     conversations: {
       getByName: (name) => {
         const object = objects.get(name) ?? makeObject(setup)
@@ -52,8 +62,9 @@ export function keptEdge({
       },
     },
     directories,
-    ...(others.countsRuns && { reporters: [metricsReporter(directories)] }),
+    ...(listsRuns && { runDirectories }),
     ...others,
+    ...(listsRuns && { reporters: [metricsReporter(runDirectories), ...(others.reporters ?? [])] }),
   }
   const app = edge(() => setup, surfacesOf(everything))
   const ctx = { waitUntil: (work: Promise<unknown>) => void afterwards.push(work) }
@@ -63,6 +74,7 @@ export function keptEdge({
     requests: model.requests,
     objects,
     directories,
+    directoryObjects,
     setup,
     settle: async () => {
       for (const object of objects.values()) await object.alarm()

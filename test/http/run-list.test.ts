@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { Setup } from '../../src/contract/setup.ts'
 import { failure } from '../../src/contract/tool.ts'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
@@ -27,9 +26,9 @@ const KEYS = {
 }
 
 /** An edge that lists its runs. */
-function listingEdge(script: readonly Script[], setup: Partial<Setup> = {}): KeptEdge {
+function listingEdge(script: readonly Script[], others: Partial<Parameters<typeof keptEdge>[0]> = {}): KeptEdge {
   const vars = { ...KEYS, AUTH: 'keys', MAX_STEPS: '4' }
-  return keptEdge({ script, tools: TOOLS, vars, setup: { countsRuns: true, ...setup } })
+  return keptEdge({ script, tools: TOOLS, vars, listsRuns: true, ...others })
 }
 
 async function run(edge: KeptEdge, conversation: string, input: string): Promise<string> {
@@ -155,9 +154,53 @@ describe('GET /runs', () => {
   })
 
   test('is refused by an edge that lists no runs', async () => {
-    const edge = listingEdge([], { countsRuns: false })
+    const edge = listingEdge([], { listsRuns: false })
     expect(await list(edge)).toMatchObject({ status: 404, code: 'not_found' })
     expect(await waiting(edge)).toMatchObject({ status: 404, code: 'not_found' })
+  })
+})
+
+describe('the runs of a tenant whose directory is divided among objects', () => {
+  test('are listed, counted and removed as those of one object are', async () => {
+    const script = [
+      ...Array.from({ length: 6 }, () => ask(['add'])).flatMap((step) => [step, say('Yes.')]),
+      ask(['pay']),
+    ]
+    const edges = ['1', '4'].map((DIRECTORY_SHARDS) =>
+      listingEdge(script, { vars: { ...KEYS, AUTH: 'keys', MAX_STEPS: '4', DIRECTORY_SHARDS } }),
+    )
+    const views = await Promise.all(
+      edges.map(async (edge) => {
+        for (const conversation of ['a', 'b', 'c', 'a', 'b']) {
+          vi.setSystemTime(Date.now() + 1000)
+          await run(edge, conversation, `To ${conversation}`)
+        }
+        await edge.post('/runs', { input: 'Without a conversation' }, bearer('web'))
+        await edge.settle()
+        await run(edge, 'd', 'Pay it')
+        const text = async (path: string) => (await edge.fetch(path, { headers: bearer('operator') })).text()
+        const lines = async (query: string) =>
+          (await list(edge, query)).map(({ conversation, status }: any) => `${conversation} ${status}`)
+        const before = { all: await lines(''), latest: await lines('?latest=true'), waiting: await waiting(edge) }
+        await edge.fetch('/conversations/b', { method: 'DELETE', headers: bearer('web') })
+        await edge.settle()
+        return {
+          ...{ before: { ...before, waiting: before.waiting.map(({ conversation }: any) => conversation) } },
+          ...{ after: await lines(''), metrics: await text('/metrics'), usage: await text('/usage?by=tool') },
+        }
+      }),
+    )
+    expect(views[1]).toEqual(views[0])
+    expect(views[0]?.before).toEqual({
+      all: ['d waiting', ...['b', 'a', 'c', 'b', 'a'].map((id) => `${id} completed`)],
+      latest: ['d waiting', 'b completed', 'a completed', 'c completed'],
+      waiting: ['d'],
+    })
+    expect(views[0]?.metrics).toContain('edgecall_calls_total{tool="add",outcome="ok"} 6')
+    const shards = ['acme', 'acme/1', 'acme/2', 'acme/3'].map((name) => edges[1]?.directoryObjects.getByName(name))
+    const counts = await Promise.all(shards.map(async (shard) => (await shard?.runs({ limit: 10 }))?.length))
+    expect(counts[0]).toBe(0)
+    expect(counts.filter((count) => count !== 0).length).toBeGreaterThan(1)
   })
 })
 
@@ -216,8 +259,8 @@ describe('GET /approvals', () => {
 
   test('has a call that could not be listed at once when the directory is reached again', async () => {
     let isAway = true
-    const edge = listingEdge([ask(['pay'])], {})
-    const directory = edge.directories.getByName('acme')
+    const edge = listingEdge([ask(['pay'])])
+    const directory = edge.directoryObjects.getByName('acme')
     const listRun = directory.listRun.bind(directory)
     directory.listRun = async (listing) => {
       if (isAway) throw new Error('away')

@@ -1,13 +1,10 @@
 import { expect, test } from 'vitest'
 import { runLog } from '../../src/cli/dev/run-log.ts'
-import type { Objects } from '../../src/contract/conversation.ts'
-import type { DirectoryService } from '../../src/contract/directory.ts'
 import type { ModelEvent } from '../../src/contract/model.ts'
 import { modelChooser } from '../../src/model/choose.ts'
 import { retrying } from '../../src/model/retry.ts'
 import { scripted } from '../fixtures/scripted.ts'
 import { logs } from '../../src/observe/log.ts'
-import { metricsReporter } from '../../src/observe/metrics-reporter.ts'
 import { otlpReporter } from '../../src/observe/otlp.ts'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
@@ -29,7 +26,6 @@ function watchedEdge() {
   const traces: any[] = []
   const lines: string[] = []
   const report = (entry: object) => void lines.push(JSON.stringify(entry))
-  const directories: Objects<DirectoryService> = { getByName: (tenant) => edge.directories.getByName(tenant) }
   const collect = async (_url: unknown, init?: RequestInit) => {
     traces.push(JSON.parse(typeof init?.body === 'string' ? init.body : '{}').resourceSpans[0].scopeSpans[0].spans)
     return new Response('{}')
@@ -45,6 +41,7 @@ function watchedEdge() {
   })
   const edge: KeptEdge = keptEdge({
     script: [],
+    listsRuns: true,
     tools: [charge],
     vars: { ...keys, MODEL: 'test/scripted' },
     setup: {
@@ -57,9 +54,7 @@ function watchedEdge() {
       report,
       loop: { observe: logs(report) },
       hasSpans: true,
-      countsRuns: true,
       reporters: [
-        metricsReporter(directories),
         otlpReporter({ url: 'https://otlp.test/v1/traces', headers: {}, service: 'edgecall', fetch: collect }),
       ],
     },

@@ -192,7 +192,7 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
     ),
     variable(
       'DIRECTORY_SHARDS',
-      'How many objects list the conversations of a tenant. It may be raised at any time, never lowered: [Tenants](tenants.md#the-directory).',
+      'How many objects the directory of a tenant is divided among. It may be raised at any time, never lowered: [Tenants](tenants.md#the-directory).',
       '`1`',
     ),
     variable('WEBHOOK_HOSTS', 'The hosts to which the webhooks of conversations may go.', 'none'),

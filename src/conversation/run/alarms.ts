@@ -4,6 +4,7 @@ import { isObject } from '../../contract/json.ts'
 import { isTerminal } from '../../contract/run.ts'
 import { withDeadline } from '../../contract/time-limit.ts'
 import type { Setup } from '../../contract/setup.ts'
+import { shardOf } from '../../contract/shard.ts'
 import type { RunState } from '../../loop/state.ts'
 import { isWaiting } from './open-run.ts'
 import type { Runner } from './runner.ts'
@@ -138,12 +139,13 @@ export class Alarms {
    * until it succeeds. Resolves when the conversation is listed, when that has failed, or after a second.
    */
   create(owner: ConversationOwner, init?: () => void): Promise<void> {
-    const { store } = this.#ports
+    const { store, setup } = this.#ports
     const { tenant, id, expires } = owner
     const listBy = Date.now() + WATCHDOG_MS
     store.create(() => {
       init?.()
-      store.setMeta('owner', { tenant, id })
+      const shard = shardOf(id, setup.config.directoryShards)
+      store.setMeta('owner', { tenant, id, ...(shard > 0 && { shard }) })
       if (expires === undefined) store.outbox.addListing(listBy)
       else store.setMeta('expires', expires)
     })
@@ -220,7 +222,7 @@ export class Alarms {
   async #addToDirectory(): Promise<unknown> {
     const { store, setup } = this.#ports
     const owner = store.meta('owner')
-    return isObject(owner) && setup.directories.getByName(String(owner.tenant)).add(String(owner.id))
+    return isObject(owner) && setup.directories.getByName(String(owner.tenant)).add(String(owner.id), store.shard())
   }
 
   async #expire(): Promise<void> {
@@ -234,7 +236,7 @@ export class Alarms {
       if (store.life() !== 'open') return
       if (!isDue(this.#dueTimes(), 'expire', Date.now())) {
         // The conversation was used in the meantime.
-        await directory.add(String(owner.id))
+        await directory.add(String(owner.id), store.shard())
         return this.watch()
       }
     }

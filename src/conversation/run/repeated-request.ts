@@ -1,5 +1,6 @@
 import type { Repeat, StartRequest } from '../../contract/conversation.ts'
 import type { Setup } from '../../contract/setup.ts'
+import { shardOf } from '../../contract/shard.ts'
 import type { StoredRun } from '../store/runs.ts'
 
 /**
@@ -12,8 +13,9 @@ export async function repeatedRequest(
   repeat: Repeat,
 ): Promise<Pick<StartRequest, 'run' | 'tools'>> {
   const { fingerprint: _fingerprint, budget: _budget, trusted: _trusted, chosenAt: _chosenAt, ...terms } = original
-  const { taintRule: _taintRule, trace: _trace, ...request } = terms
-  const { taintRule, pinnedContext } = setup.config
+  const { taintRule: _taintRule, trace: _trace, shard: _shard, ...request } = terms
+  const { taintRule, pinnedContext, directoryShards } = setup.config
+  const shard = shardOf(request.conversation ?? repeat.runId, directoryShards)
   const trusted = setup.trusted?.(repeat.caller)
   const names = offered.map(({ name }) => name)
   const tools = names.length === 0 ? [] : await setup.tools(repeat.caller).find(names)
@@ -25,6 +27,7 @@ export async function repeatedRequest(
       ...(!taintRule && { taintRule }),
       ...repeat,
       ...(trusted && { trusted }),
+      ...(shard > 0 && { shard }),
     },
     tools: JSON.stringify(names.flatMap((name) => byName.get(name) ?? [])),
   }

@@ -15,7 +15,7 @@ export async function reportGrowth(store: Store, { directories, config }: Setup)
   const growth = store.growth()
   if (!growth) return
   const { tenant, id, bytes, until } = growth
-  const { storedBytes } = await directories.getByName(tenant).resize(id, bytes, until)
+  const { storedBytes } = await directories.getByName(tenant).resize(id, bytes, until, store.shard())
   if (store.life() !== 'open') return
   store.transaction(() => {
     store.setMeta('bytes', bytes)

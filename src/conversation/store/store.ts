@@ -166,6 +166,12 @@ export class Store {
     return isUnreportedSpend(spend) ? spend : []
   }
 
+  /** Returns the number of the object of its tenant's directory that lists the conversation. */
+  shard(): number {
+    const owner = this.meta('owner')
+    return isObject(owner) ? Number(owner.shard ?? 0) : 0
+  }
+
   /**
    * Returns the conversation's size if it has at least doubled since it was last reported to the tenant's directory.
    * `until`: its fixed end, in epoch milliseconds; a conversation with one is not listed, and counts once it is large.

@@ -5,6 +5,7 @@ import type { ModelCapabilities, ResponseFormat, ToolChoice } from '../../contra
 import type { ClientTool, OnBusy, RunRequest, ToolSelection } from '../../contract/run.ts'
 import { type Limits, lowerLimits } from '../../contract/limits.ts'
 import { chooseOptions, type RunOptionValues } from '../../contract/run-options.ts'
+import { shardOf } from '../../contract/shard.ts'
 import { traceOf } from '../../contract/trace.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { Caller } from '../../contract/tool.ts'
@@ -60,6 +61,7 @@ export async function prepareRun(
   const trusted = setup.trusted?.(caller)
   const compat = parameters.compat ?? config.compat
   const trace = traceOf(request.headers.get('traceparent'), identity.runId, setup.hasSpans === true)
+  const shard = shardOf(conversation ?? identity.runId, config.directoryShards)
   const selection = parameters.tools ?? setup.toolsOf?.(model.name)
   const run = await applyHooks(setup, {
     ...identity,
@@ -82,6 +84,7 @@ export async function prepareRun(
     ...(compat && { compat }),
     ...(trusted && { trusted }),
     ...(trace && { trace }),
+    ...(shard > 0 && { shard }),
   })
   const tools = await selectTools(setup, run)
   checkChoice(run.toolChoice, [

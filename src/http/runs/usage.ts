@@ -21,7 +21,8 @@ export async function answerUsage(c: Context<EdgeEnv>): Promise<Response> {
 async function answerUsageBy(c: Context<EdgeEnv>, kind: string): Promise<Response> {
   const { caller, setup } = c.env
   requireScope(caller, 'metrics')
-  if (!setup.countsRuns) {
+  const runs = setup.runDirectories?.getByName(caller.tenant)
+  if (!runs) {
     throw new Problem({ status: 404, code: 'not_found', message: 'This edge does not count the usage of runs.' })
   }
   const by = USAGE_KINDS.find((each) => each === kind)
@@ -30,7 +31,7 @@ async function answerUsageBy(c: Context<EdgeEnv>, kind: string): Promise<Respons
   const from = dayOf(c, 'from') ?? `${today.slice(0, 7)}-01`
   const to = dayOf(c, 'to') ?? today
   if (from > to) throw invalid('from', 'Expected a day up to `to`.')
-  const rows = await setup.directories.getByName(caller.tenant).usage(from, to, by satisfies UsageKind)
+  const rows = await runs.usage(from, to, by satisfies UsageKind)
   return c.json({ by, from, to, usage: rows })
 }
 

@@ -10,8 +10,8 @@ const app = new Hono<EdgeEnv>()
 app.get('/', async (c) => {
   const { caller, setup } = c.env
   requireScope(caller, 'metrics')
-  if (!setup.countsRuns) return c.notFound()
-  const directory = setup.directories.getByName(caller.tenant)
+  const directory = setup.runDirectories?.getByName(caller.tenant)
+  if (!directory) return c.notFound()
   const [series, openRuns, approvals, { unavailable }] = await Promise.all([
     directory.series(),
     directory.openRuns(),

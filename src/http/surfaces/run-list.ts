@@ -36,7 +36,8 @@ approvals.get('/', async (c) => {
 export const runList: Surface = { routes: { '/runs': runs, '/approvals': approvals } }
 
 function directoryOf({ env: { setup, caller } }: Context<EdgeEnv>) {
-  if (setup.countsRuns) return setup.directories.getByName(caller.tenant)
+  const runs = setup.runDirectories?.getByName(caller.tenant)
+  if (runs) return runs
   throw new Problem({ status: 404, code: 'not_found', message: 'This edge does not list runs.' })
 }
 

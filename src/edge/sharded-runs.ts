@@ -1,0 +1,116 @@
+import type { Objects } from '../contract/conversation.ts'
+import type { RunDirectory, RunShard } from '../contract/directory.ts'
+import type { RunReport } from '../contract/metrics.ts'
+import type { PlacedRun, RunQuery } from '../contract/run-list.ts'
+import { tenantObjects, type TenantObjects } from './sharded-directories.ts'
+
+/** The most calls that wait for a person, and the most names of usage, that are returned, as by one object. */
+const MOST = 1000
+
+/**
+ * Returns what the objects of a tenant's directory list and count of its runs, as one. The request of a run says which
+ * object that is, so a run that is reported again after their number has grown is still counted once.
+ *
+ * @example
+ * shardedRuns(env.DIRECTORIES, 4).getByName('acme').runs({ limit: 10 })
+ */
+export function shardedRuns(directories: Objects<RunShard>, objects: number): Objects<RunDirectory> {
+  return { getByName: (tenant) => mergedRuns(tenantObjects(directories, tenant, objects)) }
+}
+
+function mergedRuns({ all, at }: TenantObjects<RunShard>): RunDirectory {
+  return {
+    listRun: (listing, shard = 0) => at(shard).listRun(listing, shard),
+    countRuns: (reports) => countRuns(reports, at),
+    runs: async (query) => (await placedRuns(all, query))?.map(({ place: _place, shard: _shard, ...run }) => run),
+    approvals: async () => {
+      const calls = (await Promise.all(all.map((each) => each.approvals()))).flat()
+      return calls.toSorted((a, b) => a.since - b.since).slice(0, MOST)
+    },
+    usage: async (from, to, by) => {
+      const rows = (await Promise.all(all.map((each) => each.usage(from, to, by)))).flat()
+      const sums = sumBy(rows, ({ name }) => name, ['runs', 'calls', 'inputTokens', 'outputTokens', 'cost'])
+      return sums.toSorted((a, b) => b.cost - a.cost || b.runs - a.runs || (a.name < b.name ? -1 : 1)).slice(0, MOST)
+    },
+    series: async () => {
+      const rows = (await Promise.all(all.map((each) => each.series()))).flat()
+      return sumBy(rows, ({ name, labels, part, le }) => JSON.stringify([name, labels, part, le]), ['value'])
+    },
+    openRuns: async () => {
+      const rows = (await Promise.all(all.map((each) => each.openRuns()))).flat()
+      return sumBy(rows, ({ status }) => status, ['count'])
+    },
+  }
+}
+
+async function countRuns(reports: readonly RunReport[], at: (shard: number) => RunShard): Promise<readonly boolean[]> {
+  const byShard = Map.groupBy(reports, ({ shard = 0 }) => shard)
+  const isNew = new Map<RunReport, boolean>()
+  await Promise.all(
+    Array.from(byShard, async ([shard, own]) => {
+      const counted = await at(shard).countRuns(own)
+      for (const [index, report] of own.entries()) isNew.set(report, counted[index] === true)
+    }),
+  )
+  return reports.map((report) => isNew.get(report) === true)
+}
+
+/** A run, and the number of the object that lists it. Of runs that have the same place, that of the first comes first. */
+interface FoundRun extends PlacedRun {
+  readonly shard: number
+}
+
+/** Returns the runs that a query wants, newest first; undefined if the run that they should come after is not listed. */
+async function placedRuns(
+  shards: readonly RunShard[],
+  { before, ...query }: RunQuery,
+): Promise<readonly FoundRun[] | undefined> {
+  let bounds: readonly number[] | undefined
+  if (before !== undefined) {
+    const places = await Promise.all(shards.map((each) => each.placeOf(before)))
+    const at = places.findIndex((place) => place !== undefined)
+    const place = places[at]
+    if (place === undefined) return undefined
+    bounds = shards.map((_, shard) => (shard > at ? place + 1 : place))
+  }
+  const find = async (own: Pick<RunQuery, 'limit'>, ofShard: (shard: number) => object) => {
+    const wanted = (shard: number) => shards[shard]?.runs({ ...query, ...own, ...ofShard(shard) }) ?? []
+    const pages = await Promise.all(shards.map(async (_, shard) => withShard(await wanted(shard), shard)))
+    const runs = pages.flat().toSorted((a, b) => b.place - a.place || a.shard - b.shard)
+    return query.isLatest ? firstOfEach(runs) : runs
+  }
+  const page = (await find(query, (shard) => (bounds ? { below: bounds[shard] } : {}))).slice(0, query.limit)
+  if (!query.isLatest || !bounds || shards.length === 1) return page
+  // The newest run of a conversation may be on an earlier page, from another object.
+  const conversations = page.map(({ conversation }) => conversation)
+  const newest = new Set((await find({ limit: conversations.length }, () => ({ conversations }))).map(({ id }) => id))
+  const current = page.filter(({ id }) => newest.has(id))
+  const last = page.at(-1)
+  if (!last || current.length === page.length || page.length < query.limit) return current
+  const others = await placedRuns(shards, { ...query, before: last.id, limit: query.limit - current.length })
+  return [...current, ...(others ?? [])]
+}
+
+function firstOfEach(runs: readonly FoundRun[]): FoundRun[] {
+  const ids = new Set<string>()
+  return runs.filter(({ conversation }) => !ids.has(conversation) && ids.add(conversation))
+}
+
+function withShard(runs: readonly PlacedRun[], shard: number): FoundRun[] {
+  return runs.map((run) => ({ ...run, shard }))
+}
+
+/** Adds up the numbers of the rows that are about the same. */
+function sumBy<Name extends string, Row extends { readonly [name in Name]: number }>(
+  rows: readonly Row[],
+  idOf: (row: Row) => string,
+  names: readonly Name[],
+): Row[] {
+  const sums = new Map<string, Row>()
+  for (const row of rows) {
+    const id = idOf(row)
+    const sum = sums.get(id)
+    sums.set(id, sum ? { ...row, ...Object.fromEntries(names.map((name) => [name, sum[name] + row[name]])) } : row)
+  }
+  return [...sums.values()]
+}
