@@ -98,7 +98,7 @@ describe('the leases of a budget', () => {
 async function budgetedEdge(tokens: number) {
   const vars = withKeys(apiKey('one', { budget: { tokens, per: 'day' } }))
   const edge = keptEdge({ script: Array.from({ length: 100 }, () => say('Hi.')), vars })
-  const directory = edge.directories.getByName('acme')
+  const directory = edge.directoryObjects.getByName('acme')
   const [draws, counts] = [vi.spyOn(directory, 'spendTotals'), vi.spyOn(directory, 'count')]
   const run = async (headers: Record<string, string> = {}) => {
     const body = { messages: [{ role: 'user', content: 'Hi' }] }
@@ -149,7 +149,7 @@ describe('a run of a key with a budget', () => {
   test('asks no ledger before it starts if its budget only counts', async () => {
     const vars = withKeys(apiKey('one', { budget: { per: 'day' } }))
     const edge = keptEdge({ script: [say('Hi.')], vars })
-    const draws = vi.spyOn(edge.directories.getByName('acme'), 'spendTotals')
+    const draws = vi.spyOn(edge.directoryObjects.getByName('acme'), 'spendTotals')
     expect((await edge.post('/runs', { input: 'Hi' }, bearer('one'))).status).toBe(200)
     expect(draws).not.toHaveBeenCalled()
     await edge.settle()
