@@ -55,6 +55,8 @@ export class RunTable {
   #unfinished: readonly string[] | undefined
   /** The row that was read last; undefined after a write. */
   #latestRow: { readonly id: string; readonly row: RunRow | undefined } | undefined
+  /** The request that was stored last: it is read again when its run is reported, and may be large. */
+  #latestRequest: RunRequest | undefined
 
   constructor(database: Database) {
     this.#database = database
@@ -79,6 +81,7 @@ export class RunTable {
         now,
       )
       .one()
+    this.#latestRequest = request
     const counters = { interrupted: 0, stalled: null, idle: 0, resumes: 0 } as const
     const row = { status: 'queued', ...counters, ended: null, pruned: null } as const
     return { place, id: request.runId, ...row, request, tools: toolset.tools }
@@ -156,6 +159,7 @@ export class RunTable {
   forget(): void {
     this.#forgetRows()
     this.#latestToolset = undefined
+    this.#latestRequest = undefined
   }
 
   #forgetRows(): void {
@@ -183,6 +187,7 @@ export class RunTable {
 
   /** Returns the request of a run, without the list of its tools, which may be long; undefined if it cannot be read. */
   request(id: string): RunRequest | undefined {
+    if (this.#latestRequest?.runId === id) return this.#latestRequest
     const [row] = this.#database.rows<{ request: string }>('SELECT request FROM runs WHERE id = ?', id)
     if (!row || row.request === '') return undefined
     const request = this.#database.value(row.request, { table: 'runs', key: id }, isRequestOf(id))
@@ -255,6 +260,7 @@ export class RunTable {
     for (const row of this.#database.rows<{ request: string }>('SELECT request FROM runs WHERE id = ?', id))
       this.#database.chunks.drop(row.request)
     this.#change('UPDATE runs SET request = ? WHERE id = ?', this.#database.chunks.keep(JSON.stringify(request)), id)
+    this.#latestRequest = request
   }
 
   countInterruption(id: string, now: number): void {
