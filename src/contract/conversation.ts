@@ -1,4 +1,5 @@
 import type { BackupReply, BackupRequest } from './backup.ts'
+import type { StoredFault } from './fault.ts'
 import type { InputNeeds } from './input.ts'
 import type { JsonObject } from './json.ts'
 import type { ReachedQuota } from './quotas.ts'
@@ -268,6 +269,8 @@ export interface ConversationService {
   ): Promise<Reply<{ readonly stream: ReadableStream<Uint8Array> }>>
   /** Builds the last request of a step again. */
   stepRequest(runId: string, step: number): Promise<Reply<{ readonly request: StepRequest }>>
+  /** Returns the faults of a run, for operators, in the order in which they happened. */
+  faults(runId: string): Promise<Reply<{ readonly faults: readonly StoredFault[] }>>
   /** Returns the newest runs before a given run, oldest first. */
   runs(page: { before?: string | undefined; limit: number }): Promise<Reply<{ readonly runs: readonly RunSummary[] }>>
   /**

@@ -119,6 +119,9 @@ export type RunFact =
       readonly deadline: number
       /** The arguments as sent; set for a call that started before the model's answer was complete. */
       readonly arguments?: string
+      /** The operator's name for the source of the tool, such as the binding `TOOL_CLOCK`, and the tool's version. */
+      readonly place?: string
+      readonly version?: string
     }
   /**
    * The edge stopped while the call ran or, with `because`, the call took too long. It will be sent again with the same
@@ -217,6 +220,8 @@ export interface CallSettled {
   readonly usage?: Usage
   /** The marks of this result, in addition to those that its tool's annotations give to every result. */
   readonly marks?: readonly DataMark[]
+  /** The id or tag of the deployed version of the Worker that answered. */
+  readonly deployment?: string
   readonly durationMs: number
 }
 

@@ -12,6 +12,7 @@ import type { LoopSetup } from './hook.ts'
 import type { HoldingPolicy, PolicySubject, RateLimit } from './policy.ts'
 import type { RunReporter } from './report.ts'
 import type { ToolSelection } from './run.ts'
+import type { SecretFilter } from './secrets.ts'
 import type { Caller, ToolFinder, ToolSource } from './tool.ts'
 
 /** Resolves model names. Without a name: the default model. */
@@ -50,6 +51,8 @@ export interface Setup {
   readonly conversations: Objects<ConversationService>
   readonly directories: Objects<DirectoryService>
   readonly report: Report
+  /** Removes the edge's secrets from what is stored for operators. Default: there are none. */
+  readonly secrets?: SecretFilter
   /** The rate limits that API keys name. A key whose rate limit is missing here is refused. */
   readonly rates?: Readonly<Record<string, RateLimit>>
   /** Returns the caller that a token of an identity provider names, if the request has one. Default: keys alone. */

@@ -196,6 +196,11 @@ export interface ToolSuccess {
   readonly usage?: Usage
   /** The marks of this result, in addition to those that the tool's annotations give to every result. */
   readonly marks?: readonly DataMark[]
+  /**
+   * The tag, or else the id, of the deployed version of the Worker that answered. A tool Worker adds it if its
+   * configuration binds its version metadata as `CF_VERSION_METADATA`.
+   */
+  readonly deployment?: string
 }
 
 export interface ToolFailure {
@@ -209,6 +214,8 @@ export interface ToolFailure {
   readonly usage?: Usage
   /** As in a success. */
   readonly marks?: readonly DataMark[]
+  /** As in a success. */
+  readonly deployment?: string
 }
 
 export interface ToolFault {

@@ -17,6 +17,7 @@ import { repeatedRequest } from './run/repeated-request.ts'
 import { answerEvents, pendingApproval } from './run/answers.ts'
 import { exportStream } from './history/export.ts'
 import { acceptRun } from './run/accept-run.ts'
+import { cancelRun } from './run/cancel-run.ts'
 import { positionOf } from './store/messages.ts'
 import { Readers } from './run/readers.ts'
 import { reportCall } from './run/report-call.ts'
@@ -204,6 +205,12 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     return this.#whenOpen(async () => stepRequest(this.#setup, this.#store, { runId, step }))
   }
 
+  async faults(runId: string): ReturnType<ConversationService['faults']> {
+    return this.#whenOpen(async () =>
+      this.#store.runs.row(runId) ? { ok: true, faults: this.#store.faults.of(runId) } : UNKNOWN_RUN,
+    )
+  }
+
   async runs({ before, limit }: Parameters<ConversationService['runs']>[0]): ReturnType<ConversationService['runs']> {
     return this.#whenOpen(async () => {
       if (before !== undefined && !this.#store.runs.row(before)) return UNKNOWN_RUN
@@ -226,21 +233,9 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     return this.#whenOpen(async () => ({ ok: true, ...this.#store.usage() }))
   }
 
-  async cancel(runId: string): Promise<Reply<{ status: 'cancelled' | 'already_terminal' }>> {
-    return this.#whenOpen(async () => {
-      const row = this.#store.runs.row(runId)
-      if (!row) return UNKNOWN_RUN
-      if (isTerminal(row.status)) return { ok: true, status: 'already_terminal' }
-      if (row.status === 'parked') {
-        this.#store.endUnread(runId, { status: 'cancelled', finish: 'cancelled' })
-        this.#alarms.watch()
-        return { ok: true, status: 'cancelled' }
-      }
-      await this.#cancel([runId])
-      // The run may have ended by itself before the cancellation took effect.
-      const { status } = this.#store.runs.row(runId) ?? row
-      return { ok: true, status: status === 'cancelled' ? status : 'already_terminal' }
-    })
+  async cancel(runId: string): ReturnType<ConversationService['cancel']> {
+    const ports = { store: this.#store, alarms: this.#alarms, cancel: (id: string) => this.#cancel([id]) }
+    return this.#whenOpen(async () => cancelRun(runId, ports))
   }
 
   async retry(runId: string): Promise<Reply<{ record: RunRecord }>> {

@@ -48,6 +48,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
     conversations: env.CONVERSATIONS,
     directories: shardedDirectories(env.DIRECTORIES, config.directoryShards),
     report,
+    ...(secrets && { secrets }),
     rates,
     reportAddresses: options.outcomes?.addresses(parts),
     ...(connections && { connections }),

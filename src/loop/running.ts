@@ -2,6 +2,7 @@ import type { RunFact } from '../contract/event.ts'
 import type { HookContext, LoopSetup } from '../contract/hook.ts'
 import type { DataMark, Message } from '../contract/message.ts'
 import type { ChatModel } from '../contract/model.ts'
+import type { RunFault } from '../contract/fault.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { ReportAddress, Tool } from '../contract/tool.ts'
 import { messageOf } from '../contract/thrown.ts'
@@ -38,22 +39,6 @@ export interface RunPorts {
   readonly report: (fault: RunFault) => void
   /** Hooks and strategies. Default: none. */
   readonly loop?: LoopSetup
-}
-
-/** A fault for operators: of a model with `model`, of a call with `callId`, or else of a hook or an observer. */
-export interface RunFault {
-  readonly model?: string
-  readonly callId?: string
-  readonly tool?: string
-  readonly code: string
-  /** The HTTP status of the provider, if there was one. */
-  readonly status?: number
-  /** How many requests were made to the model, or how often the call was sent. */
-  readonly attempts?: number
-  readonly durationMs?: number
-  /** Whether the model is asked again. Default: no. */
-  readonly isRetried?: boolean
-  readonly detail?: string
 }
 
 /** The only way to change a run, inside the loop and outside: its events are recorded in the order they happened. */

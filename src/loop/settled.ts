@@ -3,6 +3,9 @@ import type { Content } from '../contract/message.ts'
 import type { ToolFailure, ToolFault, ToolOutcome } from '../contract/tool.ts'
 import type { CallState } from './state.ts'
 
+/** The most characters of the name of a Worker's version. */
+const DEPLOYMENT = 64
+
 /**
  * Returns the event of a call with this outcome. The detail for operators is left out. `cut`: the bytes of the complete
  * result, if the outcome is only a part of it.
@@ -13,8 +16,12 @@ export function callSettled(
   durationMs: number,
   cut?: number,
 ): CallSettled {
-  const { usage, marks } = outcome
-  const accounting = { ...(usage && { usage }), ...(marks && { marks }) }
+  const { usage, marks, deployment } = outcome
+  const accounting = {
+    ...(usage && { usage }),
+    ...(marks && { marks }),
+    ...(deployment && { deployment: deployment.slice(0, DEPLOYMENT) }),
+  }
   if (!outcome.ok)
     return {
       type: 'call.settled',

@@ -81,8 +81,12 @@ function stepsAndCalls(
       case 'call.interrupted':
         return finishCall(event.callId, { end: at, error: event.because ?? 'interrupted' })
       case 'call.settled': {
-        const attributes = includeContent ? contentOfCall(event, argumentTexts.get(event.callId)) : {}
-        return finishCall(event.callId, { end: at, error: event.error?.code, attributes })
+        const { callId, error, deployment } = event
+        const attributes = {
+          ...(deployment !== undefined && { 'edgecall.tool.deployment': deployment }),
+          ...(includeContent && contentOfCall(event, argumentTexts.get(callId))),
+        }
+        return finishCall(callId, { end: at, error: error?.code, attributes })
       }
       case 'run.finished':
         return finishStep(at, event.error?.code)
@@ -192,7 +196,7 @@ function answerOf(
   }
 }
 
-function callSpan({ tool, callId, attempt }: Fact<'call.started'>): SpanStart {
+function callSpan({ tool, callId, attempt, place, version }: Fact<'call.started'>): SpanStart {
   return {
     name: `execute_tool ${tool}`,
     kind: 'internal',
@@ -202,6 +206,8 @@ function callSpan({ tool, callId, attempt }: Fact<'call.started'>): SpanStart {
       'gen_ai.tool.call.id': callId,
       'gen_ai.tool.type': 'function',
       'edgecall.attempt': attempt,
+      ...(place !== undefined && { 'edgecall.tool.place': place }),
+      ...(version !== undefined && { 'edgecall.tool.version': version }),
     },
   }
 }

@@ -9,6 +9,7 @@ import type {
   ToolSuccess,
 } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
+import { isObject } from '../contract/json.ts'
 import type { DefinedTool } from './define.ts'
 import { cannotUndo } from './pinned-tools.ts'
 import { runContext } from './run-context.ts'
@@ -37,7 +38,7 @@ export function serveTools<Env>(...tools: readonly DefinedTool<Env>[]): ToolWork
       const ordered = control && inOrder(control)
       const outcome = await tool.call(request.arguments, runContext(request, this.env, ordered?.control))
       await ordered?.flushed()
-      return outcome
+      return { ...outcome, ...deploymentOf(this.env) }
     }
 
     // Status, undo and poll do not check the hash: they are about an earlier call, whatever the definition is by now.
@@ -54,13 +55,23 @@ export function serveTools<Env>(...tools: readonly DefinedTool<Env>[]): ToolWork
 
     async poll(request: ToolRequest, state?: string): Promise<ToolOutcome> {
       const { name, arguments: input } = request
-      return (await byName.get(name)?.poll?.(input, state, runContext(request, this.env))) ?? unknownTool(request)
+      const outcome = await byName.get(name)?.poll?.(input, state, runContext(request, this.env))
+      return outcome ? { ...outcome, ...deploymentOf(this.env) } : unknownTool(request)
     }
 
     override fetch(): Response {
       return new Response('A tool Worker answers only over its service binding.\n', { status: 404 })
     }
   }
+}
+
+/** Returns the version of this Worker, as Cloudflare's version metadata has it, if it is bound under its usual name. */
+function deploymentOf(env: unknown): { readonly deployment?: string } {
+  const metadata: unknown = Reflect.get(Object(env), 'CF_VERSION_METADATA')
+  if (!isObject(metadata)) return {}
+  const { tag, id } = metadata
+  const deployment = tag || id
+  return typeof deployment === 'string' && deployment !== '' ? { deployment } : {}
 }
 
 /** Wraps a control so that `told` waits for the last progress report, and no outcome overtakes it. */

@@ -11,9 +11,12 @@ export interface ServedEdge extends KeptEdge {
   readonly cut: () => void
 }
 
-/** A kept edge on a free port of 127.0.0.1, for clients with a `fetch` of their own; closed when the test has finished. */
-export async function servedEdge(options: Parameters<typeof keptEdge>[0]): Promise<ServedEdge> {
-  const edge = keptEdge(options)
+export function servedEdge(options: Parameters<typeof keptEdge>[0]): Promise<ServedEdge> {
+  return serve(keptEdge(options))
+}
+
+/** Serves an edge on a free port of 127.0.0.1, for clients with a `fetch` of their own, until the test has finished. */
+export async function serve(edge: KeptEdge): Promise<ServedEdge> {
   const server = createServer((request, response) => {
     answer(edge, request, response).catch((error: unknown) =>
       response.destroy(error instanceof Error ? error : undefined),

@@ -105,6 +105,25 @@ describe('ten minutes after its end', () => {
   })
 })
 
+test('the faults of a run are deleted when it is pruned', async () => {
+  const conversation = new TestConversation(
+    ({ messages }) => (messages.length > 1 ? say('!') : ask(['look', {}])),
+    [
+      tool('look', () => {
+        throw new Error('It is dark.')
+      }),
+    ],
+  )
+  await conversation.run(0)
+  const faults = async () => {
+    const reply = await conversation.object.faults(runId(0))
+    return reply.ok ? reply.faults.map(({ detail }) => detail) : undefined
+  }
+  expect(await faults()).toEqual([expect.stringContaining('It is dark.')])
+  await until(conversation, 11 * MINUTE)
+  expect(await faults()).toEqual([])
+})
+
 describe('the definitions of tools', () => {
   /** Two finished runs with one list of tools, of 280,000 characters, and a third with another. */
   async function finished(): Promise<TestConversation> {

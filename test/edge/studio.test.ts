@@ -1,15 +1,9 @@
-import { existsSync } from 'node:fs'
 import axe from 'axe-core'
-import { type Browser, type BrowserContextOptions, type CDPSession, chromium, type Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, CDPSession, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { launchChromium, missingChromium } from '../fixtures/chromium.ts'
 import { npmStart } from './npm-start.ts'
 import { hasSamples } from './stage.ts'
-
-const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
-const hasChromium = existsSync(CHROMIUM)
-
-/** Nothing that the browser would ask of anybody but the edge. */
-const QUIET = ['component-update', 'background-networking', 'sync', 'quic', 'gpu'].map((name) => `--disable-${name}`)
 
 const WEATHER = 'What is the weather in Paris and in Oslo tomorrow?'
 const MAIL = 'Send a mail to ada@example.com with subject "Hi" saying "Hello there"'
@@ -77,17 +71,14 @@ async function longTasks(client: CDPSession): Promise<number[]> {
 
 const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
 
-if (!hasChromium) test.skip(`the studio is not tested in a browser: there is no Chromium at ${CHROMIUM}`)
+if (missingChromium) test.skip(`the studio is not tested in a browser: ${missingChromium}`)
 
-describe.skipIf(!hasChromium)('the studio in Chromium', () => {
-  const edge = hasChromium ? npmStart() : { url: '' }
+describe.skipIf(missingChromium)('the studio in Chromium', () => {
+  const edge = missingChromium ? { url: '' } : npmStart()
   let browser: Browser
 
   beforeAll(async () => {
-    browser = await chromium.launch({
-      executablePath: CHROMIUM,
-      args: ['--headless', '--no-sandbox', '--no-first-run', ...QUIET],
-    })
+    browser = await launchChromium()
   })
   afterAll(() => browser?.close())
 

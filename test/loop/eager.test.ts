@@ -42,6 +42,8 @@ test('a read-only call starts while the model is streaming, and is recorded befo
     at: 0,
     deadline: 30_000,
     arguments: '{}',
+    place: 'test',
+    version: '1',
   })
   expect(state.calls).toHaveLength(1)
   expect(state.finished?.answer).toBe('done')

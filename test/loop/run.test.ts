@@ -41,7 +41,7 @@ describe('a run', () => {
         finish: 'tool_calls',
         usage: USAGE,
       },
-      { type: 'call.started', ...call, attempt: 1, at: 0, deadline: 30_000 },
+      { type: 'call.started', ...call, attempt: 1, at: 0, deadline: 30_000, place: 'test', version: '1' },
       { type: 'call.settled', ...call, ok: true, content: [{ type: 'text', text: '3' }], durationMs: 0 },
       { type: 'step.finished', step: 1, finish: 'tool_calls', usage: USAGE },
       { type: 'step.started', step: 2 },

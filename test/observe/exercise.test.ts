@@ -1,66 +1,9 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { runLog } from '../../src/cli/dev/run-log.ts'
-import type { ModelEvent } from '../../src/contract/model.ts'
-import { modelChooser } from '../../src/model/choose.ts'
-import { retrying } from '../../src/model/retry.ts'
-import { scripted } from '../fixtures/scripted.ts'
-import { logs } from '../../src/observe/log.ts'
-import { otlpReporter } from '../../src/observe/otlp.ts'
-import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
-import { ask, say, tool } from '../fixtures/play.ts'
-import { type KeptEdge, keptEdge } from '../http/kept-edge.ts'
-
-/** The exercise of docs/observe.md: a tool that fails one time in five, a model that retries, a budget that runs out. */
-const RUNS = 10
-const BUSY: ModelEvent[] = [
-  { type: 'error', error: { code: 'model_overloaded', message: 'Too many requests.', status: 529, retryable: true } },
-]
-const script = Array.from({ length: RUNS }, (_, run) => [
-  ...(run === 3 ? [BUSY] : []),
-  ask(['charge', { order: run }]),
-  say('Charged.'),
-]).flat()
-
-/** An edge that is watched as an operator watches it: metrics, traces and the log. */
-function watchedEdge() {
-  const traces: any[] = []
-  const lines: string[] = []
-  const report = (entry: object) => void lines.push(JSON.stringify(entry))
-  const collect = async (_url: unknown, init?: RequestInit) => {
-    traces.push(JSON.parse(typeof init?.body === 'string' ? init.body : '{}').resourceSpans[0].scopeSpans[0].spans)
-    return new Response('{}')
-  }
-  const model = retrying(scripted(script, 'test/scripted'), { sleep: async () => {} })
-  const keys = withKeys(
-    apiKey('shop', { id: 'shop', budget: { tokens: 300, per: 'day' } }),
-    apiKey('operator', { scopes: ['metrics'] }),
-  )
-  const charge = tool('charge', ({ order }) => {
-    if (Number(order) % 5 === 4) throw new Error('The card reader is offline.')
-    return 'charged'
-  })
-  const edge: KeptEdge = keptEdge({
-    script: [],
-    listsRuns: true,
-    tools: [charge],
-    vars: { ...keys, MODEL: 'test/scripted' },
-    setup: {
-      models: modelChooser({
-        providers: { test: () => model },
-        defaultModel: 'test/scripted',
-        allowed: ['test/scripted'],
-        prices: {},
-      }),
-      report,
-      loop: { observe: logs(report) },
-      hasSpans: true,
-      reporters: [
-        otlpReporter({ url: 'https://otlp.test/v1/traces', headers: {}, service: 'edgecall', fetch: collect }),
-      ],
-    },
-  })
-  return { ...edge, traces, lines }
-}
+import { serve } from '../clients/served-edge.ts'
+import { launchChromium, missingChromium } from '../fixtures/chromium.ts'
+import { bearer } from '../fixtures/keys.ts'
+import { RUNS, watchedEdge } from './watched-edge.ts'
 
 const attributesOf = ({ attributes }: any) =>
   Object.fromEntries(attributes.map(({ key, value }: any) => [key, Object.values(value)[0]]))
@@ -68,10 +11,7 @@ const attributesOf = ({ attributes }: any) =>
 test('an operator gets from each alert in the metrics to the cause, in the traces and in the log', async () => {
   const edge = watchedEdge()
   const answers: number[] = []
-  for (let run = 0; run < RUNS + 1; run++) {
-    answers.push((await edge.post('/runs', { input: 'Charge it' }, bearer('shop'))).status)
-    await edge.settle()
-  }
+  for (let run = 0; run < RUNS + 2; run++) answers.push(await edge.charges(run))
 
   // The alerts: three figures of `GET /metrics`.
   const text = await (await edge.fetch('/metrics', { headers: bearer('operator') })).text()
@@ -85,8 +25,9 @@ test('an operator gets from each alert in the metrics to the cause, in the trace
   const failed = valueOf('edgecall_calls_total{tool="charge",outcome="tool_failed"}')
   expect(failed / (failed + valueOf('edgecall_calls_total{tool="charge",outcome="ok"}'))).toBeCloseTo(1 / 5)
   expect(valueOf('edgecall_model_retries_total{model="test/scripted",code="model_overloaded"}')).toBe(1)
-  expect(valueOf('edgecall_tokens_total{model="test/scripted",key="shop",kind="input"}')).toBe(200)
-  expect(answers).toEqual([...Array.from({ length: RUNS }, () => 200), 429])
+  expect(valueOf('edgecall_tokens_total{model="test/scripted",key="shop",kind="input"}')).toBe(220)
+  expect(valueOf('edgecall_limits_total{limit="tokens"}')).toBe(1)
+  expect(answers).toEqual([...Array.from({ length: RUNS + 1 }, () => 200), 429])
 
   // The traces: which runs the failed calls and the retry are in.
   const spans = edge.traces.flat()
@@ -113,7 +54,57 @@ test('an operator gets from each alert in the metrics to the cause, in the trace
   expect(treeOf(runOf(retried))).toMatch(
     /^│ ! test\/scripted {2}failed and is asked again \(model_overloaded 529\).* Too many requests\.$/m,
   )
+  expect(printed.match(/^\{"event":"budget.exhausted".*$/gm)?.map((line): unknown => JSON.parse(line))).toEqual([
+    { event: 'budget.exhausted', tenant: 'acme', key: 'shop', which: 'tokens', from: expect.any(String) },
+  ])
 })
+
+if (missingChromium) test.skip(`the exercise is not done in the studio: ${missingChromium}`)
+
+test.skipIf(missingChromium)(
+  'an operator gets from each alert to the cause in the studio',
+  async () => {
+    const edge = watchedEdge()
+    for (let run = 0; run < RUNS + 2; run++) await edge.charges(run)
+    const { url } = await serve(edge)
+    const browser = await launchChromium()
+    onTestFinished(() => browser.close())
+    const page = await browser.newPage()
+    await page.goto(`${url}/#/conversations`)
+    await page.getByLabel('API key').fill('operator')
+    await page.keyboard.press('Enter')
+    const items = page.getByRole('listitem').filter({ hasText: 'Charge order' })
+    await items.nth(RUNS).waitFor()
+
+    // The calls that failed: which runs, and why.
+    await page.goto(`${url}/#/conversations/${encodeURIComponent('error=tool_failed')}`)
+    await page.getByRole('status').filter({ hasText: '2 conversations' }).waitFor()
+    expect(await items.locator('.title').allInnerTexts()).toEqual(['Charge order 9', 'Charge order 4'])
+    await items.last().getByRole('link').click()
+    const rows = page.getByRole('list', { name: 'Timeline' }).getByRole('listitem')
+    await rows.filter({ hasText: 'charge' }).getByRole('link').click()
+    await page.getByText('Faults, for operators').click()
+    await page.getByText('Error: The card reader is offline.').waitFor()
+    await page.getByText('test, version 1').waitFor()
+
+    // The request that was sent again: of which step, with the status of the provider and its words.
+    await page.goto(`${url}/#/conversations/${encodeURIComponent('query=Charge order 3')}`)
+    await page.getByRole('status').filter({ hasText: '1 conversation' }).waitFor()
+    await items.getByRole('link').click()
+    await rows.filter({ hasText: 'Step 1' }).getByRole('link').click()
+    await page.getByText('Faults, for operators').click()
+    await page.getByText(/^model_overloaded .*status 529.*tried again$/).waitFor()
+    await page.getByText('Too many requests.').waitFor()
+
+    // The budget: the run that used it up.
+    await page.goto(`${url}/#/conversations/${encodeURIComponent('query=Charge order 10')}`)
+    await page.getByRole('status').filter({ hasText: '1 conversation' }).waitFor()
+    await items.getByRole('link').click()
+    await page.getByText('completed · limit: tokens').waitFor()
+    await page.getByText('The limit “tokens” was reached.').waitFor()
+  },
+  60_000,
+)
 
 test('a failure of a run is printed as a tree of its own where runs are not logged', () => {
   let printed = ''

@@ -82,6 +82,8 @@ test('a run is a trace: below it its steps, and below each of these the model ca
     'gen_ai.tool.call.id': id(1, 1),
     'gen_ai.tool.type': 'function',
     'edgecall.attempt': 1,
+    'edgecall.tool.place': 'test',
+    'edgecall.tool.version': '1',
     'error.type': 'gone',
   })
 })

@@ -21,9 +21,9 @@ const book = defineTool<typeof input, Env>({
 const look = defineTool<typeof input, Env>({ name: 'look', description: 'Looks.', input, run: () => 'seen' })
 
 /** The Worker as the runtime makes it, with its bindings. */
-function worker(): Required<ToolService> & { fetch(): Response } {
+function worker(bindings: object = {}): Required<ToolService> & { fetch(): Response } {
   const service = Reflect.construct(serveTools(book, look, look), [])
-  return Object.assign(service, { env: { HOUSE: 'Grand' } })
+  return Object.assign(service, { env: { HOUSE: 'Grand', ...bindings } })
 }
 
 async function hashOf(name: string): Promise<string> {
@@ -46,6 +46,16 @@ describe('calls', () => {
     const request = toolRequest('book', { room: '7' }, { hash: await hashOf('book') })
     const context = { ...request.context, trusted: { plan: 'pro' } }
     expect(await worker().call({ ...request, context }, CONTROL)).toEqual(text('Grand 7 pro'))
+  })
+
+  test.each([
+    ['the tag of the deployed version', { id: 'e8b4', tag: 'v12', timestamp: '' }, { deployment: 'v12' }],
+    ['its id, if it has no tag', { id: 'e8b4', tag: '', timestamp: '' }, { deployment: 'e8b4' }],
+    ['no deployment, if the binding is something else', 'v12', {}],
+  ])('have %s in their outcome', async (_, metadata, expected) => {
+    const request = toolRequest('look', { room: '7' }, { hash: await hashOf('look') })
+    const outcome = await worker({ CF_VERSION_METADATA: metadata }).call(request, CONTROL)
+    expect(outcome).toEqual({ ...text('seen'), ...expected })
   })
 
   test('of an unknown tool or another definition do nothing', async () => {

@@ -10,6 +10,7 @@ import { eventSchemas } from './events.ts'
 import { ref } from './json-schema.ts'
 import { operationOf } from './operation.ts'
 import { BACKUP_ROUTES } from './backup-routes.ts'
+import { OPERATOR_ROUTES } from './operator-routes.ts'
 import { RUN_ROUTES } from './run-routes.ts'
 import { toolFieldsText } from './tool-fields.ts'
 import { TOOL_ROUTES } from './tool-routes.ts'
@@ -21,7 +22,7 @@ export const CONFIGURATION = 'docs/configuration.md'
 export const ERRORS = 'docs/errors.md'
 export const TOOL_DEFINITION = 'docs/tool-definition.md'
 
-const ROUTES = { ...CLIENT_ROUTES, ...RUN_ROUTES, ...BACKUP_ROUTES, ...TOOL_ROUTES }
+const ROUTES = { ...CLIENT_ROUTES, ...RUN_ROUTES, ...OPERATOR_ROUTES, ...BACKUP_ROUTES, ...TOOL_ROUTES }
 
 const TAGS = {
   OpenAI: 'The APIs of OpenAI, for its clients and compatible ones.',

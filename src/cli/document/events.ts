@@ -119,7 +119,11 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
   'call.started': {
     summary: 'The call is sent to its tool.',
     required: { callId, tool: text, attempt: step, at: time, deadline: time },
-    optional: { arguments: argumentsText },
+    optional: {
+      arguments: argumentsText,
+      place: { type: 'string', description: 'The source of the tool, such as the binding `TOOL_CLOCK`.' },
+      version: { type: 'string', description: 'The version of the tool’s definition.' },
+    },
   },
   'call.interrupted': {
     summary: 'The edge stopped, or time was up, while the call ran. It is sent again with the same idempotency key.',
@@ -152,6 +156,7 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
       error: object({ code: text, message: text }, { fatal: { const: true } }),
       usage: { ...usage, description: 'The usage of models that ran inside the tool.' },
       marks: list({ enum: ['untrusted', 'private'] }),
+      deployment: { type: 'string', description: 'The deployed version of the Worker that answered.' },
     },
   },
   'call.undone': {

@@ -25,6 +25,30 @@ export const OPERATOR_ANSWERS: Readonly<Record<string, JsonSchema>> = {
       },
     },
   ),
+  Faults: object({
+    faults: list(
+      object(
+        {
+          at: { type: 'integer', description: 'When it was reported, in epoch milliseconds.' },
+          code: text,
+        },
+        {
+          step: count,
+          model: { type: 'string', description: 'The model that failed.' },
+          callId: { type: 'string', description: 'The call that failed, of the tool `tool`.' },
+          tool: text,
+          status: { type: 'integer', description: 'The HTTP status of the provider.' },
+          attempts: count,
+          durationMs: count,
+          isRetried: { type: 'boolean', description: 'Whether the model was asked again.' },
+          detail: {
+            type: 'string',
+            description: 'The reason, at most 4,000 characters. No model and no caller sees it.',
+          },
+        },
+      ),
+    ),
+  }),
   HoldingPolicy: object(
     { pattern: { type: 'string', description: 'The pattern in `TOOL_POLICY`.' }, policy: OBJECT },
     { tool: { type: 'string', description: 'The tool behind an alias, if the pattern matches that one.' } },

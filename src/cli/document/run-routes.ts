@@ -3,7 +3,8 @@ import { ref } from './json-schema.ts'
 import { LIST_ALL_RUNS, LIST_APPROVALS } from './lists.ts'
 import type { Routes } from './operation.ts'
 
-const UNKNOWN = {
+/** The errors of a request about a conversation or run that is not there. */
+export const UNKNOWN = {
   404: 'The conversation or run does not exist, or it belongs to another tenant.',
   410: 'The conversation was deleted.',
 }
@@ -217,18 +218,6 @@ export const RUN_ROUTES: Routes = {
       errors: { ...UNKNOWN, 400: 'The run has no event with this `seq` or id.' },
     },
   },
-  '/conversations/{id}/runs/{run}/steps/{step}/request': {
-    get: {
-      tag: 'Runs',
-      id: 'getStepRequest',
-      summary: 'Get the request that the model got in a step',
-      description:
-        'It is built again from the events of the run, before hooks and the provider’s format change it. Messages of earlier turns are chosen by the present window and summary.',
-      scope: 'tools:admin and chat',
-      answers: { 200: { says: 'The last request of the step.', json: 'StepRequest' } },
-      errors: { ...UNKNOWN, 400: '`step` is not a whole number from 1.' },
-    },
-  },
   '/conversations/{id}/runs/{run}/cancel': {
     post: {
       tag: 'Runs',
@@ -246,17 +235,6 @@ export const RUN_ROUTES: Routes = {
         },
       },
       errors: UNKNOWN,
-    },
-  },
-  '/conversations/{id}/runs/{run}/retry': {
-    post: {
-      tag: 'Runs',
-      id: 'retryRun',
-      summary: 'Resume a parked run',
-      description: 'A run is parked if its conversation crashed three times while resuming it.',
-      scope: 'chat',
-      answers: { 200: { says: 'The run in its current state.', json: 'Run' } },
-      errors: { ...UNKNOWN, 409: 'The run is not parked.' },
     },
   },
   '/conversations/{id}/runs/{run}/regenerate': {

@@ -14,6 +14,10 @@ compatibility_date = "${COMPATIBILITY_DATE}"
 workers_dev = false
 preview_urls = false
 
+# Runs show which deployed version of this Worker answered.
+[version_metadata]
+binding = "CF_VERSION_METADATA"
+
 [observability]
 enabled = true
 `

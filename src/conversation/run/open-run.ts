@@ -3,9 +3,10 @@ import type { RunError } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { dueCalls, endEarly, isHeldUp, windDown } from '../../loop/decide/decide.ts'
 import { startedCalls } from '../../loop/recover.ts'
-import { type Ledger, loopPorts, openLedger } from '../../loop/running.ts'
+import { type Ledger, openLedger } from '../../loop/running.ts'
 import type { RunState } from '../../loop/state.ts'
 import { failedRun } from '../../loop/decide/finish.ts'
+import { recordingPorts } from './fault-recorder.ts'
 import { type JournalPorts, RunJournal } from './journal.ts'
 import { type ReplayedRun, stateBefore, stateOf } from './replay.ts'
 import type { StoredRun } from '../store/runs.ts'
@@ -38,7 +39,7 @@ export function openRun(ports: JournalPorts & { readonly setup: Setup }, stored:
     stored,
     state,
     journal,
-    ledger: openLedger(state, { journal, ...loopPorts(ports.setup, stored.id) }),
+    ledger: openLedger(state, { journal, ...recordingPorts(ports, { state, runId: stored.id }) }),
     abort: new AbortController(),
     isBroken: !isComplete,
     ...(unknown !== undefined && { unknown }),

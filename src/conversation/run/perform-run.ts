@@ -4,10 +4,11 @@ import type { RunError } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { Tool } from '../../contract/tool.ts'
 import { run } from '../../loop/run.ts'
-import { loopPorts, type RunPorts } from '../../loop/running.ts'
+import type { RunPorts } from '../../loop/running.ts'
 import type { RunState } from '../../loop/state.ts'
 import { pinTools } from '../../tool/pinned-tools.ts'
 import { historyBefore } from '../history/history.ts'
+import { recordingPorts } from './fault-recorder.ts'
 import { commit, type OpenRun } from './open-run.ts'
 import { summaryContext } from '../history/summary-context.ts'
 import type { Store } from '../store/store.ts'
@@ -74,7 +75,7 @@ async function portsOf(
     signal: abort.signal,
     now,
     reportTo: addresses && ((callId) => addresses.make(reportedCall(state, callId, now()))),
-    ...loopPorts(setup, stored.id),
+    ...recordingPorts({ setup, store, now }, { state, runId: stored.id }),
   }
 }
 

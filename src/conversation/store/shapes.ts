@@ -1,6 +1,7 @@
 import type { ConversationSettings } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
 import type { Content, Message } from '../../contract/message.ts'
+import type { StoredFault } from '../../contract/fault.ts'
 import type { RunRecord, RunRequest } from '../../contract/run.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 
@@ -23,6 +24,10 @@ export function isMessage(value: unknown): value is Message {
     isContent(content) &&
     isAbsentOr(marks, isTexts)
   )
+}
+
+export function isFault(value: unknown): value is StoredFault {
+  return isObject(value) && isText(value.code) && typeof value.at === 'number' && isAbsentOr(value.detail, isText)
 }
 
 export function isContent(value: unknown): value is Content[] {

@@ -14,6 +14,7 @@ import { LAST_PLACE, MessageTable, positionOf } from './messages.ts'
 import { hasSchema, migrate } from './migrations.ts'
 import { Outbox } from './outbox.ts'
 import { isUsage, readableSettings } from './shapes.ts'
+import { FaultTable } from './faults.ts'
 import { type RunRow, RunTable, type StoredRun } from './runs.ts'
 import { FullResultTable } from './full-results.ts'
 
@@ -50,6 +51,7 @@ export class Store {
   readonly messages: MessageTable
   readonly outbox: Outbox
   readonly fullResults: FullResultTable
+  readonly faults: FaultTable
   readonly #storage: DurableObjectStorage
   readonly #database: Database
   /** A cache of the facts that were read or written. It is never stale, because only this instance writes them. */
@@ -71,6 +73,7 @@ export class Store {
     this.messages = new MessageTable(this.#database)
     this.outbox = new Outbox(this.#database)
     this.fullResults = new FullResultTable(this.#database)
+    this.faults = new FaultTable(this.#database)
     this.#exists = hasSchema(storage)
     if (this.#exists) migrate(storage)
   }
@@ -262,11 +265,14 @@ export class Store {
     return seq
   }
 
-  /** Deletes the news of the runs that ended up to a time, and the tool definitions that only such runs have. */
+  /** Deletes the news and the faults of the runs that ended up to a time, and the tool definitions that only such runs have. */
   prune(by: number): void {
     for (let run = this.runs.unpruned(); run && run.ended <= by; run = this.runs.unpruned()) {
       const { id } = run
-      this.transaction(() => this.runs.setPruned(id, this.events.prune(id)))
+      this.transaction(() => {
+        this.runs.setPruned(id, this.events.prune(id))
+        this.faults.remove(id)
+      })
     }
     this.transaction(() => this.runs.pruneToolsets())
   }

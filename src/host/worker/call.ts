@@ -117,6 +117,8 @@ const count = v.exactOptional(v.number())
 
 const marks = v.exactOptional(v.array(v.picklist(['untrusted', 'private'])))
 
+const deployment = v.exactOptional(v.string())
+
 const usage = v.exactOptional(
   v.object({
     inputTokens: v.number(),
@@ -144,6 +146,7 @@ export const Outcome = v.variant('ok', [
     metadata: v.exactOptional(v.record(v.string(), v.unknown())),
     usage,
     marks,
+    deployment,
   }),
   v.object({
     ok: v.literal(false),
@@ -158,6 +161,7 @@ export const Outcome = v.variant('ok', [
     later: v.exactOptional(v.object({ within: v.number(), poll: count, state: v.exactOptional(v.string()) })),
     usage,
     marks,
+    deployment,
   }),
 ])
 

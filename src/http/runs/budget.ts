@@ -1,4 +1,5 @@
 import { type BudgetRemainder, MEASURES, spendOf, type SpendTotals } from '../../contract/budget.ts'
+import { RecentMap } from '../../contract/recent-map.ts'
 import type { Usage } from '../../contract/usage.ts'
 import type { EdgeContext } from '../request-context.ts'
 import { Problem } from '../problem.ts'
@@ -22,7 +23,8 @@ export async function remainingBudget(
   if (MEASURES.every((name) => budget[name] === undefined)) return {}
   const totals = leasedTotals(context, term) ?? (await drawLease(context, term))
   const which = MEASURES.find((name) => totals[name] >= (budget[name] ?? Infinity))
-  if (which && !(await isKnown?.()))
+  if (which && !(await isKnown?.())) {
+    reportExhausted(context, which, period.from)
     throw new Problem({
       status: 429,
       code: 'budget_exhausted',
@@ -31,9 +33,20 @@ export async function remainingBudget(
       mayRetry: false,
       extra: { which },
     })
+  }
   expectRun(context, term)
   const { tokens, cost } = budget
   return { tokens: tokens && tokens - totals.tokens, cost: cost && cost - totals.cost }
+}
+
+/** The keys whose used-up budgets were logged: a client may try again and again. */
+const exhaustedKeys = new RecentMap<string, true>({ most: 1000, maxAgeMs: 60_000 })
+
+function reportExhausted({ setup, caller: { tenant, key } }: EdgeContext, which: string, from: string): void {
+  const id = JSON.stringify([tenant, key, from])
+  if (exhaustedKeys.get(id)) return
+  exhaustedKeys.set(id, true)
+  setup.report({ event: 'budget.exhausted', tenant, key, which, from })
 }
 
 /** Returns the usage of the caller's key in the period of its budget, as it is counted; undefined if it has none. */

@@ -1,6 +1,6 @@
 import { mostResultBytes } from '../../contract/limits.ts'
 import { pause } from '../../contract/pause.ts'
-import type { ToolOutcome, ToolRequest } from '../../contract/tool.ts'
+import type { Tool, ToolOutcome, ToolRequest } from '../../contract/tool.ts'
 import { execute } from '../../host/execute.ts'
 import { targetOf } from '../decide/target.ts'
 import { unknownTool } from '../../host/unknown-tool.ts'
@@ -35,14 +35,15 @@ export async function runCalls(running: Running, calls: readonly CallState[]): P
 
 /** Runs one call. `early`: it starts before the model's answer is complete, so the record includes its arguments. */
 export async function runCall(running: Running, call: CallState, early = false): Promise<void> {
-  const { state, signal, commit, flush, now, report, journal } = running
+  const { state, tools, signal, commit, flush, now, report, journal } = running
   const { callId, tool, arguments: text } = call
   const limit = state.request.limits.callMs
   const startedAt = now()
   const deadline = startedAt + Math.min(state.offered.get(tool)?.timeoutMs ?? Infinity, limit)
   const attempt = call.attempt + 1
   const earlyArguments = early ? { arguments: text } : {}
-  commit([{ type: 'call.started', callId, tool, attempt, at: startedAt, deadline, ...earlyArguments }])
+  const source = sourceOf(tools.get(tool))
+  commit([{ type: 'call.started', callId, tool, attempt, at: startedAt, deadline, ...earlyArguments, ...source }])
   flush()
   const outcome = await outcomeOf(running, call, { attempt, deadline })
   const fault = faultOf(outcome)
@@ -55,6 +56,11 @@ export async function runCall(running: Running, call: CallState, early = false):
   if (openCall) recordOutcome(running, openCall, outcome, now() - startedAt)
   // The complete answer does not contain this call, or it was settled when the run ended.
   else if (!signal.aborted) journal.storeLateOutcome(callId, outcome, tool)
+}
+
+/** Returns what operators are shown of the source of a tool. */
+function sourceOf(tool: Tool | undefined): { readonly place?: string; readonly version?: string } {
+  return tool ? { place: tool.place, version: tool.definition.version } : {}
 }
 
 /** How long after its deadline a call that may be repeated is sent again, in milliseconds. */

@@ -6,11 +6,13 @@ import { Value } from '../part/value.tsx'
 import { hrefOf, type RunAddress } from '../route.ts'
 import { ApprovalForm } from './approval-form.tsx'
 import { CALL_STATE } from './chart.tsx'
+import { FaultDetail } from './fault-detail.tsx'
 import type { CallView } from './run-view.ts'
 
 /** Everything about one call. */
 export function CallDetail({ call, address }: { readonly call: CallView; readonly address: RunAddress }): JSX.Element {
-  const { attempts, approval, usage, progress, error, undone } = call
+  const { attempts, approval, usage, deployment, progress, error, undone } = call
+  const { place, version } = attempts.at(-1) ?? {}
   return (
     <article class="detail" aria-label={`Call of ${call.tool}`}>
       <h2>
@@ -37,6 +39,7 @@ export function CallDetail({ call, address }: { readonly call: CallView; readonl
       {undone && (
         <p class="note">{undone.ok ? 'This call was undone.' : `It could not be undone: ${undone.message}`}</p>
       )}
+      <FaultDetail address={address} isShown={(fault) => fault.callId === call.id} />
       <dl class="facts">
         {attempts.map(({ number, from, to, isLost }) => (
           <div key={number}>
@@ -48,6 +51,16 @@ export function CallDetail({ call, address }: { readonly call: CallView; readonl
             </dd>
           </div>
         ))}
+        {place !== undefined && (
+          <div>
+            <dt>Worker</dt>
+            <dd>
+              <code>{place}</code>
+              {version !== undefined && `, version ${version}`}
+              {deployment !== undefined && `, deployment ${deployment}`}
+            </dd>
+          </div>
+        )}
         {usage && (
           <div>
             <dt>Tokens inside</dt>

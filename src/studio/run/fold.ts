@@ -123,8 +123,11 @@ function foldCall(call: CallView, event: CallEvent): CallView {
     }
     case 'call.requested':
       return { ...call, state: 'caller' }
-    case 'call.started':
-      return { ...call, state: 'running', attempts: [...call.attempts, { number: event.attempt, from: event.at }] }
+    case 'call.started': {
+      const { attempt: number, at: from, place, version } = event
+      const attempt = { number, from, ...(place !== undefined && { place }), ...(version !== undefined && { version }) }
+      return { ...call, state: 'running', attempts: [...call.attempts, attempt] }
+    }
     case 'call.interrupted':
       return { ...call, state: 'interrupted', attempts: call.attempts.map((each) => ({ ...each, isLost: true })) }
     case 'call.progress':
@@ -142,7 +145,7 @@ function foldCall(call: CallView, event: CallEvent): CallView {
 }
 
 function settled(call: CallView, event: CallSettled): CallView {
-  const { ok, content, structured, cut, error, usage, durationMs } = event
+  const { ok, content, structured, cut, error, usage, deployment, durationMs } = event
   const { progress: _, ...rest } = call
   const last = call.attempts.at(-1)
   const attempts = last ? [...call.attempts.slice(0, -1), { ...last, to: last.from + durationMs }] : call.attempts
@@ -157,6 +160,7 @@ function settled(call: CallView, event: CallSettled): CallView {
     ...(cut !== undefined && { cut }),
     ...(error && { error }),
     ...(usage && { usage }),
+    ...(deployment !== undefined && { deployment }),
   }
 }
 

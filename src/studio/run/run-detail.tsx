@@ -1,6 +1,7 @@
 import type { JSX } from 'preact'
 import { moment } from '../part/text.ts'
 import { hrefOf, type RunAddress } from '../route.ts'
+import { FaultDetail } from './fault-detail.tsx'
 import type { RunView } from './run-view.ts'
 
 /** What is known of a run as a whole. */
@@ -46,6 +47,7 @@ export function RunDetail({ run, address }: { readonly run: RunView; readonly ad
           </div>
         )}
       </dl>
+      <FaultDetail address={address} />
     </article>
   )
 }

@@ -23,6 +23,9 @@ export interface CallAttempt {
   /** Absent while it runs, and for an attempt that was lost. */
   readonly to?: number
   readonly isLost?: true
+  /** The source of the tool, and the version of its definition. Older runs lack them. */
+  readonly place?: string
+  readonly version?: string
 }
 
 export interface CallView {
@@ -40,6 +43,8 @@ export interface CallView {
   readonly cut?: number
   readonly error?: { readonly code: string; readonly message: string }
   readonly usage?: Usage
+  /** The deployed version of the Worker that answered. */
+  readonly deployment?: string
   readonly durationMs?: number
   readonly undone?: { readonly ok: boolean; readonly message?: string }
 }

@@ -2,6 +2,7 @@ import type { JSX } from 'preact'
 import { quantity, visible } from '../part/text.ts'
 import type { RunAddress } from '../route.ts'
 import type { StepView } from './run-view.ts'
+import { FaultDetail } from './fault-detail.tsx'
 import { RequestDetail } from './request-detail.tsx'
 
 /** What the model said in one step, what it was offered and what it used. */
@@ -53,6 +54,7 @@ export function StepDetail({ step, address }: { readonly step: StepView; readonl
         )}
       </dl>
       <RequestDetail step={number} address={address} />
+      <FaultDetail address={address} isShown={(fault) => fault.step === number && fault.callId === undefined} />
     </article>
   )
 }

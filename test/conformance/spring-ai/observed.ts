@@ -42,6 +42,8 @@ export const observed: readonly Row[] = [
             'gen_ai.tool.call.id': id(1, 0),
             'gen_ai.tool.type': 'function',
             'edgecall.attempt': 1,
+            'edgecall.tool.place': 'test',
+            'edgecall.tool.version': '1',
           },
         },
       ])

@@ -89,6 +89,11 @@ conversations.get('/:id/runs/:run/steps/:step/request', async (c) => {
   return c.json(unwrapReply(await conversationOfPath(c).stepRequest(runIdOfPath(c), step)).request)
 })
 
+conversations.get('/:id/runs/:run/faults', async (c) => {
+  for (const scope of ['tools:admin', 'chat'] as const) requireScope(c.env.caller, scope)
+  return c.json({ faults: unwrapReply(await conversationOfPath(c).faults(runIdOfPath(c))).faults })
+})
+
 conversations.post('/:id/runs/:run/cancel', async (c) => {
   requireScope(c.env.caller, 'chat')
   const { status } = unwrapReply(await conversationOfPath(c).cancel(runIdOfPath(c)))

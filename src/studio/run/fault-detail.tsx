@@ -1,0 +1,59 @@
+import { useSignal } from '@preact/signals'
+import type { JSX } from 'preact'
+import type { StoredFault } from '../../contract/fault.ts'
+import { fetchJson } from '../api/session.ts'
+import { ErrorNote } from '../part/problem.tsx'
+import { duration, moment, visible } from '../part/text.ts'
+import type { RunAddress } from '../route.ts'
+import { runPath } from './run-store.ts'
+
+interface FaultProps {
+  readonly address: RunAddress
+  /** Which faults of the run are shown. Default: all. */
+  readonly isShown?: (fault: StoredFault) => boolean
+}
+
+/** What operators are told of the faults of a run, loaded when it is opened. */
+export function FaultDetail({ address, isShown = () => true }: FaultProps): JSX.Element {
+  const faults = useSignal<readonly StoredFault[] | undefined>(undefined)
+  const error = useSignal<unknown>(undefined)
+  const load = async () => {
+    error.value = undefined
+    try {
+      faults.value = (await fetchJson<{ faults: StoredFault[] }>(`${runPath(address)}/faults`)).faults
+    } catch (problem) {
+      error.value = problem
+    }
+  }
+  const shown = faults.value?.filter(isShown)
+  return (
+    <details onToggle={(event) => void (event.currentTarget.open && load())}>
+      <summary>Faults, for operators</summary>
+      {error.value !== undefined && <ErrorNote error={error.value} />}
+      {shown?.length === 0 && <p class="note">None are stored.</p>}
+      {shown?.map((fault, index) => (
+        <Fault key={index} fault={fault} />
+      ))}
+    </details>
+  )
+}
+
+function Fault({ fault }: { readonly fault: StoredFault }): JSX.Element {
+  const { at, code, model, tool, status, attempts, durationMs, isRetried, detail } = fault
+  const facts = [
+    moment(at),
+    model ?? tool,
+    status !== undefined && `status ${status}`,
+    attempts !== undefined && attempts > 1 && `${attempts} attempts`,
+    durationMs !== undefined && duration(durationMs),
+    isRetried && 'tried again',
+  ]
+  return (
+    <>
+      <p class="note">
+        <code>{code}</code> {facts.filter(Boolean).join(', ')}
+      </p>
+      {detail !== undefined && <pre>{visible(detail)}</pre>}
+    </>
+  )
+}
