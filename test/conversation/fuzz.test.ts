@@ -204,8 +204,10 @@ function mutatedTexts(text: unknown): string[] {
 function restore(snapshot: ReadonlyMap<string, Row[]>): TestConversation {
   const conversation = newConversation()
   conversation.store.create()
+  // The first fault creates the table.
+  conversation.store.faults.add('run', { at: 0, code: 'first' })
   vi.setSystemTime(2 * MINUTE)
-  conversation.database.exec('PRAGMA foreign_keys = off; DELETE FROM meta')
+  conversation.database.exec('PRAGMA foreign_keys = off; DELETE FROM meta; DELETE FROM faults')
   for (const [table, rows] of snapshot) {
     for (const row of rows) {
       const columns = Object.keys(row)

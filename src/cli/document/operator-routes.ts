@@ -1,5 +1,5 @@
 import type { Routes } from './operation.ts'
-import { UNKNOWN } from './run-routes.ts'
+import { MISSING_RUN } from './run-routes.ts'
 
 /** The routes by which operators look into the runs of conversations, and resume them. */
 export const OPERATOR_ROUTES: Routes = {
@@ -12,7 +12,7 @@ export const OPERATOR_ROUTES: Routes = {
         'It is built again from the events of the run, before hooks and the provider’s format change it. Messages of earlier turns are chosen by the present window and summary.',
       scope: 'tools:admin and chat',
       answers: { 200: { says: 'The last request of the step.', json: 'StepRequest' } },
-      errors: { ...UNKNOWN, 400: '`step` is not a whole number from 1.' },
+      errors: { ...MISSING_RUN, 400: '`step` is not a whole number from 1.' },
     },
   },
   '/conversations/{id}/runs/{run}/faults': {
@@ -24,7 +24,7 @@ export const OPERATOR_ROUTES: Routes = {
         'Failed requests to models, failed calls, and errors of hooks, as they are logged. At most 50 of a run, until its news are pruned.',
       scope: 'tools:admin and chat',
       answers: { 200: { says: 'The faults, in the order in which they happened.', json: 'Faults' } },
-      errors: UNKNOWN,
+      errors: MISSING_RUN,
     },
   },
   '/conversations/{id}/runs/{run}/retry': {
@@ -35,7 +35,7 @@ export const OPERATOR_ROUTES: Routes = {
       description: 'A run is parked if its conversation crashed three times while resuming it.',
       scope: 'chat',
       answers: { 200: { says: 'The run in its current state.', json: 'Run' } },
-      errors: { ...UNKNOWN, 409: 'The run is not parked.' },
+      errors: { ...MISSING_RUN, 409: 'The run is not parked.' },
     },
   },
 }

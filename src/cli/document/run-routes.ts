@@ -4,7 +4,7 @@ import { LIST_ALL_RUNS, LIST_APPROVALS } from './lists.ts'
 import type { Routes } from './operation.ts'
 
 /** The errors of a request about a conversation or run that is not there. */
-export const UNKNOWN = {
+export const MISSING_RUN = {
   404: 'The conversation or run does not exist, or it belongs to another tenant.',
   410: 'The conversation was deleted.',
 }
@@ -110,7 +110,7 @@ export const RUN_ROUTES: Routes = {
       description: 'Its active runs are cancelled.',
       scope: 'chat',
       answers: { 204: { says: 'It was deleted.' } },
-      errors: UNKNOWN,
+      errors: MISSING_RUN,
     },
   },
   '/conversations/{id}/fork': {
@@ -124,7 +124,7 @@ export const RUN_ROUTES: Routes = {
       body: 'ForkBody',
       answers: { 201: { says: 'The new conversation.', json: 'ConversationReference' } },
       errors: {
-        ...UNKNOWN,
+        ...MISSING_RUN,
         409: 'A conversation with the new id exists.',
         422: 'The message at `at` does not end a turn.',
       },
@@ -142,7 +142,7 @@ export const RUN_ROUTES: Routes = {
           type: 'application/x-ndjson',
         },
       },
-      errors: UNKNOWN,
+      errors: MISSING_RUN,
     },
   },
   '/conversations/{id}/messages': {
@@ -155,7 +155,7 @@ export const RUN_ROUTES: Routes = {
       answers: {
         200: { says: 'The newest messages before `before`.', json: { type: 'array', items: ref('StoredMessage') } },
       },
-      errors: UNKNOWN,
+      errors: MISSING_RUN,
     },
   },
   '/conversations/{id}/usage': {
@@ -165,7 +165,7 @@ export const RUN_ROUTES: Routes = {
       summary: 'Get the usage of a conversation',
       scope: 'chat',
       answers: { 200: { says: 'The usage of all its runs, summed.', json: 'Usage' } },
-      errors: UNKNOWN,
+      errors: MISSING_RUN,
     },
   },
   '/conversations/{id}/runs': {
@@ -176,7 +176,7 @@ export const RUN_ROUTES: Routes = {
       scope: 'chat',
       query: { before: 'Return runs before the run with this id.', limit: 'The page size, at most 1000.' },
       answers: { 200: { says: 'The newest runs before `before`.', json: { type: 'array', items: ref('RunSummary') } } },
-      errors: UNKNOWN,
+      errors: MISSING_RUN,
     },
     post: {
       tag: 'Runs',
@@ -189,7 +189,7 @@ export const RUN_ROUTES: Routes = {
       body: 'RunBody',
       answers: { 200: TURN, 202: WAITING },
       errors: {
-        ...UNKNOWN,
+        ...MISSING_RUN,
         ...FAILED,
         409: 'Another run of the conversation is in progress.',
         422: 'A limit failed the run, or the `Idempotency-Key` was used with another body.',
@@ -203,7 +203,7 @@ export const RUN_ROUTES: Routes = {
       summary: 'Get a run',
       scope: 'chat',
       answers: { 200: { says: 'The run in its current state.', json: 'Run' } },
-      errors: UNKNOWN,
+      errors: MISSING_RUN,
     },
   },
   '/conversations/{id}/runs/{run}/events': {
@@ -215,7 +215,7 @@ export const RUN_ROUTES: Routes = {
       query: { after: 'Return events after this `seq`.', ...FORMAT },
       headers: { 'Last-Event-ID': 'Return events after the event with this id.' },
       answers: { 200: { says: 'The events until the run ends or waits.', type: 'events' } },
-      errors: { ...UNKNOWN, 400: 'The run has no event with this `seq` or id.' },
+      errors: { ...MISSING_RUN, 400: 'The run has no event with this `seq` or id.' },
     },
   },
   '/conversations/{id}/runs/{run}/cancel': {
@@ -234,7 +234,7 @@ export const RUN_ROUTES: Routes = {
           },
         },
       },
-      errors: UNKNOWN,
+      errors: MISSING_RUN,
     },
   },
   '/conversations/{id}/runs/{run}/regenerate': {
@@ -246,7 +246,7 @@ export const RUN_ROUTES: Routes = {
       scope: 'chat',
       query: FORMAT,
       answers: { 200: TURN, 202: WAITING },
-      errors: { ...UNKNOWN, ...FAILED, 409: 'The run has not ended, or it was already regenerated.' },
+      errors: { ...MISSING_RUN, ...FAILED, 409: 'The run has not ended, or it was already regenerated.' },
     },
   },
   '/conversations/{id}/runs/{run}/calls/{call}': {
@@ -261,7 +261,7 @@ export const RUN_ROUTES: Routes = {
           json: 'Approval',
         },
       },
-      errors: UNKNOWN,
+      errors: MISSING_RUN,
     },
     post: {
       tag: 'Runs',
@@ -270,7 +270,7 @@ export const RUN_ROUTES: Routes = {
       scope: 'approve for a decision, chat for a result',
       body: 'CallAnswer',
       answers: { 200: { says: 'The run, which continues.', json: 'Run' }, 202: WAITING },
-      errors: { ...UNKNOWN, 409: 'The call does not wait for this decision or result.' },
+      errors: { ...MISSING_RUN, 409: 'The call does not wait for this decision or result.' },
     },
   },
 }

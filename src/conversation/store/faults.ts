@@ -1,6 +1,6 @@
 import type { StoredFault } from '../../contract/fault.ts'
 import type { Database } from './database.ts'
-import { isFault } from './shapes.ts'
+import { isStoredFault } from './shapes.ts'
 
 /** The most faults of a run that are stored: the first ones, which tell how it began to fail. */
 const MOST_FAULTS = 50
@@ -35,7 +35,7 @@ export class FaultTable {
     const query = 'SELECT id, fault FROM faults WHERE run = ? ORDER BY id'
     return this.#database
       .rows<{ id: number; fault: string }>(query, run)
-      .flatMap(({ id, fault }) => this.#database.value(fault, { table: 'faults', key: id }, isFault) ?? [])
+      .flatMap(({ id, fault }) => this.#database.value(fault, { table: 'faults', key: id }, isStoredFault) ?? [])
   }
 
   remove(run: string): void {

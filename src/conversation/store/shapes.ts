@@ -26,7 +26,7 @@ export function isMessage(value: unknown): value is Message {
   )
 }
 
-export function isFault(value: unknown): value is StoredFault {
+export function isStoredFault(value: unknown): value is StoredFault {
   return isObject(value) && isText(value.code) && typeof value.at === 'number' && isAbsentOr(value.detail, isText)
 }
 

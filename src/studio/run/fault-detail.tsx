@@ -25,13 +25,13 @@ export function FaultDetail({ address, isShown = () => true }: FaultProps): JSX.
       error.value = problem
     }
   }
-  const shown = faults.value?.filter(isShown)
+  const matches = faults.value?.filter(isShown)
   return (
     <details onToggle={(event) => void (event.currentTarget.open && load())}>
       <summary>Faults, for operators</summary>
       {error.value !== undefined && <ErrorNote error={error.value} />}
-      {shown?.length === 0 && <p class="note">None are stored.</p>}
-      {shown?.map((fault, index) => (
+      {matches?.length === 0 && <p class="note">None are stored.</p>}
+      {matches?.map((fault, index) => (
         <Fault key={index} fault={fault} />
       ))}
     </details>
