@@ -24,6 +24,7 @@ import { reportCall } from './run/report-call.ts'
 import { DELETED, PARKED, refusalOf, UNKNOWN, UNKNOWN_RUN } from './run/refusals.ts'
 import { RunReader } from './run/run-reader.ts'
 import { Runner } from './run/runner.ts'
+import { recoveryDelay } from './run/schedule.ts'
 import { Store } from './store/store.ts'
 import { Alarms } from './run/alarms.ts'
 import { stepRequest } from './run/step-request.ts'
@@ -78,13 +79,17 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     }
   }
 
-  /** Resumes a run that an earlier instance left unfinished, whatever started this instance. */
+  /**
+   * Resumes a run that an earlier instance left unfinished: at once if a request started this instance, and after the
+   * delay of this conversation if an alarm did, as after an outage alarms ring for many conversations at once.
+   */
   #wake(ctx: DurableObjectState): void {
     const resume = () => {
       this.#runner.pump()
       void this.#alarms.restore()
     }
     if (!this.#runner.countResume()) return resume()
+    this.#runner.hold(recoveryDelay(ctx.id.toString()))
     void ctx.blockConcurrencyWhile(async () => {
       try {
         await ctx.storage.sync()
@@ -159,6 +164,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     const life = this.#life()
     if (life === 'deleted') return DELETED
     if (life === 'none' && !request.create) return UNKNOWN
+    this.#runner.release()
     const { replaces = '', onward, run, expires, follow } = request
     if (life === 'none') {
       void this.#alarms.create({ tenant: run.caller.tenant, id: run.conversation ?? run.runId, expires })
@@ -312,7 +318,9 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   async #whenOpen<Value>(answer: () => Promise<Reply<Value>>): Promise<Reply<Value>> {
     const life = this.#life()
     if (life === 'deleted') return DELETED
-    return life === 'none' ? UNKNOWN : answer()
+    if (life === 'none') return UNKNOWN
+    this.#runner.release()
+    return answer()
   }
 
   #life(): ReturnType<Store['life']> {

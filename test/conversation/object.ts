@@ -61,6 +61,8 @@ export class TestConversation {
   /** Told before that; may throw. */
   onUnlist: () => unknown = () => {}
   object: ConversationService & { alarm(): Promise<void> }
+  /** The id of the object, of the next life. Default: one that recovers as soon as its alarm rings. */
+  id: string | undefined
   /** Point-in-time recovery, as the platform has it. Default: none. */
   recovery: Partial<Pick<DurableObjectStorage, 'getBookmarkForTime' | 'onNextSessionRestoreBookmark'>> = {
     getBookmarkForTime: async () => {
@@ -97,7 +99,9 @@ export class TestConversation {
       ...this.recovery,
     }
     const Class = conversation<object>(() => this.#setup())
-    const ctx = Object.assign(durableState(storage), { abort: (reason?: string) => void this.aborts.push(reason) })
+    const ctx = Object.assign(durableState(storage, this.id), {
+      abort: (reason?: string) => void this.aborts.push(reason),
+    })
     this.object = Object.assign(new Class(ctx, {}), { ctx })
     return this.object
   }

@@ -30,6 +30,8 @@ export interface Site {
   readonly state: string
   /** The names of its Workers, the edge first. */
   readonly workers: readonly string[]
+  /** Installs a Worker, or another version of one. */
+  install(worker: SiteWorker): void
   remove(): void
 }
 
@@ -41,6 +43,7 @@ export function makeSite(workers: readonly SiteWorker[]): Site {
     folder,
     state: join(folder, 'state'),
     workers: workers.map(({ name }) => name),
+    install: (worker) => install(folder, worker),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   }
 }

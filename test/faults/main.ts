@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { playAgain } from './again.ts'
 import { Chance } from './chance.ts'
-import { playMany, playQueue } from './crowd.ts'
+import { playDeployment, playMany, playQueue } from './crowd.ts'
 import { playDecisions } from './decisions.ts'
 import { MOMENTS } from './moments.ts'
 import { describeRound, drawRound, playRound } from './random.ts'
@@ -46,8 +46,8 @@ const PARTS: readonly { readonly name: string; readonly play: (world: World) => 
   { name: 'Readers who leave after each event', play: playReaders },
   { name: '500 conversations at once', play: (world) => playMany(world, 500) },
   {
-    name: 'Started again while 200 conversations are under way',
-    play: (world) => playMany(world, 200, { killAfter: 100 }),
+    name: 'Deployed anew while 200 conversations are under way',
+    play: (world) => playDeployment(world, 200),
   },
   { name: `Odd requests, seed ${seed}`, play: () => playOddRequests(seed, 60) },
 ]

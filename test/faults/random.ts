@@ -5,7 +5,7 @@ import type { Chance } from './chance.ts'
 import { conversation } from './client.ts'
 import { Follower } from './follower.ts'
 import { CLASSES, type Point, type Script } from './script.ts'
-import { PATIENCE_MS, until, WATCHDOG_MS, type World } from './world.ts'
+import { PATIENCE_MS, SPREAD_MS, until, WATCHDOG_MS, type World } from './world.ts'
 
 /** Milliseconds over which the runs of a round are posted. */
 const POSTING_MS = 2000
@@ -14,7 +14,7 @@ const MOST_PAUSE_MS = 400
 /** Milliseconds for a call: its deadline is over when the alarm comes, or is not. */
 const CALL_MS = [3000, WATCHDOG_MS + 2000] as const
 /** How long a dead edge's runs are left alone: the alarm comes, the longest fence is over, and a little more. */
-const LEFT_ALONE_MS = CALL_MS[1] + 3000
+const LEFT_ALONE_MS = CALL_MS[1] + SPREAD_MS + 3000
 
 /** When the edge dies, in milliseconds since the round began, and where it starts again. */
 interface Kill {
@@ -61,7 +61,7 @@ function drawTimes(chance: Chance, round: number): number[] {
   const first = chance.between(200, 3500)
   const starting = first + chance.between(300, 3000)
   if (round % 2 === 0) return [first, starting]
-  const alarm = WATCHDOG_MS + chance.between(0, 4000)
+  const alarm = WATCHDOG_MS + chance.between(0, SPREAD_MS + 4000)
   return [first, alarm, alarm + chance.between(300, 3000)]
 }
 

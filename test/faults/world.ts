@@ -1,15 +1,22 @@
+import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../cli/command.ts'
 import { type ModelCall, startModelServer } from '../fixtures/model-server.ts'
 import { type EdgeProcess, makeSite, startEdge } from './edge-process.ts'
 import { sentFault } from './history.ts'
 import { type Delivery, startRecorder } from './recorder.ts'
+import { NEXT_KEY } from './next-edge/key.ts'
 import { placeOf, type Point, replyOf, type Script } from './script.ts'
 
 /** While a run is under way, its object wakes up this often, in milliseconds. */
 export const WATCHDOG_MS = 10_000
+/** An alarm resumes an interrupted run within this time, in milliseconds, which differs by conversation. */
+export const SPREAD_MS = 5000
 /** How long runs may take to come somewhere, in milliseconds: on a busy machine, and after the alarm and a fence. */
-export const PATIENCE_MS = 2 * WATCHDOG_MS + 40_000
+export const PATIENCE_MS = 2 * (WATCHDOG_MS + SPREAD_MS) + 40_000
+
+const EDGE = { name: 'edge', config: 'wrangler.toml' }
+const NEXT_EDGE = resolve(import.meta.dirname, 'next-edge/index.ts')
 
 /** A question that the model was asked. */
 export interface Ask {
@@ -17,6 +24,10 @@ export interface Ask {
   readonly round: number
   /** Which life of the edge asked it, from 1. */
   readonly life: number
+  /** Whether the next version of the edge asked it. */
+  readonly isNext: boolean
+  /** When it was asked, in epoch milliseconds. */
+  readonly at: number
 }
 
 /** The edge with everything that it talks to, all of it real processes or servers on this machine. */
@@ -37,6 +48,8 @@ export interface World {
   kill(): Promise<void>
   /** Starts the edge on what it has kept, and waits until it answers or is killed. Default: on another port. */
   start(where?: 'the same port' | 'another port'): Promise<void>
+  /** Deploys the next version of the edge, whose code is another bundle. Before `start`. */
+  deploy(): void
   /** What the Workers wrote last. */
   output(): string
   close(): Promise<void>
@@ -55,7 +68,7 @@ export async function makeWorld(): Promise<World> {
 
   const model = await startModelServer(async (call) => {
     const { token, round } = placeOf(call)
-    asks.push({ token, round, life })
+    asks.push({ token, round, life, at: Date.now(), isNext: call.headers.authorization === `Bearer ${NEXT_KEY}` })
     note(call, token, round)
     const script = scripts.get(token)
     return script ? replyOf(script, call) : { status: 400, body: { error: { message: `no script "${token}"` } } }
@@ -64,15 +77,12 @@ export async function makeWorld(): Promise<World> {
     const [token = '', round] = what.split('/')
     await scripts.get(token)?.pause?.(`${place} ${Number(round)}` satisfies Point)
   })
+  const edgeChanges = {
+    services: [{ binding: 'TOOL_EFFECTS', service: 'effects' }],
+    vars: { AUTH: 'open', MODEL: 'openai/scripted', OPENAI_BASE_URL: model.baseUrl },
+  }
   const site = makeSite([
-    {
-      name: 'edge',
-      config: 'wrangler.toml',
-      changes: {
-        services: [{ binding: 'TOOL_EFFECTS', service: 'effects' }],
-        vars: { AUTH: 'open', MODEL: 'openai/scripted', OPENAI_BASE_URL: model.baseUrl },
-      },
-    },
+    { ...EDGE, changes: edgeChanges },
     { name: 'effects', config: 'test/faults/effects/wrangler.toml', changes: { vars: { RECORDER: recorder.url } } },
   ])
 
@@ -111,6 +121,7 @@ export async function makeWorld(): Promise<World> {
       await started.ready()
       if (edge === started) url = started.url
     },
+    deploy: () => site.install({ ...EDGE, changes: { ...edgeChanges, main: NEXT_EDGE } }),
     output: () => edge?.output() ?? '',
     close: async () => {
       await kill()

@@ -50,6 +50,8 @@ export class Runner {
   readonly #ports: RunnerPorts
   /** How many subrequests the runs have made in this invocation. */
   #subrequests = 0
+  /** Before this time, in epoch milliseconds, no alarm resumes a run. */
+  #heldUntil = 0
 
   constructor(ports: RunnerPorts) {
     this.#ports = ports
@@ -77,6 +79,18 @@ export class Runner {
     return false
   }
 
+  /** Has alarms leave interrupted runs alone for some milliseconds. A request releases them earlier. */
+  hold(ms: number): void {
+    this.#heldUntil = this.#ports.now() + ms
+  }
+
+  /** Ends that time, and resumes the run whose turn it is. */
+  release(): void {
+    if (this.#heldUntil === 0) return
+    this.#heldUntil = 0
+    this.pump()
+  }
+
   /** Resumes a parked run. */
   retry(id: string): void {
     const { store, wakeAt, now, reportUnended } = this.#ports
@@ -91,6 +105,7 @@ export class Runner {
    * invocation of its own, such as a request or an alarm.
    */
   pump(): void {
+    if (this.#ports.now() < this.#heldUntil) return
     if (!this.runs.current()?.completion) this.#subrequests = 0
     this.#pump()
   }
@@ -240,7 +255,9 @@ export class Runner {
     const open = this.runs.current()
     if (!open) return Infinity
     const { waitingSince = 0, step } = open.state
-    if (!isWaiting(open)) return this.#ports.now() + WATCHDOG_MS
+    const now = this.#ports.now()
+    if (now < this.#heldUntil) return this.#heldUntil
+    if (!isWaiting(open)) return now + WATCHDOG_MS
     const times = step?.calls.flatMap((call) => (call.status === 'settled' ? [] : dueTime(call, waitingSince))) ?? []
     return Math.min(...times)
   }

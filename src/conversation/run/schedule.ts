@@ -1,6 +1,18 @@
 /** While a run is under way, the object is woken this often, so that a lost run continues without any request. */
 export const WATCHDOG_MS = 10_000
 
+/** After a common outage, the recoveries of all conversations are spread over this time. */
+const SPREAD_MS = 5000
+
+/**
+ * Returns how long an alarm waits, in milliseconds, before it resumes a run that was interrupted: less than 5000, always
+ * the same for an object, and spread evenly over all objects. `id`: the id of the object in hexadecimal digits, the last
+ * of which the platform draws at random or from a hash.
+ */
+export function recoveryDelay(id: string): number {
+  return Math.floor((Number.parseInt(id.slice(-8), 16) / 2 ** 32) * SPREAD_MS)
+}
+
 /** How long the news of a run is kept after the run has ended. */
 export const PRUNE_MS = 10 * 60 * 1000
 
