@@ -24,17 +24,17 @@ export const NEVER = 1_000_000
  * `answerCharacters` end the run at once. A variable of -1 lifts a limit on calls, steps, tokens or cost.
  */
 export const LIMITS = {
-  /** The maximum number of model answers that call tools. The final answer is not counted. */
+  /** The maximum number of model answers that call tools. The final answer does not count. */
   steps: { variable: 'MAX_STEPS', mayBeUnlimited: true, initial: 50, compat: { 'spring-ai': NEVER, langchain4j: 100 } },
   /** The maximum number of tool calls in a run. */
   calls: { variable: 'MAX_CALLS', mayBeUnlimited: true, initial: 150, compat: { langchain4j: NEVER } },
   /** The maximum number of calls of any one tool. */
   callsPerTool: { variable: 'MAX_CALLS_PER_TOOL', mayBeUnlimited: true, initial: 40, compat: { langchain4j: NEVER } },
-  /** The time limit of one call in milliseconds. */
+  /** The time limit of one call, in milliseconds. */
   callMs: { variable: 'CALL_TIMEOUT_MS', initial: 30_000 },
-  /** The time limit of the run in milliseconds, not counting the time it waits for people or for its caller. */
+  /** The time limit of the run, in milliseconds. Time in which it waits for people or for its caller does not count. */
   runMs: { variable: 'RUN_TIMEOUT_MS', initial: 900_000 },
-  /** The maximum number of bytes of a result that the model sees. It can read the rest with `read_result`. */
+  /** The maximum number of bytes of a result that the model gets. It can read the rest with `read_result`. */
   resultBytes: { variable: 'MAX_RESULT_BYTES', initial: 65_536 },
   /**
    * The maximum number of characters of one model answer, with its reasoning and calls. A longer answer fails the run
@@ -42,19 +42,19 @@ export const LIMITS = {
    */
   answerCharacters: { variable: 'MAX_ANSWER_CHARACTERS', initial: 1_000_000 },
   /**
-   * The time within which a model must send the first byte of its answer, in milliseconds. A model that stays silent is
-   * given up with `model_timeout`; `MODEL_TIMEOUTS` sets both times for single models.
+   * The time within which a model must send the first byte of its answer, in milliseconds. Otherwise the request fails
+   * with `model_timeout`. `MODEL_TIMEOUTS` sets this time and that of `silenceMs` for some models.
    */
   firstByteMs: { variable: 'MODEL_FIRST_BYTE_MS', initial: 30_000 },
-  /** The longest silence of a model between two bytes of its answer, heartbeats included, in milliseconds. */
+  /** The longest time between two bytes of a model's answer, in milliseconds. Heartbeats count as bytes. */
   silenceMs: { variable: 'MODEL_SILENCE_MS', initial: 60_000 },
   /** The maximum number of calls that run at the same time. */
   concurrentCalls: { variable: 'MAX_CONCURRENT_CALLS', initial: 8, compat: { 'spring-ai': 1, langchain4j: 1 } },
-  /** The maximum number of input and output tokens, summed over all steps. */
+  /** The maximum number of input and output tokens of all steps together. */
   tokens: { variable: 'MAX_TOKENS', mayBeUnlimited: true },
   /** The maximum cost of all steps together, in the currency of `MODEL_PRICES`. */
   cost: { variable: 'MAX_COST', mayBeUnlimited: true, above: 0 },
-  /** The maximum number of calls of one tool with the same arguments. Further ones are refused. */
+  /** The maximum number of calls of one tool with the same arguments. Further ones are refused with `repeated_call`. */
   sameCalls: {
     variable: 'MAX_SAME_CALLS',
     mayBeUnlimited: true,

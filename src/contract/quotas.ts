@@ -10,36 +10,36 @@ interface QuotaRule {
 /** The quotas of tenants and keys. The configuration and docs/configuration.md are made from this list. */
 export const QUOTAS = {
   /**
-   * The most conversations of a tenant. An isolate learns their number once a minute, when it creates one, so
-   * conversations that are created in the same minute can exceed the quota, as can all while the number cannot be learned.
+   * The maximum number of conversations of a tenant. An isolate reads their number at most once a minute, so conversations
+   * that are created in the same minute can exceed the quota. So can all while the number cannot be read.
    */
   conversations: { variable: 'MAX_CONVERSATIONS', initial: 100_000, of: 'storage' },
   /**
-   * The most bytes that a tenant's conversations store. A conversation reports its size each time that it has doubled,
-   * so together they may store twice as much. One that is not listed, such as that of a stored response, counts once it
-   * is larger than 256 KiB, until it ends.
+   * The maximum number of bytes that a tenant's conversations store. A conversation reports its size each time that it has
+   * doubled, so together they may store twice as much. Unlisted ones, such as those of stored responses, count once they
+   * are larger than 256 KiB, until they are deleted.
    */
   storedBytes: { variable: 'MAX_STORED_BYTES', initial: 10 * 1024 ** 3, of: 'storage' },
-  /** The most stored definitions of a tenant. Those of the edge have no quota. */
+  /** The maximum number of stored definitions of a tenant. Those of the edge have no quota. */
   definitions: { variable: 'MAX_DEFINITIONS', initial: 1000, of: 'storage' },
   /**
-   * The most requests of a tenant at a time, including streams. Each isolate has its own count, in which a request
-   * stays for at most five minutes.
+   * The maximum number of open requests of a tenant, including streams. Each isolate counts its own requests, each for at
+   * most five minutes.
    */
   openRequests: { variable: 'MAX_OPEN_REQUESTS', initial: 1000, of: 'tenant' },
   /**
-   * The most requests of a key at a time, including streams. Each isolate has its own count, in which a request stays
-   * for at most five minutes.
+   * The maximum number of open requests of a key, including streams. Each isolate counts its own requests, each for at most
+   * five minutes.
    */
   openRequestsPerKey: { variable: 'MAX_OPEN_REQUESTS_PER_KEY', initial: 500, of: 'key' },
   /**
-   * The most runs of a tenant at a time, without those that wait for people or callers. Each isolate has its own count,
-   * in which a run stays for at most five minutes.
+   * The maximum number of concurrent runs of a tenant, without those that wait for people or callers. Each isolate counts
+   * its own runs, each for at most five minutes.
    */
   concurrentRuns: { variable: 'MAX_CONCURRENT_RUNS', initial: 1000, of: 'tenant' },
   /**
-   * The most runs of a key at a time, without those that wait for people or callers. Each isolate has its own count, in
-   * which a run stays for at most five minutes.
+   * The maximum number of concurrent runs of a key, without those that wait for people or callers. Each isolate counts its
+   * own runs, each for at most five minutes.
    */
   concurrentRunsPerKey: { variable: 'MAX_CONCURRENT_RUNS_PER_KEY', initial: 500, of: 'key' },
 } as const satisfies Readonly<Record<string, QuotaRule>>

@@ -16,9 +16,9 @@ interface OptionRule {
  * and docs/configuration.md are made from it, the texts from the comments here.
  */
 export const RUN_OPTIONS = {
-  /** Who runs the edge's tools. With `caller`, their calls are handed to the caller too. */
+  /** Who runs the edge's tools. With `caller`, the caller gets their calls, as it gets those of its own tools. */
   execution: { variable: 'TOOL_EXECUTION', values: ['edge', 'caller'] },
-  /** What a failed call leads to: the model gets its error (`model`), or the run fails (`fail`). */
+  /** What happens after a failed call: the model gets the error (`model`), or the run fails (`fail`). */
   toolErrors: { variable: 'TOOL_ERRORS', values: ['model', 'fail'] },
   /**
    * What happens when a limit is reached. `answer`: one last answer without tools. `model`: the call is refused and the

@@ -21,10 +21,10 @@ export function limitTexts(): Readonly<Record<string, string>> {
 
 function limitVariables(): readonly Variable[] {
   const texts = limitTexts()
-  return limitRules().map(([limit, { variable: name, initial }]) => {
-    const byTool =
-      limit === 'callsPerTool' ? ' Or a JSON object of limits by the names of tools; `*` is for the others.' : ''
-    const text = `${texts[limit]}${byTool} In a request: \`limits.${limit}\`.`
+  return limitRules().map(([limit, { variable: name, initial, mayBeUnlimited }]) => {
+    const byTool = limit === 'callsPerTool' ? ' Or a JSON object of limits by tool, with `*` for all other tools.' : ''
+    const unlimited = mayBeUnlimited ? ' `-1` removes the limit.' : ''
+    const text = `${texts[limit]}${byTool}${unlimited} In a request: \`limits.${limit}\`.`
     return variable(name, text, initial === undefined ? 'no limit' : `\`${initial}\``)
   })
 }
@@ -54,7 +54,7 @@ function serverVariables(): readonly Variable[] {
   return Object.entries(readers).map(([name, providers]) => {
     const list = `the provider${providers.length > 1 ? 's' : ''} ${providers.join(' and ')}`
     return name.endsWith('_BASE_URL')
-      ? variable(name, `The base URL of the server of ${list}.`, 'the vendor’s own')
+      ? variable(name, `The base URL of ${list}.`, 'that of the vendor')
       : variable(name, `The API key of ${list}. A secret.`, 'none')
   })
 }
@@ -67,7 +67,7 @@ const QUOTA_SUBJECT = 'Quotas'
 /** The variables of an edge by subject, without those of the tables of limits and options. */
 const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
   Models: [
-    variable('MODEL', 'The model of a request that names none, as `provider/name`.', 'none: such requests get 503'),
+    variable('MODEL', 'The model of requests that name none, as `provider/name`.', 'none: such requests get 503'),
     variable(
       'MODELS',
       'The models that requests may name: a list of `provider/name` and `provider/*`.',
@@ -75,119 +75,127 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
     ),
     variable(
       'MODEL_PRICES',
-      'Prices of a million tokens, as JSON: `{ "provider/name": { "input": 0.4, "output": 1.6, "cachedInput": 0.1 } }`.',
+      'Prices of one million tokens, as JSON: `{ "provider/name": { "input": 0.4, "output": 1.6, "cachedInput": 0.1 } }`.',
       'none',
     ),
     variable(
       'MODEL_TIMEOUTS',
-      'How long single models may be silent, as JSON: `{ "provider/name": { "firstByteMs": 300000, "silenceMs": 120000 } }`. Heartbeats of a server count as bytes.',
+      'Other time limits for some models, as JSON: `{ "provider/name": { "firstByteMs": 300000, "silenceMs": 120000 } }`. A heartbeat of the server also ends a silence.',
       '`MODEL_FIRST_BYTE_MS` and `MODEL_SILENCE_MS`',
     ),
     ...serverVariables(),
-    variable('SYSTEM_PROMPT', 'Instructions for every run, before those of the request.', 'none'),
+    variable('SYSTEM_PROMPT', 'Instructions for every run. They come before those of the request.', 'none'),
   ],
   Callers: [
     variable(
       'AUTH',
-      '`keys`: each request needs a key of `API_KEYS`. `open`: anyone may call, but only on a loopback address.',
+      '`keys`: each request needs a key of `API_KEYS`, or a token of an identity provider. `open`: no key is needed, and only requests to a loopback address are answered.',
       '`keys`',
     ),
     variable(
       'API_KEYS',
-      'The keys of callers, by their hashes, with tenants and scopes, as JSON. A secret.',
+      'The hashes of the callers’ keys, with tenants and scopes, as JSON: see [Deploy](deploy.md#keys). A secret.',
       'none: 503',
     ),
     variable(
       'IDENTITY_PROVIDERS',
-      'Identity providers, such as Cloudflare Access, whose tokens are accepted beside keys, as JSON: ' +
+      'Identity providers, such as Cloudflare Access, whose tokens are accepted as well as keys, as JSON: ' +
         '`[{ "id", "issuer", "audience", "jwks"?, "algorithm"?, "tenant", "scopes", "rate"?, "budget"? }]`.',
       'none',
     ),
-    variable('CORS_ORIGINS', 'A list of the origins whose pages may call, such as `https://app.example.com`.', 'none'),
-    variable('MAX_BODY_BYTES', 'The most bytes of a request.', '`1048576`'),
-    variable('PLAYGROUND', '`off` removes the page at `/`.', '`on`'),
+    variable(
+      'CORS_ORIGINS',
+      'The origins of web pages that may call the edge, such as `https://app.example.com`: a list.',
+      'none',
+    ),
+    variable('MAX_BODY_BYTES', 'The maximum size of a request body, in bytes.', '`1048576`'),
+    variable('PLAYGROUND', '`off` removes the [studio](observe.md#the-studio) at `/`.', '`on`'),
   ],
   [LIMIT_SUBJECT]: [],
   [QUOTA_SUBJECT]: [],
   [OPTION_SUBJECT]: [
     variable(
       'COMPAT',
-      '`spring-ai` or `langchain4j`: the defaults and texts of that library where they differ. In a request: `compat`.',
+      '`spring-ai` or `langchain4j`: uses the defaults and error texts of that library: see [Migrating](migrating.md). In a request: `compat`.',
       '`none`',
     ),
   ],
   Tools: [
     variable(
       'DEFAULT_TOOLS',
-      'The tools on offer to a request that names none: a list of names, in which `*` stands for any text.',
+      'The tools that are offered to requests that name none: a list of names, in which `*` stands for any text.',
       '`*`',
     ),
     variable(
       'TOOL_SEARCH',
-      'Whether models search for tools instead of being sent all of them: `auto`, `on` or `off`.',
+      'Whether models search for tools instead of getting all of them: `auto`, `on` or `off`. See [Tool search](tool-search.md).',
       '`auto`',
     ),
     variable(
       'TOOL_CONTEXT',
-      'The default tool context, as a JSON object. Values of a request win, except over fields whose names end with `!`: `{ "region!": "eu" }` pins `region`.',
+      'Default values of the tool context, as a JSON object. A request can replace them, except those of fields whose names end with `!`, such as `{ "region!": "eu" }`.',
       '`{}`',
     ),
     variable(
       'TOOL_POLICY',
-      'Who may call which tool, and how, as JSON by the tool’s name, `#tag` or `@BINDING`.',
+      'Who may call which tool, and with which limits, as JSON by name, `#tag` or `@BINDING`: see [Policy](approvals.md#policy).',
       '`{}`',
     ),
     variable(
       'TAINT_RULE',
-      'Whether calls that reach outward wait for approval once the conversation has read both untrusted and private results.',
+      'Whether calls that may send data to the outside need approval once the conversation has read both untrusted and private results.',
       '`on`',
     ),
-    variable(
-      'FOUR_EYES',
-      'Whether a key with `approve` may not decide about calls of runs that the same key started.',
-      '`off`',
-    ),
+    variable('FOUR_EYES', '`on`: a key cannot approve or reject the calls of runs that it started.', '`off`'),
     variable(
       'TOOL_BREAKER_FAILURES',
-      'How many calls of a tool in a row must fail until it is paused for the tenant, or `off`. Each isolate has its own count.',
-      '5',
+      'How many calls of a tool must fail in a row before it is paused for the tenant, or `off`. Each isolate counts for itself.',
+      '`5`',
     ),
-    variable('TOOL_BREAKER_MS', 'How long a tool is paused, in milliseconds; then one call may try.', '30000'),
+    variable('TOOL_BREAKER_MS', 'How long a tool is paused, in milliseconds. Then one call is tried.', '`30000`'),
     variable(
       'HOLD_CHANGED',
-      'Bindings whose tools are held back when they change: a list in which `*` stands for any text, or `off`.',
+      'The bindings whose tools are [held back](approvals.md#tools-that-change) when they change: a list in which `*` stands for any text, or `off`.',
       '`TOOL_MCP*`',
     ),
     variable(
       'CHECK_OUTPUTS',
-      'Bindings whose results the edge checks by their tools’ output schemas, unless the Worker does so itself: a list in which `*` stands for any text, or `off`. Needs the binding `DEFINITIONS`.',
+      'The bindings for which the edge checks results against the tools’ output schemas, unless the Worker does that itself: a list in which `*` stands for any text, or `off`. Needs the binding `DEFINITIONS`.',
       'all but those of `HOLD_CHANGED`',
     ),
     variable(
       'FILE_HOSTS',
-      'The hosts from which the edge fetches images and files that requests link to, for models that do not: `files.example.com`, or `*` for any public host.',
+      'The hosts from which the edge may fetch linked images and files, if the model’s provider does not fetch them: a list such as `files.example.com`, or `*` for any public host.',
       'none',
     ),
     variable(
       'HTTP_TOOL_HOSTS',
-      'The hosts that stored HTTP tools may reach, with the secrets that may go there, as JSON: `{ "api.example.com": ["SECRET_EXAMPLE"] }`.',
+      'The hosts that stored tools may call, each with the secrets that may be sent there, as JSON: `{ "api.example.com": ["SECRET_EXAMPLE"] }`.',
       '`{}`',
     ),
-    variable('SECRET_*', 'The secrets of stored tools.', 'none'),
+    variable('SECRET_*', 'Secrets that stored tools refer to by name.', 'none'),
   ],
   Conversations: [
-    variable('MEMORY_MESSAGES', 'The most messages of earlier turns that a model sees, in whole turns.', '`200`'),
+    variable(
+      'MEMORY_MESSAGES',
+      'The maximum number of messages of earlier turns that a model sees. Turns are not cut.',
+      '`200`',
+    ),
     variable(
       'MEMORY_TOKENS',
-      'The most tokens of earlier turns that a model sees, in whole turns; estimated.',
+      'The maximum number of tokens of earlier turns that a model sees, estimated. Turns are not cut.',
       '`100000`',
     ),
-    variable('MEMORY_SHOW', 'What a model sees of earlier turns: `all`, only the `answers`, or `none`.', '`all`'),
-    variable('MEMORY_SUMMARY', '`on`: turns that a model no longer sees are summarised for it.', '`off`'),
-    variable('MAX_QUEUE', 'The most runs that wait in a conversation.', '`128`'),
+    variable(
+      'MEMORY_SHOW',
+      'What a model sees of earlier turns: `all`, `answers` (without calls and results) or `none`.',
+      '`all`',
+    ),
+    variable('MEMORY_SUMMARY', '`on`: turns that are too old for the model to see are summarised for it.', '`off`'),
+    variable('MAX_QUEUE', 'The maximum number of runs that wait in a conversation.', '`128`'),
     variable(
       'MAX_SUBREQUESTS',
-      'How many subrequests a run makes in one Worker invocation: requests of models, calls of tools. In a conversation, an alarm then continues it in another one. Below what [Cloudflare allows](limits.md#limits-of-the-platform): 40 on the Free plan.',
+      'How many subrequests (model requests and tool calls) a run makes in one Worker invocation. After these, an alarm continues a run of a conversation in another invocation. Keep it below [Cloudflare’s limit](limits.md#limits-of-the-platform), such as 40 on the Free plan.',
       '`9000`',
     ),
     variable(
@@ -195,30 +203,38 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
       'How many objects the directory of a tenant is divided among. It may be raised at any time, never lowered: [Tenants](tenants.md#the-directory).',
       '`1`',
     ),
-    variable('WEBHOOK_HOSTS', 'The hosts to which the webhooks of conversations may go.', 'none'),
-    variable('WEBHOOK_SECRET', 'Signs webhooks: `whsec_` and base64, or any text. A secret.', 'none: no webhooks'),
+    variable('WEBHOOK_HOSTS', 'The hosts that [webhooks](conversations.md#webhooks) may be sent to: a list.', 'none'),
+    variable(
+      'WEBHOOK_SECRET',
+      'Signs webhooks: `whsec_` followed by base64, or any text. A secret.',
+      'none: no webhooks',
+    ),
     variable(
       'OUTCOME_SECRET',
-      'Signs the addresses to which tools report outcomes that come later: any text, or a list, of which the first signs and all are accepted. A secret.',
-      'none: such tools are polled',
+      'Signs the tokens with which tools [report outcomes](later.md#report-the-outcome): any text, or a list, of which the first signs and all are accepted. A secret.',
+      'none: tools can only be polled',
     ),
-    variable('EDGE_URL', 'The public address of the edge, which those addresses begin with.', 'none: tokens alone'),
+    variable(
+      'EDGE_URL',
+      'The public address of the edge, for the URLs of these reports.',
+      'none: tools get only a token',
+    ),
   ],
   Logs: [
-    variable('LOG', '`faults`: only what failed. `runs`: every run and its calls too.', '`faults`'),
+    variable('LOG', '`faults` logs failures only. `runs` also logs each run, step and call.', '`faults`'),
     variable(
       'INCLUDE_CONTENT',
-      'Whether logs and traces may hold arguments and results: `true` or `false`.',
+      'Whether logs and traces contain messages, arguments and results: `true` or `false`.',
       '`false`',
     ),
     variable(
       'OTLP_ENDPOINT',
-      'The OpenTelemetry collector that traces are sent to, by its base URL. `OTEL_EXPORTER_OTLP_ENDPOINT` does the same.',
+      'The base URL of the OpenTelemetry collector that [traces](observe.md#traces) are sent to. `OTEL_EXPORTER_OTLP_ENDPOINT` does the same.',
       'none',
     ),
     variable(
       'OTLP_HEADERS',
-      'Headers of these requests: `name=value,name=value`. `OTEL_EXPORTER_OTLP_HEADERS` does the same. A secret.',
+      'Headers of the requests to the collector: `name=value,name=value`. `OTEL_EXPORTER_OTLP_HEADERS` does the same. A secret.',
       'none',
     ),
     variable('OTEL_SERVICE_NAME', '`service.name` of the spans.', '`edgecall`'),
@@ -256,9 +272,10 @@ export function configurationText(): string {
 
 const INTRODUCTION = `# Configuration
 
-The variables of an edge. Set them under \`[vars]\` in \`wrangler.toml\`, and secrets with \`npx wrangler secret put NAME\`. For
-\`npm start\`, set them in the environment: \`LOG=runs npm start\`. A value that the edge cannot read stops it: it answers 503
-until the value is corrected.
+These are the variables of an edge. Set them under \`[vars]\` in \`wrangler.toml\`, and secrets with \`npx wrangler secret put NAME\`. For
+\`npm start\`, set them in the environment, such as \`LOG=runs npm start\`, or in \`.dev.vars\`.
+
+Lists are separated by commas: \`MODELS = "openai/gpt-4.1-mini,anthropic/*"\`. If a value is invalid, the edge answers 503 and names the variable.
 
 <!-- Written by \`npm run openapi\` from the tables in src/contract. -->
 `

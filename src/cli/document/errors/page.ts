@@ -27,7 +27,8 @@ export function errorsText(): string {
   const sections = Object.entries(SUBJECTS).map(([subject, texts]) => {
     const hasStatus = Object.values(texts).some(({ status }) => status !== undefined)
     const head = ['Code', ...(hasStatus ? ['Status'] : []), 'Cause', 'Remedy']
-    const rows = Object.entries(texts).map(([code, { status, cause, remedy }]) => [
+    const entries = Object.entries(texts).sort(([first], [second]) => (first < second ? -1 : 1))
+    const rows = entries.map(([code, { status, cause, remedy }]) => [
       `\`${code}\``,
       ...(hasStatus ? [String(status ?? '')] : []),
       cause,
@@ -40,7 +41,7 @@ export function errorsText(): string {
 
 const INTRODUCTION = `# Errors
 
-Every error has a stable \`code\`, which programs may rely on, and a message for people, which may change.
+Every error has a stable \`code\` for programs, and a message for people, which may change.
 
 - **HTTP errors** are \`application/problem+json\` (RFC 9457): \`{ "status", "code", "detail", "param"? }\`. Under \`/v1\` they
   are OpenAI’s error objects: \`{ "error": { "message", "type", "param", "code" } }\`.
@@ -48,7 +49,7 @@ Every error has a stable \`code\`, which programs may rely on, and a message for
   run’s id in \`runId\`. Once a tool call has started, the response has \`x-should-retry: false\`, so that SDKs do not repeat the request.
 - **A tool call that fails** does not fail the run. The model reads the message and continues; \`toolErrors: "fail"\` changes that.
 
-Tools add codes of their own: the \`code\` of a \`ToolError\`.
+A tool can have codes of its own: the \`code\` of a \`ToolError\`.
 
 <!-- Written by \`npm run openapi\` from src/cli/document/errors. -->
 `

@@ -218,7 +218,7 @@ export const CONVERSATION_ERRORS: ErrorTexts = {
   ),
   idempotency_mismatch: http(422, 'The `Idempotency-Key` was used with another body.', 'Use a new key.'),
   own_run: http(403, '`FOUR_EYES` is `on`, and the same key started the run.', 'Decide with another key.'),
-  queue_full: http(429, 'More than `MAX_QUEUE` runs wait in the conversation.', 'Wait for `Retry-After`.'),
+  queue_full: http(429, '`MAX_QUEUE` runs already wait in the conversation.', 'Wait for `Retry-After`.'),
   run_not_last: http(
     409,
     'The request continues a run that is not the latest of its conversation.',
@@ -228,7 +228,7 @@ export const CONVERSATION_ERRORS: ErrorTexts = {
   run_replaced: http(409, 'Another run has already replaced this one.', 'Regenerate the latest run.'),
   run_waiting: http(
     409,
-    'The last run waits for an approval or for results of its caller; `run` lists the calls.',
+    'The current run waits for an approval, for results of its caller or for a tool; `run` lists the calls.',
     'Answer those calls, or cancel the run.',
   ),
   unknown_call: http(404, 'The run does not have this call.', 'Read the run: each of its `calls` has an id.'),
@@ -237,8 +237,8 @@ export const CONVERSATION_ERRORS: ErrorTexts = {
   unknown_run: http(404, 'The conversation does not have this run.', 'Check the id.'),
   wait_elapsed: http(
     504,
-    'The run did not end within the requested waiting time. It continues.',
-    'Read it later, by `runId`.',
+    'The run did not end within the requested waiting time. A stored run continues; any other was stopped.',
+    'Read a stored run later, by `runId`.',
   ),
 }
 
