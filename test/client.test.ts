@@ -40,6 +40,8 @@ describe('a run without a conversation', () => {
           tool: 'add',
           arguments: { a: 1, b: 2 },
           status: 'settled',
+          place: 'test',
+          version: '1',
           ok: true,
           content: [{ type: 'text', text: '3' }],
           durationMs: expect.any(Number),

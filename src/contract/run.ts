@@ -113,6 +113,11 @@ export interface CallRecord {
    * runs, or is about to.
    */
   readonly status: 'open' | 'approval' | 'caller' | 'later' | 'settled'
+  /** The operator's name for the source of the tool, such as the binding `TOOL_CLOCK`, and the tool's version. */
+  readonly place?: string
+  readonly version?: string
+  /** The tag or id of the deployed version of the Worker that answered. */
+  readonly deployment?: string
   /** Absent until the call is settled, like `durationMs`. */
   readonly ok?: boolean
   readonly durationMs?: number

@@ -197,12 +197,12 @@ function takeOver(call: ToolCall, early: CallState[]): CallState {
 }
 
 function foldStarted(state: RunState, event: EventOf<'call.started'>): void {
-  const { callId, tool, attempt, at, deadline, arguments: text } = event
+  const { callId, tool, attempt, at, deadline, place, version, arguments: text } = event
   const { step } = state
   if (text !== undefined && step && !step.answer && !step.early.some((call) => call.callId === callId)) {
     step.early = [...step.early, { callId, tool, arguments: text, status: 'proposed', attempt: 0 }]
   }
-  patchCall(state, callId, { status: 'started', attempt, startedAt: at, deadline })
+  patchCall(state, callId, { status: 'started', attempt, startedAt: at, deadline, place, version })
 }
 
 function foldDeferred(state: RunState, { callId, at, until, poll, state: token }: EventOf<'call.deferred'>): void {

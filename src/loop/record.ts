@@ -30,10 +30,12 @@ function waitsForCaller(calls: readonly CallState[]): boolean {
   return waitsFor('awaiting_caller') && !waitsFor('awaiting_approval')
 }
 
-function callRecord({ callId, tool, arguments: text, status, result, wasUndone }: CallState): CallRecord {
-  const call = { id: callId, tool, arguments: readableArguments(text) }
+function callRecord(state: CallState): CallRecord {
+  const { callId, tool, arguments: text, status, place, version, result, wasUndone } = state
+  const source = place === undefined ? {} : { place, ...(version !== undefined && { version }) }
+  const call = { id: callId, tool, arguments: readableArguments(text), ...source }
   if (result) {
-    const { ok, durationMs, content, structured, metadata, error } = result
+    const { ok, durationMs, content, structured, metadata, error, deployment } = result
     return {
       ...call,
       status: 'settled',
@@ -42,6 +44,7 @@ function callRecord({ callId, tool, arguments: text, status, result, wasUndone }
       ...(structured !== undefined && { structured }),
       ...(metadata && { metadata }),
       ...(error && { error: { code: error.code, message: error.message } }),
+      ...(deployment && { deployment }),
       ...(wasUndone && { undone: wasUndone }),
     }
   }

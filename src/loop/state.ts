@@ -32,6 +32,9 @@ export interface CallState extends ToolCall {
   /** In epoch milliseconds, like `deadline`. */
   startedAt?: number
   deadline?: number
+  /** The source of its tool and the version of that, when it was last sent. */
+  place?: string | undefined
+  version?: string | undefined
   /** Set if its tool answers later. Times are in epoch milliseconds. */
   later?: DeferredCall
   /** Whether its outcome was reported and is stored. */

@@ -17,7 +17,11 @@ export function pinTools(
 
 function pinTool(definition: ToolDefinition, tool: Tool | undefined): Tool {
   const { name, hash } = definition
-  if (tool?.definition.hash === hash) return { ...tool, definition }
+  if (tool?.definition.hash === hash) {
+    // The hash does not cover the version: the same definition may have been deployed as another one.
+    const { version } = tool.definition
+    return { ...tool, definition: version === definition.version ? definition : { ...definition, version } }
+  }
   const outcome = tool
     ? toolChanged(name)
     : failure('tool_unavailable', `The tool "${name}" is not available any more.`)

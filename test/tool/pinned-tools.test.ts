@@ -19,6 +19,12 @@ function tool(name: string, hash: string, parts: Partial<Tool> = {}): Tool {
   }
 }
 
+test('a tool that was deployed again with the same definition is called, and has its new version', () => {
+  const before = definition('a', 'h')
+  const current = { ...tool('a', 'h'), definition: { ...before, version: '2' } }
+  expect(pinTools([before], [current]).get('a')?.definition).toEqual({ ...before, version: '2' })
+})
+
 test('an unchanged tool is called with the definition that the model saw', async () => {
   const definitionBefore = { ...definition('a', 'h'), description: 'as it was told' }
   const pinnedTool = pinTools([definitionBefore], [tool('a', 'h')]).get('a')

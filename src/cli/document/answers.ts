@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../../contract/json.ts'
 import { RUN_STATUSES } from '../../contract/run.ts'
-import { count, flag, list, object, ref, text } from './json-schema.ts'
+import { count, DEPLOYMENT, flag, list, object, ref, SOURCE, text } from './json-schema.ts'
 import { LIST_ANSWERS } from './lists.ts'
 import { OPERATOR_ANSWERS } from './operator-answers.ts'
 import { fieldSchemas } from './tool-fields.ts'
@@ -44,6 +44,8 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
   Call: object(
     { id: text, tool: text, arguments: {}, status: { enum: ['open', 'approval', 'caller', 'later', 'settled'] } },
     {
+      ...SOURCE,
+      deployment: DEPLOYMENT,
       ok: flag,
       durationMs: count,
       content: list(ref('Content')),

@@ -1,6 +1,6 @@
 import type { RunEventBody } from '../../contract/event.ts'
 import type { JsonSchema } from '../../contract/json.ts'
-import { count, flag, list, object, ref, text } from './json-schema.ts'
+import { count, DEPLOYMENT, flag, list, object, ref, SOURCE, text } from './json-schema.ts'
 
 type EventType = RunEventBody['type']
 type EventOf<Type extends EventType> = Omit<Extract<RunEventBody, { readonly type: Type }>, 'type'>
@@ -121,8 +121,7 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
     required: { callId, tool: text, attempt: step, at: time, deadline: time },
     optional: {
       arguments: argumentsText,
-      place: { type: 'string', description: 'The source of the tool, such as the binding `TOOL_CLOCK`.' },
-      version: { type: 'string', description: 'The version of the tool’s definition.' },
+      ...SOURCE,
     },
   },
   'call.interrupted': {
@@ -156,7 +155,7 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
       error: object({ code: text, message: text }, { fatal: { const: true } }),
       usage: { ...usage, description: 'The usage of models that ran inside the tool.' },
       marks: list({ enum: ['untrusted', 'private'] }),
-      deployment: { type: 'string', description: 'The deployed version of the Worker that answered.' },
+      deployment: DEPLOYMENT,
     },
   },
   'call.undone': {

@@ -5,6 +5,13 @@ export const text = { type: 'string' }
 export const count = { type: 'integer', minimum: 0 }
 export const flag = { type: 'boolean' }
 
+/** What tells to which Worker a call was sent, and which version of it answered. */
+export const SOURCE = {
+  place: { type: 'string', description: 'The source of the tool, such as the binding `TOOL_CLOCK`.' },
+  version: { type: 'string', description: 'The version of the tool’s definition.' },
+}
+export const DEPLOYMENT = { type: 'string', description: 'The deployed version of the Worker that answered.' }
+
 /** Makes the schema of an object. It may have further members. */
 export function object(
   required: Readonly<Record<string, JsonSchema>>,

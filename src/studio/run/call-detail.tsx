@@ -11,8 +11,7 @@ import type { CallView } from './run-view.ts'
 
 /** Everything about one call. */
 export function CallDetail({ call, address }: { readonly call: CallView; readonly address: RunAddress }): JSX.Element {
-  const { attempts, approval, usage, deployment, progress, error, undone } = call
-  const { place, version } = attempts.at(-1) ?? {}
+  const { attempts, approval, usage, place, version, deployment, progress, error, undone } = call
   return (
     <article class="detail" aria-label={`Call of ${call.tool}`}>
       <h2>

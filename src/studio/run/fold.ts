@@ -125,8 +125,7 @@ function foldCall(call: CallView, event: CallEvent): CallView {
       return { ...call, state: 'caller' }
     case 'call.started': {
       const { attempt: number, at: from, place, version } = event
-      const attempt = { number, from, ...(place !== undefined && { place }), ...(version !== undefined && { version }) }
-      return { ...call, state: 'running', attempts: [...call.attempts, attempt] }
+      return { ...call, state: 'running', attempts: [...call.attempts, { number, from }], place, version }
     }
     case 'call.interrupted':
       return { ...call, state: 'interrupted', attempts: call.attempts.map((each) => ({ ...each, isLost: true })) }
@@ -197,7 +196,7 @@ function withCall(run: RunView, event: CallEvent): RunView {
 function fromRecord(run: RunView, record: RunRecord): RunView {
   const { status, answer, usage, finish, which, error } = record
   const calls = record.calls.map((call): CallView => {
-    const { id, tool, ok, content, structured, durationMs } = call
+    const { id, tool, ok, content, structured, durationMs, place, version, deployment } = call
     const text = typeof call.arguments === 'string' ? call.arguments : JSON.stringify(call.arguments)
     return {
       id,
@@ -205,6 +204,8 @@ function fromRecord(run: RunView, record: RunRecord): RunView {
       arguments: text ?? '',
       state: ok === undefined ? 'proposed' : ok ? 'ok' : 'failed',
       attempts: [],
+      ...{ place, version },
+      ...(deployment !== undefined && { deployment }),
       ...(content && { content }),
       ...(structured !== undefined && { structured }),
       ...(call.error && { error: call.error }),

@@ -23,9 +23,6 @@ export interface CallAttempt {
   /** Absent while it runs, and for an attempt that was lost. */
   readonly to?: number
   readonly isLost?: true
-  /** The source of the tool, and the version of its definition. Older runs lack them. */
-  readonly place?: string
-  readonly version?: string
 }
 
 export interface CallView {
@@ -43,6 +40,9 @@ export interface CallView {
   readonly cut?: number
   readonly error?: { readonly code: string; readonly message: string }
   readonly usage?: Usage
+  /** The source of the tool and the version of its definition, when the call was last sent. Older runs lack them. */
+  readonly place?: string | undefined
+  readonly version?: string | undefined
   /** The deployed version of the Worker that answered. */
   readonly deployment?: string
   readonly durationMs?: number
