@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Env } from 'edgecall'
 import { catalogueParts } from '../src/edge/catalog.ts'
+import { makeSetup } from '../src/edge/setup.ts'
 import { fullSetup as setup } from './fixtures/everything.ts'
 import { testCatalogue } from './catalogue/object.ts'
 
@@ -91,4 +92,15 @@ test('a catalogue needs TOOLS for its copy, and DEFINITIONS only to compare vers
   expect(() => catalogueParts(env({}))).toThrow('CATALOG needs the binding TOOLS')
   const { compare } = catalogueParts(env({ TOOLS: testCatalogue().kv }))
   await expect(compare('a', 'b')).rejects.toThrow('CATALOG needs the binding DEFINITIONS')
+})
+
+describe('an edge that has a setting, but not the part that reads it,', () => {
+  test.each([
+    ['IDENTITY_PROVIDERS', '[{ "id": "access" }]', 'identityTokens'],
+    ['KEYS', { get: nobody, put: nobody }, 'disabledKeys'],
+    ['FILE_HOSTS', 'files.example.com', 'linkedFiles'],
+  ])('is refused, as with %s', (name, value, part) => {
+    const make = () => makeSetup(env({ [name]: value }), { providers: {} })
+    expect(make).toThrow(`${name} must be unset in an edge without ${part}`)
+  })
 })

@@ -3,6 +3,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { ConfigError, readConfig } from '../contract/config.ts'
+import { readIdentityProviders } from '../contract/identity-provider.ts'
 import { sha256 } from '../contract/json.ts'
 import { variableNames } from './document/configuration.ts'
 import { Failure } from './failure.ts'
@@ -156,7 +157,7 @@ function isSlip(short: string, long: string): boolean {
 
 function read(vars: Vars): ReturnType<typeof readConfig> {
   try {
-    return readConfig(vars)
+    return readConfig(vars, readIdentityProviders)
   } catch (error) {
     if (error instanceof ConfigError) throw new Failure(`${error.message}.`, 'Change it, or unset it for its default.')
     throw error

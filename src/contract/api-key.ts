@@ -23,41 +23,15 @@ export interface ApiKey extends CallerTerms {
   readonly expires: number
 }
 
-/** An identity provider, whose signed tokens (JWT, RFC 7519) name callers. */
-export interface IdentityProvider extends CallerTerms {
-  /** Prefix of the names of its callers in records. */
-  readonly id: string
-  /** The exact `iss` of its tokens. */
-  readonly issuer: string
-  /** What `aud` of its tokens must contain. */
-  readonly audience: string
-  /** The URL of its public keys (JWKS, RFC 7517). Default: that of Cloudflare Access, `<issuer>/cdn-cgi/access/certs`. */
-  readonly jwks: string
-  /** The one algorithm that its tokens are signed with. */
-  readonly algorithm: Algorithm
-  /** The tenant of all its callers, or the claim that names it. */
-  readonly tenant: string | { readonly claim: string }
-  /** The scopes of all its callers, or those by the values of a claim, such as groups. */
-  readonly scopes:
-    | readonly string[]
-    | { readonly claim: string; readonly map: Readonly<Record<string, readonly string[]>> }
-}
-
-const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const
-export type Algorithm = (typeof ALGORITHMS)[number]
-
 const KEYS =
   'a JSON array of { "id"?: 1 to 64 letters, digits, "_" or "-", once each, "sha256": 64 hex digits or two such texts, "tenant": as the id, "scopes": [texts], "expires"?: ISO 8601 date or epoch milliseconds, "rate"?: text, "budget"?: { "tokens"?, "cost"?, "per": "day" or "month" } }'
-
-const PROVIDERS =
-  'a JSON array of { "id": 1 to 64 letters, digits, "_" or "-", once each, "issuer": https URL, "audience": text, "jwks"?: https URL, "algorithm"?: "RS256" (the default) or another of RS, PS, ES and EdDSA, "tenant": as the id, or { "claim": text }, "scopes": [texts], or { "claim": text, "map": { value: [texts] } }, "rate"?, "budget"? }'
 
 /** How many digits of a key's hash name a key that has no id. */
 const KEY_DIGITS = 12
 
 /** Reads `API_KEYS`. Throws a ConfigError that says what is expected, and never what there is. */
 export function readApiKeys(vars: Vars): ApiKey[] {
-  const keys = readList(vars, 'API_KEYS', KEYS).map((entry) => {
+  const keys = objectsVar(vars, 'API_KEYS', KEYS).map((entry) => {
     const { id, sha256, tenant, scopes, expires, rate, budget } = entry
     const hashes = typeof sha256 === 'string' ? [sha256] : sha256
     const until = typeof expires === 'string' ? Date.parse(expires) : (expires ?? Infinity)
@@ -66,7 +40,14 @@ export function readApiKeys(vars: Vars): ApiKey[] {
     if (id !== undefined && !isLike(id, ID)) throw new ConfigError('API_KEYS', KEYS)
     const lower = hashes.map((hash) => hash.toLowerCase())
     const name = id ?? lower[0]?.slice(0, KEY_DIGITS) ?? ''
-    return { id: name, sha256: lower, tenant, scopes, expires: until, ...termsOf({ rate, budget }, 'API_KEYS', KEYS) }
+    return {
+      id: name,
+      sha256: lower,
+      tenant,
+      scopes,
+      expires: until,
+      ...callerTerms({ rate, budget }, 'API_KEYS', KEYS),
+    }
   })
   // The same key may be configured twice, for two tenants; the last entry counts.
   const owners = new Map(keys.map(({ id, sha256 }) => [id, sha256[0]]))
@@ -74,29 +55,19 @@ export function readApiKeys(vars: Vars): ApiKey[] {
   return keys
 }
 
-/** Reads `IDENTITY_PROVIDERS`. Throws a ConfigError that says what is expected, and never what there is. */
-export function readIdentityProviders(vars: Vars): IdentityProvider[] {
-  const wrong = new ConfigError('IDENTITY_PROVIDERS', PROVIDERS)
-  const providers = readList(vars, 'IDENTITY_PROVIDERS', PROVIDERS).map((entry): IdentityProvider => {
-    const { id, issuer, audience, jwks, algorithm = 'RS256', tenant, scopes, rate, budget } = entry
-    const allowedAlgorithm = ALGORITHMS.find((each) => each === algorithm)
-    if (!isLike(id, ID) || !isUrl(issuer) || !isLike(audience, /./) || !allowedAlgorithm) throw wrong
-    const keysUrl = jwks ?? `${issuer.replace(/\/+$/, '')}/cdn-cgi/access/certs`
-    if (!isUrl(keysUrl) || !isTenant(tenant) || !isScopes(scopes)) throw wrong
-    const terms = termsOf({ rate, budget }, 'IDENTITY_PROVIDERS', PROVIDERS)
-    return { id, issuer, audience, jwks: keysUrl, algorithm: allowedAlgorithm, tenant, scopes, ...terms }
-  })
-  if (new Set(providers.map(({ id }) => id)).size < providers.length) throw wrong
-  return providers
-}
-
-function readList(vars: Vars, name: string, expected: string): readonly Readonly<Record<string, unknown>>[] {
+/** Reads a variable as a JSON array of objects. Throws a ConfigError that says what is expected. */
+export function objectsVar(vars: Vars, name: string, expected: string): readonly Readonly<Record<string, unknown>>[] {
   const list = jsonVar(vars, name, expected) ?? []
   if (!Array.isArray(list) || !list.every(isObject)) throw new ConfigError(name, expected)
   return list
 }
 
-function termsOf({ rate, budget }: { rate: unknown; budget: unknown }, name: string, expected: string): CallerTerms {
+/** Checks the terms of a caller that a variable configures. Throws a ConfigError that says what is expected. */
+export function callerTerms(
+  { rate, budget }: { rate: unknown; budget: unknown },
+  name: string,
+  expected: string,
+): CallerTerms {
   if (rate !== undefined && !isLike(rate, /./)) throw new ConfigError(name, expected)
   if (budget !== undefined && !isBudget(budget)) throw new ConfigError(name, expected)
   return { ...(rate !== undefined && { rate }), ...(budget !== undefined && { budget }) }
@@ -104,23 +75,7 @@ function termsOf({ rate, budget }: { rate: unknown; budget: unknown }, name: str
 
 const HASH = /^[0-9a-f]{64}$/i
 
-function isTenant(value: unknown): value is IdentityProvider['tenant'] {
-  return isLike(value, ID) || (isObject(value) && isLike(value['claim'], /./))
-}
-
-function isScopes(value: unknown): value is IdentityProvider['scopes'] {
-  if (isStrings(value)) return true
-  if (!isObject(value) || !isLike(value['claim'], /./)) return false
-  const { map } = value
-  return isObject(map) && Object.values(map).every(isStrings)
-}
-
-/** An https URL; on a developer's machine, also http of loopback. */
-function isUrl(value: unknown): value is string {
-  return isLike(value, /^(?:https:\/\/|http:\/\/(?:127\.0\.0\.1|localhost)[:/])/) && URL.canParse(value)
-}
-
-function isLike(value: unknown, pattern: RegExp): value is string {
+export function isLike(value: unknown, pattern: RegExp): value is string {
   return typeof value === 'string' && pattern.test(value)
 }
 

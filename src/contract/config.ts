@@ -1,4 +1,5 @@
-import { type ApiKey, type IdentityProvider, isStrings, readApiKeys, readIdentityProviders } from './api-key.ts'
+import { type ApiKey, isStrings, readApiKeys } from './api-key.ts'
+import type { IdentityProvider } from './identity-provider.ts'
 import type { WindowOptions } from './conversation.ts'
 import { isObject } from './json.ts'
 import type { Patience } from './model.ts'
@@ -64,8 +65,11 @@ export interface Config extends RunOptionValues {
   readonly playground: boolean
 }
 
-/** Reads the configuration. Throws a ConfigError that names the first invalid variable, but never its value. */
-export function readConfig(vars: Vars): Config {
+/**
+ * Reads the configuration. Throws a ConfigError that names the first invalid variable, but never its value.
+ * `readProviders` reads `IDENTITY_PROVIDERS`, in edges that accept their tokens.
+ */
+export function readConfig(vars: Vars, readProviders?: (vars: Vars) => readonly IdentityProvider[]): Config {
   const model = textVar(vars, 'MODEL')
   const system = textVar(vars, 'SYSTEM_PROMPT')
   const [compat] = [oneOfVar(vars, 'COMPAT', ['none', 'spring-ai', 'langchain4j'])].filter((name) => name !== 'none')
@@ -74,7 +78,7 @@ export function readConfig(vars: Vars): Config {
     models: listOf(vars, 'MODELS', MODELS, /.\/.|\*$/) ?? (model === undefined ? [] : [model]),
     auth: oneOfVar(vars, 'AUTH', ['keys', 'open']),
     apiKeys: readApiKeys(vars),
-    identityProviders: readIdentityProviders(vars),
+    identityProviders: readProviders?.(vars) ?? [],
     ...(system !== undefined && { system }),
     defaultTools: listVar(vars, 'DEFAULT_TOOLS') ?? ['*'],
     limits: readLimits(vars, compat),

@@ -6,7 +6,9 @@ import type { Config } from './config.ts'
 import type { ConnectionService } from './connection.ts'
 import type { ConversationService, Objects, Reply, WebhookSetup } from './conversation.ts'
 import type { DirectoryService, RunDirectory } from './directory.ts'
+import type { IdentityProvider } from './identity-provider.ts'
 import type { ReportAddresses } from './later.ts'
+import type { BinaryContent, LinkedContent } from './message.ts'
 import type { ChatModel } from './model.ts'
 import type { LoopSetup } from './hook.ts'
 import type { HoldingPolicy, PolicySubject, RateLimit } from './policy.ts'
@@ -14,6 +16,7 @@ import type { RunReporter } from './report.ts'
 import type { ToolSelection } from './run.ts'
 import type { SecretFilter } from './secrets.ts'
 import type { Caller, ToolFinder, ToolSource } from './tool.ts'
+import type { Vars } from './vars.ts'
 
 /** Resolves model names. Without a name: the default model. */
 export interface ModelChooser {
@@ -55,10 +58,12 @@ export interface Setup {
   readonly secrets?: SecretFilter
   /** The rate limits that API keys name. A key whose rate limit is missing here is refused. */
   readonly rates?: Readonly<Record<string, RateLimit>>
-  /** Returns the caller that a token of an identity provider names, if the request has one. Default: keys alone. */
+  /** Default: callers have API keys alone. */
   readonly identityTokens?: IdentityTokens
   /** Default: no key is ever disabled, and no use recorded. */
   readonly keyStates?: KeyStates
+  /** Fetches files that messages link to. Default: such links are refused. */
+  readonly fetchFiles?: FetchFiles
   /** Where webhooks may go. Default: none are sent. */
   readonly webhook?: WebhookSetup
   /** Copies and takes back conversations. Default: that cannot be done. */
@@ -79,12 +84,23 @@ export interface Setup {
   readonly trusted?: (caller: Caller) => Readonly<Record<string, unknown>>
 }
 
-/** Reads the token of a request, which is in `bearer` or another header. Throws a Problem for one that is not valid. */
-export type IdentityTokens = (
-  request: Request,
-  bearer: string | undefined,
-  setup: Pick<Setup, 'config' | 'report'>,
-) => Promise<Caller | undefined>
+/** Reads the tokens of identity providers. */
+export interface IdentityTokens {
+  /** Reads `IDENTITY_PROVIDERS`. Throws a ConfigError. */
+  readonly readProviders: (vars: Vars) => readonly IdentityProvider[]
+  /** Reads the token of a request, which is in `bearer` or another header. Throws a Problem for one that is not valid. */
+  readonly callerOf: (
+    request: Request,
+    bearer: string | undefined,
+    setup: Pick<Setup, 'config' | 'report'>,
+  ) => Promise<Caller | undefined>
+}
+
+/** Fetches files. Throws a Problem for one that may not be fetched, cannot be, or is not what it should be. */
+export type FetchFiles = (
+  links: readonly LinkedContent[],
+  config: Pick<Config, 'fileHosts' | 'maxBodyBytes'>,
+) => Promise<ReadonlyMap<LinkedContent, BinaryContent>>
 
 /** The states of API keys and of identity providers' callers, by their ids, which change without a deployment. */
 export interface KeyStates {

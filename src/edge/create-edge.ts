@@ -48,9 +48,10 @@ export function createEdge(options: EdgeOptions): Edge {
 }
 
 /** Returns the surfaces that an edge names, and those of its features. */
-export function surfacesOf({ surfaces = [], connections, outcomes, backups }: EdgeOptions): readonly Surface[] {
+export function surfacesOf({ surfaces = [], stored, connections, outcomes, backups }: EdgeOptions): readonly Surface[] {
   return [
     ...surfaces,
+    ...(stored ? [stored.surface] : []),
     ...(connections?.surfaces ?? []),
     ...(outcomes?.surfaces ?? []),
     ...(backups ? [backups.surface] : []),

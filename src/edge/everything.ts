@@ -8,9 +8,11 @@ import { metricsRoute } from '../http/surfaces/metrics.ts'
 import { responsesApi } from '../http/surfaces/responses.ts'
 import { runList } from '../http/surfaces/run-list.ts'
 import { uiChat } from '../http/surfaces/ui-chat.ts'
+import { linkedFiles } from '../http/runs/fetch-files.ts'
 import { backups } from './backups.ts'
 import { mcpConnections } from './connections.ts'
 import type { EdgeOptions } from './create-edge.ts'
+import { disabledKeys } from './disabled-keys.ts'
 import { allProviders } from './providers.ts'
 import { metrics } from './metrics.ts'
 import { reportedOutcomes } from './reported-outcomes.ts'
@@ -29,6 +31,8 @@ export const everything = {
   stored: storedTools,
   search: toolSearch(),
   identity: identityTokens,
+  disabledKeys,
+  files: linkedFiles,
   connections: mcpConnections,
   backups,
   outcomes: reportedOutcomes,

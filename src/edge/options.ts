@@ -1,8 +1,9 @@
 import type { Hook, LoopSetup } from '../contract/hook.ts'
-import type { IdentityTokens, Setup } from '../contract/setup.ts'
+import type { FetchFiles, IdentityTokens, Setup } from '../contract/setup.ts'
 import type { ToolSource } from '../contract/tool.ts'
 import type { BackupsFeature } from './backups.ts'
 import type { ConnectionsFeature } from './connections.ts'
+import type { DisabledKeysFeature } from './disabled-keys.ts'
 import type { Env } from './env.ts'
 import type { MetricsFeature } from './metrics.ts'
 import type { ProviderFromEnv } from './providers.ts'
@@ -19,6 +20,13 @@ export interface SetupOptions {
   readonly stored?: StoredToolsFeature
   /** `identityTokens`: accepts tokens of `IDENTITY_PROVIDERS`. Default: API keys alone. */
   readonly identity?: IdentityTokens
+  /** `disabledKeys`: keys that the binding `KEYS` disables. Default: a key holds until it expires or is removed. */
+  readonly disabledKeys?: DisabledKeysFeature
+  /**
+   * `linkedFiles`: fetches the files that messages link to from `FILE_HOSTS`, for models that do not. Default: such links
+   * are refused.
+   */
+  readonly files?: FetchFiles
   /** `mcpConnections`: access to MCP servers by OAuth. Default: by the headers of their configuration alone. */
   readonly connections?: ConnectionsFeature
   /** `toolSearch()`. Default: models are given all tools on offer. */

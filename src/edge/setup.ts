@@ -3,7 +3,6 @@ import { secretFilter } from '../contract/secrets.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { ToolSource } from '../contract/tool.ts'
 import { inOrder } from '../host/source/chain.ts'
-import { keyStates } from '../http/middleware/key-states.ts'
 import { type Env, secretsOf, textOf } from './env.ts'
 import { makeLoop } from './loop.ts'
 import { shardedDirectories } from './sharded-directories.ts'
@@ -21,13 +20,11 @@ import { makeTools } from './tools.ts'
  * const setup = makeSetup(env, { providers: { openai: openaiFromEnv } })
  */
 export function makeSetup(env: Env, options: SetupOptions): Setup {
-  const config = readConfig(env)
+  const config = readConfig(env, options.identity?.readProviders)
   const secrets = secretFilter(secretsOf(env))
   const parts: SetupParts = { env, config, secrets, report: reportTo('error', secrets) }
   const { report } = parts
-  if (config.identityProviders.length > 0 && !options.identity) {
-    throw new ConfigError('IDENTITY_PROVIDERS', 'unset in an edge without identityTokens')
-  }
+  requireParts(parts, options)
   const { sources } = options
   const others = sources ? [lazySource(() => inOrder(sources(setup, env), report))] : []
   const { tools, finder, stored, rates, approvals, policies } = makeTools(parts, options, others)
@@ -36,6 +33,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
   const runDirectories = options.metrics?.runs(env.DIRECTORIES, config.directoryShards)
   const metricsReporter = runDirectories && options.metrics?.reporter(parts, runDirectories)
   const reporters = [metricsReporter, traceReporter].filter((each) => each !== undefined)
+  const disabledKeys = options.disabledKeys?.(parts)
   const webhookSecret = textOf(env, 'WEBHOOK_SECRET')
   const setup: Setup = {
     config,
@@ -54,7 +52,8 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
     ...(connections && { connections }),
     ...(options.backups && { backups: options.backups.conversations }),
     ...(options.identity && { identityTokens: options.identity }),
-    ...(env.KEYS && { keyStates: keyStates({ namespace: env.KEYS, report }) }),
+    ...(disabledKeys && { keyStates: disabledKeys }),
+    ...(options.files && { fetchFiles: options.files }),
     ...(webhookSecret !== undefined && { webhook: { secret: webhookSecret, hosts: config.webhookHosts } }),
     ...(reporters.length > 0 && { reporters }),
     ...(traceReporter && { hasSpans: true }),
@@ -64,6 +63,16 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
     loop: makeLoop(parts, options, finder),
   }
   return setup
+}
+
+/** Throws a ConfigError for a setting that would have no effect, because the edge is made without the part that reads it. */
+function requireParts({ env, config }: SetupParts, options: SetupOptions): void {
+  const required = (variable: string, isSet: boolean, part: string, isNamed: boolean) => {
+    if (isSet && !isNamed) throw new ConfigError(variable, `unset in an edge without ${part}`)
+  }
+  required('IDENTITY_PROVIDERS', Boolean(env['IDENTITY_PROVIDERS']), 'identityTokens', options.identity !== undefined)
+  required('KEYS', env.KEYS !== undefined, 'disabledKeys', options.disabledKeys !== undefined)
+  required('FILE_HOSTS', config.fileHosts.length > 0, 'linkedFiles', options.files !== undefined)
 }
 
 /** Makes a source when it is first asked, since sources such as agents need the setup that they become part of. */

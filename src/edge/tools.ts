@@ -5,7 +5,6 @@ import type { Setup } from '../contract/setup.ts'
 import type { ToolSource } from '../contract/tool.ts'
 import { createBreaker } from '../host/breaker.ts'
 import { holdingPolicies, readPolicies } from '../host/policy/policies.ts'
-import { gateTools } from '../host/source/approval-gate.ts'
 import { type EdgeTools, edgeTools } from '../host/source/edge-tools.ts'
 import { serviceSource } from '../host/source/service.ts'
 import type { SetupOptions } from './options.ts'
@@ -29,9 +28,9 @@ export function makeTools(
   others: readonly ToolSource[],
 ): SetupTools {
   const { env, config, report, secrets } = parts
-  const { search } = options
+  const { search, stored } = options
   const policies = readPolicies(env)
-  const approvals = options.stored?.approvals(parts)
+  const approvals = stored?.approvals(parts)
   if (!approvals && env['HOLD_CHANGED'] && config.holdChanged.length > 0) {
     throw new ConfigError('HOLD_CHANGED', '"off" in an edge without stored tools (bindings CATALOG and TOOLS)')
   }
@@ -43,7 +42,8 @@ export function makeTools(
       report,
       bindings: Object.fromEntries(Object.entries(workers).filter(([binding]) => isWanted(binding))),
       offered: (name) => matches(config.defaultTools, name),
-      gate: (binding) => (approvals && isForeign(binding) ? (tools) => gateTools(tools, approvals) : undefined),
+      gate: (binding) =>
+        stored && approvals && isForeign(binding) ? (tools) => stored.gate(tools, approvals) : undefined,
     })
   const rated = [...config.apiKeys, ...config.identityProviders, ...Object.values(policies)]
   const rates = rateLimits(
@@ -59,9 +59,9 @@ export function makeTools(
       rates,
       secrets,
       breaker: config.breaker && createBreaker(config.breaker),
-      outputs: options.stored?.outputs(parts, isForeign),
+      outputs: stored?.outputs(parts, isForeign),
     },
-    stored: options.stored?.tools(parts),
+    stored: stored?.tools(parts),
     search: search && ((source) => search.finder(source, env)),
     report,
   })

@@ -1,7 +1,6 @@
 import type { StoredTools } from '../../contract/catalogue.ts'
 import type { Report } from '../../contract/setup.ts'
 import type { Caller, ToolFinder, ToolSource } from '../../contract/tool.ts'
-import { joinFinders } from '../../search/join-finders.ts'
 import { applyPolicies, type PolicyOptions } from '../policy/source.ts'
 import { behind } from './behind.ts'
 import { inOrder } from './chain.ts'
@@ -54,7 +53,7 @@ export function edgeTools(options: EdgeToolsOptions): EdgeTools {
       const last = foreignTools ? [foreignTools(caller)] : []
       return inOrder([ownTools(caller), edge(caller), tenant(caller), ...last], report)
     },
-    finder: shared && ((caller) => joinFinders(shared, owned.finder(caller.tenant))),
+    finder: shared && ((caller) => owned.finder(shared, caller.tenant)),
     stored: owned.stored,
   }
 }

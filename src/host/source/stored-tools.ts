@@ -2,6 +2,7 @@ import type { CatalogueService, StoredTools } from '../../contract/catalogue.ts'
 import { type Owner, tenantOwner } from '../../contract/owner.ts'
 import type { Caller, Tool, ToolFinder, ToolListing, ToolSource } from '../../contract/tool.ts'
 import { createFinder } from '../../search/finder.ts'
+import { joinFinders } from '../../search/join-finders.ts'
 import { isAllowed, policiesOf } from '../policy/policies.ts'
 import { applyPolicies, type PolicyOptions } from '../policy/source.ts'
 import { copyOf } from '../stored/owned-copy.ts'
@@ -29,8 +30,8 @@ export interface OwnedTools {
   readonly stored: (whose: Whose, caller: Caller) => StoredTools
   /** The tools of the edge's definitions without any policy, for a search index. */
   readonly unpoliced: ToolSource
-  /** Finds tools among the definitions of a tenant. */
-  readonly finder: (tenant: string) => ToolFinder
+  /** Finds tools with a finder, and among the definitions of a tenant. */
+  readonly finder: (shared: ToolFinder, tenant: string) => ToolFinder
 }
 
 type Whose = 'edge' | 'tenant'
@@ -115,7 +116,7 @@ export function ownedTools(options: StoredOptions, { rules, worker, workerTools 
     tools: { edge: edgeTools, tenant: applyPolicies((caller) => sourceOf('tenant', caller), rules) },
     stored: storedFor,
     unpoliced: kvSource({ ...shared, catalogue: catalogueOf('edge') }),
-    finder: (tenant) => tenantOf(tenant).finder,
+    finder: (shared, tenant) => joinFinders(shared, tenantOf(tenant).finder),
   }
 }
 

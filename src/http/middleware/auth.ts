@@ -33,7 +33,7 @@ export async function authenticate(request: Request, setup: Setup, now: number):
   }
   const bearer = /^Bearer +(\S+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
   const caller =
-    (identityProviders.length > 0 && (await identityTokens?.(request, bearer, setup))) ||
+    (identityProviders.length > 0 && (await identityTokens?.callerOf(request, bearer, setup))) ||
     (await callerOfKey(bearer, apiKeys, now))
   if (await keyStates?.isDisabled(caller.key ?? '')) {
     throw new Problem({ status: 401, code: 'key_disabled', message: 'This key has been disabled.' })

@@ -1,9 +1,9 @@
 import { isPrivate } from '../../contract/private-host.ts'
-import type { BinaryContent, LinkedContent, Message, UserContent } from '../../contract/message.ts'
-import type { ModelCapabilities } from '../../contract/model.ts'
-import type { Config } from '../../contract/config.ts'
+import type { BinaryContent, LinkedContent } from '../../contract/message.ts'
+import type { FetchFiles } from '../../contract/setup.ts'
 import { inPool } from '../../loop/perform/pool.ts'
 import { Problem } from '../problem.ts'
+import { unfetched } from './with-files.ts'
 
 const MOST_REDIRECTS = 3
 const TIMEOUT_MS = 10_000
@@ -15,50 +15,33 @@ const TOO_LARGE_TOGETHER = 'all files of the request have more than 21 MiB toget
 /** How many files are fetched at a time. The platform would queue more of them, while their time limits run. */
 const MOST_CONNECTIONS = 6
 
-export interface FetchFilesOptions extends Pick<Config, 'fileHosts' | 'maxBodyBytes'> {
-  /** What the model's server fetches by itself. */
-  readonly capabilities: ModelCapabilities | undefined
-}
-
 /**
- * Fetches the files that messages link to and that the model's server does not fetch by itself, so that they are sent
- * as data. Throws a Problem for a file that may not be fetched, cannot be, is too large, or is not what it should be,
- * and for too many files.
+ * Linked files: the edge fetches the files that messages link to from `FILE_HOSTS`, and that the model's server does not
+ * fetch by itself, so that they are sent as data. Throws a Problem for a file that may not be fetched, cannot be, is too
+ * large, or is not what it should be, and for too many files.
+ *
+ * @example createEdge({ providers: { openai: openaiFromEnv }, files: linkedFiles })
  */
-export async function fetchFiles(
-  messages: readonly Message[],
-  options: FetchFilesOptions,
-): Promise<readonly Message[]> {
-  const { capabilities } = options
-  const isPassedOn = ({ type }: LinkedContent) => (type === 'image' ? capabilities?.imageUrls : capabilities?.fileUrls)
-  const links = messages.flatMap(linksIn).filter((link) => !isPassedOn(link))
-  if (links.length === 0) return messages
+export const linkedFiles: FetchFiles = async (links, config) => {
   if (links.length > MOST_FILES) throw tooMany(links.length)
-  const files = new Map<UserContent, BinaryContent>()
+  const files = new Map<LinkedContent, BinaryContent>()
   let size = 0
   await inPool(links, {
     size: MOST_CONNECTIONS,
     groupOf: () => undefined,
     work: async (link) => {
-      const file = await fetchFile(link, options)
+      const file = await fetchFile(link, config)
       size += file.data.length
       if (size > MOST_CHARACTERS) throw unfetched(link.url, TOO_LARGE_TOGETHER)
       files.set(link, file)
     },
   })
-  return messages.map((message) => {
-    if (message.role !== 'user' || typeof message.content === 'string') return message
-    return { ...message, content: message.content.map((part) => files.get(part) ?? part) }
-  })
-}
-
-function linksIn({ role, content }: Message): readonly LinkedContent[] {
-  return role !== 'user' || typeof content === 'string' ? [] : content.filter((part) => 'url' in part)
+  return files
 }
 
 async function fetchFile(
   { type, url, mediaType: givenType }: LinkedContent,
-  { fileHosts, maxBodyBytes }: FetchFilesOptions,
+  { fileHosts, maxBodyBytes }: Parameters<FetchFiles>[1],
 ): Promise<BinaryContent> {
   if (!URL.canParse(url)) throw unfetched(url, 'its URL cannot be parsed')
   const response = await follow(new URL(url), fileHosts)
@@ -120,10 +103,5 @@ function toBase64(bytes: Uint8Array): string {
 
 function tooMany(count: number): Problem {
   const message = `The request links to ${count} files that the edge would have to fetch; the most is ${MOST_FILES}.`
-  return new Problem({ status: 400, code: 'file_not_fetched', message })
-}
-
-function unfetched(url: string, reason: string): Problem {
-  const message = `The file ${url.slice(0, 200)} cannot be sent to this model: ${reason}.`
   return new Problem({ status: 400, code: 'file_not_fetched', message })
 }

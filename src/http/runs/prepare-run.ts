@@ -15,7 +15,7 @@ import { conversationStubOfRun } from './conversation-stub.ts'
 import type { PreparedRun } from './start-run.ts'
 import { selectTools } from './select-tools.ts'
 import { Problem } from '../problem.ts'
-import { fetchFiles } from './fetch-files.ts'
+import { withFiles } from './with-files.ts'
 import { settingsOf, withDefaults } from './conversation-settings.ts'
 import { requestValues } from './request-values.ts'
 
@@ -51,8 +51,7 @@ export async function prepareRun(
       ? requestParameters
       : withDefaults(await settingsOf({ setup, caller }, conversation), requestParameters)
   const model = modelOf(setup, parameters.model)
-  const { capabilities } = model
-  const input = await fetchFiles(parameters.input, { ...config, capabilities })
+  const input = await withFiles(parameters.input, setup, model.capabilities)
   const identity = await identifyRun(request, caller, { parameters: requestParameters, conversation })
   const budget = await remainingBudget({ setup, caller }, () =>
     isKnown({ setup, caller }, { ...identity, conversation }),

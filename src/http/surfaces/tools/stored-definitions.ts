@@ -1,22 +1,26 @@
 import type { Context } from 'hono'
 import { Hono } from 'hono/tiny'
-import { isObject } from '../../../contract/json.ts'
-import { edgeName } from '../../../contract/wire-name.ts'
 import { isTenantPlace } from '../../../contract/owner.ts'
 import type { HistoryEntry, StoredTools, WriteReply, WriteTerms } from '../../../contract/catalogue.ts'
-import type { DefinitionIssue } from '../../../contract/definition.ts'
-import type { Caller, Tool } from '../../../contract/tool.ts'
 import { pageOf } from '../conversations/addressed.ts'
 import { authorOf, requireScope } from '../../middleware/auth.ts'
 import { readHash, readJson } from '../../request-body.ts'
 import type { EdgeEnv } from '../../context.ts'
 import { Problem, quotaProblem } from '../../problem.ts'
+import { acceptTool } from './accept-tool.ts'
+import { definitionsToWrite, defaultOwner, requestedOwner, type Whose } from './definition-owner.ts'
 import { findTool, toolNameOfPath, callerTools, unknownToolProblem } from './find-tool.ts'
+import { invalidDefinition, refusalText, withEdgeName } from './unstored-tool.ts'
 
 const DEFAULT_VERSIONS = '100'
 
-/** The routes of `/tools` that store, roll back and remove definitions, and list their versions. */
+/**
+ * The routes of `/tools` that store, roll back and remove definitions, list their versions, and accept those of bound
+ * tools.
+ */
 export const storedDefinitions = new Hono<EdgeEnv>()
+
+storedDefinitions.post('/:name/accept', (c) => acceptTool(c, toolNameOfPath(c)))
 
 storedDefinitions.put('/:name', async (c) => {
   const stored = definitionsToWrite(c)
@@ -33,24 +37,6 @@ storedDefinitions.post('/:name/check', async (c) => {
   const { tool: _, ok, ...rest } = reply
   return c.json({ valid: ok, ...rest })
 })
-
-/**
- * Returns the tool of a definition that is not stored. Throws as storing it would, and a Problem 404 if the caller may
- * not call it.
- */
-export async function unstoredTool(c: Context<EdgeEnv>, name: string, definition: unknown): Promise<Tool> {
-  const reply = await definitionsToWrite(c).check(name, withEdgeName(definition))
-  if (!reply.ok) throw invalidDefinition(reply.issues)
-  if (!reply.tool) throw unknownToolProblem(name)
-  return reply.tool
-}
-
-/** Renames a definition whose name providers would refuse to its wire name; its own name is then its default title. */
-function withEdgeName(definition: unknown): unknown {
-  if (!isObject(definition) || typeof definition.name !== 'string') return definition
-  const name = edgeName(definition.name)
-  return name === definition.name ? definition : { title: definition.name, ...definition, name }
-}
 
 storedDefinitions.get('/:name/versions', async (c) => {
   requireScope(c.env.caller, 'tools:read')
@@ -88,28 +74,6 @@ storedDefinitions.delete('/:name', async (c) => {
   const message = `The tool "${name}" is not stored (its source is "${origin}"), so it cannot be removed here.`
   throw new Problem({ status: 422, code: 'tool_not_stored', message })
 })
-
-type Whose = 'edge' | 'tenant'
-
-/** Returns whose definitions a request asks for with `?owner=`: those of the edge, or of the caller's tenant. */
-function requestedOwner(c: Context<EdgeEnv>): Whose | undefined {
-  const owner = c.req.query('owner')
-  if (owner === undefined || owner === 'edge' || owner === 'tenant') return owner
-  const message = 'The owner of a definition is "edge" or "tenant".'
-  throw new Problem({ status: 400, code: 'invalid_request', message, param: 'owner' })
-}
-
-function defaultOwner({ scopes }: Caller): Whose {
-  return scopes.includes('tools:admin') ? 'edge' : 'tenant'
-}
-
-/** Returns the definitions that a request writes. Throws a Problem 403 if its key may not write those. */
-function definitionsToWrite(c: Context<EdgeEnv>): StoredTools {
-  const { caller, setup } = c.env
-  const owner = requestedOwner(c) ?? defaultOwner(caller)
-  requireScope(caller, owner === 'edge' ? 'tools:admin' : 'tools:write')
-  return setup.stored(owner, caller)
-}
 
 /**
  * Returns the definitions that have the versions of a name. Default: those of the tool that the caller knows by this
@@ -179,13 +143,4 @@ function answerWrite(c: Context<EdgeEnv>, name: string, reply: WriteReply): Resp
   if (!('code' in reply)) throw invalidDefinition(issues)
   const { code, current } = reply
   throw new Problem({ status: 412, code, message: refusalText(issues), extra: { current: current ?? null } })
-}
-
-function invalidDefinition(issues: readonly DefinitionIssue[]): Problem {
-  return new Problem({ status: 422, code: 'invalid_definition', message: refusalText(issues), extra: { issues } })
-}
-
-function refusalText(issues: readonly DefinitionIssue[]): string {
-  const problems = issues.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ')
-  return `The definition was not stored: ${problems}`
 }

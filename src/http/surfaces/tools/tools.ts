@@ -3,7 +3,6 @@ import type { Setup } from '../../../contract/setup.ts'
 import type { Caller, Tool, ToolDefinition, ToolFinder, Unavailable } from '../../../contract/tool.ts'
 import { decodeCallBody } from '../../../wire/client/request.ts'
 import { timeOf } from '../../../host/breaker.ts'
-import { acceptTool } from './accept-tool.ts'
 import { findTool, toolNameOfPath, callerTools, unknownToolProblem } from './find-tool.ts'
 import { pageSize } from '../conversations/addressed.ts'
 import { requireScope } from '../../middleware/auth.ts'
@@ -13,14 +12,12 @@ import { callTool } from '../../runs/call-tool.ts'
 import { requestContext, type EdgeEnv } from '../../context.ts'
 import { Problem } from '../../problem.ts'
 import { rankedTools } from './ranked-tools.ts'
-import { storedDefinitions, unstoredTool } from './stored-definitions.ts'
 import { entryName, toolPage } from './tool-page.ts'
 import { toolPolicies } from './tool-policies.ts'
+import { unstoredTool } from './unstored-tool.ts'
 
-/** `/tools`: lists, accepts and calls tools; those that are stored have routes of their own. */
+/** `/tools`: lists and calls tools. An edge with stored tools has further routes (`storedDefinitions`). */
 export const toolRoutes = new Hono<EdgeEnv>()
-
-toolRoutes.route('/', storedDefinitions)
 
 toolRoutes.get('/', async (c) => {
   requireScope(c.env.caller, 'tools:read')
@@ -51,8 +48,6 @@ toolRoutes.get('/:name', async (c) => {
   if (/^[!#-~]+$/.test(hash)) c.header('etag', `"${hash}"`)
   return c.json({ ...availableEntry(tool), policies: await toolPolicies(c, tool) })
 })
-
-toolRoutes.post('/:name/accept', (c) => acceptTool(c, toolNameOfPath(c)))
 
 toolRoutes.post('/:name/call', async (c) => {
   requireScope(c.env.caller, 'chat')
