@@ -216,4 +216,25 @@ export const MUTATIONS: readonly Mutation[] = [
     replacement: 'run.cancelOnDisconnect ? handle : handle',
     test: 'http/waiting.test.ts',
   },
+  {
+    control: 'an outcome that comes after its call was settled is recorded',
+    file: 'conversation/run/journal.ts',
+    text: 'if (!store.fullResults.addLate(id, callId, outcome)) return',
+    replacement: 'return',
+    test: 'conversation/late.test.ts',
+  },
+  {
+    control: 'a request whose object is overloaded or lost is answered 503',
+    file: 'http/app/edge.ts',
+    text: 'if (unreachable) {',
+    replacement: 'if (unreachable && !unreachable) {',
+    test: 'security/unreachable.test.ts',
+  },
+  {
+    control: 'stored faults have no secrets of the edge',
+    file: 'conversation/run/fault-recorder.ts',
+    text: 'setup.secrets?.json(storedFault) ?? storedFault',
+    replacement: 'storedFault',
+    test: 'http/faults.test.ts',
+  },
 ]

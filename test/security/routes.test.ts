@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { BODIES, type Route, ROUTES } from './routes.ts'
+import { BODIES, fill, type Route, ROUTES } from './routes.ts'
 import { KEYS, type KeyKind, openWorld, SCOPES, type Targets, type World } from './world.ts'
 
 /**
@@ -18,16 +18,6 @@ function unknown(targets: Targets): Targets {
     tool: 'answer00',
     hash: change(targets.hash),
   }
-}
-
-function fill(route: Route, targets: Targets): { path: string; init: { method: string; json?: unknown } } {
-  const { conversation, run, call, response, tool, hash } = targets
-  const isResponse = route.path.startsWith('/v1/responses')
-  const values: Record<string, string> = { id: isResponse ? response : conversation, run, call, name: tool, hash }
-  if (route.path.startsWith('/v1/models')) values['name'] = 'test/scripted'
-  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? 'x')
-  const json = route.body === undefined ? undefined : BODIES[route.body]?.(targets)
-  return { path, init: { method: route.method, ...(json !== undefined && { json }) } }
 }
 
 /** The status and body of an answer, without the targets' names, ids and times. */
@@ -86,12 +76,12 @@ describe('the matrix of routes and keys', () => {
 
     test('refuses keys without its scope alike, whatever they ask for', async () => {
       const scopes = route.scopes ?? []
-      // A decision needs `approve` alone, `/mcp` and the request of a step both of their scopes; `tools:admin` writes the edge's own definitions.
+      // A decision needs `approve` alone, `/mcp` and the request of a step all of their scopes; `tools:admin` writes the edge's own definitions.
       const isEnough = (scope: string) =>
         route.body === 'CallAnswer'
           ? scope === 'approve'
           : scopes.includes(scope) || (scope === 'tools:admin' && scopes.includes('tools:write'))
-      const needsAll = route.path === '/mcp' || route.path.endsWith('/request')
+      const needsAll = route.path === '/mcp' || /\/(?:request|faults)$/.test(route.path)
       for (const scope of SCOPES.filter((each) => needsAll || !isEnough(each))) {
         const texts = await Promise.all([targetValues, none].map((targets) => answer(world, route, scope, targets)))
         expect(texts[0], scope).toMatch(/^403 /)

@@ -54,3 +54,21 @@ export const BODIES: Readonly<Record<string, (targets: Targets) => unknown>> = {
   RewindBody: () => ({ at: '2026-02-28T14:30:00Z' }),
   CallBody: () => ({ arguments: {} }),
 }
+
+/** Returns the path and the request of a route for these targets. */
+export function fill(route: Route, targets: Targets): { path: string; init: { method: string; json?: unknown } } {
+  const { conversation, run, call, response, tool, hash } = targets
+  const isResponse = route.path.startsWith('/v1/responses')
+  const values: Record<string, string> = {
+    id: isResponse ? response : conversation,
+    run,
+    call,
+    name: tool,
+    hash,
+    step: '1',
+  }
+  if (route.path.startsWith('/v1/models')) values['name'] = 'test/scripted'
+  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? 'x')
+  const json = route.body === undefined ? undefined : BODIES[route.body]?.(targets)
+  return { path, init: { method: route.method, ...(json !== undefined && { json }) } }
+}

@@ -22,7 +22,8 @@ const OF_TENANTS = SCOPES.filter((scope) => scope !== 'tools:admin')
 
 /** The kinds of keys; those of scopes are of the tenant that owns the targets. */
 export const KEYS = ['none', 'wrong', 'disabled', 'expired', ...SCOPES, 'other', 'owner'] as const
-export type KeyKind = (typeof KEYS)[number]
+/** `operator`: a key of all scopes. */
+export type KeyKind = (typeof KEYS)[number] | 'operator'
 
 /** The targets of a world: what the owner's tenant has, by the names of path parameters. */
 export interface Targets {
@@ -39,6 +40,8 @@ export interface World {
   ask(path: string, as: KeyKind, init?: { method?: string; json?: unknown }): Promise<Response>
   /** Sends a request as it is. */
   send(request: Request): Promise<Response>
+  /** Has every call of a Durable Object fail with this error from now on; without an error, no more. */
+  failObjects(error?: Error): void
   /** Returns how many rows all Durable Objects have written so far. */
   rowsWritten(): number
 }
@@ -92,10 +95,24 @@ export async function openWorld(): Promise<World> {
     ...{ version: '1', hash: 'h', annotations: {}, approval: 'always' },
   }
   const databases: DatabaseSync[] = []
+  let objectError: Error | undefined
+  /** Makes a namespace whose objects fail while there is an error. */
+  const failing = <Value extends object>(namespace: { getByName(name: string): Value }) => ({
+    getByName: (name: string) =>
+      new Proxy(namespace.getByName(name), {
+        get: (object, property) => {
+          const member: unknown = Reflect.get(object, property)
+          if (typeof member !== 'function') return member
+          return (...args: unknown[]): unknown =>
+            objectError ? Promise.reject(objectError) : member.apply(object, args)
+        },
+      }),
+  })
   const env: Env = {
     ...withKeys(
       ...SCOPES.map((scope) => apiKey(scope, { scopes: [scope] })),
       apiKey('owner', { scopes: OF_TENANTS }),
+      apiKey('operator', { scopes: SCOPES }),
       apiKey('disabled', { id: 'disabled', scopes: SCOPES }),
       apiKey('expired', { scopes: SCOPES, expires: 1 }),
       apiKey('other', { scopes: OF_TENANTS, tenant: 'other' }),
@@ -110,9 +127,9 @@ export async function openWorld(): Promise<World> {
     KEYS: { get: async () => JSON.stringify(['disabled']), put: async () => {} },
     TOOLS: new FakeKv(),
     DEFINITIONS: definitionService({}),
-    CONVERSATIONS: objects<ConversationService>((ctx) => new Conversation(ctx, env), databases),
-    DIRECTORIES: memoryDirectories(databases),
-    CATALOG: objects((ctx) => new Catalog(ctx, env), databases),
+    CONVERSATIONS: failing(objects<ConversationService>((ctx) => new Conversation(ctx, env), databases)),
+    DIRECTORIES: failing(memoryDirectories(databases)),
+    CATALOG: failing(objects((ctx) => new Catalog(ctx, env), databases)),
   } as unknown as Env
   const model = {
     name: 'test/scripted',
@@ -158,5 +175,6 @@ export async function openWorld(): Promise<World> {
   }
   const rowsWritten = () =>
     databases.reduce((sum, each) => sum + Number(each.prepare('SELECT total_changes() AS sum').get()?.['sum']), 0)
-  return { targets, ask, send, rowsWritten }
+  const failObjects = (error?: Error) => void (objectError = error)
+  return { targets, ask, send, failObjects, rowsWritten }
 }

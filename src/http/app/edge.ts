@@ -9,6 +9,7 @@ import { conversations } from '../surfaces/conversations/conversations.ts'
 import { cors } from '../middleware/cors.ts'
 import { countOpenRequests } from '../middleware/open-requests.ts'
 import { Problem, problemJson } from '../problem.ts'
+import { objectProblem } from '../runs/reach-object.ts'
 import { countRequest } from '../middleware/rate.ts'
 import type { Formats } from '../respond/format.ts'
 import type { Surface } from '../surface.ts'
@@ -78,7 +79,19 @@ export function routes(surfaces: readonly Surface[]): Hono<EdgeEnv> {
   )
   app.onError((error, c) => {
     if (error instanceof Problem) return answerProblem(c.req.path, error)
-    c.env.setup.report({ event: 'edge.failed', path: c.req.path, detail: error.stack ?? error.message })
+    const { method, path } = c.req
+    const unreachable = objectProblem(error, method)
+    if (unreachable) {
+      c.env.setup.report({
+        event: 'object.unreachable',
+        code: unreachable.details.code,
+        method,
+        path,
+        detail: error.message,
+      })
+      return answerProblem(path, unreachable)
+    }
+    c.env.setup.report({ event: 'edge.failed', path, detail: error.stack ?? error.message })
     return answerProblem(c.req.path, new Problem({ status: 500, code: 'internal_error', message: 'The edge failed.' }))
   })
   return app

@@ -58,6 +58,34 @@ export async function reachObject<Result>(
   }
 }
 
+/**
+ * Returns the Problem of a request that failed because an object other than a conversation, such as a directory or a
+ * catalog, is overloaded or was lost; undefined for any other error. `method`: that of the request. A POST that was lost
+ * may have taken effect.
+ */
+export function objectProblem(error: unknown, method: string): Problem | undefined {
+  if (Object(error).overloaded === true) {
+    return new Problem({
+      status: 503,
+      code: 'overloaded',
+      message: 'A part of the edge has more requests than it can answer. Send the request again later.',
+      retryAfterMs: OVERLOAD_RETRY_MS,
+      mayRetry: true,
+    })
+  }
+  if (!isLoss(error)) return undefined
+  const mayRetry = method !== 'POST'
+  return new Problem({
+    status: 503,
+    code: 'connection_lost',
+    message: mayRetry
+      ? 'The connection to a part of the edge was lost. Send the request again.'
+      : 'The connection to a part of the edge was lost, perhaps after the request had taken effect.',
+    retryAfterMs: LOSS_RETRY_MS,
+    mayRetry,
+  })
+}
+
 function overloaded(): Problem {
   return new Problem({
     status: 503,

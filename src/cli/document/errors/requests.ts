@@ -209,6 +209,16 @@ export const CONVERSATION_ERRORS: ErrorTexts = {
     'The connection to the Durable Object of the conversation was lost three times.',
     'Send the request again, with the same `Idempotency-Key`; if `x-should-retry` is `false`, read the run first.',
   ),
+  overloaded: http(
+    503,
+    'A part of the edge, such as the list of conversations, has too many requests.',
+    'Wait for `Retry-After`.',
+  ),
+  connection_lost: http(
+    503,
+    'The connection to a part of the edge was lost. A `POST` may have taken effect.',
+    'Send the request again if `x-should-retry` is `true`; else read first what it has changed.',
+  ),
   conversation_overloaded: http(503, 'The conversation has too many requests.', 'Wait for `Retry-After`.'),
   conversation_deleted: http(410, 'The conversation was deleted.', 'Use another one.'),
   report_expired: http(
