@@ -12,6 +12,7 @@ export interface Budget {
 
 /** What a budget limits. */
 export const MEASURES = ['tokens', 'cost'] as const
+export type Measure = (typeof MEASURES)[number]
 
 /** What is left of a budget. */
 export interface BudgetRemainder {
@@ -32,18 +33,36 @@ export interface SpendTotals {
   readonly runs: number
 }
 
-/** Who asks for a lease of a budget. */
-export interface LeaseRequest {
-  /** The same for each lease of an isolate. */
-  readonly holder: string
-  readonly budget: Budget
+/** What a run may use of its key's budget. It draws another share before its next step once it has used this one. */
+export interface RunBudget extends BudgetRemainder {
+  /** When it draws another one anyway, in epoch milliseconds. Default: never. */
+  readonly until?: number
 }
 
-/** A share of what is left of a budget: its holder accepts runs until they have used it. */
+/** Who asks for a lease of a budget: an isolate that accepts runs, or a run. */
+export interface LeaseRequest {
+  readonly budget: Budget
+  /** The same for each lease of an isolate. Absent if a run that is under way asks. */
+  readonly holder?: string
+  /** When the lease that the isolate has expires. Default: it has none. */
+  readonly leaseUntil?: number
+  /** What runs that the isolate has accepted with that or earlier leases may still use. Default: nothing. */
+  readonly open?: BudgetRemainder
+  /** The run that gets a lease of its own, if the isolate gets none. */
+  readonly run?: string
+  /** The least share that the run needs. Default: what the runs of the key use on average. */
+  readonly least?: BudgetRemainder
+  /** What the run has used so far. It is counted first. */
+  readonly spend?: Spend
+}
+
+/** A share of what is left of a budget: an isolate accepts runs until they have used it, or one run uses it. */
 export interface BudgetLease {
   readonly share: BudgetRemainder
   /** When it expires, in epoch milliseconds. */
   readonly until: number
+  /** Whether the run has it. Default: the isolate. */
+  readonly isOfRun?: boolean
 }
 
 /** The usage of one run of a key so far. */
@@ -57,8 +76,23 @@ export interface Spend {
 }
 
 export function spendOf(key: string, run: string, usage: Usage, at: number): Spend {
-  const { inputTokens, outputTokens, cost = 0 } = usage
-  return { run, key, at, tokens: inputTokens + outputTokens, cost }
+  return { run, key, at, ...amountsOf(usage) }
+}
+
+/** Returns what counts for a budget. */
+export function amountsOf({ inputTokens, outputTokens, cost = 0 }: Usage): Readonly<Record<Measure, number>> {
+  return { tokens: inputTokens + outputTokens, cost }
+}
+
+/** Makes an amount for each measure that a budget limits. */
+export function limitedAmounts(
+  { tokens, cost }: BudgetRemainder,
+  amountOf: (name: Measure, amount: number) => number,
+): BudgetRemainder {
+  return {
+    ...(tokens !== undefined && { tokens: amountOf('tokens', tokens) }),
+    ...(cost !== undefined && { cost: amountOf('cost', cost) }),
+  }
 }
 
 /** Returns the period that contains a time given in epoch milliseconds. */

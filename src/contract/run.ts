@@ -1,5 +1,5 @@
 import type { JsonObject } from './json.ts'
-import type { BudgetRemainder } from './budget.ts'
+import type { RunBudget } from './budget.ts'
 import type { Content, Message } from './message.ts'
 import type { ResponseFormat, ToolChoice } from './model.ts'
 import type { LimitName, Limits } from './limits.ts'
@@ -52,10 +52,10 @@ export interface RunRequest extends SomeOptions {
   readonly context: Readonly<Record<string, unknown>>
   readonly limits: Limits
   /**
-   * What was left of the budget of the caller's key when the run was accepted; it acts as a limit too. If absent, the
-   * usage of the run is not counted for a key.
+   * The share of the budget of the caller's key that the run was accepted with. If it gets no more, it ends as at a
+   * limit. If absent, the usage of the run is not counted for a key.
    */
-  readonly budget?: BudgetRemainder
+  readonly budget?: RunBudget
   /** Whether calls that reach outward need approval after untrusted and private data were read. Default: yes. */
   readonly taintRule?: boolean
   readonly compat?: Compat

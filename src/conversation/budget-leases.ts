@@ -2,24 +2,28 @@ import {
   type BudgetLease,
   type BudgetRemainder,
   type LeaseRequest,
+  limitedAmounts,
+  type Measure,
   MEASURES,
   type SpendTotals,
 } from '../contract/budget.ts'
 import { LazySchema } from '../contract/lazy-schema.ts'
 
-/** A holder gets this part of what is neither used nor leased. */
+/** An isolate, or a run under way, gets this part of what is neither used nor leased, and a run more if it needs more. */
 const PART = 8
+/** A run that is accepted gets a lease of its own as small as that of one of this many runs of an isolate's lease. */
+const RUNS = 16
 /** How long a lease holds. One whose holder is lost returns by itself. */
 const LEASE_MS = 60_000
 
-/** The shares that are leased, by key with period (as in the ledger) and holder. Times are in epoch milliseconds. */
+/** The shares that are leased, by key with period (as in the ledger) and the isolate or run that holds them. Times are in epoch milliseconds. */
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS leases (id TEXT NOT NULL, holder TEXT NOT NULL, tokens REAL NOT NULL, cost REAL NOT NULL,
     until INTEGER NOT NULL, PRIMARY KEY (id, holder)) WITHOUT ROWID;`
 
 /**
- * The leases of budgets. A holder may accept runs until they have used its share, without asking the ledger again. All
- * leases of a budget together are never more than what is left of it.
+ * The leases of budgets. An isolate may accept runs until they have used its share, and a run may use its own, without
+ * asking the ledger again. All leases of a budget together are never more than what is left of it.
  */
 export class BudgetLeases {
   readonly #sql: SqlStorage
@@ -30,28 +34,61 @@ export class BudgetLeases {
     this.#schema = new LazySchema(sql, 'leases', () => void sql.exec(SCHEMA))
   }
 
-  /** Returns a lease that replaces the holder's earlier one; none if its share is too small for two runs. */
+  /**
+   * Returns a lease that replaces the earlier ones of the isolate and of the run. The isolate gets one unless that is too
+   * small for two runs, or another of its requests has got one in the meantime; else the run gets one, unless nothing is
+   * left.
+   */
   draw(
     id: string,
-    { holder, budget }: LeaseRequest,
+    { holder = '', leaseUntil = 0, open = {}, run = '', least, budget }: LeaseRequest,
     { runs, ...used }: SpendTotals,
     now: number,
   ): BudgetLease | undefined {
-    // It is unknown how much the first run of a period uses.
-    if (runs === 0) return undefined
     this.#schema.ensure()
-    this.#sql.exec('DELETE FROM leases WHERE until <= ? OR (id = ? AND holder = ?)', now, id, holder)
-    const query = 'SELECT total(tokens) AS tokens, total(cost) AS cost FROM leases WHERE id = ?'
-    const leased = this.#sql.exec<{ tokens: number; cost: number }>(query, id).one()
-    const shareOf = (name: 'tokens' | 'cost') => {
-      const limit = budget[name]
-      return limit === undefined ? undefined : Math.max(0, limit - used[name] - leased[name]) / PART
+    this.#sql.exec('DELETE FROM leases WHERE until <= ? OR (id = ? AND holder = ?)', now, id, run)
+    const current = this.#sql
+      .exec<{ until: number }>('SELECT until FROM leases WHERE id = ? AND holder = ?', id, holder)
+      .toArray()[0]
+    const isCurrent = holder !== '' && (current?.until ?? 0) === leaseUntil
+    const query = 'SELECT total(tokens) AS tokens, total(cost) AS cost FROM leases WHERE id = ? AND holder <> ?'
+    const leased = this.#sql.exec<{ tokens: number; cost: number }>(query, id, isCurrent ? holder : '').one()
+    const rest = limitedAmounts(budget, (name, limit) =>
+      Math.max(0, limit - used[name] - leased[name] - (isCurrent ? (open[name] ?? 0) : 0)),
+    )
+    const put = (owner: string, until: number, { tokens = 0, cost = 0 }: BudgetRemainder) =>
+      this.#sql.exec('INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?)', id, owner, tokens, cost, until)
+
+    const averageUse = (name: Measure) => used[name] / Math.max(1, runs)
+    const share = limitedAmounts(rest, (_, amount) => amount / PART)
+    // It is unknown how much the first run of a period uses.
+    if (isCurrent && runs > 0 && isAbove(share, (name) => 2 * averageUse(name))) {
+      const until = Math.max(now + LEASE_MS, leaseUntil + 1)
+      put(
+        holder,
+        until,
+        limitedAmounts(share, (name, amount) => amount + (open[name] ?? 0)),
+      )
+      return { share, until }
     }
-    const share: BudgetRemainder = { tokens: shareOf('tokens'), cost: shareOf('cost') }
-    const isTooSmall = MEASURES.some((name) => share[name] !== undefined && share[name] <= (2 * used[name]) / runs)
-    if (isTooSmall) return undefined
+    if (isCurrent && current) put(holder, leaseUntil, open)
+    const shareOfRun = limitedAmounts(rest, (name, amount) => {
+      const part = least || runs === 0 ? PART : PART * RUNS
+      return Math.min(amount, Math.max(amount / part, least?.[name] ?? averageUse(name)))
+    })
+    if (run === '' || !isAbove(shareOfRun, () => 0)) return undefined
     const until = now + LEASE_MS
-    this.#sql.exec('INSERT INTO leases VALUES (?, ?, ?, ?, ?)', id, holder, share.tokens ?? 0, share.cost ?? 0, until)
-    return { share, until }
+    put(run, until, shareOfRun)
+    return { share: shareOfRun, until, isOfRun: true }
   }
+
+  /** Gives back what a run has of some budgets. */
+  release(ids: readonly string[], run: string): void {
+    if (!this.#schema.isCreated) return
+    for (const id of ids) this.#sql.exec('DELETE FROM leases WHERE id = ? AND holder = ?', id, run)
+  }
+}
+
+function isAbove(share: BudgetRemainder, leastOf: (name: Measure) => number): boolean {
+  return MEASURES.every((name) => (share[name] ?? Infinity) > leastOf(name))
 }

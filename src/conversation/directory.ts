@@ -4,7 +4,7 @@ import type { DirectoryService } from '../contract/directory.ts'
 import type { StoredTotals } from '../contract/quotas.ts'
 import { BudgetLeases } from './budget-leases.ts'
 import { ConversationList } from './conversation-list.ts'
-import { SpendLedger } from './spend-ledger.ts'
+import { periodIds, SpendLedger } from './spend-ledger.ts'
 
 /** The Durable Object that lists a tenant's conversations and counts what its API keys spend. */
 export class Directory extends DurableObject implements DirectoryService {
@@ -44,6 +44,7 @@ export class Directory extends DurableObject implements DirectoryService {
 
   async count(spend: Spend): Promise<void> {
     this.#ledger.count(spend, Date.now())
+    this.#leases.release(periodIds(spend), spend.run)
   }
 
   async spendTotals(
@@ -52,6 +53,7 @@ export class Directory extends DurableObject implements DirectoryService {
     request?: LeaseRequest,
   ): Promise<SpendTotals & { readonly lease?: BudgetLease | undefined }> {
     const id = `${key}/${period}`
+    if (request?.spend) this.#ledger.count(request.spend, Date.now())
     const totals = this.#ledger.totals(id)
     return request ? { ...totals, lease: this.#leases.draw(id, request, totals, Date.now()) } : totals
   }

@@ -34,8 +34,7 @@ export class SpendLedger {
       const more = [Math.max(0, tokens - previous.tokens), Math.max(0, cost - previous.cost), 1 - previous.runs]
       const add = `INSERT INTO spent VALUES (?, ?, ?, ?, ?)
         ON CONFLICT DO UPDATE SET tokens = tokens + ?2, cost = cost + ?3, runs = runs + ?4`
-      for (const id of [run, `${key}/${periodOf('day', at).from}`, `${key}/${periodOf('month', at).from}`])
-        sql.exec(add, id, ...more, at)
+      for (const id of [run, ...periodIds({ key, at })]) sql.exec(add, id, ...more, at)
     })
   }
 
@@ -45,4 +44,9 @@ export class SpendLedger {
     const query = 'SELECT total(tokens) AS tokens, total(cost) AS cost, total(runs) AS runs FROM spent WHERE id = ?'
     return this.#storage.sql.exec<SpendTotals & Record<string, number>>(query, id).one()
   }
+}
+
+/** Returns the ids of the day and the month of a key in which usage counts. */
+export function periodIds({ key, at }: Pick<Spend, 'key' | 'at'>): readonly string[] {
+  return (['day', 'month'] as const).map((per) => `${key}/${periodOf(per, at).from}`)
 }

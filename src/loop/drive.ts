@@ -6,6 +6,7 @@ import { failedRun } from './decide/finish.ts'
 import { SUBREQUEST_LIMIT, withinSubrequests } from './decide/subrequests.ts'
 import type { Running } from './running.ts'
 import { applyRefusalPolicy } from './perform/fault-policy.ts'
+import { drawShare, needsShare } from './perform/draw-share.ts'
 import { undoCalls } from './perform/undo.ts'
 
 /** How far a run is driven, and what is called on the way. */
@@ -23,8 +24,15 @@ export interface DriveOptions {
  */
 export async function drive(running: Running, { watch, isCancelled, until }: DriveOptions): Promise<void> {
   const { state, now, flush, subrequestsLeft } = running
+  // What a run had was given back when it began to wait, or has expired.
+  if (state.steps > 0 && state.request.budget) state.budget = { ...state.request.budget, until: 0 }
+  let drawnAt: number | undefined
   for (;;) {
     if (isCancelled() && state.status === 'running') running.commit([{ type: 'run.cancelling' }])
+    if (drawnAt !== state.steps && needsShare(running)) {
+      drawnAt = state.steps
+      await drawShare(running)
+    }
     const decision = decide(state, now())
     watch()
     if (until?.(decision)) return flush()

@@ -1,3 +1,4 @@
+import type { RunBudget } from '../contract/budget.ts'
 import type { RunFact } from '../contract/event.ts'
 import type { HookContext, LoopSetup } from '../contract/hook.ts'
 import type { DataMark, Message } from '../contract/message.ts'
@@ -32,6 +33,11 @@ export interface RunPorts {
   readonly reportTo?: ((callId: string) => Promise<ReportAddress>) | undefined
   /** How many subrequests the run may make in this invocation. Default: any number. */
   readonly mostSubrequests?: number
+  /**
+   * Draws another share of the budget of the caller's key, and returns what the run may use then, in all; undefined if
+   * nothing is left. Default: the run has what it was accepted with.
+   */
+  readonly drawBudget?: (state: RunState) => Promise<RunBudget | undefined>
   /** Cancels the run: calls in flight are aborted, and no new ones start. */
   readonly signal: AbortSignal
   readonly now: () => number

@@ -2,6 +2,7 @@
  * The loop. A run is a list of events: `fold` computes its state, `decide` returns the next action, and `drive`
  * performs it. The loop knows no provider, transport or store.
  */
+import type { RunBudget } from '../contract/budget.ts'
 import type { InputNeeds } from '../contract/input.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { CallSettled, RunFinished } from '../contract/event.ts'
@@ -104,6 +105,11 @@ export interface RunState {
   /** Every call of the run, in order. */
   readonly calls: CallState[]
   usage: Usage
+  /**
+   * What the run may use of its key's budget, in all: more than in its request after it has drawn. That is not recorded,
+   * so a run that is resumed draws again.
+   */
+  budget?: RunBudget
   /** How many subrequests the run has made, in all invocations. */
   subrequests: number
   /** When the run times out, in epoch milliseconds. */

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { RunBudget } from '../../src/contract/budget.ts'
 import type { Setup } from '../../src/contract/setup.ts'
 import { Problem } from '../../src/http/problem.ts'
-import { countSpend, remainingBudget } from '../../src/http/runs/budget.ts'
+import { countSpend, shareOfBudget } from '../../src/http/runs/budget.ts'
 import { Chance } from '../faults/chance.ts'
 import { memoryDirectories } from '../fixtures/directories.ts'
 import { apiKey, bearer, keyName, withKeys } from '../fixtures/keys.ts'
@@ -36,7 +37,7 @@ async function exhaust(seed: number): Promise<{ used: number; lost: number; runs
   const spendTotals = vi.spyOn(directories.getByName('acme'), 'spendTotals')
   const newIsolate = (): Isolate => ({ setup: { ...testSetup(scripted([], 'test/scripted'), { vars }), directories } })
   const isolates = Array.from({ length: ISOLATES }, newIsolate)
-  let [used, lost, runs, refusals] = [0, 0, 0, 0]
+  let [used, lost, runs, refusals, retries] = [0, 0, 0, 0, 0]
   while (refusals < 200) {
     const index = chance.between(0, ISOLATES - 1)
     const isolate = isolates[index] as Isolate
@@ -51,19 +52,22 @@ async function exhaust(seed: number): Promise<{ used: number; lost: number; runs
       await countSpend(context, id, { inputTokens: tokens, outputTokens: 0 })
     } else {
       try {
-        await remainingBudget(context)
+        const id = `run_${runs}`
+        await shareOfBudget(context, id)
+        runs += 1
         const tokens = chance.between(1, MOST_USE)
-        isolate.running = { id: `run_${runs++}`, tokens }
+        isolate.running = { id, tokens }
         used += tokens
       } catch (error) {
         if (!(error instanceof Problem)) throw error
         expect(error.details.code).toBe('budget_exhausted')
-        refusals += 1
+        if (error.details.mayRetry) retries += 1
+        else refusals += 1
       }
     }
     vi.setSystemTime(Date.now() + (chance.isHit(0.002) ? 60_000 : chance.between(0, 100)))
   }
-  return { used, lost, runs, draws: spendTotals.mock.calls.length - refusals }
+  return { used, lost, runs, draws: spendTotals.mock.calls.length - refusals - retries }
 }
 
 describe('the leases of a budget', () => {
@@ -82,16 +86,48 @@ describe('the leases of a budget', () => {
     const spendTotals = vi.spyOn(directories.getByName('acme'), 'spendTotals')
     const context = { setup: { ...testSetup(scripted([], 'test/scripted'), { vars }), directories }, caller }
     const run = async (id: string, inputTokens: number) => {
-      const remainder = await remainingBudget(context)
+      const share = await shareOfBudget(context, id)
       await countSpend(context, id, { inputTokens, outputTokens: 0 })
-      return [remainder?.tokens, spendTotals.mock.calls.length]
+      return [share?.tokens, spendTotals.mock.calls.length]
     }
-    expect(await run('a', 10)).toEqual([BUDGET, 1])
-    expect(await run('b', 10)).toEqual([BUDGET - 10, 2])
-    // An eighth of the rest is leased. A run that is accepted counts as a sixteenth of that until it has used more.
-    expect(await run('c', BUDGET / 8)).toEqual([BUDGET - 10 - (BUDGET - 10) / 8 / 16, 2])
-    expect(await run('d', 10)).toEqual([BUDGET - 20 - BUDGET / 8, 3])
+    // The first run of a period has a lease of its own, since it is unknown how much it uses.
+    expect(await run('a', 10)).toEqual([BUDGET / 8, 1])
+    // An eighth of the rest is leased. A run that is accepted has a sixteenth of that, and counts as more once it has used more.
+    const lease = (BUDGET - 10) / 8
+    expect(await run('b', 10)).toEqual([lease / 16, 2])
+    expect(await run('c', BUDGET / 8)).toEqual([lease / 16, 2])
+    // By now the runs have used more than that on average.
+    expect(await run('d', 10)).toEqual([(20 + BUDGET / 8) / 3, 3])
   })
+})
+
+test('runs that are accepted with a lease keep their shares when their isolate draws the next one', async () => {
+  const directories = memoryDirectories()
+  const context = { setup: { ...testSetup(scripted([], 'test/scripted'), { vars }), directories }, caller }
+  await shareOfBudget(context, 'first')
+  await countSpend(context, 'first', { inputTokens: 10, outputTokens: 0 })
+  const shares: (RunBudget | undefined)[] = []
+  for (let index = 0; index < 17; index++) shares.push(await shareOfBudget(context, `run_${index}`))
+  // Sixteen runs have all of the first lease, and one has a part of the second.
+  const first = (BUDGET - 10) / 8
+  const second = (BUDGET - 10 - first) / 8
+  expect(shares.map((share) => share?.tokens)).toEqual([...Array.from({ length: 16 }, () => first / 16), second / 16])
+  const request = { holder: 'other', budget: { tokens: BUDGET, per: 'month' } } as const
+  const { lease } = await directories.getByName('acme').spendTotals(keyName('one'), '2026-02', request)
+  expect(lease?.share.tokens).toBe((BUDGET - 10 - first - second) / 8)
+})
+
+test('runs that one isolate accepts at the same time have shares of their own, but for the first, which has a lease', async () => {
+  const directories = memoryDirectories()
+  const context = { setup: { ...testSetup(scripted([], 'test/scripted'), { vars }), directories }, caller }
+  await shareOfBudget(context, 'first')
+  await countSpend(context, 'first', { inputTokens: 160, outputTokens: 0 })
+  const shares = await Promise.all(['a', 'b', 'c', 'd'].map((run) => shareOfBudget(context, run)))
+  const lease = (BUDGET - 160) / 8
+  expect(shares.map((share) => share?.tokens)).toEqual([160, 160, 160, 160])
+  const request = { holder: 'other', budget: { tokens: BUDGET, per: 'month' } } as const
+  const reply = await directories.getByName('acme').spendTotals(keyName('one'), '2026-02', request)
+  expect(reply.lease?.share.tokens).toBe((BUDGET - 160 - lease - 3 * 160) / 8)
 })
 
 /** An edge whose key has a budget; `run` starts a run and returns its status. */

@@ -4,6 +4,7 @@ import type { RunError } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { Tool } from '../../contract/tool.ts'
 import { run } from '../../loop/run.ts'
+import { budgetPort } from '../../loop/budget-port.ts'
 import type { RunPorts } from '../../loop/running.ts'
 import type { RunState } from '../../loop/state.ts'
 import { pinTools } from '../../tool/pinned-tools.ts'
@@ -75,6 +76,7 @@ async function portsOf(
     signal: abort.signal,
     now,
     reportTo: addresses && ((callId) => addresses.make(reportedCall(state, callId, now()))),
+    ...budgetPort(setup, state.request),
     ...recordingPorts({ setup, store, now }, { state, runId: stored.id }),
   }
 }

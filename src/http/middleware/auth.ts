@@ -1,6 +1,5 @@
 import type { Author } from '../../contract/catalogue.ts'
-import type { ApiKey, CallerTerms } from '../../contract/api-key.ts'
-import type { Config } from '../../contract/config.ts'
+import type { ApiKey } from '../../contract/api-key.ts'
 import { sha256 } from '../../contract/json.ts'
 import type { Caller } from '../../contract/tool.ts'
 import type { Setup } from '../../contract/setup.ts'
@@ -49,18 +48,6 @@ async function callerOfKey(bearer: string | undefined, apiKeys: readonly ApiKey[
     throw new Problem({ status: 401, code: 'key_expired', message: 'This key has expired.' })
   }
   return { tenant: apiKey.tenant, key: apiKey.id, scopes: apiKey.scopes }
-}
-
-/** Returns the terms of the caller's API key or identity provider; undefined with `AUTH=open`. */
-export function termsOfCaller(
-  { apiKeys, identityProviders }: Config,
-  { tenant, key }: Caller,
-): CallerTerms | undefined {
-  if (key === undefined) return undefined
-  return (
-    apiKeys.findLast((each) => each.tenant === tenant && each.id === key) ??
-    identityProviders.find(({ id }) => key.startsWith(`${id}:`))
-  )
 }
 
 /** Throws a Problem for a caller without the scope. */

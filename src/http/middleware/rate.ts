@@ -1,6 +1,6 @@
 import type { Setup } from '../../contract/setup.ts'
 import type { Caller } from '../../contract/tool.ts'
-import { termsOfCaller } from './auth.ts'
+import { termsOfCaller } from '../../contract/caller-terms.ts'
 import { Problem } from '../problem.ts'
 
 /** When to retry. A binding's period is 10 or 60 seconds; the binding does not tell which, so this is the longer. */

@@ -1,18 +1,21 @@
 import {
   type Budget,
   type BudgetLease,
+  limitedAmounts,
+  type Measure,
   MEASURES,
   type Period,
   periodOf,
+  type RunBudget,
   type Spend,
   type SpendTotals,
 } from '../../contract/budget.ts'
+import { termsOfCaller } from '../../contract/caller-terms.ts'
 import { RecentMap } from '../../contract/recent-map.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { withDeadline } from '../../contract/time-limit.ts'
 import type { Caller } from '../../contract/tool.ts'
-import { termsOfCaller } from '../middleware/auth.ts'
 import { Problem } from '../problem.ts'
 import type { EdgeContext } from '../request-context.ts'
 
@@ -34,6 +37,8 @@ interface HeldLease extends BudgetLease {
   readonly totals: SpendTotals
   /** What this isolate's runs have used since then, and are expected to use. */
   readonly used: { tokens: number; cost: number }
+  /** The shares of the runs that were accepted with this lease or with earlier ones, until it is known that they ended. */
+  readonly shares: Map<string, RunBudget>
 }
 
 const leasesBySetup = new WeakMap<Setup, Leases>()
@@ -47,21 +52,35 @@ export function leasedTotals(context: EdgeContext, term: BudgetTerm): Pick<Spend
   return { tokens: totals.tokens + used.tokens, cost: totals.cost + used.cost }
 }
 
-/** Asks the ledger for the usage of the caller's key, and for a lease. Throws a Problem 503 if it does not answer. */
-export async function drawLease({ setup, caller }: EdgeContext, term: BudgetTerm): Promise<SpendTotals> {
+/**
+ * Asks the ledger for the usage of the caller's key, and for a lease; returns that of the run, if the run gets it. Throws a
+ * Problem 503 if the ledger does not answer.
+ */
+export async function drawLease(
+  context: EdgeContext,
+  term: BudgetTerm,
+  run: string | undefined,
+): Promise<{ readonly totals: SpendTotals; readonly ofRun?: BudgetLease | undefined }> {
+  const { setup, caller } = context
   const { budget, period } = term
   const { tenant, key = '' } = caller
   const { holder, byBudget } = leasesOf(setup)
+  const current = heldLease(context, term)
+  const isUnexpired = ({ until = 0 }: RunBudget) => until > Date.now()
+  const unexpired = [...(current?.shares ?? [])].filter(([, share]) => isUnexpired(share))
+  const open = limitedAmounts(budget, (name) => unexpired.reduce((sum, [, share]) => sum + (share[name] ?? 0), 0))
   try {
     const directory = setup.directories.getByName(tenant)
-    const { lease, ...totals } = await withDeadline(
-      LEDGER_MS,
-      directory.spendTotals(key, period.from, { holder, budget }),
-    )
-    const id = leaseId(caller, term)
-    if (lease) byBudget.set(id, { ...lease, totals, used: { tokens: 0, cost: 0 } })
-    else byBudget.delete(id)
-    return totals
+    const request = {
+      ...{ holder, budget, open },
+      ...(current && isUnexpired(current) && { leaseUntil: current.until }),
+      ...(run !== undefined && { run }),
+    }
+    const { lease, ...totals } = await withDeadline(LEDGER_MS, directory.spendTotals(key, period.from, request))
+    if (!lease || lease.isOfRun) return { totals, ofRun: lease }
+    const used = { tokens: 0, cost: 0 }
+    byBudget.set(leaseId(caller, term), { ...lease, totals, used, shares: new Map(unexpired) })
+    return { totals }
   } catch (error) {
     setup.report({ event: 'budget.unknown', tenant, key, detail: messageOf(error) })
     throw new Problem({
@@ -74,10 +93,19 @@ export async function drawLease({ setup, caller }: EdgeContext, term: BudgetTerm
   }
 }
 
-/** Counts a run that is accepted with what it is expected to use: as much as the earlier runs of the key did. */
-export function expectRun(context: EdgeContext, term: BudgetTerm): void {
+/**
+ * Counts a run that is accepted with what it is expected to use: as much as the earlier runs of the key did. Returns its
+ * share of the lease; undefined if there is no lease.
+ */
+export function expectRun(context: EdgeContext, term: BudgetTerm, run: string | undefined): RunBudget | undefined {
   const lease = heldLease(context, term)
-  for (const name of MEASURES) if (lease) lease.used[name] += expectedUse(lease, name)
+  if (!lease || lease.until <= Date.now()) return undefined
+  const { used, until, shares } = lease
+  const amounts = limitedAmounts(lease.share, (name, leased) => Math.min(expectedUse(lease, name), leased - used[name]))
+  for (const name of MEASURES) used[name] += expectedUse(lease, name)
+  const share = { ...amounts, until }
+  if (run !== undefined) shares.set(run, share)
+  return share
 }
 
 /** Counts what a run has used beyond that. The runs of conversations are counted by the ledger alone. */
@@ -87,7 +115,7 @@ export function chargeRun(context: EdgeContext, spend: Spend): void {
   for (const name of MEASURES) if (lease) lease.used[name] += Math.max(0, spend[name] - expectedUse(lease, name))
 }
 
-function expectedUse({ share, totals }: HeldLease, name: 'tokens' | 'cost'): number {
+function expectedUse({ share, totals }: HeldLease, name: Measure): number {
   return Math.max((share[name] ?? 0) / MOST_RUNS, totals[name] / Math.max(1, totals.runs))
 }
 
@@ -106,6 +134,12 @@ function leasesOf(setup: Setup): Leases {
   }
   leasesBySetup.set(setup, leases)
   return leases
+}
+
+/** Notes that a run has ended and is counted, so that its share is not reserved any longer. */
+export function endShare(context: EdgeContext, run: string): void {
+  const term = budgetTerm(context)
+  if (term) heldLease(context, term)?.shares.delete(run)
 }
 
 /** A budget in its current period. */

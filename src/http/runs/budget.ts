@@ -1,42 +1,56 @@
-import { type BudgetRemainder, MEASURES, spendOf, type SpendTotals } from '../../contract/budget.ts'
+import { limitedAmounts, MEASURES, type RunBudget, spendOf, type SpendTotals } from '../../contract/budget.ts'
 import { RecentMap } from '../../contract/recent-map.ts'
 import type { Usage } from '../../contract/usage.ts'
 import type { EdgeContext } from '../request-context.ts'
 import { Problem } from '../problem.ts'
-import { type BudgetTerm, budgetTerm, chargeRun, drawLease, expectRun, leasedTotals } from './budget-lease.ts'
+import { type BudgetTerm, budgetTerm, chargeRun, drawLease, endShare, expectRun, leasedTotals } from './budget-lease.ts'
 
 type BudgetUsage = BudgetTerm & SpendTotals
 
+/** When a caller may come again if runs under way have all that is left, in milliseconds. */
+const RETRY_MS = 10_000
+
 /**
- * Returns the rest of the budget of the caller's key; undefined if it has none. Throws a Problem 429 if the budget is
- * used up, unless `isKnown` resolves to true: then the request starts nothing new. The ledger is asked only if this
- * isolate has no lease of the budget, or has used it.
+ * Returns the share of the budget of the caller's key that a new run may use before it draws another one; undefined if the
+ * key has no budget. Throws a Problem 429 if nothing is left, unless `isKnown` resolves to true: then the request starts
+ * nothing new. The ledger is asked only if this isolate has no lease of the budget, or has used it. Without `run`, the
+ * request is for a call outside of a run, which needs no share.
  */
-export async function remainingBudget(
+export async function shareOfBudget(
   context: EdgeContext,
+  run?: string,
   isKnown?: () => Promise<boolean>,
-): Promise<BudgetRemainder | undefined> {
+): Promise<RunBudget | undefined> {
   const term = budgetTerm(context)
   if (!term) return undefined
   const { budget, period } = term
+  const limited = MEASURES.filter((name) => budget[name] !== undefined)
   // Such a budget only counts.
-  if (MEASURES.every((name) => budget[name] === undefined)) return {}
-  const totals = leasedTotals(context, term) ?? (await drawLease(context, term))
-  const which = MEASURES.find((name) => totals[name] >= (budget[name] ?? Infinity))
-  if (which && !(await isKnown?.())) {
-    reportExhausted(context, which, period.from)
-    throw new Problem({
-      status: 429,
-      code: 'budget_exhausted',
-      message: `This key has used up its ${which} of the ${budget.per}.`,
-      retryAfterMs: Date.parse(period.to) - Date.now(),
-      mayRetry: false,
-      extra: { which },
-    })
-  }
-  expectRun(context, term)
-  const { tokens, cost } = budget
-  return { tokens: tokens && tokens - totals.tokens, cost: cost && cost - totals.cost }
+  if (limited.length === 0) return {}
+  const leased = leasedTotals(context, term)
+  const { totals, ofRun } = leased ? { totals: leased } : await drawLease(context, term, run)
+  const which = limited.find((name) => totals[name] >= (budget[name] ?? Infinity))
+  const share = which ? undefined : ((ofRun && { ...ofRun.share, until: ofRun.until }) ?? expectRun(context, term, run))
+  if (share) return share
+  const isRefused = (which ?? run) !== undefined && !(await isKnown?.())
+  if (!isRefused) return limitedAmounts(budget, () => 0)
+  if (which) reportExhausted(context, which, period.from)
+  throw new Problem({
+    status: 429,
+    code: 'budget_exhausted',
+    ...(which
+      ? {
+          message: `This key has used up its ${which} of the ${budget.per}.`,
+          retryAfterMs: Date.parse(period.to) - Date.now(),
+          mayRetry: false,
+        }
+      : {
+          message: `Runs under way have all that is left of this key's budget of the ${budget.per}. Try again later.`,
+          retryAfterMs: RETRY_MS,
+          mayRetry: true,
+        }),
+    extra: { which: which ?? limited[0] },
+  })
 }
 
 /** The keys whose used-up budgets were logged: a client may try again and again. */
@@ -66,6 +80,7 @@ export async function countSpend(context: EdgeContext, run: string, usage: Usage
   chargeRun(context, spend)
   try {
     await setup.directories.getByName(tenant).count(spend)
+    endShare(context, run)
   } catch (error) {
     setup.report({ event: 'spend.lost', ...spend, detail: String(error) })
   }

@@ -9,7 +9,7 @@ import { shardOf } from '../../contract/shard.ts'
 import { traceOf } from '../../contract/trace.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { Caller } from '../../contract/tool.ts'
-import { remainingBudget } from './budget.ts'
+import { shareOfBudget } from './budget.ts'
 import type { RequestContext, EdgeContext } from '../request-context.ts'
 import { conversationStubOfRun } from './conversation-stub.ts'
 import type { PreparedRun } from './start-run.ts'
@@ -53,7 +53,7 @@ export async function prepareRun(
   const model = modelOf(setup, parameters.model)
   const input = await withFiles(parameters.input, setup, model.capabilities)
   const identity = await identifyRun(request, caller, { parameters: requestParameters, conversation })
-  const budget = await remainingBudget({ setup, caller }, () =>
+  const budget = await shareOfBudget({ setup, caller }, identity.runId, () =>
     isKnown({ setup, caller }, { ...identity, conversation }),
   )
   const system = [config.system, parameters.system].filter((text) => text !== undefined && text !== '').join('\n\n')

@@ -6,6 +6,7 @@ import type { Tool } from '../../contract/tool.ts'
 import { memoryJournal } from '../../loop/journal.ts'
 import { recordOf } from '../../loop/record.ts'
 import { run } from '../../loop/run.ts'
+import { budgetPort } from '../../loop/budget-port.ts'
 import { loopPorts } from '../../loop/running.ts'
 import { newState } from '../../loop/state.ts'
 import { timedFacts } from '../../contract/report.ts'
@@ -61,6 +62,7 @@ export function runInWorker(
       now: () => Date.now(),
       mostSubrequests: setup.config.maxSubrequests,
       ...(canRestart && { canRestart }),
+      ...budgetPort(setup, request),
       ...loopPorts(setup, request.runId),
     }).finally(end)
     const { runId, caller, budget } = request

@@ -24,7 +24,7 @@ import { decodeCallBody } from '../../wire/client/request.ts'
 import { encodeData } from '../../wire/sse.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { readJson } from '../request-body.ts'
-import { remainingBudget } from '../runs/budget.ts'
+import { shareOfBudget } from '../runs/budget.ts'
 import { callTool } from '../runs/call-tool.ts'
 import { requestContext, type EdgeEnv } from '../context.ts'
 import type { RequestContext } from '../request-context.ts'
@@ -142,7 +142,7 @@ async function call(message: McpMessage, context: RequestContext): Promise<Respo
   if (!tool) return reply(message, mcpFault(INVALID_PARAMS, `Unknown tool: ${name}`))
   const decoded = decodeCallBody({ arguments: params['arguments'] ?? {}, context: contextOf(meta) })
   if (!decoded.ok) return reply(message, mcpFault(INVALID_PARAMS, decoded.error.message))
-  await remainingBudget(context)
+  await shareOfBudget(context)
   const mismatch =
     modern && paramMismatch(tool.definition.inputSchema, decoded.request.arguments, context.request.headers)
   if (mismatch) return reply(message, mcpFault(HEADER_MISMATCH, mismatch, 400))

@@ -7,7 +7,7 @@ import { decodeUiChat, type UiChatRequest } from '../../wire/client/ui-message/r
 import { UI_MESSAGE_HEADERS, UiMessageEncoder } from '../../wire/client/ui-message/stream.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { readJson } from '../request-body.ts'
-import { remainingBudget } from '../runs/budget.ts'
+import { shareOfBudget } from '../runs/budget.ts'
 import { requestContext, type EdgeEnv } from '../context.ts'
 import type { RequestContext } from '../request-context.ts'
 import { takeTurn } from '../runs/continue-run.ts'
@@ -67,8 +67,8 @@ async function regenerateTurn(
   if (replacedRun === undefined) return undefined
   const { caller } = context
   const service = conversationStub(context, conversation)
-  const budget = await remainingBudget(context)
   const runId = newId('run')
+  const budget = await shareOfBudget(context, runId)
   const trace = traceOf(context.request.headers.get('traceparent'), runId, context.setup.hasSpans === true)
   const newRun = { runId, caller, ...(budget && { budget }), ...(trace && { trace }) }
   const regenerate = (run = '') => service.regenerate(run, newRun, { onward: true })

@@ -7,7 +7,8 @@ import { isSameCall, targetOf } from './target.ts'
 /** Returns the limit that this proposed call exceeds, counting the run's calls in the order they were asked for. */
 export function overLimit(state: RunState, call: CallState): LimitName | undefined {
   const { request, rounds, calls, usage } = state
-  const { limits, budget = {} } = request
+  const { limits } = request
+  const { budget = request.budget ?? {} } = state
   const { tokens = Infinity, cost = Infinity } = limits
   if (rounds > limits.steps) return 'steps'
   if (usage.inputTokens + usage.outputTokens > Math.min(tokens, budget.tokens ?? Infinity)) return 'tokens'

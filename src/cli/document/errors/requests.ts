@@ -14,7 +14,7 @@ export const ACCESS_ERRORS: ErrorTexts = {
   ),
   budget_exhausted: http(
     429,
-    'The key has used up the tokens or the cost of its budget.',
+    'The key has used up the tokens or the cost of its budget, or runs under way have all that is left.',
     'Wait for the next period (`Retry-After`), or raise the `budget` of the key.',
   ),
   budget_unavailable: http(

@@ -12,7 +12,7 @@ import { decodeConversationBody, decodeForkBody } from '../../../wire/client/con
 import { conversationOfPath, runIdOfPath } from './addressed.ts'
 import { requireScope } from '../../middleware/auth.ts'
 import { readJson } from '../../request-body.ts'
-import { remainingBudget } from '../../runs/budget.ts'
+import { shareOfBudget } from '../../runs/budget.ts'
 import type { EdgeEnv } from '../../context.ts'
 import { copyMessages } from '../../runs/copy-messages.ts'
 import { conversationStub, jurisdictionOf } from '../../runs/conversation-stub.ts'
@@ -79,8 +79,8 @@ conversationLife.post('/:id/runs/:run/regenerate', async (c) => {
   requireScope(c.env.caller, 'chat')
   const service = conversationOfPath(c)
   const answer = answerFormat(c)
-  const budget = await remainingBudget(c.env)
   const runId = newId('run')
+  const budget = await shareOfBudget(c.env, runId)
   const trace = traceOf(c.req.raw.headers.get('traceparent'), runId, c.env.setup.hasSpans === true)
   const repeat = { runId, caller: c.env.caller, ...(budget && { budget }), ...(trace && { trace }) }
   unwrapReply(await service.regenerate(runIdOfPath(c), repeat))

@@ -7,7 +7,7 @@ import { findTool, toolNameOfPath, callerTools, unknownToolProblem } from './fin
 import { pageSize } from '../conversations/addressed.ts'
 import { requireScope } from '../../middleware/auth.ts'
 import { readJson } from '../../request-body.ts'
-import { remainingBudget } from '../../runs/budget.ts'
+import { shareOfBudget } from '../../runs/budget.ts'
 import { callTool } from '../../runs/call-tool.ts'
 import { requestContext, type EdgeEnv } from '../../context.ts'
 import { Problem } from '../../problem.ts'
@@ -60,7 +60,7 @@ toolRoutes.post('/:name/call', async (c) => {
   }
   const { definition, ...call } = decoded.request
   const tool = definition ? await unstoredTool(c, name, definition) : await findTool(callerTools(c), name)
-  await remainingBudget({ setup, caller })
+  await shareOfBudget({ setup, caller })
   const startedAt = Date.now()
   const outcome = await callTool(tool, { ...call, ...requestContext(c) })
   const durationMs = Date.now() - startedAt
