@@ -13,10 +13,7 @@ beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: NOON }))
 afterEach(() => void vi.useRealTimers())
 
 /** Isolates of an edge whose key has a budget. A run makes another step with this chance. */
-function budgetedIsolates(
-  tokens: number,
-  { isolates = 1, another = 1, seed = 1, approval = 'never' as 'never' | 'always' } = {},
-) {
+function budgetedIsolates(tokens: number, { isolates = 1, another = 1, seed = 1, isGuarded = false } = {}) {
   const objects = memoryDirectories()
   const directory = objects.getByName('acme')
   const draws = vi.spyOn(directory, 'spendTotals')
@@ -30,7 +27,12 @@ function budgetedIsolates(
     const script = Array.from({ length: 1000 }, (_, step) =>
       chance.isHit(another) ? ask(['add', { step }]) : say('Hi.'),
     )
-    return keptEdge({ script, tools: [tool('add', () => '3', { approval })], vars, setup: { directories: objects } })
+    return keptEdge({
+      script,
+      tools: [tool('add', () => '3', { approval: isGuarded ? 'always' : 'never' })],
+      vars,
+      setup: { directories: objects },
+    })
   })
   const used = () => STEP * edges.reduce((sum, { requests }) => sum + requests.length, 0)
   const counted = async () => (await directory.spendTotals(keyName('one'), '2026-02-27')).tokens
@@ -95,7 +97,7 @@ describe('a share of a budget', () => {
   })
 
   test('is given back while its run waits for a person, and drawn again when it resumes', async () => {
-    const { run, edges, directory, draws } = budgetedIsolates(80_000, { approval: 'always' })
+    const { run, edges, directory, draws } = budgetedIsolates(80_000, { isGuarded: true })
     const { id, calls } = await run(0, 'c')
     const request = { holder: 'other', budget: { tokens: 80_000, per: 'day' } } as const
     const { lease } = await directory.spendTotals(keyName('one'), '2026-02-27', request)
