@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
+import { SCOPES } from '../contract/api-key.ts'
 import { ConfigError, readConfig } from '../contract/config.ts'
 import { readIdentityProviders } from '../contract/identity-provider.ts'
 import { sha256 } from '../contract/json.ts'
@@ -20,8 +21,6 @@ export interface LocalEdge {
   /** A new API key for this start, if the edge requires keys. */
   readonly key: string | undefined
 }
-
-const SCOPES = ['chat', 'tools:read', 'tools:write', 'tools:admin', 'approve']
 
 export interface LocalOptions {
   /** The variables in the edge's wrangler.toml. */

@@ -3,6 +3,11 @@ import { ID } from './id.ts'
 import { isObject } from './json.ts'
 import { ConfigError, jsonVar, type Vars } from './vars.ts'
 
+/** What a key may allow. `docs/deploy.md` describes each. Policies can require other scopes of callers, too. */
+export const SCOPES = ['chat', 'tools:read', 'tools:write', 'tools:admin', 'approve', 'metrics', 'backup'] as const
+
+export type Scope = (typeof SCOPES)[number]
+
 /** What a caller may use. */
 export interface CallerTerms {
   /** The name of the rate limit binding that counts its requests. Default: no limit. */

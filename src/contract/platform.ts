@@ -18,47 +18,47 @@ export const PLATFORM_LIMITS = {
   subrequests: {
     limited: 'subrequests of an invocation',
     allowed: '50 (Free), 10,000 (Paid)',
-    here: 'a run counts its requests of models and calls of tools; after `MAX_SUBREQUESTS` (9,000; set 40 on the Free plan) an alarm continues it in another invocation, or without a conversation it ends with `subrequest_limit`',
+    here: 'A run counts its model requests and tool calls. After `MAX_SUBREQUESTS` (9,000; set 40 on the Free plan), an alarm continues it in another invocation. Without a conversation, it ends with `subrequest_limit`.',
   },
   connections: {
     limited: 'connections that wait for headers',
     allowed: '6',
-    here: 'a run makes one request of a model at a time, and at most six linked files are fetched at a time, so that none waits while its time runs; calls of bound Workers open none',
+    here: 'A run asks one model at a time, and fetches at most six linked files at a time. Calls of bound Workers do not count.',
   },
   memory: {
     limited: 'memory of an isolate',
     allowed: '128 MB',
-    here: 'bodies have at most `MAX_BODY_BYTES` (1 MiB), at most 20 linked files are fetched for a request, 21 MiB together, and the results of all calls at the same time 32 MiB: 4 MiB each by default, never more than 8',
+    here: 'A body has at most `MAX_BODY_BYTES` (1 MiB). At most 20 linked files are fetched for a request, together 21 MiB. The results of concurrent calls have at most 32 MiB together: 4 MiB each by default, and never more than 8 MiB.',
   },
   message: {
     limited: 'a message over RPC',
     allowed: '32 MiB',
-    here: 'a copy of a conversation has at most 30 MiB; streams have no limit',
+    here: 'A copy of a conversation has at most 30 MiB. Streams have no limit.',
   },
   row: {
     limited: 'a row of an object',
     allowed: '2 MB',
-    here: 'longer texts are stored in parts of 170,000 characters',
+    here: 'Longer texts are stored in parts of 170,000 characters.',
   },
   storage: {
     limited: 'storage of an object',
     allowed: '10 GB',
-    here: 'a tenant stores at most `MAX_STORED_BYTES`, over all of its objects',
+    here: 'A tenant stores at most `MAX_STORED_BYTES` in all of its objects.',
   },
   cpu: {
     limited: 'CPU of a request',
     allowed: '10 ms (Free), 30 s (Paid, up to 5 minutes by `limits.cpu_ms`)',
-    here: 'a run takes about a millisecond a step, a long stream more: it needs the Paid plan',
+    here: 'A step takes about a millisecond, and more with a long stream. Use the Paid plan.',
   },
   key: {
     limited: 'writes of one key of KV',
     allowed: '1 a second',
-    here: 'one object of each owner writes stored definitions, each key at most once a second, and tries again after ten',
+    here: 'One object of each owner writes the stored definitions, each key at most once a second. It repeats a failed write after ten seconds.',
   },
   alarm: {
     limited: 'time of an alarm',
     allowed: '15 minutes',
-    here: '`RUN_TIMEOUT_MS` is 15 minutes; a run that is cut off is resumed by the next alarm',
+    here: '`RUN_TIMEOUT_MS` is 15 minutes. A run that is cut off is resumed by the next alarm.',
   },
 } as const satisfies Readonly<Record<string, PlatformLimit>>
 

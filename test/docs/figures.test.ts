@@ -1,6 +1,8 @@
 import { globSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { costOf, usageOfRun } from '../../src/cli/cost/estimate.ts'
+import { printCost } from '../../src/cli/cost/print.ts'
+import type { Terminal } from '../../src/cli/command/terminal.ts'
 import { PLATFORM_LIMITS } from '../../src/contract/platform.ts'
 import { namesOf } from '../../src/cli/project/names.ts'
 import { toolFiles } from '../../src/cli/project/tool-files.ts'
@@ -33,6 +35,14 @@ test('the table of three loads in docs/cost.md is what the command computes', ()
     const share = `${((100 * cloudflare) / (cloudflare + models)).toFixed(1)}%`
     expect(cells).toEqual([dollars(cloudflare), dollars(models), share])
   }
+})
+
+test('docs/cost.md shows what the command prints', () => {
+  let printed = ''
+  const print = (text: string) => void (printed += text)
+  const terminal: Terminal = { isJson: false, print, emit: () => {}, askSecret: () => Promise.reject(new Error()) }
+  printCost({ terminal, runs: '1e6', steps: '3', unstored: false })
+  expect(pageAt('docs/cost.md')?.blocks.find(({ language }) => language === 'text')?.text).toBe(printed)
 })
 
 test('docs/cost.md says what the command takes a run to use', () => {

@@ -1,7 +1,9 @@
 import { createEdge, type Env } from 'edgecall'
 import { everything } from 'edgecall/everything'
 import { parse as parseToml } from 'smol-toml'
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { SCOPES } from '../../src/contract/api-key.ts'
 import { variableNames } from '../../src/cli/document/configuration.ts'
 import { parseCases } from '../../src/cli/eval/cases.ts'
 import { parseDescriptions } from '../../src/cli/eval/side.ts'
@@ -90,4 +92,9 @@ describe('TOML in the documentation', () => {
     expect(() => readToml({ ...block, text: '[vars]\nMAX_STEP = "1"\n' })).toThrow(/MAX_STEP/)
     expect(() => readToml({ ...block, text: '[vars]\nMAX_STEPS = "one"\n' })).toThrow(/MAX_STEPS/)
   })
+})
+
+test('the page on deploying describes every scope of a key', () => {
+  const page = readFileSync('docs/deploy.md', 'utf8')
+  expect(SCOPES.filter((scope) => !page.includes(`\n| \`${scope}\` `))).toEqual([])
 })

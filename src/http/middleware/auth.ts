@@ -1,21 +1,10 @@
 import type { Author } from '../../contract/catalogue.ts'
-import type { ApiKey } from '../../contract/api-key.ts'
+import { type ApiKey, type Scope, SCOPES } from '../../contract/api-key.ts'
 import { sha256 } from '../../contract/json.ts'
 import type { Caller } from '../../contract/tool.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { Problem } from '../problem.ts'
 
-export type Scope = 'chat' | 'tools:read' | 'tools:write' | 'tools:admin' | 'approve' | 'metrics' | 'backup'
-
-const EVERY_SCOPE: readonly Scope[] = [
-  'chat',
-  'tools:read',
-  'tools:write',
-  'tools:admin',
-  'approve',
-  'metrics',
-  'backup',
-]
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**
@@ -71,7 +60,7 @@ export function isLoopback(hostname: string): boolean {
 }
 
 function openCaller(request: Request): Caller {
-  if (isLoopback(new URL(request.url).hostname)) return { tenant: 'local', scopes: EVERY_SCOPE }
+  if (isLoopback(new URL(request.url).hostname)) return { tenant: 'local', scopes: SCOPES }
   const message = 'AUTH is "open", which serves loopback addresses only; set it to "keys".'
   throw new Problem({ status: 403, code: 'auth_open_not_local', message })
 }

@@ -52,7 +52,7 @@ export const CALL_ERRORS: ErrorTexts = {
     'The tool answered that its result comes later, but the call has no conversation or the edge has no way to receive the result.',
     'Use a conversation; see [Tools that answer later](later.md).',
   ),
-  limit: errorText('A limit of the run was reached before the call.', 'Raise `MAX_CALLS` or `MAX_CALLS_PER_TOOL`.'),
+  limit: errorText('A limit of the run was reached before the call.', 'Raise the limit that the message names.'),
   no_more_tools: errorText(
     'A limit was reached, so the model was asked for a final answer, and it called a tool again.',
     'Raise the limit.',
@@ -61,7 +61,10 @@ export const CALL_ERRORS: ErrorTexts = {
     'The edge stopped while the call ran. It was not sent again, because the tool is not idempotent.',
     'Give the tool a `status` function, or mark it idempotent; see [Conversations](conversations.md#after-a-crash).',
   ),
-  rejected: errorText('A person rejected the call.', 'None is needed: the model reads the reason.'),
+  rejected: errorText(
+    'A person rejected the call, or nobody decided within 24 hours.',
+    'None is needed: the model reads the reason.',
+  ),
   poll_failed: errorText(
     'A tool that answers later could not be polled. This code is only in the log.',
     'Correct its `poll`; the edge polls again.',
