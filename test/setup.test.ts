@@ -98,6 +98,8 @@ describe('an edge that has a setting, but not the part that reads it,', () => {
   test.each([
     ['IDENTITY_PROVIDERS', '[{ "id": "access" }]', 'identityTokens'],
     ['KEYS', { get: nobody, put: nobody }, 'disabledKeys'],
+    ['WEBHOOK_SECRET', 'secret', 'webhooks'],
+    ['MEMORY_SUMMARY', 'on', 'summaries'],
     ['FILE_HOSTS', 'files.example.com', 'linkedFiles'],
   ])('is refused, as with %s', (name, value, part) => {
     const make = () => makeSetup(env({ [name]: value }), { providers: {} })

@@ -85,23 +85,6 @@ export interface CreateRequest extends ConversationOwner {
   readonly settings: ConversationSettings
 }
 
-/** The hosts that webhooks may go to, and the secret that signs them. */
-export interface WebhookSetup {
-  readonly secret: string
-  /** Exact host names. */
-  readonly hosts: readonly string[]
-}
-
-/** Whether a webhook may go to a URL: https of an allowed host, or, if the edge is `open`, http of loopback. */
-export function mayNotify(url: string, { hosts }: WebhookSetup, isOpen: boolean): boolean {
-  const { protocol, hostname, username, password, port } = URL.parse(url) ?? {}
-  if (isOpen && (hostname === 'localhost' || hostname === '127.0.0.1')) return protocol === 'http:'
-  const isPlain = protocol === 'https:' && port === '' && username === '' && password === ''
-  // Neither an IP address nor a name that resolves only in a private network.
-  const isPublic = /\.[a-z][a-z0-9-]+$/.test(hostname ?? '') && !/\.(?:internal|local|localhost)$/.test(hostname ?? '')
-  return isPlain && isPublic && hosts.includes(hostname ?? '')
-}
-
 /** Which news a reader of events wants, beside all facts: all of it, text and reasoning alone, or none. */
 export type NewsFilter = 'all' | 'text' | 'none'
 

@@ -4,7 +4,7 @@ import type { BackupPorts } from './backup-ports.ts'
 import type { StoredTools } from './catalogue.ts'
 import type { Config } from './config.ts'
 import type { ConnectionService } from './connection.ts'
-import type { ConversationService, Objects, Reply, WebhookSetup } from './conversation.ts'
+import type { ConversationService, Objects, Reply } from './conversation.ts'
 import type { DirectoryService, RunDirectory } from './directory.ts'
 import type { IdentityProvider } from './identity-provider.ts'
 import type { ReportAddresses } from './later.ts'
@@ -15,8 +15,10 @@ import type { HoldingPolicy, PolicySubject, RateLimit } from './policy.ts'
 import type { RunReporter } from './report.ts'
 import type { ToolSelection } from './run.ts'
 import type { SecretFilter } from './secrets.ts'
+import type { Summaries } from './summaries.ts'
 import type { Caller, ToolFinder, ToolSource } from './tool.ts'
 import type { Vars } from './vars.ts'
+import type { Webhooks } from './webhooks.ts'
 
 /** Resolves model names. Without a name: the default model. */
 export interface ModelChooser {
@@ -64,8 +66,10 @@ export interface Setup {
   readonly keyStates?: KeyStates
   /** Fetches files that messages link to. Default: such links are refused. */
   readonly fetchFiles?: FetchFiles
-  /** Where webhooks may go. Default: none are sent. */
-  readonly webhook?: WebhookSetup
+  /** Notifies URLs of runs. Default: no conversation can have a webhook. */
+  readonly webhooks?: Webhooks
+  /** Makes notes on the messages that leave a conversation's window. Default: models do not see those messages. */
+  readonly summaries?: Summaries
   /** Copies and takes back conversations. Default: that cannot be done. */
   readonly backups?: ConversationBackups
   /** Makes the addresses to which tools report outcomes that come later. Default: those can only be polled. */

@@ -48,12 +48,20 @@ export function createEdge(options: EdgeOptions): Edge {
 }
 
 /** Returns the surfaces that an edge names, and those of its features. */
-export function surfacesOf({ surfaces = [], stored, connections, outcomes, backups }: EdgeOptions): readonly Surface[] {
+export function surfacesOf({
+  surfaces = [],
+  stored,
+  connections,
+  outcomes,
+  backups,
+  metrics,
+}: EdgeOptions): readonly Surface[] {
   return [
     ...surfaces,
     ...(stored ? [stored.surface] : []),
     ...(connections?.surfaces ?? []),
     ...(outcomes?.surfaces ?? []),
     ...(backups ? [backups.surface] : []),
+    ...(metrics ? [metrics.surface] : []),
   ]
 }

@@ -17,8 +17,10 @@ import { allProviders } from './providers.ts'
 import { metrics } from './metrics.ts'
 import { reportedOutcomes } from './reported-outcomes.ts'
 import { storedTools } from './stored-tools.ts'
+import { summaries } from './summaries.ts'
 import { toolSearch } from './tool-search.ts'
 import { traces } from './traces.ts'
+import { webhooks } from './webhooks.ts'
 
 /**
  * All providers, surfaces and features.
@@ -36,6 +38,8 @@ export const everything = {
   connections: mcpConnections,
   backups,
   outcomes: reportedOutcomes,
+  webhooks,
+  summaries,
   metrics,
   traces,
 } satisfies EdgeOptions

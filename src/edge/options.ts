@@ -1,5 +1,6 @@
 import type { Hook, LoopSetup } from '../contract/hook.ts'
 import type { FetchFiles, IdentityTokens, Setup } from '../contract/setup.ts'
+import type { Summaries } from '../contract/summaries.ts'
 import type { ToolSource } from '../contract/tool.ts'
 import type { BackupsFeature } from './backups.ts'
 import type { ConnectionsFeature } from './connections.ts'
@@ -11,6 +12,7 @@ import type { OutcomesFeature } from './reported-outcomes.ts'
 import type { StoredToolsFeature } from './stored-tools.ts'
 import type { ToolSearchFeature } from './tool-search.ts'
 import type { TracesFeature } from './traces.ts'
+import type { WebhooksFeature } from './webhooks.ts'
 
 /** What an edge is made of. What is not named here is not in the bundle. */
 export interface SetupOptions {
@@ -33,6 +35,10 @@ export interface SetupOptions {
   readonly search?: ToolSearchFeature
   /** `backups`: copies of conversations, and their recovery. Default: there are none. */
   readonly backups?: BackupsFeature
+  /** `webhooks`: notices of runs to the URLs of conversations. Default: no conversation can have one. */
+  readonly webhooks?: WebhooksFeature
+  /** `summaries`: notes on the messages that leave a conversation's window. Default: models do not see those messages. */
+  readonly summaries?: Summaries
   /** `metrics`: counts what runs do and spend. Default: only budgets are counted. */
   readonly metrics?: MetricsFeature
   /** `traces`: sends each run to an OpenTelemetry collector. Default: none is. */

@@ -3,7 +3,7 @@ import { secretFilter } from '../contract/secrets.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { ToolSource } from '../contract/tool.ts'
 import { inOrder } from '../host/source/chain.ts'
-import { type Env, secretsOf, textOf } from './env.ts'
+import { type Env, secretsOf } from './env.ts'
 import { makeLoop } from './loop.ts'
 import { shardedDirectories } from './sharded-directories.ts'
 import { makeModels } from './models.ts'
@@ -34,7 +34,6 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
   const metricsReporter = runDirectories && options.metrics?.reporter(parts, runDirectories)
   const reporters = [metricsReporter, traceReporter].filter((each) => each !== undefined)
   const disabledKeys = options.disabledKeys?.(parts)
-  const webhookSecret = textOf(env, 'WEBHOOK_SECRET')
   const setup: Setup = {
     config,
     models: makeModels(parts, options.providers),
@@ -54,7 +53,8 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
     ...(options.identity && { identityTokens: options.identity }),
     ...(disabledKeys && { keyStates: disabledKeys }),
     ...(options.files && { fetchFiles: options.files }),
-    ...(webhookSecret !== undefined && { webhook: { secret: webhookSecret, hosts: config.webhookHosts } }),
+    ...(options.webhooks && { webhooks: options.webhooks(parts) }),
+    ...(options.summaries && { summaries: options.summaries }),
     ...(reporters.length > 0 && { reporters }),
     ...(traceReporter && { hasSpans: true }),
     ...(runDirectories && { runDirectories }),
@@ -72,6 +72,8 @@ function requireParts({ env, config }: SetupParts, options: SetupOptions): void 
   }
   required('IDENTITY_PROVIDERS', Boolean(env['IDENTITY_PROVIDERS']), 'identityTokens', options.identity !== undefined)
   required('KEYS', env.KEYS !== undefined, 'disabledKeys', options.disabledKeys !== undefined)
+  required('WEBHOOK_SECRET', Boolean(env['WEBHOOK_SECRET']), 'webhooks', options.webhooks !== undefined)
+  required('MEMORY_SUMMARY', config.window.summary === true, 'summaries', options.summaries !== undefined)
   required('FILE_HOSTS', config.fileHosts.length > 0, 'linkedFiles', options.files !== undefined)
 }
 

@@ -2,13 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { vi } from 'vitest'
 import { readConfig } from '../../src/contract/config.ts'
 import type { Spend } from '../../src/contract/budget.ts'
-import type {
-  ConversationService,
-  Reply,
-  StartReply,
-  StartRequest,
-  WebhookSetup,
-} from '../../src/contract/conversation.ts'
+import type { ConversationService, Reply, StartReply, StartRequest } from '../../src/contract/conversation.ts'
 import type { RunEvent } from '../../src/contract/event.ts'
 import type { LoopSetup } from '../../src/contract/hook.ts'
 import type { ReportAddresses } from '../../src/contract/later.ts'
@@ -19,6 +13,8 @@ import type { Setup } from '../../src/contract/setup.ts'
 import type { Tool, ToolDefinition } from '../../src/contract/tool.ts'
 import { backups } from '../../src/edge/backups.ts'
 import { conversation } from '../../src/conversation/conversation.ts'
+import { summaries } from '../../src/edge/summaries.ts'
+import { type WebhookOptions, webhookSender } from '../../src/conversation/run/webhook.ts'
 import { Store } from '../../src/conversation/store/store.ts'
 import { decodeEvents, decodeLine } from '../../src/wire/events.ts'
 import { requestOf } from '../fixtures/play.ts'
@@ -43,7 +39,7 @@ export class TestConversation {
   /** Told before and after each transaction; what it throws fails that. */
   onTransaction: (moment: 'before' | 'after') => void = () => {}
   answer: Answer
-  webhook: WebhookSetup | undefined
+  webhook: Pick<WebhookOptions, 'secret' | 'hosts'> | undefined
   /** Takes what is told of spending; may throw. */
   count: (tenant: string, spend: Spend) => void | Promise<void> = () => {}
   /** Of the next life. */
@@ -167,8 +163,10 @@ export class TestConversation {
         return streamOf(this.answer(request, signal))
       },
     })
+    const config = readConfig({ MODEL: 'test/scripted', ...this.#vars })
+    const report = (entry: Record<string, unknown>) => void this.reports.push(entry)
     return {
-      config: readConfig({ MODEL: 'test/scripted', ...this.#vars }),
+      config,
       models: {
         resolve: (name = 'test/scripted') =>
           this.hasModel()
@@ -177,7 +175,8 @@ export class TestConversation {
         list: () => [],
       },
       tools: () => ({ find: async () => this.#tools, list: async () => ({ tools: this.#tools, unavailable: [] }) }),
-      webhook: this.webhook,
+      webhooks: this.webhook && webhookSender({ ...this.webhook, isOpen: config.auth === 'open', report }),
+      summaries,
       reportAddresses: this.#reportAddresses,
       loop: this.loop,
       backups: backups.conversations,
@@ -198,7 +197,7 @@ export class TestConversation {
           count: async (spend: Spend) => this.count(tenant, spend),
         }),
       },
-      report: (entry: Record<string, unknown>) => void this.reports.push(entry),
+      report,
     } as unknown as Setup
   }
 

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { mayNotify } from '../../src/contract/conversation.ts'
+import { mayNotify } from '../../src/conversation/run/webhook.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
 
@@ -149,8 +149,8 @@ describe('a webhook', () => {
   })
 
   test('may be sent to an https URL of an allowed host, and on a developer’s machine to loopback', () => {
-    const setup = { secret: 's', hosts: ['hooks.example.com', 'localhost', '10.0.0.1', 'db.internal'] }
-    const may = (url: string, isOpen = false) => mayNotify(url, setup, isOpen)
+    const hosts = ['hooks.example.com', 'localhost', '10.0.0.1', 'db.internal']
+    const may = (url: string, isOpen = false) => mayNotify(url, { hosts, isOpen })
     expect(may('https://hooks.example.com/a?b')).toBe(true)
     for (const no of [
       'http://hooks.example.com/',

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { webhookSender } from '../../src/conversation/run/webhook.ts'
 import { testEdge } from '../fixtures/edge.ts'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
@@ -57,7 +58,7 @@ describe('a webhook URL', () => {
   const edge = keptEdge({
     vars: withKeys(apiKey('hook')),
     script: [],
-    setup: { webhook: { secret: 's', hosts } },
+    setup: { webhooks: webhookSender({ secret: 's', hosts, isOpen: false, report: () => {} }) },
   })
 
   test.each([

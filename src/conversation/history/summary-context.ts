@@ -2,21 +2,14 @@ import type { RunFact } from '../../contract/event.ts'
 import { isObject } from '../../contract/json.ts'
 import type { Message } from '../../contract/message.ts'
 import type { ChatModel } from '../../contract/model.ts'
+import type { Summary, SummaryContext, SummaryStore } from '../../contract/summaries.ts'
 import { repair } from './repair.ts'
-import type { Store } from '../store/store.ts'
-import { notesOf, summarize, type Summary } from './summary.ts'
+import { notesOf, summarize } from './summary.ts'
 
 /** How many messages may leave the window before notes are made of them; until then, the model still sees them. */
 const MOST_UNCOVERED = 20
 /** The most messages that notes are made of at a time; if there are more, only the newest. */
 const MOST_READ = 400
-
-/** What a model sees in place of the messages that have left its window. */
-export interface SummaryContext {
-  readonly messages: readonly Message[]
-  /** Set if new notes were made. */
-  readonly compaction?: RunFact
-}
 
 /**
  * Returns the notes on the messages before position `from`, and those messages that the notes do not cover yet. If
@@ -24,7 +17,7 @@ export interface SummaryContext {
  * returned.
  */
 export async function summaryContext(
-  store: Store,
+  store: SummaryStore,
   model: ChatModel,
   { from, signal }: { readonly from: number; readonly signal: AbortSignal },
 ): Promise<SummaryContext> {
@@ -40,12 +33,12 @@ export async function summaryContext(
 }
 
 /** Returns the notes on the messages before position `from` as they are, and those messages that they do not cover. */
-export function earlierContext(store: Store, from: number): readonly Message[] {
+export function earlierContext(store: SummaryStore, from: number): readonly Message[] {
   const { notes, uncovered } = readSummary(store, from)
   return [...notes, ...repair(uncovered).messages]
 }
 
-function readSummary(store: Store, from: number) {
+function readSummary(store: SummaryStore, from: number) {
   const summary = summaryOf(store)
   const uncovered: Message[] = []
   for (const { position, message } of store.messages.newest(from, 'current')) {
@@ -56,7 +49,7 @@ function readSummary(store: Store, from: number) {
   return { summary, notes: summary ? [notesOf(summary)] : [], uncovered }
 }
 
-function summaryOf(store: Store): Summary | undefined {
+function summaryOf(store: SummaryStore): Summary | undefined {
   const summary = store.meta('summary')
   if (!isObject(summary)) return undefined
   const { text, upTo } = summary

@@ -1,13 +1,7 @@
 import { type Message, contentText } from '../../contract/message.ts'
 import type { ChatModel } from '../../contract/model.ts'
+import type { Summary } from '../../contract/summaries.ts'
 import type { Usage } from '../../contract/usage.ts'
-
-/** Notes on the messages that have left the window. */
-export interface Summary {
-  readonly text: string
-  /** The position of the first message that the notes do not cover. */
-  readonly upTo: number
-}
 
 const INSTRUCTIONS =
   'You keep the memory of a conversation. Write down what will matter later: facts, names, numbers, ids, decisions, ' +

@@ -5,6 +5,7 @@ import { isTerminal } from '../../contract/run.ts'
 import { withDeadline } from '../../contract/time-limit.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { shardOf } from '../../contract/shard.ts'
+import { recordOf } from '../../loop/record.ts'
 import type { RunState } from '../../loop/state.ts'
 import { isWaiting } from './open-run.ts'
 import type { Runner } from './runner.ts'
@@ -12,7 +13,6 @@ import { type DueTimes, isDue, nextDue, PRUNE_MS, WATCHDOG_MS } from './schedule
 import { reportGrowth } from './storage-quota.ts'
 import type { Store } from '../store/store.ts'
 import { type ReportPorts, reportRuns } from './report-runs.ts'
-import { webhookBody, sendWebhooks } from './webhook.ts'
 
 /** How long the creation of a conversation waits for its listing, in milliseconds. */
 const LISTING_MS = 1000
@@ -97,9 +97,8 @@ export class Alarms {
     if (isDue(due, 'send', now)) {
       // The alarm is set first, in case the object is lost while it sends.
       this.watch()
-      const { webhook, config, report } = setup
-      const { webhook: url = '' } = store.settings()
-      await sendWebhooks(store.outbox, { url, webhook, isOpen: config.auth === 'open', now: () => Date.now(), report })
+      if (setup.webhooks) await setup.webhooks.send(store.outbox, store.settings().webhook ?? '')
+      else for (const message of store.outbox.dueMessages(now)) store.outbox.drop(message)
       await this.reportSpend()
       await this.#reportRuns()
     }
@@ -272,7 +271,8 @@ export class Alarms {
       this.watch()
       void this.#reportSoon()
     }
-    const body = store.settings().webhook === undefined ? undefined : webhookBody(state, now)
+    const isNotified = store.settings().webhook !== undefined
+    const body = isNotified ? this.#ports.setup.webhooks?.bodyOf(recordOf(state), now) : undefined
     if (body === undefined) return
     store.outbox.add(eventId, body, now)
     this.wakeAt(now)

@@ -11,7 +11,6 @@ import { pinTools } from '../../tool/pinned-tools.ts'
 import { historyBefore } from '../history/history.ts'
 import { recordingPorts } from './fault-recorder.ts'
 import { commit, type OpenRun } from './open-run.ts'
-import { summaryContext } from '../history/summary-context.ts'
 import type { Store } from '../store/store.ts'
 
 export interface PerformPorts {
@@ -59,7 +58,9 @@ async function portsOf(
   const options = window()
   const { messages, dropped, filled, from } = historyBefore(store.messages, stored.place, options)
   if (state.status === 'queued' && dropped + filled > 0) commit(open, { type: 'history.repaired', dropped, filled })
-  const summary = options.summary ? await summaryContext(store, model.model, { from, signal: abort.signal }) : undefined
+  const summary = options.summary
+    ? await setup.summaries?.context(store, model.model, { from, signal: abort.signal })
+    : undefined
   if (summary?.compaction) commit(open, summary.compaction)
   return {
     get model() {

@@ -5,7 +5,6 @@ import { modelRequest } from '../../loop/perform/prompt.ts'
 import type { RunState } from '../../loop/state.ts'
 import { decodeLine } from '../../wire/events.ts'
 import { historyBefore } from '../history/history.ts'
-import { earlierContext } from '../history/summary-context.ts'
 import { windowOptions } from '../history/window-options.ts'
 import type { StoredRun } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
@@ -28,7 +27,7 @@ export function stepRequest(
   if (!state) return refusalOf('unknown_step', `The model got no request in step ${step} of this run.`)
   const window = windowOptions(setup, store)
   const { messages, from } = historyBefore(store.messages, run.place, window)
-  const history = [...(window.summary ? earlierContext(store, from) : []), ...messages]
+  const history = [...((window.summary && setup.summaries?.earlier(store, from)) || []), ...messages]
   const model = setup.models.resolve(state.request.model)
   const { patience: _patience, ...request } = modelRequest({ state, history, model: model.ok ? model.model : {} })
   // Pruning shortens the tools of older runs, which then have no hash.

@@ -1,43 +1,71 @@
-import { mayNotify, type WebhookSetup } from '../../contract/conversation.ts'
+import { isTerminal, type RunRecord } from '../../contract/run.ts'
 import type { Report } from '../../contract/setup.ts'
-import type { RunState } from '../../loop/state.ts'
-import { isTerminal } from '../../contract/run.ts'
 import { withTimeLimit } from '../../contract/time-limit.ts'
-import { recordOf } from '../../loop/record.ts'
-import type { Outbox } from '../store/outbox.ts'
+import type { MessageOutbox, Webhooks } from '../../contract/webhooks.ts'
 
 /** The delays before the second attempt and those after it, in milliseconds. */
 const RETRY_DELAYS_MS = [5000, 5 * 60_000, 30 * 60_000, 2 * 3_600_000, 5 * 3_600_000, 10 * 3_600_000]
 /** The time-out of one attempt, in milliseconds. */
 const MOST_MS = 10_000
 
-/** Returns the body of the message on a run that has ended or waits for an approval; undefined for any other run. */
-export function webhookBody(state: RunState, now: number): string | undefined {
-  const { status, step } = state
-  const needsApproval = status === 'waiting' && step?.calls.some((call) => call.status === 'awaiting_approval')
-  if (!needsApproval && !isTerminal(status)) return undefined
-  const { id, answer: _answer, preambles: _preambles, calls, ...record } = recordOf(state)
+export interface WebhookOptions {
+  /** Signs the messages. Default: none are sent. */
+  readonly secret: string | undefined
+  /** The exact names of the hosts that messages may go to. */
+  readonly hosts: readonly string[]
+  /** Whether the edge answers on loopback alone: then messages may go there too. */
+  readonly isOpen: boolean
+  readonly report: Report
+}
+
+/** Makes what notifies the URLs of conversations, as Standard Webhooks. */
+export function webhookSender(options: WebhookOptions): Webhooks {
+  return {
+    refusal: (url) => {
+      if (options.secret === undefined) return 'This edge sends no webhooks: WEBHOOK_SECRET is not set.'
+      return mayNotify(url, options) ? undefined : 'A webhook must be an https URL whose host is in WEBHOOK_HOSTS.'
+    },
+    bodyOf: webhookBody,
+    send: (outbox, url) => sendWebhooks(outbox, url, options),
+  }
+}
+
+/** Whether a webhook may go to a URL: https of an allowed host, or, if the edge is `open`, http of loopback. */
+export function mayNotify(url: string, { hosts, isOpen }: Pick<WebhookOptions, 'hosts' | 'isOpen'>): boolean {
+  const { protocol, hostname, username, password, port } = URL.parse(url) ?? {}
+  if (isOpen && (hostname === 'localhost' || hostname === '127.0.0.1')) return protocol === 'http:'
+  const isPlain = protocol === 'https:' && port === '' && username === '' && password === ''
+  // Neither an IP address nor a name that resolves only in a private network.
+  const isPublic = /\.[a-z][a-z0-9-]+$/.test(hostname ?? '') && !/\.(?:internal|local|localhost)$/.test(hostname ?? '')
+  return isPlain && isPublic && hosts.includes(hostname ?? '')
+}
+
+function webhookBody(run: RunRecord, now: number): string | undefined {
+  const { id, status, answer: _answer, preambles: _preambles, calls, ...rest } = run
   const openCalls = calls.filter((call) => call.status === 'approval').map((call) => ({ id: call.id, tool: call.tool }))
+  const needsApproval = status === 'waiting' && openCalls.length > 0
+  if (!needsApproval && !isTerminal(status)) return undefined
   const type = needsApproval ? 'run.waiting' : 'run.finished'
   return JSON.stringify({
     type,
     timestamp: new Date(now).toISOString(),
-    data: { run: id, ...record, calls: openCalls },
+    data: { run: id, status, ...rest, calls: openCalls },
   })
 }
 
 /**
- * Sends the messages that are due, each as a signed POST as in Standard Webhooks. A message that was not accepted is
- * sent again later with the same id, so a receiver may get it twice; after 410 or the last attempt it is given up.
+ * Sends the messages that are due, each as a signed POST. A message that was not accepted is sent again later with the
+ * same id, so a receiver may get it twice; after 410 or the last attempt it is given up.
  */
-export async function sendWebhooks(outbox: Outbox, { url, webhook, isOpen, now, report }: WebhookPorts): Promise<void> {
-  for (const notice of outbox.dueMessages(now())) {
-    const { id, body, attempt } = notice
-    const startedAt = now()
+async function sendWebhooks(outbox: MessageOutbox, url: string, options: WebhookOptions): Promise<void> {
+  const { secret, report } = options
+  for (const message of outbox.dueMessages(Date.now())) {
+    const { id, body, attempt } = message
+    const startedAt = Date.now()
     const status =
-      webhook && mayNotify(url, webhook, isOpen) ? await post(url, webhook.secret, { id, body, now: now() }) : 0
+      secret !== undefined && mayNotify(url, options) ? await post(url, secret, { id, body, now: startedAt }) : 0
     if (status >= 200 && status < 300) {
-      outbox.drop(notice)
+      outbox.drop(message)
       continue
     }
     const wait = status === 410 ? undefined : RETRY_DELAYS_MS[attempt]
@@ -48,20 +76,11 @@ export async function sendWebhooks(outbox: Outbox, { url, webhook, isOpen, now, 
       runId,
       status,
       attempt: attempt + 1,
-      durationMs: now() - startedAt,
+      durationMs: Date.now() - startedAt,
     })
-    if (wait === undefined) outbox.drop(notice)
-    else outbox.delay(notice, now() + wait)
+    if (wait === undefined) outbox.drop(message)
+    else outbox.delay(message, Date.now() + wait)
   }
-}
-
-export interface WebhookPorts {
-  readonly url: string
-  readonly webhook: WebhookSetup | undefined
-  /** Whether the edge answers on loopback alone. */
-  readonly isOpen: boolean
-  readonly now: () => number
-  readonly report: Report
 }
 
 /** Sends one message. Returns the status of the response; 0 if there was none. */

@@ -3,7 +3,7 @@ import type { InputNeeds } from '../../contract/input.ts'
 import { canonicalJson, isObject } from '../../contract/json.ts'
 import type { Tool, ToolControl, ToolDefinition, ToolOutcome, ToolRequest } from '../../contract/tool.ts'
 import { failure } from '../../contract/tool.ts'
-import { either, isText } from '../../wire/schema.ts'
+import { either, isText, plainObject } from '../../wire/schema.ts'
 import { toolChanged } from '../../tool/pinned-tools.ts'
 import { signalOf } from '../../tool/control.ts'
 import type { DescribeResult } from './describe.ts'
@@ -143,7 +143,7 @@ export const Outcome = v.variant('ok', [
     ok: v.literal(true),
     content: v.array(part),
     structured: v.exactOptional(v.unknown()),
-    metadata: v.exactOptional(v.record(v.string(), v.unknown())),
+    metadata: v.exactOptional(plainObject),
     usage,
     marks,
     deployment,

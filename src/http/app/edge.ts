@@ -47,7 +47,8 @@ const health = new Hono<EdgeEnv>()
 health.get('/', (c) => c.json({ status: 'ok' }))
 
 const usage = new Hono<EdgeEnv>()
-usage.get('/', answerUsage)
+// The surface `usageBy` answers with the usage of the tenant.
+usage.get('/', (c, next) => (c.req.query('by') === undefined ? answerUsage(c) : next()))
 
 /** The native API. */
 const NATIVE: Surface = {

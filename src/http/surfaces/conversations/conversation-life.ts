@@ -1,11 +1,6 @@
 import { traceOf } from '../../../contract/trace.ts'
 import { Hono } from 'hono/tiny'
-import {
-  type ConversationSettings,
-  type Jurisdiction,
-  type Location,
-  mayNotify,
-} from '../../../contract/conversation.ts'
+import { type ConversationSettings, type Jurisdiction, type Location } from '../../../contract/conversation.ts'
 import { newId } from '../../../contract/id.ts'
 import type { Setup } from '../../../contract/setup.ts'
 import { decodeConversationBody, decodeForkBody } from '../../../wire/client/conversation.ts'
@@ -133,15 +128,13 @@ interface NewConversation {
   readonly isNew?: boolean
 }
 
-function checkSettings(
-  { models, config, webhook: webhookSetup }: Setup,
-  { model, webhook }: ConversationSettings,
-): void {
+function checkSettings({ models, webhooks, summaries }: Setup, { model, webhook, window }: ConversationSettings): void {
   const resolved = model === undefined ? undefined : models.resolve(model)
   if (resolved?.ok === false) throw invalidRequest({ message: resolved.message, path: 'model' })
-  if (webhook === undefined || (webhookSetup && mayNotify(webhook, webhookSetup, config.auth === 'open'))) return
-  const message = webhookSetup
-    ? 'A webhook must be an https URL whose host is in WEBHOOK_HOSTS.'
-    : 'This edge sends no webhooks: WEBHOOK_SECRET is not set.'
-  throw invalidRequest({ message, path: 'webhook' })
+  if (window?.summary && !summaries) {
+    throw invalidRequest({ message: 'This edge makes no summaries.', path: 'window.summary' })
+  }
+  if (webhook === undefined) return
+  const message = webhooks ? webhooks.refusal(webhook) : 'This edge sends no webhooks.'
+  if (message !== undefined) throw invalidRequest({ message, path: 'webhook' })
 }

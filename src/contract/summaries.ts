@@ -1,0 +1,41 @@
+import type { RunFact } from './event.ts'
+import type { Message } from './message.ts'
+import type { ChatModel } from './model.ts'
+
+/** Makes notes on the messages of a conversation that have left its window. */
+export interface Summaries {
+  /**
+   * Returns the notes on the messages before position `from`, and those messages that the notes do not cover yet. `model`
+   * makes new notes if these are many.
+   */
+  context(
+    store: SummaryStore,
+    model: ChatModel,
+    options: { readonly from: number; readonly signal: AbortSignal },
+  ): Promise<SummaryContext>
+  /** Returns the notes on the messages before position `from` as they are, and those messages that they do not cover. */
+  earlier(store: SummaryStore, from: number): readonly Message[]
+}
+
+/** What a model sees in place of the messages that have left its window. */
+export interface SummaryContext {
+  readonly messages: readonly Message[]
+  /** Set if new notes were made. */
+  readonly compaction?: RunFact
+}
+
+/** Notes on the messages that have left the window. */
+export interface Summary {
+  readonly text: string
+  /** The position of the first message that the notes do not cover. */
+  readonly upTo: number
+}
+
+/** The part of a conversation's database that summaries use. */
+export interface SummaryStore {
+  readonly messages: {
+    newest(before: number, kind: 'current'): Iterable<{ readonly position: number; readonly message: Message }>
+  }
+  meta(name: 'summary'): unknown
+  setMeta(name: 'summary', summary: Summary): void
+}
