@@ -67,10 +67,10 @@ export function runPrinter({ write, origin }: RunPrinterOptions): (event: RunEve
       }
       case 'text.delta':
         text += event.text
-        write(visible(event.text))
+        write(printable(event.text))
         return
       case 'run.finished':
-        if (event.answer.trim() !== text.trim()) write(`${text === '' ? '' : '\n'}${visible(event.answer)}`)
+        if (event.answer.trim() !== text.trim()) write(`${text === '' ? '' : '\n'}${printable(event.answer)}`)
         write('\n')
         return
       default:
@@ -80,11 +80,11 @@ export function runPrinter({ write, origin }: RunPrinterOptions): (event: RunEve
 }
 
 function oneLine(text: string): string {
-  const line = visible(text).replace(/\s+/g, ' ').trim()
+  const line = printable(text).replace(/\s+/g, ' ').trim()
   return line.length > MOST_CHARACTERS ? `${line.slice(0, MOST_CHARACTERS)}… (${line.length} characters)` : line
 }
 
 /** Removes control characters, which a terminal would interpret. */
-function visible(text: string): string {
+export function printable(text: string): string {
   return text.replace(/[^\P{Cc}\n\t]/gu, '')
 }

@@ -5,8 +5,9 @@ import type { RunRequest } from '../contract/run.ts'
 import type { Report } from '../contract/setup.ts'
 
 /**
- * Makes an observer that reports each model answer, each call when it is settled and each run when it ends: ids, names,
- * times, sizes and codes. `includeContent` adds arguments, results, error messages and the answer.
+ * Makes an observer that reports each model answer, each call when it is settled or begins to wait, and each run when it
+ * begins to wait and when it ends: ids, names, times, sizes and codes. `includeContent` adds arguments, results, error
+ * messages and the answer.
  */
 export function logs(report: Report, { includeContent = false }: { includeContent?: boolean } = {}): Observer {
   /** The calls of the newest step of each run under way, by run id, if their arguments are logged. */
@@ -33,45 +34,42 @@ type IgnoredByLog =
   | 'model.retried'
   | 'answer.rejected'
   | 'answer.cut'
-  | 'approval.requested'
   | 'approval.decided'
-  | 'call.requested'
   | 'call.started'
   | 'call.interrupted'
   | 'call.undone'
   | 'call.late'
-  | 'call.deferred'
   | 'call.reported'
   | 'step.finished'
   | 'step.restarted'
   | 'limit.reached'
-  | 'run.waiting'
   | 'run.resumed'
   | 'run.cancelling'
   | 'run.parked'
   | 'run.retried'
 
-function entryOf(event: RunFact, run: RunRequest): { readonly event: string } | undefined {
+function entryOf(event: RunFact, { conversation, model }: RunRequest): Parameters<Report>[0] | undefined {
   switch (event.type) {
     case 'step.answered': {
       const { step, finish, usage, calls } = event
-      return { event: 'step', ...{ step, finish, calls: calls.length, usage } }
+      return { event: 'step', step, finish, calls: calls.length, usage }
     }
     case 'call.settled': {
       const { callId, tool, ok, error, durationMs, content = [] } = event
       const bytes = content.reduce((sum, part) => sum + (part.type === 'text' ? part.text.length : part.data.length), 0)
-      return { event: 'call', ...{ callId, tool, ok, durationMs, bytes }, ...(error && { code: error.code }) }
+      return { event: 'call', callId, tool, ok, durationMs, bytes, code: error?.code }
     }
+    case 'approval.requested':
+      return { event: 'approval.requested', callId: event.callId, tool: event.tool }
+    case 'call.requested':
+      return { event: 'call.requested', callId: event.callId, tool: event.tool }
+    case 'call.deferred':
+      return { event: 'call.deferred', callId: event.callId, tool: event.tool }
+    case 'run.waiting':
+      return { event: 'run.waiting', for: event.for, model, conversation }
     case 'run.finished': {
       const { status, finish, which, usage, error } = event
-      const { conversation, model } = run
-      return {
-        event: 'run',
-        ...{ model, status, finish, usage },
-        ...(conversation !== undefined && { conversation }),
-        ...(which && { which }),
-        ...(error && { code: error.code }),
-      }
+      return { event: 'run', model, status, finish, usage, conversation, which, code: error?.code }
     }
     default:
       event.type satisfies IgnoredByLog
@@ -80,8 +78,7 @@ function entryOf(event: RunFact, run: RunRequest): { readonly event: string } | 
 }
 
 function contentOf(event: RunFact, calls: readonly ToolCall[] = []): object {
-  if (event.type === 'run.finished')
-    return { answer: event.answer, ...(event.error && { message: event.error.message }) }
+  if (event.type === 'run.finished') return { answer: event.answer, message: event.error?.message }
   if (event.type === 'step.answered') return { text: event.text }
   if (event.type !== 'call.settled') return {}
   const { callId, content, error } = event

@@ -16,6 +16,8 @@ export interface OtlpOptions {
 
 /** The time limit of one request, in milliseconds. */
 const MOST_MS = 10_000
+/** The most characters of the answer of an endpoint that are logged. */
+const MOST_REASON = 200
 
 /**
  * Makes a reporter that sends the spans of runs that have ended as OTLP/HTTP with JSON
@@ -33,8 +35,9 @@ export function otlpReporter({ url, headers, service, includeContent = false, ..
         body,
         signal,
       })
-      await response.body?.cancel()
-      if (!response.ok) throw new Error(`The OTLP endpoint answered ${response.status}.`)
+      if (response.ok) return response.body?.cancel()
+      const text = (await response.text()).slice(0, MOST_REASON)
+      throw new Error(`The OTLP endpoint answered ${response.status}${text && `: ${text}`}`)
     })
   return {
     name: 'traces',

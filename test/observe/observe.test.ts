@@ -40,6 +40,22 @@ test('logs have steps, calls and runs without content', async () => {
   ])
 })
 
+test('logs tell what a run waits for', async () => {
+  const entries: object[] = []
+  const pay = tool('pay', () => 'paid', { approval: 'always' })
+  await play({
+    script: [ask(['pay'])],
+    tools: [pay],
+    request: { conversation: 'conv_1' },
+    loop: { observe: logs((entry) => entries.push(entry)) },
+  })
+  const run = { runId: RUN_ID, tenant: 'acme' }
+  expect(entries.slice(1)).toEqual([
+    { event: 'approval.requested', ...run, callId: id(1, 0), tool: 'pay' },
+    { event: 'run.waiting', ...run, for: 'approval', model: 'test/scripted', conversation: 'conv_1' },
+  ])
+})
+
 test('logs have content if `includeContent` is set', async () => {
   const entries: object[] = []
   await play({ ...scene, loop: { observe: logs((entry) => entries.push(entry), { includeContent: true }) } })

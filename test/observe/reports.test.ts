@@ -131,7 +131,7 @@ describe('the trace of a run', () => {
     let status = 503
     const send = async (_url: unknown, init?: RequestInit) => {
       bodies.push(typeof init?.body === 'string' ? init.body : '')
-      return new Response('', { status })
+      return new Response(status === 503 ? 'The queue is full.' : '', { status })
     }
     const conversation = pay([
       otlpReporter({ url: 'https://otlp.test/v1/traces', headers: {}, service: 'x', fetch: send }),
@@ -150,7 +150,7 @@ describe('the trace of a run', () => {
         reporter: 'traces',
         runId: runId(0),
         attempts: 1,
-        detail: 'The OTLP endpoint answered 503.',
+        detail: 'The OTLP endpoint answered 503: The queue is full.',
       },
     ])
   })

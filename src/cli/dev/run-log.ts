@@ -1,60 +1,86 @@
 import { isObject } from '../../contract/json.ts'
+import { printable } from '../print.ts'
 
 type Entry = Readonly<Record<string, unknown>>
 
 /**
- * Prints the lines of a running edge: of each run one tree, with its faults, and of everything else the line as it is.
- * `hasRuns`: whether the edge logs runs; if not, each fault of a run is a tree of its own. Default: yes.
+ * Prints the lines of a running edge: each run as one tree with its faults when it ends, waits or is parked, each other
+ * entry of the log as one line of words, and everything else as it is. `hasRuns`: whether the edge logs runs; if not,
+ * each fault of a run is a tree of its own. Default: yes.
  */
 export function runLog(write: (text: string) => void, hasRuns = true): (line: string) => void {
   /** The steps, calls and faults of the runs under way, by run id. */
   const entriesByRun = new Map<string, Entry[]>()
+  let isAfterEntry = false
   return (line) => {
+    // wrangler adds empty lines to those of `console.error`.
+    if (isAfterEntry && line.trim() === '') return
     const entry = readEntry(line)
+    isAfterEntry = entry !== undefined
     if (!entry) return REQUEST.test(line) ? undefined : write(`${line}\n`)
+    const event = String(entry['event'])
+    const isOfRun = 'runId' in entry && (OUTLINE_EVENTS.has(event) || FAULTS.has(event))
+    if (!isOfRun) return write(`! ${memberText(entry)}\n`)
     const id = String(entry['runId'])
-    if (!hasRuns && FAULTS.has(String(entry['event']))) return write(`${id}\n└ ${faultText(entry)}\n`)
+    if (!hasRuns && FAULTS.has(event)) return write(`${id}\n└ ${indented(faultText(entry), ' ')}\n`)
     const entries = entriesByRun.get(id) ?? []
-    if (entry['event'] !== 'run') entriesByRun.set(id, [...entries, entry])
-    else {
-      entriesByRun.delete(id)
-      write(treeOf(entry, entries))
-    }
+    if (event === 'run') entriesByRun.delete(id)
+    else if (event !== 'run.waiting') entriesByRun.set(id, [...entries, entry])
+    // The tree of a run that waits is printed again, with what follows, when it ends.
+    if (HEADS.has(event)) write(treeOf(entry, entriesByRun.get(id) ?? entries))
   }
 }
 
-const OUTLINE_EVENTS = new Set(['step', 'call', 'run'])
+/** What a call waits for, by the event with which it begins to wait. */
+const WAITS: Readonly<Record<string, string>> = {
+  'approval.requested': 'waits for approval',
+  'call.requested': 'waits for its caller',
+  'call.deferred': 'is answered later',
+}
+const HEADS = new Set(['run', 'run.waiting', 'run.parked'])
+const OUTLINE_EVENTS = new Set(['step', 'call', 'run', 'run.waiting', ...Object.keys(WAITS)])
 const FAULTS = new Set(['call.failed', 'model.failed', 'model.retried', 'run.interrupted', 'run.parked'])
 
 /** wrangler's own line of a request: the tree of its run says more. */
 const REQUEST = /^\[wrangler:info\] [A-Z]+ \//
 
-/** Reads a line of `LOG=runs`, before which wrangler writes the name of the Worker. */
+/** Reads an entry of the log, before which wrangler writes the name of the Worker, or that it is an error. */
 function readEntry(line: string): Entry | undefined {
-  const text = line.replace(/^\[[\w-]+\] /, '')
+  const text = line.replace(/^(?:✘ )?\[[\w-]+\] /, '')
   if (!text.startsWith('{"event":')) return undefined
   try {
     const entry: unknown = JSON.parse(text)
-    const isOfRun =
-      isObject(entry) && (OUTLINE_EVENTS.has(String(entry['event'])) || FAULTS.has(String(entry['event'])))
-    if (!isOfRun || !('runId' in entry)) return undefined
-    return entry
+    return isObject(entry) ? entry : undefined
   } catch {
     return undefined
   }
 }
 
-/** Formats a run: its outcome, and below it its steps with their calls. */
+/** Formats a run: its status, and below it its steps with their calls. */
 function treeOf(run: Entry, entries: readonly Entry[]): string {
-  const ended = run['status'] === 'completed' ? 'completed' : `${String(run['status'])} (${codeOf(run)})`
-  const head = [run['runId'], ended, run['model'], tokensOf(run), run['conversation']].map(textOf)
+  const head = [run['runId'], statusText(run), run['model'], tokensOf(run), run['conversation']].map(textOf)
   const lines = entries.map((entry, at) => {
     const isLast = at === entries.length - 1
-    if (entry['event'] === 'step') return `${isLast ? '└' : '├'} step ${String(entry['step'])}  ${stepText(entry)}\n`
-    if (FAULTS.has(String(entry['event']))) return `${isLast ? '└' : '│'} ! ${faultText(entry)}\n`
-    return `${isLast ? '└' : '│'}   ${callText(entry)}\n`
+    const event = String(entry['event'])
+    if (event === 'step') return `${isLast ? '└' : '├'} step ${String(entry['step'])}  ${stepText(entry)}\n`
+    const text = FAULTS.has(event) ? `! ${faultText(entry)}` : `  ${callText(entry)}`
+    return `${isLast ? '└' : '│'} ${indented(text, isLast ? ' ' : '│')}\n`
   })
   return `${head.filter((text) => text !== '').join('  ')}\n${lines.join('')}`
+}
+
+/** Indents the further lines of a text, such as a stack, below a rail of the tree. */
+function indented(text: string, rail: string): string {
+  return text.replaceAll('\n', `\n${rail}     `)
+}
+
+function statusText(run: Entry): string {
+  if (run['event'] === 'run.parked') return 'parked'
+  if (run['event'] === 'run.waiting')
+    return `waits for ${run['for'] === 'caller' ? 'its caller' : run['for'] === 'tool' ? 'a tool' : 'approval'}`
+  const status = String(run['status'])
+  if (run['which'] !== undefined) return `${status} (limit ${textOf(run['which'])})`
+  return status === 'completed' ? status : `${status} (${codeOf(run)})`
 }
 
 function textOf(value: unknown): string {
@@ -68,8 +94,21 @@ function stepText(step: Entry): string {
 }
 
 function callText(call: Entry): string {
+  const wait = WAITS[String(call['event'])]
+  if (wait !== undefined) return `${String(call['tool'])}  ${wait}`
   const outcome = call['ok'] === true ? `${String(call['bytes'])} characters` : `failed (${codeOf(call)})`
   return `${String(call['tool'])}  ${String(call['durationMs'])} ms  ${outcome}`
+}
+
+/** Formats an entry of no run: its event, its members by their names, and the detail at the end. */
+function memberText({ event, detail, ...members }: Entry): string {
+  const facts = Object.entries(members).map(([name, value]) => `${name} ${plainText(value)}`)
+  const parts = [String(event), ...facts, ...(detail === undefined ? [] : [plainText(detail)])]
+  return indented(printable(parts.join('  ')), ' ')
+}
+
+function plainText(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 /** Formats a fault: what failed, how, after how many attempts and how long, and the detail for operators. */
@@ -85,7 +124,7 @@ function faultText({ event, tool, model, code, status, attempts, durationMs, det
           .replaceAll('"', '')})`,
     Number(attempts) > 1 ? `${String(attempts)} attempts` : '',
     typeof durationMs === 'number' ? `${durationMs} ms` : '',
-    textOf(detail),
+    printable(textOf(detail)),
   ]
   return [what, ...parts].filter((part) => part !== '').join('  ')
 }

@@ -34,8 +34,89 @@ run_a  completed  openai/x  10+5 tokens
 `)
 })
 
+test('the log prints a run that begins to wait, and the complete tree once it has laterEntries', () => {
+  const of = { runId: 'run_a', tenant: 'local' }
+  const step = { event: 'step', step: 1, finish: 'tool_calls', calls: 1, usage: USAGE, ...of }
+  const request = { event: 'approval.requested', callId: 'call_1', tool: 'sendMail', ...of }
+  const waiting = { event: 'run.waiting', for: 'approval', model: 'openai/x', conversation: 'c1', ...of }
+  expect(printed([step, request, waiting])).toBe(`run_a  waits for approval  openai/x  c1
+├ step 1  1 call  10+5 tokens
+└   sendMail  waits for approval
+`)
+  const laterEntries = [
+    { event: 'call', tool: 'sendMail', ok: true, durationMs: 3, bytes: 4, ...of },
+    { event: 'step', step: 2, finish: 'stop', calls: 0, ...of },
+    { event: 'run', model: 'openai/x', status: 'completed', finish: 'stop', usage: USAGE, conversation: 'c1', ...of },
+  ]
+  expect(printed([step, request, waiting, ...laterEntries]).split(/^(?=run_)/m)[1])
+    .toBe(`run_a  completed  openai/x  10+5 tokens  c1
+├ step 1  1 call  10+5 tokens
+│   sendMail  waits for approval
+│   sendMail  3 ms  4 characters
+└ step 2  answer
+`)
+})
+
+test.each([
+  ['caller', 'call.requested', 'run_a  waits for its caller  openai/x\n└   pick  waits for its caller\n'],
+  ['tool', 'call.deferred', 'run_a  waits for a tool  openai/x\n└   pick  is answered later\n'],
+])('the log tells that a run waits for its %s', (waitsFor, event, text) => {
+  const of = { runId: 'run_a', tenant: 'local' }
+  const waiting = { event: 'run.waiting', for: waitsFor, model: 'openai/x', ...of }
+  expect(printed([{ event, callId: 'call_1', tool: 'pick', ...of }, waiting])).toBe(text)
+})
+
+test('the log prints a run that is parked at once, and which limit a run has reached', () => {
+  const parking = { event: 'run.parked', runId: 'run_a', detail: 'The object was lost 3 times.' }
+  expect(printed([parking])).toBe('run_a  parked\n└ ! run.parked  The object was lost 3 times.\n')
+  const runEnd = {
+    event: 'run',
+    runId: 'run_a',
+    model: 'openai/x',
+    status: 'completed',
+    finish: 'limit',
+    which: 'tokens',
+  }
+  expect(printed([runEnd])).toBe('run_a  completed (limit tokens)  openai/x\n')
+})
+
+test('the log puts the faults that `npm start` shows as errors into the tree, with their stacks indented', () => {
+  const fault = {
+    event: 'call.failed',
+    runId: 'run_a',
+    tool: 'charge',
+    code: 'tool_failed',
+    detail: 'Error: no\n  at x',
+  }
+  const runEnd = { event: 'run', runId: 'run_a', model: 'openai/x', status: 'completed', finish: 'stop' }
+  const call = {
+    event: 'call',
+    runId: 'run_a',
+    tool: 'charge',
+    ok: false,
+    durationMs: 3,
+    bytes: 0,
+    code: 'tool_failed',
+  }
+  expect(printed([`✘ [ERROR] ${JSON.stringify(fault)}`, '', '', call, runEnd])).toBe(`run_a  completed  openai/x
+│ ! charge  failed (tool_failed)  Error: no
+│       at x
+└   charge  3 ms  failed (tool_failed)
+`)
+})
+
+test('the log prints entries of no run as words, without control characters', () => {
+  const exhausted = { event: 'budget.exhausted', tenant: 'acme', key: 'shop', which: 'tokens' }
+  const unavailable = { event: 'tools.unavailable', place: 'TOOL_A', detail: 'no \u001b[31manswer' }
+  const failed = { event: 'report.failed', reporter: 'traces', runId: 'run_a', attempts: 2, detail: 'It answered 400.' }
+  expect(printed([exhausted, `✘ [ERROR] ${JSON.stringify(unavailable)}`, '', failed])).toBe(
+    `! budget.exhausted  tenant acme  key shop  which tokens
+! tools.unavailable  place TOOL_A  no [31manswer
+! report.failed  reporter traces  runId run_a  attempts 2  It answered 400.
+`,
+  )
+})
+
 test('the log prints other lines unchanged, without those of requests', () => {
-  const fault = { event: 'tools.unavailable', place: 'TOOL_A', detail: 'x' }
-  const text = printed(['hello', '[wrangler:info] GET /health 200 OK (3ms)', '{"event":', fault])
-  expect(text).toBe(`hello\n{"event":\n[my-edge] ${JSON.stringify(fault)}\n`)
+  expect(printed(['hello', '', '[wrangler:info] GET /health 200 OK (3ms)', '{"event":'])).toBe('hello\n\n{"event":\n')
 })
