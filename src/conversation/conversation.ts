@@ -17,6 +17,7 @@ import { repeatedRequest } from './run/repeated-request.ts'
 import { answerEvents, pendingApproval } from './run/answers.ts'
 import { exportStream } from './history/export.ts'
 import { acceptRun } from './run/accept-run.ts'
+import { cancelRuns } from './run/cancel-runs.ts'
 import { cancelRun } from './run/cancel-run.ts'
 import { positionOf } from './store/messages.ts'
 import { Readers } from './run/readers.ts'
@@ -133,7 +134,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   }
 
   async backup(request: Parameters<ConversationService['backup']>[0]): ReturnType<ConversationService['backup']> {
-    const [store, cancelAll] = [this.#store, () => this.#cancel(this.#store.runs.unfinished())]
+    const [store, cancelAll] = [this.#store, () => cancelRuns(this.#runner, this.#store.runs.unfinished())]
     const ports = { ctx: this.ctx, store, alarms: this.#alarms, life: () => this.#life(), cancelAll }
     return this.#setup.backups?.(request, ports) ?? UNKNOWN
   }
@@ -171,17 +172,22 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     }
     const full = await storageRefusal(run, this.#store, this.#setup)
     if (full) return full
-    if (life === 'open' && this.#life() !== 'open') return DELETED
     // Cancelled runs still store their messages; that must happen before `acceptRun` hides these from models.
-    if (onward && this.#store.runs.row(replaces) && !this.#store.runs.row(run.runId)) {
-      await this.#cancel(this.#store.runs.unfinished())
-      // The conversation may have been deleted meanwhile, or a deletion may have begun.
-      if (this.#life() !== 'open') return DELETED
+    // Runs that are accepted meanwhile are cancelled too.
+    const { runs } = this.#store
+    const cancelled: string[] = []
+    const isNew = () => this.#life() === 'open' && runs.row(replaces) && !runs.row(run.runId)
+    const nextToCancel = () => (onward && isNew() ? runs.unfinished().filter((id) => !cancelled.includes(id)) : [])
+    for (let ids = nextToCancel(); ids.length > 0; ids = nextToCancel()) {
+      cancelled.push(...ids)
+      await cancelRuns(this.#runner, ids)
     }
+    // The conversation may have been deleted meanwhile, or a deletion may have begun.
+    if (this.#life() !== 'open') return DELETED
     const { config } = this.#setup
     const acceptReply = acceptRun(request, { store: this.#store, runner: this.#runner, alarms: this.#alarms, config })
     if (!acceptReply.ok) return acceptReply
-    if (acceptReply.toCancel) await this.#cancel(acceptReply.toCancel)
+    if (acceptReply.toCancel) await cancelRuns(this.#runner, acceptReply.toCancel)
     // A reader that follows before the run begins receives its events directly, and need not read the journal.
     const stream = follow && this.#view.follow(acceptReply.reply.runId, acceptReply.reply.joinedAfter ?? 0, follow)
     this.#runner.pump()
@@ -240,7 +246,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   }
 
   async cancel(runId: string): ReturnType<ConversationService['cancel']> {
-    const ports = { store: this.#store, alarms: this.#alarms, cancel: (id: string) => this.#cancel([id]) }
+    const ports = { store: this.#store, alarms: this.#alarms, cancel: (id: string) => cancelRuns(this.#runner, [id]) }
     return this.#whenOpen(async () => cancelRun(runId, ports))
   }
 
@@ -292,7 +298,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     return this.#whenOpen(async () => {
       this.#isDeleting = true
       try {
-        await this.#cancel(this.#store.runs.unfinished())
+        await cancelRuns(this.#runner, this.#store.runs.unfinished())
         await this.#alarms.reportAll()
         await this.#store.deleteForGood()
       } finally {
@@ -305,14 +311,6 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   override async alarm(): Promise<void> {
     if (this.#store.life() === 'open') await this.#alarms.onAlarm()
     if (this.#store.life() === 'none') this.#view.end()
-  }
-
-  /** Cancels runs, the newest first, so that the end of one does not start another. */
-  async #cancel(runs: readonly string[]): Promise<void> {
-    for (const id of runs.toReversed()) {
-      const open = this.#runner.runs.find(id)
-      if (open) await this.#runner.cancel(open)
-    }
   }
 
   async #whenOpen<Value>(answer: () => Promise<Reply<Value>>): Promise<Reply<Value>> {

@@ -50,6 +50,21 @@ describe('a new conversation', () => {
     expect(conversation.listed).toEqual(['acme/conv_1'])
   })
 
+  test('is listed although the storage has failed during an attempt to list it', async () => {
+    const conversation = quiet()
+    conversation.onList = overloaded
+    await conversation.run(0)
+    conversation.onList = () => {
+      conversation.database.exec('ALTER TABLE notices RENAME TO elsewhere')
+    }
+    await conversation.ring()
+    conversation.database.exec('ALTER TABLE elsewhere RENAME TO notices')
+    conversation.onList = () => {}
+    conversation.listed.length = 0
+    for (let rings = 0; rings < 5 && conversation.listed.length === 0; rings += 1) await conversation.ring()
+    expect(conversation.listed).toEqual(['acme/conv_1'])
+  })
+
   test('is listed by the next instance if its object is lost before the directory has answered', async () => {
     const conversation = quiet()
     conversation.onList = () => new Promise(() => {})

@@ -172,6 +172,57 @@ describe('a conversation that is being deleted', () => {
   })
 })
 
+describe('a turn that is run again with those after it', () => {
+  /** A run whose model does not react to a cancellation, which therefore takes five seconds. */
+  async function stuckConversation(): Promise<TestConversation> {
+    vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'], now: MINUTE })
+    const conversation = new TestConversation(async function* () {
+      yield await new Promise<never>(() => {})
+    })
+    await start(conversation, 0)
+    await settle()
+    conversation.answer = () => say('Done.')
+    return conversation
+  }
+
+  const start = (conversation: TestConversation, name: number, options: object = {}) =>
+    conversation.start(name, { request: { input: [{ role: 'user', content: `Message ${name}` }] }, ...options })
+  const repeat = (conversation: TestConversation, name: number) =>
+    start(conversation, name, { onward: true, replaces: runId(0) })
+  const lastInput = (conversation: TestConversation) =>
+    conversation.requests.at(-1)?.messages.map(({ content }) => content)
+
+  test('replaces a run that is accepted while the runs before are being cancelled', async () => {
+    const conversation = await stuckConversation()
+    const repeated = repeat(conversation, 1)
+    await settle()
+    expect(await start(conversation, 2)).toMatchObject({ ok: true, status: 'queued' })
+    await vi.advanceTimersByTimeAsync(5000)
+    expect(await repeated).toMatchObject({ ok: true })
+    await settle()
+    expect([0, 1, 2].map((name) => conversation.store.runs.row(runId(name))?.status)).toEqual([
+      'cancelled',
+      'completed',
+      'cancelled',
+    ])
+    expect(lastInput(conversation)).toEqual(['Message 1'])
+  })
+
+  test('replaces a repetition that was requested at the same time', async () => {
+    const conversation = await stuckConversation()
+    conversation.answer = async function* ({ messages }) {
+      if (messages.at(-1)?.content === 'Message 1') await new Promise<never>(() => {})
+      yield* say('Done.')
+    }
+    const repetitions = [repeat(conversation, 1), repeat(conversation, 2)]
+    await settle()
+    await vi.advanceTimersByTimeAsync(10_000)
+    for (const repetition of repetitions) expect(await repetition).toMatchObject({ ok: true })
+    await settle()
+    expect(lastInput(conversation)).toEqual(['Message 2'])
+  })
+})
+
 describe('a restarted object', () => {
   test('sets the watchdog alarm whatever started it, even if the conversation expires later', async () => {
     const conversation = new TestConversation(() => new Promise<never>(() => {}) as never)

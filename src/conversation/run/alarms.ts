@@ -182,7 +182,8 @@ export class Alarms {
   /** Reports the runs that are due by a time, after those that are being reported. */
   async #reportRuns(by?: number): Promise<void> {
     const work = (this.#reporting ?? Promise.resolve()).then(() => reportRuns(this.#reportPorts(), by))
-    this.#reporting = work
+    // A failure is that of this report alone, not of those after it.
+    this.#reporting = work.catch(() => {})
     await work
   }
 

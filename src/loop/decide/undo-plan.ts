@@ -12,8 +12,10 @@ const HARMLESS = new Set(['invalid_arguments', 'schema_mismatch', 'tool_changed'
 /** Returns what to undo because of a failed call of this step, if the run compensates; undefined if nothing. */
 export function planUndo({ request, calls, offered }: RunState, step: StepState): UndoPlan | undefined {
   if (!request.compensate) return undefined
+  // The result of a call that was undone is an error too.
   const because = step.calls.find(
-    ({ result, attempt }) => attempt > 0 && result?.error && !HARMLESS.has(result.error.code),
+    ({ result, attempt, wasUndone }) =>
+      attempt > 0 && wasUndone === undefined && result?.error && !HARMLESS.has(result.error.code),
   )
   const undoable = calls.filter(
     (call) => call.result?.ok && call.wasUndone === undefined && offered.get(call.tool)?.undo,

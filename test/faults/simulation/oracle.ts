@@ -3,38 +3,10 @@ import { isNewsType, type RunEvent } from '../../../src/contract/event.ts'
 import type { Message } from '../../../src/contract/message.ts'
 import { isTerminal, type RunRecord } from '../../../src/contract/run.ts'
 import { keptFault } from '../history.ts'
+import type { Ledger } from './ledger.ts'
 
 /** How often a call of each class may be delivered: docs/tools.md. */
 const MOST_DELIVERIES: Readonly<Record<string, number>> = { plain: 1, idempotent: 3, pays: 1 }
-
-/** What people and the network did, as the contract needs it to tell what must hold. */
-interface Ledger {
-  /** Runs whose acceptance was confirmed, in that order; `joins`: the input joined another run. */
-  readonly requests: Map<string, { joins?: string }>
-  /** Runs that were certainly refused. */
-  readonly refusals: Set<string>
-  /** Runs whose cancellation was confirmed. */
-  readonly cancelled: Set<string>
-  /** Calls that somebody approved, or rejected; the answer may have been lost. */
-  readonly approved: Set<string>
-  readonly rejected: Set<string>
-  /** Each delivery of a call to its tool. */
-  readonly deliveries: { readonly call: string; readonly tool: string; readonly key: string }[]
-  /** Confirmed ends, as they were first seen. */
-  readonly ends: Map<string, RunRecord>
-}
-
-export function newLedger(): Ledger {
-  return {
-    requests: new Map(),
-    refusals: new Set(),
-    cancelled: new Set(),
-    approved: new Set(),
-    rejected: new Set(),
-    deliveries: [],
-    ends: new Map(),
-  }
-}
 
 /** Promise 1: an accepted message ends in exactly one outcome, and a refused one leaves nothing. */
 export function endFaults({ requests, refusals, ends }: Ledger, run: string, events: readonly RunEvent[]): string[] {
@@ -65,7 +37,10 @@ export function onceFaults(run: string, events: readonly RunEvent[]): string[] {
     const what =
       event.type === 'step.answered' || event.type === 'step.finished' || event.type === 'step.started'
         ? `${event.type} ${event.step}`
-        : event.type === 'call.settled' || event.type === 'approval.decided' || event.type === 'approval.requested'
+        : event.type === 'call.settled' ||
+            event.type === 'approval.decided' ||
+            event.type === 'approval.requested' ||
+            event.type === 'call.undone'
           ? `${event.type} ${event.callId}`
           : undefined
     if (what === undefined) continue
@@ -96,6 +71,53 @@ export function cancelFaults({ cancelled }: Ledger, run: string, events: readonl
   const end = events.findLast(({ type }) => type === 'run.finished')
   if (!cancelled.has(run) || end?.type !== 'run.finished' || end.status === 'cancelled') return []
   return [`${run} was cancelled and is ${end.status}`]
+}
+
+/**
+ * A run that compensates undoes its finished calls, newest first, when a later one fails; a run that does not undoes
+ * nothing. What is undone was done, and is asked for with the key of the call, and once unless the object was lost.
+ */
+export function undoFaults(ledger: Ledger, run: string, events: readonly RunEvent[], disturbances: number): string[] {
+  const faults: string[] = []
+  const { deliveries, undos, compensating } = ledger
+  const started = new Set(events.flatMap((event) => (event.type === 'call.started' ? [event.callId] : [])))
+  const settled = events.filter((event) => event.type === 'call.settled')
+  const undone = events.filter((event) => event.type === 'call.undone')
+  const done = settled.filter(({ ok, tool }) => ok && tool === 'books').map(({ callId }) => callId)
+  const failed = settled.filter(({ ok, callId }) => !ok && started.has(callId)).map(({ callId }) => callId)
+  const end = events.findLast(({ type }) => type === 'run.finished')
+  const isComplete = end?.type === 'run.finished' && end.status === 'completed'
+  for (const call of done) {
+    const isDue = failed.some((other) => stepOf(other) >= stepOf(call))
+    if (isComplete && isDue && compensating.has(run) && !undone.some(({ callId }) => callId === call))
+      faults.push(`${call} was not undone`)
+  }
+  for (const [index, { callId, because, ok }] of undone.entries()) {
+    if (!compensating.has(run)) faults.push(`${callId} was undone in a run without compensation`)
+    if (!done.includes(callId)) faults.push(`${callId} was undone, and had not succeeded`)
+    if (!failed.includes(because)) faults.push(`${callId} was undone because of ${because}, which had not failed`)
+    const before = undone[index - 1]
+    if (before?.because === because && placeOf(before.callId) < placeOf(callId))
+      faults.push(`${callId} was undone after the older ${before.callId}`)
+    const requests = undos.filter(({ call }) => call === callId)
+    if (ok && requests.length === 0) faults.push(`${callId} was never undone`)
+    if (requests.length > 1 + disturbances) faults.push(`${callId} was undone ${requests.length} times`)
+  }
+  for (const { call, key } of undos.filter(({ call: id }) => started.has(id))) {
+    if (!deliveries.some((delivery) => delivery.call === call && delivery.key === key))
+      faults.push(`${call} was undone with another key`)
+  }
+  return faults
+}
+
+/** The step of a call: `call_<run>_<step>_<index>`. */
+function stepOf(call: string): number {
+  return Number(call.split('_').at(-2))
+}
+
+/** A number that rises from each call of a run to the next. */
+function placeOf(call: string): number {
+  return stepOf(call) * 1000 + Number(call.split('_').at(-1))
 }
 
 /** A run that completed has the answer to its input, and told the model nothing of a call that did not happen. */

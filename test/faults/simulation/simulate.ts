@@ -1,11 +1,19 @@
 import type { CallAnswer } from '../../../src/contract/conversation.ts'
 import type { RunEvent } from '../../../src/contract/event.ts'
-import type { ModelEvent, ModelRequest } from '../../../src/contract/model.ts'
-import { contentText } from '../../../src/contract/message.ts'
 import type { OnBusy } from '../../../src/contract/run.ts'
-import { failure, type Tool } from '../../../src/contract/tool.ts'
-import { ask, requestOf, say, tool } from '../../fixtures/play.ts'
+import { requestOf } from '../../fixtures/play.ts'
 import { Chance } from '../chance.ts'
+import {
+  approvalFaults,
+  deletionFaults,
+  type JudgedRun,
+  newsFaults,
+  pruningFaults,
+  replacementFaults,
+  type Terms,
+  webhookFaults,
+} from './duties.ts'
+import { newLedger } from './ledger.ts'
 import {
   answerFaults,
   cancelFaults,
@@ -14,10 +22,11 @@ import {
   factFaults,
   historyFaults,
   isOver,
-  newLedger,
   onceFaults,
+  undoFaults,
 } from './oracle.ts'
-import { settle, World } from './world.ts'
+import { Outside } from './outside.ts'
+import { RECEIVER, settle, World } from './world.ts'
 
 interface Simulated {
   /** What is against the contract. */
@@ -28,9 +37,26 @@ interface Simulated {
   readonly trace: readonly string[]
 }
 
-const HOUR = 3_600_000
-/** What a message asks the model for: the run that it began, and the tools to call. */
-const PLAN = /^(run_\d+): (.*)$/
+const [MINUTE, HOUR] = [60_000, 3_600_000]
+const TENANT = 'acme'
+const CONVERSATION = 'conv_1'
+/** The tools that a message has its run call: those of a step together, step by step. */
+const PLANS = [
+  'plain',
+  'idempotent',
+  'pays',
+  'broken',
+  'plain idempotent',
+  'pays pays',
+  'pays plain',
+  '',
+  'books broken',
+  'books;plain;broken',
+  'books books;pays;broken',
+  'broken;books',
+] as const
+/** The ids of runs that repeat others begin here. */
+const FIRST_REPEAT = 1_000_000
 /** Alarms within which all runs must end once nothing goes wrong any more. */
 const MOST_ALARMS = 300
 
@@ -47,19 +73,54 @@ export async function simulate(seed: number): Promise<Simulated> {
 class Program {
   readonly #chance: Chance
   readonly #world: World
-  readonly #ledger = newLedger()
+  readonly #outside: Outside
+  readonly #terms: Terms
+  readonly #hasWebhook: boolean
+  /** Whether people decide about calls at all. */
+  readonly #isAttended: boolean
   readonly #faults: string[] = []
   readonly #trace: string[] = []
   readonly #journals = new Map<string, RunEvent[]>()
-  /** Models and tools that wait; each is let go on by a call. */
-  #held: (() => void)[] = []
-  #isCalm = false
+  #ledger = newLedger()
+  #isDeleted = false
+  #runs = 0
   #posted = 0
+  #repeated = 0
 
   constructor(chance: Chance) {
     this.#chance = chance
-    const mostSubrequests = chance.pick([9000, 9000, 1, 2, 5])
-    this.#world = new World({ tools: this.#tools(), answer: (request) => this.#answer(request), mostSubrequests })
+    this.#outside = new Outside({
+      chance,
+      ledger: () => this.#ledger,
+      addFaults: (...faults) => void this.#faults.push(...faults),
+      disturbances: () => this.#world.disturbances,
+      isStarted: (run, call, attempt) =>
+        this.#world
+          .journal(run)
+          .some((event) => event.type === 'call.started' && event.callId === call && event.attempt === attempt),
+    })
+    const ends: readonly [Terms, ...Terms[]] = [
+      {},
+      {},
+      {},
+      { ttlSeconds: 1800 },
+      { ttlSeconds: 72 * 3600 },
+      { expires: chance.between(1, 40) * HOUR },
+    ]
+    this.#terms = chance.pick(ends)
+    this.#hasWebhook = chance.isHit(0.5)
+    this.#isAttended = chance.isHit(0.8)
+    this.#world = new World({
+      tools: this.#outside.tools,
+      answer: (request) => this.#outside.answer(request),
+      receive: this.#outside.receive,
+      onDelete: () => this.#onDelete(),
+      mostSubrequests: chance.pick([9000, 9000, 1, 2, 5]),
+      id: chance
+        .between(0, 2 ** 32 - 1)
+        .toString(16)
+        .padStart(64, '0'),
+    })
   }
 
   close(): void {
@@ -70,18 +131,21 @@ class Program {
     const actions: readonly [number, string, () => unknown][] = [
       [6, 'post', () => this.#post(this.#posted++)],
       [1, 'post again', () => this.#posted > 0 && this.#post(this.#chance.between(0, this.#posted - 1))],
+      [2, 'run a turn again', () => this.#repeat()],
       [3, 'decide', () => this.#decide()],
-      [1, 'cancel', () => this.#posted > 0 && this.#cancel(runId(this.#chance.between(0, this.#posted - 1)))],
-      [4, 'let go on', () => this.#letGoOn()],
+      [1, 'cancel', () => this.#cancel()],
+      [4, 'let go on', () => this.#outside.letGoOn()],
       [2, 'evict', () => this.#world.lose()],
       [3, 'lose at a commit', () => this.#loseSoon()],
       [1, 'fail to store', () => (this.#world.failures = this.#chance.between(1, 3))],
+      [1, 'fail to list', () => (this.#world.directoryFailures = this.#chance.between(1, 3))],
       [2, 'ring', () => (this.#world.alarmAt < Infinity ? this.#world.ring() : undefined)],
-      [2, 'wait', () => this.#world.pass(this.#chance.pick([1000, 10_000, 40_000, 200_000]))],
+      [2, 'wait', () => this.#world.pass(this.#chance.pick([1000, 10_000, 40_000, 200_000, 11 * MINUTE]))],
       [1, 'wait for long', () => this.#world.pass(this.#chance.between(1, 30) * HOUR)],
       [2, 'look', () => this.#look()],
     ]
     const bag = actions.flatMap(([weight, name, act]) => Array.from({ length: weight }, () => ({ name, act })))
+    await this.#create()
     const length = this.#chance.between(8, 30)
     for (let step = 0; step < length; step++) {
       const { name, act } = bag[this.#chance.between(0, bag.length - 1)] ?? { name: '', act: () => {} }
@@ -92,7 +156,8 @@ class Program {
     }
     await this.#calmDown()
     await this.#judge()
-    return { faults: this.#faults, runs: this.#ledger.requests.size, trace: this.#trace }
+    await this.#awaitDuties()
+    return { faults: this.#faults, runs: this.#runs, trace: this.#trace }
   }
 
   /** Asks the object, which may be lost meanwhile: then there is no answer. */
@@ -106,24 +171,37 @@ class Program {
     return reply
   }
 
+  async #create(): Promise<void> {
+    const { ttlSeconds, expires } = this.#terms
+    const settings = {
+      ...(ttlSeconds !== undefined && { ttlSeconds }),
+      ...(this.#hasWebhook && { webhook: RECEIVER.href }),
+    }
+    this.#trace.push(JSON.stringify({ ...this.#terms, ...settings }))
+    const owner = { tenant: TENANT, id: CONVERSATION, ...(expires !== undefined && { expires }) }
+    await this.#ask((object) => object.create({ ...owner, settings }))
+  }
+
   async #post(number: number): Promise<void> {
     const id = runId(number)
-    const plan = ['plain', 'idempotent', 'pays', 'broken', 'plain idempotent', 'pays pays', 'pays plain', '']
     // What is posted again under the same key is the same.
-    const input = new Chance(number + 1).pick(plan as [string, ...string[]])
+    const draw = new Chance(number + 1)
+    const plan = draw.pick(PLANS)
     const onBusy = this.#chance.pick<OnBusy>(['queue', 'queue', 'steer', 'interrupt', 'reject'])
     const run = requestOf({
       runId: id,
-      conversation: 'conv_1',
+      conversation: CONVERSATION,
       fingerprint: 'f',
-      input: [{ role: 'user', content: `${id}: ${input}` }],
+      input: [{ role: 'user', content: `${id}: ${plan}` }],
+      compensate: draw.isHit(0.6),
     })
-    const tools = JSON.stringify(this.#tools().map(({ definition }) => definition))
-    const { requests, refusals } = this.#ledger
+    if (run.compensate) this.#ledger.compensating.add(id)
+    const tools = JSON.stringify(this.#outside.tools.map(({ definition }) => definition))
     // Whoever posts again may be accepted now, and not hear of it.
-    refusals.delete(id)
+    this.#ledger.refusals.delete(id)
     const reply = await this.#ask((object) => object.start({ run, tools, onBusy, create: true }))
     if (!reply) return
+    const { requests, refusals } = this.#ledger
     if (!reply.ok) {
       if (requests.has(id)) this.#faults.push(`${id} was accepted, and is refused with ${reply.code}`)
       refusals.add(id)
@@ -132,17 +210,40 @@ class Program {
     const before = requests.get(id)
     const joins = reply.runId === id ? {} : { joins: reply.runId }
     if (before && before.joins !== joins.joins) this.#faults.push(`${id} was accepted twice`)
+    if (!before) this.#runs += 1
     requests.set(id, joins)
+    // A replay of a run is no use of its conversation.
+    if (!reply.replayed) this.#ledger.usedAt = Date.now()
+  }
+
+  /** Runs the turn of a run again, with the turns after it or without them. */
+  async #repeat(): Promise<void> {
+    const runs = this.#world.statuses()
+    const of = runs[this.#chance.between(0, Math.max(0, runs.length - 1))]?.id
+    if (of === undefined) return
+    const id = runId(FIRST_REPEAT + this.#repeated++)
+    const onward = this.#chance.isHit(0.4)
+    const { requests, refusals, repeats, compensating } = this.#ledger
+    repeats.set(id, { of, onward })
+    if (compensating.has(of)) compensating.add(id)
+    const caller = { tenant: TENANT, scopes: ['chat'] }
+    const reply = await this.#ask((object) => object.regenerate(of, { runId: id, caller }, { onward }))
+    if (!reply) return
+    if (!reply.ok) return void refusals.add(id)
+    this.#runs += 1
+    requests.set(id, {})
+    this.#ledger.usedAt = Date.now()
   }
 
   async #decide(): Promise<void> {
+    if (!this.#isAttended) return
     const { approved, rejected } = this.#ledger
     for (const { id } of this.#world.statuses().filter(({ status }) => status === 'waiting')) {
       const reply = await this.#ask((object) => object.record(id, 0))
       const calls = reply?.ok ? reply.record.calls.filter(({ status }) => status === 'approval') : []
       const answers: Record<string, CallAnswer> = {}
       for (const call of calls) {
-        if (!this.#isCalm && this.#chance.isHit(0.3)) continue
+        if (!this.#outside.isCalm && this.#chance.isHit(0.3)) continue
         // People do not change their minds: what was lost on its way is said again.
         const decision = approved.has(call.id) || (!rejected.has(call.id) && this.#chance.isHit(0.7))
         ;(decision ? approved : rejected).add(call.id)
@@ -152,15 +253,12 @@ class Program {
     }
   }
 
-  async #cancel(id: string): Promise<void> {
+  async #cancel(): Promise<void> {
+    const runs = this.#world.statuses()
+    const id = runs[this.#chance.between(0, Math.max(0, runs.length - 1))]?.id
+    if (id === undefined) return
     const reply = await this.#ask((object) => object.cancel(id))
     if (reply?.ok && reply.status === 'cancelled') this.#ledger.cancelled.add(id)
-  }
-
-  #letGoOn(): void {
-    const releases = this.#held
-    this.#held = []
-    for (const goOn of releases) goOn()
   }
 
   #loseSoon(): void {
@@ -179,13 +277,14 @@ class Program {
 
   /** From here on nothing goes wrong, people decide, and somebody retries what is parked: all runs must end. */
   async #calmDown(): Promise<void> {
-    this.#isCalm = true
+    this.#outside.isCalm = true
     this.#world.failures = 0
+    this.#world.directoryFailures = 0
     this.#world.commitsToLoss = Infinity
     const isUnderWay = () => this.#world.statuses().some(({ status }) => !isOver(status))
     for (let alarms = 0; isUnderWay(); alarms++) {
       if (alarms > MOST_ALARMS) return void this.#faults.push(`runs do not end: ${this.#statusText()}`)
-      this.#letGoOn()
+      this.#outside.letGoOn()
       await settle()
       await this.#decide()
       const parked = this.#world.statuses().filter(({ status }) => status === 'parked')
@@ -212,75 +311,84 @@ class Program {
     }
   }
 
-  async #judge(): Promise<void> {
-    this.#compareJournals()
-    const ids = new Set(this.#world.statuses().map(({ id }) => id))
-    for (const [id, { joins }] of this.#ledger.requests)
-      if (!ids.has(joins ?? id)) this.#faults.push(`${id} was accepted and is gone`)
-    for (const id of ids) {
-      const events = this.#world.journal(id)
+  #judgedRuns(): JudgedRun[] {
+    return this.#world.statuses().map((run) => ({ ...run, events: this.#world.journal(run.id) }))
+  }
+
+  /** The conversation expires: whatever is posted after that makes a new one, without settings. */
+  #onDelete(): void {
+    const runs = this.#judgedRuns()
+    const terms = this.#isDeleted ? {} : this.#terms
+    const { isListed } = this.#world
+    this.#faults.push(...deletionFaults(this.#ledger, terms, { now: Date.now(), runs, isListed }))
+    this.#judgeRuns(runs)
+    this.#trace.push('deleted')
+    this.#ledger = newLedger()
+    this.#journals.clear()
+    this.#outside.attempts.length = 0
+    this.#isDeleted = true
+  }
+
+  /** What must hold of runs at any time. */
+  #judgeRuns(runs: readonly JudgedRun[]): void {
+    const { disturbances } = this.#world
+    for (const run of runs) {
+      const { id, events } = run
       this.#faults.push(
-        ...endFaults(this.#ledger, id, events),
         ...onceFaults(id, events),
         ...cancelFaults(this.#ledger, id, events),
         ...answerFaults(this.#ledger, id, events),
+        ...undoFaults(this.#ledger, id, events, disturbances),
+        ...approvalFaults(this.#ledger, run),
+        ...newsFaults(run, Date.now()),
       )
+    }
+    this.#faults.push(...deliveryFaults(this.#ledger), ...webhookFaults(this.#outside.attempts, runs, false))
+  }
+
+  async #judge(): Promise<void> {
+    this.#compareJournals()
+    const runs = this.#judgedRuns()
+    const ids = runs.map(({ id }) => id)
+    for (const [id, { joins }] of this.#ledger.requests)
+      if (!ids.includes(joins ?? id)) this.#faults.push(`${id} was accepted and is gone`)
+    for (const { id, events } of runs) {
+      this.#faults.push(...endFaults(this.#ledger, id, events))
       this.#trace.push(`${id} ${events.map(({ type }) => type).join(' ')}`)
     }
-    this.#faults.push(...deliveryFaults(this.#ledger))
-    const page = ids.size > 0 ? await this.#ask((object) => object.messages({ limit: 1000 })) : undefined
+    this.#judgeRuns(runs)
+    const page = ids.length > 0 ? await this.#ask((object) => object.messages({ limit: 1000 })) : undefined
     if (page?.ok) {
-      const messages = page.messages.map(({ message }) => message)
-      this.#faults.push(...historyFaults('the conversation', messages))
+      this.#faults.push(
+        ...historyFaults(
+          'the conversation',
+          page.messages.map(({ message }) => message),
+        ),
+        ...replacementFaults(this.#ledger, ids, page.messages),
+      )
     }
   }
 
-  /** Does not return before it is let go on, in some cases. */
-  async #hold(): Promise<void> {
-    if (this.#isCalm || !this.#chance.isHit(0.3)) return
-    await new Promise<void>((resolve) => this.#held.push(resolve))
+  /** Lets the time pass after which news is deleted, messages are delivered and the conversation expires. */
+  async #awaitDuties(): Promise<void> {
+    const { ttlSeconds, expires } = this.#isDeleted ? {} : this.#terms
+    if (expires === undefined) {
+      await this.#world.pass(11 * MINUTE)
+      this.#compareJournals()
+      this.#faults.push(...this.#judgedRuns().flatMap((run) => pruningFaults(run)))
+    }
+    if (expires === undefined && ttlSeconds === undefined) {
+      await this.#world.pass(18 * HOUR)
+      if (this.#hasWebhook && !this.#isDeleted)
+        this.#faults.push(...webhookFaults(this.#outside.attempts, this.#judgedRuns(), true))
+      // Of one that was made by a request without an answer nobody knows.
+      const isKnown = !this.#isDeleted || this.#ledger.requests.size > 0
+      if (isKnown && !this.#world.isListed) this.#faults.push('the conversation is not listed')
+      return
+    }
+    await this.#world.pass((ttlSeconds ?? 0) * 1000 + Math.max(0, (expires ?? 0) - Date.now()) + HOUR)
+    if (!this.#world.isEmpty()) this.#faults.push('the conversation has not expired')
   }
-
-  async *#answer({ messages }: ModelRequest): AsyncGenerator<ModelEvent> {
-    this.#faults.push(...historyFaults('a request to the model', messages))
-    const fails = !this.#isCalm && this.#chance.isHit(0.1)
-    await this.#hold()
-    const at = messages.findLastIndex(({ role, content }) => role === 'user' && PLAN.test(contentText(content)))
-    const [, run = '', plan = ''] = PLAN.exec(contentText(messages[at]?.content ?? '')) ?? []
-    const hasCalled = messages.slice(at).some(({ role }) => role === 'tool')
-    const events = plan === '' || hasCalled ? say(`Done ${run}.`) : ask(...plan.split(' ').map(callOf))
-    const [first, ...rest] = events
-    if (first) yield first
-    await this.#hold()
-    if (fails) yield { type: 'error', error: { code: 'model_stream_cut', message: 'It broke off.', retryable: true } }
-    else yield* rest
-  }
-
-  #tools(): Tool[] {
-    const deliver = (name: string) =>
-      tool(
-        name,
-        async (_args, { callId, idempotencyKey, runId: run, attempt }) => {
-          this.#ledger.deliveries.push({ call: callId, tool: name, key: idempotencyKey })
-          const isStarted = this.#world
-            .journal(run)
-            .some((event) => event.type === 'call.started' && event.callId === callId && event.attempt === attempt)
-          if (!isStarted) this.#faults.push(`${callId} was delivered before its start was on disk`)
-          await this.#hold()
-          if (name === 'broken') return failure('broken', 'It broke.')
-          return 'done'
-        },
-        {
-          annotations: name === 'idempotent' ? { idempotent: true } : {},
-          ...(name === 'pays' && { approval: 'always' as const }),
-        },
-      )
-    return ['plain', 'idempotent', 'pays', 'broken'].map(deliver)
-  }
-}
-
-function callOf(name: string, index: number): [string, object] {
-  return [name, { index }]
 }
 
 function runId(number: number): string {

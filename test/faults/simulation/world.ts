@@ -1,4 +1,4 @@
-import { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { mock } from 'node:test'
 import { readConfig } from '../../../src/contract/config.ts'
 import type { ConversationService } from '../../../src/contract/conversation.ts'
@@ -22,8 +22,16 @@ interface Ports {
   readonly mostSubrequests: number
   readonly tools: readonly Tool[]
   readonly answer: (request: ModelRequest, signal: AbortSignal) => AsyncIterable<ModelEvent>
+  /** Receives webhooks. */
+  readonly receive: (init: RequestInit) => Promise<Response>
+  /** Called before all that is stored is deleted. */
+  readonly onDelete: () => void
+  /** The id of the object. */
+  readonly id: string
 }
 
+/** Where webhooks go. */
+export const RECEIVER = new URL('https://hooks.example.com/')
 const START = 60_000
 /** Milliseconds after which the platform repeats an alarm whose handler failed. */
 const REPEAT_MS = 2000
@@ -36,6 +44,8 @@ export class World {
   /** When the alarm rings, in epoch milliseconds. */
   alarmAt = Infinity
   lives = 0
+  /** How often something has failed: the object, its disk, the directory. */
+  disturbances = 0
   /** The commits that are left before the object is lost. */
   commitsToLoss = Infinity
   /** Whether it is lost before that commit is on disk, or when the code next waits. */
@@ -43,13 +53,24 @@ export class World {
   /** The transactions that will still fail. */
   failures = 0
   readonly #database = new DatabaseSync(':memory:')
+  /** Whether the tenant's directory lists the conversation. */
+  isListed = false
+  /** The requests to the directory that will still fail. */
+  directoryFailures = 0
+  readonly #directory = this.#makeDirectory()
   readonly #ports: Ports
+  readonly #restoreGlobals: () => void
   #object: Conversation | undefined
   #isLost = false
 
   constructor(ports: Ports) {
     this.#ports = ports
+    this.#database.prepare = prepareOnce(this.#database)
     setClock(START)
+    this.#restoreGlobals = replaceGlobals(async (init) => {
+      if (this.#isLost) throw new SimulatedFault('The object is gone')
+      return ports.receive(init)
+    })
   }
 
   /** The object, made anew if it was lost. */
@@ -58,7 +79,7 @@ export class World {
     this.lives += 1
     this.#isLost = false
     const Class = conversation<object>(() => this.#setup())
-    const object = new Class(durableState(this.#storage(this.lives)), {})
+    const object = new Class(durableState(this.#storage(this.lives), this.#ports.id), {})
     // It may be lost while it is being made.
     if (!this.#isLost) this.#object = object
     return object
@@ -66,6 +87,7 @@ export class World {
 
   /** The object is lost, and all that it holds in memory: its timers, requests and calls. */
   lose(): void {
+    this.disturbances += 1
     this.#object = undefined
     this.#isLost = true
     this.commitsToLoss = Infinity
@@ -91,8 +113,13 @@ export class World {
     if (hasFailed || this.#isLost || this.lives !== life) this.alarmAt = Math.min(this.alarmAt, Date.now() + REPEAT_MS)
   }
 
+  /** Whether nothing is stored. */
+  isEmpty(): boolean {
+    return this.#database.prepare("SELECT 1 FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'").get() === undefined
+  }
+
   statuses(): { id: string; status: RunStatus }[] {
-    if (!this.#database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'runs'").get()) return []
+    if (this.isEmpty()) return []
     return this.#database.prepare('SELECT id, status FROM runs ORDER BY place').all() as {
       id: string
       status: RunStatus
@@ -101,14 +128,32 @@ export class World {
 
   /** What the journal of a run holds. */
   journal(run: string): RunEvent[] {
+    if (this.isEmpty()) return []
     const store = new Store(memoryStorage(this.#database))
     return [...store.events.after(run, 0)].flatMap((row) => row.lines.flatMap((line) => decodeLine(line) ?? []))
   }
 
   close(): void {
     this.lose()
+    this.#restoreGlobals()
     mock.timers.reset()
     this.#database.close()
+  }
+
+  #makeDirectory(): object {
+    const answer = async <Value>(work: () => Value) => {
+      if (this.directoryFailures > 0) {
+        this.directoryFailures -= 1
+        this.disturbances += 1
+        throw new SimulatedFault('The directory fails')
+      }
+      return work()
+    }
+    return {
+      add: () => answer(() => void (this.isListed = true)),
+      remove: () => answer(() => void (this.isListed = false)),
+      resize: () => answer(() => ({ conversations: 1, storedBytes: 0 })),
+    }
   }
 
   #storage(life: number): DurableObjectStorage {
@@ -125,6 +170,7 @@ export class World {
       if (isOpen) return work()
       if (this.failures > 0) {
         this.failures -= 1
+        this.disturbances += 1
         throw new SimulatedFault('The disk fails')
       }
       const isLast = --this.commitsToLoss <= 0
@@ -168,7 +214,13 @@ export class World {
       deleteAlarm: async () => {
         if (!isGone()) this.alarmAt = Infinity
       },
-      deleteAll: () => disk.deleteAll(),
+      deleteAll: async () => {
+        check()
+        commit(() => {
+          this.#ports.onDelete()
+          void disk.deleteAll()
+        })
+      },
       sync: async () => check(),
     }
     return storage as unknown as DurableObjectStorage
@@ -181,8 +233,42 @@ export class World {
       config: readConfig({ MODEL: model.name, MAX_SUBREQUESTS: mostSubrequests }),
       models: { resolve: () => ({ ok: true, name: model.name, model }), list: () => [] },
       tools: () => ({ find: async () => tools, list: async () => ({ tools, unavailable: [] }) }),
+      webhook: { secret: 'secret', hosts: [RECEIVER.hostname] },
+      directories: { getByName: () => this.#directory },
       report: () => {},
     } as unknown as Setup
+  }
+}
+
+/**
+ * Has requests go to the receiver of webhooks, and signatures be made at once: those of the process take real time.
+ * Returns a function that takes this back.
+ */
+function replaceGlobals(receive: Ports['receive']): () => void {
+  const replacements = [
+    [globalThis, 'fetch', (_url: string, init: RequestInit) => receive(init)],
+    [crypto.subtle, 'importKey', async () => ({})],
+    [crypto.subtle, 'sign', async () => new ArrayBuffer(32)],
+  ] as const
+  const originals = replacements.map(([owner, name]) => Object.getOwnPropertyDescriptor(owner, name))
+  for (const [owner, name, value] of replacements) Object.defineProperty(owner, name, { value, configurable: true })
+  return () => {
+    replacements.forEach(([owner, name], index) => {
+      Reflect.deleteProperty(owner, name)
+      const original = originals[index]
+      if (original) Object.defineProperty(owner, name, original)
+    })
+  }
+}
+
+/** Prepares each query once, which takes most of the time of a small one. */
+function prepareOnce(database: DatabaseSync): DatabaseSync['prepare'] {
+  const prepare = database.prepare.bind(database)
+  const statements = new Map<string, StatementSync>()
+  return (query) => {
+    const statement = statements.get(query) ?? prepare(query)
+    statements.set(query, statement)
+    return statement
   }
 }
 

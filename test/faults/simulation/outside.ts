@@ -1,0 +1,121 @@
+import { contentText } from '../../../src/contract/message.ts'
+import type { ModelEvent, ModelRequest } from '../../../src/contract/model.ts'
+import { failure, type Tool } from '../../../src/contract/tool.ts'
+import { ask, say, tool } from '../../fixtures/play.ts'
+import type { Chance } from '../chance.ts'
+import type { Attempt, Ledger } from './ledger.ts'
+import { historyFaults } from './oracle.ts'
+
+/** What a message asks the model for: the post that it came with, and the tools to call, step by step. */
+const PLAN = /^(run_\d+): (.*)$/
+
+interface OutsidePorts {
+  readonly chance: Chance
+  readonly ledger: () => Ledger
+  readonly addFaults: (...faults: readonly string[]) => void
+  /** Whether the start of an attempt of a call is on disk. */
+  readonly isStarted: (run: string, call: string, attempt: number) => boolean
+  /** How often the platform has failed so far. */
+  readonly disturbances: () => number
+}
+
+/** All that a conversation talks to: its model, its tools and the receiver of its webhooks. */
+export class Outside {
+  /** From then on nothing fails or is held. */
+  isCalm = false
+  /** The attempts to notify. */
+  readonly attempts: Attempt[] = []
+  readonly tools: readonly Tool[]
+  readonly #ports: OutsidePorts
+  /** Models and tools that wait; each is let go on by a call. */
+  #held: (() => void)[] = []
+
+  constructor(ports: OutsidePorts) {
+    this.#ports = ports
+    this.tools = ['plain', 'idempotent', 'pays', 'broken', 'books'].map((name) => this.#tool(name))
+  }
+
+  letGoOn(): void {
+    const releases = this.#held
+    this.#held = []
+    for (const goOn of releases) goOn()
+  }
+
+  /** The model. It does what the last plan says that came from a person. */
+  async *answer({ messages }: ModelRequest): AsyncGenerator<ModelEvent> {
+    const { addFaults, chance } = this.#ports
+    addFaults(...historyFaults('a request to the model', messages), ...repetitionFaults(messages))
+    const fails = !this.isCalm && chance.isHit(0.1)
+    await this.#hold()
+    const at = messages.findLastIndex(({ role, content }) => role === 'user' && PLAN.test(contentText(content)))
+    const [, run = '', plan = ''] = PLAN.exec(contentText(messages[at]?.content ?? '')) ?? []
+    const round = messages.slice(at).filter((message) => message.role === 'assistant' && message.calls).length
+    const step = plan.split(';')[round] ?? ''
+    const events = step === '' ? say(`Done ${run}.`) : ask(...step.split(' ').map(callOf))
+    const [first, ...rest] = events
+    if (first) yield first
+    await this.#hold()
+    if (fails) yield { type: 'error', error: { code: 'model_stream_cut', message: 'It broke off.', retryable: true } }
+    else yield* rest
+  }
+
+  /** The receiver of webhooks. */
+  readonly receive = async (init: RequestInit): Promise<Response> => {
+    const { chance, disturbances } = this.#ports
+    const status = this.isCalm ? 200 : chance.pick([200, 200, 200, 500, 500, 410, 0])
+    const id = new Headers(init.headers).get('webhook-id') ?? ''
+    this.attempts.push({
+      id,
+      body: typeof init.body === 'string' ? init.body : '',
+      status,
+      disturbances: disturbances(),
+    })
+    if (status === 0) throw new Error('The receiver does not answer')
+    return new Response(null, { status })
+  }
+
+  /** Does not return before it is let go on, in some cases. */
+  async #hold(): Promise<void> {
+    if (this.isCalm || !this.#ports.chance.isHit(0.3)) return
+    await new Promise<void>((resolve) => this.#held.push(resolve))
+  }
+
+  #tool(name: string): Tool {
+    const { chance, ledger, addFaults, isStarted } = this.#ports
+    const plainTool = tool(
+      name,
+      async (_args, { callId, idempotencyKey, runId: run, attempt }) => {
+        ledger().deliveries.push({ call: callId, tool: name, key: idempotencyKey })
+        if (!isStarted(run, callId, attempt)) addFaults(`${callId} was delivered before its start was on disk`)
+        await this.#hold()
+        if (name === 'broken') return failure('broken', 'It broke.')
+        return 'done'
+      },
+      {
+        annotations: name === 'idempotent' ? { idempotent: true } : {},
+        ...(name === 'pays' && { approval: 'always' as const }),
+        ...(name === 'books' && { undo: true }),
+      },
+    )
+    if (name !== 'books') return plainTool
+    return {
+      ...plainTool,
+      undo: async ({ context: { callId, idempotencyKey } }) => {
+        ledger().undos.push({ call: callId, key: idempotencyKey })
+        const fails = !this.isCalm && chance.isHit(0.2)
+        await this.#hold()
+        return fails ? failure('fixed', 'It stays.') : { ok: true, content: [] }
+      },
+    }
+  }
+}
+
+/** No turn is shown to a model twice: of one that was run again, models see the new run alone. */
+function repetitionFaults(messages: ModelRequest['messages']): string[] {
+  const texts = messages.filter(({ role }) => role === 'user').map(({ content }) => contentText(content))
+  return new Set(texts).size === texts.length ? [] : [`a model was shown a message twice: ${texts.join(', ')}`]
+}
+
+function callOf(name: string, index: number): [string, object] {
+  return [name, { index }]
+}
