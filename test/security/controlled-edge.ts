@@ -1,5 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { catalogue } from '../../src/catalogue/catalogue.ts'
+import type { CatalogueService } from '../../src/contract/catalogue.ts'
+import type { Objects } from '../../src/contract/conversation.ts'
 import type { ModelRequest } from '../../src/contract/model.ts'
 import type { Setup } from '../../src/contract/setup.ts'
 import type { Tool } from '../../src/contract/tool.ts'
@@ -38,6 +40,8 @@ export interface ControlledEdge {
   readonly kv: FakeKv
   /** What the model was sent. */
   readonly requests: readonly ModelRequest[]
+  /** The objects that store definitions, by the tenant's name. Replacing a method makes the object of a tenant fail. */
+  readonly catalogs: Pick<Objects<CatalogueService>, 'getByName'>
   /** Sends a request with a key: a tenant's name and scopes, such as `acme: chat tools:read`. */
   readonly as: (key: string) => (path: string, edgeRequest?: EdgeRequest) => Promise<EdgeAnswer>
 }
@@ -65,6 +69,7 @@ export function controlledEdge(options: ControlledEdgeOptions): ControlledEdge {
   const { workers, script = [], vars = {}, keys, fetch, change = (edge) => edge } = options
   const { model = scripted(script, 'test/scripted') } = options
   const kv = new FakeKv()
+  const catalogs = objects<InstanceType<typeof Catalog>>((ctx) => new Catalog(ctx, env))
   const env: Env = {
     MODEL: 'test/scripted',
     ...withKeys(
@@ -77,7 +82,7 @@ export function controlledEdge(options: ControlledEdgeOptions): ControlledEdge {
     ...Object.fromEntries(Object.entries(workers).map(([binding, tools]) => [binding, workerOf(tools)])),
     TOOLS: kv as unknown as KVNamespace,
     DEFINITIONS: definitionService(fetch ? { fetch } : {}),
-    CATALOG: objects((ctx) => new Catalog(ctx, env)),
+    CATALOG: catalogs,
     CONVERSATIONS: objects((ctx) => Object.assign(new Conversation(ctx, env), { ctx })),
     DIRECTORIES: memoryDirectories(),
   }
@@ -88,6 +93,7 @@ export function controlledEdge(options: ControlledEdgeOptions): ControlledEdge {
   const app = edge(setupOnce, surfacesOf(everything))
   return {
     kv,
+    catalogs,
     requests: model.requests,
     as: (key) => {
       if (!keys.includes(key)) throw new Error(`There is no key "${key}"`)
