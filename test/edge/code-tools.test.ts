@@ -386,6 +386,27 @@ test('module state is not shared between tenants', async () => {
   expect(await counted('other')).toBe(1)
 })
 
+test('code of one tenant that hangs, throws or answers too much does not affect a call of another', async () => {
+  const limits = { timeoutMs: 500, annotations: { readOnly: true } }
+  const modules = [
+    body('await new Promise(() => {})'),
+    body('throw new Error("broken")'),
+    body('return "x".repeat(50_000_000)'),
+    body('const all = []; for (let n = 0; n < 3e6; n++) all.push({ n }); return all.length'),
+  ]
+  const names = modules.map((_, at) => `neighbor${at}`)
+  for (const [at, module] of modules.entries()) await put(names[at]!, defined(module, {}, limits))
+  await put('calm', defined('export default ({ text }) => text'))
+  const troubled = names.flatMap((name) => [call(name), call(name)])
+  const calm = await Promise.all(Array.from({ length: 10 }, (_, at) => call('calm', { text: `${at}` }, 'other')))
+  expect(calm.map(({ body }) => body.structured ?? body.content[0].text)).toEqual(
+    Array.from({ length: 10 }, (_, at) => `${at}`),
+  )
+  expect((await Promise.all(troubled)).map(({ body }) => body.error?.code ?? 'ok')).toEqual(
+    ['timeout', 'tool_failed', 'result_too_large', 'ok'].flatMap((code) => [code, code]),
+  )
+})
+
 test('with an isolate for each call, no state is shared and no work outlives its call', async () => {
   const own = await startStage(
     { AUTH: 'open', HTTP_TOOL_HOSTS: JSON.stringify({ [origins.plain]: [] }) },
