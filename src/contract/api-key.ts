@@ -1,4 +1,5 @@
 import { type Budget, isBudget } from './budget.ts'
+import { type Jurisdiction, JURISDICTIONS, type Location, LOCATIONS } from './conversation.ts'
 import { ID } from './id.ts'
 import { isObject } from './json.ts'
 import { ConfigError, jsonVar, type Vars } from './vars.ts'
@@ -14,6 +15,10 @@ export interface CallerTerms {
   readonly rate?: string
   /** Default: its usage is neither limited nor counted. */
   readonly budget?: Budget
+  /** The preferred region of the conversations that it creates. Default: near the request that creates them. */
+  readonly location?: Location
+  /** The jurisdiction of all conversations that it may use. Default: any. */
+  readonly jurisdiction?: Jurisdiction
 }
 
 /** An API key, of which only hashes are configured. */
@@ -28,8 +33,10 @@ export interface ApiKey extends CallerTerms {
   readonly expires: number
 }
 
-const KEYS =
-  'a JSON array of { "id"?: 1 to 64 letters, digits, "_" or "-", once each, "sha256": 64 hex digits or two such texts, "tenant": as the id, "scopes": [texts], "expires"?: ISO 8601 date or epoch milliseconds, "rate"?: text, "budget"?: { "tokens"?, "cost"?, "per": "day" or "month" } }'
+/** Where the conversations of a caller may be stored, in the message about a variable that cannot be read. */
+export const PLACE = `"location"?: ${LOCATIONS.join(' or ')}, "jurisdiction"?: ${JURISDICTIONS.join(' or ')}`
+
+const KEYS = `a JSON array of { "id"?: 1 to 64 letters, digits, "_" or "-", once each, "sha256": 64 hex digits or two such texts, "tenant": as the id, "scopes": [texts], "expires"?: ISO 8601 date or epoch milliseconds, "rate"?: text, "budget"?: { "tokens"?, "cost"?, "per": "day" or "month" }, ${PLACE} }`
 
 /** How many digits of a key's hash name a key that has no id. */
 const KEY_DIGITS = 12
@@ -37,7 +44,7 @@ const KEY_DIGITS = 12
 /** Reads `API_KEYS`. Throws a ConfigError that says what is expected, and never what there is. */
 export function readApiKeys(vars: Vars): ApiKey[] {
   const keys = objectsVar(vars, 'API_KEYS', KEYS).map((entry) => {
-    const { id, sha256, tenant, scopes, expires, rate, budget } = entry
+    const { id, sha256, tenant, scopes, expires } = entry
     const hashes = typeof sha256 === 'string' ? [sha256] : sha256
     const until = typeof expires === 'string' ? Date.parse(expires) : (expires ?? Infinity)
     const isKey = isStrings(hashes) && [1, 2].includes(hashes.length) && hashes.every((hash) => HASH.test(hash))
@@ -51,7 +58,7 @@ export function readApiKeys(vars: Vars): ApiKey[] {
       tenant,
       scopes,
       expires: until,
-      ...callerTerms({ rate, budget }, 'API_KEYS', KEYS),
+      ...callerTerms(entry, 'API_KEYS', KEYS),
     }
   })
   // The same key may be configured twice, for two tenants; the last entry counts.
@@ -69,13 +76,21 @@ export function objectsVar(vars: Vars, name: string, expected: string): readonly
 
 /** Checks the terms of a caller that a variable configures. Throws a ConfigError that says what is expected. */
 export function callerTerms(
-  { rate, budget }: { rate: unknown; budget: unknown },
+  { rate, budget, location, jurisdiction }: Readonly<Record<string, unknown>>,
   name: string,
   expected: string,
 ): CallerTerms {
   if (rate !== undefined && !isLike(rate, /./)) throw new ConfigError(name, expected)
   if (budget !== undefined && !isBudget(budget)) throw new ConfigError(name, expected)
-  return { ...(rate !== undefined && { rate }), ...(budget !== undefined && { budget }) }
+  const region = LOCATIONS.find((each) => each === location)
+  const area = JURISDICTIONS.find((each) => each === jurisdiction)
+  if (region !== location || area !== jurisdiction) throw new ConfigError(name, expected)
+  return {
+    ...(rate !== undefined && { rate }),
+    ...(budget !== undefined && { budget }),
+    ...(region && { location: region }),
+    ...(area && { jurisdiction: area }),
+  }
 }
 
 const HASH = /^[0-9a-f]{64}$/i

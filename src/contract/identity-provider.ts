@@ -1,4 +1,4 @@
-import { type CallerTerms, callerTerms, isLike, isStrings, objectsVar } from './api-key.ts'
+import { type CallerTerms, callerTerms, isLike, isStrings, objectsVar, PLACE } from './api-key.ts'
 import { ID } from './id.ts'
 import { isObject } from './json.ts'
 import { ConfigError, type Vars } from './vars.ts'
@@ -26,19 +26,18 @@ export interface IdentityProvider extends CallerTerms {
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const
 export type Algorithm = (typeof ALGORITHMS)[number]
 
-const PROVIDERS =
-  'a JSON array of { "id": 1 to 64 letters, digits, "_" or "-", once each, "issuer": https URL, "audience": text, "jwks"?: https URL, "algorithm"?: "RS256" (the default) or another of RS, PS, ES and EdDSA, "tenant": as the id, or { "claim": text }, "scopes": [texts], or { "claim": text, "map": { value: [texts] } }, "rate"?, "budget"? }'
+const PROVIDERS = `a JSON array of { "id": 1 to 64 letters, digits, "_" or "-", once each, "issuer": https URL, "audience": text, "jwks"?: https URL, "algorithm"?: "RS256" (the default) or another of RS, PS, ES and EdDSA, "tenant": as the id, or { "claim": text }, "scopes": [texts], or { "claim": text, "map": { value: [texts] } }, "rate"?, "budget"?, ${PLACE} }`
 
 /** Reads `IDENTITY_PROVIDERS`. Throws a ConfigError that says what is expected, and never what there is. */
 export function readIdentityProviders(vars: Vars): IdentityProvider[] {
   const wrong = new ConfigError('IDENTITY_PROVIDERS', PROVIDERS)
   const providers = objectsVar(vars, 'IDENTITY_PROVIDERS', PROVIDERS).map((entry): IdentityProvider => {
-    const { id, issuer, audience, jwks, algorithm = 'RS256', tenant, scopes, rate, budget } = entry
+    const { id, issuer, audience, jwks, algorithm = 'RS256', tenant, scopes } = entry
     const allowedAlgorithm = ALGORITHMS.find((each) => each === algorithm)
     if (!isLike(id, ID) || !isUrl(issuer) || !isLike(audience, /./) || !allowedAlgorithm) throw wrong
     const keysUrl = jwks ?? `${issuer.replace(/\/+$/, '')}/cdn-cgi/access/certs`
     if (!isUrl(keysUrl) || !isTenant(tenant) || !isScopes(scopes)) throw wrong
-    const terms = callerTerms({ rate, budget }, 'IDENTITY_PROVIDERS', PROVIDERS)
+    const terms = callerTerms(entry, 'IDENTITY_PROVIDERS', PROVIDERS)
     return { id, issuer, audience, jwks: keysUrl, algorithm: allowedAlgorithm, tenant, scopes, ...terms }
   })
   if (new Set(providers.map(({ id }) => id)).size < providers.length) throw wrong

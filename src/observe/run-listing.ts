@@ -1,6 +1,7 @@
 import type { PendingApproval } from '../contract/conversation.ts'
 import { contentText } from '../contract/message.ts'
 import type { EndedRun, UnendedRun } from '../contract/report.ts'
+import { jurisdictionOf } from '../contract/placement.ts'
 import type { RunRequest } from '../contract/run.ts'
 import type { ListedApproval, ListedRun, RunListing } from '../contract/run-list.ts'
 
@@ -36,12 +37,26 @@ export function unendedListing(unended: UnendedRun): RunListing | undefined {
   const details = detailsOf(request, tools, errors)
   const run = { status, cost: usage.cost ?? 0, ...details, created: acceptedAt, conversation }
   const { question } = details
-  const listings = approvals.map((approval) => ({ conversation, question, since, ...shortened(approval) }))
+  const listings = approvals.map((approval) => ({
+    conversation,
+    question,
+    since,
+    ...shortened(approval, mayLeave(conversation)),
+  }))
   return { run, at, ...(expires !== undefined && { expires }), approvals: listings }
 }
 
-function detailsOf({ runId, model, input, caller }: RunRequest, tools: readonly string[], errors: readonly string[]) {
-  const question = input.findLast(({ role }) => role === 'user')
+/** Whether the list may show content: it is stored outside of all jurisdictions. */
+function mayLeave(conversation = ''): boolean {
+  return jurisdictionOf(conversation) === undefined
+}
+
+function detailsOf(
+  { runId, model, input, caller, conversation }: RunRequest,
+  tools: readonly string[],
+  errors: readonly string[],
+) {
+  const question = mayLeave(conversation) ? input.findLast(({ role }) => role === 'user') : undefined
   const text = question?.role === 'user' ? contentText(question.content) : ''
   return {
     id: runId,
@@ -53,8 +68,8 @@ function detailsOf({ runId, model, input, caller }: RunRequest, tools: readonly 
   }
 }
 
-function shortened({ arguments: input, definition, ...approval }: PendingApproval) {
-  const isShort = (JSON.stringify(input) ?? '').length <= ARGUMENTS
+function shortened({ arguments: input, definition, ...approval }: PendingApproval, isShown: boolean) {
+  const isShort = isShown && (JSON.stringify(input) ?? '').length <= ARGUMENTS
   if (!definition) return { ...approval, ...(isShort && { arguments: input }) }
   const { inputSchema: _inputSchema, description, ...rest } = definition
   const display = { ...rest, description: description.slice(0, DESCRIPTION) } satisfies ListedApproval['definition']

@@ -35,7 +35,8 @@ describe('the jurisdiction of a conversation', () => {
       },
       jurisdiction: (jurisdiction: string) => objects(jurisdiction),
     })
-    const setup = { conversations: objects('anywhere') } as unknown as Setup
+    const config = { apiKeys: [], identityProviders: [] }
+    const setup = { conversations: objects('anywhere'), config } as unknown as Setup
     const caller = { tenant: 'acme', scopes: [] }
     for (const id of ['conv_1', 'eu_1', ...JURISDICTIONS.map((each) => `${each}__1`)])
       conversationStub({ setup, caller }, id)

@@ -18,8 +18,10 @@ import { memoryStorage } from '../fixtures/sqlite.ts'
 export interface KeptEdge {
   /** What the model was sent. */
   readonly requests: readonly ModelRequest[]
-  /** The objects by name. */
+  /** The objects by name, after their jurisdiction if they are in one: `eu: v1/acme/eu__a`. */
   readonly objects: ReadonlyMap<string, ConversationService>
+  /** The regions that were asked for when the objects were created, by the same names. */
+  readonly locations: ReadonlyMap<string, string>
   readonly directories: Objects<DirectoryService>
   /** The objects that the directories are divided among. */
   readonly directoryObjects: Objects<DirectoryService & RunShard>
@@ -45,6 +47,7 @@ export function keptEdge({
   setup?: Partial<Setup>
 } & Omit<TestSetup, 'others'>): KeptEdge {
   const objects = new Map<string, ReturnType<typeof makeObject>>()
+  const locations = new Map<string, string>()
   const afterwards: Promise<unknown>[] = []
   const model = scripted(script, 'test/scripted')
   const base = testSetup(model, parts)
@@ -54,17 +57,23 @@ export function keptEdge({
   const runDirectories = shardedRuns(directoryObjects, directoryShards)
   const setup: Setup = {
     ...base,
-    conversations: {
-      getByName: (name) => {
-        const object = objects.get(name) ?? makeObject(setup)
-        objects.set(name, object)
-        return object
-      },
-    },
+    conversations: objectsIn(''),
     directories,
     ...(listsRuns && { runDirectories }),
     ...others,
     ...(listsRuns && { reporters: [metricsReporter(runDirectories), ...(others.reporters ?? [])] }),
+  }
+  function objectsIn(place: string): Setup['conversations'] {
+    return {
+      getByName: (name, { locationHint } = {}) => {
+        const id = `${place}${name}`
+        const object = objects.get(id) ?? makeObject(setup)
+        if (!objects.has(id) && locationHint) locations.set(id, locationHint)
+        objects.set(id, object)
+        return object
+      },
+      jurisdiction: (jurisdiction) => objectsIn(`${jurisdiction}: `),
+    }
   }
   const app = edge(() => setup, surfacesOf(everything))
   const ctx = { waitUntil: (work: Promise<unknown>) => void afterwards.push(work) }
@@ -74,6 +83,7 @@ export function keptEdge({
     requests: model.requests,
     objects,
     directories,
+    locations,
     directoryObjects,
     setup,
     settle: async () => {

@@ -100,7 +100,7 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
     variable(
       'IDENTITY_PROVIDERS',
       'Identity providers, such as Cloudflare Access, whose tokens are accepted as well as keys, as JSON: ' +
-        '`[{ "id", "issuer", "audience", "jwks"?, "algorithm"?, "tenant", "scopes", "rate"?, "budget"? }]`.',
+        '`[{ "id", "issuer", "audience", "jwks"?, "algorithm"?, "tenant", "scopes", "rate"?, "budget"?, "location"?, "jurisdiction"? }]`.',
       'none',
     ),
     variable(

@@ -1,6 +1,7 @@
 import type { WindowOptions } from '../../contract/conversation.ts'
 import { MOST_LATER_MS, type ReportedCall } from '../../contract/later.ts'
 import type { RunError } from '../../contract/run.ts'
+import { hiddenConversation } from '../../contract/placement.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { Tool } from '../../contract/tool.ts'
 import { run } from '../../loop/run.ts'
@@ -76,14 +77,15 @@ async function portsOf(
     mostSubrequests,
     signal: abort.signal,
     now,
-    reportTo: addresses && ((callId) => addresses.make(reportedCall(state, callId, now()))),
+    reportTo: addresses && ((callId) => addresses.make(reportedCall(setup, state, callId, now()))),
     ...budgetPort(setup, state.request),
     ...recordingPorts({ setup, store, now }, { state, runId: stored.id }),
   }
 }
 
-function reportedCall({ request }: RunState, call: string, now: number): ReportedCall {
-  const { caller, conversation, runId: run } = request
+function reportedCall({ config }: Setup, { request }: RunState, call: string, now: number): ReportedCall {
+  const { caller, runId: run } = request
+  const { conversation = hiddenConversation(config, caller, run) } = request
   return { tenant: caller.tenant, conversation, run, call, expires: now + request.limits.callMs + MOST_LATER_MS }
 }
 

@@ -1,7 +1,8 @@
 import { deriveRunId } from '../../contract/id.ts'
 import type { EdgeContext } from '../request-context.ts'
 import { copyMessages } from './copy-messages.ts'
-import { conversationStub, jurisdictionOf } from './conversation-stub.ts'
+import { idIn, jurisdictionOf } from '../../contract/placement.ts'
+import { conversationStub } from './conversation-stub.ts'
 import { unwrapReply } from '../problem.ts'
 
 export interface BranchRequest {
@@ -26,9 +27,8 @@ export async function branchConversation(
   const { tenant } = context.caller
   const source = conversationStub(context, id)
   const { settings } = unwrapReply(await source.settings())
-  const jurisdiction = jurisdictionOf(id)
   const name = (await deriveRunId(tenant, 'branch', id, previous, runId)).replace('run', 'conv')
-  const request = { tenant, id: jurisdiction ? `${jurisdiction}__${name}` : name, settings, expires }
+  const request = { tenant, id: idIn(jurisdictionOf(id), name), settings, expires }
   const target = conversationStub(context, request.id)
   unwrapReply(await target.create(request))
   await copyMessages(source, target, { upTo: previous })

@@ -1,9 +1,6 @@
-import {
-  type ConversationService,
-  type Jurisdiction,
-  JURISDICTIONS,
-  type Location,
-} from '../../contract/conversation.ts'
+import { termsOfCaller } from '../../contract/caller-terms.ts'
+import type { ConversationService, Jurisdiction, Location } from '../../contract/conversation.ts'
+import { hiddenConversation, jurisdictionOf } from '../../contract/placement.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { EdgeContext } from '../request-context.ts'
 import { Problem } from '../problem.ts'
@@ -11,23 +8,31 @@ import { limitGuesses } from './limit-guesses.ts'
 
 /**
  * Returns the Durable Object of a conversation; each tenant has its own. The id names the jurisdiction, so that the id
- * alone is enough to find the object. `location`: the preferred region of an object that does not exist yet.
+ * alone is enough to find the object. `location`: the preferred region of an object that does not exist yet. Default:
+ * that of the caller's key. Throws a Problem 403 if the caller's key has another jurisdiction.
  */
 export function conversationStub(
   { setup, caller }: EdgeContext,
   conversation: string,
   location?: Location,
 ): ConversationService {
-  const namespace = namespaceIn(setup, jurisdictionOf(conversation))
+  const terms = termsOfCaller(setup.config, caller)
+  const jurisdiction = jurisdictionOf(conversation)
+  if (terms?.jurisdiction && terms.jurisdiction !== jurisdiction) throw otherJurisdiction(terms.jurisdiction)
+  const namespace = namespaceIn(setup, jurisdiction)
   const name = `v1/${caller.tenant}/${conversation}`
+  const locationHint = location ?? terms?.location
   const stub = () =>
-    location === undefined ? namespace.getByName(name) : namespace.getByName(name, { locationHint: location })
+    locationHint === undefined ? namespace.getByName(name) : namespace.getByName(name, { locationHint })
   return limitGuesses({ setup, caller }, name, stub)
 }
 
-/** Returns the jurisdiction that the prefix of a conversation's id names, such as `eu__`. */
-export function jurisdictionOf(conversation: string): Jurisdiction | undefined {
-  return JURISDICTIONS.find((jurisdiction) => conversation.startsWith(`${jurisdiction}__`))
+function otherJurisdiction(jurisdiction: Jurisdiction): Problem {
+  return new Problem({
+    status: 403,
+    code: 'other_jurisdiction',
+    message: `This key may only use conversations in the jurisdiction "${jurisdiction}", whose ids begin with "${jurisdiction}__".`,
+  })
 }
 
 function namespaceIn({ conversations }: Setup, jurisdiction?: Jurisdiction): Setup['conversations'] {
@@ -50,6 +55,6 @@ export interface RunLocation {
 
 /** Returns the conversation that stores a run: the caller's or, so that the run can be found again, a hidden one. */
 export function conversationStubOfRun(context: EdgeContext, { runId, conversation }: RunLocation): ConversationService {
-  // No caller can name a hidden conversation: no id contains a tilde.
-  return conversationStub(context, conversation ?? `~${runId}`)
+  const { setup, caller } = context
+  return conversationStub(context, conversation ?? hiddenConversation(setup.config, caller, runId))
 }

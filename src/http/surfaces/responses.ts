@@ -8,6 +8,8 @@ import { defaultRounds, isHeldBack } from '../../wire/client/request.ts'
 import { prepareRun, type RunParameters } from '../runs/prepare-run.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { readJson } from '../request-body.ts'
+import { termsOfCaller } from '../../contract/caller-terms.ts'
+import { idIn } from '../../contract/placement.ts'
 import { branchConversation } from '../runs/branch.ts'
 import { requestContext, type EdgeEnv } from '../context.ts'
 import type { RequestContext } from '../request-context.ts'
@@ -126,10 +128,11 @@ async function startInBranch(
 
 /** Starts a run in a new conversation, which is not listed; the ids of its responses contain its id. */
 async function startInNewConversation(context: RequestContext, parameters: RunParameters): Promise<RunHandle> {
-  const { caller, request } = context
+  const { setup, caller, request } = context
   requireBytes(context)
   const key = request.headers.get('idempotency-key')
-  const id = key === null ? newId('conv') : `conv_${(await deriveRunId(caller.tenant, 'responses', key)).slice(4)}`
+  const name = key === null ? newId('conv') : `conv_${(await deriveRunId(caller.tenant, 'responses', key)).slice(4)}`
+  const id = idIn(termsOfCaller(setup.config, caller)?.jurisdiction, name)
   const preparedRun = await prepareRun(context, parameters, { conversation: id })
   return startInConversation(context, preparedRun, {
     id,

@@ -147,6 +147,11 @@ export const REQUEST_ERRORS: ErrorTexts = {
     'The platform does not have this jurisdiction. A local edge has none.',
     'Omit `jurisdiction`.',
   ),
+  other_jurisdiction: http(
+    403,
+    'The key has a jurisdiction, and the conversation is in another one or in none.',
+    'Use an id that begins with the jurisdiction, or another key.',
+  ),
   no_tools_on_offer: http(
     400,
     '`tool_choice` requires a call, but the run has no tools.',

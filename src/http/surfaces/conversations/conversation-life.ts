@@ -1,7 +1,9 @@
 import { traceOf } from '../../../contract/trace.ts'
 import { Hono } from 'hono/tiny'
-import { type ConversationSettings, type Jurisdiction, type Location } from '../../../contract/conversation.ts'
+import type { ConversationSettings, Location } from '../../../contract/conversation.ts'
+import { termsOfCaller } from '../../../contract/caller-terms.ts'
 import { newId } from '../../../contract/id.ts'
+import { idIn, jurisdictionOf } from '../../../contract/placement.ts'
 import type { Setup } from '../../../contract/setup.ts'
 import { decodeConversationBody, decodeForkBody } from '../../../wire/client/conversation.ts'
 import { conversationOfPath, runIdOfPath } from './addressed.ts'
@@ -10,7 +12,7 @@ import { readJson } from '../../request-body.ts'
 import { shareOfBudget } from '../../runs/budget.ts'
 import type { EdgeEnv } from '../../context.ts'
 import { copyMessages } from '../../runs/copy-messages.ts'
-import { conversationStub, jurisdictionOf } from '../../runs/conversation-stub.ts'
+import { conversationStub } from '../../runs/conversation-stub.ts'
 import { countCreated, type CreationContext, requireRoom } from '../../runs/storage-quota.ts'
 import { storedRunHandle } from '../../runs/run-handle.ts'
 import { answerFormat } from '../../respond/format.ts'
@@ -28,7 +30,8 @@ conversationLife.post('/', async (c) => {
   const decoded = decodeConversationBody(hasBody ? await readJson(c.req.raw, setup.config.maxBodyBytes) : {})
   if (!decoded.ok) throw invalidRequest(decoded.error)
   const { location, jurisdiction, id: requestedId, ...settings } = decoded.request
-  const id = requestedId ?? newConversationId(jurisdiction)
+  const { jurisdiction: ofKey } = termsOfCaller(setup.config, c.env.caller) ?? {}
+  const id = requestedId ?? idIn(jurisdiction ?? ofKey, newId('conv'))
   if (jurisdiction !== undefined && jurisdictionOf(id) !== jurisdiction) {
     throw invalidRequest({
       message: `The id of a conversation in this jurisdiction must begin with "${jurisdiction}__".`,
@@ -57,7 +60,7 @@ conversationLife.post('/:id/fork', async (c) => {
   }
   const { settings } = unwrapReply(await source.settings())
   const jurisdiction = jurisdictionOf(c.req.param('id'))
-  const { id = newConversationId(jurisdiction) } = decoded.request
+  const { id = idIn(jurisdiction, newId('conv')) } = decoded.request
   if (jurisdictionOf(id) !== jurisdiction) {
     throw invalidRequest({ message: 'A fork must be in the jurisdiction of its conversation.', path: 'id' })
   }
@@ -65,10 +68,6 @@ conversationLife.post('/:id/fork', async (c) => {
   await copyMessages(source, target, { before: at + 1 })
   return c.json({ id }, 201)
 })
-
-function newConversationId(jurisdiction: Jurisdiction | undefined): string {
-  return `${jurisdiction === undefined ? '' : `${jurisdiction}__`}${newId('conv')}`
-}
 
 conversationLife.post('/:id/runs/:run/regenerate', async (c) => {
   requireScope(c.env.caller, 'chat')
