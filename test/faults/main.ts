@@ -16,12 +16,14 @@ import { makeWorld, type World } from './world.ts'
  * `npm run test:faults`: the edge on real processes, killed with SIGKILL again and again. `-- --seed 7 --runs 200`
  * gives the random part; the seed is printed, and the same seed draws the same runs and the same moments.
  * `-- --only decide` plays the parts with this word in their names alone. `-- --nightly` plays five times the random runs
- * and an hour of simulations; `-- --only Simulated --seed 4711` plays the simulation of that seed first.
+ * and an hour of simulations, `-- --seconds 600` as many seconds of them; `-- --only Simulated --seed 4711` plays the
+ * simulation of that seed first.
  */
 const { values } = parseArgs({
   options: {
     seed: { type: 'string' },
     runs: { type: 'string' },
+    seconds: { type: 'string' },
     nightly: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
   },
@@ -29,7 +31,7 @@ const { values } = parseArgs({
 const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))
 const RUNS_A_ROUND = 25
 const RUNS = Number(values.runs ?? (values.nightly ? 1000 : 200))
-const SIMULATION_SECONDS = values.nightly ? 3600 : 60
+const SIMULATION_SECONDS = Number(values.seconds ?? (values.nightly ? 3600 : 60))
 
 const PARTS: readonly { readonly name: string; readonly play: (world: World) => Promise<string[]> }[] = [
   { name: 'Killed at each moment', play: playTable },

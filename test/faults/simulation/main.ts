@@ -1,6 +1,6 @@
 import { registerHooks } from 'node:module'
 
-/** `node main.ts <first seed> <seconds>`: simulations of this seed and the next ones, until that time is over. */
+/** `node main.ts <first seed> <seconds> <step>`: simulations of every step-th seed from there on, until the time is over. */
 const RUNTIME = new URL('../../fixtures/runtime.ts', import.meta.url).href
 const MOST_FAULTS = 20
 
@@ -11,11 +11,11 @@ registerHooks({
 })
 const { simulate } = await import('./simulate.ts')
 
-const [first, seconds] = process.argv.slice(2).map(Number) as [number, number]
+const [first, seconds, step = 1] = process.argv.slice(2).map(Number) as [number, number, number?]
 const began = performance.now()
 let [runs, programs, faults] = [0, 0, 0]
 do {
-  const seed = first + programs
+  const seed = first + programs * step
   const simulated = await simulate(seed)
   programs += 1
   runs += simulated.runs

@@ -1,11 +1,24 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { availableParallelism } from 'node:os'
 
 const WORKER = new URL('main.ts', import.meta.url).pathname
 
-/** Plays simulations for so many seconds in a process of its own, whose clock is simulated. Returns what it found. */
+/**
+ * Plays simulations of a seed and those after it for so many seconds, in a process for each core, whose clock is
+ * simulated. Returns what they found.
+ */
 export async function playSimulations(seed: number, seconds: number): Promise<string[]> {
-  const args = ['--disable-warning=ExperimentalWarning', WORKER, String(seed), String(seconds)]
+  const processes = availableParallelism()
+  const faults = await Promise.all(
+    Array.from({ length: processes }, (_, index) => playEvery(processes, seed + index, seconds)),
+  )
+  return faults.flat()
+}
+
+/** Plays every so many-th seed from a first one on, in one process. */
+async function playEvery(step: number, seed: number, seconds: number): Promise<string[]> {
+  const args = ['--disable-warning=ExperimentalWarning', WORKER, String(seed), String(seconds), String(step)]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   let output = ''
   child.stdout.on('data', (bytes: Buffer) => {

@@ -8,6 +8,7 @@ import type { RunStatus } from '../../../src/contract/run.ts'
 import type { Setup } from '../../../src/contract/setup.ts'
 import type { Tool } from '../../../src/contract/tool.ts'
 import { conversation } from '../../../src/conversation/conversation.ts'
+import { webhookSender } from '../../../src/conversation/run/webhook.ts'
 import { Store } from '../../../src/conversation/store/store.ts'
 import { decodeLine } from '../../../src/wire/events.ts'
 import { durableState, memoryStorage } from '../../fixtures/sqlite.ts'
@@ -233,7 +234,7 @@ export class World {
       config: readConfig({ MODEL: model.name, MAX_SUBREQUESTS: mostSubrequests }),
       models: { resolve: () => ({ ok: true, name: model.name, model }), list: () => [] },
       tools: () => ({ find: async () => tools, list: async () => ({ tools, unavailable: [] }) }),
-      webhook: { secret: 'secret', hosts: [RECEIVER.hostname] },
+      webhooks: webhookSender({ secret: 'secret', hosts: [RECEIVER.hostname], isOpen: false, report: () => {} }),
       directories: { getByName: () => this.#directory },
       report: () => {},
     } as unknown as Setup
