@@ -98,6 +98,8 @@ describe('an edge that has a setting, but not the part that reads it,', () => {
   test.each([
     ['IDENTITY_PROVIDERS', '[{ "id": "access" }]', 'identityTokens'],
     ['KEYS', { get: nobody, put: nobody }, 'disabledKeys'],
+    ['TOOL_POLICY', '{ "rm": { "approval": "always" } }', 'toolPolicies'],
+    ['DIRECTORY_SHARDS', '2', 'shardedDirectories'],
     ['WEBHOOK_SECRET', 'secret', 'webhooks'],
     ['MEMORY_SUMMARY', 'on', 'summaries'],
     ['FILE_HOSTS', 'files.example.com', 'linkedFiles'],

@@ -16,8 +16,10 @@ import { disabledKeys } from './disabled-keys.ts'
 import { allProviders } from './providers.ts'
 import { metrics } from './metrics.ts'
 import { reportedOutcomes } from './reported-outcomes.ts'
+import { shardedDirectories } from './sharded-directories.ts'
 import { storedTools } from './stored-tools.ts'
 import { summaries } from './summaries.ts'
+import { toolPolicies } from './tool-policies.ts'
 import { toolSearch } from './tool-search.ts'
 import { traces } from './traces.ts'
 import { webhooks } from './webhooks.ts'
@@ -33,6 +35,7 @@ export const everything = {
   stored: storedTools,
   search: toolSearch(),
   identity: identityTokens,
+  policies: toolPolicies,
   disabledKeys,
   files: linkedFiles,
   connections: mcpConnections,
@@ -40,6 +43,7 @@ export const everything = {
   outcomes: reportedOutcomes,
   webhooks,
   summaries,
+  shards: shardedDirectories,
   metrics,
   traces,
 } satisfies EdgeOptions

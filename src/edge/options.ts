@@ -8,8 +8,10 @@ import type { DisabledKeysFeature } from './disabled-keys.ts'
 import type { Env } from './env.ts'
 import type { MetricsFeature } from './metrics.ts'
 import type { ProviderFromEnv } from './providers.ts'
+import type { shardedDirectories } from './sharded-directories.ts'
 import type { OutcomesFeature } from './reported-outcomes.ts'
 import type { StoredToolsFeature } from './stored-tools.ts'
+import type { PoliciesFeature } from './tool-policies.ts'
 import type { ToolSearchFeature } from './tool-search.ts'
 import type { TracesFeature } from './traces.ts'
 import type { WebhooksFeature } from './webhooks.ts'
@@ -22,6 +24,8 @@ export interface SetupOptions {
   readonly stored?: StoredToolsFeature
   /** `identityTokens`: accepts tokens of `IDENTITY_PROVIDERS`. Default: API keys alone. */
   readonly identity?: IdentityTokens
+  /** `toolPolicies`: the operator's policies for tools, in `TOOL_POLICY`. Default: tools are as they say themselves. */
+  readonly policies?: PoliciesFeature
   /** `disabledKeys`: keys that the binding `KEYS` disables. Default: a key holds until it expires or is removed. */
   readonly disabledKeys?: DisabledKeysFeature
   /**
@@ -39,6 +43,8 @@ export interface SetupOptions {
   readonly webhooks?: WebhooksFeature
   /** `summaries`: notes on the messages that leave a conversation's window. Default: models do not see those messages. */
   readonly summaries?: Summaries
+  /** `shardedDirectories`: divides the directory of each tenant among `DIRECTORY_SHARDS` objects. Default: it is one. */
+  readonly shards?: typeof shardedDirectories
   /** `metrics`: counts what runs do and spend. Default: only budgets are counted. */
   readonly metrics?: MetricsFeature
   /** `traces`: sends each run to an OpenTelemetry collector. Default: none is. */

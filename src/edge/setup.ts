@@ -5,7 +5,6 @@ import type { ToolSource } from '../contract/tool.ts'
 import { inOrder } from '../host/source/chain.ts'
 import { type Env, secretsOf } from './env.ts'
 import { makeLoop } from './loop.ts'
-import { shardedDirectories } from './sharded-directories.ts'
 import { makeModels } from './models.ts'
 import type { SetupOptions } from './options.ts'
 import type { SetupParts } from './parts.ts'
@@ -43,7 +42,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
     stored,
     ...(approvals && { acceptances: approvals }),
     conversations: env.CONVERSATIONS,
-    directories: shardedDirectories(env.DIRECTORIES, config.directoryShards),
+    directories: options.shards?.(env.DIRECTORIES, config.directoryShards) ?? env.DIRECTORIES,
     report,
     ...(secrets && { secrets }),
     rates,
@@ -72,6 +71,8 @@ function requireParts({ env, config }: SetupParts, options: SetupOptions): void 
   }
   required('IDENTITY_PROVIDERS', Boolean(env['IDENTITY_PROVIDERS']), 'identityTokens', options.identity !== undefined)
   required('KEYS', env.KEYS !== undefined, 'disabledKeys', options.disabledKeys !== undefined)
+  required('TOOL_POLICY', Boolean(env['TOOL_POLICY']), 'toolPolicies', options.policies !== undefined)
+  required('DIRECTORY_SHARDS', config.directoryShards > 1, 'shardedDirectories', options.shards !== undefined)
   required('WEBHOOK_SECRET', Boolean(env['WEBHOOK_SECRET']), 'webhooks', options.webhooks !== undefined)
   required('MEMORY_SUMMARY', config.window.summary === true, 'summaries', options.summaries !== undefined)
   required('FILE_HOSTS', config.fileHosts.length > 0, 'linkedFiles', options.files !== undefined)

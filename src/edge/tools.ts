@@ -4,7 +4,6 @@ import { matches } from '../contract/glob.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { ToolSource } from '../contract/tool.ts'
 import { createBreaker } from '../host/breaker.ts'
-import { holdingPolicies, readPolicies } from '../host/policy/policies.ts'
 import { type EdgeTools, edgeTools } from '../host/source/edge-tools.ts'
 import { serviceSource } from '../host/source/service.ts'
 import type { SetupOptions } from './options.ts'
@@ -24,12 +23,12 @@ interface SetupTools extends EdgeTools {
  */
 export function makeTools(
   parts: SetupParts,
-  options: Pick<SetupOptions, 'stored' | 'search'>,
+  options: Pick<SetupOptions, 'stored' | 'search' | 'policies'>,
   others: readonly ToolSource[],
 ): SetupTools {
   const { env, config, report, secrets } = parts
   const { search, stored } = options
-  const policies = readPolicies(env)
+  const policies = options.policies?.read(env) ?? {}
   const approvals = stored?.approvals(parts)
   if (!approvals && env['HOLD_CHANGED'] && config.holdChanged.length > 0) {
     throw new ConfigError('HOLD_CHANGED', '"off" in an edge without stored tools (bindings CATALOG and TOOLS)')
@@ -55,8 +54,7 @@ export function makeTools(
     foreign: servicesOf(isForeign),
     others,
     rules: {
-      policies,
-      rates,
+      policies: options.policies?.rules(policies, rates),
       secrets,
       breaker: config.breaker && createBreaker(config.breaker),
       outputs: stored?.outputs(parts, isForeign),
@@ -65,5 +63,5 @@ export function makeTools(
     search: search && ((source) => search.finder(source, env)),
     report,
   })
-  return { ...tools, rates, approvals, policies: (tool) => holdingPolicies(policies, tool) }
+  return { ...tools, rates, approvals, policies: (tool) => options.policies?.holding(policies, tool) ?? [] }
 }

@@ -16,20 +16,20 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     control: 'a tool is there only for the scopes and tenants of its policies',
     file: 'host/policy/source.ts',
-    text: 'return isAllowed(policies, caller) ? [withPause(tool, caller, breaker)] : []',
+    text: 'return isAllowed(caller) ? [withPause(tool, caller, breaker)] : []',
     replacement: 'return [withPause(tool, caller, breaker)]',
     test: 'host/policy/source.test.ts',
   },
   {
     control: 'a missing rate binding lets no call through',
-    file: 'host/policy/source.ts',
+    file: 'host/policy/rules.ts',
     text: 'decisions.every((isWithin) => isWithin === true)',
     replacement: 'decisions.every((isWithin) => isWithin !== false)',
     test: 'host/policy/source.test.ts',
   },
   {
     control: 'policies go along with the calls of agents',
-    file: 'host/policy/source.ts',
+    file: 'host/policy/rules.ts',
     text: 'policies: { ...policies, ...context.policies }',
     replacement: 'policies: { ...context.policies }',
     test: 'host/policy/source.test.ts',

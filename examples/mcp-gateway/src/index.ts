@@ -1,7 +1,12 @@
-import { createEdge, mcp, openaiFromEnv, storedTools } from 'edgecall'
+import { createEdge, mcp, openaiFromEnv, storedTools, toolPolicies } from 'edgecall'
 export { Catalog, Directory } from 'edgecall'
 
 // `storedTools` also records which definitions of other servers' tools are accepted.
-const edge = createEdge({ providers: { openai: openaiFromEnv }, surfaces: [mcp], stored: storedTools })
+const edge = createEdge({
+  providers: { openai: openaiFromEnv },
+  surfaces: [mcp],
+  stored: storedTools,
+  policies: toolPolicies,
+})
 export const { Conversation } = edge
 export default edge

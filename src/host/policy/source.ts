@@ -1,16 +1,14 @@
-import type { RateLimit, ToolPolicies, ToolPolicy } from '../../contract/policy.ts'
 import type { SecretFilter } from '../../contract/secrets.ts'
-import type { Caller, Tool, ToolDefinition, ToolFailure, ToolSource, Unavailable } from '../../contract/tool.ts'
+import type { Caller, Tool, ToolSource } from '../../contract/tool.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { type Breaker, isToolFault, toolPaused } from '../breaker.ts'
-import { unknownTool } from '../unknown-tool.ts'
 import type { OutputCheck } from './output.ts'
-import { isAllowed, policiesOf, tighten } from './policies.ts'
+import type { BoundTool, PolicyRules } from './rules.ts'
 
-export interface PolicyOptions {
-  readonly policies: ToolPolicies
-  /** The rate-limit bindings that policies name. */
-  readonly rates: Readonly<Record<string, RateLimit>>
+/** What binds the tools of a source. */
+export interface ToolRules {
+  /** The operator's policies. Default: there are none. */
+  readonly policies?: PolicyRules | undefined
   /** Pauses tools that fail again and again. Default: none is paused. */
   readonly breaker?: Breaker | undefined
   /** Removes the secrets of this Worker from what tools answer. Default: it has none. */
@@ -20,40 +18,25 @@ export interface PolicyOptions {
 }
 
 /**
- * Returns a function that gives a caller a source, or the caller's own source, with policies applied, wherever its
- * tools come from. A tool that the caller may not call is neither found nor listed; any other is bound by its policies.
- * The policies are checked again with each call, for the caller that the call's context names.
+ * Returns a function that gives a caller a source, or the caller's own source, with its tools bound by rules, wherever
+ * they come from. A tool that the caller may not call is neither found nor listed.
  */
-export function applyPolicies(
+export function bindTools(
   source: ToolSource | ((caller: Caller) => ToolSource),
-  options: PolicyOptions,
+  rules: ToolRules,
 ): (caller: Caller) => ToolSource {
   const sourceFor = typeof source === 'function' ? source : () => source
-  const { breaker, secrets, outputs } = options
-  if (Object.keys(options.policies).length === 0 && !breaker && !secrets && !outputs) return sourceFor
-  // The same object each time, so that what is cached for a definition, such as its encoded form, serves the next run.
-  const restrictedDefinitions = new WeakMap<
-    ToolDefinition,
-    { readonly place: string; readonly definition: ToolDefinition }
-  >()
-  const restrict = (tool: Tool, policies: readonly ToolPolicy[]) => {
-    const { place } = tool
-    const cached = restrictedDefinitions.get(tool.definition)
-    const definition = cached?.place === place ? cached.definition : tighten(tool.definition, policies)
-    restrictedDefinitions.set(tool.definition, { place, definition })
-    return enforce({ ...tool, definition }, policies, options)
-  }
+  const { policies, breaker, secrets, outputs } = rules
+  if (!policies && !breaker && !secrets && !outputs) return sourceFor
+  const underPolicies = policies?.binder()
   const boundTools = new WeakMap<Tool, BoundTool>()
   const bind = (tool: Tool): BoundTool => {
     const cached = boundTools.get(tool)
     if (cached) return cached
-    const policies = policiesOf(options.policies, tool)
     const checked = outputs?.(tool) ?? tool
-    const restricted = policies.length === 0 ? checked : restrict(checked, policies)
-    const boundTool = {
-      policies,
-      tool: withBreaker(withPolicies(withoutSecrets(restricted, options), options), options),
-    }
+    const policed = underPolicies?.(tool, checked) ?? { tool: checked, isAllowed: () => true }
+    const clean = withoutSecrets(policed.tool, rules)
+    const boundTool = { ...policed, tool: withBreaker(policies?.share(clean) ?? clean, rules) }
     boundTools.set(tool, boundTool)
     return boundTool
   }
@@ -61,18 +44,18 @@ export function applyPolicies(
     const source = sourceFor(caller)
     const allowed = (tools: readonly Tool[]) =>
       tools.flatMap((each) => {
-        const { policies, tool } = bind(each)
-        return isAllowed(policies, caller) ? [withPause(tool, caller, breaker)] : []
+        const { tool, isAllowed } = bind(each)
+        return isAllowed(caller) ? [withPause(tool, caller, breaker)] : []
       })
     return {
       list: async (page) => {
         // If tools may be hidden from the caller, all are listed: the source would count the hidden ones on its pages.
-        const isUnrestricted = isAllowed(Object.values(options.policies), caller)
+        const isUnrestricted = policies?.isUnrestricted(caller) ?? true
         const listing = await source.list(isUnrestricted ? page : undefined)
         return {
           ...listing,
           tools: allowed(listing.tools),
-          unavailable: listing.unavailable.filter((entry) => isVisible(entry, options.policies, caller)),
+          unavailable: listing.unavailable.filter((entry) => policies?.isVisible(entry, caller) ?? true),
         }
       },
       offered: async () => allowed(await source.offered()),
@@ -81,51 +64,11 @@ export function applyPolicies(
   }
 }
 
-/** A tool bound by the policies that hold for it. */
-interface BoundTool {
-  readonly policies: readonly ToolPolicy[]
-  readonly tool: Tool
-}
-
-/** Returns whether a caller may be told that a tool is unavailable. */
-function isVisible({ name = '', place, pending }: Unavailable, policies: ToolPolicies, caller: Caller): boolean {
-  return isAllowed(policiesOf(policies, { definition: pending?.definition ?? { name }, place }), caller)
-}
-
-function enforce(tool: Tool, policies: readonly ToolPolicy[], { rates }: PolicyOptions): Tool {
-  const { name } = tool.definition
-  const limiters = policies.flatMap(({ rate }) => (rate === undefined ? [] : [rates[rate]]))
-  return {
-    ...tool,
-    call: async (request, control) => {
-      const { caller } = request.context
-      if (!isAllowed(policies, caller)) return unknownTool(name, [])
-      const key = `${caller.tenant}/${name}`
-      // A rate whose binding is missing lets no call through.
-      const decisions = await Promise.all(limiters.map(async (limiter) => (await limiter?.limit({ key }))?.success))
-      return decisions.every((isWithin) => isWithin === true) ? tool.call(request, control) : rateLimited(name)
-    },
-  }
-}
-
-/**
- * Sends the policies with the calls of a tool that calls further tools. An agent in a Worker of its own binds its tools
- * by them; of two policies with one key, that of the host which was asked first holds.
- */
-function withPolicies(tool: Tool, { policies }: PolicyOptions): Tool {
-  if (!tool.definition.callsTools) return tool
-  return {
-    ...tool,
-    call: ({ context, ...request }, control) =>
-      tool.call({ ...request, context: { ...context, policies: { ...policies, ...context.policies } } }, control),
-  }
-}
-
 /**
  * Binds a tool by the breaker, which counts for the tenant that calls. A call of an alias is counted by the tool behind
  * it.
  */
-function withBreaker(tool: Tool, { breaker }: PolicyOptions): Tool {
+function withBreaker(tool: Tool, { breaker }: ToolRules): Tool {
   const { name, aliasOf } = tool.definition
   if (!breaker || aliasOf !== undefined) return tool
   return {
@@ -167,7 +110,7 @@ function breakerKey({ place, definition: { name } }: Tool, { tenant }: Caller): 
 }
 
 /** Removes secrets from what a tool answers and reports. */
-function withoutSecrets(tool: Tool, { secrets }: PolicyOptions): Tool {
+function withoutSecrets(tool: Tool, { secrets }: ToolRules): Tool {
   if (!secrets) return tool
   const clean = <Value>(answer: Promise<Value>): Promise<Value> =>
     answer.then(secrets.json, (error: unknown) => {
@@ -187,9 +130,4 @@ function withoutSecrets(tool: Tool, { secrets }: PolicyOptions): Tool {
     ...(undo && { undo: (request, outcome) => clean(undo(request, outcome)) }),
     ...(poll && { poll: (request, state) => clean(poll(request, state)) }),
   }
-}
-
-function rateLimited(name: string): ToolFailure {
-  const message = `The tool "${name}" was called too often in a short time, so this call was not made. Continue without it, or call it again later.`
-  return { ok: false, error: { code: 'rate_limited', message, retryable: true } }
 }

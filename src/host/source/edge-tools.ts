@@ -1,7 +1,7 @@
 import type { StoredTools } from '../../contract/catalogue.ts'
 import type { Report } from '../../contract/setup.ts'
 import type { Caller, ToolFinder, ToolSource } from '../../contract/tool.ts'
-import { applyPolicies, type PolicyOptions } from '../policy/source.ts'
+import { bindTools, type ToolRules } from '../policy/source.ts'
 import { behind } from './behind.ts'
 import { inOrder } from './chain.ts'
 import { NOTHING_STORED } from './nothing-stored.ts'
@@ -15,7 +15,7 @@ export interface EdgeToolsOptions {
   readonly foreign?: ServiceSource
   /** Further sources of the operator's own tools, such as `agentSource(…)`. Default: none. */
   readonly others?: readonly ToolSource[]
-  readonly rules: PolicyOptions
+  readonly rules: ToolRules
   /** Makes the stored tools. Default: none can be stored. */
   readonly stored?: ((parts: StoredParts) => OwnedTools) | undefined
   /** Makes the search over the tools that all tenants have. Default: tools cannot be searched. */
@@ -38,7 +38,7 @@ export function edgeTools(options: EdgeToolsOptions): EdgeTools {
   const { services, others = [], rules, report } = options
   const foreign = options.foreign && behind(options.foreign, services)
   const own = others.length > 0 ? inOrder([services, ...others], report) : services
-  const [ownTools, foreignTools] = [applyPolicies(own, rules), foreign && applyPolicies(foreign, rules)]
+  const [ownTools, foreignTools] = [bindTools(own, rules), foreign && bindTools(foreign, rules)]
   const workerTools = (caller: Caller) =>
     foreignTools ? inOrder([ownTools(caller), foreignTools(caller)], report) : ownTools(caller)
   const worker = (binding: string) => services.sourceOfBinding(binding) ?? foreign?.sourceOfBinding(binding)

@@ -4,7 +4,7 @@ import type { Caller, Tool, ToolFinder, ToolListing, ToolSource } from '../../co
 import { createFinder } from '../../search/finder.ts'
 import { joinFinders } from '../../search/join-finders.ts'
 import { isAllowed, policiesOf } from '../policy/policies.ts'
-import { applyPolicies, type PolicyOptions } from '../policy/source.ts'
+import { bindTools, type ToolRules } from '../policy/source.ts'
 import { copyOf } from '../stored/owned-copy.ts'
 import { type KvOptions, kvSource } from './kv.ts'
 
@@ -15,7 +15,7 @@ export interface StoredOptions extends Omit<KvOptions, 'owner' | 'catalogue' | '
 
 export interface StoredParts {
   /** The policies that bind stored tools and, through their aliases, the tools of bound Workers. */
-  readonly rules: PolicyOptions
+  readonly rules: ToolRules
   /** Returns the tools of a bound Worker. */
   readonly worker: (binding: string) => ToolSource | undefined
   /** All tools of bound Workers, as a caller may know of them. */
@@ -51,7 +51,7 @@ interface Tenant {
  */
 export function ownedTools(options: StoredOptions, { rules, worker, workerTools }: StoredParts): OwnedTools {
   const { namespace, catalogueOf } = options
-  const { policies } = rules
+  const policies = rules.policies?.policies ?? {}
   const shared: Omit<KvOptions, 'catalogue'> = {
     ...options,
     worker,
@@ -78,7 +78,7 @@ export function ownedTools(options: StoredOptions, { rules, worker, workerTools 
   const workers = new Map<string, (caller: Caller) => ToolSource>()
   const workerFor = (binding: string, caller: Caller) => {
     const source = worker(binding)
-    const workerSource = workers.get(binding) ?? (source && applyPolicies(source, rules))
+    const workerSource = workers.get(binding) ?? (source && bindTools(source, rules))
     if (workerSource) workers.set(binding, workerSource)
     return workerSource?.(caller)
   }
@@ -101,7 +101,7 @@ export function ownedTools(options: StoredOptions, { rules, worker, workerTools 
       },
     })
   }
-  const edgeTools = applyPolicies((caller) => sourceOf('edge', caller), rules)
+  const edgeTools = bindTools((caller) => sourceOf('edge', caller), rules)
   const storedFor = (whose: Whose, caller: Caller): StoredTools => {
     const source = sourceOf(whose, caller)
     return {
@@ -113,7 +113,7 @@ export function ownedTools(options: StoredOptions, { rules, worker, workerTools 
     }
   }
   return {
-    tools: { edge: edgeTools, tenant: applyPolicies((caller) => sourceOf('tenant', caller), rules) },
+    tools: { edge: edgeTools, tenant: bindTools((caller) => sourceOf('tenant', caller), rules) },
     stored: storedFor,
     unpoliced: kvSource({ ...shared, catalogue: catalogueOf('edge') }),
     finder: (shared, tenant) => joinFinders(shared, tenantOf(tenant).finder),
@@ -121,10 +121,10 @@ export function ownedTools(options: StoredOptions, { rules, worker, workerTools 
 }
 
 /** Binds a tool that is not stored by the policies, as if it were. Undefined if the caller may not call it. */
-async function bindTool(tool: Tool, caller: Caller, rules: PolicyOptions): Promise<Tool | undefined> {
+async function bindTool(tool: Tool, caller: Caller, rules: ToolRules): Promise<Tool | undefined> {
   const listing = async () => ({ tools: [tool], unavailable: [] })
   const source = { list: listing, offered: async () => [tool], find: async () => [tool] }
-  const [policedTool] = await applyPolicies(source, rules)(caller).find([tool.definition.name])
+  const [policedTool] = await bindTools(source, rules)(caller).find([tool.definition.name])
   return policedTool
 }
 

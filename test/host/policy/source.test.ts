@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ListPage, Tool, ToolContext, ToolSource } from '../../../src/contract/tool.ts'
-import { applyPolicies } from '../../../src/host/policy/source.ts'
+import { applyPolicies } from '../../../src/host/policy/apply.ts'
 import { tool } from '../../fixtures/play.ts'
 import { CONTROL, toolRequest } from '../source/calls.ts'
 

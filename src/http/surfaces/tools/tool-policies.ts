@@ -7,7 +7,7 @@ import { callerTools } from './find-tool.ts'
  * Returns the policies that hold for a tool, in their order; for an alias also those of the tool behind it, which bind
  * its calls too. Undefined for a caller without `tools:admin`: policies name tenants, scopes and hosts.
  */
-export async function toolPolicies(
+export async function visiblePolicies(
   c: Context<EdgeEnv>,
   tool: PolicySubject,
 ): Promise<readonly HoldingPolicy[] | undefined> {

@@ -13,7 +13,7 @@ import { requestContext, type EdgeEnv } from '../../context.ts'
 import { Problem } from '../../problem.ts'
 import { rankedTools } from './ranked-tools.ts'
 import { entryName, toolPage } from './tool-page.ts'
-import { toolPolicies } from './tool-policies.ts'
+import { visiblePolicies } from './tool-policies.ts'
 import { unstoredTool } from './unstored-tool.ts'
 
 /** `/tools`: lists and calls tools. An edge with stored tools has further routes (`storedDefinitions`). */
@@ -38,7 +38,7 @@ toolRoutes.get('/:name', async (c) => {
     const unavailable = (await source.list()).unavailable.find((each) => entryName(each) === name)
     if (unavailable) {
       const { pending, place } = unavailable
-      const policies = await toolPolicies(c, { definition: pending?.definition ?? { name }, place })
+      const policies = await visiblePolicies(c, { definition: pending?.definition ?? { name }, place })
       return c.json({ ...unavailableEntry(unavailable), policies })
     }
     throw unknownToolProblem(name)
@@ -46,7 +46,7 @@ toolRoutes.get('/:name', async (c) => {
   const { hash } = tool.definition
   // A tool Worker chooses its hash freely: not every text may stand in an ETag.
   if (/^[!#-~]+$/.test(hash)) c.header('etag', `"${hash}"`)
-  return c.json({ ...availableEntry(tool), policies: await toolPolicies(c, tool) })
+  return c.json({ ...availableEntry(tool), policies: await visiblePolicies(c, tool) })
 })
 
 toolRoutes.post('/:name/call', async (c) => {
