@@ -54,6 +54,15 @@ describe('the timeline of a run', () => {
     ])
   })
 
+  test('has an axis as long as that of a run that it is compared with', () => {
+    const run = fold(STARTED, { type: 'step.started', step: 1 }, { ...STEP_ANSWER, calls: [] }, finished('Done.'))
+    const { rows, totalMs, ticks } = timelineOf(run, START + 250, 1000)
+    expect(totalMs).toBe(250)
+    expect(rows[0]?.bars).toEqual([{ kind: 'model', left: 0, width: 25, ms: 250 }])
+    expect(ticks.map(({ ms }) => ms)).toEqual([500])
+    expect(timelineOf(run, START + 250, 100).rows[0]?.bars[0]?.width).toBe(100)
+  })
+
   test('gives a wait of hours a small part of the axis, and what waits for a person no time of the model', () => {
     const hour = 3_600_000
     const run = fold(

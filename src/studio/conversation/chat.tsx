@@ -27,7 +27,7 @@ export function Chat({ conversation, run, item }: ChatRoute): JSX.Element {
     <div class={isPanelShown ? 'chat split' : 'chat'}>
       <div class="transcript">
         {conversation && <ConversationHead id={conversation} />}
-        <Transcript transcript={transcript} selected={selected} isNew={conversation === undefined} />
+        <Transcript transcript={transcript} selected={selected} linked={run} isNew={conversation === undefined} />
         <Composer conversation={conversation} current={currentOf(transcript)} />
       </div>
       {isPanelShown && (
@@ -58,11 +58,13 @@ function NotOpened({ conversation }: { readonly conversation: string }): JSX.Ele
 interface TranscriptProps {
   readonly transcript: Opened | undefined
   readonly selected: string | undefined
+  /** The run that the address names. */
+  readonly linked: string | undefined
   readonly isNew: boolean
 }
 
-/** The turns. The newest line stays in view until the reader scrolls up. */
-function Transcript({ transcript, selected, isNew }: TranscriptProps): JSX.Element {
+/** The turns. The turn of a linked run is scrolled into view; else the newest line stays there until the reader scrolls up. */
+function Transcript({ transcript, selected, linked, isNew }: TranscriptProps): JSX.Element {
   const log = useRef<HTMLDivElement>(null)
   const isAtEnd = useRef(true)
   const id = transcript?.id
@@ -76,6 +78,15 @@ function Transcript({ transcript, selected, isNew }: TranscriptProps): JSX.Eleme
     for (const child of element.children) observer.observe(child)
     return () => observer.disconnect()
   }, [id])
+  useLayoutEffect(() => {
+    const element = log.current
+    const turn = element?.querySelector('[aria-current]')
+    if (!element || !turn || linked === undefined || linked === transcript?.turns.at(-1)?.run) return
+    const [view, box] = [element.getBoundingClientRect(), turn.getBoundingClientRect()]
+    isAtEnd.current = false
+    // The page itself must not scroll, as `scrollIntoView` would have it.
+    if (box.top < view.top || box.bottom > view.bottom) element.scrollTop += box.top - view.top
+  }, [id, linked])
   return (
     <div
       ref={log}

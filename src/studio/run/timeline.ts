@@ -40,16 +40,18 @@ const WAIT_SHARE = 0.06
 /**
  * Lays a run out on one time axis. Events tell when calls started and how long they ran, and when the run started,
  * waited and continued; the model worked in between. `now` is the end of what is still under way: the present, or the
- * time at which the run ended. A wait takes a fixed part of the axis, so that hours of it do not hide the rest.
+ * time at which the run ended. A wait takes a fixed part of the axis, so that hours of it do not hide the rest. The axis is
+ * at least `leastMs` long without waits, so that two runs can be shown on the same one.
  */
-export function timelineOf(run: RunView, now: number): Timeline {
+export function timelineOf(run: RunView, now: number, leastMs = 0): Timeline {
   const from = run.startedAt ?? now
   const isOver = hasEnded(run)
   const to = Math.max(from, ...knownTimes(run), isOver && run.startedAt === undefined ? from : now)
   const end = { time: to, isOver }
   const waits = run.waits.map((wait) => spanOf(wait, end))
   const models = modelSpans(run, from, end)
-  const scale = scaleOf({ from, to }, waits)
+  const axis = { from, to: Math.max(to, from + covered(waits) + leastMs) }
+  const scale = scaleOf(axis, waits)
   const bar = (kind: Bar['kind'], span: Span, isOpen: boolean): Bar => {
     const left = scale(span.from)
     return { kind, left, width: scale(span.to) - left, ms: span.to - span.from, ...(isOpen && { isOpen }) }
@@ -93,7 +95,7 @@ export function timelineOf(run: RunView, now: number): Timeline {
     toolMs: covered(tools),
     waitMs: covered(waits),
     totalMs: to - from,
-    ticks: ticksOf({ from, to }, waits, scale),
+    ticks: ticksOf(axis, waits, scale),
   }
 }
 
