@@ -4,7 +4,7 @@ import { failure } from '../contract/tool.ts'
 import { parseWithNulls } from './missing-arguments.ts'
 import { argumentsOf } from './arguments.ts'
 import { describeIssues } from '../schema/issue.ts'
-import { toFailure, ToolError } from './tool-error.ts'
+import { isToolError, toFailure, ToolError } from './tool-error.ts'
 import { outputOf } from './output.ts'
 import type { Finding, KeyStatus } from './once.ts'
 import { Later, laterOutcome } from './later.ts'
@@ -225,7 +225,7 @@ async function reportedError(
     const answer = await onError?.()
     return typeof answer === 'string' ? new ToolError(answer, { cause: error }) : (answer ?? error)
   } catch (nested) {
-    return nested instanceof ToolError ? nested : error
+    return isToolError(nested) ? nested : error
   }
 }
 

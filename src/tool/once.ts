@@ -1,4 +1,4 @@
-import { ToolError } from './tool-error.ts'
+import { isToolError, ToolError } from './tool-error.ts'
 
 /** The state of a key: no work is known, its work began and was not seen to end, or its work is done. */
 export type KeyStatus = 'absent' | 'started' | 'done'
@@ -170,7 +170,7 @@ async function runWork<Result>(store: Store, key: string, work: () => Result | P
   try {
     return await work()
   } catch (error) {
-    if (!(error instanceof ToolError)) throw inDoubt(error)
+    if (!isToolError(error)) throw inDoubt(error)
     if (error.code !== IN_DOUBT) await recordSafely(key, () => store.drop(key))
     throw error
   }

@@ -6,7 +6,8 @@ import { textOfThrown } from '../contract/thrown.ts'
 
 /**
  * The error a tool throws to tell the model what went wrong and what to change, such as “No city of that name; give
- * the country too.” Its message is read by the model: no secrets, no stack. A `fatal` error fails the run instead.
+ * the country too.” Its message is read by the model: no secrets, no stack. A `fatal` error fails the run instead. A Durable
+ * Object of the tool may throw it too.
  */
 export class ToolError extends Error {
   readonly code: string
@@ -68,9 +69,17 @@ export function page(message: string, url: string, elicitationId: string): Input
   return { method: 'elicitation/create', params: { mode: 'url', message, url, elicitationId } }
 }
 
+/**
+ * Returns whether an error is a ToolError. One that a Durable Object or another Worker has thrown comes over RPC without
+ * its class, as an Error with the same properties.
+ */
+export function isToolError(error: unknown): error is ToolError {
+  return error instanceof ToolError || (error instanceof Error && error.name === 'ToolError' && 'code' in error)
+}
+
 /** Returns the outcome of a call that threw. The text of any error but a ToolError is for operators alone. */
 export function toFailure(name: string, error: unknown): ToolFailure {
-  if (error instanceof ToolError) {
+  if (isToolError(error)) {
     const { code, message, retryable, fatal, cause, input } = error
     return {
       ok: false,

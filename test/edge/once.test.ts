@@ -64,6 +64,15 @@ describe('once', () => {
     expect(posts).toHaveLength(1)
   })
 
+  test('tells the model of a tool that the call is in doubt', async () => {
+    await ask({ ask: 'die', key: 'e' })
+    const message = expect.stringContaining('whether it took effect is unknown')
+    expect(await ask({ ask: 'perform by a tool', key: 'e' })).toEqual({
+      ok: false,
+      error: { code: 'in_doubt', message },
+    })
+  })
+
   test('leaves nothing behind if the object dies in a transaction', async () => {
     expect(await ask({ ask: 'die in a transaction', key: 'c' })).toEqual({ failed: 'died on the way' })
     expect(await ask({ ask: 'status', key: 'c' })).toBe('absent')
@@ -77,6 +86,13 @@ describe('once', () => {
     const perform = () => ask({ ask: 'perform in KV', key: 'a' })
     expect([await perform(), await perform()]).toEqual([{ effects: 1 }, { effects: 1 }])
     expect([posts.length, await ask({ ask: 'status in KV', key: 'a' })]).toEqual([1, 'done'])
+  })
+})
+
+test('a ToolError of a Durable Object reaches the model as one of the tool', async () => {
+  expect(await ask({ ask: 'refuse by a tool', message: 'The room is taken. Choose another night.' })).toEqual({
+    ok: false,
+    error: { code: 'refused', message: 'The room is taken. Choose another night.' },
   })
 })
 
