@@ -371,6 +371,20 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
     expect((await tasks).filter((ms) => ms >= 100)).toEqual([])
   })
 
+  test('shows the turn of the run to which a link leads, above later turns', async () => {
+    const { page } = await open()
+    await serveLongConversation(page)
+    await page.goto(new URL('#/c/conv_long/run_480', page.url()).href)
+    const turn = page.getByRole('article', { name: 'Question 480' })
+    await turn.waitFor()
+    const isInView = () =>
+      turn.evaluate((element) => {
+        const [box, view] = [element, element.closest('[role=log]')].map((each) => each?.getBoundingClientRect())
+        return box !== undefined && view !== undefined && box.top < view.bottom && box.bottom > view.top
+      })
+    await expect.poll(isInView).toBe(true)
+  })
+
   test('reports an unknown conversation, and links to the list of conversations', async () => {
     const { page } = await open('#/c/none/run_none')
     await page.getByRole('alert').getByText('unknown_conversation').waitFor()
