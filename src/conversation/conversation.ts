@@ -33,6 +33,9 @@ import { storageRefusal } from './run/storage-quota.ts'
 import { Waiters } from './run/waiters.ts'
 import { windowOptions } from './history/window-options.ts'
 
+/** How often the runs that are to be replaced are cancelled before a request is refused. */
+const MOST_CANCELLATIONS = 10
+
 /** The Durable Object of one conversation. Its methods are its RPC surface. */
 export abstract class ConversationObject<Env> extends DurableObject<Env> implements ConversationService {
   readonly #setup: Setup
@@ -173,14 +176,13 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     const full = await storageRefusal(run, this.#store, this.#setup)
     if (full) return full
     // Cancelled runs still store their messages; that must happen before `acceptRun` hides these from models.
-    // Runs that are accepted meanwhile are cancelled too.
+    // Runs that are accepted meanwhile are cancelled too, and those whose cancellation could not be stored again.
     const { runs } = this.#store
-    const cancelled: string[] = []
     const isNew = () => this.#life() === 'open' && runs.row(replaces) && !runs.row(run.runId)
-    const nextToCancel = () => (onward && isNew() ? runs.unfinished().filter((id) => !cancelled.includes(id)) : [])
-    for (let ids = nextToCancel(); ids.length > 0; ids = nextToCancel()) {
-      cancelled.push(...ids)
-      await cancelRuns(this.#runner, ids)
+    const toCancel = () => (onward && isNew() ? runs.unfinished() : [])
+    for (let tries = 0; toCancel().length > 0; tries++) {
+      if (tries === MOST_CANCELLATIONS) return refusalOf('conversation_busy', 'Later runs could not be cancelled.')
+      await cancelRuns(this.#runner, toCancel())
     }
     // The conversation may have been deleted meanwhile, or a deletion may have begun.
     if (this.#life() !== 'open') return DELETED

@@ -223,6 +223,30 @@ describe('a turn that is run again with those after it', () => {
   })
 })
 
+test('a turn is not run again while the storage fails to cancel the runs after it', async () => {
+  const gate = Promise.withResolvers<void>()
+  const conversation = new TestConversation(async function* () {
+    await gate.promise
+    yield* say('Done.')
+  })
+  await conversation.start(0)
+  await settle()
+  const repeated = conversation.start(1, { onward: true, replaces: runId(0) })
+  await settle()
+  conversation.onTransaction = () => {
+    throw new Error('The disk fails.')
+  }
+  gate.resolve()
+  await settle()
+  conversation.onTransaction = () => {}
+  expect(await repeated).toMatchObject({ ok: false, code: 'conversation_busy' })
+  await conversation.ring()
+  await settle()
+  expect(await conversation.start(1, { onward: true, replaces: runId(0) })).toMatchObject({ ok: true })
+  await settle()
+  expect([0, 1].map((name) => conversation.store.runs.row(runId(name))?.status)).toEqual(['cancelled', 'completed'])
+})
+
 describe('a restarted object', () => {
   test('sets the watchdog alarm whatever started it, even if the conversation expires later', async () => {
     const conversation = new TestConversation(() => new Promise<never>(() => {}) as never)

@@ -65,6 +65,8 @@ export async function simulate(seed: number): Promise<Simulated> {
   const program = new Program(new Chance(seed))
   try {
     return await program.play()
+  } catch (error) {
+    return { faults: [String(error)], runs: 0, trace: [] }
   } finally {
     program.close()
   }
