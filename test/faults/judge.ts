@@ -96,6 +96,14 @@ function stepFaults({ script, replay }: Evidence): string[] {
   return faults
 }
 
+/** Where a call was sent to: the binding of its tool, and the tool's version. */
+function sourceOf(replay: Evidence['replay'], call: string): { place?: string; version?: string } {
+  const start = replay.findLast(({ event }) => event.type === 'call.started' && event.callId === call)?.event
+  if (start?.type !== 'call.started') return {}
+  const { place, version } = start
+  return { ...(place !== undefined && { place }), ...(version !== undefined && { version }) }
+}
+
 function recordFaults({ script, conversation, run, record, replay }: Evidence): string[] {
   const steps = script.rounds.length + 1
   const answers = answersOf(replay)
@@ -104,7 +112,7 @@ function recordFaults({ script, conversation, run, record, replay }: Evidence): 
   const calls = callsOf(script, run).map(({ id, tool, what }) => {
     const { ok, durationMs, content, error } = settledOf(replay, id) ?? {}
     const outcome = content ? { content } : { error }
-    return { id, tool, arguments: { what }, status: 'settled', ok, durationMs, ...outcome }
+    return { id, tool, arguments: { what }, ...sourceOf(replay, id), status: 'settled', ok, durationMs, ...outcome }
   })
   const usage = { inputTokens: steps * USAGE.inputTokens, outputTokens: steps * USAGE.outputTokens }
   const end = { status: 'completed', finish: 'stop', answer, usage }
