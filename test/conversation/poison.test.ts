@@ -144,6 +144,15 @@ describe('a parked run', () => {
     expect(types(await conversation.events(0)).at(-1)).toBe('run.finished')
   })
 
+  test('is cancelled when it or a turn before it is run again with those after it', async () => {
+    const conversation = await parked()
+    expect(await conversation.start(2, { onward: true, replaces: runId(0) })).toMatchObject({ ok: true })
+    await settle()
+    expect(conversation.store.runs.record(runId(0))).toMatchObject({ status: 'cancelled' })
+    expect(await conversation.object.retry(runId(0))).toMatchObject({ code: 'run_not_parked' })
+    expect(conversation.requests.at(-1)?.messages).toHaveLength(1)
+  })
+
   test('does not keep new runs from starting, whatever they do if the conversation is busy', async () => {
     const conversation = await parked()
     await conversation.start(2, { onBusy: 'reject' })

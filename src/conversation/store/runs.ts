@@ -155,6 +155,12 @@ export class RunTable {
     return (this.#unfinished ??= this.#database.rows<{ id: string }>(query).map((row) => row.id))
   }
 
+  /** Returns the parked runs at a place and after it. */
+  parkedFrom(place: number): readonly string[] {
+    const query = "SELECT id FROM runs WHERE status = 'parked' AND record IS NULL AND place >= ? ORDER BY place"
+    return this.#database.rows<{ id: string }>(query, place).map(({ id }) => id)
+  }
+
   /** Forgets what is cached, after a transaction that failed or after everything was deleted. */
   forget(): void {
     this.#forgetRows()

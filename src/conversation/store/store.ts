@@ -291,6 +291,9 @@ export class Store {
 
   /** Hides the turn of a run from models and, if `onward`, all later turns. Discards a summary that covers any. */
   retire(place: number, onward: boolean): void {
+    // Parked runs would store their messages later.
+    for (const id of onward ? this.runs.parkedFrom(place) : [])
+      this.endUnread(id, { status: 'cancelled', finish: 'cancelled' })
     this.messages.retire(place, onward ? LAST_PLACE : place + 1)
     const summary = this.meta('summary')
     if (isObject(summary) && Number(summary.upTo) > positionOf(place)) this.setMeta('summary', null)
