@@ -222,7 +222,11 @@ test('an edge without the definitions Worker stores nothing and says why', async
   const put = await fetch(`${url}/tools/hours`, { method: 'PUT', headers: json, body: '{}' })
   expect([put.status, await put.json()]).toMatchObject([
     422,
-    { issues: [{ message: 'expected an edge with the bindings CATALOG, TOOLS and DEFINITIONS' }] },
+    {
+      issues: [
+        { message: 'expected an edge with the part storedTools and the bindings CATALOG, TOOLS and DEFINITIONS' },
+      ],
+    },
   ])
   expect((await fetch(`${url}/tools/hours`, { method: 'DELETE' })).status).toBe(404)
 })

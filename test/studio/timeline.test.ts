@@ -113,6 +113,21 @@ describe('the timeline of a run', () => {
 })
 
 describe('the view of a run', () => {
+  test('tells attempts that took too long from those that were lost with the edge', () => {
+    const run = fold(
+      STARTED,
+      { type: 'step.started', step: 1 },
+      STEP_ANSWER,
+      started('a', 100),
+      { type: 'call.interrupted', callId: 'a', tool: 'slow', because: 'timeout' },
+      started('a', 600, 2),
+      { type: 'call.interrupted', callId: 'a', tool: 'slow' },
+      started('a', 900, 3),
+    )
+    const call = callsOf(run).find(({ id }) => id === 'a')
+    expect(call?.attempts.map(({ loss }) => loss)).toEqual(['timeout', 'stopped', undefined])
+  })
+
   test('forgets what a lost attempt of a step has shown', () => {
     const run = fold(
       STARTED,

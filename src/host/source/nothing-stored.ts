@@ -2,7 +2,9 @@ import type { StoredTools } from '../../contract/catalogue.ts'
 
 const REFUSAL = {
   ok: false,
-  issues: [{ path: '', message: 'expected an edge with the bindings CATALOG, TOOLS and DEFINITIONS' }],
+  issues: [
+    { path: '', message: 'expected an edge with the part storedTools and the bindings CATALOG, TOOLS and DEFINITIONS' },
+  ],
 } as const
 
 /** The stored tools of an edge that cannot store any. */

@@ -40,13 +40,13 @@ export function CallDetail({ call, address }: { readonly call: CallView; readonl
       )}
       <FaultDetail address={address} isShown={(fault) => fault.callId === call.id} />
       <dl class="facts">
-        {attempts.map(({ number, from, to, isLost }) => (
+        {attempts.map(({ number, from, to, loss }) => (
           <div key={number}>
             <dt>Attempt {number}</dt>
             <dd>
               {moment(from)}
               {to !== undefined && `, ${duration(to - from)}`}
-              {isLost && ', lost when the edge stopped'}
+              {loss && (loss === 'timeout' ? ', not answered in time' : ', lost when the edge stopped')}
             </dd>
           </div>
         ))}

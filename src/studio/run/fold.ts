@@ -128,7 +128,11 @@ function foldCall(call: CallView, event: CallEvent): CallView {
       return { ...call, state: 'running', attempts: [...call.attempts, { number, from }], place, version }
     }
     case 'call.interrupted':
-      return { ...call, state: 'interrupted', attempts: call.attempts.map((each) => ({ ...each, isLost: true })) }
+      return {
+        ...call,
+        state: 'interrupted',
+        attempts: call.attempts.map((each) => ({ loss: event.because ?? 'stopped', ...each })),
+      }
     case 'call.progress':
       return { ...call, progress: event }
     case 'call.settled':

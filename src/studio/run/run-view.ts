@@ -22,7 +22,8 @@ export interface CallAttempt {
   readonly from: number
   /** Absent while it runs, and for an attempt that was lost. */
   readonly to?: number
-  readonly isLost?: true
+  /** Why it has no outcome: time was up, or the edge stopped. */
+  readonly loss?: 'timeout' | 'stopped'
 }
 
 export interface CallView {

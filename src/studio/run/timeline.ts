@@ -83,7 +83,7 @@ export function timelineOf(run: RunView, now: number, leastMs = 0): Timeline {
   function attemptBar(attempt: CallAttempt, at: number, all: readonly CallAttempt[]): Bar {
     // An attempt whose end is not known ended before the next one began.
     const until = attempt.to ?? all[at + 1]?.from
-    const kind = attempt.isLost && attempt.to === undefined ? 'lost' : 'tool'
+    const kind = attempt.loss && attempt.to === undefined ? 'lost' : 'tool'
     return bar(kind, { from: attempt.from, to: until ?? to }, until === undefined && !isOver)
   }
   const tools = run.steps.flatMap(({ calls }) =>
