@@ -131,7 +131,14 @@ export const ROWS: readonly Row[] = [
         script: [first, ask(['add', { left: 3, right: 4 }]), say('3 and 7')],
         tools: [add],
       })
-      const call = { tool: 'add', status: 'settled', ok: true, durationMs: expect.any(Number) }
+      const call = {
+        tool: 'add',
+        status: 'settled',
+        place: 'test',
+        version: '1',
+        ok: true,
+        durationMs: expect.any(Number),
+      }
       const text = (text: string) => [{ type: 'text', text }]
       expect(json).toEqual({
         id: expect.any(String),
