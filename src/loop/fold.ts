@@ -216,7 +216,7 @@ function foldDeferred(state: RunState, { callId, at, until, poll, state: token }
  * history: the result of the failed call tells of those, and of calls that could not be undone.
  */
 function foldUndone(
-  { calls, step, request }: RunState,
+  { calls, step, request, offered }: RunState,
   { callId, tool, ok, error, because }: EventOf<'call.undone'>,
 ): void {
   const call = calls.find((each) => each.callId === callId)
@@ -225,7 +225,9 @@ function foldUndone(
   call.wasUndone = ok
   const what = `${tool}(${call.arguments})`
   if (!ok) {
+    const definition = offered.get(tool)
     failed.notes = [...(failed.notes ?? []), `${what} was NOT undone: ${error?.message ?? ''}`]
+    failed.noteMarks = [...(failed.noteMarks ?? []), ...(definition ? marksOf(definition) : [])]
   } else if (call.result && step?.calls.includes(call)) {
     const message =
       compatUndone(request.compat, tool, failed.tool) ??
@@ -250,15 +252,15 @@ function foldStepEnd(state: RunState): void {
 }
 
 /**
- * Returns the marks of a result: those of its tool and those of the outcome itself. A failure contains nothing private,
- * but its text may be untrusted. The rest of a cut result has all marks read so far.
+ * Returns the marks of a result: those of its tool, if the call was sent, those of the outcome itself, and those of the
+ * tools that its notes quote. A failure has them too: its text may quote what the tool has read. The rest of a cut result
+ * has all marks read so far.
  */
-function marksIn({ offered, marks }: RunState, { tool, attempt, result }: CallState): readonly DataMark[] {
+function marksIn({ offered, marks }: RunState, call: CallState): readonly DataMark[] {
+  const { tool, attempt, result, noteMarks = [] } = call
   if (tool === READ_RESULT) return [...marks]
   const definition = attempt > 0 ? offered.get(tool) : undefined
-  const own = definition ? marksOf(definition) : []
-  const toolMarks = result?.ok ? own : own.filter((mark) => mark === 'untrusted')
-  return [...new Set([...toolMarks, ...(result?.marks ?? [])])]
+  return [...new Set([...(definition ? marksOf(definition) : []), ...(result?.marks ?? []), ...noteMarks])]
 }
 
 function foldAdded(state: RunState): void {

@@ -52,6 +52,8 @@ export interface CallState extends ToolCall {
   wasUndone?: boolean
   /** Lines that are added to its result for the model. */
   notes?: readonly string[]
+  /** The marks of what these lines quote. */
+  noteMarks?: readonly DataMark[]
 }
 
 /** What is known of a call that its tool answers later. */

@@ -158,6 +158,8 @@ interface Control {
   readonly calls?: readonly object[]
   /** Tools that are called, in steps before. */
   readonly before?: readonly string[]
+  /** Whether the tool `card`, which reads marked data, fails with this data in its message. */
+  readonly cardFails?: boolean
   readonly answer?: string
   /** Brought about after the tool was seen and stored, before it is called. */
   readonly prepare?: (edge: ControlledEdge, bank: Tool[], state: { code?: string }) => Promise<void>
@@ -216,6 +218,12 @@ const CONTROLS: Readonly<Record<string, Control>> = {
   },
   'the rule on data that may not leave': {
     before: ['card'],
+    isOfRuns: true,
+    holds: isNotReached,
+  },
+  'the rule on data that may not leave, read in a call that failed': {
+    before: ['card'],
+    cardFails: true,
     isOfRuns: true,
     holds: isNotReached,
   },
@@ -294,7 +302,8 @@ async function play(way: Way, control: Control, isDispatched = false): Promise<R
     { annotations: { readOnly: true }, description: 'Pays a page.', ...definition },
   )
   const marked = { untrusted: true, private: true, openWorld: false }
-  const bank = [pay, tool('card', () => 'no. 1', { annotations: marked })]
+  const card = () => (control.cardFails ? failure('tool_failed', 'There is no card no. 1.') : 'no. 1')
+  const bank = [pay, tool('card', card, { annotations: marked })]
   const name = way.alias ?? (isStored ? 'page' : 'pay')
   const items = calls.map((args): Call => [name, args])
   const script = way.script(

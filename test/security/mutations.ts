@@ -237,4 +237,11 @@ export const MUTATIONS: readonly Mutation[] = [
     replacement: 'storedFault',
     test: 'http/faults.test.ts',
   },
+  {
+    control: 'a call that failed has the marks of its tool',
+    file: 'loop/fold.ts',
+    text: 'const definition = attempt > 0 ? offered.get(tool) : undefined',
+    replacement: 'const definition = attempt > 0 && result?.ok ? offered.get(tool) : undefined',
+    test: 'loop/data-flow-guard.test.ts',
+  },
 ]
