@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { benchCatalogue } from './catalogue.ts'
@@ -39,9 +39,6 @@ process.exit(0)
 /** Measures the parts of the table that are named, by default all, and then writes it. */
 async function benchTable(): Promise<void> {
   const isNamed = (part: string) => names.length === 0 || names.includes(part)
-  if (!existsSync(join(FOLDER, 'node_modules'))) {
-    execFileSync('npm', ['ci', '--loglevel=error'], { cwd: FOLDER, stdio: 'inherit' })
-  }
   const effort = isQuick ? QUICK : THOROUGH
   const folder = mkdtempSync(join(tmpdir(), 'edgecall-bench-'))
   const model = await startModelServer()

@@ -13,7 +13,7 @@ export function npmStart(): { readonly url: string } {
   beforeAll(async () => {
     const port = await freePort()
     edge.url = `http://127.0.0.1:${port}`
-    command = start('npm', ['start'], { env: { PORT: String(port), STATE_DIR: state } })
+    command = start('npm', ['start', '--ignore-scripts'], { env: { PORT: String(port), STATE_DIR: state } })
     await command.until('Tokyo?"}\'\n')
   })
   afterAll(async () => {

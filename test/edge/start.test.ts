@@ -31,7 +31,7 @@ afterAll(() => {
 async function npmStart(env: Record<string, string>, ...args: string[]): Promise<Started> {
   const port = String(await freePort())
   const folder = mkdtempSync(join(temp, 'run-'))
-  const command = start('npm', ['start', '--', ...args], {
+  const command = start('npm', ['start', '--ignore-scripts', '--', ...args], {
     env: { PORT: port, TMPDIR: folder, STATE_DIR: join(folder, 'state'), ...env },
   })
   commands.push(command)

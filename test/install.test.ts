@@ -1,0 +1,69 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
+
+const ROOT = new URL('..', import.meta.url).pathname
+const LOCK = {
+  packages: {
+    '': { name: 'project' },
+    'node_modules/a': { version: '1.0.0', integrity: 'sha512-a' },
+    'node_modules/for-windows': { version: '1.0.0', integrity: 'sha512-w', optional: true },
+  },
+}
+const INSTALLED = { packages: { 'node_modules/a': { version: '1.0.0', integrity: 'sha512-a' } } }
+
+let folder = ''
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'install-test-'))
+  const made = folder
+  onTestFinished(() => rmSync(made, { recursive: true }))
+  mkdirSync(join(folder, 'bin'))
+  // Stands for npm: notes what it is told.
+  writeFileSync(join(folder, 'bin/npm'), '#!/bin/sh\necho "$@" > called\n', { mode: 0o755 })
+  writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(LOCK))
+})
+
+function install(): string | undefined {
+  const PATH = `${join(folder, 'bin')}${delimiter}${process.env['PATH'] ?? ''}`
+  execFileSync(process.execPath, [join(ROOT, 'install.mjs'), folder], { env: { ...process.env, PATH } })
+  const called = join(folder, 'called')
+  return existsSync(called) ? readFileSync(called, 'utf8').trim() : undefined
+}
+
+function writeInstalled(value: object): string {
+  const path = join(folder, 'node_modules/.package-lock.json')
+  mkdirSync(join(folder, 'node_modules'))
+  writeFileSync(path, JSON.stringify(value))
+  return path
+}
+
+test('nothing is installed again because the lock file has a later date', () => {
+  utimesSync(writeInstalled(INSTALLED), 1, 1)
+  expect(install()).toBeUndefined()
+})
+
+test.each([
+  ['another version', { 'node_modules/a': { version: '0.9.0', integrity: 'sha512-a' } }],
+  ['other content', { 'node_modules/a': { version: '1.0.0', integrity: 'sha512-x' } }],
+  ['a package too few', {}],
+  ['a package too many', { ...INSTALLED.packages, 'node_modules/b': { version: '1.0.0', integrity: 'sha512-b' } }],
+])('packages are installed if there is %s', (_, packages) => {
+  writeInstalled({ packages })
+  expect(install()).toBe('ci --loglevel=error')
+})
+
+test('packages are installed in a fresh clone', () => {
+  expect(install()).toBe('ci --loglevel=error')
+})
+
+test('every script that CONTRIBUTING lists installs what it needs', () => {
+  const { scripts } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { scripts: Record<string, string> }
+  const [, commands = ''] =
+    /## Commands\n\n```sh\n([^]*?)```/.exec(readFileSync(`${ROOT}CONTRIBUTING.md`, 'utf8')) ?? []
+  const names = new Set([...commands.matchAll(/^npm (?:run )?([\w:]+)/gm)].map(([, name = '']) => name))
+  expect(names).toContain('test:faults')
+  names.delete('setup')
+  expect([...names].filter((name) => !scripts[`pre${name}`]?.startsWith('node install.mjs'))).toEqual([])
+})
