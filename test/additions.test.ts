@@ -23,18 +23,21 @@ function filesNaming(name: RegExp): string[] {
     .sort()
 }
 
-test('a provider of a new format takes 12 files with its tests, as Gemini’s does', () => {
+test('a provider of a new format takes 15 files with its tests, as Gemini’s does', () => {
   expect(filesNaming(/gemini/i)).toEqual([
     'docs/configuration.md', // Written by `npm run openapi`.
     'docs/models.md',
     'src/edge.ts',
     'src/edge/providers.ts',
     'src/model/gemini.ts',
+    'src/model/windows.ts',
     'src/wire/provider/gemini/ask-answer.ts',
     'src/wire/provider/gemini/ask-contents.ts',
     'src/wire/provider/gemini/ask-request.ts',
+    'src/wire/provider/overflow.ts',
     'test/fixtures/recorded/gemini.sse',
     'test/model/gemini.test.ts',
+    'test/wire/overflow.test.ts',
     'test/wire/provider/gemini/ask-answer.test.ts',
     'test/wire/provider/gemini/ask-request.test.ts',
   ])

@@ -2,7 +2,7 @@ import { type ApiKey, isStrings, readApiKeys } from './api-key.ts'
 import type { IdentityProvider } from './identity-provider.ts'
 import type { WindowOptions } from './conversation.ts'
 import { isObject } from './json.ts'
-import type { Patience } from './model.ts'
+import type { ModelWindow, Patience } from './model.ts'
 import { initialLimits, LIMITS, type Limits, limitsOf, NEVER } from './limits.ts'
 import { type Quotas, quotasOf } from './quotas.ts'
 import { type Compat, optionValues, type RunOptionValues } from './run-options.ts'
@@ -54,6 +54,8 @@ export interface Config extends RunOptionValues {
   readonly fileHosts: readonly string[]
   /** Prices of models, by `provider/name`. */
   readonly prices: Readonly<Record<string, Price>>
+  /** The context windows of models, by `provider/name` or glob. */
+  readonly modelWindows: Readonly<Record<string, ModelWindow>>
   /** How long single models may be silent, by `provider/name`. */
   readonly patience: Readonly<Record<string, Patience>>
   readonly httpToolHosts: Readonly<Record<string, readonly string[]>>
@@ -105,6 +107,7 @@ export function readConfig(vars: Vars, readProviders?: (vars: Vars) => readonly 
     }),
     prices: objectVar(vars, 'MODEL_PRICES', PRICES, isPrice),
     patience: objectVar(vars, 'MODEL_TIMEOUTS', TIMEOUTS, isPatience),
+    modelWindows: objectVar(vars, 'MODEL_WINDOWS', WINDOWS, isWindow),
     fileHosts: listVar(vars, 'FILE_HOSTS') ?? [],
     httpToolHosts: objectVar(vars, 'HTTP_TOOL_HOSTS', 'a JSON object { host: [secret names] }', isStrings),
     holdChanged: bindingsOf(vars, 'HOLD_CHANGED') ?? ['TOOL_MCP*'],
@@ -177,12 +180,18 @@ const PRICES = 'a JSON object { "provider/name": { "input", "output", "cachedInp
 
 const TIMEOUTS = 'a JSON object { "provider/name": { "firstByteMs"?, "silenceMs"? } }, in milliseconds'
 
+const WINDOWS = 'a JSON object { "provider/name": { "contextTokens", "outputTokens"? } }'
+
 function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 1
 }
 
 function isPatience(value: unknown): value is Patience {
   return isObject(value) && [value.firstByteMs ?? 1, value.silenceMs ?? 1].every(isCount)
+}
+
+function isWindow(value: unknown): value is ModelWindow {
+  return isObject(value) && [value.contextTokens, value.outputTokens ?? 1].every(isCount)
 }
 
 function isPrice(value: unknown): value is Price {

@@ -55,7 +55,28 @@ export interface ModelError {
   readonly retryAfterMs?: number
   /** The number of requests, if several were made and the last one failed with a retryable error too. */
   readonly attempts?: number
+  /** Set if the request is longer than the model's context window (`model_context_exceeded`). */
+  readonly overflow?: Overflow
 }
+
+/** What a refusal of a too long request says. Servers may name no figure, or a wrong one. */
+export interface Overflow {
+  /** The context window of the model, in tokens. */
+  readonly contextTokens?: number
+  /** The tokens of the refused request, with the room for the answer if the server counts that too. */
+  readonly requestTokens?: number
+}
+
+/** How much a model takes and gives, in tokens. */
+export interface ModelWindow {
+  /** Prompt and answer together. */
+  readonly contextTokens: number
+  /** The longest answer. Default: unknown. */
+  readonly outputTokens?: number
+}
+
+/** The window of a model of which nothing is known. */
+export const UNKNOWN_WINDOW: ModelWindow = { contextTokens: 128_000 }
 
 /** What a model can take and give, as far as its codec goes. A server of the format, or a single model, may do less. */
 export interface ModelCapabilities {
@@ -105,6 +126,10 @@ export interface ChatModel {
   readonly patience?: Patience
   /** Default: unknown. */
   readonly capabilities?: ModelCapabilities
+  /** As configured, learnt from the provider, or documented, in this order. Default: `UNKNOWN_WINDOW`. */
+  readonly window?: ModelWindow
+  /** Called with a context window, in tokens, that the provider has told. */
+  readonly learnWindow?: (contextTokens: number) => void
   /** `onRetry` is called with each failure after which the model, or another in its place, is asked again. */
   stream(request: ModelRequest, signal: AbortSignal, onRetry?: (error: ModelError) => void): AsyncIterable<ModelEvent>
 }

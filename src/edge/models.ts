@@ -23,5 +23,6 @@ export function makeModels(
     allowed: config.models,
     prices: config.prices,
     patience: config.patience,
+    windows: config.modelWindows,
   })
 }

@@ -1,8 +1,10 @@
-import type { ChatModel, ModelProvider, Patience } from '../contract/model.ts'
+import { matches } from '../contract/glob.ts'
+import type { ChatModel, ModelProvider, ModelWindow, Patience } from '../contract/model.ts'
 import type { Price } from '../contract/usage.ts'
 import type { ModelChooser } from '../contract/setup.ts'
 import { WITHOUT_TOOLS } from '../wire/provider/model-error.ts'
 import { attempts, failing } from './attempts.ts'
+import { documentedWindow } from './windows.ts'
 
 export interface ChooserOptions {
   /** The providers, by the first half of their models' names. */
@@ -15,6 +17,8 @@ export interface ChooserOptions {
   readonly prices?: Readonly<Record<string, Price>> | undefined
   /** How long models may be silent, by `provider/name`. Default: as the limits of a run say. */
   readonly patience?: Readonly<Record<string, Patience>> | undefined
+  /** The context windows of models, by `provider/name` or glob. Default: those that providers tell or document. */
+  readonly windows?: Readonly<Record<string, ModelWindow>> | undefined
 }
 
 /**
@@ -28,9 +32,12 @@ export function modelChooser({
   allowed = [],
   prices = {},
   patience = {},
+  windows = {},
 }: ChooserOptions): ModelChooser {
   const models = defaultModel === undefined ? allowed : [defaultModel, ...allowed]
   const makers = new Map(Object.entries(providers))
+  /** What refusals of providers have told this isolate: context windows in tokens, by `provider/name`. */
+  const learnt = new Map<string, number>()
   const make = (full: string) => makers.get(providerOf(full))?.(full.slice(providerOf(full).length + 1))
   const list = () => [...new Set(models)].filter((name) => !name.endsWith('*') && makers.has(providerOf(name)))
 
@@ -55,6 +62,13 @@ export function modelChooser({
     }
   }
 
+  function windowOf(name: string): ModelWindow | undefined {
+    const [, configured] = Object.entries(windows).find(([glob]) => matches([glob], name)) ?? []
+    const contextTokens = learnt.get(name)
+    if (configured || contextTokens === undefined) return configured ?? documentedWindow(name)
+    return { ...documentedWindow(name), contextTokens }
+  }
+
   return {
     resolve: (name = defaultModel) => {
       if (name === undefined) return refuse('model_not_configured', 'The request names no model, and MODEL is not set.')
@@ -66,7 +80,13 @@ export function modelChooser({
       if (!model) return refuse('model_not_configured', `The model provider "${providerOf(full)}" is not set up.`)
       const price = prices[full]
       const timeouts = patience[full]
-      const settings = { ...(price && { price }), ...(timeouts && { patience: timeouts }) }
+      const window = windowOf(full)
+      const settings = {
+        ...(price && { price }),
+        ...(timeouts && { patience: timeouts }),
+        ...(window && { window }),
+        learnWindow: (contextTokens: number) => void learnt.set(full, contextTokens),
+      }
       return { ok: true, name: full, model: { ...advising(model, full), ...settings } }
     },
     list,

@@ -69,6 +69,7 @@ const REFUSAL = /^(\d{4}): (.*)/s
 /** The HTTP statuses of the platform's own error codes; that of other codes is 400. */
 const STATUS: Readonly<Record<string, number>> = {
   3006: 413,
+  3010: 413,
   3007: 408,
   3008: 408,
   3023: 403,
@@ -79,6 +80,7 @@ const STATUS: Readonly<Record<string, number>> = {
   5007: 404,
   5016: 403,
   5018: 403,
+  5021: 413,
 }
 
 /** Whether a value of the env is the `AI` binding. A variable of that name may be anything. */

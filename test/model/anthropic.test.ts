@@ -213,7 +213,7 @@ test.each([
   [401, 'authentication_error', { code: 'model_unauthorized', retryable: false }],
   [403, 'permission_error', { code: 'model_unauthorized', retryable: false }],
   [404, 'not_found_error', { code: 'model_not_found', message: 'Hm.', retryable: false }],
-  [413, 'request_too_large', { code: 'model_refused_request', message: 'Hm.', retryable: false }],
+  [413, 'request_too_large', { code: 'model_context_exceeded', message: 'Hm.', retryable: false, overflow: {} }],
   [429, 'rate_limit_error', { code: 'model_rate_limited', message: 'Hm.', retryable: true }],
   [500, 'api_error', { code: 'model_unavailable', message: 'Hm.', retryable: true }],
   [529, 'overloaded_error', { code: 'model_unavailable', message: 'Hm.', retryable: true }],

@@ -159,3 +159,32 @@ describe('a model without tool support', () => {
     }
   })
 })
+
+describe('the context window of a model', () => {
+  function windowOf(name: string, options: Omit<ChooserOptions, 'providers'> = {}, learnt?: number): unknown {
+    const chooser = modelChooser({ providers, defaultModel: name, ...options })
+    const first = chooser.resolve()
+    if (learnt !== undefined && first.ok) first.model.learnWindow?.(learnt)
+    const second = chooser.resolve()
+    return second.ok && second.model.window
+  }
+
+  test('is the documented one, or unknown', () => {
+    expect(windowOf('openai/gpt-4o')).toEqual({ contextTokens: 128_000, outputTokens: 16_384 })
+    expect(windowOf('openai/our-own')).toBeUndefined()
+  })
+
+  test('is what a refusal has told, for as long as the isolate lives', () => {
+    expect(windowOf('openai/our-own', {}, 15_000)).toEqual({ contextTokens: 15_000 })
+    expect(windowOf('openai/gpt-4o', {}, 100_000)).toEqual({ contextTokens: 100_000, outputTokens: 16_384 })
+  })
+
+  test('is as configured, by name or glob, before anything else', () => {
+    const windows = {
+      'openai/gpt-4o': { contextTokens: 64_000 },
+      'openai/*': { contextTokens: 8000, outputTokens: 500 },
+    }
+    expect(windowOf('openai/gpt-4o', { windows }, 100_000)).toEqual({ contextTokens: 64_000 })
+    expect(windowOf('openai/other', { windows })).toEqual({ contextTokens: 8000, outputTokens: 500 })
+  })
+})

@@ -9,7 +9,7 @@ test.each([
   [404, 'model_not_found', false],
   [408, 'model_unavailable', true],
   [409, 'model_unavailable', true],
-  [413, 'model_refused_request', false],
+  [413, 'model_context_exceeded', false],
   [422, 'model_refused_request', false],
   [429, 'model_rate_limited', true],
   [500, 'model_unavailable', true],
@@ -30,7 +30,7 @@ test.each([
 ])('without a status, the code %s is %s, retryable: %s', (word, code, retryable) => {
   const error = modelError({ message: 'm', ...(word !== undefined && { code: word }) })
   const message = code === 'model_unauthorized' ? 'The model provider refused the key of the edge.' : 'm'
-  expect(error).toEqual({ code, message, retryable })
+  expect(error).toEqual({ code, message, retryable, ...(code === 'model_context_exceeded' && { overflow: {} }) })
 })
 
 test('an answer that the model garbled is retryable, even if its server reports a bad request', () => {

@@ -89,16 +89,23 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
     { edgecall: ref('ModelCapabilities') },
   ),
   ModelCapabilities: {
-    ...object({
-      tools: flag,
-      parallelCalls: flag,
-      singleCalls: flag,
-      toolChoice: flag,
-      streamedArguments: flag,
-      imagesInResults: flag,
-      structuredOutput: flag,
-    }),
-    description: 'What the edge’s codec supports with this model. The model itself may support less.',
+    ...object(
+      { contextTokens: count },
+      {
+        outputTokens: count,
+        tools: flag,
+        parallelCalls: flag,
+        singleCalls: flag,
+        toolChoice: flag,
+        streamedArguments: flag,
+        imagesInResults: flag,
+        structuredOutput: flag,
+        imageUrls: flag,
+        fileUrls: flag,
+      },
+    ),
+    description:
+      'The model’s context window and longest answer in tokens, and what the edge’s codec supports with it. The model itself may support less.',
   },
   ModelList: object({ object: { const: 'list' }, data: list(ref('Model')) }),
   AcceptedTool: object({ name: text, hash: text }),

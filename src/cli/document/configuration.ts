@@ -83,6 +83,11 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
       'Other time limits for some models, as JSON: `{ "provider/name": { "firstByteMs": 300000, "silenceMs": 120000 } }`. A heartbeat of the server also ends a silence.',
       '`MODEL_FIRST_BYTE_MS` and `MODEL_SILENCE_MS`',
     ),
+    variable(
+      'MODEL_WINDOWS',
+      'The context windows of models, in tokens, as JSON by name or glob: `{ "provider/name": { "contextTokens": 32768, "outputTokens": 4096 } }`. `contextTokens` counts prompt and answer together.',
+      'what a refusal of the provider says, else what it documents, else 128,000',
+    ),
     ...serverVariables(),
     variable('SYSTEM_PROMPT', 'Instructions for every run. They come before those of the request.', 'none'),
   ],

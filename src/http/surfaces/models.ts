@@ -1,4 +1,5 @@
 import { Hono } from 'hono/tiny'
+import { UNKNOWN_WINDOW } from '../../contract/model.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { modelOf } from '../runs/prepare-run.ts'
 import { requireScope } from '../middleware/auth.ts'
@@ -30,12 +31,12 @@ const CREATED = 1_767_225_600
 
 function describeModel({ models }: Setup, id: string): object {
   const resolution = models.resolve(id)
-  const { capabilities } = resolution.ok ? resolution.model : {}
+  const { capabilities, window = UNKNOWN_WINDOW } = resolution.ok ? resolution.model : {}
   return {
     id,
     object: 'model',
     created: CREATED,
     owned_by: id.split('/')[0],
-    ...(capabilities && { edgecall: capabilities }),
+    edgecall: { ...capabilities, ...window },
   }
 }

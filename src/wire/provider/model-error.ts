@@ -1,5 +1,6 @@
 import type { ModelError } from '../../contract/model.ts'
 import { brief } from '../brief.ts'
+import { overflowOf } from './overflow.ts'
 
 /** What a provider said about a failure, whatever the format in which it did. */
 export interface ProviderFault {
@@ -25,6 +26,9 @@ const CODES: Readonly<Record<number, string>> = {
 /** The error code of a model that cannot call tools. */
 export const WITHOUT_TOOLS = 'model_without_tools'
 
+/** The error code of a request that is longer than the context window of its model. */
+export const CONTEXT_EXCEEDED = 'model_context_exceeded'
+
 /** Matches how servers say that a model cannot call tools: Ollama and DeepSeek; OpenRouter; Groq; vLLM. */
 const NO_TOOLS =
   /(?:not|n't) support\S*(?: \S+)? (?:tools?|functions?)\b|support tool use|(?:tool|function)s?(?: call\w*)?\W+(?:is|are) not supported|enable-auto-tool-choice/i
@@ -40,8 +44,13 @@ const REFUSED_CODES = /refused_request|not_found/
 
 /** Converts a provider's fault to an error: the status decides its code; without a status, the provider's own code. */
 export function modelError({ message, code = '', status }: ProviderFault): ModelError {
+  const overflow = overflowOf(message, code, status)
   const baseCode = knownCode(code) ?? codeOf(GARBLED.test(code) ? 500 : (status ?? statusOf(code)))
-  const kind = REFUSED_CODES.test(baseCode) && NO_TOOLS.test(message) ? WITHOUT_TOOLS : baseCode
+  const kind = overflow
+    ? CONTEXT_EXCEEDED
+    : REFUSED_CODES.test(baseCode) && NO_TOOLS.test(message)
+      ? WITHOUT_TOOLS
+      : baseCode
   return {
     code: kind,
     // A message about a wrong key may contain a part of it.
@@ -49,6 +58,7 @@ export function modelError({ message, code = '', status }: ProviderFault): Model
       kind === 'model_unauthorized' ? 'The model provider refused the key of the edge.' : brief(message, MOST_MESSAGE),
     ...(status !== undefined && { status }),
     retryable: /rate_limited|unavailable/.test(kind),
+    ...(overflow && { overflow }),
   }
 }
 
@@ -73,8 +83,7 @@ export const NOTHING = badResponse('The model server sent an empty answer.')
 
 /** Returns the error code for a provider's code that says more than the status. */
 function knownCode(code: string): string | undefined {
-  if (NO_QUOTA.test(code)) return 'model_quota_exceeded'
-  return code === 'context_length_exceeded' ? 'model_context_exceeded' : undefined
+  return NO_QUOTA.test(code) ? 'model_quota_exceeded' : undefined
 }
 
 function codeOf(status: number): string {

@@ -18,7 +18,11 @@ const opaqueOf = (details: readonly object[], extras: object = {}): Opaque => ({
   codec: 'openai-chat/test',
   data: { details, extras },
 })
-const error = (code: string, message: string, rest: { retryable: boolean; status?: number }): ModelEvent => ({
+const error = (
+  code: string,
+  message: string,
+  rest: { retryable: boolean; status?: number; overflow?: object },
+): ModelEvent => ({
   type: 'error',
   error: { code, message, ...rest },
 })
@@ -247,7 +251,7 @@ const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
   'error-object': [text('Work'), error('model_unavailable', 'The engine is overloaded.', { retryable: true })],
   'error-with-status': [error('model_rate_limited', 'Slow down.', { status: 429, retryable: true })],
   'error-text': [error('model_unavailable', 'out of memory', { retryable: true })],
-  'error-event': [error('model_context_exceeded', 'context_length_exceeded', { retryable: false })],
+  'error-event': [error('model_context_exceeded', 'context_length_exceeded', { retryable: false, overflow: {} })],
   'error-finish': [text('Hm'), error('model_unavailable', 'The model server stopped: error.', { retryable: true })],
   'error-of-the-network': [
     text('Hm'),

@@ -165,7 +165,9 @@ const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
   'failed-for-the-request': [error('model_refused_request', 'That image will not do.', false)],
   cancelled: [error('model_unavailable', 'The response is cancelled.')],
   'error-event': [error('model_rate_limited', 'Slow down.')],
-  'error-nested': [error('model_context_exceeded', 'Too long.', false)],
+  'error-nested': [
+    { type: 'error', error: { code: 'model_context_exceeded', message: 'Too long.', retryable: false, overflow: {} } },
+  ],
   'error-without-words': [error('model_unavailable', 'The model server failed and gave no reason.')],
   'not-json': [text('Good '), error('model_bad_response', 'The model server sent something that is not JSON.')],
   'name-never': [more(0, OSLO), call(0, '', OSLO), finish('tool_calls')],
