@@ -9,6 +9,8 @@ export interface Surface {
   readonly routes: Readonly<Record<string, Hono<EdgeEnv>>>
   /** Whether anyone may ask, without a key. Default: a valid key is needed. */
   readonly isPublic?: boolean
+  /** Whether it limits the rate of public requests itself. Default: they are counted by the address of the client. */
+  readonly limitsRate?: boolean
   /** The formats that `?format=` can name where the native API answers with a run. Default: none. */
   readonly formats?: Formats
   /** How errors are answered under a path. Default: `application/problem+json` (RFC 9457). */

@@ -183,6 +183,8 @@ export const TOOL_ROUTES: Routes = {
         404: 'The token names no call.',
         409: 'Nobody waits for the call, or another outcome was reported before.',
         410: 'The token has expired, or the conversation was deleted.',
+        413: 'The body is larger than 256 KiB.',
+        429: 'Too much was reported on the call within a minute.',
       },
     },
   },

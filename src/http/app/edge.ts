@@ -10,6 +10,7 @@ import { cors } from '../middleware/cors.ts'
 import { countOpenRequests } from '../middleware/open-requests.ts'
 import { Problem, problemJson } from '../problem.ts'
 import { objectProblem } from '../runs/reach-object.ts'
+import { countPublicRequests } from '../middleware/public-rate.ts'
 import { countRequest } from '../middleware/rate.ts'
 import type { Formats } from '../respond/format.ts'
 import type { Surface } from '../surface.ts'
@@ -45,6 +46,7 @@ export function edge<Env extends object>(
 
 const health = new Hono<EdgeEnv>()
 health.get('/', (c) => c.json({ status: 'ok' }))
+const HEALTH: Surface = { routes: { '/health': health }, isPublic: true }
 
 const usage = new Hono<EdgeEnv>()
 // The surface `usageBy` answers with the usage of the tenant.
@@ -62,9 +64,10 @@ export function routes(surfaces: readonly Surface[]): Hono<EdgeEnv> {
   const mount = ({ routes: apps }: Surface) => {
     for (const [path, each] of Object.entries(apps)) app.route(path, each)
   }
+  const open = [HEALTH, ...surfaces.filter(({ isPublic }) => isPublic)]
   app.use(cors)
-  app.route('/health', health)
-  surfaces.filter(({ isPublic }) => isPublic).forEach(mount)
+  app.use(countPublicRequests(open.flatMap(({ routes: apps, limitsRate }) => (limitsRate ? [] : Object.keys(apps)))))
+  open.forEach(mount)
   app.use(async (c, next) => {
     const { setup } = c.env
     c.env.caller = await authenticate(c.req.raw, setup, Date.now())

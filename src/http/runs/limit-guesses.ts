@@ -1,5 +1,6 @@
 import type { ConversationService } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
+import { RateWindow } from '../../contract/rate-window.ts'
 import { RecentMap } from '../../contract/recent-map.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { EdgeContext } from '../request-context.ts'
@@ -9,17 +10,11 @@ import { reachObject } from './reach-object.ts'
 /** The most requests of one key for conversations that do not exist, in a minute and in one isolate. */
 const MOST_GUESSES = 100
 const WINDOW_MS = 60_000
-/** The most conversations that an isolate remembers to exist, and the most keys whose guesses it counts. */
+/** The most conversations that an isolate remembers to exist. */
 const MOST_REMEMBERED = 10_000
 
-interface Guesses {
-  count: number
-  /** Epoch milliseconds. */
-  until: number
-}
-
 interface Memory {
-  readonly byKey: RecentMap<string, Guesses>
+  readonly guesses: RateWindow
   /** The names of objects that hold a conversation. */
   readonly existing: RecentMap<string, true>
 }
@@ -38,19 +33,19 @@ export function limitGuesses(
   stub: () => ConversationService,
 ): ConversationService {
   const memory = memories.get(setup) ?? {
-    byKey: new RecentMap({ most: MOST_REMEMBERED, maxAgeMs: WINDOW_MS }),
+    guesses: new RateWindow({ most: MOST_GUESSES, windowMs: WINDOW_MS }),
     existing: new RecentMap({ most: MOST_REMEMBERED }),
   }
   memories.set(setup, memory)
-  const { byKey, existing } = memory
+  const { guesses, existing } = memory
   const key = `${caller.tenant}/${caller.key ?? ''}`
-  const guesses = byKey.get(key)
-  if (guesses && guesses.count >= MOST_GUESSES && !existing.get(name)) {
+  const waitMs = guesses.waitMs(key)
+  if (waitMs > 0 && !existing.get(name)) {
     throw new Problem({
       status: 429,
       code: 'too_many_unknown',
       message: `This key has asked for ${MOST_GUESSES} conversations or runs that do not exist within a minute.`,
-      retryAfterMs: guesses.until - Date.now(),
+      retryAfterMs: waitMs,
       extra: { limit: MOST_GUESSES },
     })
   }
@@ -58,10 +53,7 @@ export function limitGuesses(
     if (!isObject(reply)) return
     if (reply['code'] === 'unknown_conversation') {
       // A request reads the settings first. If it then creates the conversation, it was not a guess.
-      if (method === 'settings') return
-      const current = byKey.get(key)
-      if (current) current.count += 1
-      else byKey.set(key, { count: 1, until: Date.now() + WINDOW_MS })
+      if (method !== 'settings') guesses.count(key)
     } else if (reply['ok'] === true) {
       existing.set(name, true)
     }

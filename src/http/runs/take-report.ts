@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { isObject } from '../../contract/json.ts'
-import type { CallReport } from '../../contract/later.ts'
+import type { CallReport, ReportedCall } from '../../contract/later.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { failure, type ToolOutcome } from '../../contract/tool.ts'
 import { readAnswer } from '../../host/worker/answer.ts'
@@ -8,21 +8,23 @@ import { Outcome } from '../../host/worker/call.ts'
 import { Problem, unwrapReply } from '../problem.ts'
 import { conversationStubOfRun } from './conversation-stub.ts'
 
-/**
- * Takes a report on the call that a token names: its progress, or its outcome, which counts once. Throws a Problem for a
- * token that this edge has not signed, for a body of another shape, and for a call that nobody waits for.
- */
-export async function takeReport(setup: Setup, token: string, body: unknown): Promise<void> {
-  const { reportAddresses: addresses } = setup
-  const call = await addresses?.read(token)
-  if (!addresses || !call) {
-    throw new Problem({ status: 404, code: 'unknown_call', message: 'This token names no call.' })
-  }
+/** Returns the call that a token names. Throws a Problem for one that this edge has not signed, or that has expired. */
+export async function reportedCall({ reportAddresses }: Setup, token: string): Promise<ReportedCall> {
+  const call = await reportAddresses?.read(token)
+  if (!call) throw new Problem({ status: 404, code: 'unknown_call', message: 'This token names no call.' })
   if (call.expires <= Date.now()) {
     throw new Problem({ status: 410, code: 'report_expired', message: 'This token has expired.' })
   }
+  return call
+}
+
+/**
+ * Takes a report on a call: its progress, or its outcome, which counts once. Throws a Problem for a body of another
+ * shape, and for a call that nobody waits for.
+ */
+export async function takeReport(setup: Setup, call: ReportedCall, body: unknown): Promise<void> {
   const { tenant, conversation, run: runId, call: callId } = call
-  const report = reportOf(addresses.filter?.json(body) ?? body)
+  const report = reportOf(setup.reportAddresses?.filter?.json(body) ?? body)
   const service = conversationStubOfRun({ setup, caller: { tenant, scopes: [] } }, { runId, conversation })
   unwrapReply(await service.report(runId, callId, report))
 }

@@ -73,8 +73,8 @@ export const ACCESS_ERRORS: ErrorTexts = {
   ),
   rate_limited: http(
     429,
-    'The key has sent more requests than its `rate` allows.',
-    'Wait for `Retry-After`, or raise the limit of the rate limit binding.',
+    'The key has sent more requests than its `rate` allows; an address more than 300 without a key in a minute; or a tool too many reports on a call.',
+    'Wait for `Retry-After`, or raise the limit of the rate limit binding. Report progress less often.',
   ),
   too_many_unknown: http(
     429,
@@ -96,7 +96,11 @@ export const REQUEST_ERRORS: ErrorTexts = {
     '`Last-Event-ID` or `?after=` does not name an event of this run.',
     'Read the stream from the beginning.',
   ),
-  body_too_large: http(413, 'The body is larger than `MAX_BODY_BYTES`.', 'Send less, or raise the variable.'),
+  body_too_large: http(
+    413,
+    'The body is larger than `MAX_BODY_BYTES`, or a report on a call than 256 KiB.',
+    'Send less, or raise the variable. Larger outcomes can be reported over a service binding.',
+  ),
   conversation_exists: http(
     409,
     'A fork or a copy names an id that another conversation has.',
