@@ -238,6 +238,27 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'edge/code-tools.test.ts',
   },
   {
+    control: 'the code of a tool imports nothing',
+    file: 'definitions/code/definition.ts',
+    text: '(text) => importOf(text) === undefined',
+    replacement: '() => true',
+    test: 'edge/code-modules.test.ts',
+  },
+  {
+    control: 'the isolate of code has no modules of Node',
+    file: 'definitions/code/main.ts',
+    text: "'no_nodejs_compat', 'no_nodejs_compat_v2', ",
+    replacement: '',
+    test: 'edge/code-modules.test.ts',
+  },
+  {
+    control: 'the isolate of code has no modules of the platform',
+    file: 'definitions/code/main.ts',
+    text: '...Object.fromEntries(PLATFORM_MODULES.map((name) => [name, missing(name)])),',
+    replacement: '',
+    test: 'edge/code-modules.test.ts',
+  },
+  {
     control: 'a run with cancelOnDisconnect ends when its client disconnects',
     file: 'http/runs/start-run.ts',
     text: 'run.cancelOnDisconnect ? cancelledOnDisconnect(requestContext, handle) : handle',

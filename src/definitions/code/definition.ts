@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import type { DefinitionIssue, ToolHosts } from '../../contract/definition.ts'
 import { HTTP_CALL } from '../http/definition.ts'
 import { grantedSecrets } from '../http/hosts.ts'
+import { importOf } from './imports.ts'
 
 /** The largest module. A hundred definitions are read at once, and KV returns at most 25 MB, RPC at most 32 MiB. */
 const MOST_BYTES = 128 * 1024
@@ -15,6 +16,11 @@ export const CODE = v.strictObject({
     v.check(
       (text) => new TextEncoder().encode(text).byteLength <= MOST_BYTES,
       `expected at most ${MOST_BYTES} bytes of JavaScript`,
+    ),
+    // The platform lets every Worker import `node:process`, which hands out all other modules.
+    v.check(
+      (text) => importOf(text) === undefined,
+      ({ input }) => `expected a module that imports nothing, received ${importOf(input)}`,
     ),
   ),
   hosts: v.exactOptional(
@@ -35,8 +41,8 @@ export const CODE = v.strictObject({
 })
 
 /**
- * The code of a stored tool: an ES module whose default export is `(arguments, context) => result`. It reaches only the
- * hosts in `hosts`, and `secrets` go only there.
+ * The code of a stored tool: an ES module without imports whose default export is `(arguments, context) => result`. It
+ * reaches only the hosts in `hosts`, and `secrets` go only there.
  */
 export type Code = Readonly<v.InferOutput<typeof CODE>>
 

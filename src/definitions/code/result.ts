@@ -17,7 +17,7 @@ export interface ReadOptions {
 }
 
 /**
- * Turns the answer of a dynamic Worker into an outcome. It is not trusted to be that of `MAIN`, since the module runs
+ * Turns the answer of a dynamic Worker into an outcome. It is not trusted to be that of the main module, since the module runs
  * beside it. An answer of more than 1 MiB, or that is not JSON, is a failure.
  */
 export async function readCodeResult(

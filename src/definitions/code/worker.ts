@@ -3,7 +3,7 @@ import { decodeText, readBody } from '../../contract/read-body.ts'
 import { withTimeLimit } from '../../contract/time-limit.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import type { Code, Origins } from './definition.ts'
-import { CLOSED, MAIN } from './main.ts'
+import { FRAME } from './main.ts'
 import type { OutboundGrant } from './outbound.ts'
 
 /** What it takes to run code: the binding `LOADER`, and the gateway of this Worker for requests of loaded code. */
@@ -23,8 +23,9 @@ export interface CodeLoader {
 
 export interface WorkerCode {
   readonly compatibilityDate: string
+  readonly compatibilityFlags: readonly string[]
   readonly mainModule: string
-  readonly modules: Readonly<Record<string, string>>
+  readonly modules: Readonly<Record<string, string | { readonly js: string }>>
   readonly globalOutbound: unknown
   readonly limits: { readonly cpuMs: number; readonly subRequests: number }
 }
@@ -93,7 +94,7 @@ export async function prepareCode(
   const { tenant, origins } = grant
   const secrets = [...grant.secrets]
   if (secrets.length > 0) salt ??= crypto.randomUUID()
-  const id = await sha256(canonicalJson([MAIN, module, tenant, origins, secrets, secrets.length > 0 && salt]))
+  const id = await sha256(canonicalJson([FRAME, module, tenant, origins, secrets, secrets.length > 0 && salt]))
   const grantedSecrets = await Promise.all(
     secrets.map(async ([name, value]) => ({ name, value, standIn: `${name}.${await sha256(`${id} ${name}`)}` })),
   )
@@ -104,11 +105,5 @@ export async function prepareCode(
 }
 
 function workerCode(module: string, globalOutbound: unknown): WorkerCode {
-  return {
-    compatibilityDate: '2026-10-23',
-    mainModule: 'main.js',
-    modules: { 'main.js': MAIN, 'closed.js': CLOSED, 'tool.js': module },
-    globalOutbound,
-    limits: LIMITS,
-  }
+  return { ...FRAME, modules: { ...FRAME.modules, 'tool.js': module }, globalOutbound, limits: LIMITS }
 }
