@@ -1,4 +1,5 @@
 import type { Compat } from './run-options.ts'
+import { foreignNames, type NamedTool, operatorNames } from './tool-names.ts'
 
 /** The rule of one limit: where an edge sets it, and what it is by default. */
 interface LimitRule {
@@ -98,9 +99,14 @@ export function limitsOf(valueOf: (rule: LimitRule, name: string) => number | un
 /** The limits of a run if nothing else is configured. */
 export const DEFAULT_LIMITS = initialLimits()
 
-/** Returns how many calls of a tool a run may make. */
-export function mostCalls({ tools = {}, callsPerTool }: Pick<Limits, 'tools' | 'callsPerTool'>, tool: string): number {
-  return (Object.hasOwn(tools, tool) ? tools[tool] : undefined) ?? callsPerTool
+/** Returns how many calls of a tool a run may make: the least number that is set for one of its names. */
+export function mostCalls(
+  { tools = {}, callsPerTool }: Pick<Limits, 'tools' | 'callsPerTool'>,
+  tool: NamedTool,
+): number {
+  const names = [...operatorNames(tool), ...foreignNames(tool)]
+  const counts = names.flatMap((name) => (Object.hasOwn(tools, name) ? (tools[name] ?? []) : []))
+  return counts.length > 0 ? Math.min(...counts) : callsPerTool
 }
 
 const MIB = 1024 * 1024
@@ -118,7 +124,10 @@ export function lowerLimits(limits: Limits, { tools, ...request }: Partial<Limit
   const edge: Partial<Record<string, unknown>> = limits
   const lower = (value: number, most: unknown) => (typeof most === 'number' ? Math.min(value, most) : value)
   const lowerEntries = Object.entries(request).map(([name, value]) => [name, lower(value, edge[name])])
-  const byTool = Object.entries(tools ?? {}).map(([name, value]) => [name, Math.min(value, mostCalls(limits, name))])
+  const byTool = Object.entries(tools ?? {}).map(([name, value]) => [
+    name,
+    Math.min(value, mostCalls(limits, { name })),
+  ])
   return {
     ...limits,
     ...Object.fromEntries(lowerEntries),

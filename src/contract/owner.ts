@@ -19,3 +19,12 @@ export function storedPlace(owner: Owner, name: string): string {
 export function isTenantPlace(place: string): boolean {
   return place.startsWith(OF_TENANT)
 }
+
+/**
+ * Returns the places by which policies name a tool, one for each of its names: the place of a stored definition ends with
+ * the name on offer.
+ */
+export function placesOf(place: string, [name = '', ...others]: readonly string[]): readonly string[] {
+  const isStored = place.endsWith(`:${name}`) || place.endsWith(`/${name}`)
+  return [place, ...(isStored ? others.map((other) => place.slice(0, -name.length) + other) : [])]
+}

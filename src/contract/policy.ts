@@ -32,7 +32,7 @@ export type ToolPolicies = Readonly<Record<string, ToolPolicy>>
 
 /** What a policy goes by. */
 export type PolicySubject = Pick<Tool, 'place' | 'script'> & {
-  readonly definition: Pick<ToolDefinition, 'name' | 'tags' | 'aliasOf'>
+  readonly definition: Pick<ToolDefinition, 'name' | 'ownName' | 'tags' | 'aliasOf'>
 }
 
 /** A policy that holds for a tool. */

@@ -7,6 +7,7 @@ import type { Compat, RunOptionValues } from './run-options.ts'
 import type { TraceContext } from './trace.ts'
 import type { Usage } from './usage.ts'
 import type { Caller, ToolDefinition } from './tool.ts'
+import { edgeName } from './wire-name.ts'
 
 /** The tools to offer instead of the default set: exactly those named, or the default set with changes. */
 export type ToolSelection =
@@ -153,4 +154,11 @@ export interface RunRecord {
 
 export function isTerminal(status: RunStatus): boolean {
   return status === 'completed' || status === 'failed' || status === 'cancelled'
+}
+
+/** Returns a selection in which tools may have their own names, such as `files.read`, by the names on offer. */
+export function selectionByOffer(selection: ToolSelection): ToolSelection {
+  if ('length' in selection) return selection.map(edgeName)
+  const { add, remove } = selection
+  return { ...(add && { add: add.map(edgeName) }), ...(remove && { remove: remove.map(edgeName) }) }
 }

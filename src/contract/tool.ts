@@ -9,6 +9,11 @@ export interface ToolDefinition {
   readonly name: string
   /** The name that people see. */
   readonly title?: string
+  /**
+   * The tool's name where it comes from, if `name` was made of it by more than replacing characters: a prefix, another
+   * name or a cut. Policies and limits hold by it too.
+   */
+  readonly ownName?: string
   /** Tells the model when to use the tool and what it answers. The model has nothing else to go by. */
   readonly description: string
   /**
@@ -67,7 +72,7 @@ export interface ToolDefinition {
 export type ToolTerms = Partial<
   Omit<
     ToolDefinition,
-    | ('name' | 'description' | 'inputSchema' | 'outputSchema' | 'hash')
+    | ('name' | 'ownName' | 'description' | 'inputSchema' | 'outputSchema' | 'hash')
     | ('reconcile' | 'undo' | 'later' | 'aliasOf' | 'callsTools')
   >
 >

@@ -1,6 +1,7 @@
 import { rateLimits, toolWorkers } from '../contract/bindings.ts'
 import { ConfigError } from '../contract/config.ts'
 import { matches } from '../contract/glob.ts'
+import { selectsTool } from '../contract/tool-names.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { ToolSource } from '../contract/tool.ts'
 import { createBreaker } from '../host/breaker.ts'
@@ -40,7 +41,7 @@ export function makeTools(
     serviceSource({
       report,
       bindings: Object.fromEntries(Object.entries(workers).filter(([binding]) => isWanted(binding))),
-      offered: (name) => matches(config.defaultTools, name),
+      offered: (definition) => selectsTool(config.defaultTools, definition),
       gate: (binding) =>
         stored && approvals && isForeign(binding) ? (tools) => stored.gate(tools, approvals) : undefined,
     })

@@ -4,7 +4,7 @@ import type { LoopSetup } from '../contract/hook.ts'
 import { deriveRunId, TOOL_NAME } from '../contract/id.ts'
 import { canonicalJson, parseJson, sha256 } from '../contract/json.ts'
 import { DEFAULT_LIMITS, type Limits, lowerLimits } from '../contract/limits.ts'
-import { type RunRequest } from '../contract/run.ts'
+import { type RunRequest, selectionByOffer } from '../contract/run.ts'
 import type { ModelChooser, Report } from '../contract/setup.ts'
 import {
   type Caller,
@@ -205,8 +205,9 @@ async function requestOf(
 
 async function toolsOf({ name, tools }: AgentOptions, source: ToolSource | undefined): Promise<readonly Tool[]> {
   if (!source || tools === undefined) return []
-  if ('length' in tools) return source.find(tools)
-  const { add = [], remove = [] } = tools
+  const selection = selectionByOffer(tools)
+  if ('length' in selection) return source.find(selection)
+  const { add = [], remove = [] } = selection
   const [offered, additions] = await Promise.all([source.offered(), source.find(add)])
   const all = new Map([...offered, ...additions].map((tool) => [tool.definition.name, tool]))
   return [...all.values()].filter(({ definition }) => definition.name !== name && !remove.includes(definition.name))

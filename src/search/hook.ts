@@ -3,7 +3,7 @@ import type { Message } from '../contract/message.ts'
 import type { ToolSelection } from '../contract/run.ts'
 import { type Caller, type Tool, TOOL_SEARCH, type ToolDefinition, type ToolFinder } from '../contract/tool.ts'
 import { encodeOnce } from '../wire/encode-once.ts'
-import { matches } from '../contract/glob.ts'
+import { selectsTool } from '../contract/tool-names.ts'
 import { findTools } from './find-tools.ts'
 import { foundTools, searchTool, searchToolHash, withFound, withSearchHint } from './search-tool.ts'
 import { createToolSearch, type ToolSearch, type ToolSearchOptions } from './tool-search.ts'
@@ -71,8 +71,8 @@ export function searchHook(options: SearchHookOptions = {}): Hook {
       const searchableNames = new Set(tools.map(({ name }) => name))
       const { toolChoice } = run
       const chosen = typeof toolChoice === 'object' ? [toolChoice.tool] : []
-      const isVisible = ({ name, tags }: ToolDefinition) =>
-        !many || tags?.includes('always') || matches([...always, ...chosen], name)
+      const isVisible = (tool: ToolDefinition) =>
+        !many || tool.tags?.includes('always') || chosen.includes(tool.name) || selectsTool(always, tool)
       const visible = tools.filter(isVisible).map(({ name }) => name)
       const otherNames = names.filter((name) => !searchableNames.has(name) && name !== TOOL_SEARCH)
       const isWanted = (name: string) =>

@@ -11,7 +11,7 @@ import { Later, laterOutcome } from './later.ts'
 import { toOutcome } from './result.ts'
 import type { RunContext } from './run-context.ts'
 import type { InputSchema, OutputOf } from '../schema/standard-schema.ts'
-import { wireName } from '../contract/wire-name.ts'
+import { nameOf, wireName } from '../contract/wire-name.ts'
 
 export type { RunContext }
 
@@ -19,6 +19,8 @@ export type { RunContext }
 export interface ToolSettings extends ToolTerms {
   /** Says when to use the tool and what it answers. The model has nothing else to go by. */
   readonly description: string
+  /** The name that the tool has elsewhere, such as on another server. Policies and limits of the edge hold by it too. */
+  readonly ownName?: string
   /** The schema of the structured result. A result that does not fit it fails the call (`invalid_output`). */
   readonly output?: InputSchema
   /** Whether results are checked by `output`. Default true; `false` for a schema that others have written. */
@@ -201,6 +203,7 @@ function outlineOf<Schema extends InputSchema, Env, Result>(
   return {
     name,
     ...(name !== givenName && { title: givenName }),
+    ...(nameOf(name) === undefined && { ownName: givenName }),
     description,
     ...schemas,
     ...settings,

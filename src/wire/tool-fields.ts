@@ -48,6 +48,7 @@ const workerSchema = v.pipe(
 export const TOOL_FIELDS = {
   name: { worker: name, stored: name, caller: toolName },
   title: { worker: v.exactOptional(v.string()), stored: v.exactOptional(text(128)) },
+  ownName: { worker: v.exactOptional(someText) },
   description: {
     worker: v.pipe(v.string(), v.regex(/\S/)),
     stored: v.pipe(v.string(), v.regex(/\S/, 'expected a text that is not blank'), v.maxLength(1024)),

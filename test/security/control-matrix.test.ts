@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { LoopSetup } from '../../src/contract/hook.ts'
 import type { Tool, ToolDefinition } from '../../src/contract/tool.ts'
 import { failure } from '../../src/contract/tool.ts'
+import { wireName } from '../../src/contract/wire-name.ts'
 import { serveAgents } from '../../src/agent.ts'
 import { inOrder } from '../../src/host/source/chain.ts'
 import { agentSource } from 'edgecall/agent'
@@ -285,13 +286,47 @@ function nobody(): never {
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
 afterEach(() => void vi.useRealTimers())
 
-/** `isDispatched`: the tools are those of a Worker in a dispatch namespace, instead of a bound one. */
-async function play(way: Way, control: Control, isDispatched = false): Promise<Result> {
-  const { policy = {}, vars = {}, definition = {}, isStored = false, calls = [{ n: 1 }], before = [] } = control
+/** Returns the policy and variables of a control that names the tool by this key. */
+function renamed({ policy, vars }: Control, key: string): Pick<Control, 'policy' | 'vars'> {
+  const rename = (value: object) =>
+    Object.fromEntries(Object.entries(value).map(([name, each]) => [name === 'pay' ? key : name, each]))
+  return {
+    ...(policy && { policy: rename(policy) }),
+    ...(vars && {
+      vars: Object.fromEntries(
+        Object.entries(vars).map(([name, value]) => [name, isByTool(name) ? rename(value) : value]),
+      ),
+    }),
+  }
+}
+
+function isByTool(variable: string): boolean {
+  return variable === 'MAX_CALLS_PER_TOOL'
+}
+
+interface Naming {
+  /** The name under which the tool `pay` is on offer. */
+  readonly offered: string
+  /** The name or pattern by which policies and limits name it. */
+  readonly key: string
+  /** Its name on the server from which it comes. */
+  readonly ownName?: string
+}
+
+interface PlayOptions {
+  /** The tools are those of a Worker in a dispatch namespace, instead of a bound one. */
+  readonly isDispatched?: boolean
+  readonly naming?: Naming
+}
+
+async function play(way: Way, control: Control, { isDispatched = false, naming }: PlayOptions = {}): Promise<Result> {
+  const { definition = {}, isStored = false, calls = [{ n: 1 }], before = [] } = control
+  const { offered, key, ownName } = naming ?? { offered: 'pay', key: 'pay' }
+  const { policy = {}, vars = {} } = renamed(control, key)
   let [reached, running, most] = [0, 0, 0]
   const state: { code?: string } = {}
   const pay = tool(
-    'pay',
+    offered,
     async () => {
       reached += 1
       most = Math.max(most, ++running)
@@ -299,12 +334,17 @@ async function play(way: Way, control: Control, isDispatched = false): Promise<R
       running -= 1
       return state.code === undefined ? (control.answer ?? 'paid') : failure(state.code, 'It failed.')
     },
-    { annotations: { readOnly: true }, description: 'Pays a page.', ...definition },
+    {
+      annotations: { readOnly: true },
+      description: 'Pays a page.',
+      ...(ownName !== undefined && { ownName }),
+      ...definition,
+    },
   )
   const marked = { untrusted: true, private: true, openWorld: false }
   const card = () => (control.cardFails ? failure('tool_failed', 'There is no card no. 1.') : 'no. 1')
   const bank = [pay, tool('card', card, { annotations: marked })]
-  const name = way.alias ?? (isStored ? 'page' : 'pay')
+  const name = way.alias ?? (isStored ? 'page' : offered)
   const items = calls.map((args): Call => [name, args])
   const script = way.script(
     before.map((each) => ask([each])),
@@ -351,7 +391,7 @@ async function play(way: Way, control: Control, isDispatched = false): Promise<R
   for (const worker of isDispatched ? ['pay', 'card'] : [])
     expect((await put(worker, { worker: { script: 'bank' }, default: true })).status).toBe(201)
   if (way.alias !== undefined) {
-    const target = { binding: 'TOOL_BANK', call: isStored ? 'page' : 'pay' }
+    const target = { binding: 'TOOL_BANK', call: isStored ? 'page' : offered }
     // A stored tool has no alias.
     expect((await put(way.alias, { ...common, ...target })).status).toBe(isStored ? 422 : 201)
   }
@@ -379,7 +419,36 @@ describe.each(Object.entries(CONTROLS).filter(([, { isStored }]) => !isStored))(
   (_, control) => {
     const ways = Object.entries(WAYS).filter(([, way]) => !ofBoundWorkers(way) && !(way.isDirect && control.isOfRuns))
     test.each(ways)('that is reached by %s', async (_, way) => {
-      control.holds(await play(way, control, true), way)
+      control.holds(await play(way, control, { isDispatched: true }), way)
     })
   },
 )
+
+const LONG_NAME = `bank.${'pay.'.repeat(20)}out`
+
+const NAMINGS: Readonly<Record<string, Naming>> = {
+  'its own name, which has a dot': { offered: 'pay_x2e_out', key: 'pay.out' },
+  'the name on offer': { offered: 'pay_x2e_out', key: 'pay_x2e_out' },
+  'its own name, which begins with a digit': { offered: '_x32_pay', key: '2pay' },
+  'its own name, which is cut on offer': {
+    offered: wireName(LONG_NAME),
+    key: LONG_NAME,
+    ownName: LONG_NAME,
+  },
+  'its name on a server whose tools get a prefix': { offered: 'acme_pay', key: 'bank.pay', ownName: 'bank.pay' },
+}
+
+const controlsByName = Object.entries(CONTROLS).filter(
+  ([, { policy = {}, vars = {} }]) => 'pay' in policy || Object.keys(vars).some(isByTool),
+)
+
+describe.each(Object.entries(NAMINGS))('a rule that names a tool by %s', (_, naming) => {
+  describe.each(controlsByName)('holds: %s', (_, control) => {
+    const ways = Object.entries(WAYS).filter(
+      ([, { isDirect, isElsewhere }]) => !(isDirect && control.isOfRuns) && !(isElsewhere && control.isOfSetup),
+    )
+    test.each(ways)('for a tool that is reached by %s', async (_, way) => {
+      control.holds(await play(way, control, { naming }), way)
+    })
+  })
+})

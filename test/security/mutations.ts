@@ -293,4 +293,18 @@ export const MUTATIONS: readonly Mutation[] = [
     replacement: 'const definition = attempt > 0 && result?.ok ? offered.get(tool) : undefined',
     test: 'loop/data-flow-guard.test.ts',
   },
+  {
+    control: 'a policy and a limit hold by the own name of a tool, such as files.delete',
+    file: 'contract/tool-names.ts',
+    text: 'return plain === name ? [name] : [name, plain]',
+    replacement: 'return plain === name ? [name] : [name]',
+    test: 'security/control-matrix.test.ts',
+  },
+  {
+    control: 'a policy and a limit hold by the name that a tool has on its server',
+    file: 'contract/tool-names.ts',
+    text: "if (ownName === undefined || ownName === '') return []",
+    replacement: "if (ownName === undefined || ownName !== '') return []",
+    test: 'security/control-matrix.test.ts',
+  },
 ]

@@ -26,6 +26,8 @@ export function remoteTool(
     {
       name,
       ...(title !== name && { title }),
+      // Policies and limits of the edge hold by the name on the server too.
+      ...(tool.name !== name && { ownName: tool.name }),
       description,
       ...(instructions !== undefined && { instructions }),
       inputSchema,

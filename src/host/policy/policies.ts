@@ -1,9 +1,9 @@
 import * as v from 'valibot'
 import type { HoldingPolicy, PolicySubject, ToolPolicies, ToolPolicy } from '../../contract/policy.ts'
-import { isTenantPlace } from '../../contract/owner.ts'
+import { isTenantPlace, placesOf } from '../../contract/owner.ts'
 import type { Approval, Caller, ToolAnnotations, ToolDefinition } from '../../contract/tool.ts'
 import { ConfigError, jsonVar, type Vars } from '../../contract/vars.ts'
-import { matches } from '../../contract/glob.ts'
+import { foreignNames, matchesName, operatorNames } from '../../contract/tool-names.ts'
 import { POLICIES } from '../../wire/policy.ts'
 
 /** Reads the operator's policies from `TOOL_POLICY`. Throws a ConfigError that says what is wrong, and where. */
@@ -21,8 +21,9 @@ export function readPolicies(vars: Vars): ToolPolicies {
 /**
  * Returns the policies that apply to a tool, in their order. A policy by name is about the edge's own tools: those that
  * a tenant stores are named by their place (`@tenant:acme/*`), so that no name tells a tenant what else there is. All
- * tools of a Worker in the dispatch namespace are also named by its script (`@script:acme--billing`). What a policy by
- * tag says of annotations only tightens, since a tool's author chooses its tags.
+ * tools of a Worker in the dispatch namespace are also named by its script (`@script:acme--billing`). A policy holds
+ * under every name of a tool: that on offer, its own (`files.delete`), and that on the server from which it comes. What
+ * a policy by tag or by a name on a server says of annotations only tightens, since the tool's author chooses these.
  */
 export function policiesOf(policies: ToolPolicies, tool: PolicySubject): readonly ToolPolicy[] {
   return holdingPolicies(policies, tool).map(({ policy }) => policy)
@@ -33,15 +34,19 @@ export function holdingPolicies(
   policies: ToolPolicies,
   { definition, place, script }: PolicySubject,
 ): readonly HoldingPolicy[] {
-  const { name, tags = [] } = definition
+  const isOfTenant = isTenantPlace(place)
   const names = [
-    `@${place}`,
+    ...placesOf(place, operatorNames(definition)).map((each) => `@${each}`),
     ...(script === undefined ? [] : [`@script:${script}`]),
-    ...(isTenantPlace(place) ? [] : [name]),
+    ...(isOfTenant ? [] : operatorNames(definition)),
+  ]
+  const namesByAuthor = [
+    ...(definition.tags ?? []).map((tag) => `#${tag}`),
+    ...(isOfTenant ? [] : foreignNames(definition)),
   ]
   return Object.entries(policies).flatMap(([pattern, policy]) => {
-    if (names.some((each) => matches([pattern], each))) return [{ pattern, policy }]
-    if (!tags.some((tag) => matches([pattern], `#${tag}`))) return []
+    if (matchesName(pattern, names)) return [{ pattern, policy }]
+    if (!matchesName(pattern, namesByAuthor)) return []
     const { annotations } = policy
     return [{ pattern, policy: annotations ? { ...policy, annotations: tightening(annotations) } : policy }]
   })
@@ -98,7 +103,8 @@ export function tighten(definition: ToolDefinition, policies: readonly ToolPolic
  * annotation that only the alias has, such as that its calls may be sent again, does not count.
  */
 export function tightenAlias(alias: ToolDefinition, target: ToolDefinition): ToolDefinition {
-  const { name, approval, timeoutMs, maxResultBytes, maxConcurrent, exclusive, reconcile, undo, later } = target
+  const { name, ownName, approval, timeoutMs, maxResultBytes, maxConcurrent, exclusive, reconcile, undo, later } =
+    target
   const policy: ToolPolicy = {
     ...(approval !== undefined && { approval }),
     ...(timeoutMs !== undefined && { timeoutMs }),
@@ -112,6 +118,7 @@ export function tightenAlias(alias: ToolDefinition, target: ToolDefinition): Too
     ...(reconcile && { reconcile }),
     ...(undo && { undo }),
     ...(later && { later }),
+    ...(ownName !== undefined && { ownName }),
     aliasOf: name,
   }
 }

@@ -9,7 +9,7 @@ export interface ServiceOptions {
   /** Service bindings to tool Workers, by the binding's name. */
   readonly bindings: Readonly<Record<string, ToolBinding>>
   /** Whether a tool is offered by default. */
-  readonly offered: (name: string) => boolean
+  readonly offered: (definition: ToolDefinition) => boolean
   /**
    * Returns the function that holds back the changed tools of a binding (`gateTools`), if that is configured. Default:
    * none.
@@ -64,7 +64,7 @@ export function serviceSource(options: ServiceOptions): ServiceSource {
         definition,
         origin: description.source ?? 'service',
         place,
-        offered: offered(definition.name),
+        offered: offered(definition),
         checksOutput: description.checksOutput === true,
         ...callService(definition, { binding, transport: description.transport, describe, exact: gate !== undefined }),
       }))

@@ -2,7 +2,13 @@ import { newId, deriveRunId } from '../../contract/id.ts'
 import { canonicalJson, sha256 } from '../../contract/json.ts'
 import type { Message } from '../../contract/message.ts'
 import type { ModelCapabilities, ResponseFormat, ToolChoice } from '../../contract/model.ts'
-import type { ClientTool, OnBusy, RunRequest, ToolSelection } from '../../contract/run.ts'
+import {
+  type ClientTool,
+  type OnBusy,
+  type RunRequest,
+  selectionByOffer,
+  type ToolSelection,
+} from '../../contract/run.ts'
 import { type Limits, lowerLimits } from '../../contract/limits.ts'
 import { chooseOptions, type RunOptionValues } from '../../contract/run-options.ts'
 import { shardOf } from '../../contract/shard.ts'
@@ -71,7 +77,7 @@ export async function prepareRun(
     ...(system !== '' && { system }),
     model: model.name,
     clientTools: parameters.clientTools ?? [],
-    ...(selection && { selection }),
+    ...(selection && { selection: selectionByOffer(selection) }),
     ...(parameters.toolChoice && { toolChoice: parameters.toolChoice }),
     ...(parameters.responseFormat && { responseFormat: parameters.responseFormat }),
     ...(parameters.sampling && Object.keys(parameters.sampling).length > 0 && { sampling: parameters.sampling }),

@@ -2,6 +2,7 @@ import type { LoopSetup } from '../../contract/hook.ts'
 import type { RunRequest, ToolSelection } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { Tool, ToolSource } from '../../contract/tool.ts'
+import { edgeName } from '../../contract/wire-name.ts'
 import { Problem } from '../problem.ts'
 
 /**
@@ -38,7 +39,7 @@ async function toolsOfHooks(
   run: RunRequest,
 ): Promise<readonly Tool[]> {
   const names = await Promise.all(loop?.hooks?.map(async (hook) => (await hook.offer?.(run)) ?? []) ?? [])
-  const uniqueNames = [...new Set(names.flat())]
+  const uniqueNames = [...new Set(names.flat().map(edgeName))]
   return uniqueNames.length === 0 ? [] : source.find(uniqueNames)
 }
 

@@ -2,6 +2,7 @@ import type { CallFault } from '../../contract/hook.ts'
 import { type Compat } from '../../contract/run-options.ts'
 import { type LimitName, type Limits, mostCalls } from '../../contract/limits.ts'
 import type { RunRequest } from '../../contract/run.ts'
+import type { NamedTool } from '../../contract/tool-names.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 
 type ReturnDirect = NonNullable<ToolDefinition['returnDirect']>
@@ -13,7 +14,7 @@ interface LibraryRules {
   readonly unknownTool: (name: string) => string
   /** The text of a tool's exception that has no message. */
   readonly silent: (tool: string, kind: string) => string
-  readonly limit: (which: LimitName, limits: Limits, tool: string) => string | undefined
+  readonly limit: (which: LimitName, limits: Limits, tool: NamedTool) => string | undefined
   /** Whether a limit ends the run with a text as its answer, and not with an error. */
   readonly answersLimit: boolean
   /** Whether the error of a tool that returns its result directly is the answer, as its result would be. */
@@ -29,7 +30,7 @@ const LIBRARY_RULES: Readonly<Record<Compat, LibraryRules>> = {
     silent: (tool, kind) => `Exception occurred in tool: ${tool} (${kind})`,
     limit: (which, limits, tool) => {
       if (which === 'callsPerTool') {
-        return `Tool call limit (${mostCalls(limits, tool)}) exceeded for tool '${tool}'. No further calls to this tool are allowed in this turn.`
+        return `Tool call limit (${mostCalls(limits, tool)}) exceeded for tool '${tool.name}'. No further calls to this tool are allowed in this turn.`
       }
       if (which !== 'calls') return undefined
       return `Total tool call limit (${limits.calls}) exceeded for this turn. No further tool calls are allowed.`
@@ -68,7 +69,7 @@ export function compatFault(compat: Compat, { code, tool, detail }: CallFault): 
 }
 
 /** Returns the library's text for a limit that is reached; undefined if it has no such limit. */
-export function compatLimit(compat: Compat, which: LimitName, limits: Limits, tool: string): string | undefined {
+export function compatLimit(compat: Compat, which: LimitName, limits: Limits, tool: NamedTool): string | undefined {
   return LIBRARY_RULES[compat].limit(which, limits, tool)
 }
 
@@ -79,7 +80,7 @@ export function compatLimit(compat: Compat, which: LimitName, limits: Limits, to
 export function answersLimit({ compat, onLimit, limits }: RunRequest, which: LimitName | undefined): boolean {
   if (which === undefined || compat === undefined || onLimit !== 'fail') return false
   const { answersLimit: answers, limit } = LIBRARY_RULES[compat]
-  return answers && limit(which, limits, '') !== undefined
+  return answers && limit(which, limits, { name: '' }) !== undefined
 }
 
 /** Whether the error of a tool that returns its result directly is the answer. */

@@ -3,6 +3,7 @@ import { contentText } from '../../contract/message.ts'
 import type { LimitName } from '../../contract/limits.ts'
 import { answersLimit, compatLimit, directModes, returnsErrors } from './compat.ts'
 import { NO_MORE_TOOLS } from './limits.ts'
+import { namedTools } from './target.ts'
 import type { CallState, RunState, StepState } from '../state.ts'
 
 /** Returns how the run ends with this step, whose calls are all settled; undefined if the model continues. */
@@ -71,7 +72,7 @@ export function limitedRun(state: RunState, which: LimitName): RunFinished {
   const isLast = state.limit !== undefined
   const { compat, limits } = state.request
   const tool = state.calls.at(-1)?.tool ?? ''
-  const libraryText = compat && compatLimit(compat, which, limits, tool)
+  const libraryText = compat && compatLimit(compat, which, limits, namedTools(state, tool).tool)
   const defaultText = `The limit "${which}" is reached${isLast ? ', and the model asked for tools instead of answering' : ''}.`
   return runFinished(state, {
     status: 'failed',

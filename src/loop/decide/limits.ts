@@ -2,7 +2,7 @@ import { type LimitName, mostCalls } from '../../contract/limits.ts'
 import { failure, type ToolFailure } from '../../contract/tool.ts'
 import { compatLimit } from './compat.ts'
 import type { CallState, RunState } from '../state.ts'
-import { isSameCall, targetOf } from './target.ts'
+import { isSameCall, namedTools, targetOf } from './target.ts'
 
 /** Returns the limit that this proposed call exceeds, counting the run's calls in the order they were asked for. */
 export function overLimit(state: RunState, call: CallState): LimitName | undefined {
@@ -14,9 +14,9 @@ export function overLimit(state: RunState, call: CallState): LimitName | undefin
   if (usage.inputTokens + usage.outputTokens > Math.min(tokens, budget.tokens ?? Infinity)) return 'tokens'
   if ((usage.cost ?? 0) > Math.min(cost, budget.cost ?? Infinity)) return 'cost'
   const callsSoFar = calls.slice(0, calls.indexOf(call) + 1)
-  if (callsSoFar.filter(({ tool }) => tool === call.tool).length > mostCalls(limits, call.tool)) return 'callsPerTool'
-  const target = targetOf(state, call.tool)
-  const ofTarget = callsSoFar.filter(({ tool }) => targetOf(state, tool) === target)
+  const { tool, target } = namedTools(state, call.tool)
+  if (callsSoFar.filter((each) => each.tool === call.tool).length > mostCalls(limits, tool)) return 'callsPerTool'
+  const ofTarget = callsSoFar.filter((each) => targetOf(state, each.tool) === target.name)
   if (ofTarget.length > mostCalls(limits, target)) return 'callsPerTool'
   return callsSoFar.length > limits.calls ? 'calls' : undefined
 }
@@ -41,7 +41,7 @@ export function refuseOverLimit(state: RunState, call: CallState): ToolFailure |
   const which = overLimit(state, call)
   if (which === undefined) return refuseRepeated(state, call)
   const { compat, limits } = state.request
-  const libraryText = compat && compatLimit(compat, which, limits, call.tool)
+  const libraryText = compat && compatLimit(compat, which, limits, namedTools(state, call.tool).tool)
   if (libraryText !== undefined) return failure('limit', libraryText)
   if (endingLimit(state, call)) {
     return failure('limit', `Not run: this run's limit "${which}" is reached. Answer with what you have.`)

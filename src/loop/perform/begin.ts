@@ -1,5 +1,6 @@
 import type { RunFact } from '../../contract/event.ts'
 import type { Tool } from '../../contract/tool.ts'
+import { edgeName } from '../../contract/wire-name.ts'
 import { HookFailure } from './middleware.ts'
 import { namesOnOffer } from '../decide/decide.ts'
 import { hookContext, type Running } from '../running.ts'
@@ -54,7 +55,7 @@ async function chooseTools(running: Running): Promise<readonly (string | Tool)[]
       if (!Array.isArray(choice)) flush()
       const next = await choice
       if (next === names) continue
-      chosen = next.map((tool) => (typeof tool === 'string' ? (hookTools.get(tool) ?? tool) : tool))
+      chosen = next.map((tool) => (typeof tool === 'string' ? (hookTools.get(tool) ?? edgeName(tool)) : tool))
     }
   } catch (error) {
     throw new HookFailure(error)

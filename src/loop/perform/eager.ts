@@ -9,7 +9,7 @@ import { startedCalls } from '../recover.ts'
 import type { Running } from '../running.ts'
 import type { CallState } from '../state.ts'
 import { needsDataFlowApproval } from '../decide/data-flow-guard.ts'
-import { isSameCall, targetOf } from '../decide/target.ts'
+import { isSameCall, namedTools, targetOf } from '../decide/target.ts'
 
 /**
  * Starts a call before the model's answer is complete, if the run wants that and nothing speaks against it: the tool is
@@ -51,7 +51,7 @@ function mayStartEarly(running: Running, call: ToolCall): boolean {
   if (!eager || execution === 'caller' || toolChoice === 'none') return false
   if (signal.aborted || state.limit || !definition || !tools.has(tool)) return false
   const { readOnly, idempotent } = definition.annotations
-  const target = targetOf(state, tool)
+  const callee = namedTools(state, tool)
   const earlierCalls = [...calls, ...(step?.early ?? [])]
   return (
     (readOnly === true || idempotent === true) &&
@@ -66,8 +66,9 @@ function mayStartEarly(running: Running, call: ToolCall): boolean {
     !earlierCalls.some((each) => each.callId === callId || isSameCall(state, each, call)) &&
     rounds < limits.steps &&
     earlierCalls.length < limits.calls &&
-    earlierCalls.filter((each) => each.tool === tool).length < mostCalls(limits, tool) &&
-    earlierCalls.filter((each) => targetOf(state, each.tool) === target).length < mostCalls(limits, target) &&
+    earlierCalls.filter((each) => each.tool === tool).length < mostCalls(limits, callee.tool) &&
+    earlierCalls.filter((each) => targetOf(state, each.tool) === callee.target.name).length <
+      mostCalls(limits, callee.target) &&
     startedCalls(state).length < limits.concurrentCalls
   )
 }

@@ -63,6 +63,17 @@ describe('policies of a deployment', () => {
     expect(of('out', 'TOOL_MAIL', '#sendMail', '@sendMail', 'sendmail')).toEqual([])
   })
 
+  test('name a tool by its own name and that on its server, by which annotations only become stricter', () => {
+    const annotations = { readOnly: true, untrusted: true }
+    const of = (name: string, tool: { name: string; ownName?: string }, place = 'TOOL_MCP') =>
+      policiesOf({ [name]: { annotations } }, { definition: tool, place })
+    expect(of('files.delete', { name: 'files_x2e_delete' })).toEqual([{ annotations }])
+    expect(of('files.*', { name: 'acme_x', ownName: 'files.delete' })).toEqual([{ annotations: { untrusted: true } }])
+    expect(of('files.delete', { name: 'files_x2e_delete' }, 'tenant:acme/files_x2e_delete')).toEqual([])
+    for (const place of ['tenant:acme/files_x2e_delete', 'tool:files_x2e_delete'])
+      expect(of(`@${place.replace('_x2e_', '.')}`, { name: 'files_x2e_delete' }, place)).toEqual([{ annotations }])
+  })
+
   test('admit a caller with all the scopes and one of the tenants that they name', () => {
     const caller = { tenant: 'acme', scopes: ['chat', 'mail'] }
     expect(isAllowed([], caller)).toBe(true)

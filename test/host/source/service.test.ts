@@ -40,7 +40,10 @@ function names({ tools }: ToolListing): string[] {
 test('the tools of all Workers are listed, found and called', async () => {
   const clock = worker([definition('now', { title: 'Now', tags: ['time'] }), definition('shift')])
   const sums = worker([definition('add')])
-  const tools = source({ TOOL_CLOCK: clock.binding, TOOL_SUMS: sums.binding }, { offered: (name) => name !== 'shift' })
+  const tools = source(
+    { TOOL_CLOCK: clock.binding, TOOL_SUMS: sums.binding },
+    { offered: ({ name }) => name !== 'shift' },
+  )
   const listing = await tools.list()
   expect(listing.unavailable).toEqual([])
   expect(listing.tools.map((tool) => [tool.definition, tool.origin, tool.offered])).toEqual([

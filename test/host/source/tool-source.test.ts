@@ -23,7 +23,7 @@ const SPLIT = { offered: ['first'], others: ['second'], example: DONE }
 
 function services() {
   const { binding } = worker([definition('first'), definition('second', { reconcile: true, undo: true })])
-  return serviceSource({ bindings: { TOOL_A: binding }, offered: isFirst })
+  return serviceSource({ bindings: { TOOL_A: binding }, offered: ({ name }) => isFirst(name) })
 }
 
 function inline() {
