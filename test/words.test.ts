@@ -38,6 +38,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'src/cli/listing.ts accepted': 'field of the listing of tools',
   'src/cli/ready.ts accepted': 'field of the listing of tools',
   'src/cli/document/errors/requests.ts refused': 'error code',
+  'src/http/problem.ts refused': 'error code',
   'src/cli/project/add.ts bound': 'key of what `edgecall add --json` prints',
   'src/studio/tool/catalogue.ts accepted': 'field of the listing of tools',
   'src/studio/tool/held.tsx accepted': 'field of the listing of tools',

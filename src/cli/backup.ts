@@ -58,8 +58,10 @@ export async function restore({ edge, terminal, signal, folder, conversation }: 
     )
     const isPresent = answer.status === 409
     if (!answer.ok && !isPresent) throw await refusal(`The conversation ${id} was not created`, answer)
-    await answer.body?.cancel()
-    terminal.print(`${id}: ${isPresent ? 'is there already' : 'created'}\n`)
+    const reply: unknown = await answer.json()
+    const isSigned = isObject(reply) && reply['signed'] === true
+    const created = isSigned ? 'created' : 'created as your own, since this edge has not signed the copy'
+    terminal.print(`${id}: ${isPresent ? 'is there already' : created}\n`)
     if (isPresent) presentCount += 1
     else createdCount += 1
   }

@@ -1,4 +1,5 @@
 import type { ConversationOwner } from './conversation.ts'
+import type { Limits } from './limits.ts'
 
 /** The parts of a conversation's object that backups use. */
 export interface BackupPorts {
@@ -8,13 +9,16 @@ export interface BackupPorts {
     deleteAll(): Promise<void>
     deleteForGood(): Promise<void>
     readonly runs: { unfinished(): readonly string[] }
-    endUnread(id: string, end: { readonly status: 'cancelled'; readonly finish: 'cancelled' }): void
+    endCopiedRuns(): void
   }
   readonly life: () => 'none' | 'open' | 'deleted'
   /** Cancels the runs that have not ended. */
   readonly cancelAll: () => Promise<void>
+  /** The limits of the edge. */
+  readonly limits: Limits
   readonly alarms: {
     create(owner: ConversationOwner, init: () => void): Promise<void>
     restore(): Promise<void>
+    touch(): void
   }
 }

@@ -31,6 +31,7 @@ export interface Refusal {
     | 'conversation_busy'
     | 'quota_exceeded'
     | 'queue_full'
+    | 'refused'
     | 'idempotency_mismatch'
     | 'run_not_last'
     | 'run_not_parked'

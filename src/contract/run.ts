@@ -59,6 +59,8 @@ export interface RunRequest extends SomeOptions {
   readonly budget?: RunBudget
   /** Whether calls that reach outward need approval after untrusted and private data were read. Default: yes. */
   readonly taintRule?: boolean
+  /** Set if a caller brought the request with a copy that is not signed: no hook of this edge has accepted it. */
+  readonly isFromCopy?: true
   readonly compat?: Compat
   /** Tool context set by the edge's setup; no caller can send it. */
   readonly trusted?: Readonly<Record<string, unknown>>

@@ -15,6 +15,7 @@ import type { HoldingPolicy, PolicySubject, RateLimit } from './policy.ts'
 import type { RunReporter } from './report.ts'
 import type { ToolSelection } from './run.ts'
 import type { SecretFilter } from './secrets.ts'
+import type { Signer } from './signer.ts'
 import type { Summaries } from './summaries.ts'
 import type { Caller, ToolFinder, ToolSource } from './tool.ts'
 import type { Vars } from './vars.ts'
@@ -72,6 +73,8 @@ export interface Setup {
   readonly summaries?: Summaries
   /** Copies and takes back conversations. Default: that cannot be done. */
   readonly backups?: ConversationBackups
+  /** Signs copies of conversations. Default: each copy counts as written by the caller who brings it. */
+  readonly copySigner?: Signer | undefined
   /** Makes the addresses to which tools report outcomes that come later. Default: those can only be polled. */
   readonly reportAddresses?: ReportAddresses | undefined
   /** Hooks, and replacements for parts of the loop. Default: none. */

@@ -138,7 +138,8 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
 
   async backup(request: Parameters<ConversationService['backup']>[0]): ReturnType<ConversationService['backup']> {
     const [store, cancelAll] = [this.#store, () => cancelRuns(this.#runner, this.#store.runs.unfinished())]
-    const ports = { ctx: this.ctx, store, alarms: this.#alarms, life: () => this.#life(), cancelAll }
+    const { limits } = this.#setup.config
+    const ports = { ctx: this.ctx, store, alarms: this.#alarms, life: () => this.#life(), cancelAll, limits }
     return this.#setup.backups?.(request, ports) ?? UNKNOWN
   }
 
@@ -146,12 +147,12 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     ...[runId, repeat, options = {}]: Parameters<ConversationService['regenerate']>
   ): Promise<Reply<StartReply>> {
     return this.#whenOpen(async () => {
-      const row = this.#store.runs.row(runId)
-      const storedRun = row && this.#store.runs.get(runId)
+      const storedRun = this.#store.runs.get(runId)
       if (!storedRun) return UNKNOWN_RUN
       if (!options.onward && !isTerminal(storedRun.status))
         return refusalOf('conversation_busy', 'This run has not ended yet.')
       const request = await repeatedRequest(this.#setup, storedRun, repeat)
+      if ('ok' in request) return request
       return this.start({ ...request, onBusy: 'queue', create: false, replaces: runId, ...options })
     })
   }

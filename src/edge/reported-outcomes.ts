@@ -1,10 +1,11 @@
 import { ConfigError } from '../contract/config.ts'
 import type { ReportAddresses } from '../contract/later.ts'
-import { listVar, textVar } from '../contract/vars.ts'
+import { textVar } from '../contract/vars.ts'
 import { reportAddresses } from '../http/runs/report-addresses.ts'
 import { outcomes } from '../http/surfaces/outcomes.ts'
 import type { Surface } from '../http/surface.ts'
 import type { SetupParts } from './parts.ts'
+import { signingSecrets } from './signing-secrets.ts'
 
 /** A feature of an edge: outcomes that tools report later. */
 export interface OutcomesFeature {
@@ -21,8 +22,9 @@ export interface OutcomesFeature {
  */
 export const reportedOutcomes: OutcomesFeature = {
   surfaces: [outcomes],
-  addresses: ({ env, config, secrets: filter }) => {
-    const secrets = listVar(env, 'OUTCOME_SECRET') ?? (config.auth === 'open' ? ['open'] : [])
+  addresses: (parts) => {
+    const { env, secrets: filter } = parts
+    const secrets = signingSecrets(parts)
     const edgeUrl = textVar(env, 'EDGE_URL')?.replace(/\/+$/, '')
     if (edgeUrl !== undefined && !/^https?:\/\/[^/]+$/.test(edgeUrl)) {
       throw new ConfigError('EDGE_URL', 'an address such as https://edge.example.com')

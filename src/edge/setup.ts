@@ -48,7 +48,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
     rates,
     reportAddresses: options.outcomes?.addresses(parts),
     ...(connections && { connections }),
-    ...(options.backups && { backups: options.backups.conversations }),
+    ...(options.backups && { backups: options.backups.conversations, copySigner: options.backups.signer(parts) }),
     ...(options.identity && { identityTokens: options.identity }),
     ...(disabledKeys && { keyStates: disabledKeys }),
     ...(options.files && { fetchFiles: options.files }),

@@ -42,7 +42,7 @@ async function edge(copies: Map<string, string>): Promise<{ url: string; request
     if (body === 'broken') return json(422, { code: 'invalid_copy', detail: 'The copy cannot be restored.' })
     if (copies.has(id)) return json(409, { code: 'conversation_exists' })
     copies.set(id, body)
-    return json(201, { id })
+    return json(201, { id, signed: id === 'a' })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   onTestFinished(() => void server.close())
@@ -65,7 +65,7 @@ test('the commands backup and restore carry all conversations of a tenant from o
   expect(readFileSync(join(files, 'a.jsonl'), 'utf8')).toBe('copy of a\n')
   expect(await run(['restore', files, '--url', to.url])).toEqual({
     code: 0,
-    out: 'a: created\nb: is there already\nc: created\n',
+    out: 'a: created\nb: is there already\nc: created as your own, since this edge has not signed the copy\n',
     errors: '',
   })
   expect([...present]).toEqual([

@@ -1,23 +1,30 @@
 import { DatabaseSync } from 'node:sqlite'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
+import type { Setup } from '../../src/contract/setup.ts'
 import { COPIED_TABLES } from '../../src/conversation/backup/copy.ts'
 import { migrate } from '../../src/conversation/store/migrations.ts'
+import { keyName } from '../fixtures/keys.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
 import { type ControlledEdge, controlledEdge } from '../security/controlled-edge.ts'
 
 const KEY = 'acme: chat backup'
 const CHAT = 'acme: chat'
+const APPROVER = 'acme: chat approve'
+const APPROVER_ID = keyName('acme-chat-approve')
 const OTHER = 'other: chat backup'
 
-function edge(): ControlledEdge {
+const SECRET = { OUTCOME_SECRET: 'signs-what-this-edge-makes' }
+
+function edge(vars: object = SECRET, change?: (setup: Setup) => Setup): ControlledEdge {
   return controlledEdge({
     workers: {
       TOOL_SHOP: [tool('buy', () => 'bought', { approval: 'always' }), tool('look', () => 'x'.repeat(400_000))],
     },
     script: [ask(['look', { shelf: 1 }]), say('Full.'), ask(['buy']), say('Done.'), say('More.')],
-    vars: { MAX_RESULT_BYTES: '1000' },
-    keys: [KEY, CHAT, OTHER],
+    vars: { MAX_RESULT_BYTES: '1000', ...vars },
+    keys: [KEY, CHAT, APPROVER, OTHER],
+    ...(change && { change }),
   })
 }
 
@@ -46,7 +53,7 @@ describe('a copy of a conversation', () => {
     expect(headers.get('content-type')).toBe('application/x-ndjson')
     expect(await to.as(KEY)('/backups/c', { method: 'PUT', text: copy })).toMatchObject({
       status: 201,
-      body: { id: 'c' },
+      body: { id: 'c', signed: true },
     })
     for (const path of viewsOf(run).slice(0, 3)) {
       const [original, restored] = [await from.as(KEY)(path), await to.as(KEY)(path)]
@@ -94,6 +101,85 @@ describe('a copy of a conversation', () => {
     expect((await as(CHAT)('/backups/d', { method: 'PUT', text: 'x' })).status).toBe(403)
     expect((await as(CHAT)('/backups/c/rewind', { json: { at: '2026-01-01' } })).status).toBe(403)
     expect((await as(OTHER)('/backups/c')).status).toBe(404)
+  })
+
+  /** The decisions about the calls of a run, as its events tell them. */
+  async function decisions({ as }: ControlledEdge, run: string): Promise<object[]> {
+    const { body } = await as(KEY)(`/conversations/c/runs/${run}/events`)
+    const lines = String(body).split('\n')
+    const events = lines.flatMap((line) => (line.startsWith('data: ') ? [JSON.parse(line.slice(6))] : []))
+    return events.filter(({ type }) => type === 'approval.decided')
+  }
+
+  /** A conversation in which another key has decided about a call. */
+  async function decided(from: ControlledEdge): Promise<{ readonly run: string; readonly copy: string }> {
+    const [, run = ''] = await talk(from)
+    const { body } = await from.as(KEY)(`/conversations/c/runs/${run}`)
+    const path = `/conversations/c/runs/${run}/calls/${body.calls[0].id}`
+    expect((await from.as(APPROVER)(path, { json: { decision: 'approve' } })).status).toBe(200)
+    expect(await decisions(from, run)).toMatchObject([{ decision: 'approve', by: APPROVER_ID }])
+    return { run, copy: (await from.as(KEY)('/backups/c')).body }
+  }
+
+  interface Case {
+    readonly vars?: object
+    readonly change?: (copy: string) => string
+    readonly key?: string
+    readonly signed?: boolean
+  }
+  test.each<[string, Case]>([
+    ['as the edge made it', { signed: true }],
+    ['that is changed', { change: (copy) => copy.replace('Be brief', 'Be quick') }],
+    ['without its signature', { change: (copy) => copy.replace(/,"signature":"[^"]*"/, '') }],
+    ['with another signature', { change: (copy) => copy.replace(/"signature":"../, '"signature":"__') }],
+    ['of another tenant', { key: OTHER }],
+    ['of another deployment', { vars: { OUTCOME_SECRET: 'another-secret-than-that' } }],
+    ['after the secret was changed', { vars: { OUTCOME_SECRET: `newer,${SECRET.OUTCOME_SECRET}` }, signed: true }],
+    ['for an edge without a secret', { vars: {} }],
+  ])('%s says what others did only if this deployment signed it', async (_, each) => {
+    const { vars, change = (copy) => copy, key = KEY, signed = false } = each
+    const [from, to] = [edge(), edge(vars)]
+    const { run, copy } = await decided(from)
+    expect(await to.as(key)('/backups/c', { method: 'PUT', text: change(copy) })).toMatchObject({
+      status: 201,
+      body: { id: 'c', signed },
+    })
+    if (key === OTHER) return expect((await to.as(KEY)('/conversations/c/messages')).status).toBe(404)
+    const [decision] = await decisions(to, run)
+    expect(decision).toMatchObject({ decision: 'approve', ...(signed && { by: APPROVER_ID }) })
+    if (!signed) expect(decision).not.toHaveProperty('by')
+    // Its messages and runs are the same.
+    for (const path of viewsOf(run).slice(0, 2)) {
+      expect((await to.as(KEY)(path)).body).toEqual((await from.as(KEY)(path)).body)
+    }
+  })
+
+  test('that is restored under another id is not taken for one of that conversation', async () => {
+    const [from, to] = [edge(), edge()]
+    const { run, copy } = await decided(from)
+    expect(await to.as(KEY)('/backups/d', { method: 'PUT', text: copy })).toMatchObject({
+      status: 201,
+      body: { id: 'd', signed: false },
+    })
+    expect((await to.as(KEY)(`/conversations/d/runs/${run}`)).body).toMatchObject({ conversation: 'd' })
+  })
+
+  test('that is not signed passes the hooks of the edge when a turn of it is run again, with its system text', async () => {
+    const [from, accepted] = [edge(), vi.fn()]
+    const [run = ''] = await talk(from)
+    const { body: copy } = await from.as(KEY)('/backups/c')
+    const to = edge({ SYSTEM_PROMPT: 'You sell shoes.' }, (setup) => ({
+      ...setup,
+      loop: { ...setup.loop, hooks: [{ name: 'guard', accept: accepted }] },
+    }))
+    await to.as(KEY)('/backups/c', { method: 'PUT', text: copy })
+    const regenerate = () => to.as(KEY)(`/conversations/c/runs/${run}/regenerate`, { method: 'POST' })
+    accepted.mockReturnValueOnce('Not today.')
+    expect(await regenerate()).toMatchObject({ status: 403, body: { code: 'refused', detail: 'Not today.' } })
+    expect(to.requests).toEqual([])
+    expect((await regenerate()).body).toMatchObject({ status: 'completed' })
+    expect(to.requests[0]?.messages[0]).toEqual({ role: 'system', content: 'You sell shoes.\n\nBe brief.' })
+    expect(accepted.mock.lastCall?.[0]).not.toHaveProperty('isFromCopy')
   })
 
   const line = (value: object) => `${JSON.stringify(value)}\n`

@@ -11,7 +11,8 @@ export const BACKUP_ROUTES: Routes = {
       tag: 'Conversations',
       id: 'copyConversation',
       summary: 'Copy a conversation',
-      description: 'An exact copy of at most 30 MiB, which `PUT` takes.',
+      description:
+        'An exact copy of at most 30 MiB, which `PUT` takes. It is signed if the deployment has an `OUTCOME_SECRET`.',
       scope: 'backup',
       answers: {
         200: { says: 'One JSON value per line, for each row of its tables.', type: 'application/x-ndjson' },
@@ -22,13 +23,19 @@ export const BACKUP_ROUTES: Routes = {
       tag: 'Conversations',
       id: 'restoreConversation',
       summary: 'Make a conversation of a copy',
-      description: 'The body is a copy. Runs that had not ended are cancelled in the new conversation.',
+      description:
+        'The body is a copy. Runs that had not ended are cancelled in the new conversation. A copy that this deployment has not signed for this tenant and id counts as written by the caller: its requests are checked, and nothing in it is anybody else’s.',
       scope: 'backup',
-      answers: { 201: { says: 'The conversation is there.', json: 'ConversationReference' } },
+      answers: {
+        201: {
+          says: 'The conversation is there. `signed`: whether the copy counts as made by this deployment.',
+          json: 'RestoredConversation',
+        },
+      },
       errors: {
         409: 'A conversation with this id exists.',
         413: 'The body is too large.',
-        422: 'The copy is damaged.',
+        422: 'The copy is damaged, or has values that no request may have.',
       },
     },
   },

@@ -216,8 +216,8 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
     ),
     variable(
       'OUTCOME_SECRET',
-      'Signs the tokens with which tools [report outcomes](later.md#report-the-outcome): any text, or a list, of which the first signs and all are accepted. A secret.',
-      'none: tools can only be polled',
+      'Signs the tokens with which tools [report outcomes](later.md#report-the-outcome), and [copies of conversations](conversations.md#backup-and-recovery): any text, or a list, of which the first signs and all are accepted. A secret.',
+      'none: tools can only be polled, and no copy is signed',
     ),
     variable(
       'EDGE_URL',

@@ -1,4 +1,4 @@
-import type { BackupReply, BackupRequest } from '../../contract/backup.ts'
+import type { BackupReply, RestoreRequest } from '../../contract/backup.ts'
 import type { BackupPorts } from '../../contract/backup-ports.ts'
 import type { Refusal, Reply } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
@@ -6,6 +6,7 @@ import type { ConversationBackups } from '../../contract/setup.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { refusalOf, DELETED, UNKNOWN } from '../run/refusals.ts'
 import { copyTables, faultOfCopy, writeTables } from './copy.ts'
+import { takeOver } from './take-over.ts'
 
 /** Copies a conversation, restores one from a copy, or rewinds it to an earlier time. */
 export const backUpConversation: ConversationBackups = async (request, ports) => {
@@ -21,10 +22,9 @@ function copy({ ctx: { storage }, store, life }: BackupPorts): Reply<BackupReply
   return { ok: true, copy: bytes }
 }
 
-type RestoreRequest = Extract<BackupRequest, { do: 'restore' }>
-
-async function restore({ tenant, id, copy }: RestoreRequest, ports: BackupPorts): Promise<Reply<BackupReply>> {
+async function restore(request: RestoreRequest, ports: BackupPorts): Promise<Reply<BackupReply>> {
   const { ctx, store, life, alarms } = ports
+  const { caller, id, copy, isSigned } = request
   const before = life()
   if (before === 'open') return refusalOf('conversation_exists', 'A conversation with this id exists.')
   const fault = faultOfCopy(copy)
@@ -32,13 +32,17 @@ async function restore({ tenant, id, copy }: RestoreRequest, ports: BackupPorts)
   if (before === 'deleted') await store.deleteAll()
   let listing: Promise<void>
   try {
-    listing = alarms.create({ tenant, id }, () => writeTables(ctx.storage, copy))
+    listing = alarms.create({ tenant: caller.tenant, id }, () => {
+      writeTables(ctx.storage, copy)
+      if (!isSigned) takeOver(ctx.storage, { caller, id, limits: ports.limits })
+      // The original may still exist. Its unfinished runs belong to it, and nobody here has been asked about their calls.
+      store.endCopiedRuns()
+      alarms.touch()
+    })
   } catch (error) {
     if (before === 'deleted') await store.deleteForGood()
     return invalidCopy(messageOf(error))
   }
-  // The original may still exist, and its unfinished runs belong to it.
-  for (const run of store.runs.unfinished()) store.endUnread(run, { status: 'cancelled', finish: 'cancelled' })
   await alarms.restore()
   await listing
   return { ok: true }

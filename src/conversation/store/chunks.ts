@@ -47,7 +47,8 @@ function isPairCut(text: string, at: number): boolean {
   return at < text.length && code >= 0xd800 && code < 0xdc00
 }
 
-function chunkName(column: string): { readonly id: number; readonly parts: number } | undefined {
+/** Returns the id and the number of a column's parts; undefined for a column that holds its text. */
+export function chunkName(column: string): { readonly id: number; readonly parts: number } | undefined {
   const [, id, parts] = /^@(\d+)\/(\d+)$/.exec(column) ?? []
   return id === undefined ? undefined : { id: Number(id), parts: Number(parts) }
 }

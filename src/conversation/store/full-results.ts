@@ -75,6 +75,6 @@ function reportPrefix(run: string): string {
 }
 
 /** Returns the prefix of the keys of a run's late outcomes. No call id begins with it. */
-function latePrefix(run: string): string {
+export function latePrefix(run: string): string {
   return `late/${run}/`
 }

@@ -57,7 +57,7 @@ export class MessageTable {
         position,
         run,
         this.#database.chunks.keep(JSON.stringify(message)),
-        kindOf(message),
+        messageKind(message),
       ])
       const places = rows.map(() => '(?, ?, ?, ?)').join(', ')
       this.#recent.noteAdded(Math.min(...rows.map(({ position }) => position)))
@@ -180,7 +180,8 @@ export function positionOf(place: number): number {
   return place * MESSAGES_A_RUN
 }
 
-function kindOf(message: Message): string {
+/** Returns what a message is in the table. */
+export function messageKind(message: Message): string {
   if (message.role === 'assistant') return message.calls ? 'work' : 'answer'
   return message.role === 'tool' ? 'work' : message.role
 }

@@ -316,7 +316,11 @@ export class RunTable {
 const SHORT_LIST = '[{"description":"","inputSchema":{}'
 
 /** Returns what a finished run needs of a definition: its name, and the marks of its results. */
-function shortDefinition({ name, version, annotations }: ToolDefinition): ToolDefinition {
+export function shortDefinition({
+  name,
+  version,
+  annotations,
+}: Pick<ToolDefinition, 'name' | 'version' | 'annotations'>): ToolDefinition {
   return { description: '', inputSchema: {}, name, version, hash: '', annotations }
 }
 

@@ -240,6 +240,18 @@ export class Store {
     })
   }
 
+  /**
+   * Cancels the runs that had not ended when they were copied, parked ones too, without reading their journals. Nothing of
+   * them is counted or reported: the original does that.
+   */
+  endCopiedRuns(): void {
+    const end = { status: 'cancelled', finish: 'cancelled', answer: '', usage: NO_USAGE } as const
+    for (const id of [...this.runs.unfinished(), ...this.runs.parkedFrom(0)]) {
+      this.appendFact(id, { type: 'run.finished', ...end })
+      this.runs.end({ id, steps: 0, calls: [], ...end }, Date.now())
+    }
+  }
+
   /** Parks a run, without reading its journal. */
   park(id: string, reason: string): void {
     this.transaction(() => {

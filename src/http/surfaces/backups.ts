@@ -6,6 +6,7 @@ import type { EdgeEnv } from '../context.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { bodyTooLarge, readJson } from '../request-body.ts'
 import { unwrapReply } from '../problem.ts'
+import { isSignedCopy, signCopy } from '../runs/signed-copy.ts'
 import { countCreated, requireRoom } from '../runs/storage-quota.ts'
 import type { Surface } from '../surface.ts'
 import { conversationIdOfPath, conversationOfPath } from './conversations/addressed.ts'
@@ -18,8 +19,10 @@ export const backupRoutes: Surface = { routes: { '/backups': app } }
 
 app.get('/:id', async (c) => {
   requireScope(c.env.caller, 'backup')
+  const { setup, caller } = c.env
   const { copy = new Uint8Array() } = unwrapReply(await conversationOfPath(c).backup({ do: 'copy' }))
-  return c.body(copy.slice(), 200, { 'content-type': 'application/x-ndjson' })
+  const signedCopy = setup.copySigner ? await signCopy(copy, caller.tenant, setup.copySigner) : copy.slice()
+  return c.body(signedCopy, 200, { 'content-type': 'application/x-ndjson' })
 })
 
 app.put('/:id', async (c) => {
@@ -28,9 +31,11 @@ app.put('/:id', async (c) => {
   const { bytes, isComplete } = await readBody(c.req.raw, MOST_COPY_BYTES)
   if (!isComplete) throw bodyTooLarge(MOST_COPY_BYTES)
   await requireRoom(c.env, id)
-  unwrapReply(await conversationOfPath(c).backup({ do: 'restore', tenant: c.env.caller.tenant, id, copy: bytes }))
+  const { setup, caller } = c.env
+  const isSigned = await isSignedCopy(bytes, { tenant: caller.tenant, id }, setup.copySigner)
+  unwrapReply(await conversationOfPath(c).backup({ do: 'restore', caller, id, copy: bytes, isSigned }))
   countCreated(c.env)
-  return c.json({ id }, 201)
+  return c.json({ id, signed: isSigned }, 201)
 })
 
 app.post('/:id/rewind', async (c) => {

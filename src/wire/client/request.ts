@@ -85,9 +85,9 @@ export const message = v.variant('role', [
   }),
 ])
 
-const clientTool = v.strictObject(toolFields('caller'))
+export const clientTool = v.strictObject(toolFields('caller'))
 
-const responseFormat = v.variant('type', [
+export const responseFormat = v.variant('type', [
   v.strictObject({ type: v.picklist(['text', 'json_object']) }),
   v.strictObject({
     type: v.literal('json_schema'),

@@ -113,8 +113,8 @@ export const REQUEST_ERRORS: ErrorTexts = {
   ),
   invalid_copy: http(
     422,
-    'The copy is damaged, incomplete, or of a newer version of the edge. Nothing was stored.',
-    'Make a new copy.',
+    'The copy is damaged, incomplete, of a newer version of the edge, or not signed and has values that no request may have. Nothing was stored.',
+    'Make a new copy. The detail names the row.',
   ),
   no_recovery: http(
     501,

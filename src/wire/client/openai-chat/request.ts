@@ -49,7 +49,7 @@ export type DecodedChat =
   | { readonly ok: false; readonly error: OpenAiFault }
 
 /** Fields that are passed to the model. Other fields of the format, present or future, are ignored. */
-const SAMPLING = {
+export const SAMPLING = {
   temperature: number,
   top_p: number,
   stop: v.nullish(textOr(v.string())),
