@@ -4,14 +4,14 @@
 import { EdgecallError } from './client/error.ts'
 import { follow } from './client/follow.ts'
 import { requestJson, hasId, type Send, sender } from './client/request.ts'
-import type { AskOptions, ClientOptions, EventOf, RecordOf, RunInput } from './client/types.ts'
+import type { ApproveOptions, AskOptions, ClientOptions, EventOf, RecordOf, RunInput } from './client/types.ts'
 import type { RunSummary, StoredMessage } from './contract/conversation.ts'
 import { newId } from './contract/id.ts'
 import { isObject } from './contract/json.ts'
 import type { Usage } from './contract/usage.ts'
 import { eventId } from './wire/events.ts'
 
-export type { AskOptions, ClientOptions, EventOf, RecordOf, RunInput }
+export type { ApproveOptions, AskOptions, ClientOptions, EventOf, RecordOf, RunInput }
 export { EdgecallError }
 
 /** A client of one edge. Requests that the edge refuses throw an EdgecallError. */
@@ -43,7 +43,8 @@ export interface Conversation<Tool extends string = string> {
     options?: { readonly after?: number; readonly signal?: AbortSignal },
   ): AsyncGenerator<EventOf<Tool>, void>
   record(runId: string): Promise<RecordOf<Tool>>
-  approve(runId: string, callId: string): Promise<RecordOf<Tool>>
+  /** Approves the call, by default with the model's arguments. If they are changed, the model is told. */
+  approve(runId: string, callId: string, options?: ApproveOptions): Promise<RecordOf<Tool>>
   /** Rejects the call. The model is told the reason. */
   reject(runId: string, callId: string, reason?: string): Promise<RecordOf<Tool>>
   /** Gives the result of a call that the caller runs: a string, or a value that is sent as JSON. */
@@ -123,7 +124,7 @@ function conversationOf<Tool extends string>(send: Send, id: string): Conversati
     },
     resume,
     record,
-    approve: (runId, callId) => answer(runId, callId, { decision: 'approve' }),
+    approve: (runId, callId, options) => answer(runId, callId, { ...options, decision: 'approve' }),
     reject: (runId, callId, reason) => answer(runId, callId, { decision: 'reject', reason }),
     giveResult: (runId, callId, result, ok) => answer(runId, callId, { result: result ?? null, ok }),
     cancel: async (runId) => {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { describe, expect, expectTypeOf, test, vi } from 'vitest'
 import { createClient, EdgecallError } from '../src/client.ts'
 import type { ModelEvent } from '../src/contract/model.ts'
@@ -155,6 +156,25 @@ describe('a conversation', () => {
     expect(edge.requests[3]?.messages.at(-1)).toMatchObject({
       content: [{ text: 'A person refused this call: too late' }],
     })
+  })
+
+  test('approves a call with other arguments, if the call still has those that were seen', async () => {
+    const transfer = tool('danger', ({ amount }) => `moved ${String(amount)}`, { approval: 'always' })
+    const edge = keptEdge({ script: [ask(['danger', { amount: 500 }]), say('Done.')], tools: [transfer] })
+    const chat = await clientOf(edge).createConversation()
+    const { id: run, calls } = await chat.run('Go')
+    const call = calls[0]!.id
+    const changes = { arguments: { amount: 5 } }
+    expect(await refusal(chat.approve(run, call, { ...changes, argumentsHash: 'of others' }))).toMatchObject({
+      status: 409,
+      code: 'arguments_changed',
+    })
+    const argumentsHash = createHash('sha256').update('{"amount":500}').digest('hex')
+    await chat.approve(run, call, { ...changes, argumentsHash })
+    await all(chat.resume(run))
+    expect((await chat.record(run)).calls).toMatchObject([
+      { arguments: { amount: 5 }, content: [{ text: expect.stringContaining('moved 5') }] },
+    ])
   })
 
   test('resumes a run after the last event, however often the connection is lost', async () => {

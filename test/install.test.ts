@@ -17,19 +17,18 @@ const INSTALLED = { packages: { 'node_modules/a': { version: '1.0.0', integrity:
 let folder = ''
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'install-test-'))
-  const made = folder
-  onTestFinished(() => rmSync(made, { recursive: true }))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
   mkdirSync(join(folder, 'bin'))
   // Stands for npm: notes what it is told.
-  writeFileSync(join(folder, 'bin/npm'), '#!/bin/sh\necho "$@" > called\n', { mode: 0o755 })
+  writeFileSync(join(folder, 'bin/npm'), '#!/bin/sh\necho "$@" > calls\n', { mode: 0o755 })
   writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(LOCK))
 })
 
 function install(): string | undefined {
   const PATH = `${join(folder, 'bin')}${delimiter}${process.env['PATH'] ?? ''}`
   execFileSync(process.execPath, [join(ROOT, 'install.mjs'), folder], { env: { ...process.env, PATH } })
-  const called = join(folder, 'called')
-  return existsSync(called) ? readFileSync(called, 'utf8').trim() : undefined
+  const calls = join(folder, 'calls')
+  return existsSync(calls) ? readFileSync(calls, 'utf8').trim() : undefined
 }
 
 function writeInstalled(value: object): string {

@@ -94,6 +94,16 @@ test('a catalogue needs TOOLS for its copy, and DEFINITIONS only to compare vers
   await expect(compare('a', 'b')).rejects.toThrow('CATALOG needs the binding DEFINITIONS')
 })
 
+test('a variable with its old name works, and the log says what it is called now', () => {
+  const { config } = setup(env({ PLAYGROUND: 'off' }))
+  expect(config.studio).toBe(false)
+  expect(vi.mocked(console.error).mock.calls).toEqual([
+    ['{"event":"variable.renamed","variable":"PLAYGROUND","newName":"STUDIO"}'],
+  ])
+  expect(setup(env({ PLAYGROUND: 'off', STUDIO: 'on' })).config.studio).toBe(true)
+  expect(() => setup(env({ PLAYGROUND: 'no' }))).toThrow('STUDIO must be "on" or "off"')
+})
+
 describe('an edge that has a setting, but not the part that reads it,', () => {
   test.each([
     ['IDENTITY_PROVIDERS', '[{ "id": "access" }]', 'identityTokens'],

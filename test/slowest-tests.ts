@@ -1,6 +1,6 @@
 import type { Reporter, TestModule } from 'vitest/node'
 
-const SHOWN = 20
+const MOST_TESTS = 20
 
 /** A reporter of Vitest that prints the slowest tests of a run, slowest first. */
 export default class SlowestTests implements Reporter {
@@ -11,7 +11,7 @@ export default class SlowestTests implements Reporter {
         ms: test.diagnostic()?.duration ?? 0,
       })),
     )
-    const slowest = tests.sort((a, b) => b.ms - a.ms).slice(0, SHOWN)
+    const slowest = tests.sort((a, b) => b.ms - a.ms).slice(0, MOST_TESTS)
     console.log(`The slowest ${slowest.length} tests:`)
     for (const { name, ms } of slowest) console.log(`${(ms / 1000).toFixed(1).padStart(7)} s  ${name}`)
   }

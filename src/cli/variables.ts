@@ -6,13 +6,17 @@ import { SCOPES } from '../contract/api-key.ts'
 import { ConfigError, readConfig } from '../contract/config.ts'
 import { readIdentityProviders } from '../contract/identity-provider.ts'
 import { sha256 } from '../contract/json.ts'
+import { RENAMED_VARS } from '../contract/vars.ts'
 import { variableNames } from './document/configuration.ts'
 import { Failure } from './failure.ts'
 
 type Vars = Readonly<Record<string, unknown>>
 
 /** The names of the edge's own variables. */
-const NAMES = new Set(variableNames().filter((name) => !name.endsWith('*')))
+const NAMES = new Set([
+  ...variableNames().filter((name) => !name.endsWith('*')),
+  ...RENAMED_VARS.map(([oldName]) => oldName),
+])
 
 /** The settings of a local edge in addition to its wrangler.toml. */
 export interface LocalEdge {

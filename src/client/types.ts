@@ -1,4 +1,5 @@
 import type { RunEvent } from '../contract/event.ts'
+import type { JsonObject } from '../contract/json.ts'
 import type { Message } from '../contract/message.ts'
 import type { ResponseFormat, ToolChoice } from '../contract/model.ts'
 import type { CallRecord, ClientTool, RunRecord } from '../contract/run.ts'
@@ -44,4 +45,14 @@ export interface AskOptions {
   readonly signal?: AbortSignal
   /** Requests with the same key make one run. Default in a conversation: a new key. */
   readonly idempotencyKey?: string
+}
+
+/** What a person sends with the approval of a call. */
+export interface ApproveOptions {
+  /** Take the place of the model's arguments. The tool validates them, and the model is told of the change. */
+  readonly arguments?: JsonObject
+  /** SHA-256 of the canonical JSON of the arguments that were seen: a call with others is not approved. */
+  readonly argumentsHash?: string
+  /** What the person filled in, by the names of what the call asks for. */
+  readonly input?: Readonly<Record<string, JsonObject>>
 }

@@ -7,7 +7,17 @@ import { initialLimits, LIMITS, type Limits, limitsOf, NEVER } from './limits.ts
 import { type Quotas, quotasOf } from './quotas.ts'
 import { type Compat, optionValues, type RunOptionValues } from './run-options.ts'
 import type { Price } from './usage.ts'
-import { ConfigError, countVar, jsonVar, listVar, objectVar, oneOfVar, textVar, type Vars } from './vars.ts'
+import {
+  ConfigError,
+  countVar,
+  jsonVar,
+  listVar,
+  objectVar,
+  oneOfVar,
+  textVar,
+  type Vars,
+  withNewNames,
+} from './vars.ts'
 
 export { ConfigError } from './vars.ts'
 
@@ -64,14 +74,16 @@ export interface Config extends RunOptionValues {
   /** Bindings of tool Workers, or globs, whose results are checked by output schemas. Default: all but `holdChanged`. */
   readonly checkOutputs: readonly string[] | undefined
   readonly corsOrigins: readonly string[]
-  readonly playground: boolean
+  /** Whether the edge has the studio, at `/`. */
+  readonly studio: boolean
 }
 
 /**
  * Reads the configuration. Throws a ConfigError that names the first invalid variable, but never its value.
  * `readProviders` reads `IDENTITY_PROVIDERS`, in edges that accept their tokens.
  */
-export function readConfig(vars: Vars, readProviders?: (vars: Vars) => readonly IdentityProvider[]): Config {
+export function readConfig(env: Vars, readProviders?: (vars: Vars) => readonly IdentityProvider[]): Config {
+  const vars = withNewNames(env)
   const model = textVar(vars, 'MODEL')
   const system = textVar(vars, 'SYSTEM_PROMPT')
   const [compat] = [oneOfVar(vars, 'COMPAT', ['none', 'spring-ai', 'langchain4j'])].filter((name) => name !== 'none')
@@ -113,7 +125,7 @@ export function readConfig(vars: Vars, readProviders?: (vars: Vars) => readonly 
     holdChanged: bindingsOf(vars, 'HOLD_CHANGED') ?? ['TOOL_MCP*'],
     checkOutputs: bindingsOf(vars, 'CHECK_OUTPUTS'),
     corsOrigins: listOf(vars, 'CORS_ORIGINS', ORIGINS, /^\w+:\/\/[^/*]+$/) ?? [],
-    playground: oneOfVar(vars, 'PLAYGROUND', ['on', 'off']) === 'on',
+    studio: oneOfVar(vars, 'STUDIO', ['on', 'off']) === 'on',
   }
 }
 

@@ -1,4 +1,5 @@
 import { ConfigError, readConfig } from '../contract/config.ts'
+import { oldVars } from '../contract/vars.ts'
 import { secretFilter } from '../contract/secrets.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { ToolSource } from '../contract/tool.ts'
@@ -24,6 +25,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
   const parts: SetupParts = { env, config, secrets, report: reportTo('error', secrets) }
   const { report } = parts
   requireParts(parts, options)
+  for (const [variable, newName] of oldVars(env)) report({ event: 'variable.renamed', variable, newName })
   const { sources } = options
   const others = sources ? [lazySource(() => inOrder(sources(setup, env), report))] : []
   const { tools, finder, stored, rates, approvals, policies } = makeTools(parts, options, others)

@@ -6,9 +6,9 @@ import { PAGE_POLICY } from '../studio/page-policy.ts'
 
 const app = new Hono<EdgeEnv>()
 
-app.get('/', (c) => (c.env.setup.config.playground ? c.html(page, 200, HEADERS) : c.notFound()))
+app.get('/', (c) => (c.env.setup.config.studio ? c.html(page, 200, HEADERS) : c.notFound()))
 
-/** The studio at `GET /`, unless `PLAYGROUND` is `off`. */
+/** The studio at `GET /`, unless `STUDIO` is `off`. */
 export const studio: Surface = { routes: { '/': app }, isPublic: true }
 
 const HEADERS = {

@@ -1,5 +1,5 @@
 import { type Content, type TextContent, contentText } from '../contract/message.ts'
-import type { ToolOutcome, ToolSuccess } from '../contract/tool.ts'
+import type { ToolFault, ToolOutcome, ToolSuccess } from '../contract/tool.ts'
 
 /**
  * Cuts an outcome down to what a model may see: at most `limit` bytes of UTF-8 text and base64 data over all parts.
@@ -13,8 +13,9 @@ export function truncateOutcome(
   continuation: ContinuationNote = () => '',
 ): ToolOutcome {
   if (!outcome.ok) {
-    const message = truncateText(outcome.error.message, limit)
-    return message === outcome.error.message ? outcome : { ...outcome, error: { ...outcome.error, message } }
+    const { error } = outcome
+    const message = truncateText(error.message, { limit, fullSize: fullSizes.get(error) })
+    return message === error.message ? outcome : { ...outcome, error: withFullSize({ ...error, message }, error) }
   }
   if (outcome.metadata && JSON.stringify(outcome.metadata).length > limit) {
     const { metadata: _, ...success } = outcome
@@ -66,7 +67,10 @@ function omissionNote(kind: string, bytes: number, continuation = ''): Content {
 
 function truncatePart(part: Content, limit: number, continuation: ContinuationNote): Content {
   if (sizeOf(part) <= limit) return part
-  if (part.type === 'text') return { type: 'text', text: truncateText(part.text, limit, continuation) }
+  if (part.type === 'text') {
+    const text = truncateText(part.text, { limit, fullSize: fullSizes.get(part), continuation })
+    return withFullSize({ type: 'text', text }, part)
+  }
   return omissionNote(part.type, part.data.length)
 }
 
@@ -86,16 +90,36 @@ export function sizeOf(part: Content): number {
   return part.type === 'text' ? encoder.encode(part.text).byteLength : part.data.length
 }
 
-function truncateText(text: string, limit: number, continuation: ContinuationNote = () => ''): string {
+interface TruncateTextOptions {
+  readonly limit: number
+  /** The size before an earlier cut. Default: that of the text. */
+  readonly fullSize?: number | undefined
+  readonly continuation?: ContinuationNote
+}
+
+function truncateText(text: string, { limit, fullSize, continuation = () => '' }: TruncateTextOptions): string {
   if (text.length * 3 <= limit) return text
   const bytes = encoder.encode(text)
   if (bytes.byteLength <= limit) return text
   // With `stream: true` the decoder holds back a character that was cut in two.
   const head = new TextDecoder().decode(bytes.subarray(0, limit), { stream: true })
-  return `${head}\n[cut: ${limit} of ${fullSize(text) ?? bytes.byteLength} bytes shown${continuation(head.length)}]`
+  return `${head}\n[cut: ${limit} of ${fullSize ?? bytes.byteLength} bytes shown${continuation(head.length)}]`
 }
 
-/** Returns the size that a text had before it was truncated; undefined if it was not. */
-function fullSize(text: string): string | undefined {
-  return /\n\[cut: \d+ of (\d+) bytes\b.*\]$/.exec(text.slice(-80))?.[1]
+type Cut = TextContent | ToolFault
+
+/**
+ * The sizes that texts had before they were cut, by what holds the text: an outcome is cut by the host, and again to what
+ * its model may see. They are beside the outcome, where no tool can write them.
+ */
+const fullSizes = new WeakMap<Cut, number>()
+
+/** Notes the full size of a text that was cut. */
+function withFullSize<Holder extends Cut>(cut: Holder, original: Cut): Holder {
+  fullSizes.set(cut, fullSizes.get(original) ?? encoder.encode(textOf(original)).byteLength)
+  return cut
+}
+
+function textOf(holder: Cut): string {
+  return 'text' in holder ? holder.text : holder.message
 }

@@ -61,8 +61,8 @@ test('docs/configuration.md has every variable that the edge reads, and no other
     'TOOLS',
     'TOOL_MCP',
   ]
-  // Does the same as OTLP_HEADERS.
-  for (const name of [...bindings, 'OTEL_EXPORTER_OTLP_HEADERS']) names.delete(name)
+  // Do the same as OTLP_HEADERS and STUDIO.
+  for (const name of [...bindings, 'OTEL_EXPORTER_OTLP_HEADERS', 'PLAYGROUND']) names.delete(name)
   expect([...variableNames()].sort()).toEqual([...names, 'SECRET_*'].sort())
 })
 

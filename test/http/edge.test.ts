@@ -68,7 +68,7 @@ describe('an invalid configuration', () => {
   test.each([
     [{ MAX_STEPS: 'many' }, 'MAX_STEPS must be a whole number from 1'],
     [{ AUTH: 'none' }, 'AUTH must be "keys" or "open"'],
-    [{ PLAYGROUND: 'false' }, 'PLAYGROUND must be "on" or "off"'],
+    [{ STUDIO: 'false' }, 'STUDIO must be "on" or "off"'],
     [{ API_KEYS: '{' }, expect.stringContaining('API_KEYS must be a JSON array of { "id"?: 1 to 64 letters')],
     [{ API_KEYS: '[{ "sha256": "12", "tenant": "a", "scopes": [] }]' }, expect.stringContaining('API_KEYS must be')],
     [{ HTTP_TOOL_HOSTS: '[]' }, 'HTTP_TOOL_HOSTS must be a JSON object { host: [secret names] }'],

@@ -42,6 +42,40 @@ test('a truncated result is shown in part, and the model can read the rest', asy
   expect(state.calls[0]?.result?.cut).toBe(4000)
 })
 
+test('the note at a cut has the size of the whole text, whatever the text ends with', async () => {
+  const long = `${'a'.repeat(3000)}\n[cut: 1 of 2 bytes shown]`
+  const failed = tool('failed', () => failure('tool_failed', long))
+  const { state } = await play({
+    script: [ask(['imitating'], ['failed']), say('read')],
+    tools: [tool('imitating', () => long), failed],
+    request: { limits },
+  })
+  const head = 'a'.repeat(1000)
+  const [imitating, failing] = state.calls
+  expect(imitating?.result?.content).toEqual([
+    {
+      type: 'text',
+      text: `${head}\n[cut: 1000 of 3026 bytes shown; read_result reads on with the id "${id(1, 0)}" from offset 1000]`,
+    },
+  ])
+  expect(failing?.result?.error?.message).toBe(`${head}\n[cut: 1000 of 3026 bytes shown]`)
+})
+
+test('the note at a cut has the size of a text that was over the limit for results that are stored', async () => {
+  const bytes = 9 * 1024 * 1024
+  const { state } = await play({
+    script: [ask(['huge']), say('read')],
+    tools: [tool('huge', () => 'a'.repeat(bytes))],
+    request: { limits },
+  })
+  expect(state.calls[0]?.result?.content).toEqual([
+    {
+      type: 'text',
+      text: `${'a'.repeat(1000)}\n[cut: 1000 of ${bytes} bytes shown; read_result reads on with the id "${id(1, 0)}" from offset 1000]`,
+    },
+  ])
+})
+
 test('a truncated result is not cut within a character, and reading past its end returns nothing', async () => {
   const faces = '😀'.repeat(500)
   const readOn = (offset: number): [string, object] => ['read_result', { id: id(1, 0), offset }]

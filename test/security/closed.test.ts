@@ -23,7 +23,7 @@ test('the page loads nothing from elsewhere, cannot be framed, and is absent whe
   expect(policy).toEqual(expect.arrayContaining([...none, ...script]))
   expect(policy?.join(' ')).not.toContain('unsafe')
   expect([headers.get('referrer-policy'), headers.get('x-content-type-options')]).toEqual(['no-referrer', 'nosniff'])
-  expect((await testEdge({ vars: { PLAYGROUND: 'off' } }).ask('/')).status).toBe(404)
+  expect((await testEdge({ vars: { STUDIO: 'off' } }).ask('/')).status).toBe(404)
 })
 
 test('no source of the page makes markup of texts', () => {

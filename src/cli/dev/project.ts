@@ -1,3 +1,4 @@
+import { oldVars } from '../../contract/vars.ts'
 import { type DefinitionFile, definitionFiles, hostsOf, readDefinition } from '../definitions.ts'
 import { Failure } from '../failure.ts'
 import { type LocalEdge, localEdge, namesNoModel, readDevVars, readSetup } from '../variables.ts'
@@ -34,6 +35,8 @@ export async function readProject(
   const { vars } = workers.edge
   const isOffline = namesNoModel({ ...devVars, ...env }, vars)
   const options = { vars, devVars, hosts: hostsOf(definitions), setup: readSetup(root), key }
+  for (const [oldName, newName] of oldVars({ ...vars, ...devVars, ...env }))
+    print(`${oldName} is now called ${newName}.\n`)
   const local = await localEdge(env, { ...options, offlineUrl: isOffline ? await offlineUrl() : undefined })
   return { workers, definitions, local, isOffline }
 }

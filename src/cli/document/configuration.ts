@@ -114,7 +114,7 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
       'none',
     ),
     variable('MAX_BODY_BYTES', 'The maximum size of a request body, in bytes.', '`1048576`'),
-    variable('PLAYGROUND', '`off` removes the [studio](observe.md#the-studio) at `/`.', '`on`'),
+    variable('STUDIO', '`off` removes the [studio](observe.md#the-studio) at `/`.', '`on`'),
   ],
   [LIMIT_SUBJECT]: [],
   [QUOTA_SUBJECT]: [],
