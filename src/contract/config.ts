@@ -41,6 +41,8 @@ export interface Config extends RunOptionValues {
   readonly maxBodyBytes: number
   /** Whether a call that reaches outward needs approval once the run has read both untrusted and private data. */
   readonly taintRule: boolean
+  /** Whether results of callers' tools, and files that their messages link to, are marked as untrusted. */
+  readonly callerData: 'untrusted' | 'trusted'
   /** Whether a key may not decide about calls of runs that it started itself. */
   readonly fourEyes: boolean
   readonly compat?: Compat
@@ -103,6 +105,7 @@ export function readConfig(env: Vars, readProviders?: (vars: Vars) => readonly I
     maxBodyBytes: countVar(vars, 'MAX_BODY_BYTES', 1024 * 1024),
     ...readOptions(vars, compat),
     taintRule: oneOfVar(vars, 'TAINT_RULE', ['on', 'off']) === 'on',
+    callerData: oneOfVar(vars, 'CALLER_DATA', compat ? ['trusted', 'untrusted'] : ['untrusted', 'trusted']),
     fourEyes: oneOfVar(vars, 'FOUR_EYES', ['off', 'on']) === 'on',
     ...(compat && { compat }),
     toolSearch: oneOfVar(vars, 'TOOL_SEARCH', compat ? ['off', 'auto', 'on'] : ['auto', 'on', 'off']),

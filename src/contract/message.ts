@@ -41,6 +41,8 @@ export interface SystemMessage {
 export interface UserMessage {
   readonly role: 'user'
   readonly content: string | readonly UserContent[]
+  /** Set by the edge, if the message links to files. */
+  readonly marks?: readonly DataMark[]
 }
 
 export interface AssistantMessage {
@@ -70,6 +72,8 @@ export interface ToolMessage {
   /** Bytes of the complete result, if `content` is only a part of it. */
   readonly cut?: number
   readonly marks?: readonly DataMark[]
+  /** Set if the caller sent this marked result: the model reads its text unchanged. */
+  readonly byCaller?: true
   /** Names of tools that this result of a tool search found. Set for one model request, never stored. */
   readonly found?: readonly string[]
 }
@@ -77,9 +81,9 @@ export interface ToolMessage {
 /** A mark on data: `untrusted` was written by third parties, `private` may not be shown to everybody. */
 export type DataMark = 'untrusted' | 'private'
 
-/** Returns the marks of all results among these messages. */
+/** Returns the marks of all results and linked files among these messages. */
 export function marksAmong(messages: readonly Message[]): readonly DataMark[] {
-  return messages.flatMap((message) => (message.role === 'tool' && message.marks) || [])
+  return messages.flatMap((message) => ('marks' in message && message.marks) || [])
 }
 
 /** Returns content as text, its parts joined by line breaks. Images and files are named, not shown. */

@@ -6,7 +6,7 @@ import type { LimitName, Limits } from './limits.ts'
 import type { Compat, RunOptionValues } from './run-options.ts'
 import type { TraceContext } from './trace.ts'
 import type { Usage } from './usage.ts'
-import type { Caller, ToolDefinition } from './tool.ts'
+import type { Caller, ToolAnnotations, ToolDefinition } from './tool.ts'
 import { edgeName } from './wire-name.ts'
 
 /** The tools to offer instead of the default set: exactly those named, or the default set with changes. */
@@ -15,7 +15,10 @@ export type ToolSelection =
   | { readonly add?: readonly string[]; readonly remove?: readonly string[] }
 
 /** A tool that the caller runs; the edge only tells the model of it. */
-export type ClientTool = Pick<ToolDefinition, 'name' | 'description' | 'inputSchema' | 'strict'>
+export type ClientTool = Pick<ToolDefinition, 'name' | 'description' | 'inputSchema' | 'strict'> & {
+  /** The marks of its results. Default: untrusted, unless the edge has `CALLER_DATA=trusted`. */
+  readonly annotations?: Pick<ToolAnnotations, 'untrusted' | 'private'>
+}
 
 /** What happens to a run that is requested while another is under way. `steer`: its input joins the run under way. */
 export type OnBusy = 'queue' | 'reject' | 'interrupt' | 'steer'

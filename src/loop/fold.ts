@@ -242,9 +242,7 @@ function foldUndone(
 /** Adds the results of the step to the history, all at once and in call order, in whatever order they arrived. */
 function foldStepEnd(state: RunState): void {
   const calls = state.step?.calls ?? []
-  const results = calls.flatMap((call) =>
-    call.result ? [toolMessage(call.result, notesOf(call), marksIn(state, call))] : [],
-  )
+  const results = calls.flatMap((call) => (call.result ? [toolMessage(call, call.result, marksIn(state, call))] : []))
   for (const mark of marksAmong(results)) state.marks.add(mark)
   state.messages.push(...results)
   delete state.step
@@ -264,6 +262,7 @@ function marksIn({ offered, marks }: RunState, call: CallState): readonly DataMa
 }
 
 function foldAdded(state: RunState): void {
+  for (const mark of marksAmong(state.pendingInput)) state.marks.add(mark)
   state.messages.push(...state.pendingInput)
   state.pendingInput = []
 }
@@ -274,10 +273,11 @@ function notesOf({ notes = [], wasChanged, arguments: text }: CallState): readon
 }
 
 function toolMessage(
-  { callId, tool, ok, content, error, cut }: CallSettled,
-  notes: readonly string[] = [],
-  marks: readonly DataMark[] = [],
+  call: CallState,
+  { callId, tool, ok, content, error, cut, marks: ownMarks }: CallSettled,
+  marks: readonly DataMark[],
 ): ToolMessage {
+  const notes = notesOf(call)
   const text = [error?.message ?? '', ...notes].join('\n')
   return {
     role: 'tool',
@@ -289,6 +289,8 @@ function toolMessage(
       : [{ type: 'text', text }],
     ...(cut !== undefined && { cut }),
     ...(marks.length > 0 && { marks }),
+    // The edge has sent no such call, and what it writes itself has no marks.
+    ...(ownMarks && call.attempt === 0 && { byCaller: true as const }),
   }
 }
 

@@ -15,6 +15,9 @@ export const ANNOTATIONS = {
   private: flag,
 }
 
+/** The annotations of a tool that its caller runs: the edge only asks what its results may contain. */
+export const CALLER_ANNOTATIONS = { untrusted: flag, private: flag }
+
 const number = v.exactOptional(v.number())
 
 function isNumber(value: unknown): boolean {

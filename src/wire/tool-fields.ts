@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { TOOL_NAME } from '../contract/id.ts'
 import { isDeeper } from '../contract/json.ts'
 import type { ToolDefinition } from '../contract/tool.ts'
-import { ANNOTATIONS, APPROVAL } from './policy.ts'
+import { ANNOTATIONS, APPROVAL, CALLER_ANNOTATIONS } from './policy.ts'
 import { optionalCount, either, isText, parametersSchema, plainObject, someText, toolName } from './schema.ts'
 
 /** Where a field of a tool's definition may be given, and the schema that checks it there. */
@@ -66,7 +66,11 @@ export const TOOL_FIELDS = {
   outputSchema: { worker: v.exactOptional(workerSchema), stored: v.exactOptional(storedSchema) },
   version: { worker: v.string(), stored: v.exactOptional(text(64)) },
   hash: { worker: someText },
-  annotations: { worker: v.object(ANNOTATIONS), stored: v.exactOptional(v.strictObject(ANNOTATIONS)) },
+  annotations: {
+    worker: v.object(ANNOTATIONS),
+    stored: v.exactOptional(v.strictObject(ANNOTATIONS)),
+    caller: v.exactOptional(v.strictObject(CALLER_ANNOTATIONS)),
+  },
   returnDirect: { worker: returnDirect, stored: returnDirect },
   approval: { worker: approval, stored: approval },
   timeoutMs: { worker: optionalCount, stored: optionalCount },

@@ -370,4 +370,18 @@ export const MUTATIONS: readonly Mutation[] = [
     replacement: "if (ownName === undefined || ownName !== '') return []",
     test: 'security/control-matrix.test.ts',
   },
+  {
+    control: 'results of tools that callers run are untrusted',
+    file: 'loop/decide/data-flow-guard.ts',
+    text: "const own = { untrusted: callerData === 'untrusted' }",
+    replacement: "const own = { untrusted: callerData !== 'untrusted' && callerData !== 'trusted' }",
+    test: 'security/marks.test.ts',
+  },
+  {
+    control: 'files that messages link to are untrusted',
+    file: 'http/runs/with-files.ts',
+    text: 'linksIn(message).length > 0 ? { ...message, ...marks } : message',
+    replacement: 'linksIn(message).length > Infinity ? { ...message, ...marks } : message',
+    test: 'security/marks.test.ts',
+  },
 ]

@@ -151,6 +151,11 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
       'Whether calls that may send data to the outside need approval once the conversation has read both untrusted and private results.',
       '`on`',
     ),
+    variable(
+      'CALLER_DATA',
+      'Whether results of tools that callers run, and files that their messages link to, count as `untrusted` or `trusted`. A tool that a request brings along may say otherwise (`annotations`).',
+      '`untrusted`; with `COMPAT` `trusted`',
+    ),
     variable('FOUR_EYES', '`on`: a key cannot approve or reject the calls of runs that it started.', '`off`'),
     variable(
       'TOOL_BREAKER_FAILURES',

@@ -1,10 +1,12 @@
 import type { CallAnswer, PendingApproval, Refusal } from '../../contract/conversation.ts'
+import type { Config } from '../../contract/config.ts'
 import type { RunFact } from '../../contract/event.ts'
 import { canonicalJson, sha256 } from '../../contract/json.ts'
 import { readableArguments } from '../../contract/message.ts'
 import { type Caller, failure, type ToolDefinition, type ToolOutcome } from '../../contract/tool.ts'
 import { callRefused, callSettled } from '../../loop/settled.ts'
 import type { CallState } from '../../loop/state.ts'
+import { marksOfCallerResult } from '../../loop/decide/data-flow-guard.ts'
 import { visibleOutcome } from '../../loop/decide/truncated-result.ts'
 import type { OpenRun } from './open-run.ts'
 import { refusalOf } from './refusals.ts'
@@ -13,12 +15,12 @@ type AnswerableRun = Pick<OpenRun, 'state' | 'journal'>
 
 /**
  * Returns the events of answers to calls; or, if any of them is not a valid answer, the refusal of all. With `fourEyes`
- * nobody decides about calls of a run that the same key started.
+ * nobody decides about calls of a run that the same key started. `callerData` marks the results that callers send.
  */
 export function answerEvents(
   run: AnswerableRun,
   answers: Readonly<Record<string, CallAnswer>>,
-  { fourEyes = false }: { readonly fourEyes?: boolean } = {},
+  { fourEyes, callerData }: Pick<Config, 'fourEyes' | 'callerData'>,
 ): readonly RunFact[] | Refusal {
   const pairs: (readonly [CallState, CallAnswer])[] = []
   for (const [callId, answer] of Object.entries(answers)) {
@@ -30,7 +32,7 @@ export function answerEvents(
       return refusalOf('own_run', 'The key that started this run may not decide about its calls.')
     pairs.push([call, answer])
   }
-  return pairs.map(([call, answer]) => answerEvent(call, answer, run))
+  return pairs.map(([call, answer]) => answerEvent(call, answer, { ...run, callerData }))
 }
 
 /** Returns the name of a caller in records: the id of its key or, for a caller without a key, its tenant. */
@@ -66,12 +68,21 @@ function shownOf({ title, description, annotations, version, hash, inputSchema, 
   return { ...optional, description, annotations, version, hash, inputSchema }
 }
 
-function answerEvent(call: CallState, answer: CallAnswer, { state, journal }: AnswerableRun): RunFact {
-  const { callId } = call
+function answerEvent(
+  call: CallState,
+  answer: CallAnswer,
+  { state, journal, callerData }: AnswerableRun & Pick<Config, 'callerData'>,
+): RunFact {
+  const { callId, tool } = call
   if ('decision' in answer) return { type: 'approval.decided', callId, ...answer }
   const { ok, result } = answer
-  const outcome: ToolOutcome = ok ? { ok, content: [{ type: 'text', text: result }] } : failure('tool_failed', result)
-  const { visible, cut } = visibleOutcome(outcome, { journal, callId, limit: state.request.limits.resultBytes })
+  const { offered, request } = state
+  const marks = marksOfCallerResult(tool, { offered, clientTools: request.clientTools, callerData })
+  const outcome: ToolOutcome = {
+    ...(ok ? { ok, content: [{ type: 'text', text: result }] } : failure('tool_failed', result)),
+    ...(marks.length > 0 && { marks }),
+  }
+  const { visible, cut } = visibleOutcome(outcome, { journal, callId, limit: request.limits.resultBytes })
   return callSettled(call, visible, 0, cut)
 }
 

@@ -14,7 +14,7 @@ export function isMessage(value: unknown): value is Message {
   if (!isObject(value)) return false
   const { role, content, calls, callId, tool, ok, marks } = value
   if (role === 'system') return isText(content)
-  if (role === 'user') return isText(content) || isList(content, isUserPart)
+  if (role === 'user') return (isText(content) || isList(content, isUserPart)) && isAbsentOr(marks, isTexts)
   if (role === 'assistant') return isText(content) && isAbsentOr(calls, (list) => isList(list, isCall))
   return (
     role === 'tool' &&

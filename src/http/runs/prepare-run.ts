@@ -15,6 +15,7 @@ import { shardOf } from '../../contract/shard.ts'
 import { traceOf } from '../../contract/trace.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { Caller } from '../../contract/tool.ts'
+import { withCallerMarks } from '../../loop/decide/data-flow-guard.ts'
 import { shareOfBudget } from './budget.ts'
 import type { RequestContext, EdgeContext } from '../request-context.ts'
 import { conversationStubOfRun } from './conversation-stub.ts'
@@ -96,7 +97,9 @@ export async function prepareRun(
     ...tools.map((tool) => tool.definition.name),
     ...run.clientTools.map(({ name }) => name),
   ])
-  return { run, tools, onBusy: parameters.onBusy }
+  const offered = new Map(tools.map(({ definition }) => [definition.name, definition]))
+  const marks = { offered, clientTools: run.clientTools, callerData: config.callerData }
+  return { run: { ...run, input: withCallerMarks(run.input, marks) }, tools, onBusy: parameters.onBusy }
 }
 
 /** Resolves a model by its name, or the default model. Throws a Problem if this edge does not serve it. */

@@ -4,8 +4,9 @@ import type { Setup } from '../../contract/setup.ts'
 import { Problem } from '../problem.ts'
 
 /**
- * Returns messages with the files in place of the links that the model's server does not follow by itself. Throws a
- * Problem if the edge may not or cannot fetch them.
+ * Returns messages with the files in place of the links that the model's server does not follow by itself. A message with
+ * links is marked as untrusted, unless the edge has `CALLER_DATA=trusted`. Throws a Problem if the edge may not or cannot
+ * fetch a file.
  */
 export async function withFiles(
   messages: readonly Message[],
@@ -13,12 +14,14 @@ export async function withFiles(
   capabilities: ModelCapabilities | undefined,
 ): Promise<readonly Message[]> {
   const isPassedOn = ({ type }: LinkedContent) => (type === 'image' ? capabilities?.imageUrls : capabilities?.fileUrls)
+  const marks = config.callerData === 'untrusted' ? { marks: ['untrusted'] as const } : {}
+  const marked = messages.map((message) => (linksIn(message).length > 0 ? { ...message, ...marks } : message))
   const links = messages.flatMap(linksIn).filter((link) => !isPassedOn(link))
   const [first] = links
-  if (!first) return messages
+  if (!first) return marked
   if (!fetchFiles) throw unfetched(first.url, 'this edge fetches no files; send the file as a data: URL')
   const files = await fetchFiles(links, config)
-  return messages.map((message) => {
+  return marked.map((message) => {
     if (message.role !== 'user' || typeof message.content === 'string') return message
     return { ...message, content: message.content.map((part) => ('url' in part && files.get(part)) || part) }
   })

@@ -1,4 +1,5 @@
-import type { DataMark, ToolMessage } from '../../contract/message.ts'
+import type { DataMark, Message, ToolMessage } from '../../contract/message.ts'
+import type { ClientTool } from '../../contract/run.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { withoutHidden } from '../../contract/hidden-characters.ts'
 import type { RunState } from '../state.ts'
@@ -20,14 +21,46 @@ export function marksOf({ annotations }: Pick<ToolDefinition, 'annotations'>): r
   return [...(untrusted ? (['untrusted'] as const) : []), ...(isPrivate ? (['private'] as const) : [])]
 }
 
+/** What decides about the marks of the results that a caller sends. */
+export interface CallerData {
+  /** The edge's tools, by name, which may be handed out to the caller. */
+  readonly offered: RunState['offered']
+  readonly clientTools: readonly ClientTool[]
+  /** The setting `CALLER_DATA` of the edge. */
+  readonly callerData: 'untrusted' | 'trusted'
+}
+
+/**
+ * Returns the marks of a result that the caller sends: those of the edge's tool that was handed out, or those that the
+ * caller declares for its own tool, which is untrusted unless it or the edge says otherwise.
+ */
+export function marksOfCallerResult(
+  tool: string,
+  { offered, clientTools, callerData }: CallerData,
+): readonly DataMark[] {
+  const own = { untrusted: callerData === 'untrusted' }
+  const clientTool = clientTools.find(({ name }) => name === tool)
+  if (clientTool) return marksOf({ annotations: { ...own, ...clientTool.annotations } })
+  return marksOf(offered.get(tool) ?? { annotations: own })
+}
+
+/** Returns a caller's messages with the marks of their results. Results of the edge's own runs have theirs already. */
+export function withCallerMarks(messages: readonly Message[], rules: CallerData): readonly Message[] {
+  return messages.map((message) => {
+    if (message.role !== 'tool' || message.marks) return message
+    const marks = marksOfCallerResult(message.tool, rules)
+    return marks.length > 0 ? { ...message, marks, byCaller: true } : message
+  })
+}
+
 const wrappedResults = new WeakMap<ToolMessage, ToolMessage>()
 
 /**
  * Returns a result as the model reads it: untrusted text is wrapped in JSON, which it cannot break out of, with a note.
- * The same message gives the same object each time, so that a codec can encode it once.
+ * What a caller sends stays as it is, since the caller decides what its model reads. The same message gives the same object each time, so that a codec can encode it once.
  */
 export function asData(message: ToolMessage): ToolMessage {
-  if (!message.marks?.includes('untrusted')) return message
+  if (!message.marks?.includes('untrusted') || message.byCaller) return message
   const cached = wrappedResults.get(message)
   if (cached) return cached
   const content = message.content.map((part) =>
