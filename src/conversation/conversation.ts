@@ -57,7 +57,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       setup,
       store,
       runner: () => this.#runner,
-      setAlarm: (time) => void ctx.storage.setAlarm(time),
+      setAlarm: (time) => ctx.storage.setAlarm(time),
       getAlarm: () => ctx.storage.getAlarm(),
     })
     const [readers, waiters] = [new Readers(), new Waiters()]
@@ -169,7 +169,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     const life = this.#life()
     if (life === 'deleted') return DELETED
     if (life === 'none' && !request.create) return UNKNOWN
-    this.#runner.release()
+    this.#attend(life)
     const { replaces = '', onward, run, expires, follow } = request
     if (life === 'none') {
       void this.#alarms.create({ tenant: run.caller.tenant, id: run.conversation ?? run.runId, expires })
@@ -320,8 +320,14 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     const life = this.#life()
     if (life === 'deleted') return DELETED
     if (life === 'none') return UNKNOWN
-    this.#runner.release()
+    this.#attend(life)
     return answer()
+  }
+
+  /** A request resumes the run whose turn it is at once, and sets the alarm if that is lost. */
+  #attend(life: 'none' | 'open'): void {
+    this.#runner.release()
+    if (life === 'open') void this.#alarms.restore()
   }
 
   #life(): ReturnType<Store['life']> {

@@ -36,6 +36,8 @@ export class TestConversation {
   readonly modelNames: string[] = []
   /** When the alarm rings, in epoch milliseconds. */
   alarmAt = Infinity
+  /** Told before the alarm is set; what it throws refuses that. */
+  onSetAlarm: (time: number) => void = () => {}
   /** Told before and after each transaction; what it throws fails that. */
   onTransaction: (moment: 'before' | 'after') => void = () => {}
   answer: Answer
@@ -88,7 +90,7 @@ export class TestConversation {
   live(): ConversationService & { alarm(): Promise<void> } {
     const storage = {
       ...memoryStorage(this.database, (moment) => this.onTransaction(moment)),
-      setAlarm: async (time: number) => void (this.alarmAt = time),
+      setAlarm: async (time: number) => this.#setAlarm(time),
       getAlarm: async () => (this.alarmAt === Infinity ? null : this.alarmAt),
       deleteAlarm: async () => void (this.alarmAt = Infinity),
       deleteAll: async () => this.#deleteAll(),
@@ -199,6 +201,13 @@ export class TestConversation {
       },
       report,
     } as unknown as Setup
+  }
+
+  #setAlarm(time: number): void {
+    // As workerd does.
+    if (time <= 0) throw new TypeError('setAlarm() cannot be called with an alarm time <= 0')
+    this.onSetAlarm(time)
+    this.alarmAt = time
   }
 
   #deleteAll(): void {

@@ -41,7 +41,7 @@ describe('the usage of a run', () => {
     const conversation = quiet()
     const { spendReports } = metering(conversation)
     await run(conversation)
-    expect([spendReports, conversation.alarmAt]).toEqual([[], BEGIN])
+    expect([spendReports, conversation.alarmAt]).toEqual([[], BEGIN + 1])
     await conversation.ring()
     expect(spendReports).toEqual([['acme', spend(15)]])
     await conversation.ring()
@@ -74,7 +74,7 @@ describe('the usage of a run', () => {
     const at: number[] = []
     for (let attempt = 0; attempt < 3; attempt++) {
       await conversation.ring()
-      at.push((Date.now() - BEGIN) / 1000)
+      at.push(Math.floor((Date.now() - BEGIN) / 1000))
       conversation.live()
     }
     expect(at).toEqual([0, 10, 20])

@@ -38,7 +38,7 @@ async function ringUntilEnd(conversation: TestConversation, name: string | numbe
   for (let rings = 0; ; rings += 1) {
     await settle()
     if (conversation.store.runs.row(runId(name))?.status === 'completed') return rings
-    expect(conversation.alarmAt, 'the alarm that continues the run').toBe(Date.now())
+    expect(conversation.alarmAt, 'the alarm that continues the run').toBe(Date.now() + 1)
     await conversation.ring()
   }
 }
@@ -63,7 +63,9 @@ describe('a stored run that needs more subrequests than an invocation may make',
     expect(calls).toHaveLength(150)
     expect(new Set(calls).size).toBe(150)
     const events = bodies(await followed)
-    expect(events).toEqual(bodies(await unbounded.events(1)))
+    // Each alarm rings a millisecond after the invocation before it.
+    const timeless = (each: readonly object[]) => each.map((event) => ({ ...event, at: 0, deadline: 0 }))
+    expect(timeless(events)).toEqual(timeless(bodies(await unbounded.events(1))))
     expect(events.at(-1)).toMatchObject({ type: 'run.finished', status: 'completed', answer: 'Done.' })
     expect(continuations(bounded)).toEqual(
       Array.from({ length: 5 }, () => ({ event: 'run.continued', runId: runId(1), subrequests: 40 })),
@@ -113,7 +115,7 @@ describe('a stored run that needs more subrequests than an invocation may make',
     const conversation = new TestConversation(busyModel(10, 3), countingTools(calls), { MAX_SUBREQUESTS: '21' })
     await conversation.start(1)
     await settle()
-    expect([calls.length, conversation.alarmAt]).toEqual([15, Date.now()])
+    expect([calls.length, conversation.alarmAt]).toEqual([15, Date.now() + 1])
     conversation.live()
     await ringUntilEnd(conversation, 1)
     expect(new Set(calls).size).toBe(30)

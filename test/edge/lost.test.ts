@@ -1,3 +1,5 @@
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createTestHarness, type TestHarness } from 'wrangler'
 import { chunksOf, type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
@@ -8,12 +10,19 @@ let model: ModelServer
 let harness: TestHarness
 let url: URL
 let replies: (ModelReply | (() => Promise<ModelReply>))[]
+/** What the tool "survey" polls, and what takes its next request. */
+let polled: Server
+let onPoll: (response: ServerResponse) => void = () => {}
 
 beforeAll(async () => {
   model = await startModelServer(() => {
     const reply = replies.shift() ?? { status: 500, body: 'no more script' }
     return typeof reply === 'function' ? reply() : reply
   })
+  polled = createServer((_request, response) => onPoll(response))
+  const polledUrl = await new Promise<string>((resolve) =>
+    polled.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${(polled.address() as AddressInfo).port}/`)),
+  )
   harness = createTestHarness({
     root: new URL('../..', import.meta.url).pathname,
     workers: [
@@ -22,7 +31,7 @@ beforeAll(async () => {
         vars: { MODEL: 'openai/test', OPENAI_BASE_URL: model.baseUrl },
       },
       { configPath: 'test/fixtures/rogue/wrangler.toml' },
-      { configPath: 'test/fixtures/later-tools/wrangler.toml' },
+      { configPath: 'test/fixtures/later-tools/wrangler.toml', vars: { POLLED_URL: polledUrl } },
     ],
   })
   url = (await harness.listen()).url
@@ -30,6 +39,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await harness?.close()
   await model?.close()
+  polled?.close()
 })
 
 const say = (text: string): ModelReply => ({ chunks: chunksOf({ text }) })
@@ -97,20 +107,30 @@ test('a non-streamed answer continues when its object is lost', async () => {
 })
 
 describe('a tool that answers later', () => {
-  const call = (tool: string): ModelReply => ({ chunks: chunksOf({ calls: [{ tool, arguments: '{}' }] }) })
-
-  /** Starts a run that calls the tool. */
-  async function start(tool: string): Promise<{ path: string; record: Record<string, any> }> {
-    const id = `later-${tool}`
+  /** Starts a run that calls the tools in one step. */
+  async function start(...tools: string[]): Promise<{ path: string; record: Record<string, any> }> {
+    const id = `later-${tools.join('-')}`
     await post('/conversations', { id })
-    replies = [call(tool), say('I see.')]
-    const response = await post(`/conversations/${id}/runs`, { input: 'Do it', tools: [tool] })
+    replies = [{ chunks: chunksOf({ calls: tools.map((tool) => ({ tool, arguments: '{}' })) }) }, say('I see.')]
+    const response = await post(`/conversations/${id}/runs`, { input: 'Do it', tools })
     const record = (await response.json()) as Record<string, any>
     return { path: `/conversations/${id}/runs/${record.id}`, record }
   }
 
   const read = async (path: string) => (await (await fetch(new URL(path, url))).json()) as Record<string, any>
   const eventsOf = async (path: string) => readEvents(await fetch(new URL(`${path}/events`, url)))
+  /** Reads the state with which a call of a tool was deferred; the run may be under way. */
+  async function deferredState(path: string, tool: string): Promise<unknown> {
+    const { body } = await fetch(new URL(`${path}/events`, url))
+    let text = ''
+    for await (const chunk of body!.pipeThrough(new TextDecoderStream())) {
+      text += chunk
+      const events = text.matchAll(/^data: (.*"call\.deferred".*)$/gm)
+      const deferral = [...events].map(([, event]) => JSON.parse(event ?? '')).find((event) => event.tool === tool)
+      if (deferral) return deferral.state
+    }
+    return undefined
+  }
   const completed = (path: string) =>
     vi.waitFor(async () => expect(await read(path)).toMatchObject({ status: 'completed' }), 15_000)
 
@@ -148,5 +168,23 @@ describe('a tool that answers later', () => {
     expect(record).toMatchObject({ status: 'waiting' })
     await completed(path)
     expect((await read(path)).calls).toMatchObject([{ content: [{ text: 'found by a poll' }] }])
+  })
+
+  test('is polled with at most two alarms a poll, although the other tool of its step reports meanwhile', async () => {
+    const nextPoll = () => new Promise<ServerResponse>((resolve) => (onPoll = resolve))
+    const firstPoll = nextPoll()
+    const { path } = await start('survey', 'patient')
+    const before = Number(await read('/rings'))
+    const first = await firstPoll
+    for (let reads = 0; reads < 50; reads++) await read(path)
+    const token = await deferredState(path, 'patient')
+    expect((await post(`/outcomes/${String(token)}`, { result: 'reported' })).status).toBe(200)
+    const secondPoll = nextPoll()
+    first.end('')
+    ;(await secondPoll).end('found')
+    await completed(path)
+    const { calls } = await read(path)
+    expect(calls).toMatchObject([{ content: [{ text: 'found' }] }, { content: [{ text: 'reported' }] }])
+    expect(Number(await read('/rings')) - before).toBeLessThanOrEqual(2 * 2)
   })
 })

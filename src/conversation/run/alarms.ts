@@ -1,3 +1,4 @@
+import { AlarmClock, type AlarmClockPorts } from '../../contract/alarm-clock.ts'
 import { spendOf } from '../../contract/budget.ts'
 import type { ConversationOwner } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
@@ -17,13 +18,10 @@ import { type ReportPorts, reportRuns } from './report-runs.ts'
 /** How long the creation of a conversation waits for its listing, in milliseconds. */
 const LISTING_MS = 1000
 
-export interface AlarmPorts {
+export interface AlarmPorts extends Pick<AlarmClockPorts, 'setAlarm' | 'getAlarm'> {
   readonly setup: Setup
   readonly store: Store
   readonly runner: () => Runner
-  readonly setAlarm: (time: number) => void
-  /** Returns the time of the alarm that is set, in epoch milliseconds; null if none is. */
-  readonly getAlarm: () => Promise<number | null>
 }
 
 /** The duties of a conversation that become due, and the one alarm for all of them. */
@@ -31,37 +29,29 @@ export class Alarms {
   readonly #ports: AlarmPorts
   /** The unfinished runs that this instance has reported. */
   readonly #reportedRuns = new Set<string>()
-  /** The time of the alarm, in epoch milliseconds; undefined if something that is stored may be due before it. */
-  #alarmAt: number | undefined
+  readonly #clock: AlarmClock
   /** The current reporting of ended runs. */
   #reporting: Promise<void> | undefined
 
   constructor(ports: AlarmPorts) {
     this.#ports = ports
+    const { setAlarm, getAlarm, setup } = ports
+    this.#clock = new AlarmClock({ setAlarm, getAlarm, nextDue: () => nextDue(this.#dueTimes()), report: setup.report })
   }
 
   /** Sets the alarm to ring at a time, in epoch milliseconds, unless it rings earlier. */
   wakeAt(time: number): void {
-    if (time >= (this.#alarmAt ?? Infinity)) return
-    // Setting the alarm replaces the one that an earlier instance has set, so what is stored decides when it is due.
-    this.#alarmAt = this.#alarmAt === undefined ? Math.min(time, nextDue(this.#dueTimes())) : time
-    this.#ports.setAlarm(this.#alarmAt)
+    this.#clock.wakeAt(time)
   }
 
   /** Sets the alarm if it is lost, or would ring after something stored is due. */
-  async restore(): Promise<void> {
-    try {
-      const due = this.#alarmAt === undefined ? nextDue(this.#dueTimes()) : Infinity
-      const alarmAt = due === Infinity ? due : await this.#ports.getAlarm()
-      if (this.#alarmAt === undefined && (alarmAt ?? Infinity) > due) this.wakeAt(due)
-    } catch (error) {
-      this.reportFailure(error)
-    }
+  restore(): Promise<void> {
+    return this.#clock.restore()
   }
 
   /** Forgets the alarm's time, after a transaction that may have set it was rolled back. */
   forget(): void {
-    this.#alarmAt = undefined
+    this.#clock.forget()
   }
 
   /** Makes sure that the watchdog alarm rings. */
@@ -71,7 +61,7 @@ export class Alarms {
 
   /** Handles the alarm: performs the duties that are due. The alarm is set again even if one of them fails. */
   async onAlarm(): Promise<void> {
-    this.#alarmAt = Infinity
+    this.#clock.ring()
     try {
       await this.#performDuties()
     } catch (error) {

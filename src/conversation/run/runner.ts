@@ -6,7 +6,7 @@ import type { Message } from '../../contract/message.ts'
 import { isWaitingForOthers, windDown } from '../../loop/decide/decide.ts'
 import { recordOf } from '../../loop/record.ts'
 import { recoveryTime, startedCalls } from '../../loop/recover.ts'
-import type { CallState } from '../../loop/state.ts'
+import type { CallState, RunState } from '../../loop/state.ts'
 import { within } from '../../contract/time-limit.ts'
 import { expiryEvent } from './answers.ts'
 import type { JournalPorts } from './journal.ts'
@@ -254,10 +254,12 @@ export class Runner {
   dueAt(): number {
     const open = this.runs.current()
     if (!open) return Infinity
-    const { waitingSince = 0, step } = open.state
+    const { waitingSince = 0, step, request } = open.state
     const now = this.#ports.now()
     if (now < this.#heldUntil) return this.#heldUntil
     if (!isWaiting(open)) return now + WATCHDOG_MS
+    // Polls under way set the alarm when they have returned. Until then it rings only in case the object is lost.
+    if (open.completion) return now + request.limits.callMs + shortestPoll(open.state)
     const times = step?.calls.flatMap((call) => (call.status === 'settled' ? [] : dueTime(call, waitingSince))) ?? []
     return Math.min(...times)
   }
@@ -322,6 +324,12 @@ export class Runner {
     if (error) commit(open, ...giveUpEvents(open, error))
     return true
   }
+}
+
+/** Returns the shortest time between two polls of a tool that a run waits for, in milliseconds. */
+function shortestPoll({ step }: RunState): number {
+  const polls = step?.calls.flatMap(({ status, later }) => (status === 'deferred' ? (later?.poll ?? []) : [])) ?? []
+  return polls.length > 0 ? Math.min(...polls) : WATCHDOG_MS
 }
 
 /** Returns when a call that a run waits for must be looked at, in epoch milliseconds. */
