@@ -1,5 +1,6 @@
 import type { Config } from '../contract/config.ts'
 import type { Hook } from '../contract/hook.ts'
+import { type NamedTool, selectsTool } from '../contract/tool-names.ts'
 import type { Caller, ToolFinder, ToolSource } from '../contract/tool.ts'
 import { createFinder } from '../search/finder.ts'
 import { searchHook, type SearchHookOptions } from '../search/hook.ts'
@@ -14,7 +15,7 @@ export interface ToolSearchFeature {
   readonly hook: (config: Config, finder: (caller: Caller) => ToolFinder) => Hook | undefined
 }
 
-export interface ToolSearchFeatureOptions extends Omit<SearchHookOptions, 'when' | 'finder' | 'index'> {
+export interface ToolSearchFeatureOptions extends Omit<SearchHookOptions, 'when' | 'finder' | 'mayFind' | 'index'> {
   /** Makes the index of all tools, such as `workersAiIndex()`. Default: by keywords. */
   readonly index?: (env: Env) => ToolIndex
 }
@@ -28,6 +29,12 @@ export interface ToolSearchFeatureOptions extends Omit<SearchHookOptions, 'when'
 export function toolSearch({ index, ...options }: ToolSearchFeatureOptions = {}): ToolSearchFeature {
   return {
     finder: (tools, env) => createFinder(tools, index?.(env)),
-    hook: ({ toolSearch: when }, finder) => (when === 'off' ? undefined : searchHook({ ...options, when, finder })),
+    hook: ({ toolSearch: when, defaultTools }, finder) => {
+      if (when === 'off') return undefined
+      // A list of whole names leaves nothing to be found beyond what is on offer.
+      const isOpen = defaultTools.some((pattern) => pattern.includes('*'))
+      const mayFind = (tool: NamedTool) => selectsTool(defaultTools, tool)
+      return searchHook({ ...options, when, mayFind, ...(isOpen && { finder }) })
+    },
   }
 }

@@ -3,7 +3,7 @@ import { ConfigError } from '../contract/config.ts'
 import { matches } from '../contract/glob.ts'
 import { selectsTool } from '../contract/tool-names.ts'
 import type { Setup } from '../contract/setup.ts'
-import type { ToolSource } from '../contract/tool.ts'
+import type { ToolDefinition, ToolSource } from '../contract/tool.ts'
 import { createBreaker } from '../host/breaker.ts'
 import { type EdgeTools, edgeTools } from '../host/source/edge-tools.ts'
 import { serviceSource } from '../host/source/service.ts'
@@ -60,9 +60,16 @@ export function makeTools(
       breaker: config.breaker && createBreaker(config.breaker),
       outputs: stored?.outputs(parts, isForeign),
     },
+    isExcluded: exclusionOf(config.defaultTools),
     stored: stored?.tools(parts),
     search: search && ((source) => search.finder(source, env)),
     report,
   })
   return { ...tools, rates, approvals, policies: (tool) => options.policies?.holding(policies, tool) ?? [] }
+}
+
+/** Returns whether `DEFAULT_TOOLS` excludes a tool; undefined if it excludes none. */
+function exclusionOf(patterns: readonly string[]): ((definition: ToolDefinition) => boolean) | undefined {
+  const exclusions = patterns.filter((pattern) => pattern.startsWith('!'))
+  return exclusions.length > 0 ? (definition) => !selectsTool(['*', ...exclusions], definition) : undefined
 }

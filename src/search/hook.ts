@@ -3,7 +3,7 @@ import type { Message } from '../contract/message.ts'
 import type { ToolSelection } from '../contract/run.ts'
 import { type Caller, type Tool, TOOL_SEARCH, type ToolDefinition, type ToolFinder } from '../contract/tool.ts'
 import { encodeOnce } from '../wire/encode-once.ts'
-import { selectsTool } from '../contract/tool-names.ts'
+import { type NamedTool, selectsTool } from '../contract/tool-names.ts'
 import { findTools } from './find-tools.ts'
 import { foundTools, searchTool, searchToolHash, withFound, withSearchHint } from './search-tool.ts'
 import { createToolSearch, type ToolSearch, type ToolSearchOptions } from './tool-search.ts'
@@ -31,6 +31,8 @@ export interface SearchHookOptions extends ToolSearchOptions {
    * offer are searched.
    */
   readonly finder?: (caller: Caller) => ToolFinder
+  /** Whether the finder may bring in a tool that is not on offer. Default: any. */
+  readonly mayFind?: (tool: NamedTool) => boolean
 }
 
 /**
@@ -49,6 +51,7 @@ const CHARACTERS_A_TOKEN = 4
  */
 export function searchHook(options: SearchHookOptions = {}): Hook {
   const { when = 'auto', mostTools = 40, mostTokens = 8000, always = [], keep = 'all', hint, finder } = options
+  const { mayFind = () => true } = options
   const { maxResults = 5, search = createToolSearch(options) } = options
   const isMany = (tools: readonly ToolDefinition[]) =>
     when === 'on' || tools.length > mostTools || (tools.length >= FEW && tokensOf(tools) > mostTokens)
@@ -78,14 +81,26 @@ export function searchHook(options: SearchHookOptions = {}): Hook {
       const isWanted = (name: string) =>
         searchableNames.has(name) || (all !== undefined && !isRemoved(run.selection, name))
       const foundNames = foundTools([...history, ...messages], isWanted, keep)
-      const withTool = (tool: Tool) => [...otherNames, tool, ...visible, ...foundNames]
+      const withTool = (tool: Tool, names = foundNames) => [...otherNames, tool, ...visible, ...names]
       if (!all) {
         const session = `${run.caller.tenant}/${run.conversation ?? run.runId}`
-        return search.open(session, tools).then(withTool)
+        return search.open(session, tools).then((tool) => withTool(tool))
       }
+      const findWithin = async (wanted: readonly string[]) =>
+        (await find(wanted)).filter(({ definition }) => searchableNames.has(definition.name) || mayFind(definition))
       const searchAll = async (text: string, limit: number) =>
-        (await findTools(all, text, { limit, find, isWanted })).map(({ definition }) => definition)
-      const namesWithTool = (hash: string) => withTool(searchTool({ search: searchAll, maxResults }, hash))
+        (await findTools(all, text, { limit, find: findWithin, isWanted })).map(({ definition }) => definition)
+      const namesWithTool = async (hash: string) => {
+        const tool = searchTool({ search: searchAll, maxResults }, hash)
+        const others = foundNames.filter((name) => !searchableNames.has(name))
+        if (others.length === 0) return withTool(tool)
+        // What earlier runs found may be beyond what this one may call.
+        const within = new Set((await findWithin(others)).map(({ definition }) => definition.name))
+        return withTool(
+          tool,
+          foundNames.filter((name) => searchableNames.has(name) || within.has(name)),
+        )
+      }
       const hash = searchToolHash()
       return typeof hash === 'string' ? namesWithTool(hash) : hash.then(namesWithTool)
     },

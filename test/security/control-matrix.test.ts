@@ -29,6 +29,8 @@ interface Way {
   readonly script: (before: Steps, calls: readonly Call[]) => Steps
   readonly vars?: object
   readonly go: (edge: ControlledEdge, calls: readonly Call[], headers?: object) => Promise<unknown>
+  /** How many further tools the Worker of the tool has. Default: none. */
+  readonly others?: number
   /** Whether the tool is one of another Worker, which has a setup and variables of its own. */
   readonly isElsewhere?: boolean
   /** Whether the edge leaves the call to its caller. */
@@ -93,6 +95,16 @@ const WAYS: Readonly<Record<string, Way>> = {
   },
   'a tool search': {
     vars: { TOOL_SEARCH: 'on' },
+    script: (before, calls) => [
+      ask(['tool_search', { query: 'pay page card', maxResults: 9 }]),
+      ...inOneRun(before, calls),
+    ],
+    go: ({ as }) => as(KEY)('/runs', { json: { input } }),
+  },
+  'a tool search above 40 tools': {
+    others: 45,
+    isOfBound: true,
+    vars: { TOOL_SEARCH: 'auto' },
     script: (before, calls) => [
       ask(['tool_search', { query: 'pay page card', maxResults: 9 }]),
       ...inOneRun(before, calls),
@@ -343,7 +355,8 @@ async function play(way: Way, control: Control, { isDispatched = false, naming }
   )
   const marked = { untrusted: true, private: true, openWorld: false }
   const card = () => (control.cardFails ? failure('tool_failed', 'There is no card no. 1.') : 'no. 1')
-  const bank = [pay, tool('card', card, { annotations: marked })]
+  const others = Array.from({ length: way.others ?? 0 }, (_, at) => tool(`other${at}`))
+  const bank = [pay, tool('card', card, { annotations: marked }), ...others]
   const name = way.alias ?? (isStored ? 'page' : offered)
   const items = calls.map((args): Call => [name, args])
   const script = way.script(

@@ -384,4 +384,25 @@ export const MUTATIONS: readonly Mutation[] = [
     replacement: 'linksIn(message).length > Infinity ? { ...message, ...marks } : message',
     test: 'security/marks.test.ts',
   },
+  {
+    control: 'a search stays within DEFAULT_TOOLS',
+    file: 'search/hook.ts',
+    text: 'searchableNames.has(definition.name) || mayFind(definition)',
+    replacement: 'searchableNames.has(definition.name) || definition',
+    test: 'security/search-bound.test.ts',
+  },
+  {
+    control: 'what an earlier run found stays within DEFAULT_TOOLS',
+    file: 'search/hook.ts',
+    text: 'searchableNames.has(name) || within.has(name)',
+    replacement: 'searchableNames.has(name) || within',
+    test: 'security/search-bound.test.ts',
+  },
+  {
+    control: 'DEFAULT_TOOLS excludes tools of every source',
+    file: 'host/source/edge-tools.ts',
+    text: 'filter(({ definition }) => !isExcluded(definition))',
+    replacement: 'filter(({ definition }) => definition)',
+    test: 'security/search-bound.test.ts',
+  },
 ]

@@ -128,7 +128,7 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
   Tools: [
     variable(
       'DEFAULT_TOOLS',
-      'The tools that are offered to requests that name none: a list of names, in which `*` stands for any text and `!` excludes: `*,!files.*`.',
+      'The tools that are offered to requests that name none: a list of names, in which `*` stands for any text and `!` excludes: `*,!files.*`. A search finds no others for them.',
       '`*`',
     ),
     variable(

@@ -1,6 +1,6 @@
 import type { StoredTools } from '../../contract/catalogue.ts'
 import type { Report } from '../../contract/setup.ts'
-import type { Caller, ToolFinder, ToolSource } from '../../contract/tool.ts'
+import type { Caller, ToolDefinition, ToolFinder, ToolSource } from '../../contract/tool.ts'
 import { bindTools, type ToolRules } from '../policy/source.ts'
 import { behind } from './behind.ts'
 import { inOrder } from './chain.ts'
@@ -16,6 +16,8 @@ export interface EdgeToolsOptions {
   /** Further sources of the operator's own tools, such as `agentSource(…)`. Default: none. */
   readonly others?: readonly ToolSource[]
   readonly rules: ToolRules
+  /** Whether a tool is left out of the default set, whatever its source says. Default: none is. */
+  readonly isExcluded?: ((definition: ToolDefinition) => boolean) | undefined
   /** Makes the stored tools. Default: none can be stored. */
   readonly stored?: ((parts: StoredParts) => OwnedTools) | undefined
   /** Makes the search over the tools that all tenants have. Default: tools cannot be searched. */
@@ -46,14 +48,28 @@ export function edgeTools(options: EdgeToolsOptions): EdgeTools {
   const shared = options.search?.(
     inOrder([own, ...(owned ? [owned.unpoliced] : []), ...(foreign ? [foreign] : [])], report),
   )
-  if (!owned) return { tools: workerTools, finder: shared && (() => shared), stored: () => NOTHING_STORED }
+  const offeredOf = (source: ToolSource) => withoutExcluded(source, options.isExcluded)
+  if (!owned)
+    return {
+      tools: (caller) => offeredOf(workerTools(caller)),
+      finder: shared && (() => shared),
+      stored: () => NOTHING_STORED,
+    }
   const { edge, tenant } = owned.tools
   return {
     tools: (caller) => {
       const last = foreignTools ? [foreignTools(caller)] : []
-      return inOrder([ownTools(caller), edge(caller), tenant(caller), ...last], report)
+      return offeredOf(inOrder([ownTools(caller), edge(caller), tenant(caller), ...last], report))
     },
     finder: shared && ((caller) => owned.finder(shared, caller.tenant)),
     stored: owned.stored,
+  }
+}
+
+function withoutExcluded(source: ToolSource, isExcluded: EdgeToolsOptions['isExcluded']): ToolSource {
+  if (!isExcluded) return source
+  return {
+    ...source,
+    offered: async () => (await source.offered()).filter(({ definition }) => !isExcluded(definition)),
   }
 }
