@@ -9,7 +9,19 @@ export interface ServerConnection {
   readonly scope?: string
   /** When the present token expires, in epoch milliseconds. It is renewed before, if the server allows that. */
   readonly expiresAt?: number
+  /** The issuer of the authorization server that credentials may go to; absent if nobody has accepted one yet. */
+  readonly issuer?: string
+  /** Why the server is held back: its tools are not called until an operator accepts its authorization server. */
+  readonly heldBack?: string
 }
+
+/**
+ * How a sign-in begins: `url` is what a person opens; without it, the edge has credentials of its own, which may now go
+ * to `issuer`. With `error`, `issuer` is the authorization server that the server names and that nobody has accepted.
+ */
+export type SignInAnswer =
+  | { readonly issuer: string; readonly url?: string }
+  | { readonly error: string; readonly issuer?: string }
 
 /** The owner of connections that serve all tenants. No tenant has this name. */
 export const EDGE_OWNER = ''
@@ -20,8 +32,8 @@ export const EDGE_OWNER = ''
  */
 export interface ConnectionService {
   connections(owner: string): Promise<readonly ServerConnection[]>
-  /** Begins a sign-in: `url` is what a person opens. */
-  signIn(owner: string, server: string): Promise<{ readonly url: string } | { readonly error: string }>
+  /** Begins a sign-in. `issuer` is the authorization server that a person accepts by this. */
+  signIn(owner: string, server: string, issuer?: string): Promise<SignInAnswer>
   /** Forgets the tokens of a connection. False if there is no such server. */
   disconnect(owner: string, server: string): Promise<boolean>
   /** Ends a sign-in with the query that the authorization server sent the person back with. */

@@ -3,15 +3,17 @@ import { describe, expect, test } from 'vitest'
 import type { ConnectionService } from '../../src/contract/connection.ts'
 import { testEdge } from '../fixtures/edge.ts'
 
+const ISSUER = 'https://auth.example.com'
 const requests: string[] = []
 const service: ConnectionService = {
   connections: async (owner) => {
     const signIn = owner === '' ? 'edge' : 'tenant'
     return [{ server: `files-${owner}`, url: 'https://files.example.com/mcp', signIn, connected: true }]
   },
-  signIn: async (owner, server) => {
-    requests.push(`${owner}:${server}`)
-    return server === 'files' ? { url: 'https://auth.example.com/authorize' } : { error: 'There is no such server.' }
+  signIn: async (owner, server, issuer) => {
+    requests.push(`${owner}:${server}${issuer === undefined ? '' : `:${issuer}`}`)
+    if (server === 'moved' && issuer !== ISSUER) return { error: 'It is held back.', issuer: ISSUER }
+    return server === 'nope' ? { error: 'There is no such server.' } : { issuer: ISSUER, url: `${ISSUER}/authorize` }
   },
   disconnect: async (_owner, server) => server === 'files',
   finish: async (query) => (query.includes('code=right') ? { server: 'files' } : { error: 'This is not known.' }),
@@ -21,7 +23,8 @@ function edge(...scopes: string[]) {
   const sha256 = createHash('sha256').update('ek_test').digest('hex')
   const vars = { AUTH: 'keys', API_KEYS: JSON.stringify([{ sha256, tenant: 'acme', scopes }]) }
   const open = testEdge({ vars, setup: { connections: service } })
-  return (path: string, method = 'GET') => open.ask(path, { method, headers: { authorization: 'Bearer ek_test' } })
+  return (path: string, method = 'GET', json?: object) =>
+    open.ask(path, { method, headers: { authorization: 'Bearer ek_test' }, ...(json && { json }) })
 }
 
 describe('/connections', () => {
@@ -40,13 +43,28 @@ describe('/connections', () => {
   test('begins sign-ins for the tenant or the edge, as the key may', async () => {
     requests.splice(0)
     const response = await edge('tools:write')('/connections/files', 'POST')
-    expect(await response.json()).toEqual({ url: 'https://auth.example.com/authorize' })
+    expect(await response.json()).toEqual({ issuer: ISSUER, url: `${ISSUER}/authorize` })
     await edge('tools:admin')('/connections/files', 'POST')
     expect(requests).toEqual(['acme:files', ':files'])
     expect((await edge('tools:write')('/connections/files?owner=edge', 'POST')).status).toBe(403)
     expect((await edge('chat')('/connections/files', 'POST')).status).toBe(403)
     expect((await edge('tools:write')('/connections/nope', 'POST')).status).toBe(422)
     expect(requests).toEqual(['acme:files', ':files', 'acme:nope'])
+  })
+
+  test('says which authorization server nobody has accepted, and passes on which one a person accepts', async () => {
+    const ask = edge('tools:admin')
+    const refusal = await ask('/connections/moved', 'POST')
+    expect([refusal.status, await refusal.json()]).toMatchObject([
+      409,
+      {
+        code: 'issuer_not_accepted',
+        detail: 'It is held back. If credentials may go there, send { "issuer": "https://auth.example.com" }.',
+      },
+    ])
+    expect((await ask('/connections/moved', 'POST', { issuer: ISSUER })).status).toBe(200)
+    expect(requests.slice(-2)).toEqual([':moved', `:moved:${ISSUER}`])
+    expect((await ask('/connections/moved', 'POST', { issuer: 7 })).status).toBe(422)
   })
 
   test('forgets a connection', async () => {

@@ -39,7 +39,12 @@ async function ask<Answer>(wish: Wish): Promise<Answer & { error?: string }> {
 
 /** Signs in as a browser does: follows the address to where it leads back to. */
 async function signIn(): Promise<boolean> {
-  const signIn = await ask<{ url?: string }>({ do: 'signIn', owner: '', server })
+  let signIn = await ask<{ url?: string; issuer?: string }>({ do: 'signIn', owner: '', server })
+  // The person accepts the authorization server that the suite has the server name.
+  if (signIn.error !== undefined && signIn.issuer !== undefined) {
+    signIn = await ask({ do: 'signIn', owner: '', server, issuer: signIn.issuer })
+  }
+  if (signIn.issuer !== undefined && signIn.error === undefined && signIn.url === undefined) return true
   if (signIn.url === undefined) return fail('no sign-in', signIn)
   const response = await fetch(signIn.url, { redirect: 'manual' })
   const { search } = new URL(response.headers.get('location') ?? 'about:blank')
@@ -56,7 +61,8 @@ function fail(what: string, detail: unknown): false {
 async function describe(): Promise<readonly ToolDefinition[]> {
   const described = await ask<{ tools?: readonly ToolDefinition[] }>({ do: 'describe' })
   if (described.tools) return described.tools
-  if (/nobody is signed in/.test(described.error ?? '') && (await signIn())) return describe()
+  if (/nobody is signed in|as its authorization server/.test(described.error ?? '') && (await signIn()))
+    return describe()
   fail('no tools', described)
   return []
 }
@@ -84,7 +90,8 @@ async function call(tool: ToolDefinition, args: Record<string, unknown>, most = 
     if (needs) {
       const responses = Object.keys(needs.requests).map((key) => [key, { action: 'accept', content: {} }])
       input = { responses: Object.fromEntries(responses), ...(needs.state !== undefined && { state: needs.state }) }
-    } else if (error?.code !== 'mcp_not_connected' || !(await signIn())) return void fail('call failed', outcome)
+    } else if (!/^mcp_(?:not_connected|held_back)$/.test(error?.code ?? '') || !(await signIn()))
+      return void fail('call failed', outcome)
   }
 }
 

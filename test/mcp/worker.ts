@@ -9,7 +9,7 @@ export { McpConnection } from '../../tools/mcp/oauth/object.ts'
 export type Order = { readonly vars: McpEnv } & (
   | { readonly do: 'describe' }
   | { readonly do: 'call'; readonly request: ToolRequest }
-  | { readonly do: 'signIn'; readonly owner: string; readonly server: string }
+  | { readonly do: 'signIn'; readonly owner: string; readonly server: string; readonly issuer?: string }
   | { readonly do: 'finish'; readonly query: string }
 )
 
@@ -29,6 +29,6 @@ export default {
 function answer(order: Order, env: McpEnv, ctx: ExecutionContext): Promise<unknown> {
   if (order.do === 'describe') return mcpService(ctx, env).describe()
   if (order.do === 'call') return mcpService(ctx, env).call(order.request)
-  if (order.do === 'signIn') return connectionService(env).signIn(order.owner, order.server)
+  if (order.do === 'signIn') return connectionService(env).signIn(order.owner, order.server, order.issuer)
   return connectionService(env).finish(order.query)
 }

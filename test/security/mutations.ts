@@ -105,6 +105,27 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'security/fuzz.test.ts',
   },
   {
+    control: 'credentials go only to the authorization server that is configured or accepted',
+    file: '../tools/mcp/oauth/trust.ts',
+    text: 'if (wanted === undefined ? !needsAcceptance(target) : issuers.includes(wanted)) return wanted ?? first',
+    replacement: 'return wanted ?? first',
+    test: 'tools/mcp-oauth.test.ts',
+  },
+  {
+    control: 'a server that names another authorization server is held back',
+    file: '../tools/mcp/oauth/connection.ts',
+    text: 'if (refusal) return { refusal }',
+    replacement: '',
+    test: 'tools/mcp-oauth.test.ts',
+  },
+  {
+    control: 'a tenant has no other authorization server than the edge',
+    file: '../tools/mcp/oauth/connections.ts',
+    text: '{ ...target, oauth: { ...target.oauth, issuer } }, refusal',
+    replacement: 'target, refusal',
+    test: 'tools/mcp-oauth.test.ts',
+  },
+  {
     control: 'tools of others never stand in for a Worker that cannot be described',
     file: 'host/source/behind.ts',
     text: '!heldNames.has(definition.name)',

@@ -50,6 +50,7 @@ export const BODIES: Readonly<Record<string, (targets: Targets) => unknown>> = {
   ForkBody: () => ({ at: 1 }),
   CallAnswer: () => ({ decision: 'approve' }),
   Definition: () => ({ description: 'x', inputSchema: { type: 'object' }, static: { text: 'x' } }),
+  SignInBody: () => ({}),
   HashBody: ({ hash }) => ({ hash }),
   RewindBody: () => ({ at: '2026-02-28T14:30:00Z' }),
   CallBody: () => ({ arguments: {} }),

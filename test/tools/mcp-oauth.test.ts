@@ -1,5 +1,8 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { SignInAnswer } from '../../src/contract/connection.ts'
 import type { ToolOutcome } from '../../src/contract/tool.ts'
+import type { Target } from '../../tools/mcp/oauth/config.ts'
 import { Connection } from '../../tools/mcp/oauth/connection.ts'
 import { mcpService } from '../../tools/mcp/service.ts'
 import { connectionService } from '../../tools/mcp/sign-in.ts'
@@ -40,11 +43,12 @@ function namespace() {
       return {
         token: connection.token.bind(connection),
         renewToken: connection.renewToken.bind(connection),
-        signIn: (target: Parameters<Connection['signIn']>[0]) => connection.signIn(target, id),
+        signIn: (target: Target, consent?: string) => connection.signIn(target, id, consent),
         serverOf: connection.serverOf.bind(connection),
-        finish: (target: Parameters<Connection['finish']>[0], nonce: string, back: string) =>
+        finish: (target: Target, nonce: string, back: string) =>
           connection.finish(target, nonce, new URLSearchParams(back)),
         state: connection.state.bind(connection),
+        hold: connection.hold.bind(connection),
         forget: connection.forget.bind(connection),
       }
     },
@@ -58,6 +62,7 @@ function worker(oauth: object, more: object = {}) {
     MCP_SERVERS: JSON.stringify([{ name: 'files', url: server.mcp.url, oauth, ...more }]),
     MCP_CALLBACK_URL: CALLBACK,
     SECRET_CLIENT: 'client-secret-of-the-edge',
+    SECRET_KEY: privateKey(),
     CONNECTIONS: namespace(),
   }
   const service = () => mcpService(LIFETIME, env)
@@ -74,16 +79,122 @@ function worker(oauth: object, more: object = {}) {
     /** Signs in, from the first address to the last. */
     connect: async (owner: string) => {
       const signIn = await connections.signIn(owner, 'files')
-      return connections.finish(await server.open('url' in signIn ? signIn.url : ''))
+      return connections.finish(await server.open(urlOf(signIn)))
     },
   }
 }
 
+function urlOf(answer: SignInAnswer): string {
+  return ('url' in answer && answer.url) || ''
+}
+
 const CREDENTIALS = { grant: 'client_credentials', clientId: 'edge', clientSecret: '{SECRET_CLIENT}' }
+const SIGNING = { grant: 'client_credentials', clientId: 'edge', privateKey: '{SECRET_KEY}' }
+
+/** A PKCS#8 key that signs assertions. */
+function privateKey(): string {
+  const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return pair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+}
+
+/** What a server says that is held back, since it names another authorization server. */
+const reason = (issuer: string, why: string) => `it names ${issuer} as its authorization server, but ${why}`
+
+describe('the authorization server of a server', () => {
+  test.each([
+    ['a client secret', CREDENTIALS],
+    ['a private key', SIGNING],
+    ['a client secret of people', { clientId: 'edge', clientSecret: '{SECRET_CLIENT}' }],
+  ])('gets nothing of %s until a person has accepted it', async (_, oauth) => {
+    const mcp = worker(oauth)
+    const text = reason(server.issuer, 'nobody has accepted it')
+    if ('grant' in oauth) await expect(mcp.names()).rejects.toThrow(`files: ${text}`)
+    expect(await mcp.connections.signIn('', 'files')).toEqual({
+      error: `The server "files" is held back: ${text}.`,
+      issuer: server.issuer,
+    })
+    expect(await mcp.connections.signIn('', 'files', 'https://other.example.com')).toHaveProperty('error')
+    expect(await mcp.connections.connections('')).toMatchObject([{ connected: false, heldBack: text }])
+    expect(server.requests).toEqual([])
+    expect(logs.map((line) => JSON.parse(line) as object)).toContainEqual({
+      event: 'mcp.held_back',
+      server: 'files',
+      detail: expect.stringContaining(text),
+    })
+    expect(await mcp.connections.signIn('', 'files', server.issuer)).toMatchObject({ issuer: server.issuer })
+    if ('grant' in oauth) expect(await mcp.names()).toEqual(['echo'])
+  })
+
+  test.each([
+    ['the configured one', CREDENTIALS, true],
+    ['the accepted one', CREDENTIALS, false],
+    ['the configured one, of a key', SIGNING, true],
+    ['the one that a person signed in to', {}, false],
+  ])('holds its server back when it is no longer %s', async (_, oauth, isConfigured) => {
+    const before = server.issuer
+    const mcp = worker({ ...oauth, ...(isConfigured && { issuer: before }) })
+    if (!isConfigured) await mcp.connections.signIn('', 'files', before)
+    if (!('grant' in oauth)) await mcp.connect('')
+    expect(await mcp.call()).toMatchObject({ ok: true })
+    const other = await new GuardedServer().listen()
+    server.issuer = other.issuer
+    const tokens = [...server.valid]
+    server.valid.clear()
+    const calls = server.mcp.of('tools/call').length
+    const failure = {
+      ok: false,
+      error: {
+        code: 'mcp_held_back',
+        message: 'The server "files" is held back until an operator has checked its authorization server.',
+      },
+    }
+    expect(await mcp.call()).toMatchObject(failure)
+    expect(other.requests).toEqual([])
+    const text = reason(other.issuer, `the accepted one is ${before}`)
+    expect(await mcp.connections.connections('')).toMatchObject([{ issuer: before, heldBack: text }])
+    expect(logs.at(-1)).toContain(text)
+    // It stays held back when it accepts the old tokens again.
+    for (const token of tokens) server.valid.add(token)
+    server.issuer = before
+    expect(await mcp.call()).toMatchObject(failure)
+    expect(server.mcp.of('tools/call')).toHaveLength(calls)
+    await mcp.connections.signIn('', 'files')
+    if (!('grant' in oauth)) await mcp.connect('')
+    expect(await mcp.call()).toMatchObject({ ok: true })
+    other.close()
+  })
+
+  test('of a tenant is the one that the edge trusts, and what one tenant finds holds the server back for all', async () => {
+    const mcp = worker({ owner: 'tenant', clientId: 'edge', clientSecret: '{SECRET_CLIENT}' })
+    expect(await mcp.connections.signIn('acme', 'files', server.issuer)).toEqual({
+      error: 'An operator must accept the authorization server of "files" first.',
+    })
+    await mcp.connections.signIn('', 'files', server.issuer)
+    await mcp.connect('')
+    await mcp.connect('acme')
+    expect(await mcp.call('acme')).toMatchObject({ ok: true })
+    const other = await new GuardedServer().listen()
+    server.issuer = other.issuer
+    server.valid.clear()
+    expect(await mcp.connections.signIn('acme', 'files', other.issuer)).toHaveProperty('error')
+    expect(await mcp.call('acme')).toMatchObject({ ok: false, error: { code: 'mcp_held_back' } })
+    expect(await mcp.call('other')).toMatchObject({ ok: false, error: { code: 'mcp_held_back' } })
+    expect(await mcp.connections.connections('')).toMatchObject([{ heldBack: expect.stringContaining(other.issuer) }])
+    expect(other.requests).toEqual([])
+    other.close()
+  })
+
+  test('is the audience of signed assertions', async () => {
+    const mcp = worker({ ...SIGNING, issuer: server.issuer })
+    expect(await mcp.call()).toMatchObject({ ok: true })
+    const [, claims = ''] = (server.requests[0]?.fields.get('client_assertion') ?? '').split('.')
+    expect(JSON.parse(Buffer.from(claims, 'base64url').toString())).toMatchObject({ aud: server.issuer, iss: 'edge' })
+  })
+})
 
 describe('a server that wants a token, with credentials of the edge', () => {
   test('gets a token of its authorization server, asked for once', async () => {
-    const mcp = worker(CREDENTIALS)
+    const mcp = worker({ ...CREDENTIALS, issuer: server.issuer })
     expect(await mcp.call()).toMatchObject({ ok: true })
     expect(await mcp.call()).toMatchObject({ ok: true })
     expect(server.requests.map(({ path, fields }) => [path, Object.fromEntries(fields)])).toEqual([
@@ -98,7 +209,7 @@ describe('a server that wants a token, with credentials of the edge', () => {
 
   test('gets another token before the first expires, and when it accepts it no longer', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
-    const mcp = worker(CREDENTIALS)
+    const mcp = worker({ ...CREDENTIALS, issuer: server.issuer })
     await mcp.call()
     vi.advanceTimersByTime(3_580_000)
     expect(await mcp.call()).toMatchObject({ ok: true })
@@ -112,13 +223,15 @@ describe('a server that wants a token, with credentials of the edge', () => {
     server.mcp.call = (_params, _talk) => ({
       content: [{ type: 'text', text: `You sent ${[...server.valid].join()}` }],
     })
-    expect(await worker(CREDENTIALS).call()).toMatchObject({ content: [{ text: 'You sent [redacted]' }] })
+    expect(await worker({ ...CREDENTIALS, issuer: server.issuer }).call()).toMatchObject({
+      content: [{ text: 'You sent [redacted]' }],
+    })
     expect(logs.join()).not.toContain('token-of-the-server')
   })
 
   test('does not have credentials sent on to where a token endpoint redirects', async () => {
     server.redirectsTokens = true
-    await expect(worker(CREDENTIALS).names()).rejects.toThrow()
+    await expect(worker({ ...CREDENTIALS, issuer: server.issuer }).names()).rejects.toThrow()
     expect(server.requests.map(({ path }) => path)).toEqual(['/token'])
   })
 })
@@ -172,7 +285,7 @@ describe('a server that people sign in to', () => {
   test('ends a sign-in once, and only as it was begun', async () => {
     const mcp = worker({})
     const signIn = await mcp.connections.signIn('', 'files')
-    const query = await server.open('url' in signIn ? signIn.url : '')
+    const query = await server.open(urlOf(signIn))
     const forged = new URLSearchParams(query)
     forged.set('state', `${forged.get('state')}x`)
     expect(await mcp.connections.finish(forged.toString())).toHaveProperty('error')

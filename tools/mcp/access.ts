@@ -1,8 +1,9 @@
 import { EDGE_OWNER, secretFilter } from 'edgecall/tool'
 import { HttpFault } from './exchange.ts'
 import { readChallenge } from './oauth/challenge.ts'
-import { type ConnectionStub, connectionOf, targetOf } from './oauth/connections.ts'
+import { type ConnectionStub, connectionOf, ownTarget, targetOf } from './oauth/connections.ts'
 import type { Target } from './oauth/config.ts'
+import { HeldBack } from './oauth/trust.ts'
 import type { McpEnv, McpServer } from './servers.ts'
 
 /** A server that nobody has signed in to, or whose sign-in no longer holds. */
@@ -23,7 +24,8 @@ const MOST_RENEWALS = 2
 /**
  * Sends a request with the access that the server wants: with the token of the tenant's connection, or of the edge's.
  * A request that the server refuses (401, or 403 for a lack of scope) was not done, and is sent again with a renewed
- * token. Rejects with a SignInNeeded if a person must sign in first.
+ * token. Rejects with a SignInNeeded if a person must sign in first, and with a HeldBack if the server names an
+ * authorization server that nobody has accepted.
  */
 export async function withAccess<Result>(
   env: McpEnv,
@@ -31,11 +33,14 @@ export async function withAccess<Result>(
   tenant: string | undefined,
   send: (server: McpServer) => Promise<Result>,
 ): Promise<Result> {
-  const target = targetOf(server)
-  if (!target) return send(server)
-  const owner = target.oauth.owner === 'tenant' ? (tenant ?? EDGE_OWNER) : EDGE_OWNER
+  const general = targetOf(server)
+  if (!general) return send(server)
+  const owner = general.oauth.owner === 'tenant' ? (tenant ?? EDGE_OWNER) : EDGE_OWNER
   const connection = connectionOf(env, server, owner)
-  let token = await connection.token(target)
+  const { target, refusal } = await ownTarget(env, server, owner, general)
+  const access = refusal ? { refusal } : await connection.token(target)
+  if ('refusal' in access) throw new HeldBack(access.refusal)
+  let { token } = access
   for (let renewals = 0; ; renewals++) {
     try {
       return await send(token === undefined ? server : withToken(server, token))
@@ -45,6 +50,11 @@ export async function withAccess<Result>(
       if (!isRefused || !challenge || renewals === MOST_RENEWALS) throw error
       const renewal = await connection.renewToken(target, token, challenge)
       if ('denial' in renewal) throw error
+      if ('refusal' in renewal) {
+        // What one tenant has found holds the server back for all.
+        if (owner !== EDGE_OWNER) await connectionOf(env, server, EDGE_OWNER).hold(renewal.refusal)
+        throw new HeldBack(renewal.refusal)
+      }
       if ('needs' in renewal) throw new SignInNeeded(connection, target)
       token = renewal.token
     }

@@ -4,7 +4,8 @@ import { answersOf, Elicitations } from './elicit.ts'
 import { AnswerLost, HttpFault, RpcFault } from './exchange.ts'
 import { headersOf } from './headers.ts'
 import { fieldsOf, textOf } from './json.ts'
-import { type AskServer, expireList, type RemoteTool } from './list.ts'
+import { type AskServer, expireList, type RemoteTool, warn } from './list.ts'
+import { HeldBack } from './oauth/trust.ts'
 import { ask } from './peer.ts'
 import { readResult } from './result.ts'
 import type { McpEnv, McpServer } from './servers.ts'
@@ -93,6 +94,7 @@ async function callRemote(
   } catch (error) {
     elicitations.demand()
     if (error instanceof SignInNeeded) throw await signInFailure(error)
+    if (error instanceof HeldBack) throw heldBackFailure(server, error)
     throw error instanceof ToolError ? error : failureOf(error, server, signal)
   }
 }
@@ -117,11 +119,19 @@ async function signInFailure({ connection, target }: SignInNeeded): Promise<Tool
     return new ToolError(message, { code: 'mcp_not_connected' })
   }
   try {
-    const url = await connection.signIn(target)
+    const start = await connection.signIn(target)
+    if (!('url' in start) || start.url === undefined) throw new Error('nobody can sign in to it')
+    const { url } = start
     return new InputRequired({ sign_in: page(`Sign in to ${name}.`, url, crypto.randomUUID()) })
   } catch (cause) {
     return new ToolError(`Nobody can sign in to the server "${name}" now.`, { code: 'mcp_not_connected', cause })
   }
+}
+
+function heldBackFailure({ name }: McpServer, cause: HeldBack): ToolError {
+  warn({ event: 'mcp.held_back', server: name, detail: cause.message })
+  const message = `The server "${name}" is held back until an operator has checked its authorization server.`
+  return new ToolError(message, { code: 'mcp_held_back', cause })
 }
 
 function failureOf(cause: unknown, server: McpServer, signal: AbortSignal): ToolError {

@@ -5,6 +5,7 @@ import { paramHeaders, type ParamHeader, withoutMarks } from './headers.ts'
 import { fieldsOf, isObject, textOf } from './json.ts'
 import { isLike } from './names.ts'
 import { ask, forget, instructionsOf, isModern } from './peer.ts'
+import { HeldBack } from './oauth/trust.ts'
 import type { McpEnv, McpServer } from './servers.ts'
 
 /** A tool of a server, as the server lists it. */
@@ -67,10 +68,11 @@ export async function listTools(env: McpEnv, server: McpServer): Promise<readonl
     cache.set(keyOf(server), list)
     return list.tools
   } catch (error) {
-    warn({ event: 'mcp.unavailable', server: server.name, detail: String(error) })
+    const event = error instanceof HeldBack ? 'mcp.held_back' : 'mcp.unavailable'
+    warn({ event, server: server.name, detail: String(error) })
     forget(server)
-    // Somebody may sign in at any time, and wants to see the tools then.
-    if (error instanceof SignInNeeded) throw error
+    // Somebody may sign in or accept the authorization server at any time, and wants to see the tools then.
+    if (error instanceof SignInNeeded || error instanceof HeldBack) throw error
     const failure = error instanceof Error ? error.message : String(error)
     const before = cachedList && cachedList.failure === undefined ? cachedList : { tools: [], failure }
     const list = { ...before, at: Date.now(), ttlMs: AGAIN_MS }

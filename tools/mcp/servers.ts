@@ -64,6 +64,7 @@ const OAuth = v.pipe(
     clientId: v.optional(v.string()),
     clientSecret: v.optional(v.string()),
     privateKey: v.optional(v.string()),
+    issuer: v.optional(v.string()),
     scope: v.optional(v.string()),
   }),
   v.check(({ grant, owner }) => grant !== 'client_credentials' || owner === 'edge', 'nobody of a tenant signs in'),

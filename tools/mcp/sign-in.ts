@@ -1,6 +1,7 @@
 import { type ConnectionService, EDGE_OWNER } from 'edgecall/tool'
 import { warn } from './list.ts'
-import { connectionOf, connectionWithId, targetOf } from './oauth/connections.ts'
+import { connectionOf, connectionWithId, ownTarget, targetOf } from './oauth/connections.ts'
+import { HeldBack, needsAcceptance, reasonOf } from './oauth/trust.ts'
 import { type McpEnv, type McpServer, readServers } from './servers.ts'
 
 /** Makes what tells of the connections to the configured servers, begins sign-ins and ends them. */
@@ -14,19 +15,32 @@ export function connectionService(env: McpEnv): ConnectionService {
     connections: (owner) => {
       const visible = servers.filter(({ server }) => owner === EDGE_OWNER || server.oauth?.owner === 'tenant')
       return Promise.all(
-        visible.map(async ({ server, target: { name, url, oauth } }) => {
-          const state = await connectionOf(env, server, owner).state()
+        visible.map(async ({ server, target }) => {
+          const { name, url, oauth } = target
+          const own = await ownTarget(env, server, owner, target)
+          const { refusal = own.refusal, ...state } = await connectionOf(env, server, owner).state(own.target)
           const signIn = oauth.grant === 'client_credentials' ? 'none' : oauth.owner
-          return { server: name, url, signIn, ...state }
+          return { server: name, url, signIn, ...state, ...(refusal && { heldBack: reasonOf(refusal) }) }
         }),
       )
     },
-    signIn: async (owner, name) => {
+    signIn: async (owner, name, consent) => {
       const entry = find(name)
       if (!entry || !mayOwn(owner, entry.server)) return { error: `There is no server "${name}" to sign in to.` }
       try {
-        return { url: await connectionOf(env, entry.server, owner).signIn(entry.target) }
+        const { target, refusal } = await ownTarget(env, entry.server, owner, entry.target)
+        if (refusal) throw new HeldBack(refusal)
+        if (owner !== EDGE_OWNER && target.oauth.issuer === undefined && needsAcceptance(target)) {
+          return { error: `An operator must accept the authorization server of "${name}" first.` }
+        }
+        const start = await connectionOf(env, entry.server, owner).signIn(target, consent)
+        if ('refusal' in start) throw new HeldBack(start.refusal)
+        return start
       } catch (error) {
+        if (error instanceof HeldBack) {
+          warn({ event: 'mcp.held_back', server: name, detail: error.message })
+          return { error: `The server "${name}" is held back: ${error.message}.`, issuer: error.refusal.issuer }
+        }
         warn({ event: 'mcp.sign_in_failed', server: name, detail: String(error) })
         return {
           error: `Nobody can sign in to "${name}" now: ${error instanceof Error ? error.message : 'it failed'}.`,

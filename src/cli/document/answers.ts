@@ -278,6 +278,8 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
     {
       scope: { type: 'string', description: 'The granted scopes, with spaces between.' },
       expiresAt: { type: 'integer', description: 'When the present token expires, in epoch milliseconds.' },
+      issuer: { type: 'string', description: 'The authorization server that credentials may go to.' },
+      heldBack: { type: 'string', description: 'Why its tools are not called until an operator has looked.' },
     },
   ),
   Version: object({

@@ -117,6 +117,10 @@ const READ = {
     properties: { at: { type: 'string', format: 'date-time' } },
     required: ['at'],
   },
+  SignInBody: {
+    type: 'object',
+    properties: { issuer: { type: 'string', description: 'The authorization server that credentials may go to.' } },
+  },
   HashBody: { type: 'object', properties: { hash: { type: 'string' } }, required: ['hash'] },
   McpMessage: {
     type: 'object',

@@ -190,16 +190,25 @@ export const CLIENT_ROUTES: Routes = {
       tag: 'Tools',
       id: 'signIn',
       summary: 'Begin a sign-in to a server',
-      description: 'A person opens the `url`, and comes back to `/connections/callback`.',
+      description:
+        'A person opens the `url`, and comes back to `/connections/callback`. Without a `url`, the edge has credentials of its own. The body may be absent.',
       scope: 'tools:write',
       query: OWNER,
+      body: 'SignInBody',
       answers: {
         200: {
-          says: 'The address to open.',
-          json: { type: 'object', properties: { url: { type: 'string' } }, required: ['url'] },
+          says: 'The address to open, and the authorization server.',
+          json: {
+            type: 'object',
+            properties: { issuer: { type: 'string' }, url: { type: 'string' } },
+            required: ['issuer'],
+          },
         },
       },
-      errors: { 422: 'There is no such server, or nobody can sign in to it now.' },
+      errors: {
+        409: 'The server names an authorization server that nobody has accepted.',
+        422: 'There is no such server, or nobody can sign in to it now.',
+      },
     },
     delete: {
       tag: 'Tools',

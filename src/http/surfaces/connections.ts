@@ -4,6 +4,8 @@ import { type ConnectionService, EDGE_OWNER } from '../../contract/connection.ts
 import { requireScope } from '../middleware/auth.ts'
 import type { EdgeEnv } from '../context.ts'
 import { Problem } from '../problem.ts'
+import { readJson } from '../request-body.ts'
+import { fieldsOf } from '../../wire/fields.ts'
 import type { Surface } from '../surface.ts'
 
 const app = new Hono<EdgeEnv>()
@@ -34,9 +36,13 @@ app.get('/', async (c) => {
 
 app.post('/:server', async (c) => {
   const owner = writableOwner(c)
-  const answer = await serviceOf(c).signIn(owner, c.req.param('server'))
-  if ('url' in answer) return c.json(answer)
-  throw new Problem({ status: 422, code: 'sign_in_failed', message: answer.error })
+  const server = c.req.param('server')
+  const answer = await serviceOf(c).signIn(owner, server, await readIssuer(c))
+  if (!('error' in answer)) return c.json(answer)
+  const { error, issuer } = answer
+  if (issuer === undefined) throw new Problem({ status: 422, code: 'sign_in_failed', message: error })
+  const message = `${error} If credentials may go there, send { "issuer": ${JSON.stringify(issuer)} }.`
+  throw new Problem({ status: 409, code: 'issuer_not_accepted', message })
 })
 
 app.delete('/:server', async (c) => {
@@ -56,6 +62,15 @@ callback.get('/', async (c) => {
     'x-content-type-options': 'nosniff',
   })
 })
+
+/** Reads the authorization server that a person accepts, from a body that may be absent. */
+async function readIssuer({ req, env }: Context<EdgeEnv>): Promise<string | undefined> {
+  if (req.header('content-type') === undefined) return undefined
+  const { issuer } = fieldsOf(await readJson(req.raw, env.setup.config.maxBodyBytes))
+  if (issuer === undefined || typeof issuer === 'string') return issuer
+  const message = 'The issuer of an authorization server is a string.'
+  throw new Problem({ status: 422, code: 'invalid_request', message, param: 'issuer' })
+}
 
 /** Returns whose connection a request is about, by `?owner=`, if the caller may change it. */
 function writableOwner(c: Context<EdgeEnv>): string {

@@ -17,6 +17,11 @@ export interface OAuthConfig {
   readonly clientSecret?: string | undefined
   /** The private key of a client that signs its requests (`private_key_jwt`), as PKCS#8 PEM. */
   readonly privateKey?: string | undefined
+  /**
+   * The issuer of the authorization server that credentials may go to. Default: the one that a person has accepted, or
+   * signed in to. A server that names another one is held back.
+   */
+  readonly issuer?: string | undefined
   /** The scopes to ask for, with spaces between. Default: those that the server names. */
   readonly scope?: string | undefined
 }

@@ -5,13 +5,7 @@ import { configuredClient, type OAuthClient, registerClient, tokenRequest } from
 import type { Target } from './config.ts'
 import { type AuthorizationServer, discover, type Discovery } from './discover.ts'
 import { fetchJson } from './http.ts'
-
-/** What a connection stores. */
-export interface ConnectionStorage {
-  get<Value>(key: string): Promise<Value | undefined>
-  put(key: string, value: unknown): Promise<void>
-  delete(key: string): Promise<unknown>
-}
+import { type ConnectionStorage, HeldBack, type Refusal, Trust, type TrustState } from './trust.ts'
 
 /** The tokens of a connection, and where they may go to be renewed. */
 interface Grant {
@@ -41,9 +35,16 @@ interface SignIn {
 }
 
 /** What becomes of a request that a server has refused: it is sent again with a token, or somebody must sign in. */
-export type Renewal = { readonly token: string } | { readonly needs: 'sign-in' } | { readonly denial: string }
+export type Renewal =
+  | { readonly token: string }
+  | { readonly needs: 'sign-in' }
+  | { readonly denial: string }
+  | { readonly refusal: Refusal }
 
-export interface ConnectionState {
+/** How a sign-in begins. Without `url`, the edge has credentials of its own, and nobody needs to sign in. */
+export type SignInStart = { readonly issuer: string; readonly url?: string } | { readonly refusal: Refusal }
+
+export interface ConnectionState extends TrustState {
   readonly connected: boolean
   readonly scope?: string
   readonly expiresAt?: number
@@ -60,39 +61,56 @@ const MARGIN_MS = 30_000
  */
 export class Connection {
   readonly #storage: ConnectionStorage
+  readonly #trust: Trust
   #renewal: Promise<Renewal> | undefined
 
   constructor(storage: ConnectionStorage) {
     this.#storage = storage
+    this.#trust = new Trust(storage)
   }
 
-  /** Returns the token to send, renewed if it has expired; undefined if there is none. */
-  async token(target: Target): Promise<string | undefined> {
-    const grant = await this.#grant()
-    if (!grant) return undefined
-    if ((grant.expiresAt ?? Infinity) > Date.now() + MARGIN_MS) return grant.accessToken
+  /** Returns the token to send, renewed if it has expired, if there is one; a refusal while the server is held back. */
+  async token(target: Target): Promise<{ readonly token?: string } | { readonly refusal: Refusal }> {
+    const { refusal } = await this.#trust.state(target)
+    if (refusal) return { refusal }
+    const grant = await this.#grant(target)
+    if (!grant) return {}
+    if ((grant.expiresAt ?? Infinity) > Date.now() + MARGIN_MS) return { token: grant.accessToken }
     const renewal = await this.#once(() => this.#renew(target, grant))
-    return 'token' in renewal ? renewal.token : undefined
+    return 'token' in renewal || 'refusal' in renewal ? renewal : {}
   }
 
   /** Returns what becomes of a request that the server refused, with the token that it had. */
   async renewToken(target: Target, token: string | undefined, challenge: Challenge): Promise<Renewal> {
-    const grant = await this.#grant()
+    const grant = await this.#grant(target)
     // Another request has renewed it meanwhile.
     if (grant && grant.accessToken !== token) return { token: grant.accessToken }
     return this.#once(() => this.#answer(target, grant, challenge))
   }
 
-  /** Begins a sign-in. Returns the address that a person opens. `id` leads the way back to this connection. */
-  async signIn(target: Target, id: string): Promise<string> {
-    const { oauth, url, callback } = target
-    if (oauth.grant !== 'authorization_code') throw new Error('nobody signs in to it: it has credentials of its own')
-    if (callback === undefined) throw new Error('MCP_CALLBACK_URL is not set')
+  /**
+   * Begins a sign-in. `url` is the address that a person opens; without one, nobody needs to sign in. `id` leads the way
+   * back to this connection, and `consent` is the authorization server that a person accepts by this. A server that
+   * names one that is not trusted is held back.
+   */
+  async signIn(target: Target, id: string, consent?: string): Promise<SignInStart> {
+    const { oauth, callback } = target
+    if (consent !== undefined && consent !== (oauth.issuer ?? consent)) {
+      throw new Error(`its authorization server has to be ${oauth.issuer}`)
+    }
+    await this.#storage.delete('signIn')
     const challenge = (await this.#storage.get<Challenge>('challenge')) ?? {}
-    const { authorizationServer: server, resource, scopes } = await discover(url, challenge)
-    if (server.authorizationEndpoint === '') throw new Error(`${server.issuer} has no authorization endpoint`)
+    const discovery = await whetherTrusted(() => this.#discover(target, challenge, consent))
+    if ('refusal' in discovery) return discovery
+    const { authorizationServer: server, resource, scopes } = discovery
+    const { issuer } = server
+    const { issuer: trusted } = await this.#trust.state(target)
+    if (consent !== undefined || issuer === trusted) await this.#trust.accept(issuer)
+    if (oauth.grant !== 'authorization_code') return { issuer }
+    if (callback === undefined) throw new Error('MCP_CALLBACK_URL is not set')
+    if (server.authorizationEndpoint === '') throw new Error(`${issuer} has no authorization endpoint`)
     const client = await this.#client(target, server)
-    const grant = await this.#grant()
+    const grant = await this.#grant(target)
     const grantedScope = grant?.issuer === server.issuer ? grant.scope : ''
     const wanted = joinScopes(oauth.scope, grantedScope, challenge.scope) || joinScopes(...scopes)
     const scope = server.scopes.includes('offline_access') ? joinScopes(wanted, 'offline_access') : wanted
@@ -113,7 +131,7 @@ export class Connection {
       ...(scope !== '' && { scope }),
     }
     for (const [name, value] of Object.entries(fields)) address.searchParams.set(name, value)
-    return address.href
+    return { issuer, url: address.href }
   }
 
   /** Returns the name of the server that a sign-in is for. */
@@ -141,28 +159,45 @@ export class Connection {
     const fields = { grant_type: 'authorization_code', code, redirect_uri: callback, code_verifier: verifier, resource }
     const { tokenEndpoint, issuer: recorded } = server
     const grant = await this.#requestToken(target, { client, tokenEndpoint, issuer: recorded, resource, scope }, fields)
-    return grant ? undefined : 'The authorization server did not accept the sign-in.'
+    if (!grant) return 'The authorization server did not accept the sign-in.'
+    await this.#trust.accept(recorded)
+    return undefined
   }
 
-  async state(): Promise<ConnectionState> {
-    const grant = await this.#grant()
-    if (!grant) return { connected: false }
+  async state(target: Target): Promise<ConnectionState> {
+    const trust = await this.#trust.state(target)
+    const grant = await this.#grant(target)
+    if (!grant) return { connected: false, ...trust }
     const { scope, expiresAt } = grant
-    return { connected: true, ...(scope !== '' && { scope }), ...(expiresAt !== undefined && { expiresAt }) }
+    return { connected: true, ...(scope !== '' && { scope }), ...(expiresAt !== undefined && { expiresAt }), ...trust }
   }
 
-  /** Forgets the tokens and the sign-in under way. The registered client stays. */
+  /** Holds the server back, as another connection to it has found a reason to. */
+  async hold(refusal: Refusal): Promise<void> {
+    await this.#trust.hold(refusal)
+  }
+
+  /** Forgets the tokens, the sign-in under way and the accepted authorization server. The registered client stays. */
   async forget(): Promise<void> {
     for (const key of ['grant', 'signIn', 'challenge']) await this.#storage.delete(key)
+    await this.#trust.forget()
   }
 
-  #grant(): Promise<Grant | undefined> {
-    return this.#storage.get<Grant>('grant')
+  /** Returns the tokens, if the authorization server that gave them is still the trusted one. */
+  async #grant(target: Target): Promise<Grant | undefined> {
+    const grant = await this.#storage.get<Grant>('grant')
+    const { issuer } = await this.#trust.state(target)
+    return grant && issuer === grant.issuer ? grant : undefined
+  }
+
+  /** Finds the trusted authorization server. Rejects with a HeldBack if the server names none that is trusted. */
+  #discover(target: Target, challenge: Challenge, consent?: string): Promise<Discovery> {
+    return discover(target.url, challenge, (issuers) => this.#trust.choose(target, issuers, consent))
   }
 
   /** Renews for all that ask at the same time. */
   #once(renew: () => Promise<Renewal>): Promise<Renewal> {
-    this.#renewal ??= renew().finally(() => (this.#renewal = undefined))
+    this.#renewal ??= whetherTrusted(renew).finally(() => (this.#renewal = undefined))
     return this.#renewal
   }
 
@@ -175,10 +210,8 @@ export class Connection {
     if (target.oauth.grant === 'client_credentials') return this.#withCredentials(target, challenge)
     if (!grant || isStepUp) return { needs: 'sign-in' }
     // The server may have moved to another authorization server, which must not get what the old one gave.
-    const { authorizationServer } = await discover(target.url, challenge)
-    if (authorizationServer.issuer === grant.issuer) return this.#renew(target, grant)
-    await this.#storage.delete('grant')
-    return { needs: 'sign-in' }
+    await this.#discover(target, challenge)
+    return this.#renew(target, grant)
   }
 
   /** Renews tokens that the server no longer accepts. If that fails, somebody must sign in. */
@@ -193,7 +226,7 @@ export class Connection {
   }
 
   async #withCredentials(target: Target, challenge: Challenge): Promise<Renewal> {
-    const discovery = await discover(target.url, challenge)
+    const discovery = await this.#discover(target, challenge)
     const { authorizationServer, resource } = discovery
     const client = await this.#client(target, authorizationServer)
     const scope = joinScopes(target.oauth.scope, challenge.scope) || joinScopes(...discovery.scopes)
@@ -238,6 +271,16 @@ export class Connection {
     }
     await this.#storage.put('grant', grant)
     return grant
+  }
+}
+
+/** Resolves with what does the work, or with the reason for which the server is held back. Other errors pass. */
+async function whetherTrusted<Value>(work: () => Promise<Value>): Promise<Value | { readonly refusal: Refusal }> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof HeldBack) return { refusal: error.refusal }
+    throw error
   }
 }
 

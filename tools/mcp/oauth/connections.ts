@@ -1,16 +1,19 @@
+import { EDGE_OWNER } from 'edgecall/tool'
 import type { McpEnv, McpServer } from '../servers.ts'
 import type { Challenge } from './challenge.ts'
 import type { Target } from './config.ts'
-import type { ConnectionState, Renewal } from './connection.ts'
+import type { Connection, ConnectionState, Renewal, SignInStart } from './connection.ts'
+import type { Refusal } from './trust.ts'
 
 /** A connection, over RPC. */
 export interface ConnectionStub {
-  token(target: Target): Promise<string | undefined>
+  token(target: Target): ReturnType<Connection['token']>
   renewToken(target: Target, token: string | undefined, challenge: Challenge): Promise<Renewal>
-  signIn(target: Target): Promise<string>
+  signIn(target: Target, consent?: string): Promise<SignInStart>
   serverOf(nonce: string): Promise<string | undefined>
   finish(target: Target, nonce: string, back: string): Promise<string | undefined>
-  state(): Promise<ConnectionState>
+  state(target: Target): Promise<ConnectionState>
+  hold(refusal: Refusal): Promise<void>
   forget(): Promise<void>
 }
 
@@ -41,6 +44,21 @@ function namespaceOf({ CONNECTIONS: namespace }: McpEnv): Namespace {
   // What wrangler.toml binds under this name.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return namespace as Namespace
+}
+
+/**
+ * Returns a server as the connection of an owner knows it: a tenant's trusts the authorization server that the edge's
+ * trusts, if that trusts one, and is held back with it.
+ */
+export async function ownTarget(
+  env: McpEnv,
+  server: McpServer,
+  owner: string,
+  target: Target,
+): Promise<{ readonly target: Target; readonly refusal?: Refusal | undefined }> {
+  if (owner === EDGE_OWNER) return { target }
+  const { issuer, refusal } = await connectionOf(env, server, EDGE_OWNER).state(target)
+  return { target: issuer === undefined ? target : { ...target, oauth: { ...target.oauth, issuer } }, refusal }
 }
 
 /** Returns a server as its connection knows it; undefined for one without OAuth. */

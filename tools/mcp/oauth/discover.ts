@@ -26,22 +26,28 @@ export interface Discovery {
 
 /**
  * Finds the authorization server of an MCP server: by the server's metadata (RFC 9728), or at the server's own origin
- * for an older one. Rejects with an Error if the metadata is missing, speaks for another server, or names
- * addresses that are not public.
+ * for an older one. `choose` returns one of those that the server names, or rejects. Rejects with an Error if the
+ * metadata is missing, speaks for another server, or names addresses that are not public.
  */
-export async function discover(serverUrl: string, { resourceMetadata }: Challenge): Promise<Discovery> {
+export async function discover(
+  serverUrl: string,
+  { resourceMetadata }: Challenge,
+  choose: (issuers: readonly [string, ...string[]]) => Promise<string>,
+): Promise<Discovery> {
   const { origin, pathname } = new URL(serverUrl)
   const wellKnown = `${origin}/.well-known/oauth-protected-resource`
   const path = pathname === '/' ? '' : pathname.replace(/\/$/, '')
   const addresses = resourceMetadata === undefined ? [`${wellKnown}${path}`, wellKnown] : [resourceMetadata]
   const fields = await firstFound(addresses, serverUrl)
   if (!fields) {
-    const authorizationServer = await describeServer(origin, serverUrl)
-    return { authorizationServer: authorizationServer ?? withoutMetadata(origin), resource: serverUrl, scopes: [] }
+    const issuer = await choose([origin])
+    const authorizationServer = await describeServer(issuer, serverUrl)
+    return { authorizationServer: authorizationServer ?? withoutMetadata(issuer), resource: serverUrl, scopes: [] }
   }
   const resource = textOf(fields['resource'])
   if (!coversUrl(resource, serverUrl)) throw new Error(`its metadata is that of another resource, "${resource}"`)
-  const [issuer = origin] = textsOf(fields['authorization_servers'])
+  const [first = origin, ...others] = textsOf(fields['authorization_servers'])
+  const issuer = await choose([first, ...others])
   const authorizationServer = await describeServer(issuer, serverUrl)
   if (!authorizationServer) throw new Error(`its authorization server ${issuer} has no metadata`)
   return { authorizationServer, resource, scopes: textsOf(fields['scopes_supported']) }

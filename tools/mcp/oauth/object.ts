@@ -2,8 +2,9 @@ import { DurableObject } from 'cloudflare:workers'
 import type { McpEnv } from '../servers.ts'
 import type { Challenge } from './challenge.ts'
 import type { Target } from './config.ts'
-import { Connection, type ConnectionState, type Renewal } from './connection.ts'
+import { Connection, type ConnectionState, type Renewal, type SignInStart } from './connection.ts'
 import type { ConnectionStub } from './connections.ts'
+import type { Refusal } from './trust.ts'
 
 /** The Durable Object of one connection: its server and its owner are its name. */
 export class McpConnection extends DurableObject<McpEnv> implements ConnectionStub {
@@ -21,7 +22,7 @@ export class McpConnection extends DurableObject<McpEnv> implements ConnectionSt
     })
   }
 
-  async token(target: Target): Promise<string | undefined> {
+  async token(target: Target): ReturnType<Connection['token']> {
     return this.#connection.token(target)
   }
 
@@ -29,8 +30,8 @@ export class McpConnection extends DurableObject<McpEnv> implements ConnectionSt
     return this.#connection.renewToken(target, token, challenge)
   }
 
-  async signIn(target: Target): Promise<string> {
-    return this.#connection.signIn(target, this.#id)
+  async signIn(target: Target, consent?: string): Promise<SignInStart> {
+    return this.#connection.signIn(target, this.#id, consent)
   }
 
   async serverOf(nonce: string): Promise<string | undefined> {
@@ -41,8 +42,12 @@ export class McpConnection extends DurableObject<McpEnv> implements ConnectionSt
     return this.#connection.finish(target, nonce, new URLSearchParams(back))
   }
 
-  async state(): Promise<ConnectionState> {
-    return this.#connection.state()
+  async state(target: Target): Promise<ConnectionState> {
+    return this.#connection.state(target)
+  }
+
+  async hold(refusal: Refusal): Promise<void> {
+    return this.#connection.hold(refusal)
   }
 
   async forget(): Promise<void> {

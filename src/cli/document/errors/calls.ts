@@ -133,6 +133,10 @@ export const SOURCE_ERRORS: ErrorTexts = {
     'Nobody is signed in to the MCP server.',
     'Sign in: `POST /connections/{server}`; see [MCP](mcp.md#servers-with-oauth).',
   ),
+  mcp_held_back: errorText(
+    'The MCP server names an authorization server that nobody has accepted. Its tools are not called.',
+    'Look at `heldBack` in `GET /connections`; see [MCP](mcp.md#servers-with-oauth).',
+  ),
   mcp_refused: errorText('An MCP server refused the arguments.', 'Read the message: it is the server’s.'),
   resource_not_allowed: errorText(
     'The model asked for a resource that the operator has not selected.',

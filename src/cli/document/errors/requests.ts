@@ -37,6 +37,11 @@ export const ACCESS_ERRORS: ErrorTexts = {
     'A sign-in to the MCP server could not be started: the server is unknown, or it failed.',
     'Read the message. Check `oauth` and `MCP_CALLBACK_URL` of the Worker `tools/mcp`.',
   ),
+  issuer_not_accepted: http(
+    409,
+    'The MCP server names an authorization server that nobody has accepted.',
+    'If credentials may go there, send its `issuer`; see [MCP](mcp.md#servers-with-oauth).',
+  ),
   unknown_connection: http(404, 'There is no connection with this name and owner.', 'See `GET /connections`.'),
   internal_error: http(
     500,
