@@ -20,6 +20,30 @@ export interface Price {
 
 export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0 }
 
+/** The highest figure of one report: no request to a model has more tokens, or costs more in any currency. */
+const MOST = 1e9
+
+/**
+ * Returns usage as it counts, whoever reports it. A figure that is negative or no number counts as 0, and one above 1e9 as
+ * 1e9: it must neither lift a limit nor spoil sums. A part is at most the whole.
+ */
+export function countableUsage(usage: Usage): Usage {
+  const { inputTokens, outputTokens, cachedInputTokens, reasoningTokens, cost } = usage
+  const [input, output] = [figureOf(inputTokens), figureOf(outputTokens)]
+  return {
+    ...usage,
+    inputTokens: input,
+    outputTokens: output,
+    ...(cachedInputTokens !== undefined && { cachedInputTokens: Math.min(figureOf(cachedInputTokens), input) }),
+    ...(reasoningTokens !== undefined && { reasoningTokens: Math.min(figureOf(reasoningTokens), output) }),
+    ...(cost !== undefined && { cost: figureOf(cost) }),
+  }
+}
+
+function figureOf(value: number): number {
+  return value > 0 ? Math.min(value, MOST) : 0
+}
+
 export function addUsage(a: Usage, b: Usage): Usage {
   const cachedTokens = (a.cachedInputTokens ?? 0) + (b.cachedInputTokens ?? 0)
   const reasoningTokens = (a.reasoningTokens ?? 0) + (b.reasoningTokens ?? 0)

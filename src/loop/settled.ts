@@ -1,6 +1,7 @@
 import type { CallSettled } from '../contract/event.ts'
 import type { Content } from '../contract/message.ts'
 import type { ToolFailure, ToolFault, ToolOutcome } from '../contract/tool.ts'
+import { countableUsage } from '../contract/usage.ts'
 import type { CallState } from './state.ts'
 
 /** The most characters of the name of a Worker's version. */
@@ -18,7 +19,7 @@ export function callSettled(
 ): CallSettled {
   const { usage, marks, deployment } = outcome
   const accounting = {
-    ...(usage && { usage }),
+    ...(usage && { usage: countableUsage(usage) }),
     ...(marks && { marks }),
     ...(deployment && { deployment: deployment.slice(0, DEPLOYMENT) }),
   }

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { LoopSetup } from '../../src/contract/hook.ts'
 import type { Tool, ToolDefinition } from '../../src/contract/tool.ts'
 import { failure } from '../../src/contract/tool.ts'
+import type { Usage } from '../../src/contract/usage.ts'
 import { wireName } from '../../src/contract/wire-name.ts'
 import { serveAgents } from '../../src/agent.ts'
 import { inOrder } from '../../src/host/source/chain.ts'
@@ -174,6 +175,8 @@ interface Control {
   /** Whether the tool `card`, which reads marked data, fails with this data in its message. */
   readonly cardFails?: boolean
   readonly answer?: string
+  /** The usage that the tool reports. */
+  readonly usage?: Usage
   /** Brought about after the tool was seen and stored, before it is called. */
   readonly prepare?: (edge: ControlledEdge, bank: Tool[], state: { code?: string }) => Promise<void>
   /** Rules of the setup, as an operator writes them in `src/setup.ts`. */
@@ -282,6 +285,14 @@ const CONTROLS: Readonly<Record<string, Control>> = {
     },
     holds: isNotReached,
   },
+  'reported usage': {
+    isOfSetup: true,
+    isOfRuns: true,
+    vars: { MAX_TOKENS: 20 },
+    before: ['pay', 'pay'],
+    usage: { inputTokens: -1e9, outputTokens: -1e308, cost: -1 },
+    holds: ({ reached }) => expect(reached).toBeLessThan(3),
+  },
   'the limit of calls of one tool': {
     isOfSetup: true,
     vars: { MAX_CALLS_PER_TOOL: { pay: 1 }, ON_LIMIT: 'model' },
@@ -344,7 +355,9 @@ async function play(way: Way, control: Control, { isDispatched = false, naming }
       most = Math.max(most, ++running)
       await new Promise((resolve) => setImmediate(resolve))
       running -= 1
-      return state.code === undefined ? (control.answer ?? 'paid') : failure(state.code, 'It failed.')
+      if (state.code !== undefined) return failure(state.code, 'It failed.')
+      const { answer = 'paid', usage } = control
+      return usage ? { ok: true, content: [{ type: 'text', text: answer }], usage } : answer
     },
     {
       annotations: { readOnly: true },

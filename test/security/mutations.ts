@@ -426,4 +426,11 @@ export const MUTATIONS: readonly Mutation[] = [
     replacement: 'filter(({ definition }) => definition)',
     test: 'security/search-bound.test.ts',
   },
+  {
+    control: 'usage that a tool reports never lifts a limit',
+    file: 'contract/usage.ts',
+    text: 'return value > 0 ? Math.min(value, MOST) : 0',
+    replacement: 'return value',
+    test: 'security/control-matrix.test.ts',
+  },
 ]

@@ -162,7 +162,10 @@ function isSummary(value: unknown): value is { readonly text: string; readonly u
 
 function isSum(value: unknown): value is { readonly usage: object; readonly runs: number } {
   if (!isObject(value) || !Number.isSafeInteger(value['runs']) || !isObject(value['usage'])) return false
-  return isUsage(value['usage']) && Object.values(value['usage']).every((count) => Number.isFinite(count))
+  return (
+    isUsage(value['usage']) &&
+    Object.values(value['usage']).every((count) => Number.isFinite(count) && Number(count) >= 0)
+  )
 }
 
 /** Keeps complete results, and late ones of runs of the copy. What was reported counts for runs that wait, and none does. */

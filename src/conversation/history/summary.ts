@@ -1,7 +1,7 @@
 import { type Message, contentText } from '../../contract/message.ts'
 import type { ChatModel } from '../../contract/model.ts'
 import type { Summary } from '../../contract/summaries.ts'
-import type { Usage } from '../../contract/usage.ts'
+import { countableUsage, type Usage } from '../../contract/usage.ts'
 
 const INSTRUCTIONS =
   'You keep the memory of a conversation. Write down what will matter later: facts, names, numbers, ids, decisions, ' +
@@ -26,7 +26,8 @@ export async function summarize(
   let text = ''
   for await (const event of model.stream(request, signal)) {
     if (event.type === 'text') text += event.text
-    if (event.type === 'finish' && text.trim() !== '') return { text, ...(event.usage && { usage: event.usage }) }
+    if (event.type === 'finish' && text.trim() !== '')
+      return { text, ...(event.usage && { usage: countableUsage(event.usage) }) }
   }
   return undefined
 }

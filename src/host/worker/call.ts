@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { countableUsage } from '../../contract/usage.ts'
 import type { InputNeeds } from '../../contract/input.ts'
 import { canonicalJson, isObject } from '../../contract/json.ts'
 import type { Tool, ToolControl, ToolDefinition, ToolOutcome, ToolRequest } from '../../contract/tool.ts'
@@ -120,13 +121,16 @@ const marks = v.exactOptional(v.array(v.picklist(['untrusted', 'private'])))
 const deployment = v.exactOptional(v.string())
 
 const usage = v.exactOptional(
-  v.object({
-    inputTokens: v.number(),
-    outputTokens: v.number(),
-    cachedInputTokens: count,
-    reasoningTokens: count,
-    cost: count,
-  }),
+  v.pipe(
+    v.object({
+      inputTokens: v.number(),
+      outputTokens: v.number(),
+      cachedInputTokens: count,
+      reasoningTokens: count,
+      cost: count,
+    }),
+    v.transform(countableUsage),
+  ),
 )
 
 const part = v.variant('type', [

@@ -17,6 +17,7 @@ import { execute } from '../../host/execute.ts'
 import { termsOfCaller } from '../../contract/caller-terms.ts'
 import { countSpend } from './budget.ts'
 import type { WaitUntil } from '../request-context.ts'
+import { countableUsage } from '../../contract/usage.ts'
 import { callPart, traceOf, traceparentOf } from '../../contract/trace.ts'
 import { requestValues } from './request-values.ts'
 
@@ -98,7 +99,7 @@ export async function callTool(
       send: (request) => (loop.execute ?? execute)(tool, request, options),
     },
   )
-  const { usage } = outcome
+  const usage = outcome.usage && countableUsage(outcome.usage)
   if (usage && termsOfCaller(setup.config, caller)?.budget) waitUntil(countSpend({ setup, caller }, runId, usage))
   const fault = faultOf(outcome)
   if (fault) setup.report({ event: 'call.failed', runId, tool: name, durationMs: Date.now() - startedAt, ...fault })

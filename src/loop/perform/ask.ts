@@ -5,7 +5,7 @@ import type { ToolCall } from '../../contract/message.ts'
 import type { ModelError, ModelEvent, ModelRequest } from '../../contract/model.ts'
 import type { RunError } from '../../contract/run.ts'
 import { chatPart, traceparentOf } from '../../contract/trace.ts'
-import { addUsage, withCost, type Usage } from '../../contract/usage.ts'
+import { addUsage, countableUsage, withCost, type Usage } from '../../contract/usage.ts'
 import { compose, type Middleware, asHook } from './middleware.ts'
 import { tokensOf } from './window.ts'
 import { isGuardedBySetup, startEarly } from './eager.ts'
@@ -190,7 +190,8 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
   }
 
   function withPrice(usage: Usage): Usage {
-    return model.price ? withCost(usage, model.price) : usage
+    const countable = countableUsage(usage)
+    return model.price ? withCost(countable, model.price) : countable
   }
 
   function estimateUsage(): Usage {
