@@ -28,16 +28,6 @@ export interface Env {
   readonly [name: string]: unknown
 }
 
-/** Matches the names of secrets, such as `OPENAI_API_KEY` and `SECRET_WEATHER`. `API_KEYS` has only hashes. */
-const SECRET_NAME = /(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)(?:_|$)/
-
-/** Returns the values of the secrets of an env, by their names. */
-export function secretsOf(env: Env): string[] {
-  return Object.entries(env).flatMap(([name, value]) =>
-    typeof value === 'string' && SECRET_NAME.test(name) ? [value] : [],
-  )
-}
-
 /**
  * Returns a variable or secret as text; undefined if it is not set, empty or not a text.
  *

@@ -40,11 +40,14 @@ async function* cleanEvents(events: AsyncIterable<ModelEvent>, secrets: SecretFi
         const { type, index } = event
         open ??= { of, pieces: secrets.pieces(), last: (text) => ({ type, index, arguments: text }) }
         const text = open.pieces.add(event.arguments)
-        if (text !== '' || event.tool !== undefined) yield { ...event, arguments: text }
+        const { tool } = event
+        if (text !== '' || tool !== undefined) {
+          yield { ...event, arguments: text, ...(tool !== undefined && { tool: secrets.text(tool) }) }
+        }
         break
       }
       case 'call':
-        yield { ...event, arguments: secrets.text(event.arguments) }
+        yield { ...event, tool: secrets.text(event.tool), arguments: secrets.text(event.arguments) }
         break
       case 'finish':
         yield event.opaque === undefined ? event : { ...event, opaque: secrets.json(event.opaque) }

@@ -58,8 +58,36 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     control: 'secrets are found in base64 within a longer text',
     file: 'contract/secrets.ts',
-    text: '.flatMap(formsOf)',
-    replacement: '',
+    text: 'secrets.flatMap(encodedForms)',
+    replacement: '[]',
+    test: 'security/secrets.test.ts',
+  },
+  {
+    control: 'secrets are found with their characters escaped',
+    file: 'contract/secrets.ts',
+    text: 'if (view === clean || needles.in(view).length === 0) return clean',
+    replacement: 'if (view === clean || view !== clean) return clean',
+    test: 'security/secrets.test.ts',
+  },
+  {
+    control: 'secrets of stored tools are found with their characters escaped',
+    file: 'contract/secrets.ts',
+    text: 'return cut(clean, ranges)',
+    replacement: 'return cut(clean, ranges.slice(0, 0))',
+    test: 'security/redaction.test.ts',
+  },
+  {
+    control: 'the names of called tools contain no secret',
+    file: 'model/without-secrets.ts',
+    text: 'yield { ...event, tool: secrets.text(event.tool), arguments:',
+    replacement: 'yield { ...event, arguments:',
+    test: 'security/secrets.test.ts',
+  },
+  {
+    control: 'a variable is a secret if its name says so, whatever its words are joined by',
+    file: 'edge/secret-values.ts',
+    text: '/KEY|TOKEN|SECRET|PASS(?:WORD|WD|PHRASE)|CREDENTIAL|HEADERS/',
+    replacement: '/(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)(?:_|$)/',
     test: 'security/secrets.test.ts',
   },
   {

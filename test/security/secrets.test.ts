@@ -14,6 +14,21 @@ const FORMS = {
   hexadecimal: Buffer.from(SECRET).toString('hex'),
   base64: Buffer.from(SECRET).toString('base64'),
   'base64 after a byte': Buffer.from(`x${SECRET}yz`).toString('base64'),
+  base64url: Buffer.from(SECRET).toString('base64url'),
+  'base64 over several lines': (
+    Buffer.from(SECRET)
+      .toString('base64')
+      .match(/.{1,8}/g) ?? []
+  ).join('\r\n'),
+  'base64 of base64': Buffer.from(Buffer.from(SECRET).toString('base64')).toString('base64'),
+  'base64 of hexadecimal': Buffer.from(Buffer.from(SECRET).toString('hex')).toString('base64'),
+  HTML: SECRET.replaceAll('"', '&quot;').replaceAll('/', '&#x2F;').replaceAll('+', '&#43;'),
+  'HTML of every character': SECRET.replace(/./g, (char) => `&#${char.charCodeAt(0)};`),
+  'HTML of HTML': SECRET.replaceAll('"', '&amp;quot;'),
+  'Unicode escapes': SECRET.replace(/./g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`),
+  'Unicode escapes in JSON': SECRET.replace(/[^\w]/g, (char) => `\\\\u00${char.charCodeAt(0).toString(16)}`),
+  'URL of every character': SECRET.replace(/./g, (char) => `%${char.charCodeAt(0).toString(16)}`),
+  'URL of a URL': encodeURIComponent(encodeURIComponent(SECRET)),
 }
 /** What is left of any form must not contain this much of it. */
 const core = (text: string) => text.slice(3, -5)
@@ -58,7 +73,41 @@ const one = (name: string): ModelEvent[] => [
   { type: 'finish', finish: 'tool_calls' },
 ]
 
+/** Variables whose values are secrets, and how their values are set. */
+const VARIABLES: Readonly<Record<string, string>> = {
+  OPENAI_API_KEY: SECRET,
+  OPENAI_APIKEY: SECRET,
+  DBPASSWORD: SECRET,
+  DB_PASSWD: SECRET,
+  GITHUBTOKEN: SECRET,
+  SIGNING_SECRETS: `another-secret-text, ${SECRET}`,
+  AWS_CREDENTIALS: SECRET,
+  OTLP_HEADERS: `x-team=edge,authorization=Bearer ${SECRET}`,
+  OTEL_EXPORTER_OTLP_HEADERS: `authorization=Bearer%20${encodeURIComponent(SECRET)}`,
+}
+
 describe('a secret of the edge', () => {
+  test.each(Object.entries(VARIABLES))('is the value of %s', async (name, value) => {
+    const { ask } = stage([[{ type: 'text', text: `It is ${SECRET}.` }, FINISH]], { [name]: value })
+    expect((await ask('/runs', { json: { input: 'Hi' } })).body.answer).toBe('It is [redacted].')
+  })
+
+  test('never is in the name of a tool that a model calls', async () => {
+    const { ask, requests } = stage([
+      [
+        { type: 'call.delta', index: 0, tool: SECRET, arguments: '{}' },
+        { type: 'call', index: 0, tool: SECRET, arguments: '{}' },
+        { type: 'finish', finish: 'tool_calls' },
+      ],
+      [FINISH],
+    ])
+    const headers = { accept: 'text/event-stream' }
+    const { body } = await ask('/runs', { json: { input: 'Hi' }, headers })
+    const everything = `${body}${JSON.stringify(requests)}`
+    expect(everything).toContain('[redacted]')
+    expect(everything).not.toContain(JSON.stringify(SECRET).slice(1, -1))
+  })
+
   test.each(Object.entries(FORMS))('in the %s form never leaves a model that says it in pieces', async (_, form) => {
     const characters = `Your key is ${form}, sk-tes as ever: sk-`.split('')
     const { ask } = stage([[...characters.map((text): ModelEvent => ({ type: 'text', text })), FINISH]])

@@ -1,9 +1,9 @@
 const IDENTIFIER = String.raw`\p{ID_Continue}$\u200c\u200d`
 
 /**
- * Matches each form of an import, and texts in strings and comments that look like one. Whoever reads the code sees no
- * more than this does: names with escapes are no keywords, and text is never run as code. Everything is bounded, so that
- * the time grows with the length of the text alone.
+ * Matches each form of an import, and texts in strings and comments that look like one. No import
+ * hides from it: a keyword has no escapes, and the platform runs no text as code. The repetitions are bounded, so that the
+ * time grows with the length of the text alone.
  */
 const IMPORT = new RegExp(
   [
@@ -26,10 +26,10 @@ const IMPORT = new RegExp(
 
 /** Returns the beginning of the first import of a module; undefined if it imports nothing. */
 export function importOf(module: string): string | undefined {
-  const found = IMPORT.exec(module)
-  return found
+  const match = IMPORT.exec(module)
+  return match
     ? module
-        .slice(found.index, found.index + 40)
+        .slice(match.index, match.index + 40)
         .replace(/\s+/g, ' ')
         .trim()
     : undefined

@@ -31,7 +31,7 @@ export async function readHttpResult(
   if (!ok) {
     // A browser's fetch shows a redirect that it did not follow as status 0.
     if (status < 400) return fail(`http_${status}`, 'with a redirect, which is not followed.')
-    const excerpt = excerptOf(redact.text(isComplete ? text : text.slice(0, -redact.longest || undefined)))
+    const excerpt = excerptOf(isComplete ? redact.text(text) : redact.pieces().add(text))
     const { error } = fail(`http_${status}`, excerpt === '' ? `${status}.` : `${status}: ${excerpt}`)
     return { ok, error: { ...error, ...((status === 429 || status >= 500) && { retryable: true }) } }
   }

@@ -1,4 +1,4 @@
-import { byteHex } from '../../contract/secrets.ts'
+import { hexOf } from '../../contract/secret-forms.ts'
 import { isObject, parseJson } from '../../contract/json.ts'
 import type { Signer } from '../../contract/signer.ts'
 
@@ -42,5 +42,5 @@ function jsonOf(line: Uint8Array): Readonly<Record<string, unknown>> {
 /** Its number of rows need not be signed: a copy with another number is refused as incomplete. */
 async function signedText(body: Uint8Array, tenant: string): Promise<string> {
   const digest = await crypto.subtle.digest('SHA-256', body.slice())
-  return `${tenant} ${Array.from(new Uint8Array(digest), byteHex).join('')}`
+  return `${tenant} ${hexOf(new Uint8Array(digest))}`
 }
