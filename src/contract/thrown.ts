@@ -20,3 +20,21 @@ export function textOfThrown(error: unknown): string {
     return 'an error that cannot be shown'
   }
 }
+
+/** How the runtime words the loss of an object or a Worker, for errors without properties. */
+const LOST =
+  /connection lost|reset because|was reset|object.* reset|no longer (?:exists|valid)|internal error; reference/i
+
+/** Returns whether an error says that an object or a Worker was lost, so that another instance can answer. */
+export function isLoss(error: unknown): boolean {
+  const { retryable, durableObjectReset } = Object(error)
+  return retryable === true || durableObjectReset === true || LOST.test(messageOf(error))
+}
+
+/** How the runtime words that it stopped a Worker. */
+const STOPPED = /exceeded (?:its )?(?:CPU|memory)|code had hung|never generate a response/i
+
+/** Returns whether an error says that a Worker was lost, stopped or overloaded, and not that its code threw. */
+export function isOutage(error: unknown): boolean {
+  return isLoss(error) || Object(error).overloaded === true || STOPPED.test(messageOf(error))
+}

@@ -1,4 +1,4 @@
-import { failure, type ToolFailure, type ToolOutcome } from '../contract/tool.ts'
+import { failure, type ToolFailure } from '../contract/tool.ts'
 
 export interface BreakerOptions {
   /** How many calls in a row must fail until a tool is paused. */
@@ -9,7 +9,7 @@ export interface BreakerOptions {
 }
 
 /**
- * Pauses tools that fail repeatedly (a circuit breaker): after a number of failed calls in a row, a tool is not called
+ * Pauses tools that are down or overloaded (a circuit breaker): after a number of such failures in a row, a tool is not called
  * for a while; then one call may try, and the others are refused until it succeeds. Each isolate counts for each
  * tenant, so that no tenant can pause a tool for another.
  */
@@ -62,11 +62,21 @@ export function createBreaker({ failures: most, pauseMs, now = Date.now }: Break
   }
 }
 
-const FAULTS = new Set(['tool_failed', 'tool_unreachable', 'timeout', 'bad_outcome', 'http_unreachable', 'http_429'])
+const OUTAGES = new Set([
+  ...['timeout', 'tool_lost', 'tool_unreachable'],
+  ...['http_unreachable', 'http_429', 'http_502', 'http_503', 'http_504'],
+  ...['mcp_timeout', 'mcp_unavailable'],
+])
 
-/** Whether an outcome is the fault of the tool, or of what it asks, rather than of the arguments of the call. */
-export function isToolFault(outcome: ToolOutcome): boolean {
-  return !outcome.ok && (FAULTS.has(outcome.error.code) || /^http_5\d\d$/.test(outcome.error.code))
+/** Matches what Cloudflare answers for an origin that cannot be reached, such as 521. */
+const UNREACHABLE_ORIGIN = /^http_5[2-3]\d$/
+
+/**
+ * Whether an outcome says that the tool, or what it asks, is down or overloaded. A failure that is answered promptly is
+ * none, whatever its cause: exceptions are how tools talk to models.
+ */
+export function isOutageOf({ error }: ToolFailure): boolean {
+  return OUTAGES.has(error.code) || UNREACHABLE_ORIGIN.test(error.code)
 }
 
 /** Returns the outcome of a call of a paused tool. */

@@ -12,7 +12,7 @@ afterEach(() => void vi.useRealTimers())
 
 /** An edge with one tool, which fails in this way while it is set, and what has reached it. */
 function stage(options: Partial<Parameters<typeof controlledEdge>[0]> = {}) {
-  const state: { code: string | undefined; calls: number } = { code: 'tool_failed', calls: 0 }
+  const state: { code: string | undefined; calls: number } = { code: 'tool_unreachable', calls: 0 }
   const work = tool('work', () => {
     state.calls += 1
     return state.code === undefined ? 'done' : failure(state.code, 'It failed.')
@@ -33,10 +33,14 @@ function stage(options: Partial<Parameters<typeof controlledEdge>[0]> = {}) {
 describe('a tool that fails again and again', () => {
   test('is paused, tried once after the pause, and called again once it works', async () => {
     const { state, call, times } = stage()
-    expect(await times(7)).toEqual([...Array.from({ length: 5 }, () => 'tool_failed'), 'tool_paused', 'tool_paused'])
+    expect(await times(7)).toEqual([
+      ...Array.from({ length: 5 }, () => 'tool_unreachable'),
+      'tool_paused',
+      'tool_paused',
+    ])
     expect(state.calls).toBe(5)
     vi.setSystemTime(START + 30_000)
-    expect([await call(), await call(), state.calls]).toEqual(['tool_failed', 'tool_paused', 6])
+    expect([await call(), await call(), state.calls]).toEqual(['tool_unreachable', 'tool_paused', 6])
     vi.setSystemTime(START + 60_000)
     state.code = undefined
     expect([await call(), await call()]).toEqual(['done', 'done'])
@@ -51,7 +55,7 @@ describe('a tool that fails again and again', () => {
       reason: 'Its last calls all failed: it is not called again before 2026-01-01T12:00:30Z.',
     })
     expect((await as(GLOBEX)('/tools/work')).body.available).toBe(true)
-    expect(await call(GLOBEX)).toBe('tool_failed')
+    expect(await call(GLOBEX)).toBe('tool_unreachable')
   })
 
   test('is not called through an alias either', async () => {
@@ -76,8 +80,8 @@ describe('a tool that fails again and again', () => {
     })
   })
 
-  test.each(['tool_error', 'invalid_arguments', 'http_404'])(
-    'is not paused for what its arguments are to blame for: %s',
+  test.each(['tool_error', 'invalid_arguments', 'http_404', 'tool_failed', 'bad_outcome', 'http_500', 'own_code'])(
+    'is not paused for a failure that it answers promptly: %s',
     async (code) => {
       const { state, times } = stage()
       state.code = code
@@ -86,12 +90,42 @@ describe('a tool that fails again and again', () => {
     },
   )
 
+  test.each(['timeout', 'tool_lost', 'http_unreachable', 'http_429', 'http_503', 'http_521', 'mcp_timeout'])(
+    'is paused for time-outs, losses and overload: %s',
+    async (code) => {
+      const { state, times } = stage()
+      state.code = code
+      expect((await times(6)).at(-1)).toBe('tool_paused')
+    },
+  )
+
+  test.each<[string, Error, string, boolean]>([
+    ['throws', new Error('No such row.'), 'tool_failed', false],
+    ['is lost', Object.assign(new Error('Network connection lost.'), { retryable: true }), 'tool_lost', true],
+    ['is overloaded', Object.assign(new Error('Too many requests.'), { overloaded: true }), 'tool_lost', true],
+    ['is cut off', new Error('Worker exceeded CPU time limit.'), 'tool_lost', true],
+  ])('is judged by what its Worker does: one that %s', async (_, error, code, isPaused) => {
+    for (const compat of ['', 'langchain4j']) {
+      let calls = 0
+      const broken = tool('work', () => {
+        calls += 1
+        throw error
+      })
+      const { call, times } = stage({ workers: { TOOL_WORK: [broken] }, vars: compat ? { COMPAT: compat } : {} })
+      expect([await call(), (await times(5)).at(-1), calls]).toEqual([
+        code,
+        isPaused ? 'tool_paused' : code,
+        isPaused ? 5 : 6,
+      ])
+    }
+  })
+
   test('is not paused while one of its calls succeeds, nor where the edge switches that off', async () => {
     const { state, call, times } = stage()
     await times(4)
     state.code = undefined
     await call()
-    state.code = 'tool_failed'
+    state.code = 'tool_unreachable'
     expect(await times(5)).not.toContain('tool_paused')
     expect(await stage({ vars: { TOOL_BREAKER_FAILURES: 'off' } }).times(9)).not.toContain('tool_paused')
   })

@@ -280,7 +280,7 @@ const CONTROLS: Readonly<Record<string, Control>> = {
   'the breaker': {
     isOfSetup: true,
     prepare: async ({ as }, _, state) => {
-      state.code = 'tool_failed'
+      state.code = 'tool_unreachable'
       for (let at = 0; at < 5; at++) await as(KEY)('/tools/pay/call', { json: { arguments: { n: at } } })
     },
     holds: isNotReached,

@@ -42,6 +42,13 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'security/control-matrix.test.ts',
   },
   {
+    control: 'exceptions of a tool that answers do not pause it',
+    file: 'host/worker/call.ts',
+    text: 'if (!isOutage(error)) return',
+    replacement: 'if (!detail) return',
+    test: 'security/breaker.test.ts',
+  },
+  {
     control: 'a tool that fails again and again is paused',
     file: 'host/breaker.ts',
     text: 'if (entry.pausedUntil > now()) return false',

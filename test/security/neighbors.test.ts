@@ -49,7 +49,7 @@ describe('a stored tool of another tenant', () => {
   })
 
   test('that is paused after failures does not pause the tool of the same name', async () => {
-    const edge = await sharedEdge(async (path) => (path === 'acme' ? new Response('', { status: 500 }) : text('seen')))
+    const edge = await sharedEdge(async (path) => (path === 'acme' ? new Response('', { status: 503 }) : text('seen')))
     const codes: string[] = []
     for (let count = 0; count < 6; count++) codes.push((await edge.call(ACME)).error.code)
     expect(codes.at(-1)).toBe('tool_paused')

@@ -159,7 +159,7 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
     variable('FOUR_EYES', '`on`: a key cannot approve or reject the calls of runs that it started.', '`off`'),
     variable(
       'TOOL_BREAKER_FAILURES',
-      'How many calls of a tool must fail in a row before it is paused for the tenant, or `off`. Each isolate counts for itself.',
+      'How many calls of a tool in a row must time out, be lost or meet an overload before it is paused for the tenant, or `off`. Each isolate counts for itself.',
       '`5`',
     ),
     variable('TOOL_BREAKER_MS', 'How long a tool is paused, in milliseconds. Then one call is tried.', '`30000`'),

@@ -1,7 +1,7 @@
 import type { SecretFilter } from '../../contract/secrets.ts'
 import type { Caller, Tool, ToolSource } from '../../contract/tool.ts'
-import { messageOf } from '../../contract/thrown.ts'
-import { type Breaker, isToolFault, toolPaused } from '../breaker.ts'
+import { isOutage, messageOf } from '../../contract/thrown.ts'
+import { type Breaker, isOutageOf, toolPaused } from '../breaker.ts'
 import type { OutputCheck } from './output.ts'
 import type { BoundTool, PolicyRules } from './rules.ts'
 
@@ -88,10 +88,10 @@ function withBreaker(tool: Tool, { breaker }: ToolRules): Tool {
       )
       try {
         const outcome = await tool.call(request, control)
-        record(isToolFault(outcome))
+        record(!outcome.ok && isOutageOf(outcome))
         return outcome
       } catch (error) {
-        record(true)
+        record(isOutage(error))
         throw error
       }
     },

@@ -8,7 +8,7 @@ import { either, isText, plainObject } from '../../wire/schema.ts'
 import { toolChanged } from '../../tool/pinned-tools.ts'
 import { signalOf } from '../../tool/control.ts'
 import type { DescribeResult } from './describe.ts'
-import { messageOf } from '../../contract/thrown.ts'
+import { isOutage, messageOf } from '../../contract/thrown.ts'
 import { askByFetch, isMissingMethod, isMissingWorker, missingMethod, readAnswer, type ToolBinding } from './answer.ts'
 
 export interface ServiceCallOptions {
@@ -109,7 +109,9 @@ async function readOutcome(name: string, answer: Promise<unknown>): Promise<Tool
   } catch (error) {
     const detail = messageOf(error)
     if (isMissingMethod(error) || isMissingWorker(detail)) return unreachable(name, detail)
-    return failure('tool_failed', `The tool "${name}" failed.`, detail)
+    if (!isOutage(error)) return failure('tool_failed', `The tool "${name}" failed.`, detail)
+    const message = `The tool "${name}" broke off; whether the call took effect is unknown.`
+    return failure('tool_lost', message, detail)
   }
 }
 

@@ -1,5 +1,5 @@
 import type { ConversationService } from '../../contract/conversation.ts'
-import { messageOf } from '../../contract/thrown.ts'
+import { isLoss, messageOf } from '../../contract/thrown.ts'
 import { pause } from '../../contract/pause.ts'
 import type { Report } from '../../contract/setup.ts'
 import { Problem } from '../problem.ts'
@@ -16,16 +16,6 @@ export const LOST_CODE = 'conversation_lost'
 
 /** The methods that must not be repeated: if an answer is lost, it is unknown whether they took effect. */
 const ONCE: ReadonlySet<string> = new Set<keyof ConversationService>(['answer', 'retry'])
-
-/** How the runtime words the loss of an object, for errors without properties. */
-const LOST =
-  /connection lost|reset because|was reset|object.* reset|no longer (?:exists|valid)|internal error; reference/i
-
-/** Returns whether an error says that an object was lost, so that another instance can answer. */
-function isLoss(error: unknown): boolean {
-  const { retryable, durableObjectReset } = Object(error)
-  return retryable === true || durableObjectReset === true || LOST.test(messageOf(error))
-}
 
 /**
  * Calls a method of an object. If the object is lost, another stub is asked, up to three times in all; an overloaded

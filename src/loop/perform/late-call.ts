@@ -1,7 +1,7 @@
 import { messageOf } from '../../contract/thrown.ts'
 import { within } from '../../contract/time-limit.ts'
 import { failure, type ToolFailure, type ToolOutcome } from '../../contract/tool.ts'
-import { isToolFault } from '../../host/breaker.ts'
+import { isOutageOf } from '../../host/breaker.ts'
 import { hookContext, type Running } from '../running.ts'
 import type { CallState } from '../state.ts'
 import { callThroughHooks } from './call-hooks.ts'
@@ -55,11 +55,16 @@ async function poll(
     const answer = request.ok && tools.get(name)?.poll?.(request.value, later?.state)
     if (!answer) return undefined
     const outcome = await within<ToolOutcome | undefined>(state.request.limits.callMs, answer, undefined)
-    return outcome && !outcome.ok && (outcome.later || isToolFault(outcome)) ? undefined : outcome
+    return outcome && !outcome.ok && (outcome.later || isPollFault(outcome)) ? undefined : outcome
   } catch (error) {
     report({ callId, tool: name, code: 'poll_failed', detail: messageOf(error) })
     return undefined
   }
+}
+
+/** Whether a poll itself failed, so that its answer tells nothing of the call. */
+function isPollFault(outcome: ToolFailure): boolean {
+  return isOutageOf(outcome) || /^(?:tool_failed|bad_outcome|http_5\d\d)$/.test(outcome.error.code)
 }
 
 function tooLate(name: string): ToolFailure {

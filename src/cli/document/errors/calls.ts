@@ -95,9 +95,13 @@ export const CALL_ERRORS: ErrorTexts = {
     'The tool threw an error that is not a `ToolError`.',
     'Look for the error in the logs of the edge and of the tool Worker.',
   ),
+  tool_lost: errorText(
+    'The Worker of the tool was lost, stopped by the platform or overloaded during the call.',
+    'Look for its reason in the log. The call may have taken effect.',
+  ),
   tool_misconfigured: errorText('A stored tool lacks a secret or a host.', 'Set it; the log names it.'),
   tool_paused: errorText(
-    'The tool failed too often in a row (`TOOL_BREAKER_FAILURES`).',
+    'The tool timed out, was lost or was overloaded too often in a row (`TOOL_BREAKER_FAILURES`).',
     'Repair the tool; it is called again after the pause.',
   ),
   tool_unavailable: errorText(
