@@ -37,7 +37,10 @@ export default defineConfig({
     maxWorkers: 2,
     // Files share a process, which takes a third off; test/fixtures/tidy.ts leaves nothing of one to the next.
     isolate: false,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // Long enough for a machine that is busy with ten other things; what hangs still ends.
+    testTimeout: 120_000,
+    hookTimeout: 180_000,
+    // As in test/fixtures/eventually.ts.
+    expect: { poll: { timeout: 100_000 } },
   },
 })

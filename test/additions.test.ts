@@ -92,4 +92,4 @@ test('a limit takes two files: its entry in the table, and the place that enforc
   } finally {
     rmSync(copy, { recursive: true })
   }
-}, 120_000)
+})

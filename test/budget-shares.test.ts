@@ -71,7 +71,7 @@ describe('a budget', () => {
       expect(used(), `seed ${seed}`).toBeGreaterThanOrEqual(6000)
       expect(used(), `seed ${seed}`).toBeLessThanOrEqual(6000 + isolates * parallel * 2 * STEP)
     }
-  }, 60_000)
+  })
 
   test.each([undefined, 'c'])(
     'is used up by one run alone, which draws a share now and then (conversation %s)',

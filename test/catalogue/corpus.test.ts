@@ -97,4 +97,4 @@ test(`${COUNT} definitions of all shapes are stored, found and called; broken va
 
   const listing = await edge.ask('/tools?source=kv&limit=1000')
   expect(listing.headers.get('x-total-count')).toBe(String(COUNT))
-}, 120_000)
+})

@@ -235,4 +235,4 @@ test('doctor without an edge starts the Workers of the project, and tells what d
   expect(findings.at(-1)).toMatchObject({ tools: 3, errors: 4, warnings: 7, notChecked: [] })
   expect(code).toBe(1)
   expect(account.writes).toEqual([])
-}, 60_000)
+})

@@ -3,9 +3,10 @@ import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { setGuard } from '../../src/cli/guard.ts'
 import { family, killAll, type Process, stillRunning } from '../../src/cli/processes.ts'
+import { eventually } from '../fixtures/eventually.ts'
 
 /** Runs a script in a Node of its own; whatever it starts ends with the test. */
 function node(script: string): number {
@@ -21,7 +22,7 @@ function endLater(pid: number): number {
 }
 
 async function familyOf(pid: number, size: number): Promise<Process[]> {
-  await vi.waitFor(() => expect(family(pid)).toHaveLength(size), 5000)
+  await eventually(() => expect(family(pid)).toHaveLength(size))
   return family(pid)
 }
 
@@ -40,9 +41,9 @@ test('a process family is a process with all its descendants', async () => {
   const [first, second, third] = await familyOf(pid, 3)
   expect([first!.pid, second!.parent, third!.parent]).toEqual([pid, pid, second!.pid])
   process.kill(second!.pid, 'SIGKILL')
-  await vi.waitFor(() => expect(stillRunning([first!, second!, third!])).toEqual([first, third]), 5000)
+  await eventually(() => expect(stillRunning([first!, second!, third!])).toEqual([first, third]))
   process.kill(third!.pid, 'SIGKILL')
-  await vi.waitFor(() => expect(stillRunning([third!])).toEqual([]), 5000)
+  await eventually(() => expect(stillRunning([third!])).toEqual([]))
 })
 
 test('a reused process id is a different process', () => {
@@ -59,7 +60,7 @@ test('a guard ends its process and removes its folder when its owner is killed',
   `)
   const members = await familyOf(pid, 3)
   process.kill(pid, 'SIGKILL')
-  await vi.waitFor(() => expect(stillRunning(members)).toEqual([]), 5000)
+  await eventually(() => expect(stillRunning(members)).toEqual([]))
   expect(existsSync(folder)).toBe(false)
 })
 
@@ -71,7 +72,7 @@ test('a released guard leaves the process and the folder alone', async () => {
   const guard = setGuard({ pid: child.pid!, folder })
   const shell = family(process.pid).filter(({ pid }) => !before.some((each) => each.pid === pid))
   guard.release()
-  await vi.waitFor(() => expect(stillRunning(shell)).toEqual([]), 5000)
+  await eventually(() => expect(stillRunning(shell)).toEqual([]))
   expect(family(child.pid!)).toHaveLength(1)
   expect(existsSync(folder)).toBe(true)
   child.kill()

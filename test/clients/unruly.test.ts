@@ -1,10 +1,11 @@
 import { isTerminal, type RunStatus } from '../../src/contract/run.ts'
 import fc from 'fast-check'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { isObject } from '../../src/contract/json.ts'
 import type { ModelEvent } from '../../src/contract/model.ts'
 import { say, tool } from '../fixtures/play.ts'
 import { type KeptEdge, keptEdge } from '../http/kept-edge.ts'
+import { eventually } from '../fixtures/eventually.ts'
 
 const clock = tool('clock', () => '12:00')
 const user = { role: 'user', content: 'Hi' }
@@ -209,7 +210,7 @@ describe('a client of a stored run', () => {
   test('that disconnects receives nothing more', async () => {
     const { response, isLeft } = await streamed()
     await response.body?.cancel()
-    await vi.waitFor(() => expect(isLeft()).toBe(true))
+    await eventually(() => expect(isLeft()).toBe(true))
   })
 })
 

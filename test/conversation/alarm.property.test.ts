@@ -229,5 +229,5 @@ describe('the alarm of a conversation', () => {
       vi.setSystemTime(START)
       await play(seed)
     }
-  }, 120_000)
+  })
 })

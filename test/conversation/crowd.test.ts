@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { say } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
+import { eventually } from '../fixtures/eventually.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 1_800_000_000_000 }))
 afterEach(() => void vi.useRealTimers())
@@ -18,7 +19,7 @@ async function crowded(): Promise<TestConversation> {
   const conversation = new TestConversation(silence)
   for (const name of NAMES)
     await conversation.start(name, { request: { input: [{ role: 'user', content: `No. ${name}` }] } })
-  await vi.waitFor(() => expect(conversation.requests).toHaveLength(1))
+  await eventually(() => expect(conversation.requests).toHaveLength(1))
   return conversation
 }
 
@@ -61,7 +62,7 @@ describe('a conversation in which 20 runs wait', () => {
     const conversation = await crowded()
     for (const requests of [2, 3]) {
       conversation.live()
-      await vi.waitFor(() => expect(conversation.requests).toHaveLength(requests))
+      await eventually(() => expect(conversation.requests).toHaveLength(requests))
     }
     conversation.answer = answering
     conversation.live()
@@ -73,7 +74,7 @@ describe('a conversation in which 20 runs wait', () => {
     const conversation = await crowded()
     for (const requests of [2, 3, 4]) {
       conversation.live()
-      await vi.waitFor(() => expect(conversation.requests).toHaveLength(requests))
+      await eventually(() => expect(conversation.requests).toHaveLength(requests))
     }
     conversation.answer = answering
     conversation.live()

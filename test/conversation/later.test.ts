@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Deferral, Tool, ToolOutcome } from '../../src/contract/tool.ts'
 import { ask, id, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
+import { eventually } from '../fixtures/eventually.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 }))
 afterEach(() => void vi.useRealTimers())
@@ -94,7 +95,7 @@ test('the outcome of one call is settled while the run still waits for another',
   const conversation = conversationWith([lateTool('render', { within: MINUTE }), lateTool('print', { within: MINUTE })])
   await conversation.run(0)
   await conversation.object.report(runId(0), id(1, 1), { outcome: text('a page') })
-  await vi.waitFor(() =>
+  await eventually(() =>
     expect(conversation.journal(0).at(-1)).toMatchObject({ type: 'call.settled', callId: id(1, 1) }),
   )
   expect(await recordOf(conversation)).toMatchObject({ status: 'waiting', calls: [{ status: 'later' }, { ok: true }] })
@@ -294,7 +295,7 @@ test.each(['approval', 'outcome'])(
     await conversation.run(0)
     const settled = { ok: true }
     const expectCalls = (...calls: object[]) =>
-      vi.waitFor(async () =>
+      eventually(async () =>
         expect((await conversation.object.record(runId(0), 0)) as object).toMatchObject({ record: { calls } }),
       )
     await expectCalls({ status: 'approval' }, { status: 'later' })

@@ -48,7 +48,7 @@ beforeAll(async () => {
   const wrong = "# Page\n\n```ts\nimport { createEdge } from 'edgecall'\n\ncreateEdge({ providers: 1 })\n```\n"
   const output = await typeErrors([...blocks, ...examples(), ...pageOf('wrong.md', wrong).blocks])
   errors = output.split('\n').filter((line) => /^\S/.test(line))
-}, 120_000)
+})
 
 test('every TypeScript block in the documentation compiles, and errors are reported with the line of the page', () => {
   expect(blocks.length).toBeGreaterThan(20)

@@ -211,7 +211,7 @@ test('a stored run ends when its client disconnects, if the client asks for that
   await body?.getReader().read()
   abort.abort()
   const runs = (): Promise<any> => json(fetch(`${url}/conversations/tied/runs`))
-  await expect.poll(runs, { timeout: 10_000 }).toMatchObject([{ status: 'cancelled' }])
+  await expect.poll(runs).toMatchObject([{ status: 'cancelled' }])
   const [{ id }] = await runs()
   const run = await json(fetch(`${url}/conversations/tied/runs/${id}`))
   expect(run).toMatchObject({ finish: 'cancelled', answer: expect.stringMatching(/^(One )+$/) })

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { EmbeddingService } from '../../src/contract/embedding.ts'
 import { INDEX_KEY, readIndex, versionKey } from '../../src/host/stored/copy.ts'
 import { chunksOf, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { type Stage, startStage } from './stage.ts'
+import { eventually } from '../fixtures/eventually.ts'
 
 const KEY = 'ek_test'
 const sha256 = createHash('sha256').update(KEY).digest('hex')
@@ -60,12 +61,12 @@ test('concurrent writes of one name and of many are all kept and reach KV in one
   expect(history).toHaveLength(texts.length)
 
   const { TOOLS } = await stage.server.getWorker<{ TOOLS: KVNamespace }>('edgecall').getEnv()
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const index = readIndex((await TOOLS.get(INDEX_KEY)) ?? '')
     expect(index.names()).toEqual(['one', ...texts.map((_, at) => `many${at}`)].sort())
     expect(index.hashOf('one')).toBe(history[0].hash)
     expect(await TOOLS.get(versionKey('one', history[0].hash))).toContain('"text ')
-  }, 10_000)
+  })
 })
 
 test('concurrent writes, rollbacks and removals are one history entry each, and the last one is current', async () => {
@@ -91,11 +92,11 @@ test('concurrent writes, rollbacks and removals are one history entry each, and 
   const { hash } = history[0]
   expect((await ask('/tools/mixed')).etag).toBe(hash === undefined ? null : `"${hash}"`)
   const { TOOLS } = await stage.server.getWorker<{ TOOLS: KVNamespace }>('edgecall').getEnv()
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const index = readIndex((await TOOLS.get(INDEX_KEY)) ?? '')
     expect(index.revision).toBeGreaterThanOrEqual(history[0].revision)
     expect(index.hashOf('mixed')).toBe(hash)
-  }, 10_000)
+  })
 })
 
 describe('a stored definition has versions', () => {
@@ -181,10 +182,10 @@ test('a run does not call a tool whose definition changed while the run waited',
   await stage.server.getWorker('edgecall').evictDurableObject('Conversation', { name: 'v1/acme/moving' })
   const call = `${path}/${body.id}/calls/${body.calls[0].id}`
   expect((await ask(call, { json: { decision: 'approve' } })).status).toBe(200)
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const run = (await ask(`${path}/${body.id}`)).body
     expect(run.answer).toContain('The tool "moved" has changed since it was offered; it was not called.')
-  }, 10_000)
+  })
 })
 
 test('vectors of tool texts are kept over RPC, those of a key that is stored again replaced', async () => {

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sha256 } from '../../src/contract/json.ts'
 import { chunksOf, type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { readEvents, type Stage, startStage } from './stage.ts'
+import { eventually } from '../fixtures/eventually.ts'
 
 let model: ModelServer
 let stage: Stage
@@ -239,7 +240,7 @@ describe('a conversation', () => {
     }
     const idsOf = async (query: string) =>
       (await json(`/runs?query=shard&${query}`)).map(({ id }: { id: string }) => id)
-    await vi.waitFor(async () => expect(await idsOf('')).toEqual(runs), { timeout: 10_000 })
+    await eventually(async () => expect(await idsOf('')).toEqual(runs))
     expect(await idsOf('limit=2')).toEqual(runs.slice(0, 2))
     expect(await idsOf(`limit=2&before=${runs[1]}`)).toEqual(runs.slice(2))
     expect(await idsOf(`latest=true&before=${runs[0]}`)).toEqual(runs.slice(1))
@@ -361,7 +362,7 @@ describe('the life of a conversation', () => {
     const { id } = await json('/conversations', { json: { ttlSeconds: 1 } })
     reply = () => say('Hi.')
     await json(`/conversations/${id}/runs`, { json: { input: 'Hello' } })
-    await expect.poll(async () => (await stage.ask(`/conversations/${id}/runs`)).status, { timeout: 10_000 }).toBe(404)
+    await expect.poll(async () => (await stage.ask(`/conversations/${id}/runs`)).status).toBe(404)
     await expect.poll(() => json('/conversations')).not.toContainEqual({ id })
   })
 })

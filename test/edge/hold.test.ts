@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestHarness } from 'wrangler'
 import { ACCEPTED_KEY, readIndex } from '../../src/host/stored/copy.ts'
 import { chunksOf, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { McpServer } from '../tools/mcp-server.ts'
 import { withMcp } from './with-mcp.ts'
 import { sampleWorkers } from './stage.ts'
+import { eventually } from '../fixtures/eventually.ts'
 
 const TOOLS = ['clock', 'alarm', 'calculator', 'customers', 'bookings', 'mail', 'web', 'definitions']
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
@@ -145,8 +146,8 @@ test('a changed tool of another server is held back until the change is accepted
   // Sent again, as by someone who did not hear the answer.
   expect((await accept({ hash })).status).toBe(200)
   const { TOOLS: kv } = await harness.getWorker<{ TOOLS: KVNamespace }>('edgecall').getEnv()
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const copy = readIndex((await kv.get(ACCEPTED_KEY)) ?? '')
     expect(copy.hashOf('look_up@TOOL_MCP')).toBe(hash)
-  }, 10_000)
+  })
 })

@@ -1,9 +1,10 @@
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestHarness, type TestHarness } from 'wrangler'
 import { chunksOf, type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { readEvents } from './stage.ts'
+import { eventually } from '../fixtures/eventually.ts'
 
 /** Answers while the object of their conversation is reset, as at a deploy (test/fixtures/lost-edge). */
 let model: ModelServer
@@ -132,7 +133,7 @@ describe('a tool that answers later', () => {
     return undefined
   }
   const completed = (path: string) =>
-    vi.waitFor(async () => expect(await read(path)).toMatchObject({ status: 'completed' }), 15_000)
+    eventually(async () => expect(await read(path)).toMatchObject({ status: 'completed' }))
 
   test('may report over the binding of the edge before it has answered, and only one outcome counts', async () => {
     const { path } = await start('hasty')

@@ -50,7 +50,7 @@ beforeAll(async () => {
     },
     { samples: true },
   )
-}, 60_000)
+})
 afterAll(async () => {
   await stage?.close()
   await model?.close()

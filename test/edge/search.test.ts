@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { INDEX_KEY } from '../../src/host/stored/copy.ts'
 import { readTexts, NO_TEXTS, TEXTS_KEY } from '../../src/host/stored/texts.ts'
 import { chunksOf, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { readEvents, type Stage, startStage } from './stage.ts'
+import { eventually } from '../fixtures/eventually.ts'
 
 const QUESTION = "What's the weather in Amsterdam?"
 const STORED = 60
@@ -80,9 +81,9 @@ describe('stored tools that are not offered are found', () => {
 
 test('the search texts of stored tools are written to KV beside the index', async () => {
   const { TOOLS } = await stage.server.getWorker<{ TOOLS: KVNamespace }>('edgecall').getEnv()
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const { tools } = readTexts((await TOOLS.get(TEXTS_KEY)) ?? '', NO_TEXTS)
     expect(tools).toHaveLength(STORED + 1)
-  }, 25_000)
+  })
   expect(await TOOLS.get(INDEX_KEY)).toContain(`"size":${STORED + 1}`)
 })

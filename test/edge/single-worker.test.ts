@@ -25,7 +25,7 @@ beforeAll(async () => {
     const harness = createTestHarness({ root: new URL('../..', import.meta.url).pathname, workers })
     started[profile as Profile] = { harness, url: (await harness.listen()).url }
   }
-}, 60_000)
+})
 
 afterAll(async () => {
   for (const { harness } of Object.values(started)) await harness.close()

@@ -4,11 +4,12 @@ import { globSync, mkdtempSync, readdirSync, rmSync, statSync, readFileSync } fr
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { family, stillRunning } from '../../src/cli/processes.ts'
 import { type Command, freePort, start } from '../cli/command.ts'
 import { chunksOf, startModelServer } from '../fixtures/model-server.ts'
 import { hasSamples } from './stage.ts'
+import { eventually } from '../fixtures/eventually.ts'
 
 /** The example question asks the clock, a sample tool that may be deleted. */
 const testWithClock = test.runIf(hasSamples('clock'))
@@ -87,7 +88,7 @@ describe('npm start', () => {
     expect(edge.out()).toContain(`Serving ${edge.url} until Ctrl-C, to the key ${key}. Open that page, or ask:`)
     const tree =
       /run_\w+ {2}completed {2}openai\/offline .+\n├ step 1 {2}1 call .+\n│ {3}currentTime {2}\d+ ms .+\n└ step 2 {2}answer/
-    await vi.waitFor(() => expect(edge.out()).toMatch(tree), 10_000)
+    await eventually(() => expect(edge.out()).toMatch(tree))
   })
 
   test('refuses a second start on the same data', async () => {
@@ -123,7 +124,7 @@ describe('npm start', () => {
     expect(processes.length).toBeGreaterThan(3)
     process.kill(edge.pid, 'SIGTERM')
     await edge.ended
-    await vi.waitFor(() => expect(stillRunning(processes)).toEqual([]), 10_000)
+    await eventually(() => expect(stillRunning(processes)).toEqual([]))
     expect(privateFolders(edge.folder)).toEqual([])
     expect(edge.errors()).not.toMatch(/error|failed/i)
   })

@@ -89,6 +89,7 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
     prepare: (page: Page) => Promise<unknown> = async () => {},
   ): Promise<{ page: Page; faults: string[] }> {
     const page = await (await browser.newContext(options)).newPage()
+    page.setDefaultTimeout(100_000)
     const faults: string[] = []
     page.on('pageerror', (error) => faults.push(String(error)))
     page.on('console', (message) => message.type() === 'error' && faults.push(message.text()))
@@ -395,6 +396,7 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
 
   test('asks for a key if the edge requires one, and keeps it only in the tab', async () => {
     const page = await (await browser.newContext()).newPage()
+    page.setDefaultTimeout(100_000)
     const problem = { status: 401, code: 'unauthorized', detail: 'Send a valid key: Authorization: Bearer …' }
     await page.route('**/v1/models', (route) =>
       route.request().headers()['authorization'] === 'Bearer ek_secret'

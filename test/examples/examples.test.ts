@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { DefaultChatTransport } from 'ai'
 import { build } from 'esbuild'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { editor, researcher, reviewer } from '../../examples/agents/src/agents.ts'
 import { Chat, linesOf } from '../../examples/browser-chat/page/chat.ts'
 import { edgeFiles } from '../../src/cli/project/edge-files.ts'
@@ -17,6 +17,7 @@ import { until } from '../clients/chat.ts'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { McpServer } from '../tools/mcp-server.ts'
 import { resultsIn, startExample } from './example.ts'
+import { eventually } from '../fixtures/eventually.ts'
 
 const ROOT = new URL('../..', import.meta.url).pathname
 
@@ -277,7 +278,7 @@ test('a film is rendered by a Workflow, which reports to the run that waits for 
   expect(waiting).toMatchObject({ status: 'waiting', finish: 'waiting', calls: [{ status: 'later' }] })
   const film = { film: 'https://films.example.com/harbour.mp4' }
   const record = () => edge.ask(`/conversations/c1/runs/${waiting.id}`)
-  await vi.waitFor(async () => expect(await record()).toMatchObject({ status: 'completed' }), 20_000)
+  await eventually(async () => expect(await record()).toMatchObject({ status: 'completed' }))
   expect(await record()).toMatchObject({ answer: JSON.stringify(film), calls: [{ ok: true, structured: film }] })
   expect(reports).toEqual([
     [200, { progress: { message: 'rendering', fraction: 0.1 } }],

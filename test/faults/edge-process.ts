@@ -8,7 +8,7 @@ import { family, killAll, type Process, stillRunning } from '../../src/cli/proce
 import { spawnWrangler, UNATTENDED } from '../../src/cli/wrangler.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
-const READY_MS = 60_000
+const READY_MS = 180_000
 const CHECK_MS = 50
 /** While the Workers are being built, requests are held back: better to ask again. */
 const REQUEST_MS = 2000

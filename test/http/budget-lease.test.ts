@@ -79,7 +79,7 @@ describe('the leases of a budget', () => {
       expect(used - lost, `seed ${seed}`).toBeLessThanOrEqual(BUDGET + ISOLATES * MOST_USE)
       expect(draws, `seed ${seed}`).toBeLessThan(runs / 2)
     }
-  }, 60_000)
+  })
 
   test('are used up by a run that uses more than the earlier ones did', async () => {
     const directories = memoryDirectories()

@@ -4,6 +4,7 @@ import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import type { Script } from '../fixtures/scripted.ts'
 import { type KeptEdge, keptEdge } from './kept-edge.ts'
+import { eventually } from '../fixtures/eventually.ts'
 
 const NOON = Date.parse('2026-03-01T12:00:00Z')
 
@@ -127,7 +128,7 @@ describe('GET /runs', () => {
     let answer = () => {}
     await edge.post('/conversations', { id: 'slow' }, bearer('web'))
     const response = edge.post('/conversations/slow/runs', { input: 'Think' }, bearer('web'))
-    await vi.waitFor(() => expect(edge.requests).toHaveLength(1))
+    await eventually(() => expect(edge.requests).toHaveLength(1))
     await edge.settle()
     expect(await list(edge)).toEqual([])
     // `waitFor` has moved the clock a little.
@@ -240,7 +241,7 @@ describe('GET /approvals', () => {
     expect(await list(edge, '?status=waiting')).toHaveLength(1)
     await decide(nine)
     expect(await waiting(edge)).toEqual([])
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       await edge.settle()
       expect(await list(edge)).toMatchObject([{ id, status: 'completed', tools: ['pay'] }])
     })

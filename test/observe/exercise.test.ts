@@ -61,50 +61,46 @@ test('an operator gets from each alert in the metrics to the cause, in the trace
 
 if (missingChromium) test.skip(`the exercise is not done in the studio: ${missingChromium}`)
 
-test.skipIf(missingChromium)(
-  'an operator gets from each alert to the cause in the studio',
-  async () => {
-    const edge = watchedEdge()
-    for (let run = 0; run < RUNS + 2; run++) await edge.charges(run)
-    const { url } = await serve(edge)
-    const browser = await launchChromium()
-    onTestFinished(() => browser.close())
-    const page = await browser.newPage()
-    await page.goto(`${url}/#/conversations`)
-    await page.getByLabel('API key').fill('operator')
-    await page.keyboard.press('Enter')
-    const items = page.getByRole('listitem').filter({ hasText: 'Charge order' })
-    await items.nth(RUNS).waitFor()
+test.skipIf(missingChromium)('an operator gets from each alert to the cause in the studio', async () => {
+  const edge = watchedEdge()
+  for (let run = 0; run < RUNS + 2; run++) await edge.charges(run)
+  const { url } = await serve(edge)
+  const browser = await launchChromium()
+  onTestFinished(() => browser.close())
+  const page = await browser.newPage()
+  await page.goto(`${url}/#/conversations`)
+  await page.getByLabel('API key').fill('operator')
+  await page.keyboard.press('Enter')
+  const items = page.getByRole('listitem').filter({ hasText: 'Charge order' })
+  await items.nth(RUNS).waitFor()
 
-    // The calls that failed: which runs, and why.
-    await page.goto(`${url}/#/conversations/${encodeURIComponent('error=tool_failed')}`)
-    await page.getByRole('status').filter({ hasText: '2 conversations' }).waitFor()
-    expect(await items.locator('.title').allInnerTexts()).toEqual(['Charge order 9', 'Charge order 4'])
-    await items.last().getByRole('link').click()
-    const rows = page.getByRole('list', { name: 'Timeline' }).getByRole('listitem')
-    await rows.filter({ hasText: 'charge' }).getByRole('link').click()
-    await page.getByText('Faults, for operators').click()
-    await page.getByText('Error: The card reader is offline.').waitFor()
-    await page.getByText('test, version 1').waitFor()
+  // The calls that failed: which runs, and why.
+  await page.goto(`${url}/#/conversations/${encodeURIComponent('error=tool_failed')}`)
+  await page.getByRole('status').filter({ hasText: '2 conversations' }).waitFor()
+  expect(await items.locator('.title').allInnerTexts()).toEqual(['Charge order 9', 'Charge order 4'])
+  await items.last().getByRole('link').click()
+  const rows = page.getByRole('list', { name: 'Timeline' }).getByRole('listitem')
+  await rows.filter({ hasText: 'charge' }).getByRole('link').click()
+  await page.getByText('Faults, for operators').click()
+  await page.getByText('Error: The card reader is offline.').waitFor()
+  await page.getByText('test, version 1').waitFor()
 
-    // The request that was sent again: of which step, with the status of the provider and its words.
-    await page.goto(`${url}/#/conversations/${encodeURIComponent('query=Charge order 3')}`)
-    await page.getByRole('status').filter({ hasText: '1 conversation' }).waitFor()
-    await items.getByRole('link').click()
-    await rows.filter({ hasText: 'Step 1' }).getByRole('link').click()
-    await page.getByText('Faults, for operators').click()
-    await page.getByText(/^model_overloaded .*status 529.*tried again$/).waitFor()
-    await page.getByText('Too many requests.').waitFor()
+  // The request that was sent again: of which step, with the status of the provider and its words.
+  await page.goto(`${url}/#/conversations/${encodeURIComponent('query=Charge order 3')}`)
+  await page.getByRole('status').filter({ hasText: '1 conversation' }).waitFor()
+  await items.getByRole('link').click()
+  await rows.filter({ hasText: 'Step 1' }).getByRole('link').click()
+  await page.getByText('Faults, for operators').click()
+  await page.getByText(/^model_overloaded .*status 529.*tried again$/).waitFor()
+  await page.getByText('Too many requests.').waitFor()
 
-    // The budget: the run that used it up.
-    await page.goto(`${url}/#/conversations/${encodeURIComponent('query=Charge order 10')}`)
-    await page.getByRole('status').filter({ hasText: '1 conversation' }).waitFor()
-    await items.getByRole('link').click()
-    await page.getByText('completed · limit: tokens').waitFor()
-    await page.getByText('The limit “tokens” was reached.').waitFor()
-  },
-  60_000,
-)
+  // The budget: the run that used it up.
+  await page.goto(`${url}/#/conversations/${encodeURIComponent('query=Charge order 10')}`)
+  await page.getByRole('status').filter({ hasText: '1 conversation' }).waitFor()
+  await items.getByRole('link').click()
+  await page.getByText('completed · limit: tokens').waitFor()
+  await page.getByText('The limit “tokens” was reached.').waitFor()
+})
 
 test('a failure of a run is printed as a tree of its own where runs are not logged', () => {
   let printed = ''

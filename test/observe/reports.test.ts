@@ -8,6 +8,7 @@ import { Chance } from '../faults/chance.ts'
 import { memoryDirectories } from '../fixtures/directories.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from '../conversation/object.ts'
+import { eventually } from '../fixtures/eventually.ts'
 
 const BEGIN = Date.parse('2026-01-01T00:00:00Z')
 
@@ -108,7 +109,7 @@ describe('the usage of runs', () => {
       runs += counted[0]?.runs ?? 0
     }
     expect(runs).toBeGreaterThan(150)
-  }, 120_000)
+  })
 
   test('is counted before the conversation is deleted', async () => {
     const directories = memoryDirectories()
@@ -138,7 +139,7 @@ describe('the trace of a run', () => {
     ])
     await conversation.start(0, traced)
     expect(await conversation.object.record(runId(0), 10_000)).toMatchObject({ record: { status: 'completed' } })
-    await vi.waitFor(() => expect(bodies).toHaveLength(1))
+    await eventually(() => expect(bodies).toHaveLength(1))
     // Another instance sends it again.
     conversation.live()
     status = 200

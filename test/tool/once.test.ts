@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { type KeyValues, type Once, onceInKv, onceInSql, type SqlOnce } from '../../src/tool/once.ts'
 import { ToolError } from '../../src/tool/tool-error.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
+import { eventually } from '../fixtures/eventually.ts'
 
 const DAY = 86_400_000
 const NOT_SENT = new ToolError('There is no such mailbox.', { code: 'unknown_mailbox' })
@@ -81,7 +82,7 @@ describe.each([
     const once = shelf.open()
     const { work, finish } = deferred('sent')
     const pendingCalls = Array.from({ length: 20 }, () => once('a', work))
-    await vi.waitFor(() => expect(work).toHaveBeenCalled())
+    await eventually(() => expect(work).toHaveBeenCalled())
     expect(await once.status('a')).toBe('started')
     finish()
     expect(await Promise.all(pendingCalls)).toEqual(Array(20).fill('sent'))
@@ -109,7 +110,7 @@ describe.each([
   test('work that a crash cut off is in doubt, and does not run again by itself', async () => {
     const before = deferred('sent')
     void shelf.open()('a', before.work)
-    await vi.waitFor(() => expect(before.work).toHaveBeenCalled())
+    await eventually(() => expect(before.work).toHaveBeenCalled())
     const once = shelf.open()
     const { effect, count } = counter()
     expect(await once.status('a')).toBe('started')

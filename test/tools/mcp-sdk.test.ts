@@ -7,6 +7,7 @@ import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import * as z from 'zod'
 import { worker } from './mcp-worker.ts'
+import { eventually } from '../fixtures/eventually.ts'
 
 const PIXEL = 'iVBORw0KGgo='
 
@@ -141,7 +142,7 @@ describe('a server of the revision 2024-11-05', () => {
       content: [{ type: 'text', text: 'Be quiet.' }],
     })
     expect(new Set(requests.map(({ authorization }) => authorization))).toEqual(new Set(['Bearer secret']))
-    await vi.waitFor(() => expect(streams()).toBe(0))
+    await eventually(() => expect(streams()).toBe(0))
   })
 
   test('gets no credentials at an address of another origin', async () => {

@@ -3,6 +3,7 @@ import type { Progress, ToolOutcome } from '../../src/contract/tool.ts'
 import { mcpService } from '../../tools/mcp/service.ts'
 import { LIFETIME, McpServer, Refusal } from './mcp-server.ts'
 import { worker } from './mcp-worker.ts'
+import { eventually } from '../fixtures/eventually.ts'
 
 const servers: McpServer[] = []
 const logs: Record<string, unknown>[] = []
@@ -286,7 +287,7 @@ describe('a server of an older revision', () => {
     server.call = async (_, talk) => {
       talk.send({ id: 'p', method: 'ping' })
       talk.send({ id: 's', method: 'sampling/createMessage', params: {} })
-      await vi.waitFor(() => expect(server.of('response')).toHaveLength(2))
+      await eventually(() => expect(server.of('response')).toHaveLength(2))
       return { content: [] }
     }
     await worker(server).call('echo')

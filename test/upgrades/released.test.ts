@@ -56,7 +56,7 @@ describe.each(readdirSync(RECORDED, { withFileTypes: true }).filter((entry) => e
       edge = await makeInstallation()
       runs = restoreRecording(join(RECORDED, version), edge.state, Date.now() - OUTAGE_MS).runs
       await edge.start()
-    }, 90_000)
+    })
     afterAll(() => edge?.close())
 
     const runOf = (name: string) => runs[name] ?? ''

@@ -57,4 +57,4 @@ test('a new field needs entries in two files: the type of a definition, and the 
   } finally {
     rmSync(copy, { recursive: true })
   }
-}, 120_000)
+})

@@ -7,6 +7,7 @@ import { type McpServer, Refusal } from '../../tools/mcp-server.ts'
 import { bringing, toolsOf, listedTool, serving, texts, toolsFrom } from '../mcp-scene.ts'
 import { different, type Row, same } from '../rows.ts'
 import { type CallSpec, namesIn, native, resultsIn } from '../scene.ts'
+import { eventually } from '../../fixtures/eventually.ts'
 
 const LOOK = listedTool('look')
 
@@ -53,7 +54,7 @@ export const mcp: readonly Row[] = [
         [false],
         ['The tool "look" did not answer within 30000 ms; whether it took effect is unknown.'],
       ])
-      await vi.waitFor(() => expect(server.of('notifications/cancelled')).toHaveLength(1))
+      await eventually(() => expect(server.of('notifications/cancelled')).toHaveLength(1))
     }),
   },
   {
