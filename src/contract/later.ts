@@ -6,6 +6,9 @@ export const MOST_LATER_MS = 7 * 24 * 60 * 60 * 1000
 /** The shortest time between two polls of a tool, in milliseconds. */
 export const LEAST_POLL_MS = 1000
 
+/** The most characters of a progress report, as JSON. */
+export const MOST_PROGRESS = 16 * 1024
+
 /** A call whose outcome can be reported. `conversation` is absent for a run of none, which is stored all the same. */
 export interface ReportedCall {
   readonly tenant: string

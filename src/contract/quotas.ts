@@ -16,8 +16,9 @@ export const QUOTAS = {
   conversations: { variable: 'MAX_CONVERSATIONS', initial: 100_000, of: 'storage' },
   /**
    * The maximum number of bytes that a tenant's conversations store. A conversation reports its size each time that it has
-   * doubled, so together they may store twice as much. Unlisted ones, such as those of stored responses, count once they
-   * are larger than 256 KiB, until they are deleted.
+   * doubled, so together they may store twice as much. Then new runs, results of callers, reported outcomes, forks and
+   * copies are refused. Unlisted conversations, such as those of stored responses, count once they are larger than 256 KiB,
+   * until they are deleted.
    */
   storedBytes: { variable: 'MAX_STORED_BYTES', initial: 10 * 1024 ** 3, of: 'storage' },
   /** The maximum number of stored definitions of a tenant. Those of the edge have no quota. */

@@ -33,6 +33,8 @@ import { storageRefusal } from './run/storage-quota.ts'
 import { Waiters } from './run/waiters.ts'
 import { windowOptions } from './history/window-options.ts'
 
+/** The most characters of answers that are taken also from a tenant that stores too much, such as decisions. */
+const MOST_OF_DECISION = 4096
 /** How often the runs that are to be replaced are cancelled before a request is refused. */
 const MOST_CANCELLATIONS = 10
 
@@ -51,6 +53,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     const store = new Store(ctx.storage, {
       onBroken: (row) => setup.report({ event: 'row.set_aside', ...row }),
       onRollback: () => alarms.forget(),
+      onGrowth: () => void alarms.reportSize(),
       ...(setup.reporters && { reporters: setup.reporters }),
     })
     const alarms = new Alarms({
@@ -121,7 +124,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   }
 
   async adopt(messages: readonly StoredMessage[]): Promise<Reply<object>> {
-    return this.#whenOpen(async () => {
+    return this.#whenRoom(true, async () => {
       this.#store.transaction(() => {
         this.#store.messages.add(messages)
         this.#store.mark(messages.map(({ message }) => message))
@@ -174,7 +177,8 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     if (life === 'none') {
       void this.#alarms.create({ tenant: run.caller.tenant, id: run.conversation ?? run.runId, expires })
     }
-    const full = await storageRefusal(run, this.#store, this.#setup)
+    const isKnown = this.#store.runs.row(run.runId) !== undefined
+    const full = isKnown ? undefined : await storageRefusal(this.#store, this.#setup)
     if (full) return full
     // Cancelled runs still store their messages; that must happen before `acceptRun` hides these from models.
     // Runs that are accepted meanwhile are cancelled too, and those whose cancellation could not be stored again.
@@ -275,7 +279,8 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   async answer(
     ...[runId, answers, continuation]: Parameters<ConversationService['answer']>
   ): ReturnType<ConversationService['answer']> {
-    return this.#whenOpen(async () => {
+    const isLarge = JSON.stringify([answers, continuation]).length > MOST_OF_DECISION
+    return this.#whenRoom(isLarge, async () => {
       if (!this.#store.runs.row(runId)) return UNKNOWN_RUN
       const open = this.#runner.runs.find(runId)
       if (this.#store.runs.row(runId)?.status === 'parked') return PARKED
@@ -294,7 +299,8 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
 
   async report(runId: string, callId: string, report: CallReport): Promise<Reply<object>> {
     const ports = { store: this.#store, runner: this.#runner, alarms: this.#alarms }
-    return this.#whenOpen(async () => reportCall(ports, { runId, callId }, report))
+    // Progress that there is no room for is shown and not stored.
+    return this.#whenRoom('outcome' in report, async () => reportCall(ports, { runId, callId }, report))
   }
 
   async remove(): Promise<Reply<object>> {
@@ -328,6 +334,14 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   #attend(life: 'none' | 'open'): void {
     this.#runner.release()
     if (life === 'open') void this.#alarms.restore()
+  }
+
+  /** Answers a request. One that stores what it brings is refused if the tenant stores too much. */
+  async #whenRoom<Value>(stores: boolean, answer: () => Promise<Reply<Value>>): Promise<Reply<Value>> {
+    return this.#whenOpen(async () => {
+      const full = stores ? await storageRefusal(this.#store, this.#setup) : undefined
+      return full ?? (this.#life() === 'open' ? answer() : DELETED)
+    })
   }
 
   #life(): ReturnType<Store['life']> {

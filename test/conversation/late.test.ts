@@ -22,7 +22,7 @@ test('an outcome that comes too late is recorded and not shown to a model', asyn
     calls: [{ id: id(1, 0), ok: false, error: { code: 'timeout' }, late: { ok: true } }],
   })
   expect(conversation.rows('SELECT * FROM wholes')).toEqual([
-    { call: `late/${runId(0)}/${id(1, 0)}`, content: '{"ok":true,"content":[{"type":"text","text":"paid"}]}' },
+    { call: `late/${runId(0)}/${id(1, 0)}`, content: '{"ok":true}' },
   ])
   expect(JSON.stringify(conversation.requests)).not.toContain('paid')
   expect(conversation.journal(0).slice(-2)).toMatchObject([

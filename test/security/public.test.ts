@@ -120,9 +120,18 @@ describe('a report on a call', () => {
     expect((await send(`/outcomes/${token}`, { method: 'POST', body: fitting })).status).toBe(200)
   })
 
+  test('on progress has at most 16 KiB', async () => {
+    const { send, token } = await publicEdge()
+    const progress = async (length: number) => {
+      const body = JSON.stringify({ progress: { data: 'x'.repeat(length) } })
+      return (await send(`/outcomes/${token}`, { method: 'POST', body })).status
+    }
+    expect([await progress(16 * 1024 - 11), await progress(16 * 1024 - 10)]).toEqual([200, 413])
+  })
+
   test('is refused unread once 4 MiB were reported on the call within a minute', async () => {
     const { send, token, other } = await publicEdge()
-    const text = JSON.stringify({ progress: { message: 'x'.repeat(128 * 1024 - 100) } })
+    const text = '{"progress":{"message":"half"}}'
     const send1 = (to: string) => {
       const { observed, init } = report(text, { 'content-length': String(128 * 1024) })
       return send(`/outcomes/${to}`, init).then(({ status }) => [status, observed.isRead])

@@ -10,6 +10,8 @@ const INSTRUCTIONS =
 
 /** The most characters of one message that the notes are made from. */
 const MOST_LINE_CHARACTERS = 2000
+/** The most characters of the notes. The model is asked for 400 words. */
+const MOST_NOTES_CHARACTERS = 16_000
 
 /**
  * Asks a model for notes on messages that have left its window, merged with the earlier notes. Undefined if the model
@@ -25,7 +27,8 @@ export async function summarize(
   const request = { messages: [system(INSTRUCTIONS), { role: 'user', content } as const], tools: [] }
   let text = ''
   for await (const event of model.stream(request, signal)) {
-    if (event.type === 'text') text += event.text
+    if (event.type === 'text' && text.length < MOST_NOTES_CHARACTERS)
+      text += event.text.slice(0, MOST_NOTES_CHARACTERS - text.length)
     if (event.type === 'finish' && text.trim() !== '')
       return { text, ...(event.usage && { usage: countableUsage(event.usage) }) }
   }

@@ -209,6 +209,17 @@ export class Alarms {
     }
   }
 
+  /** Reports the conversation's size after the current transaction. If this is lost, the next growth is reported. */
+  async reportSize(): Promise<void> {
+    const { store, setup } = this.#ports
+    await Promise.resolve()
+    try {
+      if (store.life() === 'open') await reportGrowth(store, setup)
+    } catch (error) {
+      this.reportFailure(error)
+    }
+  }
+
   async #addToDirectory(): Promise<unknown> {
     const { store, setup } = this.#ports
     const owner = store.meta('owner')

@@ -5,14 +5,20 @@ import type { ToolOutcome } from '../../contract/tool.ts'
 import type { Journal } from '../../loop/journal.ts'
 import { recordOf } from '../../loop/record.ts'
 import type { RunState } from '../../loop/state.ts'
+import { numberOf } from '../store/events.ts'
 import { encodeLine, eventId, frameOfLine } from '../../wire/events.ts'
 import { type Frames, framesAfter, replayFrames } from './replay.ts'
 import type { Readers } from './readers.ts'
+import { isLongProgress, ProgressBounds } from './progress-bounds.ts'
 import { RESERVED, type StoredRun } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
 
 /** News is stored with the next fact, or earlier if its lines exceed this many characters. */
 const MOST_PENDING = 128 * 1024
+/** The most characters of the message of a progress report that is too long to be stored as it is. */
+const MOST_MESSAGE = 1000
+
+type CallProgress = Extract<RunNews, { readonly type: 'call.progress' }>
 
 export interface JournalPorts {
   readonly store: Store
@@ -35,6 +41,8 @@ export class RunJournal implements Journal {
   #reserved: number
   #pending: string[] = []
   #pendingSize = 0
+  /** Read from what is stored of a run that an earlier instance began, once it has more progress. */
+  #progress: ProgressBounds | undefined
   readonly #fullResults = new Map<string, readonly Content[]>()
   readonly #timestamp: ReturnType<typeof timestamps>
   #projected: number
@@ -52,6 +60,7 @@ export class RunJournal implements Journal {
     this.#run = run
     this.#last = isNew ? 0 : store.runs.lastNumber(run.id)
     this.#reserved = isNew ? RESERVED : this.#last
+    if (isNew) this.#progress = new ProgressBounds([])
     this.#projected = isNew ? 0 : store.messages.countOf(run.place)
     this.#status = run.status
     this.#lastEventAt = now()
@@ -76,7 +85,8 @@ export class RunJournal implements Journal {
     const frames = events.map((event) => this.#take(event))
     store.transaction(() => {
       this.#flush()
-      for (const [call, content] of this.#fullResults) store.fullResults.keep(call, content)
+      // Of a tenant that stores too much, only what models see is stored.
+      for (const [call, content] of this.#fullResults) if (!store.isFull()) store.fullResults.keep(call, content)
       this.#fullResults.clear()
       this.#project(state)
       if (this.#isStalled && events.some(isProgress)) this.#recordProgress()
@@ -105,7 +115,7 @@ export class RunJournal implements Journal {
     // The call may outlast the conversation.
     if (store.life() !== 'open') return
     store.transaction(() => {
-      if (!store.fullResults.addLate(id, callId, outcome)) return
+      if (!store.fullResults.addLate(id, callId, outcome.ok)) return
       addFact?.(id, { type: 'call.late', callId, tool, ok: outcome.ok, at: now() })
     })
   }
@@ -148,15 +158,40 @@ export class RunJournal implements Journal {
   #take(event: RunEventBody): string {
     this.#lastEventAt = this.#ports.now()
     this.#last += 1
-    const line = encodeLine({ ...event, ...this.#timestamp(event), runId: this.#run.id, seq: this.#last })
+    const place = { ...this.#timestamp(event), runId: this.#run.id, seq: this.#last }
+    const line = encodeLine({ ...event, ...place })
+    if (event.type !== 'call.progress') this.#addPending(line)
+    else this.#addProgress(event.callId, isLongProgress(line) ? encodeLine({ ...shorten(event), ...place }) : line)
+    return frameOfLine(event.type, eventId(this.#run.id, this.#last), line)
+  }
+
+  #addPending(line: string): void {
     this.#pending.push(line)
     this.#pendingSize += line.length
-    return frameOfLine(event.type, eventId(this.#run.id, this.#last), line)
+  }
+
+  /** Adds a line of progress, in the place of an earlier one if its call has too many. */
+  #addProgress(callId: string, line: string): void {
+    const { store } = this.#ports
+    if (store.isFull()) return
+    this.#progress ??= new ProgressBounds(store.events.after(this.#run.id, 0))
+    const replaced = this.#progress.add(callId, line)
+    if (replaced !== undefined) this.#removeNews(replaced)
+    this.#addPending(line)
+  }
+
+  /** Removes a line of news, unless it is stored in one row with others: those rows are as few as facts are. */
+  #removeNews(number: number): void {
+    const at = this.#pending.findLastIndex((line) => numberOf(line) === number)
+    const [line] = at === -1 ? [] : this.#pending.splice(at, 1)
+    if (line === undefined) this.#ports.store.events.removeOne(this.#run.id, number)
+    else this.#pendingSize -= line.length
   }
 
   #flush(): void {
     if (this.#pending.length === 0) return
-    this.#ports.store.events.append(this.#run.id, this.#last - this.#pending.length + 1, this.#last, this.#pending)
+    // News that was replaced has left gaps.
+    this.#ports.store.events.append(this.#run.id, numberOf(this.#pending[0]), this.#last, this.#pending)
     this.#pending = []
     this.#pendingSize = 0
   }
@@ -181,6 +216,16 @@ export class RunJournal implements Journal {
     if (isTerminal(state.status)) store.end(recordOf(state), now())
     else store.runs.setStatus(id, state.status)
     onStatus?.(state, eventId(id, this.#last))
+  }
+}
+
+/** Returns a progress report without what makes it long. */
+function shorten({ type, callId, message, fraction }: CallProgress): CallProgress {
+  return {
+    type,
+    callId,
+    ...(message !== undefined && { message: message.slice(0, MOST_MESSAGE) }),
+    ...(fraction !== undefined && { fraction }),
   }
 }
 

@@ -1,13 +1,12 @@
 import type { Refusal } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
-import type { RunRequest } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { withDeadline } from '../../contract/time-limit.ts'
 import type { Store } from '../store/store.ts'
 import { refuseQuota } from './refusals.ts'
 
-/** How long a new run waits for the directory, in milliseconds. */
+/** How long a request waits for the directory, in milliseconds. */
 const ROOM_MS = 2000
 
 /** Reports the conversation's size to the tenant's directory, and notes whether the tenant has room for more. */
@@ -24,16 +23,15 @@ export async function reportGrowth(store: Store, { directories, config }: Setup)
 }
 
 /**
- * Refuses a new run if the tenant's conversations store too much. The directory is asked again only by a conversation
- * that it has told so; if it does not answer, the run is accepted.
+ * Refuses a request that would store more if the tenant's conversations store too much. The directory is asked again
+ * only by a conversation that it has told so; if it does not answer, the request is accepted.
  */
 export async function storageRefusal(
-  { runId }: RunRequest,
   store: Store,
   { directories, config, report }: Setup,
 ): Promise<Refusal | undefined> {
   const owner = store.meta('owner')
-  if (store.meta('full') !== true || !isObject(owner) || store.runs.row(runId)) return undefined
+  if (!store.isFull() || !isObject(owner)) return undefined
   const { tenant, id } = owner
   let used: number
   try {

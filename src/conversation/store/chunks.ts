@@ -4,14 +4,18 @@ const PART = 170_000
 /** Stores texts of any length. A text too long for one row is split into parts, and its column holds their name. */
 export class Chunks {
   readonly #sql: SqlStorage
+  readonly #onWrite: (characters: number) => void
 
-  constructor(sql: SqlStorage) {
+  /** `onWrite`: told how many characters are stored in parts. */
+  constructor(sql: SqlStorage, onWrite: (characters: number) => void = () => {}) {
     this.#sql = sql
+    this.#onWrite = onWrite
   }
 
   /** Returns what to put in the column of a JSON text: the text, or the name of its stored parts, which is not JSON. */
   keep(text: string): string {
     if (text.length <= PART) return text
+    this.#onWrite(text.length)
     const { id } = this.#sql.exec<{ id: number }>('SELECT ifnull(max(id), 0) + 1 AS id FROM chunks').one()
     let parts = 0
     for (let at = 0; at < text.length; parts++) {

@@ -1,4 +1,5 @@
 import { parseJson } from '../../contract/json.ts'
+import { FIRST_BYTES } from '../../contract/quotas.ts'
 import { Chunks } from './chunks.ts'
 
 /** A row that cannot be read. */
@@ -11,21 +12,37 @@ export interface BrokenRow {
 /** Receives the rows that were set aside, to report them to operators. */
 export type OnBroken = (row: BrokenRow) => void
 
+export interface DatabaseEvents {
+  readonly onBroken: OnBroken
+  /** Called each time that about 128 KiB of text were written, by whomever. */
+  readonly onGrowth: () => void
+}
+
 /** The access to SQLite that all tables of a conversation share. */
 export class Database {
   readonly sql: SqlStorage
   readonly chunks: Chunks
-  readonly #onBroken: OnBroken
+  readonly #events: DatabaseEvents
   readonly #setAside = new Set<string>()
+  /** The characters that were written since `onGrowth` was last called. */
+  #written = 0
 
-  constructor(sql: SqlStorage, onBroken: OnBroken) {
+  constructor(sql: SqlStorage, events: DatabaseEvents) {
     this.sql = sql
-    this.chunks = new Chunks(sql)
-    this.#onBroken = onBroken
+    this.chunks = new Chunks(sql, (characters) => this.#count(characters))
+    this.#events = events
   }
 
   rows<Row extends Record<string, SqlStorageValue>>(query: string, ...values: SqlStorageValue[]): Row[] {
+    for (const value of values) if (typeof value === 'string') this.#count(value.length)
     return this.sql.exec<Row>(query, ...values).toArray()
+  }
+
+  #count(characters: number): void {
+    this.#written += characters
+    if (this.#written < FIRST_BYTES) return
+    this.#written = 0
+    this.#events.onGrowth()
   }
 
   /** Returns the value of a JSON column; undefined if it is of another shape, and then its content is set aside. */
@@ -58,6 +75,6 @@ export class Database {
     if (this.#setAside.has(place)) return
     this.#setAside.add(place)
     this.sql.exec('INSERT INTO quarantine (place, content, reason) VALUES (?, ?, ?)', place, content, row.reason)
-    this.#onBroken(row)
+    this.#events.onBroken(row)
   }
 }

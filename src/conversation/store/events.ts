@@ -76,6 +76,13 @@ export class EventTable {
     return lastRemoved
   }
 
+  /** Removes the row of an event, if the event is alone in it. */
+  removeOne(run: string, number: number): void {
+    const which = 'run = ? AND first = ? AND last = ?'
+    this.#dropChunks(which, run, number, number)
+    this.#database.rows(`DELETE FROM events WHERE ${which}`, run, number, number)
+  }
+
   /** Removes a run's journal. */
   remove(run: string): void {
     this.#dropChunks('run = ?', run)

@@ -24,11 +24,13 @@ export class FullResultTable {
     return row && this.#database.value(row.content, { table: 'wholes', key: call }, isContent)
   }
 
-  /** Stores an outcome that came too late to count: the first one of each call. Returns whether it is the first. */
-  addLate(run: string, call: string, outcome: ToolOutcome): boolean {
-    const column = this.#database.chunks.keep(JSON.stringify(outcome))
+  /**
+   * Stores whether a call succeeded whose outcome came too late to count: the first one of each call. Nobody reads its
+   * content. Returns whether it is the first.
+   */
+  addLate(run: string, call: string, ok: boolean): boolean {
     const query = 'INSERT OR IGNORE INTO wholes VALUES (?, ?) RETURNING call'
-    return this.#database.rows(query, `${latePrefix(run)}${call}`, column).length > 0
+    return this.#database.rows(query, `${latePrefix(run)}${call}`, JSON.stringify({ ok })).length > 0
   }
 
   /** Stores the outcome that was reported for a call of a run. */

@@ -36,6 +36,8 @@ export interface StoreOptions {
   readonly onBroken?: OnBroken
   /** Called after a transaction that failed. */
   readonly onRollback?: () => void
+  /** Called within a transaction, each time that so much was written that the conversation may have doubled. */
+  readonly onGrowth?: () => void
   /** To which runs are reported. Default: none. */
   readonly reporters?: readonly RunReporter[]
 }
@@ -62,12 +64,12 @@ export class Store {
 
   constructor(
     storage: DurableObjectStorage,
-    { onBroken = () => {}, onRollback = () => {}, reporters = [] }: StoreOptions = {},
+    { onBroken = () => {}, onRollback = () => {}, onGrowth = () => {}, reporters = [] }: StoreOptions = {},
   ) {
     this.#storage = storage
     this.#onRollback = onRollback
     this.#reporters = reporters
-    this.#database = new Database(storage.sql, onBroken)
+    this.#database = new Database(storage.sql, { onBroken, onGrowth })
     this.runs = new RunTable(this.#database)
     this.events = new EventTable(this.#database)
     this.messages = new MessageTable(this.#database)
@@ -161,6 +163,11 @@ export class Store {
     const previous = this.marks()
     const all = new Set([...previous, ...marksAmong(messages)])
     if (all.size > previous.length) this.setMeta('marks', [...all])
+  }
+
+  /** Whether the tenant stores too much, as its directory last said. */
+  isFull(): boolean {
+    return this.meta('full') === true
   }
 
   /** Returns the usage of runs that has not been reported to their tenant's directory yet. */

@@ -1,5 +1,5 @@
 import type { DirectoryService } from '../../contract/directory.ts'
-import { type StoredTotals, reachedStorage } from '../../contract/quotas.ts'
+import { FIRST_BYTES, type StoredTotals, reachedStorage } from '../../contract/quotas.ts'
 import { RecentMap } from '../../contract/recent-map.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { messageOf } from '../../contract/thrown.ts'
@@ -28,15 +28,18 @@ interface LatestTotals {
 
 /**
  * Throws a Problem 507 if a conversation would be created beyond its tenant's quotas. The directory is asked only once
- * they may be used up, so requests within the quotas do not wait for it. If it does not answer, the request is accepted.
+ * they may be used up, or if the conversation begins with many `bytes`, so other requests within the quotas do not wait
+ * for it. If it does not answer, the request is accepted.
  */
-export async function requireRoom(context: EdgeContext, conversation: string): Promise<void> {
+export async function requireRoom(context: EdgeContext, conversation: string, bytes = 0): Promise<void> {
   const { setup, caller } = context
   const { quotas } = setup.config
   const latest = latestTotals(setup, caller.tenant)
-  if (!latest) return
-  const { totals, created } = latest
-  if (!reachedStorage({ ...totals, conversations: totals.conversations + created }, quotas)) return
+  if (bytes < FIRST_BYTES) {
+    if (!latest) return
+    const { totals, created } = latest
+    if (!reachedStorage({ ...totals, conversations: totals.conversations + created }, quotas)) return
+  }
   try {
     const { isListed, ...current } = await withDeadline(TOTALS_MS, askTotals(context, conversation))
     const reached = reachedStorage(current, quotas)

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { isObject } from '../../contract/json.ts'
-import type { CallReport, ReportedCall } from '../../contract/later.ts'
+import { type CallReport, MOST_PROGRESS, type ReportedCall } from '../../contract/later.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { failure, type ToolOutcome } from '../../contract/tool.ts'
 import { readAnswer } from '../../host/worker/answer.ts'
@@ -45,6 +45,10 @@ function reportOf(body: unknown): CallReport {
   if (error === undefined && outcome === undefined) {
     const progress = readAnswer(Progress, body)
     if (typeof progress === 'string') throw badReport(progress)
+    if (JSON.stringify(progress.value.progress).length > MOST_PROGRESS) {
+      const message = `A progress report has at most ${MOST_PROGRESS} characters. Store what it is about, and send a link.`
+      throw new Problem({ status: 413, code: 'body_too_large', message })
+    }
     return progress.value
   }
   const parsed = readAnswer(

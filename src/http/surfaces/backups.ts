@@ -30,7 +30,7 @@ app.put('/:id', async (c) => {
   const id = conversationIdOfPath(c)
   const { bytes, isComplete } = await readBody(c.req.raw, MOST_COPY_BYTES)
   if (!isComplete) throw bodyTooLarge(MOST_COPY_BYTES)
-  await requireRoom(c.env, id)
+  await requireRoom(c.env, id, bytes.byteLength)
   const { setup, caller } = c.env
   const isSigned = await isSignedCopy(bytes, { tenant: caller.tenant, id }, setup.copySigner)
   unwrapReply(await conversationOfPath(c).backup({ do: 'restore', caller, id, copy: bytes, isSigned }))

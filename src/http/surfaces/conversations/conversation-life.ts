@@ -65,7 +65,13 @@ conversationLife.post('/:id/fork', async (c) => {
     throw invalidRequest({ message: 'A fork must be in the jurisdiction of its conversation.', path: 'id' })
   }
   const target = await createConversation(c.env, { id, settings, isNew: true })
-  await copyMessages(source, target, { before: at + 1 })
+  try {
+    await copyMessages(source, target, { before: at + 1 })
+  } catch (error) {
+    // A part of the messages is of no use, and the tenant has no room for it.
+    if (error instanceof Problem && error.details.code === 'quota_exceeded') await target.remove()
+    throw error
+  }
   return c.json({ id }, 201)
 })
 
@@ -108,7 +114,7 @@ async function createConversation(
   { location, isNew = false, id, settings }: NewConversation,
 ): Promise<ReturnType<typeof conversationStub>> {
   const { tenant } = context.caller
-  await requireRoom(context, id)
+  await requireRoom(context, id, isNew ? Infinity : JSON.stringify(settings).length)
   const service = conversationStub(context, id, location)
   const { created } = unwrapReply(await service.create({ tenant, id, settings }))
   if (created) {
