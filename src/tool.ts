@@ -1,5 +1,5 @@
 /** The door for tool authors: `import { defineTool, serveTools } from 'edgecall/tool'`. */
-export { type ConnectionService, EDGE_OWNER } from './contract/connection.ts'
+export { type ConnectionService, EDGE_OWNER, type SignInEnd } from './contract/connection.ts'
 export type { OutcomeService, OutcomeReport, ReportReply } from './contract/later.ts'
 export { pause } from './contract/pause.ts'
 export { decodeText, readBody } from './contract/read-body.ts'

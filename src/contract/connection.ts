@@ -20,8 +20,19 @@ export interface ServerConnection {
  * to `issuer`. With `error`, `issuer` is the authorization server that the server names and that nobody has accepted.
  */
 export type SignInAnswer =
-  | { readonly issuer: string; readonly url?: string }
+  | {
+      readonly issuer: string
+      readonly url?: string
+      /** What the browser that asked proves itself with when it comes back; no other may get it. */
+      readonly browser?: string
+    }
   | { readonly error: string; readonly issuer?: string }
+
+/**
+ * What comes of a sign-in to `server`. With `code`, the person came back with a browser that did not ask for it: the
+ * sign-in ends once the one who asked enters the code.
+ */
+export type SignInEnd = { readonly server: string; readonly code?: string } | { readonly error: string }
 
 /** The owner of connections that serve all tenants. No tenant has this name. */
 export const EDGE_OWNER = ''
@@ -36,6 +47,8 @@ export interface ConnectionService {
   signIn(owner: string, server: string, issuer?: string): Promise<SignInAnswer>
   /** Forgets the tokens of a connection. False if there is no such server. */
   disconnect(owner: string, server: string): Promise<boolean>
-  /** Ends a sign-in with the query that the authorization server sent the person back with. */
-  finish(query: string): Promise<{ readonly server: string } | { readonly error: string }>
+  /** Takes the query that the authorization server sent a person back with, and what proves the person's browser. */
+  finish(query: string, browser?: string): Promise<SignInEnd>
+  /** Ends a sign-in with the code that the person was shown who came back. */
+  confirm(owner: string, server: string, code: string): Promise<SignInEnd>
 }

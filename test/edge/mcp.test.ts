@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestHarness } from 'wrangler'
+import { GuardedServer } from '../tools/mcp-oauth-server.ts'
 import { McpServer } from '../tools/mcp-server.ts'
 import { withMcp } from './with-mcp.ts'
 import { sampleWorkers } from './stage.ts'
@@ -14,12 +15,13 @@ const ROOT = new URL('../..', import.meta.url).pathname
 const temp = mkdtempSync(join(tmpdir(), 'edgecall-mcp-'))
 
 const newest = new McpServer()
+const guarded = new GuardedServer()
 const older = new McpServer('2025-11-25', { wantsSession: true })
 let harness: ReturnType<typeof createTestHarness>
 let url: URL
 
 beforeAll(async () => {
-  await Promise.all([newest.listen(), older.listen()])
+  await Promise.all([newest.listen(), older.listen(), guarded.listen()])
   const echo = { name: 'echo', description: 'Says it again', inputSchema: { type: 'object' } }
   newest.tools = [echo]
   older.tools = [echo, { ...echo, name: 'wait' }]
@@ -43,9 +45,16 @@ beforeAll(async () => {
           MCP_SERVERS: JSON.stringify([
             { name: 'first', url: newest.url, headers: { 'X-Key': '{SECRET_FIRST}' } },
             { name: 'second', url: older.url, tools: ['echo'] },
+            {
+              name: 'guarded',
+              url: guarded.mcp.url,
+              prefix: 'guarded_',
+              oauth: { clientSecret: '{SECRET_FIRST}', clientId: 'edge' },
+            },
             { name: 'third', url: older.url, tools: ['wait'], timeoutMs: 300 },
           ]),
           SECRET_FIRST: 's3cret',
+          MCP_CALLBACK_URL: 'https://edge.example.com/connections/callback',
         },
       },
     ],
@@ -55,6 +64,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await harness.close()
   newest.close()
+  guarded.close()
   older.close()
   rmSync(temp, { recursive: true })
 })
@@ -118,5 +128,62 @@ describe('an edge with tools of other MCP servers', () => {
       content: [{ text: expect.stringContaining('whether it took effect is unknown') }],
     })
     await expect.poll(() => older.of('notifications/cancelled').length).toBe(1)
+  })
+})
+
+describe('a server to which people sign in', () => {
+  const connection = (init: RequestInit = {}) =>
+    fetch(new URL('/connections/guarded', url), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      ...init,
+    })
+  const body = (value: object) => ({ body: JSON.stringify(value) })
+  const stateOf = async () => {
+    const list = (await (await fetch(new URL('/connections', url))).json()) as Record<string, unknown>[]
+    return list.find(({ server, owner }) => server === 'guarded' && owner === 'edge')
+  }
+  /** Signs in as a browser does that has these cookies. */
+  const open = async (address: string, cookie = '') => {
+    const search = await guarded.open(address)
+    return fetch(new URL(`/connections/callback${search}`, url), { headers: { cookie } })
+  }
+
+  test('gets the secret once an operator has accepted its authorization server, and is held back if that changes', async () => {
+    const refusal = await connection(body({}))
+    expect([refusal.status, await refusal.json()]).toMatchObject([409, { code: 'issuer_not_accepted' }])
+    expect(guarded.requests).toEqual([])
+    const signIn = await connection(body({ issuer: guarded.issuer }))
+    const [cookie = ''] = (signIn.headers.get('set-cookie') ?? '').split(';')
+    const answer = (await signIn.json()) as { issuer: string; url: string }
+    expect(answer).toEqual({ issuer: guarded.issuer, url: expect.stringContaining('/authorize?') })
+    expect(await (await open(answer.url, cookie)).text()).toBe('You are connected to guarded. You can close this page.')
+    expect(guarded.requests.at(-1)?.authorization).toBe(`Basic ${btoa('edge:s3cret')}`)
+    expect(await stateOf()).toMatchObject({ connected: true, issuer: guarded.issuer })
+    const other = await new GuardedServer().listen()
+    const before = guarded.issuer
+    guarded.issuer = other.issuer
+    guarded.valid.clear()
+    expect((await connection(body({}))).status).toBe(409)
+    expect(await stateOf()).toMatchObject({
+      issuer: before,
+      heldBack: `it names ${other.issuer} as its authorization server, but the accepted one is ${before}`,
+    })
+    expect(other.requests).toEqual([])
+    guarded.issuer = before
+    other.close()
+  })
+
+  test('is connected by another browser than the one that asked only with the code that its page shows', async () => {
+    await fetch(new URL('/connections/guarded', url), { method: 'DELETE' })
+    const { url: address } = (await (await connection(body({ issuer: guarded.issuer }))).json()) as { url: string }
+    const text = await (await open(address)).text()
+    const [code] = /[A-Z2-9]{4}-[A-Z2-9]{4}/.exec(text) ?? []
+    expect(await stateOf()).toMatchObject({ connected: false })
+    const wrong = await connection({ method: 'PUT', ...body({ code: 'AAAA-AAAA' }) })
+    expect([wrong.status, await wrong.json()]).toMatchObject([422, { code: 'sign_in_failed' }])
+    const end = await connection({ method: 'PUT', ...body({ code }) })
+    expect([end.status, await end.json()]).toEqual([200, { server: 'guarded' }])
+    expect(await stateOf()).toMatchObject({ connected: true })
   })
 })

@@ -13,10 +13,19 @@ const service: ConnectionService = {
   signIn: async (owner, server, issuer) => {
     requests.push(`${owner}:${server}${issuer === undefined ? '' : `:${issuer}`}`)
     if (server === 'moved' && issuer !== ISSUER) return { error: 'It is held back.', issuer: ISSUER }
-    return server === 'nope' ? { error: 'There is no such server.' } : { issuer: ISSUER, url: `${ISSUER}/authorize` }
+    return server === 'nope'
+      ? { error: 'There is no such server.' }
+      : { issuer: ISSUER, url: `${ISSUER}/authorize`, browser: 'b1' }
   },
   disconnect: async (_owner, server) => server === 'files',
-  finish: async (query) => (query.includes('code=right') ? { server: 'files' } : { error: 'This is not known.' }),
+  finish: async (query, browser) => {
+    if (!query.includes('code=right')) return { error: 'This is not known.' }
+    return browser === 'b1' ? { server: 'files' } : { server: 'files', code: 'K7QF-2M9P' }
+  },
+  confirm: async (owner, server, code) => {
+    requests.push(`${owner}:${server}:${code}`)
+    return code === 'K7QF-2M9P' ? { server } : { error: 'This is not the code that the page showed.' }
+  },
 }
 
 function edge(...scopes: string[]) {
@@ -74,11 +83,37 @@ describe('/connections', () => {
 
   test('ends a sign-in without a key, and shows the browser no more than how it went', async () => {
     const open = testEdge({ setup: { connections: service } })
-    const right = await open.ask('/connections/callback?state=s&code=right')
+    const signIn = await open.ask('/connections/files', { method: 'POST' })
+    expect(signIn.headers.get('set-cookie')).toBe(
+      '__Host-edgecall-sign-in=b1; Path=/; Max-Age=900; Secure; HttpOnly; SameSite=Lax',
+    )
+    const headers = { cookie: 'other=1; __Host-edgecall-sign-in=b1' }
+    const right = await open.ask('/connections/callback?state=s&code=right', { headers })
     expect([right.status, await right.text()]).toEqual([200, 'You are connected to files. You can close this page.'])
     expect(right.headers.get('referrer-policy')).toBe('no-referrer')
     const wrong = await open.ask('/connections/callback?state=s&code=wrong')
     expect([wrong.status, await wrong.text()]).toEqual([400, 'This is not known.'])
+  })
+
+  test('gives a browser that did not ask for the sign-in a code, which the one who asked sends with a key', async () => {
+    const open = testEdge({ setup: { connections: service } })
+    const page = await open.ask('/connections/callback?state=s&code=right', {
+      headers: { cookie: '__Host-edgecall-sign-in=b2' },
+    })
+    expect([page.status, await page.text()]).toEqual([
+      200,
+      `The sign-in to files was asked for elsewhere. If you asked for it, enter this code there: K7QF-2M9P
+
+If somebody sent you the link, close this page: with the code, they could use your account.`,
+    ])
+    const ask = edge('tools:write')
+    const right = await ask('/connections/files', 'PUT', { code: 'K7QF-2M9P' })
+    expect([right.status, await right.json()]).toEqual([200, { server: 'files' }])
+    expect(requests.at(-1)).toBe('acme:files:K7QF-2M9P')
+    const wrong = await ask('/connections/files', 'PUT', { code: 'AAAA-AAAA' })
+    expect([wrong.status, await wrong.json()]).toMatchObject([422, { code: 'sign_in_failed' }])
+    expect((await ask('/connections/files', 'PUT', {})).status).toBe(422)
+    expect((await edge('chat')('/connections/files', 'PUT', { code: 'K7QF-2M9P' })).status).toBe(403)
   })
 
   test('is 404 in an edge without connections', async () => {

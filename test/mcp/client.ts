@@ -39,7 +39,7 @@ async function ask<Answer>(wish: Wish): Promise<Answer & { error?: string }> {
 
 /** Signs in as a browser does: follows the address to where it leads back to. */
 async function signIn(): Promise<boolean> {
-  let signIn = await ask<{ url?: string; issuer?: string }>({ do: 'signIn', owner: '', server })
+  let signIn = await ask<{ url?: string; issuer?: string; browser?: string }>({ do: 'signIn', owner: '', server })
   // The person accepts the authorization server that the suite has the server name.
   if (signIn.error !== undefined && signIn.issuer !== undefined) {
     signIn = await ask({ do: 'signIn', owner: '', server, issuer: signIn.issuer })
@@ -48,8 +48,12 @@ async function signIn(): Promise<boolean> {
   if (signIn.url === undefined) return fail('no sign-in', signIn)
   const response = await fetch(signIn.url, { redirect: 'manual' })
   const { search } = new URL(response.headers.get('location') ?? 'about:blank')
-  const ended = await ask<{ server?: string }>({ do: 'finish', query: search })
-  return ended.server !== undefined || fail('sign-in failed', ended)
+  const ended = await ask<{ server?: string; code?: string }>({
+    do: 'finish',
+    query: search,
+    ...(signIn.browser !== undefined && { browser: signIn.browser }),
+  })
+  return (ended.server !== undefined && ended.code === undefined) || fail('sign-in failed', ended)
 }
 
 function fail(what: string, detail: unknown): false {

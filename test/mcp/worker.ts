@@ -10,7 +10,7 @@ export type Order = { readonly vars: McpEnv } & (
   | { readonly do: 'describe' }
   | { readonly do: 'call'; readonly request: ToolRequest }
   | { readonly do: 'signIn'; readonly owner: string; readonly server: string; readonly issuer?: string }
-  | { readonly do: 'finish'; readonly query: string }
+  | { readonly do: 'finish'; readonly query: string; readonly browser?: string }
 )
 
 /** The Worker `tools/mcp`, whose servers come with each request, so that one Worker meets all servers of a suite. */
@@ -30,5 +30,5 @@ function answer(order: Order, env: McpEnv, ctx: ExecutionContext): Promise<unkno
   if (order.do === 'describe') return mcpService(ctx, env).describe()
   if (order.do === 'call') return mcpService(ctx, env).call(order.request)
   if (order.do === 'signIn') return connectionService(env).signIn(order.owner, order.server, order.issuer)
-  return connectionService(env).finish(order.query)
+  return connectionService(env).finish(order.query, order.browser)
 }

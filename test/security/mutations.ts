@@ -175,6 +175,20 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'security/fuzz.test.ts',
   },
   {
+    control: 'a sign-in ends in the browser that asked for it, or with the code that is shown',
+    file: '../tools/mcp/oauth/connection.ts',
+    text: 'if (browser === signIn.browser) return',
+    replacement: 'return',
+    test: 'tools/mcp-oauth.test.ts',
+  },
+  {
+    control: 'a sign-in takes five wrong codes',
+    file: '../tools/mcp/oauth/connection.ts',
+    text: 'if (failures >= MOST_FAILURES)',
+    replacement: 'if (failures >= Infinity)',
+    test: 'tools/mcp-oauth.test.ts',
+  },
+  {
     control: 'credentials go only to the authorization server that is configured or accepted',
     file: '../tools/mcp/oauth/trust.ts',
     text: 'if (wanted === undefined ? !needsAcceptance(target) : issuers.includes(wanted)) return wanted ?? first',

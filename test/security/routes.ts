@@ -51,6 +51,7 @@ export const BODIES: Readonly<Record<string, (targets: Targets) => unknown>> = {
   CallAnswer: () => ({ decision: 'approve' }),
   Definition: () => ({ description: 'x', inputSchema: { type: 'object' }, static: { text: 'x' } }),
   SignInBody: () => ({}),
+  SignInCode: () => ({ code: 'K7QF-2M9P' }),
   HashBody: ({ hash }) => ({ hash }),
   RewindBody: () => ({ at: '2026-02-28T14:30:00Z' }),
   CallBody: () => ({ arguments: {} }),

@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { SignInAnswer } from '../../src/contract/connection.ts'
+import type { CallInput } from '../../src/contract/input.ts'
 import type { ToolOutcome } from '../../src/contract/tool.ts'
 import type { Target } from '../../tools/mcp/oauth/config.ts'
 import { Connection } from '../../tools/mcp/oauth/connection.ts'
@@ -45,8 +46,9 @@ function namespace() {
         renewToken: connection.renewToken.bind(connection),
         signIn: (target: Target, consent?: string) => connection.signIn(target, id, consent),
         serverOf: connection.serverOf.bind(connection),
-        finish: (target: Target, nonce: string, back: string) =>
-          connection.finish(target, nonce, new URLSearchParams(back)),
+        finish: (target: Target, nonce: string, back: string, browser?: string) =>
+          connection.finish(target, nonce, new URLSearchParams(back), browser),
+        confirm: connection.confirm.bind(connection),
         state: connection.state.bind(connection),
         hold: connection.hold.bind(connection),
         forget: connection.forget.bind(connection),
@@ -70,16 +72,17 @@ function worker(oauth: object, more: object = {}) {
   return {
     connections,
     names: async () => (await service().describe()).tools.map(({ name }) => name),
-    call: async (tenant = 'acme'): Promise<ToolOutcome> => {
+    call: async (tenant = 'acme', input?: CallInput): Promise<ToolOutcome> => {
       const [tool] = (await service().describe()).tools
       const caller = { tenant, scopes: [] }
-      const context = { hash: tool?.hash ?? '', deadline: Date.now() + 30_000, caller }
+      const context = { hash: tool?.hash ?? '', deadline: Date.now() + 30_000, caller, ...(input && { input }) }
       return service().call(toolRequest('echo', {}, context))
     },
     /** Signs in, from the first address to the last. */
     connect: async (owner: string) => {
       const signIn = await connections.signIn(owner, 'files')
-      return connections.finish(await server.open(urlOf(signIn)))
+      const browser = 'browser' in signIn ? signIn.browser : undefined
+      return connections.finish(await server.open(urlOf(signIn)), browser)
     },
   }
 }
@@ -275,11 +278,44 @@ describe('a server that people sign in to', () => {
     const { sign_in: request } = (!outcome.ok && outcome.input?.requests) || {}
     expect(request).toMatchObject({ method: 'elicitation/create', params: { mode: 'url' } })
     const operators = [...server.valid]
-    expect(await mcp.connections.finish(await server.open(String(request?.params['url'])))).toEqual({ server: 'files' })
-    expect(await mcp.call('acme')).toMatchObject({ ok: true })
+    const end = await mcp.connections.finish(await server.open(String(request?.params['url'])))
+    const code = 'code' in end ? end.code : ''
+    const accept = (content: object) => ({ action: 'accept', ...content })
+    const responses = { sign_in: accept({}), sign_in_code: accept({ content: { code } }), own: accept({}) }
+    expect(await mcp.call('acme', { responses })).toMatchObject({ ok: true })
+    // The server gets the answers to its own questions alone.
+    expect(server.mcp.of('tools/call').at(-1)?.params['inputResponses']).toEqual({ own: accept({}) })
     expect(server.mcp.of('tools/call').at(-1)?.headers.authorization).not.toBe(`Bearer ${operators[0]}`)
     expect(await mcp.call('other')).toMatchObject({ ok: false, error: { code: 'input_required' } })
     expect(await mcp.connections.connections('other')).toMatchObject([{ signIn: 'tenant', connected: false }])
+  })
+
+  test('is connected only to the account of the one who asked, whose link another person may have opened', async () => {
+    const mcp = worker({})
+    const signIn = await mcp.connections.signIn('', 'files')
+    const query = await server.open(urlOf(signIn))
+    const end = await mcp.connections.finish(query, 'another browser')
+    expect(end).toEqual({ server: 'files', code: expect.stringMatching(/^[A-Z2-9]{4}-[A-Z2-9]{4}$/) })
+    expect(await mcp.connections.finish(query, 'browser' in signIn ? signIn.browser : '')).toHaveProperty('error')
+    expect(server.requests.map(({ path }) => path)).toEqual(['/register', '/authorize'])
+    expect(await mcp.connections.confirm('', 'files', 'AAAA-AAAA')).toHaveProperty('error')
+    expect(await mcp.connections.confirm('acme', 'files', 'code' in end ? (end.code ?? '') : '')).toHaveProperty(
+      'error',
+    )
+    expect(await mcp.connections.connections('')).toMatchObject([{ connected: false }])
+    expect(await mcp.connections.confirm('', 'files', 'code' in end ? ` ${end.code?.toLowerCase()}` : '')).toEqual({
+      server: 'files',
+    })
+    expect(await mcp.names()).toEqual(['echo'])
+  })
+
+  test('takes five wrong codes for a sign-in, and none after its end', async () => {
+    const mcp = worker({})
+    const end = await mcp.connections.finish(await server.open(urlOf(await mcp.connections.signIn('', 'files'))))
+    const code = ('code' in end && end.code) || ''
+    for (let tries = 0; tries < 5; tries++) await mcp.connections.confirm('', 'files', 'AAAA-AAAA')
+    expect(await mcp.connections.confirm('', 'files', code)).toEqual({ error: 'No sign-in waits for a code.' })
+    expect(server.requests.map(({ path }) => path)).not.toContain('/token')
   })
 
   test('ends a sign-in once, and only as it was begun', async () => {

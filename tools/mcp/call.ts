@@ -1,4 +1,13 @@
-import { defineRawTool, InputRequired, OutOfTime, page, type RunContext, ToolError, withTimeLimit } from 'edgecall/tool'
+import {
+  defineRawTool,
+  form,
+  InputRequired,
+  OutOfTime,
+  page,
+  type RunContext,
+  ToolError,
+  withTimeLimit,
+} from 'edgecall/tool'
 import { SignInNeeded } from './access.ts'
 import { answersOf, Elicitations } from './elicit.ts'
 import { AnswerLost, HttpFault, RpcFault } from './exchange.ts'
@@ -9,6 +18,7 @@ import { HeldBack } from './oauth/trust.ts'
 import { ask } from './peer.ts'
 import { readResult } from './result.ts'
 import type { McpEnv, McpServer } from './servers.ts'
+import { connectionService } from './sign-in.ts'
 
 const INVALID_PARAMS = -32_602
 const HEADER_MISMATCH = -32_020
@@ -61,9 +71,10 @@ async function callRemote(
   input: unknown,
   context: RunContext<McpEnv>,
 ): Promise<unknown> {
-  const { callId: progressToken, caller, env, progress, signal, values } = context
+  const { asks, callId: progressToken, caller, env, progress, signal, values } = context
   const question = new AbortController()
-  const elicitations = new Elicitations(context, () => question.abort())
+  const answers = await finishSignIn(server, context)
+  const elicitations = new Elicitations({ input: answers, asks }, () => question.abort())
   const meta = server.context.flatMap((key) => (values[key] === undefined ? [] : [[key, values[key]]]))
   const onNotice = (method: string, notice: unknown) => {
     const news = fieldsOf(notice)
@@ -78,7 +89,7 @@ async function callRemote(
           ask(env, server, caller.tenant, {
             method,
             params: { ...params, _meta: { ...Object.fromEntries(meta), progressToken } },
-            newest: { params: answersOf(context.input), headers: headersOf(headers, input), asks: context.asks },
+            newest: { params: answersOf(answers), headers: headersOf(headers, input), asks },
             ...(context.traceparent !== undefined && { traceparent: context.traceparent }),
             signal,
             onNotice,
@@ -111,6 +122,22 @@ function toProgress({
   }
 }
 
+const SIGN_IN = 'sign_in'
+const SIGN_IN_CODE = 'sign_in_code'
+const CODE_FORM = { type: 'object', properties: { code: { type: 'string', title: 'Code' } }, required: ['code'] }
+
+/** Ends the sign-in that an earlier attempt at the call has asked for, with the code in its input. Returns the rest. */
+async function finishSignIn(
+  server: McpServer,
+  { input, env, caller }: RunContext<McpEnv>,
+): Promise<RunContext['input']> {
+  if (!input) return undefined
+  const { [SIGN_IN]: _, [SIGN_IN_CODE]: answer, ...responses } = input.responses
+  const code = textOf(fieldsOf(fieldsOf(answer)['content'])['code'])
+  if (code !== '') await connectionService(env).confirm(caller.tenant, server.name, code)
+  return Object.keys(responses).length > 0 || input.state !== undefined ? { ...input, responses } : undefined
+}
+
 /** Returns what asks a person of the tenant to sign in; a connection of the edge is for its operators alone. */
 async function signInFailure({ connection, target }: SignInNeeded): Promise<ToolError> {
   const { name, oauth, callback } = target
@@ -122,7 +149,10 @@ async function signInFailure({ connection, target }: SignInNeeded): Promise<Tool
     const start = await connection.signIn(target)
     if (!('url' in start) || start.url === undefined) throw new Error('nobody can sign in to it')
     const { url } = start
-    return new InputRequired({ sign_in: page(`Sign in to ${name}.`, url, crypto.randomUUID()) })
+    return new InputRequired({
+      [SIGN_IN]: page(`Sign in to ${name}.`, url, crypto.randomUUID()),
+      [SIGN_IN_CODE]: form(`Enter the code that the page shows after you have signed in to ${name}.`, CODE_FORM),
+    })
   } catch (cause) {
     return new ToolError(`Nobody can sign in to the server "${name}" now.`, { code: 'mcp_not_connected', cause })
   }

@@ -4,6 +4,12 @@ import { fieldsOf, isObject, parseJson } from './json.ts'
 type Fields = Readonly<Record<string, unknown>>
 type Requests = ConstructorParameters<typeof InputRequired>[0]
 
+/** What a call may ask for, and the answers that it has. */
+interface Dialog {
+  readonly input: RunContext['input']
+  readonly asks: RunContext['asks'] | undefined
+}
+
 const ELICIT = 'elicitation/create'
 
 /** Returns the capabilities by which a client of this Worker says what it can be asked for. */
@@ -41,12 +47,12 @@ export class Elicitations {
   #count = 0
   #missing: Requests = {}
 
-  constructor({ input, asks = [] }: Pick<RunContext, 'input' | 'asks'>, cancel: () => void) {
+  constructor({ input, asks }: Dialog, cancel: () => void) {
     this.#cancel = cancel
     const before = fieldsOf(parseJson(input?.state ?? '{}', false))
     const answers = Object.entries({ ...before, ...input?.responses }).filter(([, value]) => isObject(value))
     this.#answers = Object.fromEntries(answers.map(([key, value]) => [key, fieldsOf(value)]))
-    this.arePossible = asks.includes(ELICIT)
+    this.arePossible = asks?.includes(ELICIT) ?? false
   }
 
   /** Returns the result of a request; undefined for one that cannot be answered. */

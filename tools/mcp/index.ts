@@ -22,16 +22,20 @@ export default class extends WorkerEntrypoint<McpEnv> implements ConnectionServi
     return connectionService(this.env).connections(owner)
   }
 
-  async signIn(owner: string, server: string): ReturnType<ConnectionService['signIn']> {
-    return connectionService(this.env).signIn(owner, server)
+  async signIn(owner: string, server: string, issuer?: string): ReturnType<ConnectionService['signIn']> {
+    return connectionService(this.env).signIn(owner, server, issuer)
   }
 
   async disconnect(owner: string, server: string): Promise<boolean> {
     return connectionService(this.env).disconnect(owner, server)
   }
 
-  async finish(query: string): ReturnType<ConnectionService['finish']> {
-    return connectionService(this.env).finish(query)
+  async finish(query: string, browser?: string): ReturnType<ConnectionService['finish']> {
+    return connectionService(this.env).finish(query, browser)
+  }
+
+  async confirm(owner: string, server: string, code: string): ReturnType<ConnectionService['confirm']> {
+    return connectionService(this.env).confirm(owner, server, code)
   }
 
   override fetch(): Response {

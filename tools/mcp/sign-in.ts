@@ -1,5 +1,6 @@
-import { type ConnectionService, EDGE_OWNER } from 'edgecall/tool'
+import { type ConnectionService, EDGE_OWNER, type SignInEnd } from 'edgecall/tool'
 import { warn } from './list.ts'
+import type { SignInEnd as ConnectionEnd } from './oauth/connection.ts'
 import { connectionOf, connectionWithId, ownTarget, targetOf } from './oauth/connections.ts'
 import { HeldBack, needsAcceptance, reasonOf } from './oauth/trust.ts'
 import { type McpEnv, type McpServer, readServers } from './servers.ts'
@@ -53,7 +54,7 @@ export function connectionService(env: McpEnv): ConnectionService {
       await connectionOf(env, entry.server, owner).forget()
       return true
     },
-    finish: async (query) => {
+    finish: async (query, browser) => {
       const back = new URLSearchParams(query)
       const [id = '', nonce = ''] = (back.get('state') ?? '').split('.')
       const connection = connectionWithId(env, id)
@@ -61,14 +62,30 @@ export function connectionService(env: McpEnv): ConnectionService {
       const entry = server === undefined ? undefined : find(server)
       if (!connection || !entry) return { error: 'This sign-in is not known, or another one has begun since.' }
       try {
-        const error = await connection.finish(entry.target, nonce, query)
-        return error === undefined ? { server: entry.target.name } : { error }
+        return endOf(entry.target.name, await connection.finish(entry.target, nonce, query, browser))
       } catch (error) {
         warn({ event: 'mcp.sign_in_failed', server, detail: String(error) })
-        return { error: 'The authorization server could not be reached. Sign in again.' }
+        return { error: UNREACHABLE }
+      }
+    },
+    confirm: async (owner, name, code) => {
+      const entry = find(name)
+      if (!entry || !mayOwn(owner, entry.server)) return { error: `There is no server "${name}" to sign in to.` }
+      try {
+        return endOf(name, await connectionOf(env, entry.server, owner).confirm(entry.target, code))
+      } catch (error) {
+        warn({ event: 'mcp.sign_in_failed', server: name, detail: String(error) })
+        return { error: UNREACHABLE }
       }
     },
   }
+}
+
+const UNREACHABLE = 'The authorization server could not be reached. Sign in again.'
+
+function endOf(server: string, end: ConnectionEnd): SignInEnd {
+  if ('error' in end) return end
+  return { server, ...('code' in end && { code: end.code }) }
 }
 
 /** Whether an owner has a connection of its own to a server: the edge has one to each, for its list of tools. */

@@ -121,6 +121,11 @@ const READ = {
     type: 'object',
     properties: { issuer: { type: 'string', description: 'The authorization server that credentials may go to.' } },
   },
+  SignInCode: {
+    type: 'object',
+    properties: { code: { type: 'string', description: 'What the page showed to the person who signed in.' } },
+    required: ['code'],
+  },
   HashBody: { type: 'object', properties: { hash: { type: 'string' } }, required: ['hash'] },
   McpMessage: {
     type: 'object',

@@ -210,6 +210,22 @@ export const CLIENT_ROUTES: Routes = {
         422: 'There is no such server, or nobody can sign in to it now.',
       },
     },
+    put: {
+      tag: 'Tools',
+      id: 'confirmSignIn',
+      summary: 'End a sign-in that another browser has come back from',
+      description: 'The page at `/connections/callback` shows the code to a browser that did not ask for the sign-in.',
+      scope: 'tools:write',
+      query: OWNER,
+      body: 'SignInCode',
+      answers: {
+        200: {
+          says: 'The connection holds.',
+          json: { type: 'object', properties: { server: { type: 'string' } }, required: ['server'] },
+        },
+      },
+      errors: { 422: 'The code is wrong, or no sign-in waits for one.' },
+    },
     delete: {
       tag: 'Tools',
       id: 'disconnect',
@@ -225,9 +241,10 @@ export const CLIENT_ROUTES: Routes = {
       tag: 'Edge',
       id: 'finishSignIn',
       summary: 'End a sign-in',
-      description: 'Where authorization servers send people back to.',
+      description:
+        'Where authorization servers send people back to. The browser that asked for the sign-in has a cookie; any other is shown a code.',
       query: { state: 'As it was sent.', code: 'The code to exchange for tokens.', iss: 'The authorization server.' },
-      answers: { 200: { says: 'The connection holds.', type: 'text/plain' } },
+      answers: { 200: { says: 'The connection holds, or the code to enter.', type: 'text/plain' } },
       errors: { 400: 'The sign-in is not known, took too long, or was refused.' },
     },
   },

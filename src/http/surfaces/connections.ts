@@ -1,4 +1,5 @@
 import type { Context } from 'hono'
+import { getCookie } from 'hono/cookie'
 import { Hono } from 'hono/tiny'
 import { type ConnectionService, EDGE_OWNER } from '../../contract/connection.ts'
 import { requireScope } from '../middleware/auth.ts'
@@ -38,11 +39,27 @@ app.post('/:server', async (c) => {
   const owner = writableOwner(c)
   const server = c.req.param('server')
   const answer = await serviceOf(c).signIn(owner, server, await readIssuer(c))
-  if (!('error' in answer)) return c.json(answer)
+  if (!('error' in answer)) {
+    const { browser, ...rest } = answer
+    if (browser !== undefined) c.header('set-cookie', `${COOKIE}=${browser}; ${COOKIE_TERMS}`)
+    return c.json(rest)
+  }
   const { error, issuer } = answer
   if (issuer === undefined) throw new Problem({ status: 422, code: 'sign_in_failed', message: error })
   const message = `${error} If credentials may go there, send { "issuer": ${JSON.stringify(issuer)} }.`
   throw new Problem({ status: 409, code: 'issuer_not_accepted', message })
+})
+
+app.put('/:server', async (c) => {
+  const owner = writableOwner(c)
+  const { code } = fieldsOf(await readJson(c.req.raw, c.env.setup.config.maxBodyBytes))
+  if (typeof code !== 'string') {
+    const message = 'Send { "code": … } with the code that the page showed.'
+    throw new Problem({ status: 422, code: 'invalid_request', message, param: 'code' })
+  }
+  const end = await serviceOf(c).confirm(owner, c.req.param('server'), code)
+  if ('server' in end) return c.json({ server: end.server })
+  throw new Problem({ status: 422, code: 'sign_in_failed', message: end.error })
 })
 
 app.delete('/:server', async (c) => {
@@ -53,15 +70,30 @@ app.delete('/:server', async (c) => {
 })
 
 callback.get('/', async (c) => {
-  const answer = await serviceOf(c).finish(new URL(c.req.url).search)
-  const text = 'server' in answer ? `You are connected to ${answer.server}. You can close this page.` : answer.error
-  return c.text(text, 'server' in answer ? 200 : 400, {
+  const browser = getCookie(c, COOKIE)
+  const end = await serviceOf(c).finish(new URL(c.req.url).search, browser)
+  return c.text('server' in end ? textFor(end) : end.error, 'server' in end ? 200 : 400, {
     'cache-control': 'no-store',
     // The address contains the authorization code, which no other site may see.
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',
   })
 })
+
+/**
+ * The cookie that proves which browser asked for a sign-in. Its prefix has browsers take it from this host alone, so that
+ * nobody can give it to the browser of somebody else.
+ */
+const COOKIE = '__Host-edgecall-sign-in'
+const COOKIE_TERMS = 'Path=/; Max-Age=900; Secure; HttpOnly; SameSite=Lax'
+
+/** Returns what a person reads who has come back from an authorization server. */
+function textFor({ server, code }: { readonly server: string; readonly code?: string }): string {
+  if (code === undefined) return `You are connected to ${server}. You can close this page.`
+  return `The sign-in to ${server} was asked for elsewhere. If you asked for it, enter this code there: ${code}
+
+If somebody sent you the link, close this page: with the code, they could use your account.`
+}
 
 /** Reads the authorization server that a person accepts, from a body that may be absent. */
 async function readIssuer({ req, env }: Context<EdgeEnv>): Promise<string | undefined> {

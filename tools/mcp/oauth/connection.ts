@@ -32,7 +32,22 @@ interface SignIn {
   readonly resource: string
   readonly scope: string
   readonly expiresAt: number
+  /** What the browser that asked for it has, as a cookie. */
+  readonly browser: string
+  /** Set once a person has come back with another browser. */
+  readonly pending?: Pending
 }
+
+/** A sign-in that waits for the one who asked for it to enter a code. */
+interface Pending {
+  readonly authorizationCode: string
+  /** What the page shows to the person who has signed in. */
+  readonly code: string
+  readonly failures: number
+}
+
+/** What comes of a sign-in: it is finished, waits for a code to be entered, or has failed. */
+export type SignInEnd = { readonly done: true } | { readonly code: string } | { readonly error: string }
 
 /** What becomes of a request that a server has refused: it is sent again with a token, or somebody must sign in. */
 export type Renewal =
@@ -41,8 +56,13 @@ export type Renewal =
   | { readonly denial: string }
   | { readonly refusal: Refusal }
 
-/** How a sign-in begins. Without `url`, the edge has credentials of its own, and nobody needs to sign in. */
-export type SignInStart = { readonly issuer: string; readonly url?: string } | { readonly refusal: Refusal }
+/**
+ * How a sign-in begins. Without `url`, the edge has credentials of its own, and nobody needs to sign in. A browser that
+ * comes back with `browser` is the one that asked.
+ */
+export type SignInStart =
+  | { readonly issuer: string; readonly url?: string; readonly browser?: string }
+  | { readonly refusal: Refusal }
 
 export interface ConnectionState extends TrustState {
   readonly connected: boolean
@@ -52,6 +72,8 @@ export interface ConnectionState extends TrustState {
 
 /** How long a sign-in may take. */
 const SIGN_IN_MS = 15 * 60_000
+/** How often a wrong code may be entered for a sign-in. */
+const MOST_FAILURES = 5
 /** A token that expires sooner is renewed before it is used. */
 const MARGIN_MS = 30_000
 
@@ -114,10 +136,9 @@ export class Connection {
     const grantedScope = grant?.issuer === server.issuer ? grant.scope : ''
     const wanted = joinScopes(oauth.scope, grantedScope, challenge.scope) || joinScopes(...scopes)
     const scope = server.scopes.includes('offline_access') ? joinScopes(wanted, 'offline_access') : wanted
-    const [nonce, verifier] = [randomText(), randomText()]
-    const expiresAt = Date.now() + SIGN_IN_MS
-    const signIn: SignIn = { name: target.name, nonce, verifier, server, client, callback, resource, scope, expiresAt }
-    await this.#storage.put('signIn', signIn)
+    const [nonce, verifier, browser] = [randomText(), randomText(), randomText()]
+    const ends = { name: target.name, nonce, browser, expiresAt: Date.now() + SIGN_IN_MS }
+    await this.#storage.put('signIn', { ...ends, verifier, server, client, callback, resource, scope })
     const address = new URL(server.authorizationEndpoint)
     const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier))
     const fields = {
@@ -131,7 +152,7 @@ export class Connection {
       ...(scope !== '' && { scope }),
     }
     for (const [name, value] of Object.entries(fields)) address.searchParams.set(name, value)
-    return { issuer, url: address.href }
+    return { issuer, url: address.href, browser }
   }
 
   /** Returns the name of the server that a sign-in is for. */
@@ -141,27 +162,59 @@ export class Connection {
   }
 
   /**
-   * Ends a sign-in with what the authorization server sent back: exchanges the code for tokens. Returns what went wrong,
-   * for the person; undefined if the connection holds. A sign-in ends once, whatever comes back.
+   * Takes what the authorization server sent a person back with. The browser that asked for the sign-in ends it by this.
+   * In any other browser, a person may have followed a link of somebody else's: the sign-in then waits for the code that
+   * is returned, which the one who asked has to enter. A sign-in comes back once.
    */
-  async finish(target: Pick<Target, 'oauth'>, nonce: string, back: URLSearchParams): Promise<string | undefined> {
+  async finish(
+    target: Pick<Target, 'oauth'>,
+    nonce: string,
+    back: URLSearchParams,
+    browser?: string,
+  ): Promise<SignInEnd> {
     const signIn = await this.#storage.get<SignIn>('signIn')
-    if (!signIn || signIn.nonce !== nonce) return 'This sign-in is not known, or another one has begun since.'
+    if (!signIn || signIn.nonce !== nonce || signIn.pending) return { error: UNKNOWN_SIGN_IN }
     await this.#storage.delete('signIn')
-    if (Date.now() > signIn.expiresAt) return 'This sign-in took too long.'
-    const { server, client, callback, verifier, resource, scope } = signIn
+    if (Date.now() > signIn.expiresAt) return { error: 'This sign-in took too long.' }
+    const { server } = signIn
     const issuer = back.get('iss')
     // Another authorization server could have sent the person here with its own code (RFC 9207).
     if (issuer === null ? server.namesItself : issuer !== server.issuer)
-      return 'The answer is not from the right server.'
-    const code = back.get('code')
-    if (code === null) return `The authorization server refused: ${back.get('error') ?? 'it sent no code'}.`
+      return { error: 'The answer is not from the right server.' }
+    const authorizationCode = back.get('code')
+    if (authorizationCode === null) {
+      return { error: `The authorization server refused: ${back.get('error') ?? 'it sent no code'}.` }
+    }
+    if (browser === signIn.browser) return this.#redeem(target, signIn, authorizationCode)
+    const code = shortCode()
+    await this.#storage.put('signIn', { ...signIn, pending: { authorizationCode, code, failures: 0 } })
+    return { code }
+  }
+
+  /** Ends a sign-in with the code that the person who signed in was shown. */
+  async confirm(target: Pick<Target, 'oauth'>, code: string): Promise<SignInEnd> {
+    const signIn = await this.#storage.get<SignIn>('signIn')
+    if (!signIn?.pending || Date.now() > signIn.expiresAt) return { error: 'No sign-in waits for a code.' }
+    const { pending } = signIn
+    const failures = pending.failures + 1
+    if (code.trim().toUpperCase() === pending.code) {
+      await this.#storage.delete('signIn')
+      return this.#redeem(target, signIn, pending.authorizationCode)
+    }
+    if (failures >= MOST_FAILURES) await this.#storage.delete('signIn')
+    else await this.#storage.put('signIn', { ...signIn, pending: { ...pending, failures } })
+    return { error: 'This is not the code that the page showed.' }
+  }
+
+  /** Exchanges the authorization code of a sign-in for tokens. */
+  async #redeem(target: Pick<Target, 'oauth'>, signIn: SignIn, code: string): Promise<SignInEnd> {
+    const { server, client, callback, verifier, resource, scope } = signIn
     const fields = { grant_type: 'authorization_code', code, redirect_uri: callback, code_verifier: verifier, resource }
-    const { tokenEndpoint, issuer: recorded } = server
-    const grant = await this.#requestToken(target, { client, tokenEndpoint, issuer: recorded, resource, scope }, fields)
-    if (!grant) return 'The authorization server did not accept the sign-in.'
-    await this.#trust.accept(recorded)
-    return undefined
+    const { tokenEndpoint, issuer } = server
+    const grant = await this.#requestToken(target, { client, tokenEndpoint, issuer, resource, scope }, fields)
+    if (!grant) return { error: 'The authorization server did not accept the sign-in.' }
+    await this.#trust.accept(issuer)
+    return { done: true }
   }
 
   async state(target: Target): Promise<ConnectionState> {
@@ -282,6 +335,16 @@ async function whetherTrusted<Value>(work: () => Promise<Value>): Promise<Value 
     if (error instanceof HeldBack) return { refusal: error.refusal }
     throw error
   }
+}
+
+const UNKNOWN_SIGN_IN = 'This sign-in is not known, or another one has begun since.'
+/** Letters and digits that nobody takes for another. */
+const SIGNS = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789'
+
+/** Makes a code of 40 bits that a person can read and type, such as `K7QF-2M9P`. */
+function shortCode(): string {
+  const text = Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => SIGNS[byte % SIGNS.length]).join('')
+  return `${text.slice(0, 4)}-${text.slice(4)}`
 }
 
 function randomText(): string {

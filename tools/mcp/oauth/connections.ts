@@ -2,7 +2,7 @@ import { EDGE_OWNER } from 'edgecall/tool'
 import type { McpEnv, McpServer } from '../servers.ts'
 import type { Challenge } from './challenge.ts'
 import type { Target } from './config.ts'
-import type { Connection, ConnectionState, Renewal, SignInStart } from './connection.ts'
+import type { Connection, ConnectionState, Renewal, SignInEnd, SignInStart } from './connection.ts'
 import type { Refusal } from './trust.ts'
 
 /** A connection, over RPC. */
@@ -11,7 +11,8 @@ export interface ConnectionStub {
   renewToken(target: Target, token: string | undefined, challenge: Challenge): Promise<Renewal>
   signIn(target: Target, consent?: string): Promise<SignInStart>
   serverOf(nonce: string): Promise<string | undefined>
-  finish(target: Target, nonce: string, back: string): Promise<string | undefined>
+  finish(target: Target, nonce: string, back: string, browser?: string): Promise<SignInEnd>
+  confirm(target: Target, code: string): Promise<SignInEnd>
   state(target: Target): Promise<ConnectionState>
   hold(refusal: Refusal): Promise<void>
   forget(): Promise<void>

@@ -2,7 +2,7 @@ import { DurableObject } from 'cloudflare:workers'
 import type { McpEnv } from '../servers.ts'
 import type { Challenge } from './challenge.ts'
 import type { Target } from './config.ts'
-import { Connection, type ConnectionState, type Renewal, type SignInStart } from './connection.ts'
+import { Connection, type ConnectionState, type Renewal, type SignInEnd, type SignInStart } from './connection.ts'
 import type { ConnectionStub } from './connections.ts'
 import type { Refusal } from './trust.ts'
 
@@ -38,8 +38,12 @@ export class McpConnection extends DurableObject<McpEnv> implements ConnectionSt
     return this.#connection.serverOf(nonce)
   }
 
-  async finish(target: Target, nonce: string, back: string): Promise<string | undefined> {
-    return this.#connection.finish(target, nonce, new URLSearchParams(back))
+  async finish(target: Target, nonce: string, back: string, browser?: string): Promise<SignInEnd> {
+    return this.#connection.finish(target, nonce, new URLSearchParams(back), browser)
+  }
+
+  async confirm(target: Target, code: string): Promise<SignInEnd> {
+    return this.#connection.confirm(target, code)
   }
 
   async state(target: Target): Promise<ConnectionState> {
