@@ -10,8 +10,9 @@ import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import type { RunReporter } from '../../src/contract/report.ts'
 import type { RunRequest } from '../../src/contract/run.ts'
 import type { Setup } from '../../src/contract/setup.ts'
-import type { Tool, ToolDefinition } from '../../src/contract/tool.ts'
+import type { Caller, Tool, ToolDefinition } from '../../src/contract/tool.ts'
 import { backups } from '../../src/edge/backups.ts'
+import { identityTokens } from 'edgecall'
 import { conversation } from '../../src/conversation/conversation.ts'
 import { summaries } from '../../src/edge/summaries.ts'
 import { type WebhookOptions, webhookSender } from '../../src/conversation/run/webhook.ts'
@@ -44,6 +45,10 @@ export class TestConversation {
   webhook: Pick<WebhookOptions, 'secret' | 'hosts'> | undefined
   /** Takes what is told of spending; may throw. */
   count: (tenant: string, spend: Spend) => void | Promise<void> = () => {}
+  /** The tools that a caller may know of. Default: all of them. */
+  toolsOf: (caller: Caller) => readonly Tool[] = () => this.#tools
+  /** Tells which keys are disabled, in the next life. Default: none. */
+  keyStates: Setup['keyStates']
   /** Of the next life. */
   reporters: readonly RunReporter[] = []
   /** Whether its model is one of the edge's; may throw. */
@@ -165,7 +170,7 @@ export class TestConversation {
         return streamOf(this.answer(request, signal))
       },
     })
-    const config = readConfig({ MODEL: 'test/scripted', ...this.#vars })
+    const config = readConfig({ MODEL: 'test/scripted', AUTH: 'open', ...this.#vars }, identityTokens.readProviders)
     const report = (entry: Record<string, unknown>) => void this.reports.push(entry)
     return {
       config,
@@ -176,8 +181,12 @@ export class TestConversation {
             : { ok: false, code: 'model_not_configured', message: 'There is no such model.' },
         list: () => [],
       },
-      tools: () => ({ find: async () => this.#tools, list: async () => ({ tools: this.#tools, unavailable: [] }) }),
-      webhooks: this.webhook && webhookSender({ ...this.webhook, isOpen: config.auth === 'open', report }),
+      tools: (caller: Caller) => {
+        const tools = this.toolsOf(caller)
+        return { find: async () => tools, list: async () => ({ tools, unavailable: [] }) }
+      },
+      keyStates: this.keyStates,
+      webhooks: this.webhook && webhookSender({ ...this.webhook, isOpen: this.#vars['AUTH'] === 'open', report }),
       summaries,
       reportAddresses: this.#reportAddresses,
       loop: this.loop,

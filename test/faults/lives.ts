@@ -195,7 +195,7 @@ export class Lives {
     const { tools, answer } = this.#scene
     const model = { name: 'test/scripted', stream: (request: ModelRequest) => streamOf(answer(request)) }
     return {
-      config: readConfig({ MODEL: model.name }),
+      config: readConfig({ MODEL: model.name, AUTH: 'open' }),
       models: { resolve: () => ({ ok: true, name: model.name, model }), list: () => [] },
       tools: () => ({ find: async () => tools, list: async () => ({ tools, unavailable: [] }) }),
       directories: { getByName: () => ({ add: async () => ({ conversations: 1, storedBytes: 0 }) }) },

@@ -25,6 +25,8 @@ export interface OpenRun {
   readonly unknown?: string
   /** Set if the run was under way when it was opened, until that interruption has been counted. */
   wasInterrupted: boolean
+  /** Whether the request that stored the run has just authenticated its caller; until the run is first performed. */
+  isAuthenticated: boolean
   /** Set once the state in memory may differ from the journal; this OpenRun is then not driven again. */
   isLost?: boolean
   completion?: Promise<void>
@@ -44,6 +46,7 @@ export function openRun(ports: JournalPorts & { readonly setup: Setup }, stored:
     isBroken: !isComplete,
     ...(unknown !== undefined && { unknown }),
     wasInterrupted: state.status === 'running',
+    isAuthenticated: isNew,
   }
 }
 

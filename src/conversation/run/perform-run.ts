@@ -3,7 +3,7 @@ import { MOST_LATER_MS, type ReportedCall } from '../../contract/later.ts'
 import type { RunError } from '../../contract/run.ts'
 import { hiddenConversation } from '../../contract/placement.ts'
 import type { Setup } from '../../contract/setup.ts'
-import type { Tool } from '../../contract/tool.ts'
+import type { Caller, Tool } from '../../contract/tool.ts'
 import { run } from '../../loop/run.ts'
 import { budgetPort } from '../../loop/budget-port.ts'
 import type { RunPorts } from '../../loop/running.ts'
@@ -13,6 +13,7 @@ import { historyBefore } from '../history/history.ts'
 import { recordingPorts } from './fault-recorder.ts'
 import { commit, type OpenRun } from './open-run.ts'
 import type { Store } from '../store/store.ts'
+import { presentCaller, withdrawTool } from './present-caller.ts'
 
 export interface PerformPorts {
   readonly setup: Setup
@@ -24,14 +25,22 @@ export interface PerformPorts {
 
 /**
  * Performs a run until it ends, waits, or has made as many subrequests as it may. Returns an error if its model is not
- * available.
+ * available or its key may run nothing any more, and `unknown` if that cannot be found out now.
  */
 export async function performRun(
   open: OpenRun,
   ports: PerformPorts,
   mostSubrequests: number,
-): Promise<RunError | undefined> {
-  const { state, journal, ledger } = open
+): Promise<RunError | 'unknown' | undefined> {
+  const { state, journal, ledger, stored } = open
+  // A run that is being cancelled calls nothing.
+  if (!open.isAuthenticated && state.status !== 'cancelling') {
+    const present = await presentCaller(ports.setup, stored.request.caller, ports.now())
+    if (present === 'unknown') return present
+    if (!present.ok) return present.error
+    state.request = { ...state.request, caller: present.caller }
+  }
+  open.isAuthenticated = false
   let runPorts: RunPorts | RunError
   try {
     runPorts = await portsOf(open, ports, mostSubrequests)
@@ -55,7 +64,7 @@ async function portsOf(
   const { reportAddresses: addresses } = setup
   const model = setup.models.resolve(state.request.model)
   if (!model.ok) return model
-  const tools = await toolsOf(setup, state)
+  const tools = await toolsOf(setup, state, stored.request.caller)
   const options = window()
   const { messages, dropped, filled, from } = historyBefore(store.messages, stored.place, options)
   if (state.status === 'queued' && dropped + filled > 0) commit(open, { type: 'history.repaired', dropped, filled })
@@ -89,8 +98,20 @@ function reportedCall({ config }: Setup, { request }: RunState, call: string, no
   return { tenant: caller.tenant, conversation, run, call, expires: now + request.limits.callMs + MOST_LATER_MS }
 }
 
-/** Returns the tools on offer, pinned, including those that joined the run. */
-async function toolsOf(setup: Setup, { offered, request }: RunState): Promise<ReadonlyMap<string, Tool>> {
-  if (offered.size === 0 || request.execution === 'caller') return new Map()
-  return pinTools([...offered.values()], await setup.tools(request.caller).find([...offered.keys()]))
+/**
+ * Returns the tools on offer, pinned, including those that joined the run. `firstCaller`: the caller when the run was accepted,
+ * who may have been allowed more.
+ */
+async function toolsOf(
+  setup: Setup,
+  { offered, request: { caller, execution } }: RunState,
+  firstCaller: Caller,
+): Promise<ReadonlyMap<string, Tool>> {
+  if (offered.size === 0 || execution === 'caller') return new Map()
+  const names = [...offered.keys()]
+  const tools = await setup.tools(caller).find(names)
+  const present = new Set(tools.map(({ definition }) => definition.name))
+  const absent = caller === firstCaller ? [] : names.filter((name) => !present.has(name))
+  const withdrawn = absent.length === 0 ? [] : await setup.tools(firstCaller).find(absent)
+  return pinTools([...offered.values()], [...tools, ...withdrawn.map(withdrawTool)])
 }

@@ -320,6 +320,11 @@ export class Runner {
     }
     const earlierSubrequests = open.state.subrequests
     const error = reasonToEnd(open) ?? (await performRun(open, this.#ports, this.#subrequestsLeft()))
+    if (error === 'unknown') {
+      open.journal.countIdle(true)
+      wakeAt(now() + WATCHDOG_MS)
+      return false
+    }
     this.#subrequests += open.state.subrequests - earlierSubrequests
     if (error) commit(open, ...giveUpEvents(open, error))
     return true

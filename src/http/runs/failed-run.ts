@@ -37,6 +37,7 @@ function statusOf(code: string, finish: RunFinished['finish']): number {
 const STATUSES: Readonly<Record<string, number>> = {
   run_timeout: 504,
   run_cancelled: 409,
+  run_not_allowed: 409,
   run_parked: 503,
   subrequest_limit: 422,
   model_not_configured: 503,

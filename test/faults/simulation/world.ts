@@ -237,7 +237,7 @@ export class World {
     const { tools, answer, mostSubrequests } = this.#ports
     const model = { name: 'test/scripted', stream: answer }
     return {
-      config: readConfig({ MODEL: model.name, MAX_SUBREQUESTS: mostSubrequests }),
+      config: readConfig({ MODEL: model.name, AUTH: 'open', MAX_SUBREQUESTS: mostSubrequests }),
       models: { resolve: () => ({ ok: true, name: model.name, model }), list: () => [] },
       tools: () => ({ find: async () => tools, list: async () => ({ tools, unavailable: [] }) }),
       webhooks: webhookSender({ secret: 'secret', hosts: [RECEIVER.hostname], isOpen: false, report: () => {} }),

@@ -100,6 +100,10 @@ export const CALL_ERRORS: ErrorTexts = {
     'Look for its reason in the log. The call may have taken effect.',
   ),
   tool_misconfigured: errorText('A stored tool lacks a secret or a host.', 'Set it; the log names it.'),
+  tool_not_allowed: errorText(
+    'The key that started the run may not call the tool any more. It was not called, and its outcome is not read.',
+    'Start a new run with a key that may, or give the key back its scopes.',
+  ),
   tool_paused: errorText(
     'The tool timed out, was lost or was overloaded too often in a row (`TOOL_BREAKER_FAILURES`).',
     'Repair the tool; it is called again after the pause.',

@@ -31,6 +31,11 @@ export const RUN_ERRORS: ErrorTexts = {
     'The stored data of the run cannot be read.',
     'Look for `row.set_aside` in the log. Start a new run.',
   ),
+  run_not_allowed: http(
+    409,
+    'The key that started the run was disabled or removed, has expired or lost the scope `chat` before the run continued. The message says which.',
+    'Start a new run with another key.',
+  ),
   run_parked: http(
     503,
     'The run is parked: it does not resume by itself. The event `run.parked` has the reason.',
