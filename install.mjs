@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
@@ -10,9 +10,12 @@ import { join } from 'node:path'
  */
 const folders = process.argv.slice(2)
 for (const folder of folders.length === 0 ? ['.'] : folders) {
-  if (isInstalled(folder)) continue
-  const { status } = spawnSync('npm', ['ci', '--loglevel=error'], { cwd: folder, stdio: 'inherit', shell: onWindows() })
-  if (status !== 0) process.exit(status ?? 1)
+  if (!isInstalled(folder)) {
+    const options = { cwd: folder, stdio: 'inherit', shell: onWindows() }
+    const { status } = spawnSync('npm', ['ci', '--loglevel=error'], options)
+    if (status !== 0) process.exit(status ?? 1)
+  }
+  linkNode(join(folder, 'node_modules'))
 }
 
 /** Whether the packages of a folder are those of its lock file. npm lists what it has installed in a lock file too. */
@@ -32,6 +35,22 @@ function isInstalled(folder) {
 
 function packagesOf(path) {
   return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).packages : {}
+}
+
+/**
+ * Links the Node of this platform, which the lock file pins by integrity (`node/package.json`), as the command `node`.
+ * npm 10 does not: the packages of all platforms have this command, and it removes the link with those for others.
+ */
+function linkNode(modules) {
+  const platform = onWindows() ? 'win' : process.platform
+  const [name] = [`node-${platform}-${process.arch}`, `node-bin-${platform}-${process.arch}`].filter((each) =>
+    existsSync(join(modules, each)),
+  )
+  const command = join(modules, '.bin', onWindows() ? 'node.cmd' : 'node')
+  if (!name || existsSync(command)) return
+  mkdirSync(join(modules, '.bin'), { recursive: true })
+  if (onWindows()) writeFileSync(command, `@"%~dp0\\..\\${name}\\bin\\node.exe" %*\r\n`)
+  else symlinkSync(`../${name}/bin/node`, command)
 }
 
 /** npm is a batch file there, which only a shell runs. */

