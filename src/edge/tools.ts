@@ -2,6 +2,7 @@ import { rateLimits, toolWorkers } from '../contract/bindings.ts'
 import { ConfigError } from '../contract/config.ts'
 import { matches } from '../contract/glob.ts'
 import { selectsTool } from '../contract/tool-names.ts'
+import { readToolPatterns } from '../contract/tool-patterns.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { ToolDefinition, ToolSource } from '../contract/tool.ts'
 import { createBreaker } from '../host/breaker.ts'
@@ -61,6 +62,7 @@ export function makeTools(
       outputs: stored?.outputs(parts, isForeign),
     },
     isExcluded: exclusionOf(config.defaultTools),
+    patterns: { patterns: readToolPatterns(env), bindings: Object.keys(workers) },
     stored: stored?.tools(parts),
     search: search && ((source) => search.finder(source, env)),
     report,

@@ -42,6 +42,13 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'security/control-matrix.test.ts',
   },
   {
+    control: 'a pattern that matches no tool is reported',
+    file: 'host/policy/report-unmatched.ts',
+    text: "for (const each of unmatched) report({ event: 'tools.unmatched', ...each })",
+    replacement: 'void unmatched',
+    test: 'security/unmatched.test.ts',
+  },
+  {
     control: 'exceptions of a tool that answers do not pause it',
     file: 'host/worker/call.ts',
     text: 'if (!isOutage(error)) return',

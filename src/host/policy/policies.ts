@@ -1,9 +1,9 @@
 import * as v from 'valibot'
 import type { HoldingPolicy, PolicySubject, ToolPolicies, ToolPolicy } from '../../contract/policy.ts'
-import { isTenantPlace, placesOf } from '../../contract/owner.ts'
 import type { Approval, Caller, ToolAnnotations, ToolDefinition } from '../../contract/tool.ts'
 import { ConfigError, jsonVar, type Vars } from '../../contract/vars.ts'
-import { foreignNames, matchesName, operatorNames } from '../../contract/tool-names.ts'
+import { matchesName } from '../../contract/tool-names.ts'
+import { namesForPolicies } from '../../contract/tool-patterns.ts'
 import { POLICIES } from '../../wire/policy.ts'
 
 /** Reads the operator's policies from `TOOL_POLICY`. Throws a ConfigError that says what is wrong, and where. */
@@ -19,31 +19,17 @@ export function readPolicies(vars: Vars): ToolPolicies {
 }
 
 /**
- * Returns the policies that apply to a tool, in their order. A policy by name is about the edge's own tools: those that
- * a tenant stores are named by their place (`@tenant:acme/*`), so that no name tells a tenant what else there is. All
- * tools of a Worker in the dispatch namespace are also named by its script (`@script:acme--billing`). A policy holds
- * under every name of a tool: that on offer, its own (`files.delete`), and that on the server from which it comes. What
- * a policy by tag or by a name on a server says of annotations only tightens, since the tool's author chooses these.
+ * Returns the policies that apply to a tool, in their order. A policy holds under every name of a tool: that on offer, its
+ * own (`files.delete`), and that on the server from which it comes. What a policy by tag or by a name on a server says of
+ * annotations only tightens, since the tool's author chooses these.
  */
 export function policiesOf(policies: ToolPolicies, tool: PolicySubject): readonly ToolPolicy[] {
   return holdingPolicies(policies, tool).map(({ policy }) => policy)
 }
 
 /** Returns the policies that apply to a tool, as `policiesOf` does, each with its pattern. */
-export function holdingPolicies(
-  policies: ToolPolicies,
-  { definition, place, script }: PolicySubject,
-): readonly HoldingPolicy[] {
-  const isOfTenant = isTenantPlace(place)
-  const names = [
-    ...placesOf(place, operatorNames(definition)).map((each) => `@${each}`),
-    ...(script === undefined ? [] : [`@script:${script}`]),
-    ...(isOfTenant ? [] : operatorNames(definition)),
-  ]
-  const namesByAuthor = [
-    ...(definition.tags ?? []).map((tag) => `#${tag}`),
-    ...(isOfTenant ? [] : foreignNames(definition)),
-  ]
+export function holdingPolicies(policies: ToolPolicies, tool: PolicySubject): readonly HoldingPolicy[] {
+  const { names, namesByAuthor } = namesForPolicies(tool)
   return Object.entries(policies).flatMap(([pattern, policy]) => {
     if (matchesName(pattern, names)) return [{ pattern, policy }]
     if (!matchesName(pattern, namesByAuthor)) return []

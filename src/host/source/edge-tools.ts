@@ -1,6 +1,7 @@
 import type { StoredTools } from '../../contract/catalogue.ts'
 import type { Report } from '../../contract/setup.ts'
 import type { Caller, ToolDefinition, ToolFinder, ToolSource } from '../../contract/tool.ts'
+import { reportUnmatched } from '../policy/report-unmatched.ts'
 import { bindTools, type ToolRules } from '../policy/source.ts'
 import { behind } from './behind.ts'
 import { inOrder } from './chain.ts'
@@ -18,6 +19,8 @@ export interface EdgeToolsOptions {
   readonly rules: ToolRules
   /** Whether a tool is left out of the default set, whatever its source says. Default: none is. */
   readonly isExcluded?: ((definition: ToolDefinition) => boolean) | undefined
+  /** The patterns by which variables name tools; those that match none are reported. Default: none. */
+  readonly patterns?: Omit<Parameters<typeof reportUnmatched>[0], 'sources' | 'report'> | undefined
   /** Makes the stored tools. Default: none can be stored. */
   readonly stored?: ((parts: StoredParts) => OwnedTools) | undefined
   /** Makes the search over the tools that all tenants have. Default: tools cannot be searched. */
@@ -45,10 +48,10 @@ export function edgeTools(options: EdgeToolsOptions): EdgeTools {
     foreignTools ? inOrder([ownTools(caller), foreignTools(caller)], report) : ownTools(caller)
   const worker = (binding: string) => services.sourceOfBinding(binding) ?? foreign?.sourceOfBinding(binding)
   const owned = options.stored?.({ rules, worker, workerTools })
-  const shared = options.search?.(
-    inOrder([own, ...(owned ? [owned.unpoliced] : []), ...(foreign ? [foreign] : [])], report),
-  )
-  const offeredOf = (source: ToolSource) => withoutExcluded(source, options.isExcluded)
+  const unpoliced = [own, ...(owned ? [owned.unpoliced] : []), ...(foreign ? [foreign] : [])]
+  const shared = options.search?.(inOrder(unpoliced, report))
+  const reportOnce = options.patterns && reportUnmatched({ ...options.patterns, sources: unpoliced, report })
+  const offeredOf = (source: ToolSource) => withoutExcluded(reporting(source, reportOnce), options.isExcluded)
   if (!owned)
     return {
       tools: (caller) => offeredOf(workerTools(caller)),
@@ -71,5 +74,20 @@ function withoutExcluded(source: ToolSource, isExcluded: EdgeToolsOptions['isExc
   return {
     ...source,
     offered: async () => (await source.offered()).filter(({ definition }) => !isExcluded(definition)),
+  }
+}
+
+/** Reports patterns that match no tool once the tools have been read. */
+function reporting(source: ToolSource, reportOnce: (() => Promise<void>) | undefined): ToolSource {
+  if (!reportOnce) return source
+  const withReport = async <Value>(answer: Promise<Value>): Promise<Value> => {
+    const value = await answer
+    await reportOnce()
+    return value
+  }
+  return {
+    ...source,
+    list: (page) => withReport(source.list(page)),
+    offered: () => withReport(source.offered()),
   }
 }
