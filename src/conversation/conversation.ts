@@ -54,6 +54,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       onBroken: (row) => setup.report({ event: 'row.set_aside', ...row }),
       onRollback: () => alarms.forget(),
       onGrowth: () => void alarms.reportSize(),
+      onEndUnread: (record, eventId) => alarms.onEndUnread(record, eventId),
       ...(setup.reporters && { reporters: setup.reporters }),
     })
     const alarms = new Alarms({
@@ -253,7 +254,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   }
 
   async cancel(runId: string): ReturnType<ConversationService['cancel']> {
-    const ports = { store: this.#store, alarms: this.#alarms, cancel: (id: string) => cancelRuns(this.#runner, [id]) }
+    const ports = { store: this.#store, cancel: (id: string) => cancelRuns(this.#runner, [id]) }
     return this.#whenOpen(async () => cancelRun(runId, ports))
   }
 

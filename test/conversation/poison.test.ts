@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { ConversationSettings } from '../../src/contract/conversation.ts'
 import type { RunFact } from '../../src/contract/event.ts'
+import { NO_USAGE } from '../../src/contract/usage.ts'
 import { durableState, memoryStorage } from '../fixtures/sqlite.ts'
 import { ask, say, tool, types } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
@@ -14,10 +16,12 @@ async function settle(): Promise<void> {
 }
 
 /** A run whose model never answers, and another one behind it. */
-async function stuckConversation(): Promise<TestConversation> {
+async function stuckConversation(settings: ConversationSettings = {}): Promise<TestConversation> {
   const conversation = new TestConversation(async function* () {
     yield await new Promise<never>(() => {})
   })
+  conversation.webhook = { secret: 'secret', hosts: ['hooks.example.com'] }
+  await conversation.object.create({ tenant: 'acme', id: 'conv_1', settings })
   await conversation.start(0)
   await conversation.start(1)
   await settle()
@@ -102,8 +106,8 @@ describe('a run that no instance survives resuming', () => {
 })
 
 describe('a parked run', () => {
-  async function parked(): Promise<TestConversation> {
-    const conversation = await stuckConversation()
+  async function parked(settings?: ConversationSettings): Promise<TestConversation> {
+    const conversation = await stuckConversation(settings)
     for (let loss = 0; loss < 3; loss++) await loseObject(conversation)
     conversation.answer = ({ messages }) => say(`Answer ${messages.length}.`)
     await loseObject(conversation)
@@ -116,6 +120,21 @@ describe('a parked run', () => {
       record: { status: 'parked', error: { code: 'run_parked' } },
     })
     expect(types(await conversation.events(0)).at(-1)).toBe('run.parked')
+  })
+
+  test('is told to the webhook when it is cancelled', async () => {
+    const conversation = await parked({ webhook: 'https://hooks.example.com/' })
+    const notices = () => conversation.rows(`SELECT id, body FROM notices WHERE id LIKE '${runId(0)}.%'`)
+    expect(notices()).toEqual([])
+    expect(await conversation.object.cancel(runId(0))).toEqual({ ok: true, status: 'cancelled' })
+    const { seq } = conversation.journal(0).at(-1) ?? {}
+    const end = { status: 'cancelled', finish: 'cancelled', steps: 0, calls: [], usage: NO_USAGE }
+    const data = { run: runId(0), conversation: 'conv_1', ...end }
+    const timestamp = new Date().toISOString()
+    expect(notices().map(({ id, body }) => [id, JSON.parse(String(body))])).toEqual([
+      [`${runId(0)}.${seq}`, { type: 'run.finished', timestamp, data }],
+    ])
+    expect(conversation.alarmAt).toBe(Date.now() + 1)
   })
 
   test('is resumed by a retry, and the time in which it was parked is not its own', async () => {

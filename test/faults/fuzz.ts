@@ -12,6 +12,8 @@ export async function playOddRequests(seed: number, seconds: number): Promise<st
     await promisify(execFile)(join(ROOT, 'node_modules/.bin/vitest'), args, { cwd: ROOT, env, maxBuffer: 2 ** 26 })
     return []
   } catch (error) {
-    return [error instanceof Error && 'stdout' in error ? String(error.stdout) : String(error)]
+    // Vitest writes what failed to stderr.
+    if (!(error instanceof Error && 'stdout' in error && 'stderr' in error)) return [String(error)]
+    return [`seed ${seed}: ${error.message}\n${String(error.stderr)}\n${String(error.stdout)}`]
   }
 }

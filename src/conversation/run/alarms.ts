@@ -2,7 +2,7 @@ import { AlarmClock, type AlarmClockPorts } from '../../contract/alarm-clock.ts'
 import { spendOf } from '../../contract/budget.ts'
 import type { ConversationOwner } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
-import { isTerminal } from '../../contract/run.ts'
+import { isTerminal, type RunRecord } from '../../contract/run.ts'
 import { withDeadline } from '../../contract/time-limit.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { shardOf } from '../../contract/shard.ts'
@@ -268,13 +268,27 @@ export class Alarms {
       this.wakeAt(now)
     }
     if (status === 'waiting') this.reportUnended(request.runId)
-    if (isTerminal(status)) {
-      this.#reportedRuns.delete(request.runId)
-      this.watch()
-      void this.#reportSoon()
-    }
-    const isNotified = store.settings().webhook !== undefined
-    const body = isNotified ? this.#ports.setup.webhooks?.bodyOf(recordOf(state), now) : undefined
+    if (isTerminal(status)) this.#reportEnd(request.runId)
+    this.#notify(() => recordOf(state), eventId)
+  }
+
+  /** Handles the end of a run whose journal is not read, within the transaction that stores it. */
+  onEndUnread(record: RunRecord, eventId: string): void {
+    this.#reportEnd(record.id)
+    this.#notify(() => record, eventId)
+  }
+
+  #reportEnd(run: string): void {
+    this.#reportedRuns.delete(run)
+    this.watch()
+    void this.#reportSoon()
+  }
+
+  /** Adds the webhook message about a run, if the conversation has a webhook and a message is sent at this status. */
+  #notify(record: () => RunRecord, eventId: string): void {
+    const { store, setup } = this.#ports
+    const now = Date.now()
+    const body = store.settings().webhook === undefined ? undefined : setup.webhooks?.bodyOf(record(), now)
     if (body === undefined) return
     store.outbox.add(eventId, body, now)
     this.wakeAt(now)

@@ -1,12 +1,10 @@
 import type { ConversationService } from '../../contract/conversation.ts'
 import { isTerminal } from '../../contract/run.ts'
 import type { Store } from '../store/store.ts'
-import type { Alarms } from './alarms.ts'
 import { UNKNOWN_RUN } from './refusals.ts'
 
 export interface CancelPorts {
   readonly store: Store
-  readonly alarms: Alarms
   /** Cancels a run whose journal can be read. */
   readonly cancel: (runId: string) => Promise<void>
 }
@@ -14,14 +12,13 @@ export interface CancelPorts {
 /** Cancels a run. The journal of a parked one is not read: that may be what crashes the object. */
 export async function cancelRun(
   runId: string,
-  { store, alarms, cancel }: CancelPorts,
+  { store, cancel }: CancelPorts,
 ): ReturnType<ConversationService['cancel']> {
   const row = store.runs.row(runId)
   if (!row) return UNKNOWN_RUN
   if (isTerminal(row.status)) return { ok: true, status: 'already_terminal' }
   if (row.status === 'parked') {
     store.endUnread(runId, { status: 'cancelled', finish: 'cancelled' })
-    alarms.watch()
     return { ok: true, status: 'cancelled' }
   }
   await cancel(runId)

@@ -7,7 +7,7 @@ import { type DataMark, marksAmong, type Message } from '../../contract/message.
 import { isTerminal, type RunRecord, type RunRequest } from '../../contract/run.ts'
 import { FIRST_BYTES } from '../../contract/quotas.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../contract/usage.ts'
-import { encodeLine } from '../../wire/events.ts'
+import { encodeLine, eventId } from '../../wire/events.ts'
 import { EventTable } from './events.ts'
 import { Database, type OnBroken } from './database.ts'
 import { LAST_PLACE, MessageTable, positionOf } from './messages.ts'
@@ -38,6 +38,8 @@ export interface StoreOptions {
   readonly onRollback?: () => void
   /** Called within a transaction, each time that so much was written that the conversation may have doubled. */
   readonly onGrowth?: () => void
+  /** Called within the transaction that ends a run whose journal is not read, with the id of the event of its end. */
+  readonly onEndUnread?: (record: RunRecord, eventId: string) => void
   /** To which runs are reported. Default: none. */
   readonly reporters?: readonly RunReporter[]
 }
@@ -59,15 +61,23 @@ export class Store {
   /** A cache of the facts that were read or written. It is never stale, because only this instance writes them. */
   readonly #metaCache = new Map<MetaKey, unknown>()
   readonly #onRollback: () => void
+  readonly #onEndUnread: (record: RunRecord, eventId: string) => void
   readonly #reporters: readonly RunReporter[]
   #exists = false
 
   constructor(
     storage: DurableObjectStorage,
-    { onBroken = () => {}, onRollback = () => {}, onGrowth = () => {}, reporters = [] }: StoreOptions = {},
+    {
+      onBroken = () => {},
+      onRollback = () => {},
+      onGrowth = () => {},
+      onEndUnread = () => {},
+      reporters = [],
+    }: StoreOptions = {},
   ) {
     this.#storage = storage
     this.#onRollback = onRollback
+    this.#onEndUnread = onEndUnread
     this.#reporters = reporters
     this.#database = new Database(storage.sql, { onBroken, onGrowth })
     this.runs = new RunTable(this.#database)
@@ -241,9 +251,12 @@ export class Store {
   /** Ends a run whose journal is not read. */
   endUnread(id: string, end: Pick<RunFinished, 'status' | 'finish' | 'error'>): void {
     const result = { ...end, answer: '', usage: NO_USAGE }
+    const conversation = this.runs.request(id)?.conversation
+    const record: RunRecord = { id, ...(conversation && { conversation }), steps: 0, calls: [], ...result }
     this.transaction(() => {
-      this.appendFact(id, { type: 'run.finished', ...result })
-      this.end({ id, steps: 0, calls: [], ...result }, Date.now())
+      const seq = this.appendFact(id, { type: 'run.finished', ...result })
+      this.end(record, Date.now())
+      this.#onEndUnread(record, eventId(id, seq))
     })
   }
 
