@@ -17,6 +17,8 @@ export interface Ledger {
   readonly undos: { readonly call: string; readonly key: string }[]
   /** Runs that were requested with compensation. */
   readonly compensating: Set<string>
+  /** Runs whose usage is to be counted. */
+  readonly metered: Set<string>
   /** Requests to run a turn again, by the id of the new run; the answer may have been lost. */
   readonly repeats: Map<string, { readonly of: string; readonly onward: boolean }>
   /** When the conversation was last used, in epoch milliseconds, as far as callers know. */
@@ -45,6 +47,7 @@ export function newLedger(): Ledger {
     deliveries: [],
     undos: [],
     compensating: new Set(),
+    metered: new Set(),
     repeats: new Map(),
     usedAt: 0,
     ends: new Map(),

@@ -1,6 +1,6 @@
 import { contentText } from '../../../src/contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../../src/contract/model.ts'
-import { failure, type Tool } from '../../../src/contract/tool.ts'
+import { failure, type Tool, type ToolOutcome } from '../../../src/contract/tool.ts'
 import { ask, say, tool } from '../../fixtures/play.ts'
 import type { Chance } from '../chance.ts'
 import type { Attempt, Ledger } from './ledger.ts'
@@ -8,6 +8,10 @@ import { historyFaults } from './oracle.ts'
 
 /** What a message asks the model for: the post that it came with, and the tools to call, step by step. */
 const PLAN = /^(run_\d+): (.*)$/
+
+/** How often a tool is polled that answers later, and how long a run waits for its outcome, in milliseconds. */
+const POLL_MS = 3000
+const WITHIN_MS = 3_600_000
 
 interface OutsidePorts {
   readonly chance: Chance
@@ -32,7 +36,8 @@ export class Outside {
 
   constructor(ports: OutsidePorts) {
     this.#ports = ports
-    this.tools = ['plain', 'idempotent', 'pays', 'broken', 'books'].map((name) => this.#tool(name))
+    const names = ['plain', 'idempotent', 'pays', 'broken', 'books']
+    this.tools = [...names.map((name) => this.#tool(name)), this.#lateTool('polled'), this.#lateTool('patient')]
   }
 
   letGoOn(): void {
@@ -80,6 +85,22 @@ export class Outside {
     await new Promise<void>((resolve) => this.#held.push(resolve))
   }
 
+  /** A tool that answers later: it is polled, or somebody reports its outcome. */
+  #lateTool(name: 'polled' | 'patient'): Tool {
+    const { chance, ledger } = this.#ports
+    const isPolled = name === 'polled'
+    const run: Parameters<typeof tool>[1] = (_args, { callId, idempotencyKey }) => {
+      ledger().deliveries.push({ call: callId, tool: name, key: idempotencyKey })
+      return deferral(isPolled ? POLL_MS : undefined)
+    }
+    const poll = async (): Promise<ToolOutcome> => {
+      const isDone = this.isCalm || chance.isHit(0.4)
+      await this.#hold()
+      return isDone ? { ok: true, content: [{ type: 'text', text: 'done' }] } : deferral(POLL_MS)
+    }
+    return { ...tool(name, run, { later: true }), ...(isPolled && { poll }) }
+  }
+
   #tool(name: string): Tool {
     const { chance, ledger, addFaults, isStarted } = this.#ports
     const plainTool = tool(
@@ -108,6 +129,12 @@ export class Outside {
       },
     }
   }
+}
+
+/** What a tool answers whose outcome comes later. */
+function deferral(poll?: number): ToolOutcome {
+  const later = { within: WITHIN_MS, ...(poll !== undefined && { poll }) }
+  return { ok: false, error: { code: 'later', message: 'Later.' }, later }
 }
 
 /** No turn is shown to a model twice: of one that was run again, models see the new run alone. */

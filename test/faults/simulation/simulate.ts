@@ -40,6 +40,7 @@ interface Simulated {
 const [MINUTE, HOUR] = [60_000, 3_600_000]
 const TENANT = 'acme'
 const CONVERSATION = 'conv_1'
+const KEY = '0123456789ab'
 /** The tools that a message has its run call: those of a step together, step by step. */
 const PLANS = [
   'plain',
@@ -55,6 +56,8 @@ const PLANS = [
   'books books;pays;broken',
   'broken;books',
 ] as const
+/** The same with tools that answer later. */
+const LATE_PLANS = ['polled', 'polled patient', 'patient;polled', 'polled pays', 'patient'] as const
 /** The ids of runs that repeat others begin here. */
 const FIRST_REPEAT = 1_000_000
 /** Alarms within which all runs must end once nothing goes wrong any more. */
@@ -135,6 +138,8 @@ class Program {
       [1, 'post again', () => this.#posted > 0 && this.#post(this.#chance.between(0, this.#posted - 1))],
       [2, 'run a turn again', () => this.#repeat()],
       [3, 'decide', () => this.#decide()],
+      [1, 'report', () => this.#report()],
+      [1, 'lose the alarm', () => this.#world.loseAlarm()],
       [1, 'cancel', () => this.#cancel()],
       [4, 'let go on', () => this.#outside.letGoOn()],
       [2, 'evict', () => this.#world.lose()],
@@ -188,15 +193,21 @@ class Program {
     const id = runId(number)
     // What is posted again under the same key is the same.
     const draw = new Chance(number + 1)
-    const plan = draw.pick(PLANS)
+    const plainPlan = draw.pick(PLANS)
     const onBusy = this.#chance.pick<OnBusy>(['queue', 'queue', 'steer', 'interrupt', 'reject'])
+    const compensate = draw.isHit(0.6)
+    const plan = draw.isHit(0.25) ? draw.pick(LATE_PLANS) : plainPlan
+    const isMetered = draw.isHit(0.4)
     const run = requestOf({
       runId: id,
       conversation: CONVERSATION,
       fingerprint: 'f',
       input: [{ role: 'user', content: `${id}: ${plan}` }],
-      compensate: draw.isHit(0.6),
+      compensate,
+      caller: { tenant: TENANT, key: KEY, scopes: ['chat'] },
+      ...(isMetered && { budget: { tokens: 1_000_000 } }),
     })
+    if (isMetered) this.#ledger.metered.add(id)
     if (run.compensate) this.#ledger.compensating.add(id)
     const tools = JSON.stringify(this.#outside.tools.map(({ definition }) => definition))
     // Whoever posts again may be accepted now, and not hear of it.
@@ -228,7 +239,7 @@ class Program {
     const { requests, refusals, repeats, compensating } = this.#ledger
     repeats.set(id, { of, onward })
     if (compensating.has(of)) compensating.add(id)
-    const caller = { tenant: TENANT, scopes: ['chat'] }
+    const caller = { tenant: TENANT, key: KEY, scopes: ['chat'] }
     const reply = await this.#ask((object) => object.regenerate(of, { runId: id, caller }, { onward }))
     if (!reply) return
     if (!reply.ok) return void refusals.add(id)
@@ -252,6 +263,17 @@ class Program {
         answers[call.id] = { decision: decision ? 'approve' : 'reject' }
       }
       if (Object.keys(answers).length > 0) await this.#ask((object) => object.answer(id, answers))
+    }
+  }
+
+  /** Somebody reports the outcome of each call that waits for that. */
+  async #report(): Promise<void> {
+    for (const { id } of this.#world.statuses()) {
+      for (const event of this.#world.journal(id)) {
+        if (event.type !== 'call.deferred' || event.tool !== 'patient') continue
+        const outcome = { ok: true, content: [{ type: 'text', text: 'reported' }] } as const
+        await this.#ask((object) => object.report(id, event.callId, { outcome }))
+      }
     }
   }
 
@@ -283,6 +305,8 @@ class Program {
     this.#world.failures = 0
     this.#world.directoryFailures = 0
     this.#world.commitsToLoss = Infinity
+    // Any request sets an alarm that was lost.
+    await this.#ask((object) => object.messages({ limit: 1 }))
     const isUnderWay = () => this.#world.statuses().some(({ status }) => !isOver(status))
     for (let alarms = 0; isUnderWay(); alarms++) {
       if (alarms > MOST_ALARMS) return void this.#faults.push(`runs do not end: ${this.#statusText()}`)
@@ -385,6 +409,12 @@ class Program {
         this.#faults.push(...webhookFaults(this.#outside.attempts, this.#judgedRuns(), true))
       // Of one that was made by a request without an answer nobody knows.
       const isKnown = !this.#isDeleted || this.#ledger.requests.size > 0
+      for (const { id, status, events } of this.#judgedRuns()) {
+        // Of a parked run nobody knows what it has used.
+        const isCounted = this.#world.countedRuns.has(id) || events.some(({ type }) => type === 'run.parked')
+        if (this.#ledger.metered.has(id) && isOver(status) && !isCounted)
+          this.#faults.push(`the usage of ${id} was never counted`)
+      }
       if (isKnown && !this.#world.isListed) this.#faults.push('the conversation is not listed')
       return
     }

@@ -1,5 +1,6 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { mock } from 'node:test'
+import type { Spend } from '../../../src/contract/budget.ts'
 import { readConfig } from '../../../src/contract/config.ts'
 import type { ConversationService } from '../../../src/contract/conversation.ts'
 import type { RunEvent } from '../../../src/contract/event.ts'
@@ -34,7 +35,7 @@ interface Ports {
 /** Where webhooks go. */
 export const RECEIVER = new URL('https://hooks.example.com/')
 const START = 60_000
-/** How often the alarm may ring at one time. */
+/** How often the alarm may ring within a second. */
 const MOST_RINGS = 100
 /** Milliseconds after which the platform repeats an alarm whose handler failed. */
 const REPEAT_MS = 2000
@@ -58,6 +59,8 @@ export class World {
   readonly #database = new DatabaseSync(':memory:')
   /** Whether the tenant's directory lists the conversation. */
   isListed = false
+  /** The runs whose usage the tenant's directory has been told. */
+  readonly countedRuns = new Set<string>()
   /** The requests to the directory that will still fail. */
   directoryFailures = 0
   readonly #directory = this.#makeDirectory()
@@ -97,12 +100,18 @@ export class World {
     setClock(Date.now())
   }
 
+  /** The platform loses the alarm, and the object with it. The next request makes a new object. */
+  loseAlarm(): void {
+    this.lose()
+    this.alarmAt = Infinity
+  }
+
   /** Lets time pass, and rings each alarm that comes due. */
   async pass(ms: number): Promise<void> {
     const end = Date.now() + ms
-    for (let [rings, at] = [0, 0]; this.alarmAt <= end; rings = Date.now() === at ? rings + 1 : 0) {
+    for (let [rings, since] = [0, 0]; this.alarmAt <= end; rings++) {
+      if (Date.now() >= since + 1000) [rings, since] = [0, Date.now()]
       if (rings > MOST_RINGS) throw new Error('The alarm rings again and again')
-      at = Date.now()
       await this.ring()
     }
     mock.timers.tick(Math.max(0, end - Date.now()))
@@ -159,6 +168,7 @@ export class World {
     return {
       add: () => answer(() => void (this.isListed = true)),
       remove: () => answer(() => void (this.isListed = false)),
+      count: ({ run }: Spend) => answer(() => void this.countedRuns.add(run)),
       resize: () => answer(() => ({ conversations: 1, storedBytes: 0 })),
     }
   }
@@ -215,6 +225,8 @@ export class World {
         }
       },
       setAlarm: async (time: number) => {
+        // As workerd does.
+        if (time <= 0) throw new TypeError('setAlarm() cannot be called with an alarm time <= 0')
         if (!isGone()) this.alarmAt = time
       },
       getAlarm: async () => (this.alarmAt === Infinity ? null : this.alarmAt),
@@ -242,6 +254,7 @@ export class World {
       tools: () => ({ find: async () => tools, list: async () => ({ tools, unavailable: [] }) }),
       webhooks: webhookSender({ secret: 'secret', hosts: [RECEIVER.hostname], isOpen: false, report: () => {} }),
       directories: { getByName: () => this.#directory },
+      reportAddresses: { make: async () => ({ token: 'token' }), read: async () => undefined, filter: undefined },
       report: () => {},
     } as unknown as Setup
   }
