@@ -15,7 +15,7 @@ export interface InputRequest {
 export interface InputNeeds {
   /** By names that the tool chooses. */
   readonly requests: Readonly<Record<string, InputRequest>>
-  /** Comes back as it is. Over `/mcp` it passes through the client, who may change it: sign it, or check it. */
+  /** Comes back as it is. Over `/mcp` it passes through the client, who can read it and not change it. */
   readonly state?: string
 }
 

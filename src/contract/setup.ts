@@ -75,6 +75,8 @@ export interface Setup {
   readonly backups?: ConversationBackups
   /** Signs copies of conversations. Default: each copy counts as written by the caller who brings it. */
   readonly copySigner?: Signer | undefined
+  /** Signs the questions that MCP clients pass on to people. Default: those clients cannot be asked. */
+  readonly questionSigner?: Signer | undefined
   /** Makes the addresses to which tools report outcomes that come later. Default: those can only be polled. */
   readonly reportAddresses?: ReportAddresses | undefined
   /** Hooks, and replacements for parts of the loop. Default: none. */

@@ -4,6 +4,9 @@ import { secretFilter } from '../contract/secrets.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { ToolSource } from '../contract/tool.ts'
 import { inOrder } from '../host/source/chain.ts'
+import type { Signer } from '../contract/signer.ts'
+import { makeSigner } from '../http/runs/signer.ts'
+import { signingSecrets } from './signing-secrets.ts'
 import type { Env } from './env.ts'
 import { makeLoop } from './loop.ts'
 import { makeModels } from './models.ts'
@@ -50,6 +53,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
     ...(secrets && { secrets }),
     rates,
     reportAddresses: options.outcomes?.addresses(parts),
+    questionSigner: questionSigner(parts),
     ...(connections && { connections }),
     ...(options.backups && { backups: options.backups.conversations, copySigner: options.backups.signer(parts) }),
     ...(options.identity && { identityTokens: options.identity }),
@@ -65,6 +69,11 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
     loop: makeLoop(parts, options, finder),
   }
   return setup
+}
+
+function questionSigner(parts: SetupParts): Signer | undefined {
+  const secrets = signingSecrets(parts)
+  return secrets.length > 0 ? makeSigner(secrets, 'question') : undefined
 }
 
 /** Throws a ConfigError for a setting that would have no effect, because the edge is made without the part that reads it. */

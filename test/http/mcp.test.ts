@@ -324,7 +324,7 @@ describe('a call that needs input', () => {
   const ask = { method: 'elicitation/create', params: { message: 'How many?', requestedSchema: { type: 'object' } } }
   const sample = { method: 'sampling/createMessage', params: { messages: [], maxTokens: 9 } }
   const needy = tool('needy', (_args, { input }) => {
-    if (input?.state === 'forged') return failure('invalid_input', 'This state is not valid.')
+    if (input?.responses['ask']?.['action'] === 'decline') return failure('invalid_input', 'This state is not valid.')
     if (input) return `${JSON.stringify(input.responses)} ${input.state}`
     const error = { code: 'input_required', message: 'Nobody can be asked.' }
     return { ok: false, error, input: { requests: { ask, sample }, state: 'half' } }
@@ -334,13 +334,32 @@ describe('a call that needs input', () => {
   test('asks a client of the newest revision for what it can serve, and continues with its answers', async () => {
     const { newest } = client({ tools: [needy] })
     const call = { name: 'needy', _meta: withCapabilities({ elicitation: {} }) }
-    expect(await read(await newest('tools/call', call))).toEqual(
-      complete({ resultType: 'input_required', inputRequests: { ask }, requestState: 'half' }),
-    )
-    const inputResponses = { ask: { action: 'accept', content: { count: 3 } }, noise: 7 }
-    expect(await read(await newest('tools/call', { ...call, inputResponses, requestState: 'half' }))).toEqual(
+    const question = await read(await newest('tools/call', call))
+    const requestState = expect.stringMatching(/^[\w-]+\.[\w-]{43}$/)
+    expect(question).toEqual(complete({ resultType: 'input_required', inputRequests: { ask }, requestState }))
+    const inputResponses = { ask: { action: 'accept', content: { count: 3 } }, noise: 7, sample: { content: {} } }
+    const answer = { ...call, inputResponses, requestState: question['result'].requestState }
+    expect(await read(await newest('tools/call', answer))).toEqual(
       complete({ content: text('{"ask":{"action":"accept","content":{"count":3}}} half') }),
     )
+  })
+
+  test('keeps its id when it is sent again, so that it is not done twice', async () => {
+    const ids: string[] = []
+    const twice = tool('twice', (_args, { input, callId, idempotencyKey }) => {
+      ids.push(callId, idempotencyKey)
+      const error = { code: 'input_required', message: 'Nobody can be asked.' }
+      return input ? 'done' : { ok: false, error, input: { requests: { ask } } }
+    })
+    const { newest } = client({ tools: [twice] })
+    const call = { name: 'twice', _meta: withCapabilities({ elicitation: {} }) }
+    const { result } = await read(await newest('tools/call', call))
+    await newest('tools/call', {
+      ...call,
+      inputResponses: { ask: { action: 'accept' } },
+      requestState: result.requestState,
+    })
+    expect([ids.length, new Set(ids).size]).toEqual([4, 1])
   })
 
   test('is an error for a client that can serve none of it', async () => {
@@ -358,9 +377,23 @@ describe('a call that needs input', () => {
   })
 
   test('is a protocol error if its tool does not accept the state that comes back', async () => {
-    const call = { name: 'needy', inputResponses: {}, requestState: 'forged' }
-    expect(await read(await client({ tools: [needy] }).newest('tools/call', call))).toMatchObject({
+    const { newest } = client({ tools: [needy] })
+    const call = { name: 'needy', _meta: withCapabilities({ elicitation: {} }) }
+    const { result } = await read(await newest('tools/call', call))
+    const answer = { ...call, inputResponses: { ask: { action: 'decline' } }, requestState: result.requestState }
+    expect(await read(await newest('tools/call', answer))).toMatchObject({
       error: { code: -32602, message: 'This state is not valid.' },
+    })
+  })
+
+  test('fails in an edge without a secret that signs the question', async () => {
+    const { newest } = client({ tools: [needy], setup: { questionSigner: undefined } })
+    const call = { name: 'needy', _meta: withCapabilities({ elicitation: {} }) }
+    expect(await read(await newest('tools/call', call))).toMatchObject({
+      result: {
+        content: text('This tool asks for input, which this edge passes on only if it has an OUTCOME_SECRET.'),
+        isError: true,
+      },
     })
   })
 })

@@ -16,8 +16,11 @@ import { type ControlledEdge, controlledEdge, workerOf } from './controlled-edge
 const KEY = 'acme: chat tools:read approve'
 /** The same caller with the right to store definitions. */
 const WRITER = 'acme: chat tools:read tools:write approve'
+/** A program of the same tenant, which may not approve. */
+const PROGRAM = 'acme: chat tools:read'
 const ADMIN = 'ops: chat tools:read tools:admin finance'
 const HOST = 'api.example.com'
+const NEWEST = '2026-07-28'
 
 type Call = [tool: string, args?: object]
 type Steps = readonly Script[]
@@ -68,6 +71,28 @@ const WAYS: Readonly<Record<string, Way>> = {
     isDirect: true,
     go: ({ as }, [[name, args = {}] = ['']]) =>
       as(KEY)('/mcp', { json: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } } }),
+  },
+  'a program answering a question': {
+    script: () => [],
+    isDirect: true,
+    vars: { OUTCOME_SECRET: 'a secret of the deployment' },
+    go: async ({ as }, [[name, args = {}] = ['']]) => {
+      const prefix = 'io.modelcontextprotocol/'
+      const capabilities = { elicitation: {} }
+      const meta = { [`${prefix}protocolVersion`]: NEWEST, [`${prefix}clientCapabilities`]: capabilities }
+      const headers = { 'mcp-protocol-version': NEWEST, 'mcp-method': 'tools/call', 'mcp-name': name }
+      const call = (more: object = {}) => {
+        const params = { name, arguments: args, _meta: meta, ...more }
+        return as(PROGRAM)('/mcp', { headers, json: { jsonrpc: '2.0', id: 1, method: 'tools/call', params } })
+      }
+      const first = await call()
+      const { result = {} } = first.body
+      if (result.isError !== true && result.resultType !== 'input_required') return first
+      const accept = { action: 'accept', content: {} }
+      const inputResponses = { approval: accept, sure: accept }
+      const { requestState = 'e30.e30' } = result
+      return [first, await call({ inputResponses }), await call({ inputResponses, requestState })]
+    },
   },
   'an alias': { alias: 'face', script: inOneRun, go: ({ as }) => as(KEY)('/runs', { json: { input } }) },
   'an alias, called directly': {
@@ -175,6 +200,8 @@ interface Control {
   /** Whether the tool `card`, which reads marked data, fails with this data in its message. */
   readonly cardFails?: boolean
   readonly answer?: string
+  /** Whether the tool asks a person before it does anything. */
+  readonly asks?: boolean
   /** The usage that the tool reports. */
   readonly usage?: Usage
   /** Brought about after the tool was seen and stored, before it is called. */
@@ -219,6 +246,7 @@ const CONTROLS: Readonly<Record<string, Control>> = {
     },
     holds: isNotReached,
   },
+  "a tool's question": { asks: true, holds: isNotReached },
   scopes: { policy: { pay: { scopes: ['finance'] } }, holds: isNotReached },
   tenants: {
     policy: { '@TOOL_BANK': { tenants: ['ops'] }, '@script:bank': { tenants: ['ops'] } },
@@ -302,6 +330,8 @@ const CONTROLS: Readonly<Record<string, Control>> = {
   },
 }
 
+const SURE = { method: 'elicitation/create', params: { message: 'Sure?', requestedSchema: { type: 'object' } } }
+
 function nobody(): never {
   throw new Error('This Worker has no Durable Objects')
 }
@@ -350,7 +380,11 @@ async function play(way: Way, control: Control, { isDispatched = false, naming }
   const state: { code?: string } = {}
   const pay = tool(
     offered,
-    async () => {
+    async (_args, { input: answers }) => {
+      if (control.asks === true && answers?.responses['sure'] === undefined) {
+        const error = { code: 'input_required', message: 'Nobody can be asked.' }
+        return { ok: false, error, input: { requests: { sure: SURE } } }
+      }
       reached += 1
       most = Math.max(most, ++running)
       await new Promise((resolve) => setImmediate(resolve))
@@ -388,7 +422,7 @@ async function play(way: Way, control: Control, { isDispatched = false, naming }
   const edge = controlledEdge({
     model,
     workers: isDispatched ? {} : { TOOL_BANK: bank },
-    keys: [KEY, WRITER, ADMIN],
+    keys: [KEY, WRITER, PROGRAM, ADMIN],
     vars: {
       ...(way.isElsewhere && { TOOL_EXPERTS: new Experts({} as ExecutionContext, elsewhere) }),
       ...(isDispatched && { DISPATCHER: { get: () => workerOf(bank) } }),

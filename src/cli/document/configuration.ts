@@ -221,8 +221,8 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
     ),
     variable(
       'OUTCOME_SECRET',
-      'Signs the tokens with which tools [report outcomes](later.md#report-the-outcome), and [copies of conversations](conversations.md#backup-and-recovery): any text, or a list, of which the first signs and all are accepted. A secret.',
-      'none: tools can only be polled, and no copy is signed',
+      'Signs the tokens with which tools [report outcomes](later.md#report-the-outcome), [copies of conversations](conversations.md#backup-and-recovery) and [questions to MCP clients](mcp.md#your-tools-for-mcp-clients): any text, or a list, of which the first signs and all are accepted. A secret.',
+      'none: tools can only be polled, no copy is signed, and MCP clients are not asked',
     ),
     variable(
       'EDGE_URL',

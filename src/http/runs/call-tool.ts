@@ -27,6 +27,10 @@ export interface CallOptions {
   readonly context?: Readonly<Record<string, unknown>> | undefined
   /** The answers to the input that an earlier attempt at the call has requested. */
   readonly input?: CallInput | undefined
+  /** The id of the call, if it was sent before. Default: a new one. */
+  readonly callId?: string
+  /** Whether a person has allowed the call. */
+  readonly isApproved?: boolean
   readonly setup: Setup
   readonly caller: Caller
   readonly request: Request
@@ -58,10 +62,12 @@ export async function callTool(
     ...{ runId, durable: false, caller, input: [], model: config.model ?? '', clientTools: [] },
     ...{ context: values, limits, ...chooseOptions(config, {}), ...(trusted && { trusted }) },
   }
-  const call = { callId: runId, tool: name, arguments: JSON.stringify(body.arguments) }
+  const { callId = runId } = body
+  const call = { callId, tool: name, arguments: JSON.stringify(body.arguments) }
   const state = newState(run, new Map([[name, definition]]))
   try {
-    if (needsApproval(approval, call.arguments) || isGuardedBySetup({ state, loop }, call)) {
+    const needsPerson = needsApproval(approval, call.arguments) || isGuardedBySetup({ state, loop }, call)
+    if (needsPerson && body.isApproved !== true) {
       const message = `The tool "${name}" needs a person's approval, which is possible only in a conversation.`
       return failure('approval_needs_conversation', message)
     }
@@ -76,8 +82,8 @@ export async function callTool(
     hash,
     context: {
       runId,
-      callId: runId,
-      idempotencyKey: runId,
+      callId,
+      idempotencyKey: callId,
       attempt: 1,
       deadline: Date.now() + timeoutMs,
       caller,

@@ -1,7 +1,6 @@
 import { Hono } from 'hono/tiny'
-import type { Progress, ToolSource } from '../../contract/tool.ts'
+import type { Progress, ToolDefinition, ToolSource } from '../../contract/tool.ts'
 import {
-  CLIENT_CAPABILITIES,
   HEADER_MISMATCH,
   INTERNAL_ERROR,
   INVALID_PARAMS,
@@ -17,9 +16,8 @@ import {
   toNotice,
   VERSIONS,
 } from '../../wire/client/mcp/message.ts'
-import { readInput, toInputRequired } from '../../wire/client/mcp/input.ts'
 import { paramMismatch } from '../../wire/client/mcp/param-headers.ts'
-import { progressNotices, toCallResult, toMcpTool } from '../../wire/client/mcp/tool.ts'
+import { progressNotices, toMcpTool } from '../../wire/client/mcp/tool.ts'
 import { decodeCallBody } from '../../wire/client/request.ts'
 import { encodeData } from '../../wire/sse.ts'
 import { requireScope } from '../middleware/auth.ts'
@@ -27,12 +25,13 @@ import { readJson } from '../request-body.ts'
 import { shareOfBudget } from '../runs/budget.ts'
 import { callTool } from '../runs/call-tool.ts'
 import { requestContext, type EdgeEnv } from '../context.ts'
-import type { RequestContext } from '../request-context.ts'
+import type { EdgeContext, RequestContext } from '../request-context.ts'
 import { edgeName } from '../../contract/wire-name.ts'
 import { Problem, problemHeaders } from '../problem.ts'
 import { openUntil } from '../respond/open-streams.ts'
 import { SSE_HEADERS } from '../respond/stream.ts'
 import { fieldsOf } from '../../wire/fields.ts'
+import { answerCall, mayApprove, readAnswers } from './mcp-questions.ts'
 import { watchTools } from './mcp-tool-changes.ts'
 import { toolPage } from './tools/tool-page.ts'
 import type { Surface } from '../surface.ts'
@@ -67,13 +66,13 @@ app.use(async (c, next) => {
 })
 
 app.post('/', async (c) => {
-  const { setup, caller } = c.env
+  const { setup } = c.env
   const message = readMessage(await readJson(c.req.raw, setup.config.maxBodyBytes), c.req.raw.headers)
   if (isFault(message)) return reply(message, message)
   if (message.id === undefined) return c.body(null, 202)
   if (message.method === 'tools/call') return call(message, requestContext(c))
   if (message.modern && message.method === 'subscriptions/listen') return listen(message, requestContext(c))
-  return reply(message, await answer(message, setup.tools(caller)))
+  return reply(message, await answer(message, c.env))
 })
 
 /** The stream on which clients of older revisions are notified of changes. */
@@ -95,9 +94,14 @@ export function mcpProblem({ details }: Problem): Response {
   return Response.json(toMessage({}, fault), { status, headers: problemHeaders(details) })
 }
 
-async function answer({ method, params, modern }: McpMessage, tools: ToolSource): Promise<object> {
+async function answer(message: McpMessage, context: EdgeContext): Promise<object> {
+  const { method, params, modern } = message
   const cacheFields = modern && { ttlMs: TTL_MS, cacheScope: 'private' }
-  if (method === 'tools/list') return list(tools, params['cursor'], cacheFields)
+  if (method === 'tools/list') {
+    const { setup, caller } = context
+    const isOffered = ({ approval }: ToolDefinition) => approval !== 'always' || mayApprove(context, message)
+    return { ...(await list(setup.tools(caller), isOffered, params['cursor'])), ...cacheFields }
+  }
   if (modern) {
     if (method === 'server/discover') return { supportedVersions: VERSIONS, capabilities: CAPABILITIES, ...cacheFields }
   } else if (method === 'ping') return {}
@@ -123,15 +127,24 @@ function listen({ id, params }: McpMessage, { setup, caller, request }: RequestC
 
 const TOOLS_CHANGED = 'notifications/tools/list_changed'
 
-/** Lists a page of the tools that can be called here: tools that always need a person's approval cannot. */
-async function list(source: ToolSource, cursor: unknown = '', cacheFields: object | false): Promise<object> {
+/**
+ * Lists a page of the tools that can be called here: those that always need a person's approval can where the client
+ * can ask for it.
+ */
+async function list(
+  source: ToolSource,
+  isOffered: (definition: ToolDefinition) => boolean,
+  cursor: unknown = '',
+): Promise<object> {
   const cursorMatch = typeof cursor === 'string' ? /^(?:after:(.*))?$/s.exec(cursor) : null
   if (!cursorMatch) return mcpFault(INVALID_PARAMS, 'This cursor is invalid.')
   const [, after = ''] = cursorMatch
   const { entries, next } = await toolPage(source, { after, limit: PAGE })
   const tools = entries.flatMap((each) => ('definition' in each ? [each.definition] : []))
-  const callable = tools.filter(({ approval }) => approval !== 'always')
-  return { tools: callable.map(toMcpTool), ...(next !== undefined && { nextCursor: `after:${next}` }), ...cacheFields }
+  return {
+    tools: tools.filter(isOffered).map(toMcpTool),
+    ...(next !== undefined && { nextCursor: `after:${next}` }),
+  }
 }
 
 /** Performs a call. Answers with its result as JSON, or streams progress and result if the client asks for that. */
@@ -146,13 +159,14 @@ async function call(message: McpMessage, context: RequestContext): Promise<Respo
   const mismatch =
     modern && paramMismatch(tool.definition.inputSchema, decoded.request.arguments, context.request.headers)
   if (mismatch) return reply(message, mcpFault(HEADER_MISMATCH, mismatch, 400))
-  const input = readInput(params)
+  const subject = { caller: context.caller, tool: tool.definition.name, arguments: decoded.request.arguments }
+  const answers = await readAnswers(message, context, subject)
+  if (isFault(answers)) return reply(message, answers)
   const perform = async (control: { signal?: AbortSignal; progress?: (news: Progress) => void }) => {
-    const outcome = await callTool(tool, { ...decoded.request, ...context, ...control, input })
+    const outcome =
+      answers.refusal ?? (await callTool(tool, { ...decoded.request, ...context, ...control, ...answers }))
     if (!outcome.ok && outcome.error.code === 'invalid_input') return mcpFault(INVALID_PARAMS, outcome.error.message)
-    return !outcome.ok && outcome.input && modern
-      ? toInputRequired(outcome.input, meta[CLIENT_CAPABILITIES])
-      : toCallResult(outcome, tool.definition, modern)
+    return answerCall(message, context, { tool, outcome, call: subject, answers })
   }
   const { progressToken } = meta
   const takesEvents = context.request.headers.get('accept')?.includes('text/event-stream')

@@ -12,7 +12,7 @@ export const CALL_ERRORS: ErrorTexts = {
   ),
   approval_needs_conversation: errorText(
     'The call needs approval, and the run has no conversation.',
-    'Use a conversation.',
+    'Use a conversation, or an MCP client that can ask with a key that may approve.',
   ),
   bad_outcome: errorText(
     'A tool Worker returned a value that is not an outcome.',
@@ -38,7 +38,7 @@ export const CALL_ERRORS: ErrorTexts = {
   ),
   input_required: errorText(
     'The tool asks for input from a person or a client, and this API has no way to ask them.',
-    'Call it in a conversation, or over `/mcp` with a client that declares the capability.',
+    'Call it in a conversation, or over `/mcp` with a client that declares the capability and a key with `approve`.',
   ),
   invalid_input: errorText(
     'The tool does not accept the answers or the state that the caller sent for its requests for input.',

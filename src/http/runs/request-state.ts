@@ -1,0 +1,59 @@
+import { canonicalJson, isObject, parseJson, sha256 } from '../../contract/json.ts'
+import type { Signer } from '../../contract/signer.ts'
+import type { Caller } from '../../contract/tool.ts'
+import { fromBase64Url, toBase64Url } from './signer.ts'
+
+/** The call that a question is about. An answer counts for the same key, tool and arguments alone. */
+export interface QuestionedCall {
+  readonly caller: Caller
+  readonly tool: string
+  readonly arguments: Readonly<Record<string, unknown>>
+}
+
+/** What an edge without sessions has to know of a question when its answers come. */
+export interface QuestionState {
+  /** The id of the call, which it keeps. */
+  readonly call: string
+  /** The names of what was asked for. Answers to anything else do not count. */
+  readonly names: readonly string[]
+  /** Whether the question is whether the call may be performed, and not one of the tool. */
+  readonly isApproval: boolean
+  /** Whether a person has allowed the call before. */
+  readonly isApproved: boolean
+  /** Whether a person was asked, and not the client. */
+  readonly isOfPerson: boolean
+  /** What the tool gets back. */
+  readonly state?: string | undefined
+}
+
+/** How long a person may take, in milliseconds. */
+const LIFETIME_MS = 3_600_000
+
+/** Makes the `requestState` of a question: its state as base64url of JSON, and the signature of that and of the call. */
+export async function signState(signer: Signer, call: QuestionedCall, question: QuestionState): Promise<string> {
+  const fields = { ...question, expires: Date.now() + LIFETIME_MS }
+  const payload = toBase64Url(new TextEncoder().encode(JSON.stringify(fields)))
+  return `${payload}.${await signer.sign(await signedText(payload, call))}`
+}
+
+/** Reads a `requestState`; undefined for one that was not made for this call, was changed, or has expired. */
+export async function readState(
+  signer: Signer,
+  call: QuestionedCall,
+  text: string,
+): Promise<QuestionState | undefined> {
+  const [, payload = '', signature = ''] = /^([\w-]+)\.([\w-]{43})$/.exec(text) ?? []
+  if (!(await signer.isSigned(await signedText(payload, call), signature))) return undefined
+  const fields = parseJson(new TextDecoder().decode(fromBase64Url(payload)))
+  return isState(fields) && fields.expires > Date.now() ? fields : undefined
+}
+
+/** What is signed holds what it was signed with: this is for the compiler. */
+function isState(fields: unknown): fields is QuestionState & { readonly expires: number } {
+  return isObject(fields) && typeof fields['expires'] === 'number' && Array.isArray(fields['names'])
+}
+
+async function signedText(payload: string, { caller, tool, arguments: args }: QuestionedCall): Promise<string> {
+  const { tenant, key = '' } = caller
+  return JSON.stringify([payload, tenant, key, tool, await sha256(canonicalJson(args))])
+}

@@ -1,0 +1,124 @@
+import { newId } from '../../contract/id.ts'
+import { type CallInput, INPUT_REQUIRED, type InputNeeds } from '../../contract/input.ts'
+import { failure, type Tool, type ToolOutcome } from '../../contract/tool.ts'
+import { fieldsOf } from '../../wire/fields.ts'
+import { isElicitation, readInput, toInputRequired } from '../../wire/client/mcp/input.ts'
+import {
+  CLIENT_CAPABILITIES,
+  INVALID_PARAMS,
+  isFault,
+  type McpFault,
+  type McpMessage,
+  mcpFault,
+} from '../../wire/client/mcp/message.ts'
+import { toCallResult } from '../../wire/client/mcp/tool.ts'
+import { requireScope } from '../middleware/auth.ts'
+import type { EdgeContext } from '../request-context.ts'
+import { type QuestionedCall, type QuestionState, readState, signState } from '../runs/request-state.ts'
+
+/** A call with the answers that it brings. */
+export interface AnsweredCall {
+  /** The id of the call, which is that of the call that asked. */
+  readonly callId: string
+  readonly isApproved: boolean
+  readonly input?: CallInput | undefined
+  /** Set if a person has refused the call. */
+  readonly refusal?: ToolOutcome
+}
+
+/** The name of the question whether a call may be performed. */
+const APPROVAL = 'approval'
+const NEEDS_APPROVAL = 'approval_needs_conversation'
+
+/**
+ * Whether a client can ask a person whether a call may be performed: one of the newest revision that has declared
+ * elicitation, with a key that may approve. With FOUR_EYES it cannot, since the key that asks would also answer.
+ */
+export function mayApprove({ setup, caller }: EdgeContext, { modern, meta }: McpMessage): boolean {
+  const canAsk = modern && 'elicitation' in fieldsOf(meta[CLIENT_CAPABILITIES])
+  return canAsk && setup.questionSigner !== undefined && !setup.config.fourEyes && caller.scopes.includes('approve')
+}
+
+/**
+ * Reads the answers that a repeated call brings (SEP-2322). They count only with the `requestState` of the question, and
+ * those of a person for a key that may approve, as in a conversation: throws a Problem for another key. Answers to what
+ * nobody asked are left out.
+ */
+export async function readAnswers(
+  { params }: McpMessage,
+  { setup, caller }: EdgeContext,
+  call: QuestionedCall,
+): Promise<AnsweredCall | McpFault> {
+  const { responses, state: text } = readInput(params)
+  const { questionSigner: signer } = setup
+  if (text === undefined) return { callId: newId('run'), isApproved: false }
+  const question = signer && (await readState(signer, call, text))
+  if (!question) return mcpFault(INVALID_PARAMS, 'This requestState is of another call or too old: call without it.')
+  if (question.isOfPerson) requireScope(caller, 'approve')
+  const { call: callId, isApproval, isApproved, names, state } = question
+  if (!isApproval) {
+    const answers = Object.entries(responses).filter(([name]) => names.includes(name))
+    return {
+      callId,
+      isApproved,
+      input: { responses: Object.fromEntries(answers), ...(state !== undefined && { state }) },
+    }
+  }
+  const { action } = responses[APPROVAL] ?? {}
+  if (action === 'accept') return { callId, isApproved: true }
+  const isRefused = action === 'decline' || action === 'cancel'
+  return {
+    callId,
+    isApproved: false,
+    ...(isRefused && { refusal: failure('rejected', 'A person refused this call.') }),
+  }
+}
+
+/**
+ * Answers a call with its result or, where the client can be asked for what the call needs, with the question. A person
+ * is asked only for a key that may answer.
+ */
+export async function answerCall(
+  message: McpMessage,
+  context: EdgeContext,
+  {
+    tool,
+    outcome,
+    call,
+    answers,
+  }: {
+    readonly tool: Tool
+    readonly outcome: ToolOutcome
+    readonly call: QuestionedCall
+    readonly answers: AnsweredCall
+  },
+): Promise<object> {
+  const { meta, modern } = message
+  const { callId, isApproved } = answers
+  const { questionSigner: signer } = context.setup
+  const result = toCallResult(outcome, tool.definition, modern)
+  if (outcome.ok) return result
+  const isApproval = outcome.error.code === NEEDS_APPROVAL && !isApproved && mayApprove(context, message)
+  const needs = isApproval ? approvalOf(call) : outcome.input
+  if (!needs || !modern) return result
+  const payload = toInputRequired(needs, meta[CLIENT_CAPABILITIES])
+  if (isFault(payload)) return payload
+  const { inputRequests } = payload
+  const isOfPerson = Object.values(inputRequests).some(isElicitation)
+  const mayAnswer = !isOfPerson || context.caller.scopes.includes('approve')
+  if (!signer || !mayAnswer) {
+    return toCallResult(failure(INPUT_REQUIRED, signer ? NO_SCOPE : NO_SECRET), tool.definition, modern)
+  }
+  const names = Object.keys(inputRequests)
+  const question: QuestionState = { call: callId, names, isApproval, isApproved, isOfPerson, state: needs.state }
+  return { ...payload, requestState: await signState(signer, call, question) }
+}
+
+const NO_SCOPE = 'This tool asks a person for input, who can answer only with a key that has the scope approve.'
+const NO_SECRET = 'This tool asks for input, which this edge passes on only if it has an OUTCOME_SECRET.'
+
+function approvalOf({ tool, arguments: args }: QuestionedCall): InputNeeds {
+  const message = `Allow the call of "${tool}" with ${JSON.stringify(args)}?`
+  const params = { mode: 'form', message, requestedSchema: { type: 'object', properties: {} } }
+  return { requests: { [APPROVAL]: { method: 'elicitation/create', params } } }
+}

@@ -1,0 +1,207 @@
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import type { ToolDefinition } from '../../src/contract/tool.ts'
+import { tool } from '../fixtures/play.ts'
+import { type ControlledEdge, controlledEdge } from './controlled-edge.ts'
+
+/** What programs may do with the questions of tools and with approvals, over `/mcp`. */
+
+const PREFIX = 'io.modelcontextprotocol/'
+const NEWEST = '2026-07-28'
+const PERSON = 'acme: chat tools:read approve'
+const PROGRAM = 'acme: chat tools:read'
+const OTHER = 'other: chat tools:read approve'
+
+afterEach(() => void vi.useRealTimers())
+
+const sure = { method: 'elicitation/create', params: { message: 'Sure?', requestedSchema: { type: 'object' } } }
+
+/** An edge with a tool that asks, one that asks for other input, and one that needs approval; and what they have done. */
+function bank(vars: Record<string, unknown> = {}, definition: Partial<ToolDefinition> = { approval: 'always' }) {
+  const payments: string[] = []
+  const questioner = (name: string) =>
+    tool(name, ({ n }, { input }) => {
+      if (input?.responses['sure']?.['action'] !== 'accept') {
+        const error = { code: 'input_required', message: 'Nobody can be asked.' }
+        return { ok: false, error, input: { requests: { sure }, state: 'half' } }
+      }
+      payments.push(`${name} ${String(n)} ${input.state}`)
+      return 'paid'
+    })
+  const pay = tool(
+    'pay',
+    ({ n }) => {
+      payments.push(`pay ${String(n)}`)
+      return 'paid'
+    },
+    definition,
+  )
+  const edge = controlledEdge({
+    workers: { TOOL_BANK: [questioner('ask'), questioner('other'), pay] },
+    keys: [PERSON, PROGRAM, OTHER],
+    vars: { OUTCOME_SECRET: 'a secret of the deployment', ...vars },
+  })
+  return { payments, edge, call: calls(edge) }
+}
+
+interface Options {
+  readonly key?: string
+  readonly capabilities?: object
+  readonly answers?: object
+  readonly requestState?: unknown
+}
+
+/** Calls a tool over `/mcp` as a client of the newest revision does. Returns the JSON-RPC response. */
+function calls({ as }: ControlledEdge) {
+  return async (name: string, args: object, options: Options = {}): Promise<Record<string, any>> => {
+    const { key = PERSON, capabilities = { elicitation: {} }, answers, requestState } = options
+    const meta = { [`${PREFIX}protocolVersion`]: NEWEST, [`${PREFIX}clientCapabilities`]: capabilities }
+    const params = { name, arguments: args, _meta: meta, inputResponses: answers, requestState }
+    const headers = { 'mcp-protocol-version': NEWEST, 'mcp-method': 'tools/call', 'mcp-name': name }
+    const json = { jsonrpc: '2.0', id: 1, method: 'tools/call', params }
+    const { status, body } = await as(key)('/mcp', { json, headers })
+    return { status, ...body }
+  }
+}
+
+const ACCEPT = { sure: { action: 'accept' } }
+const APPROVE = { approval: { action: 'accept' } }
+const INVALID = {
+  error: { code: -32602, message: 'This requestState is of another call or too old: call without it.' },
+}
+
+/** Changes a character in the middle of the payload or of the signature. */
+function changed(state: string, part: 0 | 1): string {
+  const parts = state.split('.')
+  const text = parts[part] ?? ''
+  const at = Math.floor(text.length / 2)
+  parts[part] = text.slice(0, at) + (text[at] === 'A' ? 'B' : 'A') + text.slice(at + 1)
+  return parts.join('.')
+}
+
+describe('the question of a tool', () => {
+  test('is answered by a key that may approve, with the state of the question', async () => {
+    const { call, payments } = bank()
+    const { result } = await call('ask', { n: 1 })
+    expect(result).toMatchObject({ resultType: 'input_required', inputRequests: { sure } })
+    const { requestState } = result
+    expect(await call('ask', { n: 1 }, { answers: ACCEPT, requestState })).toMatchObject({
+      result: { content: [{ text: 'paid' }] },
+    })
+    expect(payments).toEqual(['ask 1 half'])
+  })
+
+  test('is not put to a program that may not approve, which cannot answer it either', async () => {
+    const { call, payments } = bank()
+    expect(await call('ask', { n: 1 }, { key: PROGRAM })).toMatchObject({
+      result: { isError: true, content: [{ text: expect.stringContaining('the scope approve') }] },
+    })
+    const { requestState } = (await call('ask', { n: 1 })).result
+    expect(await call('ask', { n: 1 }, { key: PROGRAM, answers: ACCEPT, requestState })).toMatchObject(INVALID)
+    expect(payments).toEqual([])
+  })
+
+  test('has no answer that nobody asked for', async () => {
+    const { call, payments } = bank()
+    for (const key of [PERSON, PROGRAM]) {
+      const { result } = await call('ask', { n: 1 }, { key, answers: ACCEPT })
+      expect(result.resultType === 'input_required' || result.isError).toBe(true)
+    }
+    expect(await call('ask', { n: 1 }, { answers: ACCEPT, requestState: 'half' })).toMatchObject(INVALID)
+    expect(payments).toEqual([])
+  })
+
+  test.each<[string, (state: string) => [string, object, Options]]>([
+    ['another tool', (requestState) => ['other', { n: 1 }, { requestState }]],
+    ['other arguments', (requestState) => ['ask', { n: 2 }, { requestState }]],
+    ['another tenant', (requestState) => ['ask', { n: 1 }, { requestState, key: OTHER }]],
+    ['another key', (requestState) => ['ask', { n: 1 }, { requestState, key: PROGRAM }]],
+    ['a state that was changed', (state) => ['ask', { n: 1 }, { requestState: changed(state, 0) }]],
+    ['a signature that was changed', (state) => ['ask', { n: 1 }, { requestState: changed(state, 1) }]],
+  ])('is not answered for %s', async (_, change) => {
+    const { call, payments } = bank()
+    const [name, args, options] = change((await call('ask', { n: 1 })).result.requestState)
+    expect(await call(name, args, { answers: ACCEPT, ...options })).toMatchObject(INVALID)
+    expect(payments).toEqual([])
+  })
+
+  test('is open for an hour', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const { call, payments } = bank()
+    const { requestState } = (await call('ask', { n: 1 })).result
+    vi.setSystemTime(Date.now() + 3_600_001)
+    expect(await call('ask', { n: 1 }, { answers: ACCEPT, requestState })).toMatchObject(INVALID)
+    expect(payments).toEqual([])
+  })
+})
+
+describe('an approval, over /mcp', () => {
+  test('is asked of a client that can ask, and given by a key that may approve', async () => {
+    const { call, payments } = bank()
+    const { result } = await call('pay', { n: 1 })
+    expect(result).toMatchObject({
+      resultType: 'input_required',
+      inputRequests: {
+        approval: {
+          method: 'elicitation/create',
+          params: {
+            mode: 'form',
+            message: 'Allow the call of "pay" with {"n":1}?',
+            requestedSchema: { type: 'object', properties: {} },
+          },
+        },
+      },
+    })
+    const { requestState } = result
+    expect(await call('pay', { n: 2 }, { answers: APPROVE, requestState })).toMatchObject(INVALID)
+    expect(await call('pay', { n: 1 }, { answers: { approval: { action: 'decline' } }, requestState })).toMatchObject({
+      result: { isError: true, content: [{ text: 'A person refused this call.' }] },
+    })
+    expect(payments).toEqual([])
+    expect(await call('pay', { n: 1 }, { answers: APPROVE, requestState })).toMatchObject({
+      result: { content: [{ text: 'paid' }] },
+    })
+    expect(payments).toEqual(['pay 1'])
+  })
+
+  test.each<[string, Options, Record<string, unknown>]>([
+    ['that may not approve', { key: PROGRAM }, {}],
+    ['whose client cannot ask', { capabilities: {} }, {}],
+    ['where somebody else has to approve', {}, { FOUR_EYES: 'on' }],
+    ['of an edge that signs nothing', {}, { OUTCOME_SECRET: undefined }],
+  ])('is refused to a key %s, whatever it answers', async (_, options, vars) => {
+    const { call, payments } = bank(vars)
+    const { requestState } = (await call('ask', { n: 1 })).result
+    for (const answer of [{}, { answers: APPROVE }, { answers: { ...APPROVE, ...ACCEPT }, requestState }]) {
+      const { result, error } = await call('pay', { n: 1 }, { ...options, ...answer })
+      expect(result?.isError === true || error !== undefined).toBe(true)
+    }
+    expect(payments).toEqual([])
+  })
+
+  test('is not given by the answer to a question of the tool', async () => {
+    const { call, payments } = bank({ TOOL_POLICY: { ask: { approval: 'always' } } })
+    const first = (await call('ask', { n: 1 })).result
+    expect(Object.keys(first.inputRequests)).toEqual(['approval'])
+    const second = (
+      await call('ask', { n: 1 }, { answers: { ...APPROVE, ...ACCEPT }, requestState: first.requestState })
+    ).result
+    expect(Object.keys(second.inputRequests)).toEqual(['sure'])
+    expect(payments).toEqual([])
+    await call('ask', { n: 1 }, { answers: ACCEPT, requestState: second.requestState })
+    expect(payments).toEqual(['ask 1 half'])
+  })
+
+  test('has the tools listed that always need it', async () => {
+    const { edge } = bank()
+    const names = async (key: string, capabilities: object) => {
+      const meta = { [`${PREFIX}protocolVersion`]: NEWEST, [`${PREFIX}clientCapabilities`]: capabilities }
+      const json = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: meta } }
+      const headers = { 'mcp-protocol-version': NEWEST, 'mcp-method': 'tools/list' }
+      const { body } = await edge.as(key)('/mcp', { json, headers })
+      return body.result.tools.map(({ name }: { name: string }) => name)
+    }
+    expect(await names(PERSON, { elicitation: {} })).toEqual(['ask', 'other', 'pay'])
+    expect(await names(PERSON, {})).toEqual(['ask', 'other'])
+    expect(await names(PROGRAM, { elicitation: {} })).toEqual(['ask', 'other'])
+  })
+})
