@@ -22,7 +22,7 @@ export interface DevServerOptions {
 /** The Workers, running on this machine in workerd, under `wrangler dev`. */
 export interface DevServer {
   readonly output: Output
-  /** Resolves when wrangler has ended, for any reason. */
+  /** Resolves when wrangler has ended, for any reason, or will serve no more. */
   readonly ended: Promise<unknown>
   /** Records the server's processes, so that `stop` finds them even after wrangler itself has died. */
   noteProcesses(): void
@@ -42,7 +42,6 @@ export function startDevServer(options: DevServerOptions): DevServer {
   })
   const { pid, stdout, stderr } = child
   if (pid === undefined || !stdout || !stderr) throw new Failure('wrangler could not be started.')
-  const ended = once(child, 'close').catch(() => {})
   const guard = setGuard({ pid, folder: options.envFile.folder })
   const isRunning = () => child.exitCode === null && child.signalCode === null
   const processes = new Map<string, Process>()
@@ -53,7 +52,7 @@ export function startDevServer(options: DevServerOptions): DevServer {
   const output = readOutput(stdout, stderr)
   return {
     output,
-    ended,
+    ended: Promise.race([once(child, 'close').catch(() => {}), output.runtimeFailed]),
     noteProcesses,
     stop: async () => {
       // What it writes about its end, such as stacks of its own processes, helps nobody.
@@ -88,6 +87,8 @@ function devEnv({ env, envFile }: DevServerOptions): NodeJS.ProcessEnv {
     // The edge gets all its variables from the env file, and no Worker gets the rest of the environment.
     CLOUDFLARE_LOAD_DEV_VARS_FROM_DOT_ENV: 'true',
     CLOUDFLARE_INCLUDE_PROCESS_ENV: 'false',
+    // A changed configuration is a new start, which is not left to wrangler.
+    WRANGLER_CI_DISABLE_CONFIG_WATCHING: 'true',
     // A registry of its own, because two starts on one machine have Workers with the same names.
     WRANGLER_REGISTRY_PATH: join(envFile.folder, 'registry'),
   }

@@ -7,6 +7,8 @@ export interface Output {
   lastLines(): string
   /** Returns true once wrangler has reported an error. */
   hasFailed(): boolean
+  /** Resolves if workerd does not start. Then wrangler follows no further change of a file, but does not end. */
+  readonly runtimeFailed: Promise<void>
   /** Sets the receiver of each further line. */
   onLine(write: (line: string) => void): void
 }
@@ -19,6 +21,7 @@ const KEPT_LINES = 20
 export function readOutput(...streams: readonly NodeJS.ReadableStream[]): Output {
   const lines: string[] = []
   let failed = false
+  const runtimeFailed = Promise.withResolvers<void>()
   let write: ((line: string) => void) | undefined
   for (const input of streams) {
     createInterface({ input }).on('line', (coloured) => {
@@ -26,6 +29,7 @@ export function readOutput(...streams: readonly NodeJS.ReadableStream[]): Output
       if (!REQUEST_LINE.test(line)) lines.push(line)
       if (lines.length > KEPT_LINES) lines.shift()
       failed ||= isError(line)
+      if (line.includes('The Workers runtime failed to start')) runtimeFailed.resolve()
       write?.(line)
     })
   }
@@ -35,6 +39,7 @@ export function readOutput(...streams: readonly NodeJS.ReadableStream[]): Output
       return lines.slice(first).join('\n').trim()
     },
     hasFailed: () => failed,
+    runtimeFailed: runtimeFailed.promise,
     onLine: (next) => {
       write = next
     },

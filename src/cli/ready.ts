@@ -9,8 +9,9 @@ export interface ReadyOptions {
   /** The output of the wrangler that runs the Workers. */
   readonly output: Pick<Output, 'lastLines' | 'hasFailed'>
   readonly signal: AbortSignal
-  /** How long to wait, in milliseconds. Default 30 s. */
-  readonly withinMs?: number
+  /** Is told every `slowMs` milliseconds, by default 30 s, why the edge does not answer yet. */
+  readonly onSlow: (message: string) => void
+  readonly slowMs?: number
   /** How long an edge that answers may wait for a tool Worker, in milliseconds. Default 5 s. */
   readonly patienceMs?: number
 }
@@ -19,22 +20,24 @@ const CHECK_MS = 150
 /** A hint for failed builds: wrangler names the file relative to its Worker's folder, but not the Worker. */
 const WHICH = `To see which Worker it is: ${shellCommand('deploy --dry-run')}`
 /**
- * The time limit of a request, in milliseconds: wrangler holds requests back while it builds, so asking again is
- * faster.
+ * The time limit of the first request, in milliseconds: wrangler holds requests back while it builds, so asking again is
+ * faster. On a busy machine an answer takes longer: each request gets `REQUEST_MORE_MS` more than the one before.
  */
 const REQUEST_MS = 2000
+const REQUEST_MORE_MS = 500
 
 /**
  * Waits until the edge answers and lists every tool Worker as available, and returns those that it does not list so in
- * time. Throws a Failure with the reason if the edge itself does not answer: at once if waiting cannot help, else after
- * the time limit.
+ * time. For the edge itself it waits however long that takes, since a machine may be busy; throws a Failure with the
+ * reason if waiting cannot help.
  */
 export async function untilReady(edge: EdgeAddress, options: ReadyOptions): Promise<readonly ListedTool[]> {
-  const { output, signal, withinMs = 30_000, patienceMs = 5000 } = options
-  const deadline = Date.now() + withinMs
+  const { output, signal, onSlow, slowMs = 30_000, patienceMs = 5000 } = options
+  const startedAt = Date.now()
+  let slowAt = startedAt + slowMs
   let patience: number | undefined
-  for (;;) {
-    const obstacle = await findObstacle(edge, options)
+  for (let requestMs = REQUEST_MS; ; requestMs += REQUEST_MORE_MS) {
+    const obstacle = await findObstacle(edge, options, requestMs)
     signal.throwIfAborted()
     if (!('reason' in obstacle)) {
       patience ??= Date.now() + patienceMs
@@ -44,9 +47,9 @@ export async function untilReady(edge: EdgeAddress, options: ReadyOptions): Prom
     }
     const log = obstacle.isPlain && !output.hasFailed() ? '' : output.lastLines()
     if (obstacle.lasting) throw new Failure(obstacle.reason, log.includes('Build failed') ? `${log}\n\n${WHICH}` : log)
-    if (Date.now() > deadline) {
-      const message = `Not ready after ${withinMs / 1000} s: ${obstacle.reason}`
-      throw new Failure(message, log && `wrangler said last:\n${log}`)
+    if (Date.now() >= slowAt) {
+      onSlow(`Not ready yet after ${Math.round((Date.now() - startedAt) / 1000)} s: ${obstacle.reason}`)
+      slowAt += slowMs
     }
     await sleep(CHECK_MS)
   }
@@ -61,8 +64,12 @@ interface Obstacle {
 }
 
 /** Returns why the edge does not answer, or the tool Workers that it lists as unavailable. */
-async function findObstacle(edge: EdgeAddress, options: ReadyOptions): Promise<Obstacle | readonly ListedTool[]> {
-  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(REQUEST_MS)])
+async function findObstacle(
+  edge: EdgeAddress,
+  options: ReadyOptions,
+  requestMs: number,
+): Promise<Obstacle | readonly ListedTool[]> {
+  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(requestMs)])
   try {
     const health = await send(edge, { method: 'GET', path: '/health' }, signal)
     if (!health.ok) {

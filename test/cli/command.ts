@@ -9,8 +9,8 @@ export interface Command {
   /** What it has written so far. */
   readonly out: () => string
   readonly errors: () => string
-  /** Resolves when the output holds the text, rejects when the command ends without it. */
-  until(text: string): Promise<void>
+  /** Resolves when the output holds the text, after its first `from` characters; rejects when the command ends without it. */
+  until(text: string, from?: number): Promise<void>
   /** Resolves with the exit code; null after a signal. */
   readonly ended: Promise<number | null>
   /** Ends whatever still runs of it. */
@@ -48,16 +48,16 @@ export function start(command: string, args: readonly string[], { env = {}, cwd 
     pid,
     out: () => out,
     errors: () => errors,
-    until: async (text) => {
+    until: async (text, from = 0) => {
       const appearance = new Promise<void>((resolve) => {
         const check = () => {
-          if (out.includes(text)) resolve()
+          if (out.includes(text, from)) resolve()
         }
         child.stdout.on('data', check)
         check()
       })
       await Promise.race([appearance, ended])
-      if (!out.includes(text)) throw new Error(`It ended without "${text}":\n${out}${errors}`)
+      if (!out.includes(text, from)) throw new Error(`It ended without "${text}":\n${out}${errors}`)
     },
     ended,
     kill: () => killAll([...processes, ...family(pid)]),

@@ -43,7 +43,7 @@ async function wait(listings: object[][], options: Partial<ReadyOptions> = {}, h
 const OPTIONS: ReadyOptions = {
   output: { lastLines: () => 'last words', hasFailed: () => false },
   signal: new AbortController().signal,
-  withinMs: 0,
+  onSlow: () => {},
   patienceMs: 0,
 }
 
@@ -72,12 +72,11 @@ test('dev does not wait for a tool that is held back, which only its operator ca
 })
 
 test('dev does not wait for a problem that needs a change', async () => {
-  const forever = { withinMs: 1e9 }
-  await expect(wait([[]], forever, { code: 'misconfigured', detail: 'X must be Y' })).rejects.toMatchObject({
+  await expect(wait([[]], {}, { code: 'misconfigured', detail: 'X must be Y' })).rejects.toMatchObject({
     message: 'X must be Y',
     hint: '',
   })
-  const options = { ...OPTIONS, ...forever, output: { lastLines: () => 'No such file', hasFailed: () => true } }
+  const options = { ...OPTIONS, output: { lastLines: () => 'No such file', hasFailed: () => true } }
   await expect(untilReady({ url: 'http://127.0.0.1:1' }, options)).rejects.toMatchObject({
     message: 'The Workers cannot start. wrangler says:',
     hint: 'No such file',
@@ -91,13 +90,21 @@ test('dev explains how to find the Worker that does not build', async () => {
   })
 })
 
-test('dev reports that no edge answers', async () => {
-  await expect(untilReady({ url: 'http://127.0.0.1:1' }, OPTIONS)).rejects.toThrow(
-    'Not ready after 0 s: http://127.0.0.1:1 does not answer',
-  )
+test('dev waits however long the edge does not answer, and says why', async () => {
+  const stop = new AbortController()
+  const messages: string[] = []
+  const onSlow = (message: string) => {
+    messages.push(message)
+    if (messages.length === 3) stop.abort(new Stopped('SIGINT'))
+  }
+  const options = { ...OPTIONS, signal: stop.signal, onSlow, slowMs: 1 }
+  await expect(untilReady({ url: 'http://127.0.0.1:1' }, options)).rejects.toThrow(new Stopped('SIGINT'))
+  for (const message of messages) {
+    expect(message).toMatch(/^Not ready yet after \d+ s: http:\/\/127\.0\.0\.1:1 does not answer/)
+  }
 })
 
 test('a signal ends the wait of dev with the reason of the signal', async () => {
   const signal = AbortSignal.abort(new Stopped('SIGTERM'))
-  await expect(wait([[]], { signal, withinMs: 1e9 })).rejects.toThrow(new Stopped('SIGTERM'))
+  await expect(wait([[]], { signal })).rejects.toThrow(new Stopped('SIGTERM'))
 })

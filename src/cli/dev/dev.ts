@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { shellCommand } from '../command/shell.ts'
 import { askQuestion } from '../ask.ts'
 import { hostsOf } from '../definitions.ts'
@@ -8,12 +9,13 @@ import { checkFree, readPort } from '../port.ts'
 import { runPrinter } from '../print.ts'
 import { newKey } from '../variables.ts'
 import { findWorkers, type Workers } from '../workers.ts'
-import { Changes } from './changes.ts'
+import { type Changes, projectChanges } from './changes.ts'
 import { orPrint, type DevEnvironment, type Project, readProject, readReadable } from './project.ts'
+import { explainBlocks } from './explain.ts'
 import { runLog } from './run-log.ts'
 import { type Session, storeAll, withWorkers } from './session.ts'
+import { serveForever, type Stage } from './serve.ts'
 import { claimState, STATE_DIR } from './state.ts'
-import { watchProject } from './watch.ts'
 
 export interface DevOptions {
   /** The repository's folder. */
@@ -30,9 +32,9 @@ const EXAMPLE = 'What time is it in Tokyo?'
 
 /**
  * Runs the edge and every tool Worker on this machine, and stores the repository's definitions. With a question: asks
- * it, prints the run and ends. Without: serves until the signal aborts, and follows changes of the files. When the
- * promise settles, every process that this function started has ended. Throws a Failure if the first start fails, and
- * Stopped when the signal aborts.
+ * it, prints the run and ends. Without: serves until the signal aborts, and follows changes of the files, also of those
+ * that keep the Workers from starting. When the promise settles, every process that this function started has ended.
+ * Throws a Failure if the project cannot be read, and Stopped when the signal aborts.
  */
 export async function dev({ root, env, signal, ask: question }: DevOptions): Promise<void> {
   const port = readPort(env['PORT'])
@@ -40,11 +42,15 @@ export async function dev({ root, env, signal, ask: question }: DevOptions): Pro
   const place: DevEnvironment = { root, env, port, stateDir, url: `http://127.0.0.1:${port}`, key: newKey() }
   let offline: OfflineServer | undefined
   const offlineUrl = async () => (offline ??= await startOffline()).baseUrl
-  const first = await readProject(place, offlineUrl)
-  await checkFree(port)
-  const release = claimState(root, stateDir, place)
+  const end = new AbortController()
   try {
-    if (question === undefined) await serveForever(place, first, { offlineUrl, signal })
+    // What changes from here on is not in the project that is read.
+    const changes = projectChanges(root, resolve(root, stateDir), end.signal)
+    const first = await readProject(place, offlineUrl)
+    await checkFree(port)
+    const release = claimState(root, stateDir, place)
+    end.signal.addEventListener('abort', release, { once: true })
+    if (question === undefined) await serveProject(place, { first, changes, offlineUrl, signal })
     else {
       await withWorkers(place, first, signal, async (session) => {
         print(`> ${question}\n`)
@@ -52,43 +58,40 @@ export async function dev({ root, env, signal, ask: question }: DevOptions): Pro
       })
     }
   } finally {
-    release()
+    end.abort()
     offline?.close()
   }
 }
 
 interface ServeOptions {
+  readonly first: Project
+  /** The changes since it was read. */
+  readonly changes: Changes
   readonly offlineUrl: () => Promise<string>
   readonly signal: AbortSignal
 }
 
 /** Serves, and restarts the Workers after changes that wrangler does not follow, until the signal aborts. */
-async function serveForever(
+async function serveProject(
   place: DevEnvironment,
-  first: Project,
-  { offlineUrl, signal }: ServeOptions,
+  { first, changes, offlineUrl, signal }: ServeOptions,
 ): Promise<void> {
-  const changes = new Changes()
-  watchProject(place.root, (fileChanges) => changes.add(fileChanges), signal)
   let project: Project | undefined = first
-  for (let starts = 1; ; starts++) {
-    const isFirst = starts === 1
-    try {
-      project ??= await readProject(place, offlineUrl)
-      changes.clear()
-      await withWorkers(place, project, signal, async (session) => {
-        await present(session, isFirst)
-        await followChanges(session, changes)
-      })
-    } catch (error) {
-      signal.throwIfAborted()
-      if (isFirst || !(error instanceof Failure)) throw error
-      print(`${error.message}\n${error.hint}\nWaiting for a change of the files…\n`)
-      await changes.next(signal)
-    }
-    project = undefined
-    print('\nRestarting, since the files have changed\n')
+  let isFirst = true
+  const stage: Stage<Session> = {
+    play: async ({ signal, work }) => {
+      const current = project ?? (await readProject(place, offlineUrl))
+      project = undefined
+      await withWorkers(place, current, signal, work)
+    },
+    serve: async (session) => {
+      await present(session, isFirst)
+      isFirst = false
+      await followChanges(session, changes)
+    },
+    print,
   }
+  await serveForever(stage, changes, signal)
 }
 
 /** Prints what there is, asks the example where that is free, and prints how to call the edge. */
@@ -113,7 +116,12 @@ Serving ${url} until Ctrl-C${key === undefined ? '' : `, to the key ${key}`}. Op
   curl ${url}/runs -H 'content-type: application/json'${auth} -d '${body}'
 
 `)
-  session.onLine(runLog(print))
+  session.onLine(
+    explainBlocks(project.workers, {
+      explain: (line) => print(`${line} The version before it runs on.\n`),
+      pass: runLog(print),
+    }),
+  )
 }
 
 /** Returns once the Workers must be restarted. Throws a Failure if they end by themselves. */

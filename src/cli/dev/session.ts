@@ -45,7 +45,7 @@ export async function withWorkers(
     const signal = AbortSignal.any([stop, ended.signal])
     let isReady = false
     try {
-      const silent = await untilReady(edge, { output, signal })
+      const silent = await untilReady(edge, { output, signal, onSlow: (message) => print(`${message}\n`) })
       isReady = true
       server.noteProcesses()
       await storeAll(edge, project.definitions, signal)

@@ -1,46 +1,162 @@
-import { existsSync, watch as watchPath } from 'node:fs'
-import { join } from 'node:path'
+import { type Dirent, type FSWatcher, readdirSync, statSync, watch } from 'node:fs'
+import { join, relative, sep } from 'node:path'
 
-/** What a changed file asks for: a new start, or storing the definitions again. Other code wrangler reloads by itself. */
-export type FileChange = 'setup' | 'definitions' | 'code'
-
-/** How long to collect changes before telling of them, in milliseconds: editors write a file in several steps. */
+/** How long to wait after an event, in milliseconds: editors write a file in several steps. */
 const SETTLE_MS = 120
+/** How long to wait in all, in milliseconds, if there is always another event. */
+const LONGEST_SETTLE_MS = 1000
+/** How often to compare the files, in milliseconds, where the system gives no events. */
+const POLL_MS = 1000
 
-/** Watches a project, and tells of changes until the signal aborts. */
-export function watchProject(
-  root: string,
-  onChange: (changes: ReadonlySet<FileChange>) => void,
-  signal: AbortSignal,
-): void {
-  let changes = new Set<FileChange>()
-  let timer: NodeJS.Timeout | undefined
-  const note = (path: string) => {
-    const change = changeOf(path)
-    if (!change) return
-    changes.add(change)
-    clearTimeout(timer)
-    timer = setTimeout(() => {
-      const collected = changes
-      changes = new Set()
-      onChange(collected)
-    }, SETTLE_MS)
-  }
-  for (const folder of ['tools', 'src']) {
-    if (!existsSync(join(root, folder))) continue
-    const watcher = watchPath(join(root, folder), { recursive: true, signal }, (_event, file) => {
-      if (file !== null) note(`${folder}/${file.replaceAll('\\', '/')}`)
-    })
-    watcher.on('error', () => {})
-  }
-  watchPath(root, { signal }, (_event, file) => {
-    if (file !== null) note(file)
-  }).on('error', () => {})
-  signal.addEventListener('abort', () => clearTimeout(timer), { once: true })
+export interface WatchOptions {
+  /** Whether a folder is left out, by its path relative to the root, with `/`. */
+  readonly ignores: (folder: string) => boolean
+  /** Ends the watching. */
+  readonly signal: AbortSignal
 }
 
-function changeOf(path: string): FileChange | undefined {
-  if (/(?:^|\/)(?:wrangler\.(?:toml|jsonc?)|\.dev\.vars|\.env)$/.test(path)) return 'setup'
-  if (/^tools\/definitions\/[^/]+\.(?:json|js)$/.test(path)) return 'definitions'
-  return /^(?:src|tools)\/.*\.[cm]?[jt]sx?$/.test(path) ? 'code' : undefined
+/**
+ * Watches the files of a folder, and calls `onChange` with the paths of those that were written, made or deleted,
+ * relative to the folder, with `/`.
+ *
+ * It finds a change in whatever way a file is saved: an event of a folder only makes it compare all files with what they
+ * were before. Watching files does not suffice, nor does Node's recursive watching on Linux, which watches files too: both
+ * lose a file that is replaced by another of its name, as editors and git do.
+ */
+export function watchFolder(
+  root: string,
+  onChange: (paths: ReadonlySet<string>) => void,
+  { ignores, signal }: WatchOptions,
+): void {
+  let timer: NodeJS.Timeout | undefined
+  let firstEventAt: number | undefined
+  const compareSoon = () => {
+    if (signal.aborted) return
+    firstEventAt ??= Date.now()
+    clearTimeout(timer)
+    timer = setTimeout(compare, Math.min(SETTLE_MS, firstEventAt + LONGEST_SETTLE_MS - Date.now()))
+  }
+  const folders = new FolderEvents(compareSoon)
+  let states = readStates(root, ignores, folders)
+  const compare = () => {
+    firstEventAt = undefined
+    const before = states
+    states = readStates(root, ignores, folders)
+    const paths = new Set([...before.keys(), ...states.keys()].filter((path) => before.get(path) !== states.get(path)))
+    if (paths.size > 0) onChange(paths)
+  }
+  const stop = () => {
+    clearTimeout(timer)
+    folders.close()
+  }
+  signal.addEventListener('abort', stop, { once: true })
+}
+
+/** Returns what tells a version of a file from another one, for each file below a folder; watches all its folders. */
+function readStates(root: string, ignores: WatchOptions['ignores'], events: FolderEvents): Map<string, string> {
+  const states = new Map<string, string>()
+  const folders = new Set<string>()
+  /** The folders by what they are, since links may lead to the same one again and again. */
+  const identities = new Set<string>()
+  /** Links, which come last, so that each folder is read under its own path. */
+  const links: string[] = []
+  const visit = (folder: string) => {
+    const identity = identityOf(folder)
+    if (identity === undefined || identities.has(identity)) return
+    identities.add(identity)
+    folders.add(folder)
+    // First, so that no change is missed after the folder has been read.
+    events.watch(folder)
+    for (const entry of entriesOf(folder)) {
+      const path = join(folder, entry.name)
+      const shortPath = relative(root, path).replaceAll('\\', '/')
+      const stats = statsOf(path)
+      if (!stats) continue
+      const { ino, size, mtimeMs, ctimeMs } = stats
+      if (!stats.isDirectory()) states.set(shortPath, [ino, size, mtimeMs, ctimeMs].join(' '))
+      else if (ignores(shortPath)) continue
+      else if (entry.isSymbolicLink()) links.push(path)
+      else visit(path)
+    }
+  }
+  visit(root)
+  // The loop also visits the links that it finds in what links lead to.
+  for (const link of links) visit(link)
+  events.keep(folders)
+  return states
+}
+
+/** The events of folders. Where the system gives none, an event now and then stands for them. */
+class FolderEvents {
+  readonly #onEvent: () => void
+  readonly #watchers = new Map<string, FSWatcher>()
+  #poll: NodeJS.Timeout | undefined
+
+  constructor(onEvent: () => void) {
+    this.#onEvent = onEvent
+  }
+
+  watch(folder: string): void {
+    if (this.#watchers.has(folder) || this.#poll) return
+    try {
+      const watcher = watch(folder, (event, name) => {
+        // A folder that was made again is another one, which is not watched yet.
+        if (event === 'rename' && name !== null) this.#unwatch(join(folder, name))
+        this.#onEvent()
+      })
+      watcher.on('error', () => {
+        this.#unwatch(folder)
+        this.#onEvent()
+      })
+      this.#watchers.set(folder, watcher)
+    } catch (error) {
+      // The folder is gone, which its parent's event tells; or the system watches no more folders.
+      if (!hasCode(error, 'ENOENT')) this.#poll = setInterval(this.#onEvent, POLL_MS)
+    }
+  }
+
+  /** Stops watching all folders but these. */
+  keep(folders: ReadonlySet<string>): void {
+    for (const folder of this.#watchers.keys()) if (!folders.has(folder)) this.#unwatch(folder)
+  }
+
+  close(): void {
+    clearInterval(this.#poll)
+    this.keep(new Set())
+  }
+
+  /** Stops watching a folder and those in it. */
+  #unwatch(folder: string): void {
+    for (const [path, watcher] of this.#watchers) {
+      if (path !== folder && !path.startsWith(join(folder, sep))) continue
+      watcher.close()
+      this.#watchers.delete(path)
+    }
+  }
+}
+
+function identityOf(folder: string): string | undefined {
+  const stats = statsOf(folder)
+  return stats && `${stats.dev} ${stats.ino}`
+}
+
+function entriesOf(folder: string): readonly Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+  } catch {
+    return []
+  }
+}
+
+function statsOf(path: string) {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch {
+    // Such as a link to itself.
+    return undefined
+  }
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
 }
