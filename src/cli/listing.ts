@@ -14,6 +14,7 @@ export interface ListedTool {
   readonly accepted?: string
   readonly description?: string
   readonly title?: string
+  readonly ownName?: string
   readonly tags?: readonly string[]
   readonly hash?: string
   readonly inputSchema?: JsonSchema

@@ -108,6 +108,30 @@ test('doctor reports the tools of an edge that are not available, each with its 
   expect(code).toBe(1)
 })
 
+test('doctor reports patterns of variables that match no tool, as long as all tools are known', async () => {
+  const withPolicy = (policy: object) =>
+    projectOf({
+      ...NOT_DEPLOYED,
+      'wrangler.toml': `${PROJECT['wrangler.toml']}\n[vars]\nTOOL_POLICY = '${JSON.stringify(policy)}'\nDEFAULT_TOOLS = "one,!files.*,tow"\n`,
+    })
+  const tools = [ONE, { ...ONE, name: 'files_x2e_read', place: 'TOOL_TWO' }]
+  const warnings = async (policy: object, listed: readonly object[] = tools) => {
+    const { values } = await doctor(withPolicy(policy), { args: ['--url', await edgeOf(listed), '--json'] })
+    return values.flatMap(({ topic, level, message }) => (topic === 'tools' && level === 'warning' ? [message] : []))
+  }
+  const unmatched = (variable: string, pattern: string) =>
+    `${variable} names "${pattern}", which matches no tool, so that it has no effect.`
+  const policy = { 'files.read': {}, 'files.raed': {}, '@TOOL_ONE': {}, '@TOOL_X': {} }
+  expect(await warnings(policy)).toEqual([
+    unmatched('TOOL_POLICY', 'files.raed'),
+    unmatched('TOOL_POLICY', '@TOOL_X'),
+    unmatched('DEFAULT_TOOLS', 'tow'),
+  ])
+  // A source that does not answer may have the tool, and a policy may hide it from this key.
+  expect(await warnings(policy, [...tools, DOWN])).toEqual([])
+  expect(await warnings({ ...policy, tow: { scopes: ['x'] } })).toEqual([])
+}, 60_000)
+
 test('doctor exits with 0 if there are only warnings, such as a secret that is missing on this machine', async () => {
   const url = await edgeOf([])
   const root = projectOf({
@@ -191,6 +215,24 @@ test('doctor needs a project', async () => {
   expect(errors).toMatch(/^There is no wrangler\.toml in .*\nRun this in the folder of your edge\.\n$/)
   expect(code).toBe(1)
 })
+
+test('doctor without an edge compares the patterns with the Workers and definitions of the project', async () => {
+  const root = projectOf({
+    ...NOT_DEPLOYED,
+    'wrangler.toml': `${PROJECT['wrangler.toml']}\n[vars]\nMAX_CALLS_PER_TOOL = '{"one":1,"hours":2,"three":3}'\n`,
+  })
+  const { values } = await doctor(root, { args: ['--json'] })
+  const warnings = values.filter(({ topic }) => topic === 'tools')
+  expect(warnings).toEqual([
+    {
+      level: 'warning',
+      topic: 'tools',
+      file: 'wrangler.toml',
+      message: 'MAX_CALLS_PER_TOOL names "three", which matches no tool, so that it has no effect.',
+      remedy: 'Correct or remove it.',
+    },
+  ])
+}, 60_000)
 
 test('doctor without an edge starts the Workers of the project, and tells what differs from the deployment', async () => {
   const account = await startAccount()

@@ -1,6 +1,7 @@
 import { shellCommand } from '../command/shell.ts'
 import { startBundles } from '../check/describe.ts'
 import { failureOf } from '../check/problem.ts'
+import { patternProblems, subjectsHere } from '../check/patterns.ts'
 import { standInProblems } from '../check/stand-ins.ts'
 import { readTargets, type Target } from '../check/target.ts'
 import { checkTypes } from '../check/types.ts'
@@ -37,6 +38,11 @@ export async function deploy(options: DeployOptions): Promise<void> {
   const { descriptions } = started
   for (const { baseName, config } of unbound) {
     terminal.print(`${config}: ${baseName} is not bound to the edge, so it is not deployed.\n`)
+  }
+  const subjects =
+    wanted.length === targets.length ? subjectsHere(descriptions, { targets, definitions: files }) : undefined
+  for (const { file, message, remedy } of subjects ? patternProblems(edge, subjects) : []) {
+    terminal.print(`${file}: ${message} ${remedy}\n`)
   }
   if (dryRun) {
     terminal.print(sizesText(bundles))

@@ -1,5 +1,6 @@
 import { descriptionProblems } from '../check/descriptions.ts'
 import { startBundles } from '../check/describe.ts'
+import { patternProblems } from '../check/patterns.ts'
 import { standInProblems } from '../check/stand-ins.ts'
 import { edgeConfigOf, readTargets, type Target } from '../check/target.ts'
 import { checkTypes } from '../check/types.ts'
@@ -106,6 +107,11 @@ async function examine(options: DoctorOptions): Promise<Report> {
       ? { tools: [], findings: [] }
       : await toolsOfBundles(bundles, files)
   findings.push(...toolReport.findings)
+  const edge = targets.find(({ role }) => role === 'edge')
+  if (edge && toolReport.subjects) {
+    const unmatched = patternProblems(edge, toolReport.subjects)
+    findings.push(...findingsOf({ level: 'warning', topic: 'tools' }, unmatched))
+  }
   if (project === undefined) notChecked.push('what is deployed: this project has not been deployed yet')
   else {
     try {

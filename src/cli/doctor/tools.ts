@@ -1,27 +1,25 @@
 import { dirname, join } from 'node:path'
+import type { PolicySubject } from '../../contract/policy.ts'
 import type { ToolText } from '../../contract/tool.ts'
 import type { Descriptions } from '../check/describe.ts'
 import type { ToolInFile } from '../check/descriptions.ts'
+import { type ProjectTools, subjectsAtEdge, subjectsHere } from '../check/patterns.ts'
 import type { Target } from '../check/target.ts'
-import type { DefinitionFile } from '../definitions.ts'
 import type { EdgeAddress } from '../edge.ts'
 import { Failure } from '../failure.ts'
 import { type ListedTool, listAllTools } from '../listing.ts'
 import { type DoctorFinding, findingsOf } from './finding.ts'
 
-/** The files of a project in which tools are described. */
-export interface ToolFiles {
-  readonly targets: readonly Target[]
-  readonly definitions: readonly DefinitionFile[]
-}
-
 export interface FoundTools {
   readonly tools: readonly ToolInFile[]
   readonly findings: readonly DoctorFinding[]
+  /** The tools as policies see them. Absent if not all of them are known. */
+  readonly subjects?: readonly PolicySubject[] | undefined
 }
 
 /** Returns the tools of the project, as its Workers describe them and its definitions say. */
-export function toolsHere(described: Descriptions, { targets, definitions }: ToolFiles): FoundTools {
+export function toolsHere(described: Descriptions, files: ProjectTools): FoundTools {
+  const { targets, definitions } = files
   const inWorkers = targets.flatMap((target) =>
     (described.get(target.name) ?? []).map((tool) => ({ file: moduleOf(target), tool })),
   )
@@ -32,11 +30,15 @@ export function toolsHere(described: Descriptions, { targets, definitions }: Too
     message: `${baseName} describes no tools.`,
     remedy: 'Export what serve([…]) of edgecall/tool makes as the default of its main module.',
   }))
-  return { tools: [...inWorkers, ...stored], findings: findingsOf({ level: 'warning', topic: 'tools' }, findings) }
+  return {
+    tools: [...inWorkers, ...stored],
+    findings: findingsOf({ level: 'warning', topic: 'tools' }, findings),
+    subjects: subjectsHere(described, files),
+  }
 }
 
 /** Returns the tools of an edge that answers, and why some are not available. */
-export async function toolsAtEdge(edge: EdgeAddress, files: ToolFiles, signal: AbortSignal): Promise<FoundTools> {
+export async function toolsAtEdge(edge: EdgeAddress, files: ProjectTools, signal: AbortSignal): Promise<FoundTools> {
   let listing: readonly ListedTool[]
   try {
     listing = await listAllTools(edge, signal)
@@ -45,6 +47,7 @@ export async function toolsAtEdge(edge: EdgeAddress, files: ToolFiles, signal: A
     const problem = { file: edge.url, message: error.message, remedy: error.hint }
     return { tools: [], findings: findingsOf({ level: 'error', topic: 'tools' }, [problem]) }
   }
+  const target = files.targets.find(({ role }) => role === 'edge')
   const unavailable = listing.filter(({ available }) => !available)
   const problems = unavailable.map((tool) => ({
     file: fileOf(tool, files) ?? edge.url,
@@ -59,11 +62,12 @@ export async function toolsAtEdge(edge: EdgeAddress, files: ToolFiles, signal: A
       tool.available ? [{ file: fileOf(tool, files) ?? `${edge.url} (${tool.place})`, tool: textOf({ ...tool }) }] : [],
     ),
     findings: findingsOf({ level: 'error', topic: 'tools' }, problems),
+    subjects: target && subjectsAtEdge(listing, target),
   }
 }
 
 /** Returns the file of a listed tool, if it comes from a Worker or a definition of the project. */
-function fileOf({ name, place }: ListedTool, { targets, definitions }: ToolFiles): string | undefined {
+function fileOf({ name, place }: ListedTool, { targets, definitions }: ProjectTools): string | undefined {
   const edge = targets.find(({ role }) => role === 'edge')
   const service = edge?.settings.services?.find(({ binding }) => binding === place)?.service
   const target = targets.find((each) => each.name === service)

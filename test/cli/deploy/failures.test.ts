@@ -6,7 +6,7 @@ import { deploy } from '../../../src/cli/deploy/deploy.ts'
 import type { DeployOptions } from '../../../src/cli/deploy/options.ts'
 import { Failure } from '../../../src/cli/failure.ts'
 import { type Account, startAccount } from '../../fixtures/account/account.ts'
-import { makeProject, type ProjectFolder } from '../../fixtures/account/project.ts'
+import { makeProject, PROJECT, type ProjectFolder } from '../../fixtures/account/project.ts'
 
 const silent: Terminal = {
   isJson: false,
@@ -111,4 +111,27 @@ describe('deploy changes nothing and says what to do', () => {
     rmSync(join(withoutEdge.root, 'wrangler.toml'))
     expect((await failureOf(withoutEdge))[0]).toMatch(/^There is no wrangler\.toml/)
   })
+})
+
+test('deploy prints the patterns of variables that match no tool, and continues', async () => {
+  const vars = `\n[vars]\nTOOL_POLICY = '{"one":{},"tow":{}}'\n`
+  const { root } = project({ 'wrangler.toml': `${PROJECT['wrangler.toml']}${vars}` })
+  const described = (name: string) => ({
+    ...{ name, description: 'Does it.', inputSchema: { type: 'object' } },
+    ...{ version: '1', hash: name, annotations: {} },
+  })
+  const lines: string[] = []
+  await deploy({
+    ...{ root, env: {}, terminal: { ...silent, print: (text) => void lines.push(text) } },
+    ...{ signal: new AbortController().signal, dryRun: true, environment: 'production', resume: false },
+    ...{ allowBreak: [], allowStandIn: [], adopt: [] },
+    bundle: async (target) => ({ target, folder: '', config: '', hash: target.name, size: 1, gzip: 1 }),
+    start: async () => ({
+      ok: true,
+      descriptions: new Map(['one', 'two'].map((name) => [`acme-${name}`, [described(name)]])),
+    }),
+  })
+  expect(lines[0]).toBe(
+    'wrangler.toml: TOOL_POLICY names "tow", which matches no tool, so that it has no effect. Correct or remove it.\n',
+  )
 })
