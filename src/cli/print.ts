@@ -9,6 +9,7 @@ type Ignored =
   | 'history.repaired'
   | 'model.retried'
   | 'history.compacted'
+  | 'context.reduced'
   | 'step.started'
   | 'step.answered'
   | 'answer.rejected'

@@ -57,7 +57,7 @@ export interface RunDefaults extends Partial<Pick<RunRequest, 'system' | 'contex
 /** The window: how much of the earlier messages a model sees. */
 export interface WindowOptions {
   readonly messages: number
-  /** Estimated: four characters per token, and 1,000 tokens for an image or a file. */
+  /** Estimated, without the tokenizer of a model. */
   readonly tokens: number
   /** `answers`: user messages and final answers, without calls and results; `none`: no earlier messages. */
   readonly show: 'all' | 'answers' | 'none'

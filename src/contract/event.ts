@@ -1,3 +1,4 @@
+import type { ContextReduction } from './context.ts'
 import type { Content, DataMark, Message, Opaque, ToolCall } from './message.ts'
 import type { InputNeeds } from './input.ts'
 import type { JsonObject } from './json.ts'
@@ -32,6 +33,21 @@ export type RunFact =
   | { readonly type: 'history.repaired'; readonly dropped: number; readonly filled: number }
   /** A summary was made of messages that have left the window: those before position `upTo`. */
   | { readonly type: 'history.compacted'; readonly upTo: number; readonly usage?: Usage }
+  /**
+   * The messages of the conversation were reduced, as they took too much of the model's context window or, with
+   * `because`, the model refused them. `before` and `after`: estimated tokens of the request; `room`: those that it may
+   * have. `usage`: that of a summary.
+   */
+  | {
+      readonly type: 'context.reduced'
+      readonly step: number
+      readonly reduction: ContextReduction
+      readonly before: number
+      readonly after: number
+      readonly room: number
+      readonly because?: 'refused'
+      readonly usage?: Usage
+    }
   /** `tools`: the names on offer in this step, if they are not all tools of the run. */
   | { readonly type: 'step.started'; readonly step: number; readonly tools?: readonly string[] }
   /** The model's answer in this step is complete; its calls come next. */

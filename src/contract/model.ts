@@ -59,6 +59,9 @@ export interface ModelError {
   readonly overflow?: Overflow
 }
 
+/** The error code of a request that is longer than the context window of its model. */
+export const CONTEXT_EXCEEDED = 'model_context_exceeded'
+
 /** What a refusal of a too long request says. Servers may name no figure, or a wrong one. */
 export interface Overflow {
   /** The context window of the model, in tokens. */

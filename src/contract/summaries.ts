@@ -1,6 +1,8 @@
+import type { PlacedMessage } from './context.ts'
 import type { RunFact } from './event.ts'
 import type { Message } from './message.ts'
 import type { ChatModel } from './model.ts'
+import type { Usage } from './usage.ts'
 
 /** Makes notes on the messages of a conversation that have left its window. */
 export interface Summaries {
@@ -13,13 +15,21 @@ export interface Summaries {
     model: ChatModel,
     options: { readonly from: number; readonly signal: AbortSignal },
   ): Promise<SummaryContext>
+  /**
+   * Returns a summary of messages, merged with the earlier summary; undefined if the model fails.
+   */
+  summarize(
+    model: ChatModel,
+    options: { readonly earlier?: string | undefined; readonly messages: readonly Message[] },
+    signal: AbortSignal,
+  ): Promise<{ readonly text: string; readonly usage?: Usage } | undefined>
   /** Returns the notes on the messages before position `from` as they are, and those messages that they do not cover. */
-  earlier(store: SummaryStore, from: number): readonly Message[]
+  earlier(store: SummaryStore, from: number): readonly PlacedMessage[]
 }
 
 /** What a model sees in place of the messages that have left its window. */
 export interface SummaryContext {
-  readonly messages: readonly Message[]
+  readonly messages: readonly PlacedMessage[]
   /** Set if new notes were made. */
   readonly compaction?: RunFact
 }

@@ -24,7 +24,7 @@ export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0 }
 const MOST = 1e9
 
 /**
- * Returns usage as it counts, whoever reports it. A figure that is negative or no number counts as 0, and one above 1e9 as
+ * Returns usage as it counts, whatever reported it. A figure that is negative or no number counts as 0, and one above 1e9 as
  * 1e9: it must neither lift a limit nor spoil sums. A part is at most the whole.
  */
 export function countableUsage(usage: Usage): Usage {

@@ -1,4 +1,5 @@
 import type { Summaries } from '../contract/summaries.ts'
+import { summarize } from '../conversation/history/summary.ts'
 import { earlierContext, summaryContext } from '../conversation/history/summary-context.ts'
 
 /**
@@ -7,4 +8,4 @@ import { earlierContext, summaryContext } from '../conversation/history/summary-
  *
  * @example createEdge({ providers: { openai: openaiFromEnv }, summaries })
  */
-export const summaries: Summaries = { context: summaryContext, earlier: earlierContext }
+export const summaries: Summaries = { context: summaryContext, earlier: earlierContext, summarize }

@@ -24,6 +24,8 @@ export function fold(state: RunState, event: RunEventBody): void {
     case 'history.compacted':
       if (event.usage) state.usage = addUsage(state.usage, event.usage)
       return
+    case 'context.reduced':
+      return foldReduction(state, event)
     case 'tools.added':
       state.offered = new Map([...state.offered, ...event.tools.map((tool) => [tool.name, tool] as const)])
       return
@@ -131,6 +133,14 @@ function foldParking(state: RunState, { type, at }: EventOf<'run.parked' | 'run.
   }
   state.deadline += at - (state.parkedSince ?? at)
   delete state.parkedSince
+}
+
+function foldReduction(state: RunState, { reduction, because, usage }: EventOf<'context.reduced'>): void {
+  state.reduction = reduction
+  // What was left out can be read.
+  state.hasTruncatedResult = true
+  if (because && state.step) state.step.overflows = (state.step.overflows ?? 0) + 1
+  if (usage) state.usage = addUsage(state.usage, usage)
 }
 
 type EventOf<Type extends RunEventBody['type']> = Extract<RunEventBody, { type: Type }>

@@ -21,7 +21,7 @@ export interface Journal {
   storeLateOutcome(callId: string, outcome: ToolOutcome, tool: string): void
   /** Returns the outcome that was reported for a call which is answered later; undefined if there is none. */
   reportedOutcome(callId: string): ToolOutcome | undefined
-  /** Returns the stored content of a call's result; undefined if there is none. */
+  /** Returns the whole content of a result, or of notes that were put aside; undefined if there is none. */
   fullResult(callId: string): readonly Content[] | undefined
 }
 

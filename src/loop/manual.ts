@@ -91,6 +91,7 @@ export async function executeToolCalls(options: ManualOptions, answer: StepAnswe
       signal,
       now: () => Date.now(),
       ...ports,
+      tokens: {},
       subrequestsLeft: () => Infinity,
       inFlight: new Map(),
       ...openLedger(state, ports),

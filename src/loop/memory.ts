@@ -1,6 +1,6 @@
 import type { StoredMessage, WindowOptions } from '../contract/conversation.ts'
 import type { Message } from '../contract/message.ts'
-import { WINDOW, window } from './perform/window.ts'
+import { WINDOW, window } from './window/sliding.ts'
 
 /** The memory of a conversation outside the edge. It stores all messages, and returns the window that a model sees. */
 export interface Memory {

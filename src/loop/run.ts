@@ -1,4 +1,5 @@
-import { marksAmong } from '../contract/message.ts'
+import type { PlacedMessage } from '../contract/context.ts'
+import { type Content, marksAmong, type Message } from '../contract/message.ts'
 import { messageOf } from '../contract/thrown.ts'
 import { compose, type Middleware, HOOK_FAILED, HookFailure } from './perform/middleware.ts'
 import { restoreTools } from './perform/begin.ts'
@@ -10,6 +11,7 @@ import { hookContext, openLedger, type Running, type RunPorts } from './running.
 import type { RunState } from './state.ts'
 import { failedRun } from './decide/finish.ts'
 import { READ_RESULT, readResultTool } from './decide/truncated-result.ts'
+import { roomForResult, placedMessages } from './window/fit.ts'
 
 /**
  * Performs a run from its current state until it ends, waits for a person or its caller, or is stored and has made as
@@ -22,14 +24,19 @@ export async function run(state: RunState, ports: RunPorts, ledger = openLedger(
   const now = () => (timeUp.signal.aborted ? Math.max(ports.now(), state.deadline) : ports.now())
   const { mostSubrequests = Infinity } = ports
   const earlierSubrequests = state.subrequests
+  const readResult = readResultTool(
+    (id) => ports.journal.fullResult(id) ?? resultAmong(placedMessages(running), id),
+    () => Math.min(state.request.limits.resultBytes, roomForResult(running)),
+  )
   const running: Running = {
     ...ports,
     get model() {
       return ports.model
     },
     state,
-    tools: new Map([[READ_RESULT, readResultTool(ports.journal, state.request.limits.resultBytes)], ...ports.tools]),
+    tools: new Map([[READ_RESULT, readResult], ...ports.tools]),
     loop: ports.loop ?? {},
+    tokens: ports.tokens ?? {},
     subrequestsLeft: () => mostSubrequests - (state.subrequests - earlierSubrequests),
     inFlight: new Map(),
     now,
@@ -43,9 +50,10 @@ export async function run(state: RunState, ports: RunPorts, ledger = openLedger(
       timer ??= setTimeout(() => timeUp.abort(), state.deadline - now())
   }
   // The rest of results that were cut in earlier turns can be read too.
-  const results = ports.history.filter((message) => message.role === 'tool')
-  if (results.some(({ cut }) => cut !== undefined)) state.hasTruncatedResult = true
-  for (const mark of [...(ports.marks ?? []), ...marksAmong([...ports.history, ...state.request.input])])
+  const earlier = ports.history.map(({ message }) => message)
+  const isCut = (message: Message) => message.role === 'tool' && message.cut !== undefined
+  if (ports.prompt?.reduction || earlier.some(isCut)) state.hasTruncatedResult = true
+  for (const mark of [...(ports.marks ?? []), ...marksAmong([...earlier, ...state.request.input])])
     state.marks.add(mark)
   const middleware = (running.loop.hooks ?? []).flatMap((hook): Middleware<void, void>[] =>
     hook.run ? [(_, next) => hook.run?.(next, hookContext(running)) ?? next()] : [],
@@ -76,4 +84,10 @@ export async function run(state: RunState, ports: RunPorts, ledger = openLedger(
     clearTimeout(timer)
   }
   return state
+}
+
+/** Returns the result of a call among the messages that a run has in memory. */
+function resultAmong(messages: readonly PlacedMessage[], callId: string): readonly Content[] | undefined {
+  for (const { message } of messages) if (message.role === 'tool' && message.callId === callId) return message.content
+  return undefined
 }

@@ -1,7 +1,8 @@
 import type { RunBudget } from '../contract/budget.ts'
 import type { RunFact } from '../contract/event.ts'
 import type { HookContext, LoopSetup } from '../contract/hook.ts'
-import type { DataMark, Message } from '../contract/message.ts'
+import type { PlacedMessage } from '../contract/context.ts'
+import type { DataMark } from '../contract/message.ts'
 import type { ChatModel } from '../contract/model.ts'
 import type { RunFault } from '../contract/fault.ts'
 import type { Setup } from '../contract/setup.ts'
@@ -10,6 +11,7 @@ import { messageOf } from '../contract/thrown.ts'
 import type { Journal } from './journal.ts'
 import { fold } from './fold.ts'
 import type { RunState } from './state.ts'
+import type { PromptPorts, TokenCount } from './window/fit.ts'
 
 /** Everything that a run needs from outside. */
 export interface RunPorts {
@@ -20,7 +22,11 @@ export interface RunPorts {
   /** Finds tools that may join the run. Default: none are found. */
   readonly find?: (names: readonly string[]) => Promise<readonly Tool[]>
   /** The messages that the model sees before those of this run: earlier turns, a valid history in themselves. */
-  readonly history: readonly Message[]
+  readonly history: readonly PlacedMessage[]
+  /** How the prompt of a run in a conversation is fitted into the window of its model. */
+  readonly prompt?: PromptPorts | undefined
+  /** What answers of the model have told of its count of tokens. Default: nothing yet. */
+  readonly tokens?: TokenCount
   /** The marks of all results of earlier turns, in `history` or not. Default: those in `history`. */
   readonly marks?: readonly DataMark[]
   readonly journal: Journal
@@ -61,7 +67,8 @@ export interface Ledger {
 }
 
 /** A run in progress. */
-export interface Running extends Omit<RunPorts, 'tools'>, Ledger {
+export interface Running extends Omit<RunPorts, 'tools' | 'tokens'>, Ledger {
+  readonly tokens: TokenCount
   readonly state: RunState
   readonly tools: Map<string, Tool>
   readonly loop: LoopSetup
@@ -73,7 +80,8 @@ export interface Running extends Omit<RunPorts, 'tools'>, Ledger {
 
 /** Builds the context that a hook receives. */
 export function hookContext({ state, signal, history }: Running): HookContext {
-  return { run: state.request, step: state.steps, messages: state.messages, history, signal }
+  const earlier = history.map(({ message }) => message)
+  return { run: state.request, step: state.steps, messages: state.messages, history: earlier, signal }
 }
 
 /** Returns the hooks and strategies of a setup, and the `report` of one of its runs. */

@@ -3,6 +3,7 @@
  * performs it. The loop knows no provider, transport or store.
  */
 import type { RunBudget } from '../contract/budget.ts'
+import type { ContextReduction } from '../contract/context.ts'
 import type { InputNeeds } from '../contract/input.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { CallSettled, RunFinished } from '../contract/event.ts'
@@ -78,6 +79,8 @@ export interface StepState {
   calls: readonly CallState[]
   /** Calls that started before the answer was complete. The answer's calls take them over. */
   early: readonly CallState[]
+  /** How often the model has refused the request as too long. */
+  overflows?: number
   /** Answers that did not fit the format, and why. Only the model sees them. */
   rejections: readonly { readonly text: string; readonly issues: string }[]
 }
@@ -123,6 +126,8 @@ export interface RunState {
   readonly marks: Set<DataMark>
   /** Whether a result was cut, so that `read_result` is on offer. */
   hasTruncatedResult: boolean
+  /** How the messages were reduced in this run, if they were. */
+  reduction?: ContextReduction
   /** The limit that was reached, and in which step. The next answer is the last one, without tools. */
   limit?: { readonly which: LimitName; readonly step: number }
   finished?: RunFinished

@@ -61,6 +61,10 @@ function entryOf(event: RunFact, { conversation, model }: RunRequest): Parameter
     }
     case 'approval.requested':
       return { event: 'approval.requested', callId: event.callId, tool: event.tool }
+    case 'context.reduced': {
+      const { step, before, after, room, because } = event
+      return { event: 'context.reduced', model, step, before, after, room, because, conversation }
+    }
     case 'call.requested':
       return { event: 'call.requested', callId: event.callId, tool: event.tool }
     case 'call.deferred':

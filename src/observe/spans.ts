@@ -99,6 +99,11 @@ function stepsAndCalls(
 /** Records what happens to a run as a whole, as events of its span. */
 function noteRun(recorder: SpanRecorder, event: NotedByRun | IgnoredFact, at: number): void {
   switch (event.type) {
+    case 'context.reduced': {
+      const { before, after, room } = event
+      const attributes = { 'edgecall.tokens.before': before, 'edgecall.tokens.after': after, 'edgecall.room': room }
+      return recorder.note('', event.type, at, attributes)
+    }
     case 'limit.reached':
       return recorder.note('', event.type, at, { 'edgecall.limit': event.which })
     case 'approval.requested':
@@ -130,6 +135,7 @@ type IgnoredFact = Fact<
 >
 
 type NotedByRun = Fact<
+  | 'context.reduced'
   | 'limit.reached'
   | 'approval.requested'
   | 'approval.decided'

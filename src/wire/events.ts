@@ -9,6 +9,7 @@ const TYPES = {
   'tools.added': true,
   'history.repaired': true,
   'history.compacted': true,
+  'context.reduced': true,
   'step.started': true,
   'step.answered': true,
   'model.retried': true,

@@ -418,6 +418,7 @@ test('models are listed and retrieved one by one', async () => {
     created: 1_767_225_600,
     owned_by: 'openai',
     edgecall: {
+      contextTokens: 128_000,
       tools: true,
       parallelCalls: true,
       singleCalls: true,

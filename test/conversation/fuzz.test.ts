@@ -136,7 +136,8 @@ async function faultOf(conversation: TestConversation): Promise<string | undefin
     if (status !== 'completed')
       return `the next turn is ${status}: ${JSON.stringify(conversation.store.runs.record(runId('next')))}`
     for (const { messages } of conversation.requests.slice(requests)) {
-      if (repair(messages).dropped + repair(messages).filled > 0) return `the model got ${JSON.stringify(messages)}`
+      const { dropped, filled } = repair(messages.map((message, position) => ({ position, message })))
+      if (dropped + filled > 0) return `the model got ${JSON.stringify(messages)}`
       for (const message of messages) {
         if (typeof message.content !== 'string' && !Array.isArray(message.content))
           return `the model got ${JSON.stringify(message)}`

@@ -23,17 +23,23 @@ function result(callId: string): Message {
   return { role: 'tool', callId, tool: 'look', ok: true, content: [{ type: 'text', text: 'seen' }] }
 }
 
+/** Repairs messages at the positions from 0. */
+function repaired(messages: readonly Message[]) {
+  const history = repair(messages.map((message, position) => ({ position, message })))
+  return { ...history, messages: history.messages.map(({ message }) => message) }
+}
+
 describe('a history', () => {
   const [user, calls, inputs, answer] = turn('a', 1) as [Message, Message, Message, Message]
 
   test('that is valid is unchanged', () => {
     const messages = [...turn('a', 2), ...turn('b')]
-    expect(repair(messages)).toEqual({ messages, dropped: 0, filled: 0 })
+    expect(repaired(messages)).toEqual({ messages, dropped: 0, filled: 0 })
   })
 
   test('loses results without a call, duplicate results and misplaced ones', () => {
     const messages = [result('x'), user, calls, result('x'), inputs, inputs, answer, inputs]
-    expect(repair(messages)).toEqual({ messages: [user, calls, inputs, answer], dropped: 4, filled: 0 })
+    expect(repaired(messages)).toEqual({ messages: [user, calls, inputs, answer], dropped: 4, filled: 0 })
   })
 
   test('gets missing results filled in, and results in the order of their calls', () => {
@@ -41,7 +47,7 @@ describe('a history', () => {
       ...calls,
       calls: ['a0', 'a1', 'a2'].map((callId) => ({ callId, tool: 'look', arguments: '' })),
     } as Message
-    const { messages, dropped, filled } = repair([user, two, result('a2'), inputs, answer])
+    const { messages, dropped, filled } = repaired([user, two, result('a2'), inputs, answer])
     expect([dropped, filled]).toEqual([0, 1])
     expect(messages.map((message) => ('callId' in message ? message.callId : message.role))).toEqual([
       'user',
@@ -88,15 +94,18 @@ describe('a conversation of 10,000 messages', () => {
   function read(options: Partial<WindowOptions> = {}): { rows: number; visible: number } {
     rows = 0
     store.messages.forget()
-    const { messages } = historyBefore(store.messages, turns + 1, { ...WINDOW, ...options })
+    const { messages } = historyBefore(store.messages, turns + 1, {
+      options: { ...WINDOW, ...options },
+      isSliding: true,
+    })
     return { rows, visible: messages.length }
   }
 
   test('is read again only for what was added since, or as a whole if messages before were hidden', () => {
     const rowsAt = (place: number) => {
       rows = 0
-      const { messages, from } = historyBefore(store.messages, place, WINDOW)
-      return { rows, visible: messages.length, last: messages.at(-1), from }
+      const { messages, from } = historyBefore(store.messages, place, { options: WINDOW, isSliding: true })
+      return { rows, visible: messages.length, last: messages.at(-1)?.message, from }
     }
     expect(read()).toEqual({ rows: 301, visible: 201 })
     database.exec('SAVEPOINT before')
@@ -118,7 +127,7 @@ describe('a conversation of 10,000 messages', () => {
     expect(read()).toEqual({ rows: 301, visible: 201 })
     expect(read({ messages: 20 })).toEqual({ rows: 101, visible: 21 })
     expect(read({ messages: 15 })).toEqual({ rows: 101, visible: 11 })
-    expect(read({ tokens: 100 })).toEqual({ rows: 101, visible: 51 })
+    expect(read({ tokens: 500 })).toEqual({ rows: 101, visible: 61 })
     expect(read({ show: 'answers' })).toEqual({ rows: 301, visible: 201 })
     expect(read({ show: 'none' })).toEqual({ rows: 0, visible: 0 })
   })

@@ -6,7 +6,7 @@ import type { ConversationService, Reply, StartReply, StartRequest } from '../..
 import type { RunEvent } from '../../src/contract/event.ts'
 import type { LoopSetup } from '../../src/contract/hook.ts'
 import type { ReportAddresses } from '../../src/contract/later.ts'
-import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
+import type { ModelEvent, ModelRequest, ModelWindow } from '../../src/contract/model.ts'
 import type { RunReporter } from '../../src/contract/report.ts'
 import type { RunRequest } from '../../src/contract/run.ts'
 import type { Setup } from '../../src/contract/setup.ts'
@@ -51,6 +51,8 @@ export class TestConversation {
   keyStates: Setup['keyStates']
   /** Of the next life. */
   reporters: readonly RunReporter[] = []
+  /** The context window of its model: by default too large for any test to fill. */
+  modelWindow: ModelWindow = { contextTokens: 1_000_000_000 }
   /** Whether its model is one of the edge's; may throw. */
   hasModel: () => boolean = () => true
   /** Of the next life. */
@@ -164,6 +166,8 @@ export class TestConversation {
   #setup(): Setup {
     const modelOf = (name: string) => ({
       name,
+      window: this.modelWindow,
+      learnWindow: (contextTokens: number) => void (this.modelWindow = { contextTokens }),
       stream: (request: ModelRequest, signal: AbortSignal) => {
         this.modelNames.push(name)
         this.requests.push(structuredClone(request))

@@ -68,7 +68,10 @@ class World {
       now: () => this.now,
       reportUnended: () => {},
       wakeAt: (time) => void (this.wakeAt = time),
-      window: () => ({ messages: 200, tokens: 100_000, show: 'all', summary: false }),
+      window: () => ({
+        options: { messages: 200, tokens: 100_000, show: 'all', summary: false },
+        isSliding: false,
+      }),
     })
     runner.checkCurrent()
     runner.pump()

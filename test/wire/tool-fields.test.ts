@@ -15,6 +15,7 @@ test('stored tools and bound tools have the same fields, except those that funct
   const [worker, stored] = [toolFields('worker'), toolFields('stored')].map(Object.keys)
   expect(stored).toEqual(Object.keys(FULL))
   expect(worker?.filter((field) => !stored?.includes(field))).toEqual([
+    'ownName',
     'hash',
     'reconcile',
     'undo',

@@ -46,6 +46,24 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
     required: { upTo: count },
     optional: { usage },
   },
+  'context.reduced': {
+    summary:
+      'Earlier messages were reduced, as they took too much of the model’s context window or, with `because`, the model refused them.',
+    required: {
+      step,
+      reduction: {
+        ...object(
+          { from: count, results: count, files: count, model: text },
+          { turn: count, notes: text, summary: text, characters: count, contextTokens: count },
+        ),
+        description: 'What the model is sent from here on, by the positions of messages.',
+      },
+      before: { ...count, description: 'The estimated tokens of the request before.' },
+      after: { ...count, description: 'The estimated tokens of the request now.' },
+      room: { ...count, description: 'The tokens that a request may have.' },
+    },
+    optional: { because: { const: 'refused' }, usage },
+  },
   'step.started': {
     summary: 'The edge sends a request to the model.',
     required: { step },

@@ -1,8 +1,9 @@
-import type { Message, ToolCall, ToolMessage } from '../../contract/message.ts'
+import type { PlacedMessage } from '../../contract/context.ts'
+import type { ToolCall, ToolMessage } from '../../contract/message.ts'
 
 /** A history that models accept, and how many messages were dropped from it and filled in. */
 export interface RepairedHistory {
-  readonly messages: readonly Message[]
+  readonly messages: readonly PlacedMessage[]
   readonly dropped: number
   readonly filled: number
 }
@@ -11,29 +12,30 @@ export interface RepairedHistory {
  * Ensures that every call has exactly one result, right after the calls and in their order: results without a call are
  * dropped, missing results are filled in as interrupted.
  */
-export function repair(messages: readonly Message[]): RepairedHistory {
-  const history: Message[] = []
+export function repair(messages: readonly PlacedMessage[]): RepairedHistory {
+  const history: PlacedMessage[] = []
   let dropped = 0
   let filled = 0
   for (let at = 0; at < messages.length; at++) {
-    const message = messages[at]
-    if (!message) continue
+    const placed = messages[at]
+    if (!placed) continue
+    const { message, position } = placed
     if (message.role === 'tool') {
       dropped += 1
       continue
     }
-    history.push(message)
+    history.push(placed)
     if (message.role !== 'assistant') continue
-    const results = new Map<string, ToolMessage>()
+    const results = new Map<string, PlacedMessage>()
     const calls = message.calls ?? []
-    for (let next = messages[at + 1]; next?.role === 'tool'; next = messages[at + 1]) {
-      const { callId } = next
+    for (let next = messages[at + 1]; next?.message.role === 'tool'; next = messages[at + 1]) {
+      const { callId } = next.message
       if (results.has(callId) || !calls.some((call) => call.callId === callId)) dropped += 1
       else results.set(callId, next)
       at += 1
     }
     filled += calls.length - results.size
-    history.push(...calls.map((call) => results.get(call.callId) ?? interruptedResult(call)))
+    history.push(...calls.map((call) => results.get(call.callId) ?? { position, message: interruptedResult(call) }))
   }
   return { messages: history, dropped, filled }
 }

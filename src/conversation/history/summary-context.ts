@@ -1,6 +1,6 @@
 import type { RunFact } from '../../contract/event.ts'
 import { isObject } from '../../contract/json.ts'
-import type { Message } from '../../contract/message.ts'
+import type { PlacedMessage } from '../../contract/context.ts'
 import type { ChatModel } from '../../contract/model.ts'
 import type { Summary, SummaryContext, SummaryStore } from '../../contract/summaries.ts'
 import { repair } from './repair.ts'
@@ -24,29 +24,35 @@ export async function summaryContext(
   const { summary, notes, uncovered } = readSummary(store, from)
   if (uncovered.length <= MOST_UNCOVERED) return { messages: [...notes, ...repair(uncovered).messages] }
   const earlier = summary ? { earlier: summary.text } : {}
-  const newNotes = await summarize(model, { ...earlier, messages: uncovered }, signal)
+  const messages = uncovered.map(({ message }) => message)
+  const newNotes = await summarize(model, { ...earlier, messages }, signal)
   if (!newNotes) return { messages: notes }
   const newSummary: Summary = { text: newNotes.text, upTo: from }
   store.setMeta('summary', newSummary)
   const fact: RunFact = { type: 'history.compacted', upTo: from, ...(newNotes.usage && { usage: newNotes.usage }) }
-  return { messages: [notesOf(newSummary)], compaction: fact }
+  return { messages: [placedNotes(newSummary)], compaction: fact }
 }
 
 /** Returns the notes on the messages before position `from` as they are, and those messages that they do not cover. */
-export function earlierContext(store: SummaryStore, from: number): readonly Message[] {
+export function earlierContext(store: SummaryStore, from: number): readonly PlacedMessage[] {
   const { notes, uncovered } = readSummary(store, from)
   return [...notes, ...repair(uncovered).messages]
 }
 
 function readSummary(store: SummaryStore, from: number) {
   const summary = summaryOf(store)
-  const uncovered: Message[] = []
+  const uncovered: PlacedMessage[] = []
   for (const { position, message } of store.messages.newest(from, 'current')) {
     if (position < (summary?.upTo ?? 0) || uncovered.length >= MOST_READ) break
     // The window includes system messages anyway.
-    if (message.role !== 'system') uncovered.unshift(message)
+    if (message.role !== 'system') uncovered.unshift({ position, message })
   }
-  return { summary, notes: summary ? [notesOf(summary)] : [], uncovered }
+  return { summary, notes: summary ? [placedNotes(summary)] : [], uncovered }
+}
+
+/** Returns the notes as a message before all others. */
+function placedNotes(summary: Summary): PlacedMessage {
+  return { position: -1, message: notesOf(summary) }
 }
 
 function summaryOf(store: SummaryStore): Summary | undefined {

@@ -6,6 +6,7 @@ import type { Journal } from '../../loop/journal.ts'
 import { recordOf } from '../../loop/record.ts'
 import type { RunState } from '../../loop/state.ts'
 import { numberOf } from '../store/events.ts'
+import type { TokenCount } from '../../loop/window/fit.ts'
 import { encodeLine, eventId, frameOfLine } from '../../wire/events.ts'
 import { type Frames, framesAfter, replayFrames } from './replay.ts'
 import type { Readers } from './readers.ts'
@@ -36,6 +37,8 @@ export interface JournalPorts {
  */
 export class RunJournal implements Journal {
   readonly #ports: JournalPorts
+  /** What the model's answers have told of its count of tokens. It is stored as the run ends. */
+  readonly tokens: TokenCount = {}
   readonly #run: StoredRun
   #last: number
   #reserved: number
@@ -88,6 +91,7 @@ export class RunJournal implements Journal {
       // Of a tenant that stores too much, only what models see is stored.
       for (const [call, content] of this.#fullResults) if (!store.isFull()) store.fullResults.keep(call, content)
       this.#fullResults.clear()
+      for (const event of events) if (event.type === 'context.reduced') store.setMeta('reduction', event.reduction)
       this.#project(state)
       if (this.#isStalled && events.some(isProgress)) this.#recordProgress()
     })
@@ -131,7 +135,8 @@ export class RunJournal implements Journal {
   }
 
   fullResult(callId: string): readonly Content[] | undefined {
-    return this.#fullResults.get(callId) ?? this.#ports.store.fullResults.of(callId)
+    const { store } = this.#ports
+    return this.#fullResults.get(callId) ?? store.fullResults.of(callId) ?? store.resultOf(callId)
   }
 
   /** Returns the next frames after a number, whether their events are stored yet or not. */
@@ -213,7 +218,8 @@ export class RunJournal implements Journal {
     }
     if (state.status === this.#status) return
     this.#status = state.status
-    if (isTerminal(state.status)) store.end(recordOf(state), now())
+    const tokens = this.tokens.factor === undefined ? undefined : { model: state.request.model, ...this.tokens }
+    if (isTerminal(state.status)) store.end(recordOf(state), now(), tokens)
     else store.runs.setStatus(id, state.status)
     onStatus?.(state, eventId(id, this.#last))
   }

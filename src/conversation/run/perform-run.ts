@@ -1,4 +1,3 @@
-import type { WindowOptions } from '../../contract/conversation.ts'
 import { MOST_LATER_MS, type ReportedCall } from '../../contract/later.ts'
 import type { RunError } from '../../contract/run.ts'
 import { hiddenConversation } from '../../contract/placement.ts'
@@ -9,7 +8,8 @@ import { budgetPort } from '../../loop/budget-port.ts'
 import type { RunPorts } from '../../loop/running.ts'
 import type { RunState } from '../../loop/state.ts'
 import { pinTools } from '../../tool/pinned-tools.ts'
-import { historyBefore } from '../history/history.ts'
+import { type HistoryView, historyBefore } from '../history/history.ts'
+import { positionOf } from '../store/messages.ts'
 import { recordingPorts } from './fault-recorder.ts'
 import { commit, type OpenRun } from './open-run.ts'
 import type { Store } from '../store/store.ts'
@@ -20,7 +20,7 @@ export interface PerformPorts {
   readonly store: Store
   readonly now: () => number
   /** How much a model sees of the turns before the run. */
-  readonly window: () => WindowOptions
+  readonly window: () => HistoryView
 }
 
 /**
@@ -65,12 +65,16 @@ async function portsOf(
   const model = setup.models.resolve(state.request.model)
   if (!model.ok) return model
   const tools = await toolsOf(setup, state, stored.request.caller)
-  const options = window()
-  const { messages, dropped, filled, from } = historyBefore(store.messages, stored.place, options)
+  if (journal.tokens.factor === undefined) Object.assign(journal.tokens, store.tokens(state.request.model))
+  const view = window()
+  const { options, isSliding } = view
+  const reduction = state.reduction ?? store.reduction(stored.place)
+  const { messages, dropped, filled, from } = historyBefore(store.messages, stored.place, { ...view, reduction })
   if (state.status === 'queued' && dropped + filled > 0) commit(open, { type: 'history.repaired', dropped, filled })
-  const summary = options.summary
-    ? await setup.summaries?.context(store, model.model, { from, signal: abort.signal })
-    : undefined
+  const summary =
+    options.summary && isSliding
+      ? await setup.summaries?.context(store, model.model, { from, signal: abort.signal })
+      : undefined
   if (summary?.compaction) commit(open, summary.compaction)
   return {
     get model() {
@@ -82,6 +86,16 @@ async function portsOf(
     find: (names: readonly string[]) => setup.tools(state.request.caller).find(names),
     marks: store.marks(),
     history: [...(summary?.messages ?? []), ...messages],
+    prompt: {
+      position: positionOf(stored.place),
+      reduction,
+      earlier: isSliding ? undefined : options,
+      summarize: options.summary
+        ? async (earlier, dropped) =>
+            setup.summaries?.summarize(model.model, { earlier, messages: dropped }, abort.signal)
+        : undefined,
+    },
+    tokens: journal.tokens,
     journal,
     mostSubrequests,
     signal: abort.signal,

@@ -8,6 +8,7 @@ import { historyBefore } from '../history/history.ts'
 import { windowOptions } from '../history/window-options.ts'
 import type { StoredRun } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
+import { positionOf } from '../store/messages.ts'
 import { refusalOf, UNKNOWN_RUN } from './refusals.ts'
 import { stateBefore } from './replay.ts'
 
@@ -25,11 +26,19 @@ export function stepRequest(
   if (!run) return UNKNOWN_RUN
   const state = stateInStep(store, run, step)
   if (!state) return refusalOf('unknown_step', `The model got no request in step ${step} of this run.`)
-  const window = windowOptions(setup, store)
-  const { messages, from } = historyBefore(store.messages, run.place, window)
-  const history = [...((window.summary && setup.summaries?.earlier(store, from)) || []), ...messages]
+  const view = windowOptions(setup, store)
+  const reduction = state.reduction ?? store.reductionBefore(run.place)
+  const { messages, from } = historyBefore(store.messages, run.place, { ...view, reduction })
+  const hasSummary = view.options.summary && view.isSliding
+  const history = [...((hasSummary && setup.summaries?.earlier(store, from)) || []), ...messages]
+  const prompt = { position: positionOf(run.place), reduction }
   const model = setup.models.resolve(state.request.model)
-  const { patience: _patience, ...request } = modelRequest({ state, history, model: model.ok ? model.model : {} })
+  const { patience: _patience, ...request } = modelRequest({
+    state,
+    history,
+    prompt,
+    model: model.ok ? model.model : {},
+  })
   // Pruning shortens the tools of older runs, which then have no hash.
   const isShort = run.tools.some(({ hash }) => hash === '')
   const facts = { run: runId, step, model: state.request.model, historyLength: history.length }

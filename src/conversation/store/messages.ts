@@ -1,5 +1,5 @@
 import type { StoredMessage } from '../../contract/conversation.ts'
-import { type Message, contentText } from '../../contract/message.ts'
+import { type Content, type Message, contentText } from '../../contract/message.ts'
 import type { Database } from './database.ts'
 import type { FullResultTable } from './full-results.ts'
 import { RecentMessages } from './recent-messages.ts'
@@ -100,6 +100,14 @@ export class MessageTable {
   newest(before: number, selection: MessageSelection = 'all'): Generator<StoredMessage> {
     if (selection === 'current') return this.#recent.before(before)
     return this.#each(SELECTIONS[selection], { from: 0, to: before })
+  }
+
+  /** Returns the result of a call of the run at a place; undefined if a model may not see it, or there is none. */
+  resultOf(place: number, callId: string): readonly Content[] | undefined {
+    for (const { message } of this.#each(SELECTIONS.current, { from: positionOf(place), to: positionOf(place + 1) })) {
+      if (message.role === 'tool' && message.callId === callId) return message.content
+    }
+    return undefined
   }
 
   /** Reads all messages lazily, oldest first. Unreadable ones are left out. */

@@ -1,3 +1,4 @@
+import type { ContextReduction } from '../../contract/context.ts'
 import type { ConversationSettings } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
 import type { Content, Message } from '../../contract/message.ts'
@@ -28,6 +29,17 @@ export function isMessage(value: unknown): value is Message {
 
 export function isStoredFault(value: unknown): value is StoredFault {
   return isObject(value) && isText(value.code) && typeof value.at === 'number' && isAbsentOr(value.detail, isText)
+}
+
+export function isReduction(value: unknown): value is ContextReduction {
+  if (!isObject(value)) return false
+  const { from, turn, notes, summary, results, files, characters, model, contextTokens } = value
+  return (
+    [from, results, files].every(isNumber) &&
+    isText(model) &&
+    [turn, characters, contextTokens].every((each) => isAbsentOr(each, isNumber)) &&
+    [notes, summary].every((each) => isAbsentOr(each, isText))
+  )
 }
 
 export function isContent(value: unknown): value is Content[] {

@@ -3,17 +3,20 @@ import type { ConversationSettings } from '../../contract/conversation.ts'
 import { type RunFact, type RunFinished, timestamps } from '../../contract/event.ts'
 import { isObject, parseJson } from '../../contract/json.ts'
 import type { RunReporter } from '../../contract/report.ts'
-import { type DataMark, marksAmong, type Message } from '../../contract/message.ts'
+import type { ContextReduction } from '../../contract/context.ts'
+import { type Content, type DataMark, marksAmong, type Message } from '../../contract/message.ts'
+import { runOfCall } from '../../contract/id.ts'
 import { isTerminal, type RunRecord, type RunRequest } from '../../contract/run.ts'
 import { FIRST_BYTES } from '../../contract/quotas.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../contract/usage.ts'
-import { encodeLine, eventId } from '../../wire/events.ts'
+import { decodeLine, encodeLine, eventId, typeOfLine } from '../../wire/events.ts'
+import type { TokenCount } from '../../loop/window/fit.ts'
 import { EventTable } from './events.ts'
 import { Database, type OnBroken } from './database.ts'
 import { LAST_PLACE, MessageTable, positionOf } from './messages.ts'
 import { hasSchema, migrate } from './migrations.ts'
 import { Outbox } from './outbox.ts'
-import { isUsage, readableSettings } from './shapes.ts'
+import { isReduction, isUsage, readableSettings } from './shapes.ts'
 import { FaultTable } from './faults.ts'
 import { type RunRow, RunTable, type StoredRun } from './runs.ts'
 import { FullResultTable } from './full-results.ts'
@@ -28,6 +31,7 @@ export type MetaKey =
   | 'marks'
   | 'owed'
   | 'owner'
+  | 'reduction'
   | 'settings'
   | 'summary'
   | 'usage'
@@ -213,7 +217,46 @@ export class Store {
   /** Returns the usage of all finished runs, and their number. */
   usage(): { readonly usage: Usage; readonly runs: number } {
     const sum = this.meta('usage')
-    return isSum(sum) ? sum : { usage: NO_USAGE, runs: 0 }
+    return isSum(sum) ? { usage: sum.usage, runs: sum.runs } : { usage: NO_USAGE, runs: 0 }
+  }
+
+  /** Returns what the last run has learnt of the model's count of tokens; nothing for another model. */
+  tokens(model: string): TokenCount {
+    const sum = this.meta('usage')
+    if (!isObject(sum) || !isObject(sum.tokens) || sum.tokens.model !== model) return {}
+    const { factor, estimate } = sum.tokens
+    return isPositive(factor) && isPositive(estimate) ? { factor, estimate } : {}
+  }
+
+  /** Returns the reduction in force for a run at a place; undefined if there is none, or it covers the run itself. */
+  reduction(place: number): ContextReduction | undefined {
+    const reduction = this.meta('reduction')
+    if (!isReduction(reduction)) return undefined
+    return reduction.from <= positionOf(place) ? reduction : this.reductionBefore(place)
+  }
+
+  /** Returns the last reduction that the journals of the runs before a place tell of. */
+  reductionBefore(place: number): ContextReduction | undefined {
+    if (!isReduction(this.meta('reduction'))) return undefined
+    for (const id of this.runs.before(place)) {
+      let reduction: ContextReduction | undefined
+      for (const { lines } of this.events.after(id, 0)) {
+        for (const line of lines) {
+          if (typeOfLine(line) !== 'context.reduced') continue
+          const event = decodeLine(line)
+          if (event?.type === 'context.reduced' && isReduction(event.reduction)) reduction = event.reduction
+        }
+      }
+      if (reduction && reduction.from <= positionOf(place)) return reduction
+    }
+    return undefined
+  }
+
+  /** Returns the result of a call that a model may see; undefined if there is none. */
+  resultOf(callId: string): readonly Content[] | undefined {
+    const run = runOfCall(callId)
+    const row = run === undefined ? undefined : this.runs.row(run)
+    return row && this.messages.resultOf(row.place, callId)
   }
 
   /** Returns the unfinished run whose turn it is. Runs before it that cannot be read end as failed. */
@@ -235,11 +278,17 @@ export class Store {
   }
 
   /** Ends a run with its record. A run that has ended already is left unchanged. */
-  end(record: RunRecord, now: number): void {
+  end(record: RunRecord, now: number, tokens?: TokenCount & { readonly model: string }): void {
     if (!this.runs.end(record, now)) return
     this.outbox.addReports(record.id, this.#reporters, now)
     const { usage, runs } = this.usage()
-    this.setMeta('usage', { usage: addUsage(usage, record.usage), runs: runs + 1 })
+    const sum = this.meta('usage')
+    const learnt = tokens ?? (isObject(sum) ? sum.tokens : undefined)
+    this.setMeta('usage', {
+      usage: addUsage(usage, record.usage),
+      runs: runs + 1,
+      ...(learnt !== undefined && { tokens: learnt }),
+    })
   }
 
   #giveUp({ id, status }: RunRow): void {
@@ -321,7 +370,7 @@ export class Store {
     this.#database.rows('INSERT INTO joined VALUES (?, ?, ?)', runId, run, fingerprint)
   }
 
-  /** Hides the turn of a run from models and, if `onward`, all later turns. Discards a summary that covers any. */
+  /** Hides the turn of a run from models and, if `onward`, all later turns. Discards what was made of any of them. */
   retire(place: number, onward: boolean): void {
     // Parked runs would store their messages later.
     for (const id of onward ? this.runs.parkedFrom(place) : [])
@@ -329,6 +378,9 @@ export class Store {
     this.messages.retire(place, onward ? LAST_PLACE : place + 1)
     const summary = this.meta('summary')
     if (isObject(summary) && Number(summary.upTo) > positionOf(place)) this.setMeta('summary', null)
+    const reduction = this.meta('reduction')
+    if (isReduction(reduction) && reduction.from > positionOf(place))
+      this.setMeta('reduction', this.reductionBefore(place) ?? null)
   }
 }
 
@@ -336,6 +388,10 @@ export class Store {
 export interface UnreportedSpend {
   readonly tenant: string
   readonly spend: Spend
+}
+
+function isPositive(value: unknown): value is number {
+  return typeof value === 'number' && value > 0
 }
 
 function isUnreportedSpend(value: unknown): value is readonly UnreportedSpend[] {

@@ -1,7 +1,7 @@
 import { newId, deriveRunId } from '../../contract/id.ts'
 import { canonicalJson, sha256 } from '../../contract/json.ts'
 import type { Message } from '../../contract/message.ts'
-import type { ModelCapabilities, ResponseFormat, ToolChoice } from '../../contract/model.ts'
+import type { ChatModel, ResponseFormat, ToolChoice } from '../../contract/model.ts'
 import {
   type ClientTool,
   type OnBusy,
@@ -15,6 +15,7 @@ import { shardOf } from '../../contract/shard.ts'
 import { traceOf } from '../../contract/trace.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { Caller } from '../../contract/tool.ts'
+import { tokensOf } from '../../loop/window/tokens.ts'
 import { withCallerMarks } from '../../loop/decide/data-flow-guard.ts'
 import { shareOfBudget } from './budget.ts'
 import type { RequestContext, EdgeContext } from '../request-context.ts'
@@ -58,6 +59,7 @@ export async function prepareRun(
       ? requestParameters
       : withDefaults(await settingsOf({ setup, caller }, conversation), requestParameters)
   const model = modelOf(setup, parameters.model)
+  checkLength(parameters.input, model)
   const input = await withFiles(parameters.input, setup, model.capabilities)
   const identity = await identifyRun(request, caller, { parameters: requestParameters, conversation })
   const budget = await shareOfBudget({ setup, caller }, identity.runId, () =>
@@ -106,11 +108,26 @@ export async function prepareRun(
 export function modelOf(
   { models }: Setup,
   name: string | undefined,
-): { readonly name: string; readonly capabilities?: ModelCapabilities | undefined } {
+): Pick<ChatModel, 'name' | 'capabilities' | 'window'> {
   const resolution = models.resolve(name)
-  if (resolution.ok) return { name: resolution.name, capabilities: resolution.model.capabilities }
+  if (resolution.ok) return { ...resolution.model, name: resolution.name }
   const { code, message } = resolution
   throw new Problem({ status: code === 'model_not_configured' ? 503 : 404, code, message, param: 'model' })
+}
+
+/**
+ * Throws a Problem if the new part of the input, what follows the last answer, is by itself longer than the model's
+ * window. Earlier messages are shortened where they do not fit.
+ */
+function checkLength(input: readonly Message[], { name, window }: Pick<ChatModel, 'name' | 'window'>): void {
+  if (!window) return
+  const news = input.slice(input.findLastIndex(({ role }) => role === 'assistant') + 1)
+  const tokens = news.reduce((total, message) => total + (message.role === 'user' ? tokensOf(message) : 0), 0)
+  if (tokens <= window.contextTokens) return
+  const message =
+    `The input has about ${tokens} tokens, and the context window of the model ${name} has ${window.contextTokens}. ` +
+    'Send less, in parts, or name a model with a larger window.'
+  throw new Problem({ status: 400, code: 'input_too_long', message })
 }
 
 /** Passes a request through the hooks, which may change it. Throws a Problem 403 if one of them refuses it. */

@@ -15,8 +15,10 @@ const SUBREQUESTS: ReadonlySet<RunEventBody['type']> = new Set([
 ] as const)
 
 /** Returns how many subrequests of its invocation an event stands for. */
-export function subrequestsOf({ type }: RunEventBody): number {
-  return Number(SUBREQUESTS.has(type))
+export function subrequestsOf(event: RunEventBody): number {
+  // Only a summary of what was left out is a request.
+  if (event.type === 'context.reduced') return Number(event.usage !== undefined) + Number(event.because !== undefined)
+  return Number(SUBREQUESTS.has(event.type))
 }
 
 /** Returns as much of a decision as may be performed with so many subrequests; undefined if none of it may. */

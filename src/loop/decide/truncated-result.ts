@@ -1,5 +1,5 @@
 import { isObject } from '../../contract/json.ts'
-import { contentText } from '../../contract/message.ts'
+import { type Content, contentText } from '../../contract/message.ts'
 import { failure, type Tool, type ToolDefinition, type ToolOutcome } from '../../contract/tool.ts'
 import { truncateOutcome, sizeOf, fullContent } from '../../host/truncate.ts'
 import type { Journal } from '../journal.ts'
@@ -11,7 +11,7 @@ export const READ_RESULT = 'read_result'
 export const READ_RESULT_DEFINITION: ToolDefinition = {
   name: READ_RESULT,
   description:
-    'Reads more of a result that was cut. Takes the id from the note at the cut, and returns a part of the text from `offset` on.',
+    'Reads more of a result that was cut or put aside. Takes the id from the note in its place, and returns a part of the text from `offset` on.',
   inputSchema: {
     type: 'object',
     properties: {
@@ -51,22 +51,26 @@ export function visibleOutcome(
   return { visible, cut: fullResult.reduce((sum, part) => sum + sizeOf(part), 0) }
 }
 
-export function readResultTool(journal: Journal, resultBytes: number): Tool {
-  const most = Math.max(2, Math.floor((resultBytes - NOTE_BYTES) / MAX_CHARACTER_BYTES))
+/** Makes the tool. `resultOf` returns the whole content of a result, `mostBytes` the size of a part. */
+export function readResultTool(
+  resultOf: (id: string) => readonly Content[] | undefined,
+  mostBytes: () => number,
+): Tool {
   return {
     definition: READ_RESULT_DEFINITION,
     origin: 'inline',
     place: 'edge',
     offered: false,
-    call: async ({ arguments: args }) => readPart(journal, args, most),
+    call: async ({ arguments: args }) =>
+      readPart(resultOf, args, Math.max(2, Math.floor((mostBytes() - NOTE_BYTES) / MAX_CHARACTER_BYTES))),
   }
 }
 
-function readPart(journal: Journal, args: unknown, most: number): ToolOutcome {
+function readPart(resultOf: (id: string) => readonly Content[] | undefined, args: unknown, most: number): ToolOutcome {
   const { id, offset = 0 } = isObject(args) ? args : {}
-  const content = typeof id === 'string' ? journal.fullResult(id) : undefined
+  const content = typeof id === 'string' ? resultOf(id) : undefined
   if (!content)
-    return failure('unknown_result', 'There is no such result. Give the `id` from the note where the result was cut.')
+    return failure('unknown_result', 'There is no such result. Give the `id` from the note about the result.')
   const text = contentText(content)
   const from = characterBoundary(text, typeof offset === 'number' ? Math.max(0, Math.floor(offset)) : 0)
   const end = characterBoundary(text, from + most)

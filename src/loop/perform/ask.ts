@@ -2,12 +2,13 @@ import type { RunFact } from '../../contract/event.ts'
 import type { StepAnswer } from '../../contract/hook.ts'
 import { callId } from '../../contract/id.ts'
 import type { ToolCall } from '../../contract/message.ts'
-import type { ModelError, ModelEvent, ModelRequest } from '../../contract/model.ts'
+import { CONTEXT_EXCEEDED, type ModelError, type ModelEvent, type ModelRequest } from '../../contract/model.ts'
 import type { RunError } from '../../contract/run.ts'
 import { chatPart, traceparentOf } from '../../contract/trace.ts'
 import { addUsage, countableUsage, withCost, type Usage } from '../../contract/usage.ts'
 import { compose, type Middleware, asHook } from './middleware.ts'
-import { tokensOf } from './window.ts'
+import { fitAfterRefusal, fitPrompt, isCutByWindow, learnFactor, requestTokens } from '../window/fit.ts'
+import { textTokens } from '../window/tokens.ts'
 import { isGuardedBySetup, startEarly } from './eager.ts'
 import { formatIssues, MAX_REJECTIONS, invalidAnswer, withPlainJson } from './response-format.ts'
 import { modelRequest } from './prompt.ts'
@@ -21,8 +22,11 @@ export async function askModel(running: Running, step: StepState): Promise<void>
   const { state, signal, commit, flush, inFlight } = running
   flush()
   const startedAt = running.now()
+  let request = modelRequest(running)
+  if (await fitPrompt(running, step.step, request)) request = modelRequest(running)
+  flush()
   try {
-    const answer = await answerOf(running, step)
+    const answer = await answerOf(running, step, request)
     const facts = await asHook(() => checkAnswer(running, step, answer))
     // After an abort the answer is dropped; the state tells how the run ends.
     if (signal.aborted) await Promise.all(inFlight.values())
@@ -33,13 +37,15 @@ export async function askModel(running: Running, step: StepState): Promise<void>
     if (!(error instanceof ModelFailure)) throw error
     if (signal.aborted) return
     const { attempt, cuts } = state.step ?? step
-    const isRetried = mayRestart(error, cuts) && running.canRestart?.() !== false
+    const isShorter = await fitsAfter(running, step.step, error)
+    const isRetried = isShorter || (mayRestart(error, cuts) && running.canRestart?.() !== false)
     const { code, status, attempts, message } = error.error
     running.report({
       ...{ model: running.model.name, code, isRetried, durationMs: running.now() - startedAt, detail: message },
       ...(status !== undefined && { status }),
       attempts: attempts ?? 1,
     })
+    if (isShorter) return
     if (isRetried) {
       return commit([{ type: 'step.restarted', step: step.step, attempt: attempt + 1, because: error.error.code }])
     }
@@ -47,11 +53,21 @@ export async function askModel(running: Running, step: StepState): Promise<void>
   }
 }
 
+/** Reduces the prompt if the model has refused it as too long, before any of its answer was seen. */
+async function fitsAfter(running: Running, step: number, { error, hasBegun, request }: ModelFailure): Promise<boolean> {
+  if (error.code !== CONTEXT_EXCEEDED || hasBegun || !request) return false
+  return fitAfterRefusal(running, { step, request, overflow: error.overflow ?? {} })
+}
+
+/** What a caller can do about a prompt that is too long after all that could go was left out. */
+const STILL_TOO_LONG =
+  'No more of the prompt could be left out. Send a shorter message, offer fewer tools, or name a model with a larger context window.'
+
 /** Converts the error of a model for the caller of the run. `wasRepeated`: the edge has made the request again. */
 function runErrorOf({ code, message, retryAfterMs, retryable, attempts }: ModelError, wasRepeated: boolean): RunError {
   return {
     code,
-    message,
+    message: code === CONTEXT_EXCEEDED ? `${message} ${STILL_TOO_LONG}` : message,
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     ...(retryable && attempts === undefined && !wasRepeated && { retryable }),
     ...(attempts !== undefined && { attempts }),
@@ -84,7 +100,7 @@ async function checkAnswer(
 }
 
 /** Gets the model's answer in this step, through the hooks that wrap it. */
-function answerOf(running: Running, { step }: StepState): Promise<StepAnswer> {
+function answerOf(running: Running, { step }: StepState, first: ModelRequest): Promise<StepAnswer> {
   const { state, loop, commit, flush } = running
   let requestCount = 0
   let totalUsage: Usage | undefined
@@ -98,7 +114,7 @@ function answerOf(running: Running, { step }: StepState): Promise<StepAnswer> {
   const middleware = (loop.hooks ?? []).flatMap((hook): Middleware<ModelRequest, StepAnswer>[] =>
     hook.step ? [(request, next) => hook.step?.(request, next, hookContext(running)) ?? next(request)] : [],
   )
-  return compose(middleware, innermost)(modelRequest(running))
+  return compose(middleware, innermost)(first)
 }
 
 /** Returns a function that records a failure of the model after which it is asked again. */
@@ -118,12 +134,14 @@ function retryRecorder({ model, now, commit, flush, report }: Running, step: num
 class ModelFailure extends Error {
   readonly error: ModelError
   readonly hasBegun: boolean
+  readonly request: ModelRequest | undefined
 
-  constructor(error: ModelError, hasBegun = true) {
+  constructor(error: ModelError, hasBegun = true, request?: ModelRequest) {
     super(error.message)
     this.name = 'ModelFailure'
     this.error = error
     this.hasBegun = hasBegun
+    this.request = request
   }
 }
 
@@ -139,6 +157,13 @@ function mayRestart({ error: { code, retryable, retryAfterMs }, hasBegun }: Mode
   if (!retryable || retryAfterMs !== undefined || code === 'model_rate_limited') return false
   if (code === 'model_timeout' && !hasBegun) return cuts < MOST_SILENCES
   return hasBegun && cuts < MOST_RESTARTS
+}
+
+const LEFT_NO_ROOM: ModelError = {
+  code: CONTEXT_EXCEEDED,
+  message: 'The prompt left the model no room for an answer.',
+  retryable: false,
+  overflow: {},
 }
 
 const TOO_LARGE: ModelError = {
@@ -195,9 +220,8 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
   }
 
   function estimateUsage(): Usage {
-    const inputTokens = request.messages.reduce((sum, message) => sum + tokensOf(message), 0)
-    const outputTokens = tokensOf({ role: 'assistant', content: texts.text + texts.reasoning, calls })
-    return withPrice({ inputTokens, outputTokens })
+    const written = [texts.text, texts.reasoning, ...calls.flatMap((call) => [call.tool, call.arguments])]
+    return withPrice({ inputTokens: requestTokens(request), outputTokens: textTokens(written.join('')) })
   }
 
   function handleEvent(event: ModelEvent): void {
@@ -223,6 +247,9 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
         const { finish, opaque } = event
         const usage = event.usage && withPrice(event.usage)
         const { text, reasoning } = texts
+        if (text === '' && calls.length === 0 && isCutByWindow(running, finish, usage))
+          throw new ModelFailure(LEFT_NO_ROOM, reasoning !== '', request)
+        if (usage) learnFactor(running, request, usage)
         const reasoningField = reasoning === '' ? {} : { reasoning }
         // An answer that was cut short may lack calls that the model meant to ask for: it counts as one without calls.
         if (finish === 'length' || finish === 'content_filter') calls.length = 0
@@ -230,7 +257,7 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
         return
       }
       case 'error':
-        throw new ModelFailure(event.error, hasBegun)
+        throw new ModelFailure(event.error, hasBegun, request)
     }
   }
 }

@@ -5,16 +5,17 @@ import type { ToolDefinition } from '../../contract/tool.ts'
 import { feedback } from './response-format.ts'
 import type { Running } from '../running.ts'
 import type { RunState } from '../state.ts'
+import { placedMessages, reductionOf } from '../window/fit.ts'
+import { visibleMessages } from '../window/plan.ts'
 import { instructionsOf } from './tool-instructions.ts'
 import { asData } from '../decide/data-flow-guard.ts'
 import { READ_RESULT, READ_RESULT_DEFINITION } from '../decide/truncated-result.ts'
 
 /** Builds the model request of the step under way. */
-export function modelRequest({
-  state,
-  history,
-  model,
-}: Pick<Running, 'state' | 'history'> & { readonly model: Pick<ChatModel, 'patience'> }): ModelRequest {
+export function modelRequest(
+  running: Pick<Running, 'state' | 'history' | 'prompt'> & { readonly model: Pick<ChatModel, 'patience'> },
+): ModelRequest {
+  const { state, model } = running
   const { toolChoice, chosenAt = 0, responseFormat, sampling, limits } = state.request
   const { firstByteMs, silenceMs } = { ...limits, ...model.patience }
   const rejected = state.step?.rejections ?? []
@@ -22,7 +23,7 @@ export function modelRequest({
   // the model has called tools; otherwise the run would never finish.
   const tools = state.limit || rejected.length > 0 ? [] : definitions(state)
   const choice = state.rounds === chosenAt ? toolChoice : toolChoice === 'none' ? 'none' : undefined
-  const messages: Message[] = [...history, ...state.messages].map((message) =>
+  const messages = visibleMessages(placedMessages(running), reductionOf(running)).map((message) =>
     message.role === 'tool' ? asData(message) : message,
   )
   messages.push(...feedback(rejected))

@@ -6,6 +6,7 @@ import { startedCalls } from '../recover.ts'
 import type { Running } from '../running.ts'
 import { callSettled } from '../settled.ts'
 import type { CallState } from '../state.ts'
+import { roomForResult } from '../window/fit.ts'
 import { applyFaultPolicy } from './fault-policy.ts'
 import { HOOK_FAILED } from './middleware.ts'
 import { isForPerson } from './tool-request.ts'
@@ -27,7 +28,8 @@ export function recordOutcome(running: Running, call: CallState, outcome: ToolOu
     commit([deferral])
     return flush()
   }
-  const limit = Math.min(state.offered.get(tool)?.maxResultBytes ?? Infinity, state.request.limits.resultBytes)
+  const { maxResultBytes = Infinity } = state.offered.get(tool) ?? {}
+  const limit = Math.min(maxResultBytes, state.request.limits.resultBytes, roomForResult(running))
   const { visible, cut } = visibleOutcome(outcome, { journal, callId, limit, isReadable: tools.has(READ_RESULT) })
   commit([callSettled(call, applyFaultPolicy(running, call, visible), durationMs, cut)])
   // The last outcome of a step is flushed together with the events that follow from it.

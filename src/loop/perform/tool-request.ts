@@ -5,13 +5,16 @@ import { callPart, traceparentOf } from '../../contract/trace.ts'
 import { parseArguments } from '../../host/parse-arguments.ts'
 import type { Running } from '../running.ts'
 import type { CallState } from '../state.ts'
+import { placedMessages, reductionOf } from '../window/fit.ts'
+import { visibleMessages } from '../window/plan.ts'
 
 /** Builds the request of one attempt at a call, or returns a failure for the model if its arguments are invalid. */
 export function toolRequest(
-  { state, tools, history }: Pick<Running, 'state' | 'tools' | 'history'>,
+  running: Pick<Running, 'state' | 'tools' | 'history' | 'prompt'>,
   { callId, tool: name, arguments: text, key = callId, needs, filledIn = {} }: CallState,
   { attempt, deadline, reportTo }: { attempt: number; deadline: number; reportTo?: ReportAddress },
 ): { readonly ok: true; readonly value: ToolRequest } | ToolFailure {
+  const { state, tools } = running
   const parsed = parseArguments(name, text)
   if (!parsed.ok) return parsed
   const { runId, conversation, caller, context, trusted, compat } = state.request
@@ -42,7 +45,7 @@ export function toolRequest(
         ...(needs && { input: answerTo(needs, filledIn) }),
         ...(reportTo && { reportTo }),
         ...(state.marks.size > 0 && { marks: [...state.marks] }),
-        ...(wantsHistory && { history: [...history, ...state.messages] }),
+        ...(wantsHistory && { history: visibleMessages(placedMessages(running), reductionOf(running)) }),
       },
     },
   }

@@ -22,6 +22,8 @@ export function foldEvent(run: RunView, event: RunEvent): RunView {
       )
     case 'history.compacted':
       return noted(run, `The messages before position ${event.upTo} were summarised.`)
+    case 'context.reduced':
+      return noted(run, `Earlier messages were reduced to make room: ${event.before} tokens to ${event.after}.`)
     case 'limit.reached':
       return noted(run, `The limit “${event.which}” was reached.`)
     case 'run.waiting':
@@ -62,7 +64,10 @@ type CallEvent = Extract<RunEvent, { readonly callId: string }>
 
 const NEW_STEP = { attempt: 1, text: '', reasoning: '', calls: [], isAnswered: false, rejected: [] }
 
-function foldStep(step: StepView, event: Exclude<StepEvent, CallEvent>): StepView {
+function foldStep(
+  step: StepView,
+  event: Exclude<StepEvent, CallEvent | { readonly type: 'context.reduced' }>,
+): StepView {
   switch (event.type) {
     case 'step.started':
       return { ...step, ...(event.tools && { tools: event.tools }) }

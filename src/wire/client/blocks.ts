@@ -9,6 +9,7 @@ type IgnoredEvent =
   | 'history.repaired'
   | 'model.retried'
   | 'history.compacted'
+  | 'context.reduced'
   | 'answer.cut'
   | 'approval.requested'
   | 'approval.decided'

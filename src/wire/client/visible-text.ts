@@ -135,6 +135,7 @@ export class VisibleText {
         // Another answer follows, but shown parts cannot be withdrawn.
         return this.#shownLength > 0 ? [{ type: 'failure', error: rejection(event.issues) }] : NO_PARTS
       case 'history.compacted':
+      case 'context.reduced':
       case 'call.settled':
         this.#count(event.usage)
         return NO_PARTS

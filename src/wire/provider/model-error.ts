@@ -1,4 +1,4 @@
-import type { ModelError } from '../../contract/model.ts'
+import { CONTEXT_EXCEEDED, type ModelError } from '../../contract/model.ts'
 import { brief } from '../brief.ts'
 import { overflowOf } from './overflow.ts'
 
@@ -25,9 +25,6 @@ const CODES: Readonly<Record<number, string>> = {
 
 /** The error code of a model that cannot call tools. */
 export const WITHOUT_TOOLS = 'model_without_tools'
-
-/** The error code of a request that is longer than the context window of its model. */
-export const CONTEXT_EXCEEDED = 'model_context_exceeded'
 
 /** Matches how servers say that a model cannot call tools: Ollama and DeepSeek; OpenRouter; Groq; vLLM. */
 const NO_TOOLS =

@@ -101,6 +101,11 @@ export const REQUEST_ERRORS: ErrorTexts = {
     '`Last-Event-ID` or `?after=` does not name an event of this run.',
     'Read the stream from the beginning.',
   ),
+  input_too_long: http(
+    400,
+    'The input by itself is longer than the context window of the model; the message has both figures, in tokens.',
+    'Send less, in parts, or name a model with a larger window.',
+  ),
   body_too_large: http(
     413,
     'The body is larger than `MAX_BODY_BYTES`, or a report on a call than 256 KiB.',

@@ -59,8 +59,8 @@ export const MODEL_ERRORS: ErrorTexts = {
   ),
   model_context_exceeded: http(
     400,
-    'The messages and tools are too long for the model.',
-    'Use a shorter window, or a model with a longer context.',
+    'The model refused the messages and tools as too long, also after earlier messages had been reduced three times.',
+    'Send a shorter message, offer fewer tools, or name a model with a larger window.',
   ),
   model_not_found: http(404, 'The provider does not have this model.', 'Check the name in `MODEL` or `MODELS`.'),
   model_quota_exceeded: http(

@@ -15,6 +15,7 @@ type IgnoredEvent =
   | 'history.repaired'
   | 'model.retried'
   | 'history.compacted'
+  | 'context.reduced'
   | 'answer.cut'
   | 'call.interrupted'
   | 'call.undone'

@@ -25,6 +25,7 @@ type IgnoredEvent =
   | 'history.repaired'
   | 'model.retried'
   | 'history.compacted'
+  | 'context.reduced'
   | 'step.started'
   | 'answer.rejected'
   | 'answer.cut'

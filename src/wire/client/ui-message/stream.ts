@@ -14,6 +14,7 @@ type IgnoredEvent =
   | 'history.repaired'
   | 'model.retried'
   | 'history.compacted'
+  | 'context.reduced'
   | 'answer.rejected'
   | 'answer.cut'
   | 'approval.decided'

@@ -1,0 +1,32 @@
+import type { Message } from './message.ts'
+
+/** A message with its place in the conversation, or in the run if that is not stored. Positions rise. */
+export interface PlacedMessage {
+  readonly position: number
+  readonly message: Message
+}
+
+/**
+ * How the messages of a conversation were reduced so that they fit the context window of a model. It holds until the next
+ * reduction: what a model is sent follows from it and the messages alone.
+ */
+export interface ContextReduction {
+  /** Earlier messages are left out, except for system messages and what `turn` includes. */
+  readonly from: number
+  /** Set if `from` is within a turn: the input of that turn, from this position on, is still shown. */
+  readonly turn?: number
+  /** Notes on the messages that are left out, a line for each turn. */
+  readonly notes?: string
+  /** A summary of the messages that are left out, in the words of a model. */
+  readonly summary?: string
+  /** Results before this position are shown as one line. */
+  readonly results: number
+  /** Files, reasoning and the data of providers before this position are left out. */
+  readonly files: number
+  /** The most characters of a result that is shown. Default: all of it. */
+  readonly characters?: number
+  /** The model for which it was reduced, as `provider/name`. */
+  readonly model: string
+  /** The context window in tokens, if the provider's refusal told it. */
+  readonly contextTokens?: number
+}

@@ -1,0 +1,57 @@
+import { contentText, type Message } from '../../src/contract/message.ts'
+import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
+
+/** What the model of these tests says when a request is longer than its window. */
+export type Refusal = 'exact' | 'without a figure' | 'with a wrong figure' | 'by silence'
+
+/** Counts tokens by a rule of its own, which the product does not know: two for each word, and one for each six characters. */
+export function countTokens({ messages, tools }: Pick<ModelRequest, 'messages' | 'tools'>): number {
+  return messages.reduce((total, message) => total + 7 + textTokens(textOf(message)), textTokens(JSON.stringify(tools)))
+}
+
+function textTokens(text: string): number {
+  return Math.ceil(text.length / 6) + (text.match(/\s+/g)?.length ?? 0)
+}
+
+/** Returns all of a message that a model reads. */
+export function textOf(message: Message): string {
+  const calls = message.role === 'assistant' ? (message.calls ?? []) : []
+  return [contentText(message.content), ...calls.map((call) => `${call.tool}(${call.arguments})`)].join('\n')
+}
+
+/** A model with a window, which refuses what is longer. `answer`: what it says to what fits. */
+export class WindowModel {
+  /** The requests that it has answered, and how many it has refused. */
+  readonly requests: ModelRequest[] = []
+  refused = 0
+  readonly #window: number
+  readonly #refusal: Refusal
+  readonly #answer: (request: ModelRequest) => readonly ModelEvent[]
+
+  constructor(window: number, refusal: Refusal, answer: (request: ModelRequest) => readonly ModelEvent[]) {
+    this.#window = window
+    this.#refusal = refusal
+    this.#answer = answer
+  }
+
+  readonly stream = (request: ModelRequest): readonly ModelEvent[] => {
+    const inputTokens = countTokens(request)
+    if (inputTokens <= this.#window) {
+      this.requests.push(structuredClone(request))
+      const usage = { inputTokens, outputTokens: 10 }
+      return this.#answer(request).map((event) => (event.type === 'finish' ? { ...event, usage } : event))
+    }
+    this.refused += 1
+    if (this.#refusal === 'by silence')
+      return [{ type: 'finish', finish: 'length', usage: { inputTokens: this.#window, outputTokens: 0 } }]
+    const overflow = {
+      exact: { contextTokens: this.#window, requestTokens: inputTokens },
+      'without a figure': {},
+      'with a wrong figure': { contextTokens: this.#window * 3 },
+    }[this.#refusal]
+    const message = `The prompt of ${inputTokens} tokens is too long.`
+    return [
+      { type: 'error', error: { code: 'model_context_exceeded', message, status: 400, retryable: false, overflow } },
+    ]
+  }
+}
