@@ -1,17 +1,42 @@
 import type { RunBudget } from '../contract/budget.ts'
 import type { RunFact } from '../contract/event.ts'
 import type { HookContext, LoopSetup } from '../contract/hook.ts'
-import type { PlacedMessage } from '../contract/context.ts'
-import type { DataMark } from '../contract/message.ts'
+import type { ContextReduction, PlacedMessage } from '../contract/context.ts'
+import type { DataMark, Message } from '../contract/message.ts'
 import type { ChatModel } from '../contract/model.ts'
 import type { RunFault } from '../contract/fault.ts'
 import type { Setup } from '../contract/setup.ts'
+import type { Usage } from '../contract/usage.ts'
 import type { ReportAddress, Tool } from '../contract/tool.ts'
 import { messageOf } from '../contract/thrown.ts'
 import type { Journal } from './journal.ts'
 import { fold } from './fold.ts'
 import type { RunState } from './state.ts'
-import type { PromptPorts, TokenCount } from './window/fit.ts'
+
+/** What a run needs to know of the conversation to fit its prompt into a window. */
+export interface PromptPorts {
+  /** The position of the run's first message. */
+  readonly position: number
+  /** The reduction in force as the run began. */
+  readonly reduction?: ContextReduction | undefined
+  /** The most messages and tokens of earlier turns. Default: any. */
+  readonly earlier?: { readonly messages: number; readonly tokens: number } | undefined
+  /** Makes a summary of messages that leave the prompt. Undefined if that fails. Default: there are no summaries. */
+  readonly summarize?:
+    | ((
+        earlier: string | undefined,
+        messages: readonly Message[],
+      ) => Promise<{ readonly text: string; readonly usage?: Usage } | undefined>)
+    | undefined
+}
+
+/** What the last answer of a model has told of its count of tokens. */
+export interface TokenCount {
+  /** The model's count of the request over the estimate. */
+  factor?: number
+  /** The estimate of the request. */
+  estimate?: number
+}
 
 /** Everything that a run needs from outside. */
 export interface RunPorts {

@@ -10,7 +10,7 @@ import { isTerminal, type RunRecord, type RunRequest } from '../../contract/run.
 import { FIRST_BYTES } from '../../contract/quotas.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../contract/usage.ts'
 import { decodeLine, encodeLine, eventId, typeOfLine } from '../../wire/events.ts'
-import type { TokenCount } from '../../loop/window/fit.ts'
+import type { TokenCount } from '../../loop/running.ts'
 import { EventTable } from './events.ts'
 import { Database, type OnBroken } from './database.ts'
 import { LAST_PLACE, MessageTable, positionOf } from './messages.ts'

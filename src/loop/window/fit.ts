@@ -1,6 +1,5 @@
 import type { ContextReduction, PlacedMessage } from '../../contract/context.ts'
 import type { RunFact } from '../../contract/event.ts'
-import type { Message } from '../../contract/message.ts'
 import {
   type ChatModel,
   type ModelFinish,
@@ -10,7 +9,7 @@ import {
   UNKNOWN_WINDOW,
 } from '../../contract/model.ts'
 import type { Usage } from '../../contract/usage.ts'
-import type { Running } from '../running.ts'
+import type { PromptPorts, Running } from '../running.ts'
 import { planReduction, tokensUnder, turnStarts } from './plan.ts'
 import { textTokens, tokensOf } from './tokens.ts'
 
@@ -36,31 +35,6 @@ export const MOST_OVERFLOWS = 3
 const ALMOST = 0.98
 /** After a refusal without a usable figure, the window counts as this part of what was sent. */
 const AFTER_REFUSAL = 0.8
-
-/** What a run needs to know of the conversation to fit its prompt into a window. */
-export interface PromptPorts {
-  /** The position of the run's first message. */
-  readonly position: number
-  /** The reduction in force as the run began. */
-  readonly reduction?: ContextReduction | undefined
-  /** The most messages and tokens of earlier turns. Default: any. */
-  readonly earlier?: { readonly messages: number; readonly tokens: number } | undefined
-  /** Makes a summary of messages that leave the prompt. Undefined if that fails. Default: there are no summaries. */
-  readonly summarize?:
-    | ((
-        earlier: string | undefined,
-        messages: readonly Message[],
-      ) => Promise<{ readonly text: string; readonly usage?: Usage } | undefined>)
-    | undefined
-}
-
-/** What the last answer of a model has told of its count of tokens. */
-export interface TokenCount {
-  /** The model's count of the request over the estimate. */
-  factor?: number
-  /** The estimate of the request. */
-  estimate?: number
-}
 
 type Sized = Pick<Running, 'state' | 'prompt' | 'tokens'> & { readonly model: Pick<ChatModel, 'name' | 'window'> }
 
