@@ -44,8 +44,10 @@ export abstract class CatalogueObject<Env>
     const { storage } = ctx
     this.#store = new CatalogueStore(storage)
     this.#compare = compare
-    const setAlarm = (time: number) => void storage.setAlarm(time)
-    this.#kvSync = new KvSync({ store: this.#store, namespace, setAlarm, now: () => Date.now(), report })
+    const setAlarm = (time: number) => storage.setAlarm(time)
+    const getAlarm = () => storage.getAlarm()
+    this.#kvSync = new KvSync({ store: this.#store, namespace, setAlarm, getAlarm, now: () => Date.now(), report })
+    void this.#kvSync.restore()
   }
 
   async write(write: VersionWrite): Promise<VersionReply> {

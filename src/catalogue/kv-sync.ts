@@ -1,3 +1,4 @@
+import { AlarmClock, type AlarmClockPorts } from '../contract/alarm-clock.ts'
 import type { Report } from '../contract/setup.ts'
 import type { ToolNamespace } from '../host/stored/version-cache.ts'
 import { ACCEPTED_KEY, encodeIndex, INDEX_KEY, versionKey } from '../host/stored/copy.ts'
@@ -6,11 +7,10 @@ import { encodeCatalogueTerms, TERMS_KEY } from '../host/stored/terms.ts'
 import { encodeTexts, TEXTS_KEY, textsOfVersions } from '../host/stored/texts.ts'
 import type { CatalogueStore } from './store.ts'
 
-export interface KvSyncPorts {
+export interface KvSyncPorts extends Pick<AlarmClockPorts, 'setAlarm' | 'getAlarm'> {
   readonly store: CatalogueStore
   /** Where the copy is written. */
   readonly namespace: ToolNamespace
-  readonly setAlarm: (time: number) => void
   readonly now: () => number
   readonly report: Report
 }
@@ -33,26 +33,36 @@ const AT_A_TIME = 6
  */
 export class KvSync {
   readonly #ports: KvSyncPorts
-  /** The time for which the alarm is set, if it is. */
-  #due: number | undefined
+  readonly #clock: AlarmClock
   #lastAt = -Infinity
   #textsAt = -Infinity
 
   constructor(ports: KvSyncPorts) {
     this.#ports = ports
+    const { setAlarm, getAlarm, report } = ports
+    this.#clock = new AlarmClock({ setAlarm, getAlarm, nextDue: () => this.#nextDue(), report })
+  }
+
+  /** Sets the alarm if it is lost although the copy is behind. */
+  restore(): Promise<void> {
+    return this.#clock.restore()
   }
 
   /** Sets the alarm. Called synchronously with every write, so that both are stored together. */
   wake(delayMs = 0): void {
-    const due = Math.max(this.#ports.now() + delayMs, this.#lastAt + EVERY_MS)
-    if (this.#due !== undefined && this.#due <= due) return
-    this.#due = due
-    this.#ports.setAlarm(due)
+    this.#clock.wakeAt(Math.max(this.#ports.now() + delayMs, this.#lastAt + EVERY_MS))
+  }
+
+  /** Returns when the copy is to be written, in epoch milliseconds; Infinity if it is up to date. */
+  #nextDue(): number {
+    const { ready, copied, areTextsOld } = this.#ports.store.revisions()
+    const isBehind = ready > copied || areTextsOld || this.#ports.store.uncopied(1).length > 0
+    return isBehind ? Math.max(this.#ports.now(), this.#lastAt + EVERY_MS) : Infinity
   }
 
   /** Handles the alarm. Never rejects. */
   async onAlarm(): Promise<void> {
-    this.#due = undefined
+    this.#clock.ring()
     const { now, store, report } = this.#ports
     // This alarm was set while the last copy was still being written.
     if (now() < this.#lastAt + EVERY_MS) return this.wake()

@@ -96,7 +96,7 @@ describe('the copy in KV', () => {
     for (const hash of ['2', '3', '4']) await object.accept([tool('a', hash)], by)
     expect(await settle()).toBe(1)
     expect(kv.operations.filter((request) => request === 'put tools:accepted')).toHaveLength(1)
-    expect(Date.now()).toBe(START + 1000)
+    expect(Date.now()).toBe(START + 1001)
     expect(copiedAcceptances(kv.stored)).toContain('a@TOOL_MCP 4')
   })
 

@@ -119,7 +119,7 @@ describe('the copy in KV', () => {
     await object.write(version('A', 'x', { offered: true }))
     await object.remove('t', by)
     await object.write(version('u', 'y'))
-    expect([kv.operations, alarm()]).toEqual([[], START])
+    expect([kv.operations, alarm()]).toEqual([[], START + 1])
     expect(await settle()).toBe(1)
     const versions = ['put tool:t@a1', 'put tool:t@a2', 'put tool:A@x', 'put tool:u@y']
     expect(kv.operations).toEqual([...versions, 'put tools:index', 'put tools:texts', 'put tools:terms'])
@@ -134,7 +134,7 @@ describe('the copy in KV', () => {
       vi.setSystemTime(START + index)
       await object.write(version(`t${index}`, 'x'))
     }
-    expect(alarm()).toBe(START + 1000)
+    expect(alarm()).toBe(START + 1001)
     expect(await settle()).toBe(2)
     expect(kv.operations.filter((what) => what === 'put tools:index')).toHaveLength(2)
     expect(copiedIndex(kv.stored).tools).toHaveLength(51)
@@ -204,9 +204,27 @@ describe('the copy in KV', () => {
   test('is continued after a restart of the object', async () => {
     const catalogue = testCatalogue(byLetter)
     await catalogue.object.write(version('t', 'a1'))
-    expect(catalogue.alarm()).toBe(START)
+    expect(catalogue.alarm()).toBe(START + 1)
     await catalogue.revive().alarm()
     expect(copiedIndex(catalogue.kv.stored).tools).toEqual(['t a1'])
+  })
+
+  test('is written although its alarm was refused, or lost with the object', async () => {
+    const refused = testCatalogue(byLetter)
+    vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'], now: START })
+    refused.refuseAlarms(1)
+    await refused.object.write(version('t', 'a1'))
+    expect(refused.alarm()).toBeUndefined()
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(refused.reports).toEqual([{ event: 'alarm.failed', detail: 'The platform refuses the alarm.' }])
+    const lost = testCatalogue(byLetter)
+    await lost.object.write(version('t', 'a1'))
+    lost.loseAlarm()
+    await lost.revive().version('t', 'a1')
+    for (const { settle, kv } of [refused, lost]) {
+      await settle()
+      expect(copiedIndex(kv.stored).tools).toEqual(['t a1'])
+    }
   })
 
   test('needs only a new index after a rollback', async () => {
@@ -232,10 +250,10 @@ describe('the search texts', () => {
     await object.write(version('news', '{}'))
     vi.setSystemTime(alarm() ?? 0)
     await object.alarm()
-    expect([Date.now(), alarm()]).toEqual([START + 1000, START + 11_000])
+    expect([Date.now(), alarm()]).toEqual([START + 1001, START + 11_001])
     vi.setSystemTime(START + 5000)
     await object.write(version('clock', '{}'))
-    expect(alarm()).toBe(START + 5000)
+    expect(alarm()).toBe(START + 5001)
     await settle()
     expect(kv.operations.filter((what) => what.startsWith('put tools:'))).toEqual([
       ...['put tools:index', 'put tools:texts', 'put tools:terms', 'put tools:index'],

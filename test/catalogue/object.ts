@@ -12,6 +12,9 @@ export interface TestCatalogue {
   readonly object: CatalogueObject<object>
   /** When the alarm is set for, if it is. */
   readonly alarm: () => number | undefined
+  /** The platform refuses so many alarms from now on. */
+  readonly refuseAlarms: (times: number) => void
+  readonly loseAlarm: () => void
   /** Rings the alarm, and those that it sets, at their times; the clock (fake timers) moves there. Returns how often. */
   readonly settle: () => Promise<number>
   /** The object as it is after its life was lost, with the same database. */
@@ -26,8 +29,13 @@ export function testCatalogue(
   const reports: object[] = []
   const database = new DatabaseSync(':memory:')
   let alarm: number | undefined
+  let refusals = 0
   const storage = Object.assign(memoryStorage(database), {
-    setAlarm: async (time: number) => void (alarm = time),
+    setAlarm: async (time: number) => {
+      if (time <= 0 || refusals-- > 0) throw new TypeError('The platform refuses the alarm.')
+      alarm = time
+    },
+    getAlarm: async () => alarm ?? null,
   })
   const Catalog = catalogue<object>(() => ({ namespace: kv, compare, report: (entry) => void reports.push(entry) }))
   const revive = () => new Catalog({ storage } as unknown as DurableObjectState, {})
@@ -37,6 +45,8 @@ export function testCatalogue(
     reports,
     object,
     alarm: () => alarm,
+    refuseAlarms: (times) => (refusals = times),
+    loseAlarm: () => (alarm = undefined),
     revive,
     settle: async () => {
       let rung = 0
