@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, type JsonSchema } from '../contract/json.ts'
 import { pointerKeys, partAt } from '../contract/json-pointer.ts'
 import { HOLDS, SAME_VALUE } from './keywords.ts'
-import { matcher, type Matcher } from './pattern.ts'
+import { matcher, type Matcher, propertiesIn } from './pattern.ts'
 import { compileRule, type Rule } from './rule.ts'
 
 /** A schema directly inside another: where, and whether it applies to the same value or to a part of it. */
@@ -27,6 +27,17 @@ export function subschemas(schema: JsonObject): Subschema[] {
         .map(([name, inner]) => ({ path: [key, name], schema: inner, sameValue }))
     )
   })
+}
+
+/** Returns the patterns of one schema, each with its path in it. */
+export function patternsOf(schema: unknown): { readonly path: readonly string[]; readonly pattern: string }[] {
+  if (!isObject(schema)) return []
+  const { pattern, patternProperties } = schema
+  const names = isObject(patternProperties) ? Object.keys(patternProperties) : []
+  return [
+    ...(typeof pattern === 'string' ? [{ path: ['pattern'], pattern }] : []),
+    ...names.map((name) => ({ path: ['patternProperties', name], pattern: name })),
+  ]
 }
 
 /** A place in a document that must hold a schema: its path, and its level, which is 1 for the root. */
@@ -61,8 +72,15 @@ export interface SchemaDocument {
   resolveDynamic(from: JsonObject, ref: string, scope: readonly string[]): unknown
   /** Returns a schema of this document in compiled form, which is made once. */
   rule(schema: JsonObject): Rule
+  /** Whether a pattern may be compiled: the first ones of a document may, as far as they name 64 Unicode properties. */
+  mayRun(pattern: string): boolean
   matcher(pattern: string): Matcher
 }
+
+const MOST_PROPERTIES = 64
+/** The most characters of an address. */
+const MOST_ADDRESS = 2048
+const NOT_RUN: Matcher = () => undefined
 
 const documents = new WeakMap<JsonSchema, SchemaDocument>()
 const ANYTHING: JsonSchema = {}
@@ -111,6 +129,9 @@ function openDocument(root: JsonSchema): SchemaDocument {
   }
   add(root, [])
   const matchers = new Map<string, Matcher>()
+  // A value may have thousands of parts under the same reference.
+  const addresses = new Map<string, string>()
+  const targets = new Map<string, unknown>()
   const rules = new Map<JsonObject, Rule>()
   const document: SchemaDocument = {
     root,
@@ -127,13 +148,18 @@ function openDocument(root: JsonSchema): SchemaDocument {
     places,
     add: (schema, path, address) => add(schema, path, 1, address.split('#')[0]),
     baseOf: (schema) => bases.get(schema) ?? BASE,
-    addressOf: (from, ref) => absolute(ref, document.baseOf(from)),
+    addressOf: (from, ref) => {
+      const base = document.baseOf(from)
+      return once(addresses, `${base} ${ref}`, () => absolute(ref, base))
+    },
     resolve: (from, ref) => {
       const address = document.addressOf(from, ref)
-      const [resource = '', fragment = ''] = address.split('#')
-      return /^[^/]/.test(fragment)
-        ? schemasByAddress.get(address)
-        : partAt(schemasByAddress.get(resource), pointerKeys(decoded(fragment)))
+      return once(targets, address, () => {
+        const [resource = '', fragment = ''] = address.split('#')
+        return /^[^/]/.test(fragment)
+          ? schemasByAddress.get(address)
+          : partAt(schemasByAddress.get(resource), pointerKeys(decoded(fragment)))
+      })
     },
     resolveDynamic: (from, ref, scope) => {
       const target = document.resolve(from, ref)
@@ -144,9 +170,31 @@ function openDocument(root: JsonSchema): SchemaDocument {
       return outermost === undefined ? target : dynamic.get(`${outermost}#${fragment}`)
     },
     rule: (schema) => once(rules, schema, () => compileRule(document, schema)),
-    matcher: (pattern) => once(matchers, pattern, () => matcher(pattern)),
+    mayRun: admission(places),
+    matcher: (pattern) => once(matchers, pattern, () => (document.mayRun(pattern) ? matcher(pattern) : NOT_RUN)),
   }
   return document
+}
+
+/**
+ * Returns a function that tells which patterns may be compiled, in the order of the document, whichever of them a value
+ * needs first.
+ */
+function admission(places: readonly SchemaPlace[]): (pattern: string) => boolean {
+  const decisions = new Map<string, boolean>()
+  let propertiesLeft = MOST_PROPERTIES
+  const admit = (pattern: string): boolean =>
+    once(decisions, pattern, () => {
+      const properties = propertiesIn(pattern)
+      if (properties > propertiesLeft) return false
+      propertiesLeft -= properties
+      return true
+    })
+  return (pattern) => {
+    if (decisions.size === 0)
+      for (const { schema } of places) for (const each of patternsOf(schema)) admit(each.pattern)
+    return admit(pattern)
+  }
 }
 
 function once<Key, Value>(all: Map<Key, Value>, key: Key, make: () => Value): Value {
@@ -157,9 +205,10 @@ function once<Key, Value>(all: Map<Key, Value>, key: Key, make: () => Value): Va
   return value
 }
 
-/** Resolves a reference to an absolute URI, or to an empty text if it is not a reference. */
+/** Resolves a reference to an absolute URI, or to an empty text if it is not a reference or is too long. */
 function absolute(ref: unknown, base: string): string {
-  return typeof ref === 'string' && URL.canParse(ref, base) ? new URL(ref, base).href : ''
+  const address = typeof ref === 'string' && ref.length <= MOST_ADDRESS ? (URL.parse(ref, base)?.href ?? '') : ''
+  return address.length <= MOST_ADDRESS ? address : ''
 }
 
 function decoded(fragment: string): string {

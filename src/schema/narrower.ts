@@ -3,7 +3,8 @@ import { canonicalJson, isObject, type JsonObject, type JsonSchema } from '../co
 import { documentOf, type SchemaDocument } from './document.ts'
 import { refsOf } from './keywords.ts'
 import { received } from './issue.ts'
-import { issuesOf } from './validate.ts'
+import { fitsSchema } from './fit.ts'
+import { startLook } from './look.ts'
 import { ASSERTING, asserted, bareText, kindsOf, misfitsOf, valuesOf } from './assertions.ts'
 
 /** The state of a comparison: the pairs of schemas that are being compared, and how many steps are left. */
@@ -15,14 +16,27 @@ interface Look {
   readonly of: 'arguments' | 'result'
   readonly open: (readonly [from: unknown, to: unknown])[]
   steps: number
+  /** What was computed of the schemas so far: a union compares each of its branches with many others. */
+  readonly cache: {
+    readonly texts: Map<unknown, string>
+    /** A schema may be part of both documents, which resolve its references differently. */
+    readonly parts: Record<Side, Map<JsonObject, readonly unknown[]>>
+    readonly apart: Map<unknown, boolean>
+    isShared?: boolean
+  }
 }
 
+type Side = 'from' | 'to'
 type Issues = Generator<DefinitionIssue, void>
 
-const MOST_STEPS = 20_000
+const MOST_STEPS = 4000
 const MOST_LEVELS = 200
 const MOST_ISSUES = 32
 const MOST_VALUES = 500
+/** The units of work that the check of one value may take. */
+const MOST_OF_VALUE = 500
+/** The most branches of a union that are compared with each other. */
+const MOST_BRANCHES = 150
 
 /**
  * Returns where values that fit the schema `from` might not fit `to`; empty if all of them fit. A property that `from`
@@ -32,7 +46,8 @@ const MOST_VALUES = 500
  */
 export function narrowings(from: JsonSchema, to: JsonSchema, of: Look['of'] = 'arguments'): DefinitionIssue[] {
   const roots = { fromRoot: from, toRoot: to }
-  const look: Look = { from: documentOf(from), to: documentOf(to), ...roots, of, open: [], steps: MOST_STEPS }
+  const cache = { texts: new Map(), parts: { from: new Map(), to: new Map() }, apart: new Map() }
+  const look: Look = { from: documentOf(from), to: documentOf(to), ...roots, of, open: [], steps: MOST_STEPS, cache }
   return Array.from(narrower(look, from, to, '').take(MOST_ISSUES))
 }
 
@@ -51,7 +66,7 @@ function* narrower(look: Look, from: unknown, to: unknown, path: string): Issues
 }
 
 function* parts(look: Look, from: JsonObject, to: JsonObject, path: string): Issues {
-  const [toParts, fromParts] = [partsOf(look.to, to), partsOf(look.from, from)]
+  const [toParts, fromParts] = [partsOf(look, 'to', to), partsOf(look, 'from', from)]
   if (toParts.length !== 1 || toParts[0] !== to) {
     for (const part of toParts) yield* narrower(look, from, part, path)
   } else if (fromParts.length !== 1 || fromParts[0] !== from) {
@@ -66,7 +81,13 @@ function* parts(look: Look, from: JsonObject, to: JsonObject, path: string): Iss
  * Splits a schema into parts that a value must all fit: its keywords, references, and each of `allOf`, `anyOf`,
  * `oneOf`.
  */
-function partsOf(document: SchemaDocument, schema: JsonObject): unknown[] {
+function partsOf({ cache, ...documents }: Look, side: Side, schema: JsonObject): readonly unknown[] {
+  const parts = cache.parts[side].get(schema) ?? split(documents[side], schema)
+  cache.parts[side].set(schema, parts)
+  return parts
+}
+
+function split(document: SchemaDocument, schema: JsonObject): unknown[] {
   const referred = refsOf(schema).map((ref) => document.resolve(schema, ref))
   if (document.isLegacy && referred.length > 0) return referred
   const { $ref: _, $dynamicRef: _dynamic, allOf, anyOf, oneOf, ...own } = schema
@@ -91,7 +112,8 @@ function* alternatives(look: Look, from: JsonObject, to: JsonObject, path: strin
     for (const type of types) yield* narrower(look, { ...rest, type }, to, path)
     return
   }
-  const isOne = to['anyOf'] === undefined && !areApart(look.to, toUnion)
+  if (look.steps < toUnion.length) return yield { path, message: 'is too much to compare' }
+  const isOne = to['anyOf'] === undefined && !areApart(look, toUnion)
   const issuesByBranch = toUnion.map((branch) => [...narrower(look, from, branch, path)])
   if (isOne) yield { path, message: 'a value that matched one alternative may match several now' }
   else yield* fewest(issuesByBranch)
@@ -103,9 +125,16 @@ function fewest(trials: readonly (readonly DefinitionIssue[])[]): readonly Defin
 }
 
 /** Returns whether no value can fit two branches, because their types or the constants of a required key differ. */
-function areApart(document: SchemaDocument, branches: readonly unknown[]): boolean {
+function areApart(look: Look, branches: readonly unknown[]): boolean {
+  const { apart } = look.cache
+  const areAll = apart.get(branches) ?? (branches.length <= MOST_BRANCHES && haveNoCommonValue(look, branches))
+  apart.set(branches, areAll)
+  return areAll
+}
+
+function haveNoCommonValue(look: Look, branches: readonly unknown[]): boolean {
   const all = branches.map((branch) => {
-    const [only, ...more] = isObject(branch) ? partsOf(document, branch) : []
+    const [only, ...more] = isObject(branch) ? partsOf(look, 'to', branch) : []
     return more.length === 0 && isObject(only) ? only : {}
   })
   return all.every((one, index) => all.slice(index + 1).every((other) => isApart(one, other)))
@@ -159,24 +188,45 @@ function* objects(look: Look, from: JsonObject, to: JsonObject, path: string): I
 
 /** Checks each of the values that `from` lists against `to`. */
 function* narrowerValues(look: Look, values: readonly unknown[], to: JsonObject, path: string): Issues {
-  if (values.length > MOST_VALUES || !refersToShared(bareText(to))) {
+  look.steps -= values.length
+  if (values.length > MOST_VALUES || look.steps < 0 || !refersToShared(textOf(look, to))) {
     return yield { path, message: 'is too much to compare' }
   }
   const { $defs, definitions, $schema } = look.toRoot
   const root = { ...to, ...($schema !== undefined && { $schema }), ...($defs !== undefined && { $defs }) }
   const schema = definitions === undefined ? root : { ...root, definitions }
   for (const value of values) {
-    if (issuesOf(schema, value).length > 0) yield { path, message: `takes ${received(value)} no more` }
+    if (!fitsQuickly(schema, value)) yield { path, message: `takes ${received(value)} no more` }
+  }
+}
+
+/** Returns whether a value fits a schema, which can be found out in a few steps. */
+function fitsQuickly(schema: JsonSchema, value: unknown): boolean {
+  const document = documentOf(schema)
+  try {
+    return fitsSchema(startLook(document, MOST_OF_VALUE), document.root, value)
+  } catch {
+    return false
   }
 }
 
 /** Returns whether two schemas assert the same; with references, only if the shared schemas are the same too. */
-function isSame({ fromRoot, toRoot }: Look, one: unknown, other: unknown): boolean {
-  const text = bareText(one)
-  if (text !== bareText(other)) return false
+function isSame(look: Look, one: unknown, other: unknown): boolean {
+  const text = textOf(look, one)
+  if (text !== textOf(look, other)) return false
+  return !text.includes('"$') || (refersToShared(text) && hasSharedSchemas(look))
+}
+
+function textOf({ cache: { texts } }: Look, schema: unknown): string {
+  const text = texts.get(schema) ?? bareText(schema)
+  texts.set(schema, text)
+  return text
+}
+
+function hasSharedSchemas({ cache, fromRoot, toRoot }: Look): boolean {
   const shared = ({ $defs, definitions, $schema }: JsonSchema) =>
     canonicalJson([asserted({ $defs, definitions }), /draft-0[4-7]/.test(String($schema))])
-  return !text.includes('"$') || (refersToShared(text) && shared(fromRoot) === shared(toRoot))
+  return (cache.isShared ??= shared(fromRoot) === shared(toRoot))
 }
 
 /** Returns whether all references are paths to shared schemas: the root's `$defs` or `definitions`. */

@@ -2,8 +2,9 @@ import { MOST_STEPS, spend, type Work } from './work.ts'
 
 /** The steps that cost one unit of work. */
 const STEPS = 500
-/** The units of work that it costs to compile a pattern. */
+/** The units of work that it costs to compile a pattern, and each of its characters. */
 const COMPILATION = 200
+const COMPILED_CHARACTER = 2
 
 /**
  * Returns whether a pattern matches a text anywhere, or undefined if the pattern is not run.
@@ -19,6 +20,14 @@ export type Matcher = (text: string, work: Work) => boolean | undefined
 
 const MOST_CHARACTERS = 256
 
+/**
+ * Returns how many Unicode properties a pattern names, such as `\\p{L}`. To compile one takes as long as a hundred
+ * plain patterns.
+ */
+export function propertiesIn(pattern: string): number {
+  return pattern.match(/\\p\{/gi)?.length ?? 0
+}
+
 export function matcher(pattern: string): Matcher {
   const compiled = pattern.length <= MOST_CHARACTERS ? compile(pattern) : undefined
   const stepsFor = compiled ? stepsOf(pattern) : () => Infinity
@@ -26,7 +35,7 @@ export function matcher(pattern: string): Matcher {
     const steps = stepsFor(text.length)
     if (steps > work.steps) return undefined
     work.steps -= steps
-    if (!work.patterns.has(pattern)) spend(work, COMPILATION)
+    if (!work.patterns.has(pattern)) spend(work, COMPILATION + COMPILED_CHARACTER * pattern.length)
     work.patterns.add(pattern)
     spend(work, 3 + Math.min(steps / STEPS, text.length / 64))
     return compiled?.test(text)

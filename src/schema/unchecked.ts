@@ -1,6 +1,6 @@
 import type { DefinitionIssue } from '../contract/definition.ts'
-import { isObject, type JsonSchema } from '../contract/json.ts'
-import { documentOf } from './document.ts'
+import type { JsonSchema } from '../contract/json.ts'
+import { documentOf, patternsOf } from './document.ts'
 import { longestMatched } from './pattern.ts'
 
 /** The length of a long argument. There is no warning if only longer texts are not checked. */
@@ -11,23 +11,19 @@ const LONG = 1000
  * long on others (`pattern.ts`). The model still sees them, but values that they would reject are accepted.
  */
 export function uncheckedPatterns(schema: JsonSchema): DefinitionIssue[] {
-  return documentOf(schema).places.flatMap(({ schema: place, path }) => {
-    if (!isObject(place)) return []
-    const { pattern, patternProperties } = place
-    const patterns = Object.keys(isObject(patternProperties) ? patternProperties : {})
-    return [
-      ...(typeof pattern === 'string' ? warningOf([...path, 'pattern'], pattern) : []),
-      ...patterns.flatMap((each) => warningOf([...path, 'patternProperties', each], each)),
-    ]
-  })
+  const document = documentOf(schema)
+  return document.places.flatMap(({ schema: place, path }) =>
+    patternsOf(place).flatMap(({ path: inner, pattern }) => {
+      const longest = document.mayRun(pattern) ? longestMatched(pattern) : 0
+      return longest >= LONG ? [] : [warning([...path, ...inner], longest)]
+    }),
+  )
 }
 
-function warningOf(path: readonly string[], pattern: string): DefinitionIssue[] {
-  const longest = longestMatched(pattern)
-  if (longest >= LONG) return []
+function warning(path: readonly string[], longest: number): DefinitionIssue {
   const message =
     longest === 0
-      ? 'this pattern is never checked: it does not compile, or might take too long on some text'
+      ? 'this pattern is never checked: it does not compile, might take too long on some text, or the schema names too many Unicode properties'
       : `this pattern is only checked on texts of up to ${longest} characters: it might take too long on others`
-  return [{ path: path.join('.'), message }]
+  return { path: path.join('.'), message }
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { backups } from '../../src/edge/backups.ts'
+import { backups } from 'edgecall'
 import { reportAddresses } from '../../src/http/runs/report-addresses.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import type { Script } from '../fixtures/scripted.ts'

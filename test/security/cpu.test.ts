@@ -1,0 +1,154 @@
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { testEdge } from '../fixtures/edge.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
+import { controlledEdge } from './controlled-edge.ts'
+
+/**
+ * What one request can make an edge compute. The tests count the work and not the time: patterns that are compiled,
+ * addresses that are parsed, names that are compared.
+ */
+
+const WRITER = 'acme: chat tools:read tools:write'
+const RealRegExp = RegExp
+const RealUrl = URL
+
+afterEach(() => void vi.restoreAllMocks())
+
+/** Returns the sources of the patterns that are compiled from now on. */
+function compiledPatterns(): string[] {
+  const sources: string[] = []
+  class CountingRegExp extends RealRegExp {
+    constructor(pattern: string | RegExp, flags?: string) {
+      super(pattern, flags)
+      sources.push(String(pattern))
+    }
+  }
+  vi.stubGlobal('RegExp', CountingRegExp)
+  return sources
+}
+
+/** Returns the addresses that are parsed from now on, by both ways to do so. */
+function parsedAddresses(): string[] {
+  const addresses: string[] = []
+  class CountingUrl extends RealUrl {
+    constructor(url: string, base?: string) {
+      super(url, base)
+      addresses.push(url)
+    }
+    static override parse(url: string, base?: string) {
+      addresses.push(url)
+      return RealUrl.parse(url, base)
+    }
+  }
+  vi.stubGlobal('URL', CountingUrl)
+  return addresses
+}
+
+const propertiesIn = (sources: readonly string[]) => sources.join('').split(String.raw`\p{`).length - 1
+const unicodePattern = (at: number) => String.raw`^[\p{L}\p{N}\p{P}\p{S}\p{Z}\p{M}\p{Lu}\p{Ll}${at}]$`
+const patterns = (count: number) => ({
+  type: 'object',
+  properties: Object.fromEntries(
+    Array.from({ length: count }, (_, at) => [`p${at}`, { type: 'string', pattern: unicodePattern(at) }]),
+  ),
+})
+
+describe('Unicode properties in patterns', () => {
+  test('are compiled 64 times for a stored definition, whose answer names the patterns that are not run', async () => {
+    const edge = controlledEdge({ workers: {}, keys: [WRITER] })
+    const sources = compiledPatterns()
+    const json = { description: 'Says it.', inputSchema: patterns(480), static: { text: 'x' } }
+    const { status, body } = await edge.as(WRITER)('/tools/say', { method: 'PUT', json })
+    vi.unstubAllGlobals()
+    expect(status).toBe(201)
+    expect(propertiesIn(sources)).toBe(64)
+    expect(body.warnings.map(({ path }: { path: string }) => path)).toEqual(
+      Array.from({ length: 472 }, (_, at) => `inputSchema.properties.p${at + 8}.pattern`),
+    )
+  })
+
+  test('are compiled 64 times for the arguments of a call', async () => {
+    const edge = controlledEdge({ workers: {}, keys: [WRITER] })
+    const json = { description: 'Says it.', inputSchema: patterns(480), static: { text: 'said' } }
+    await edge.as(WRITER)('/tools/say', { method: 'PUT', json })
+    const sources = compiledPatterns()
+    const call = (letter: string) => {
+      const args = Object.fromEntries(Array.from({ length: 480 }, (_, at) => [`p${at}`, letter]))
+      return edge.as(WRITER)('/tools/say/call', { json: { arguments: args } })
+    }
+    const [fitting, other] = [await call('x'), await call('xx')]
+    vi.unstubAllGlobals()
+    expect([fitting.status, other.status]).toEqual([200, 422])
+    expect(propertiesIn(sources)).toBeLessThanOrEqual(64)
+  })
+
+  test('are compiled 64 times for the form of a response', async () => {
+    const answer = JSON.stringify(Object.fromEntries(Array.from({ length: 480 }, (_, at) => [`p${at}`, 'x'])))
+    const edge = controlledEdge({ workers: {}, keys: [WRITER], script: [say(answer)] })
+    const sources = compiledPatterns()
+    const responseFormat = { type: 'json_schema', name: 'form', schema: patterns(480) }
+    const { status, body } = await edge.as(WRITER)('/runs', { json: { input: 'Go', responseFormat } })
+    vi.unstubAllGlobals()
+    expect([status, body.status]).toEqual([200, 'completed'])
+    expect(propertiesIn(sources)).toBe(64)
+  })
+})
+
+describe('references', () => {
+  const chain = Object.fromEntries(
+    Array.from({ length: 400 }, (_, at) => [
+      `d${at}`,
+      at === 399 ? { type: 'string' } : { $ref: `#/$defs/d${at + 1}` },
+    ]),
+  )
+
+  test('of a chain are resolved once, however many values they apply to', async () => {
+    const edge = controlledEdge({ workers: {}, keys: [WRITER] })
+    const list = { type: 'array', items: { $ref: '#/$defs/d350' } }
+    const inputSchema = { type: 'object', properties: { list }, $defs: chain }
+    const addresses = parsedAddresses()
+    const ofSchema = () => addresses.filter((address) => address.startsWith('#')).length
+    const json = { description: 'Says it.', inputSchema, static: { text: 'said' } }
+    expect((await edge.as(WRITER)('/tools/say', { method: 'PUT', json })).status).toBe(201)
+    expect(ofSchema()).toBe(399)
+    const args = { list: Array.from({ length: 1000 }, () => 'x') }
+    const call = await edge.as(WRITER)('/tools/say/call', { json: { arguments: args } })
+    vi.unstubAllGlobals()
+    expect(call.status).toBe(200)
+    expect(ofSchema()).toBeLessThanOrEqual(800)
+  })
+
+  test('have at most 2,048 characters', async () => {
+    const edge = controlledEdge({ workers: {}, keys: [WRITER] })
+    const $ref = `#/$defs/${'a'.repeat(2048)}`
+    const inputSchema = {
+      type: 'object',
+      $id: `https://example.com/${'a'.repeat(100_000)}`,
+      properties: { a: { $ref } },
+      $defs: { ['a'.repeat(2048)]: {} },
+    }
+    const addresses = parsedAddresses()
+    const json = { description: 'Says it.', inputSchema, static: { text: 'said' } }
+    const { status, body } = await edge.as(WRITER)('/tools/say', { method: 'PUT', json })
+    vi.unstubAllGlobals()
+    expect([status, body.issues.map(({ path }: { path: string }) => path)]).toEqual([
+      422,
+      ['inputSchema.properties.a.$ref'],
+    ])
+    expect(addresses.filter((address) => address.length > 2048)).toEqual([])
+  })
+})
+
+test('a tool that does not exist is compared with some 50 long names', async () => {
+  const names = Array.from({ length: 3000 }, (_, at) => `tool_${'y'.repeat(50)}_${at}`)
+  const edge = testEdge({ script: [ask(['tool_x'.padEnd(64, 'x')]), say('Sorry.')], tools: [tool('tool')] })
+  const clientTools = names.map((name) => ({ name }))
+  const lower = vi.spyOn(String.prototype, 'toLowerCase')
+  const response = await edge.ask('/runs', { json: { input: 'Go', clientTools } })
+  const compared = lower.mock.contexts.filter((text) => String(text).startsWith('tool_yyy')).length
+  lower.mockRestore()
+  const { calls }: any = await response.json()
+  expect(calls[0].error.code).toBe('unknown_tool')
+  expect(compared).toBeGreaterThan(10)
+  expect(compared).toBeLessThan(60)
+})
