@@ -55,7 +55,11 @@ export const LIMITS = {
   tokens: { variable: 'MAX_TOKENS', mayBeUnlimited: true },
   /** The maximum cost of all steps together, in the currency of `MODEL_PRICES`. */
   cost: { variable: 'MAX_COST', mayBeUnlimited: true, above: 0 },
-  /** The maximum number of calls of one tool with the same arguments. Further ones are refused with `repeated_call`. */
+  /**
+   * The maximum number of calls of one tool with the same arguments. Further ones are refused with `repeated_call`, and so
+   * is a call that the model makes a third time in a row after two equal results. After three answers with nothing but such
+   * calls, the next answer is the last one.
+   */
   sameCalls: {
     variable: 'MAX_SAME_CALLS',
     mayBeUnlimited: true,
@@ -78,7 +82,7 @@ export type Limits = { readonly [Name in Initial]: number } & {
 }
 
 /** A limit that ends a run, or its use of tools, when it is reached. */
-export type LimitName = Extract<Limit, 'steps' | 'calls' | 'callsPerTool' | 'runMs' | 'tokens' | 'cost'>
+export type LimitName = Extract<Limit, 'steps' | 'calls' | 'callsPerTool' | 'sameCalls' | 'runMs' | 'tokens' | 'cost'>
 
 /** Returns the limits with their rules. */
 export function limitRules(): readonly (readonly [name: string, rule: LimitRule])[] {

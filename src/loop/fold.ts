@@ -1,6 +1,7 @@
 import type { CallSettled, RunEventBody, RunFinished } from '../contract/event.ts'
 import { type DataMark, marksAmong, type ToolCall, type ToolMessage } from '../contract/message.ts'
 import { addUsage } from '../contract/usage.ts'
+import { REPEATED_CALL } from './decide/admit.ts'
 import { compatUndone } from './decide/compat.ts'
 import { subrequestsOf } from './decide/subrequests.ts'
 import type { CallState, RunState } from './state.ts'
@@ -166,7 +167,10 @@ function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {
     // Tools know this id as the key of another call, which a lost attempt at the step has sent.
     return isOther ? { ...callState, key: `${call.callId}_${state.step?.attempt ?? 1}` } : callState
   })
-  for (const call of calls) if (approvals.includes(call.callId)) call.isGuarded = true
+  for (const call of calls) {
+    call.round = state.rounds + 1
+    if (approvals.includes(call.callId)) call.isGuarded = true
+  }
   const answer = { text, finish, ...(usage && { usage }), ...(execution && { execution }) }
   state.step = { attempt: 1, cuts: 0, rejections: [], ...state.step, step, answer, calls, early: [] }
   state.calls.push(...calls)
@@ -254,6 +258,8 @@ function foldStepEnd(state: RunState): void {
   const calls = state.step?.calls ?? []
   const results = calls.flatMap((call) => (call.result ? [toolMessage(call, call.result, marksIn(state, call))] : []))
   for (const mark of marksAmong(results)) state.marks.add(mark)
+  const isRepeat = ({ attempt, result }: CallState) => attempt === 0 && result?.error?.code === REPEATED_CALL
+  if (calls.length > 0) state.repeatedRounds = calls.every(isRepeat) ? state.repeatedRounds + 1 : 0
   state.messages.push(...results)
   delete state.step
   foldAdded(state)

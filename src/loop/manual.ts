@@ -13,7 +13,7 @@ import { openLedger, type Running } from './running.ts'
 import { memoryJournal } from './journal.ts'
 import { fold } from './fold.ts'
 import { newState } from './state.ts'
-import { refuseDuplicateIds } from './decide/duplicate-ids.ts'
+import { refuseDuplicateIds } from './decide/admit.ts'
 
 /** Options for a program that runs the loop itself and executes its calls here. */
 export interface ManualOptions {

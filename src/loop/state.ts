@@ -31,6 +31,8 @@ export interface CallState extends ToolCall {
   /** What the person filled in. */
   filledIn?: Readonly<Record<string, JsonObject>>
   attempt: number
+  /** The number of the answer that asked for it, among those with calls. */
+  round?: number
   /** In epoch milliseconds, like `deadline`. */
   startedAt?: number
   deadline?: number
@@ -107,6 +109,8 @@ export interface RunState {
   step?: StepState
   /** The number of steps that asked for tools. */
   rounds: number
+  /** How many of the last of them had nothing but repeated calls, which were refused. */
+  repeatedRounds: number
   /** Every call of the run, in order. */
   readonly calls: CallState[]
   usage: Usage
@@ -144,6 +148,7 @@ export function newState(request: RunRequest, offered: ReadonlyMap<string, ToolD
     hasTruncatedResult: false,
     steps: 0,
     rounds: 0,
+    repeatedRounds: 0,
     calls: [],
     usage: NO_USAGE,
     subrequests: 0,

@@ -14,7 +14,7 @@ afterEach(() => void vi.useRealTimers())
 async function workOfRun(steps: number): Promise<{ statements: number; transactions: number }> {
   let answers = 0
   const conversation = new TestConversation(
-    () => (answers++ % (steps + 1) < steps ? ask(['clock', {}]) : say('It is noon.')),
+    () => (answers++ % (steps + 1) < steps ? ask(['clock', { at: answers }]) : say('It is noon.')),
     [tool('clock', () => 'noon')],
   )
   await conversation.run(1)
@@ -34,7 +34,7 @@ async function workOfRun(steps: number): Promise<{ statements: number; transacti
 async function rowsOfRun(steps: number): Promise<number> {
   let answers = 0
   const conversation = new TestConversation(
-    () => (answers++ % (steps + 1) < steps ? ask(['clock', {}]) : say('It is noon.')),
+    () => (answers++ % (steps + 1) < steps ? ask(['clock', { at: answers }]) : say('It is noon.')),
     [tool('clock', () => 'noon')],
   )
   conversation.reporters = [{ name: 'metrics', openBatch: () => ({ add: () => {}, send: async () => {} }) }]

@@ -249,7 +249,7 @@ describe('an object that is lost at any commit', () => {
   })
 
   test('does not give up a run that makes progress between more than five interruptions', async () => {
-    const world = new World([...Array.from({ length: 8 }, () => ask(['one'])), say('Done.')])
+    const world = new World([...Array.from({ length: 8 }, (_, n) => ask(['one', { n }])), say('Done.')])
     world.accept()
     for (let life = 0; life < 7; life++) {
       const effects = world.effects.length

@@ -1,8 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
-import { ask, bodies, id, play, say, tool, types } from '../fixtures/play.ts'
+import { initialLimits, NEVER } from '../../src/contract/limits.ts'
+import { recordOf } from '../../src/loop/record.ts'
+import { ask, bodies, id, play, type Play, say, tool, types } from '../fixtures/play.ts'
+import type { Script } from '../fixtures/scripted.ts'
 
 const add = tool('add')
+const GAVE_SAME = 'Not run: "add" gave the same result each time it was called with these arguments.'
 
 describe('a limit that is reached', () => {
   test('fails the run if it is set to, with a result for every call', async () => {
@@ -70,6 +74,74 @@ test('a repeated identical call is refused, and the model is told to use the ear
     'repeated_call',
   ])
   expect(state.finished).toMatchObject({ finish: 'stop', answer: 'done' })
+})
+
+describe('a model that repeats one call for ever', () => {
+  const FOR_EVER = Array.from({ length: 60 }, () => ask(['add', { a: 1 }]))
+
+  /** It answers only where it is offered no tools. */
+  async function repeat(options: Partial<Play> = {}) {
+    let requests = 0
+    const script = FOR_EVER.map(
+      (events): Script =>
+        async function* ({ tools }: ModelRequest) {
+          requests += 1
+          yield* tools.length > 0 ? events : say('It is 3.')
+        },
+    )
+    const { state, events } = await play({ script, tools: [add], ...options })
+    return { state, events, requests, codes: state.calls.map(({ result }) => result?.error?.code) }
+  }
+
+  test('gets a last answer without tools after three refusals in a row, and six requests in all', async () => {
+    const { state, events, requests, codes } = await repeat()
+    expect(requests).toBe(6)
+    expect(codes).toEqual([undefined, undefined, 'repeated_call', 'repeated_call', 'repeated_call'])
+    expect(state.calls.map(({ result }) => result?.error?.message)).toEqual([
+      undefined,
+      undefined,
+      ...Array.from({ length: 2 }, () => `${GAVE_SAME} Use its results, or change the arguments.`),
+      `${GAVE_SAME} This run's limit "sameCalls" is reached. Answer with what you have.`,
+    ])
+    expect(bodies(events)).toContainEqual({ type: 'limit.reached', which: 'sameCalls' })
+    expect(recordOf(state)).toMatchObject({
+      status: 'completed',
+      finish: 'limit',
+      which: 'sameCalls',
+      answer: 'It is 3.',
+    })
+  })
+
+  test('may repeat it as long as its results change, up to the limit on same calls', async () => {
+    let count = 0
+    const { requests, codes } = await repeat({ tools: [tool('add', () => ++count)] })
+    expect([requests, count, codes.filter(Boolean).length]).toEqual([14, 10, 3])
+  })
+
+  test('may repeat it up to the limit if its tool says that it has effects', async () => {
+    const next = tool('add', () => 'turned', { annotations: { readOnly: false } })
+    expect((await repeat({ tools: [next] })).requests).toBe(14)
+  })
+
+  test('may do so as long as the run may last where the limit is lifted, and with COMPAT', async () => {
+    for (const request of [{ limits: { sameCalls: NEVER } }, { limits: initialLimits('langchain4j') }]) {
+      const { state } = await repeat({ request: { ...request, limits: { ...request.limits, steps: 20 } } })
+      expect(state.finished).toMatchObject({ which: 'steps' })
+    }
+  })
+
+  test('fails the run if limits do', async () => {
+    const { state, requests } = await repeat({ request: { onLimit: 'fail' } })
+    expect(state.finished).toMatchObject({ status: 'failed', which: 'sameCalls', error: { code: 'limit_reached' } })
+    expect(requests).toBe(5)
+  })
+
+  test('is refused one by one if it makes other calls in between', async () => {
+    const script = Array.from({ length: 6 }, (_, n) => [ask(['add', { a: 1 }]), ask(['add', { n }])]).flat()
+    const { state } = await play({ script: [...script, say('done')], tools: [add] })
+    expect(state.finished).toMatchObject({ finish: 'stop', answer: 'done' })
+    expect(state.calls.every(({ result }) => result?.ok)).toBe(true)
+  })
 })
 
 describe('a limit', () => {

@@ -512,3 +512,22 @@ describe.each(Object.entries(NAMINGS))('a rule that names a tool by %s', (_, nam
     })
   })
 })
+
+describe('a request with `eager: true`', () => {
+  const prices = { 'test/scripted': { input: 1e6, output: 1e6 } }
+  test.each([
+    ['tokens', { MAX_TOKENS: 20 }],
+    ['cost', { MAX_COST: 20, MODEL_PRICES: prices }],
+  ])('has the edge’s limit on %s', async (which, vars) => {
+    let reached = 0
+    const pay = tool('pay', () => `paid ${++reached}`, { annotations: { readOnly: true } })
+    const { as } = controlledEdge({
+      workers: { TOOL_BANK: [pay] },
+      keys: [KEY],
+      vars,
+      script: [...Array.from({ length: 8 }, (_, n) => ask(['pay', { n }])), say('Done.')],
+    })
+    const { body } = await as(KEY)('/runs', { json: { input, eager: true } })
+    expect([reached, body.finish, body.which]).toEqual([1, 'limit', which])
+  })
+})

@@ -5,14 +5,13 @@ import { chooseOptions } from '../../contract/run-options.ts'
 import type { RunRequest } from '../../contract/run.ts'
 import type { Caller, Progress, Tool, ToolOutcome, ToolRequest } from '../../contract/tool.ts'
 import { callThroughHooks } from '../../loop/perform/call-hooks.ts'
+import { admit } from '../../loop/decide/admit.ts'
 import { isGuardedBySetup } from '../../loop/perform/eager.ts'
 import { HookFailure } from '../../loop/perform/middleware.ts'
 import { hookFailed } from '../../loop/perform/fault-policy.ts'
 import { faultOf } from '../../loop/perform/record-outcome.ts'
 import { loopPorts } from '../../loop/running.ts'
 import { newState } from '../../loop/state.ts'
-import { failure } from '../../contract/tool.ts'
-import { needsApproval } from '../../host/approval.ts'
 import { execute } from '../../host/execute.ts'
 import { termsOfCaller } from '../../contract/caller-terms.ts'
 import { countSpend } from './budget.ts'
@@ -50,7 +49,7 @@ export async function callTool(
   { setup, caller, request, waitUntil, progress = () => {}, signal = request.signal, ...body }: CallOptions,
 ): Promise<ToolOutcome> {
   const { definition } = tool
-  const { name, hash, approval, timeoutMs: ownMs = Infinity, maxResultBytes = Infinity } = definition
+  const { name, hash, timeoutMs: ownMs = Infinity, maxResultBytes = Infinity } = definition
   const { config, loop = {} } = setup
   const { limits, compat } = config
   const timeoutMs = Math.min(ownMs, limits.callMs)
@@ -60,17 +59,16 @@ export async function callTool(
   const values = requestValues(request, config, body.context)
   const run: RunRequest = {
     ...{ runId, durable: false, caller, input: [], model: config.model ?? '', clientTools: [] },
-    ...{ context: values, limits, ...chooseOptions(config, {}), ...(trusted && { trusted }) },
+    ...{ context: values, limits, ...chooseOptions(config, {}), execution: 'edge', ...(trusted && { trusted }) },
   }
   const { callId = runId } = body
   const call = { callId, tool: name, arguments: JSON.stringify(body.arguments) }
   const state = newState(run, new Map([[name, definition]]))
   try {
-    const needsPerson = needsApproval(approval, call.arguments) || isGuardedBySetup({ state, loop }, call)
-    if (needsPerson && body.isApproved !== true) {
-      const message = `The tool "${name}" needs a person's approval, which is possible only in a conversation.`
-      return failure('approval_needs_conversation', message)
-    }
+    const isGuarded = isGuardedBySetup({ state, loop }, call)
+    const status = body.isApproved === true ? 'approved' : 'proposed'
+    const admission = admit(state, { ...call, status, attempt: 0, isGuarded })
+    if (admission.do === 'refuse') return admission.failure
   } catch (error) {
     return hookFailed({ report }, call, error instanceof HookFailure ? error.cause : error)
   }

@@ -1,17 +1,10 @@
-import type { CallSettled, RunFact, RunFinished } from '../../contract/event.ts'
-import type { ToolCall } from '../../contract/message.ts'
-import type { LimitName } from '../../contract/limits.ts'
+import type { RunFact, RunFinished } from '../../contract/event.ts'
 import { failure, type ToolFailure } from '../../contract/tool.ts'
-import { needsApproval } from '../../host/approval.ts'
-import { parseArguments } from '../../host/parse-arguments.ts'
-import { unknownTool } from '../../host/unknown-tool.ts'
+import { admit, limitReached, namesOnOffer } from './admit.ts'
 import { answersLimit } from './compat.ts'
-import { endingLimit, NO_MORE_TOOLS, refuseOverLimit } from './limits.ts'
 import { callRefused } from '../settled.ts'
 import type { CallState, RunState, StepState } from '../state.ts'
-import { needsDataFlowApproval } from './data-flow-guard.ts'
 import { planUndo, type UndoPlan } from './undo-plan.ts'
-import { READ_RESULT } from './truncated-result.ts'
 import { cancelledRun, handedOverRun, limitedRun, timedOutRun, runEnd } from './finish.ts'
 
 /** What comes next in a run. `record`: events that follow from the state alone. */
@@ -47,30 +40,30 @@ function decideAfterAnswer(state: RunState, step: StepState, now: number): Decis
     return isHeldUp(state) ? { do: 'wait' } : record({ type: 'run.resumed', at: now })
   }
   const which = limitReached(state, openCalls)
-  const isAnswered = answersLimit(state.request, which)
-  if (which && state.request.onLimit === 'fail' && !isAnswered) {
+  if (which && state.request.onLimit === 'fail' && !answersLimit(state.request, which)) {
     const end = limitedRun(state, which)
     return record({ type: 'limit.reached', which }, ...endEarly(state, `the limit "${which}" is reached`, end))
   }
-  const last = isAnswered ? openCalls.findIndex((call) => endingLimit(state, call)) : openCalls.length
-  const refusals = openCalls.flatMap((call, index) =>
-    index > last ? [callRefused(call, failure(NO_MORE_TOOLS, AFTER_LIMIT))] : refuse(state, step, call),
-  )
+  const proposed = openCalls.filter((call) => call.status === 'proposed')
+  const admissions = new Map(proposed.map((call) => [call, admit(state, call)]))
+  const refusals = openCalls.flatMap((call) => {
+    const admission = admissions.get(call)
+    if (call.status === 'rejected') return [callRefused(call, rejectionFailure(call))]
+    return admission?.do === 'refuse' ? [callRefused(call, admission.failure)] : []
+  })
   if (refusals.length > 0) return record(...(which ? [{ type: 'limit.reached', which } as const] : []), ...refusals)
 
-  const proposed = openCalls.filter((call) => call.status === 'proposed')
-  const approvalRequests = proposed.flatMap((call) => {
-    const reason = approvalReason(state, step, call)
-    return reason ? [approvalRequested(state, call, reason)] : []
-  })
+  const approvalRequests = [...admissions].flatMap(([call, it]) =>
+    it.do === 'wait' && it.for === 'approval' ? [approvalRequested(state, call, it.because)] : [],
+  )
   if (approvalRequests.length > 0) return record(...approvalRequests)
 
   const ready = openCalls.filter(
-    ({ status, ...call }) =>
-      status === 'approved' ||
-      status === 'started' ||
-      (status === 'proposed' && !runsAtCaller(state, step, call)) ||
-      (status === 'deferred' && isDue(call, now)),
+    (call) =>
+      call.status === 'approved' ||
+      call.status === 'started' ||
+      admissions.get(call)?.do === 'run' ||
+      (call.status === 'deferred' && isDue(call, now)),
   )
   if (ready.length > 0) return { do: 'call', calls: ready }
   if (proposed.length > 0) return record(...proposed.map(callRequested))
@@ -101,39 +94,9 @@ export function endEarly({ step }: RunState, cause: string, end: RunFinished): R
   return step?.answer ? [...settlements, stepFinished(step), end] : [...settlements, end]
 }
 
-/** Returns the result of a call that must not run; empty if it may run. */
-function refuse(state: RunState, step: StepState, call: CallState): CallSettled[] {
-  if (call.status === 'rejected') return [callRefused(call, rejectionFailure(call))]
-  if (call.status !== 'proposed') return []
-  const limitFailure = refuseOverLimit(state, call)
-  if (limitFailure) return [callRefused(call, limitFailure)]
-  // Some models ignore `toolChoice: none`, and some providers do not support it.
-  const onOffer = state.request.toolChoice === 'none' ? [] : namesOnOffer(state)
-  if (!onOffer.includes(call.tool)) return [callRefused(call, unknownTool(call.tool, onOffer))]
-  const parsed = parseArguments(call.tool, call.arguments)
-  if (!parsed.ok) return [callRefused(call, parsed)]
-  return approvalReason(state, step, call) !== undefined && !state.request.conversation
-    ? [callRefused(call, NEEDS_CONVERSATION)]
-    : []
-}
-
-const AFTER_LIMIT = 'Not run: a limit of the run was reached before this call.'
-
-function limitReached(state: RunState, openCalls: readonly CallState[]): LimitName | undefined {
-  if (state.limit) return undefined
-  const which = openCalls.filter((call) => call.status === 'proposed').map((call) => endingLimit(state, call))
-  return which.find((name) => name !== undefined)
-}
-
 function runStarted(state: RunState, now: number): RunFact {
   const { conversation, model } = state.request
   return { type: 'run.started', ...(conversation && { conversation }), model, tools: namesOnOffer(state), at: now }
-}
-
-/** Returns the names of the tools that the model sees: those of the step, if it has its own selection. */
-export function namesOnOffer({ offered, request, step, hasTruncatedResult }: RunState): readonly string[] {
-  const names = step?.tools ?? [...offered.keys(), ...request.clientTools.map((tool) => tool.name)]
-  return hasTruncatedResult ? [...names, READ_RESULT] : names
 }
 
 /** Whether the call waits for a person or for the caller. */
@@ -152,29 +115,9 @@ export function dueCalls({ step }: RunState, now: number): readonly CallState[] 
   return step?.calls.filter((call) => call.status === 'deferred' && isDue(call, now)) ?? []
 }
 
-function isDue({ hasReport, later }: Omit<CallState, 'status'>, now: number): boolean {
+function isDue({ hasReport, later }: CallState, now: number): boolean {
   return hasReport === true || !later || now >= Math.min(later.until, later.pollAt)
 }
-
-function runsAtCaller({ request }: RunState, { answer }: StepState, { tool }: ToolCall): boolean {
-  const execution = answer?.execution ?? request.execution
-  return execution === 'caller' || request.clientTools.some(({ name }) => name === tool)
-}
-
-type Reason = 'rule' | 'untrusted_data'
-
-/** Returns why a call that the edge runs needs approval; undefined if it needs none. */
-function approvalReason(state: RunState, step: StepState, call: CallState): Reason | undefined {
-  if (runsAtCaller(state, step, call)) return undefined
-  const isGuarded = call.isGuarded === true || needsApproval(state.offered.get(call.tool)?.approval, call.arguments)
-  if (isGuarded) return 'rule'
-  return needsDataFlowApproval(state, call.tool) ? 'untrusted_data' : undefined
-}
-
-const NEEDS_CONVERSATION = failure(
-  'approval_needs_conversation',
-  'Not run: this call needs approval by a person, which is possible in a conversation only.',
-)
 
 function rejectionFailure({ reason }: CallState): ToolFailure {
   return failure('rejected', reason ? `A person refused this call: ${reason}` : 'A person refused this call.')
@@ -185,7 +128,7 @@ function stepFinished({ step, answer }: StepState): RunFact {
   return { type: 'step.finished', step, finish, ...(usage && { usage }) }
 }
 
-function approvalRequested({ offered }: RunState, call: CallState, reason: Reason): RunFact {
+function approvalRequested({ offered }: RunState, call: CallState, because: 'rule' | 'untrusted_data'): RunFact {
   const { callId, tool, arguments: text } = call
   return {
     type: 'approval.requested',
@@ -193,7 +136,7 @@ function approvalRequested({ offered }: RunState, call: CallState, reason: Reaso
     tool,
     arguments: text,
     hash: offered.get(tool)?.hash ?? '',
-    ...(reason !== 'rule' && { because: reason }),
+    ...(because !== 'rule' && { because }),
   }
 }
 

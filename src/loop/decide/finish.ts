@@ -2,8 +2,7 @@ import type { RunFinished } from '../../contract/event.ts'
 import { contentText } from '../../contract/message.ts'
 import type { LimitName } from '../../contract/limits.ts'
 import { answersLimit, compatLimit, directModes, returnsErrors } from './compat.ts'
-import { NO_MORE_TOOLS } from './limits.ts'
-import { namedTools } from './target.ts'
+import { namedTools, NO_MORE_TOOLS } from './admit.ts'
 import type { CallState, RunState, StepState } from '../state.ts'
 
 /** Returns how the run ends with this step, whose calls are all settled; undefined if the model continues. */

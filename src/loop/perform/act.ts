@@ -2,7 +2,7 @@ import { mostResultBytes } from '../../contract/limits.ts'
 import { pause } from '../../contract/pause.ts'
 import type { Tool, ToolOutcome, ToolRequest } from '../../contract/tool.ts'
 import { execute } from '../../host/execute.ts'
-import { targetOf } from '../decide/target.ts'
+import { groupSize, targetOf } from '../decide/admit.ts'
 import { unknownTool } from '../../host/unknown-tool.ts'
 import { callThroughHooks } from './call-hooks.ts'
 import { type Group, inPool } from './pool.ts'
@@ -141,9 +141,9 @@ async function reconcileTimeout(running: Running, call: CallState, outcome: Tool
 }
 
 /** Returns the concurrency group of a call, if it has one. */
-export function groupOf({ state }: Running, { tool }: Pick<CallState, 'tool'>): Group | undefined {
-  const { exclusive, maxConcurrent } = state.offered.get(tool) ?? {}
-  if (typeof exclusive === 'string') return { name: `group:${exclusive}`, size: 1 }
-  const size = exclusive === true ? 1 : maxConcurrent
-  return size === undefined ? undefined : { name: `tool:${targetOf(state, tool)}`, size }
+function groupOf({ state }: Running, { tool }: Pick<CallState, 'tool'>): Group | undefined {
+  const { exclusive } = state.offered.get(tool) ?? {}
+  const size = groupSize(state, tool)
+  if (size === undefined) return undefined
+  return { name: typeof exclusive === 'string' ? `group:${exclusive}` : `tool:${targetOf(state, tool)}`, size }
 }

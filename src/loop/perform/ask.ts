@@ -14,7 +14,7 @@ import { formatIssues, MAX_REJECTIONS, invalidAnswer, withPlainJson } from './re
 import { modelRequest } from './prompt.ts'
 import { hookContext, type Running } from '../running.ts'
 import type { StepState } from '../state.ts'
-import { refuseDuplicateIds } from '../decide/duplicate-ids.ts'
+import { refuseDuplicateIds } from '../decide/admit.ts'
 import { failedRun } from '../decide/finish.ts'
 
 /** Asks the model once and records its answer. If the model fails, the run ends. */
@@ -239,9 +239,10 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
       case 'call': {
         const { index, tool, arguments: text } = event
         const call = { callId: callId(state.request.runId, step, index), tool, arguments: text }
+        const before = [...calls]
         calls.push(call)
         journal.show({ type: 'call.proposed', ...call })
-        return startEarly(running, call)
+        return startEarly(running, call, before)
       }
       case 'finish': {
         const { finish, opaque } = event

@@ -2,7 +2,7 @@ import type { RunFact } from '../../contract/event.ts'
 import type { Tool } from '../../contract/tool.ts'
 import { edgeName } from '../../contract/wire-name.ts'
 import { HookFailure } from './middleware.ts'
-import { namesOnOffer } from '../decide/decide.ts'
+import { namesOnOffer } from '../decide/admit.ts'
 import { hookContext, type Running } from '../running.ts'
 
 /**

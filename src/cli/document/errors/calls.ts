@@ -70,7 +70,7 @@ export const CALL_ERRORS: ErrorTexts = {
     'Correct its `poll`; the edge polls again.',
   ),
   repeated_call: errorText(
-    'The model made the same call more often than `MAX_SAME_CALLS` allows.',
+    'The model made the same call more often than `MAX_SAME_CALLS` allows, or a third time in a row after two equal results.',
     'Let the tool’s result say what to do next.',
   ),
   result_not_kept: errorText(
