@@ -182,6 +182,19 @@ describe('a copy of a conversation', () => {
     expect(accepted.mock.lastCall?.[0]).not.toHaveProperty('isFromCopy')
   })
 
+  test('with a journal of another shape has the records that its runs ended with', async () => {
+    const [from, to] = [edge(), edge()]
+    const [run = ''] = await talk(from)
+    const { body: copy } = await from.as(KEY)('/backups/c')
+    const text = String(copy).replace(/(\{\\"type\\":\\"step\.answered\\".*?\\"calls\\":\[)/, '$1[],')
+    expect(text.length).toBe(copy.length + 3)
+    await to.as(KEY)('/backups/c', { method: 'PUT', text })
+    expect(await to.as(KEY)(`/conversations/c/runs/${run}`)).toMatchObject({
+      status: 200,
+      body: { id: run, status: 'completed', answer: 'Full.' },
+    })
+  })
+
   const line = (value: object) => `${JSON.stringify(value)}\n`
   const HEAD = line({ type: 'conversation', format: 1, id: 'c' })
   const END = line({ type: 'end', rows: 0 })

@@ -5,9 +5,18 @@ import { promisify } from 'node:util'
 const ROOT = new URL('../..', import.meta.url).pathname
 
 /** Sends odd requests to an edge in this many seconds; see `test/security/fuzz.ts`. Returns what was wrong. */
-export async function playOddRequests(seed: number, seconds: number): Promise<string[]> {
+export function playOddRequests(seed: number, seconds: number): Promise<string[]> {
+  return play('test/security/fuzz.test.ts', seed, seconds)
+}
+
+/** Restores forged copies in this many seconds; see `test/security/copies.ts`. Returns what was wrong. */
+export function playForgedCopies(seed: number, seconds: number): Promise<string[]> {
+  return play('test/security/copies.test.ts', seed, seconds)
+}
+
+async function play(file: string, seed: number, seconds: number): Promise<string[]> {
   const env = { ...process.env, FUZZ_SECONDS: String(seconds), FUZZ_SEED: String(seed), NO_COLOR: '1' }
-  const args = ['run', 'test/security/fuzz.test.ts', '--silent', '--reporter=default']
+  const args = ['run', file, '--silent', '--reporter=default']
   try {
     await promisify(execFile)(join(ROOT, 'node_modules/.bin/vitest'), args, { cwd: ROOT, env, maxBuffer: 2 ** 26 })
     return []

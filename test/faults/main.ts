@@ -6,7 +6,7 @@ import { playDecisions } from './decisions.ts'
 import { MOMENTS } from './moments.ts'
 import { describeRound, drawRound, playRound } from './random.ts'
 import { CLASSES } from './script.ts'
-import { playOddRequests } from './fuzz.ts'
+import { playForgedCopies, playOddRequests } from './fuzz.ts'
 import { playKey, playReaders } from './sharing.ts'
 import { endOf, killAt, rowsOf } from './table.ts'
 import { playSimulations } from './simulation/play.ts'
@@ -52,6 +52,7 @@ const PARTS: readonly { readonly name: string; readonly play: (world: World) => 
     play: (world) => playDeployment(world, 200),
   },
   { name: `Odd requests, seed ${seed}`, play: () => playOddRequests(seed, 60) },
+  { name: `Forged copies, seed ${seed}`, play: () => playForgedCopies(seed, 60) },
 ]
 
 const faults: string[] = []

@@ -18,6 +18,8 @@ const KEY = 'acme: chat tools:read approve'
 const WRITER = 'acme: chat tools:read tools:write approve'
 /** A program of the same tenant, which may not approve. */
 const PROGRAM = 'acme: chat tools:read'
+/** The same tenant with the right to restore copies. */
+const RESTORER = 'acme: backup'
 const ADMIN = 'ops: chat tools:read tools:admin finance'
 const HOST = 'api.example.com'
 const NEWEST = '2026-07-28'
@@ -150,6 +152,32 @@ const WAYS: Readonly<Record<string, Way>> = {
       const path = `/conversations/c/runs/${body.id}`
       await edge.as(KEY)(`${path}/calls/${body.calls[0].id}`, { json: { result: 'left' } })
       await edge.as(KEY)(`${path}/events`)
+    },
+  },
+  'a run that resumes after its key has lost a scope': {
+    script: (before, calls) => [ask(['pick']), ...inOneRun(before, calls)],
+    go: async (edge) => {
+      edge.setScopes(KEY, 'chat tools:read approve finance')
+      const { body } = await inConversation(edge, { clientTools: [{ name: 'pick' }] })
+      edge.setScopes(KEY, 'chat tools:read approve')
+      const path = `/conversations/c/runs/${body.id}`
+      await edge.as(KEY)(`${path}/calls/${body.calls[0].id}`, { json: { result: 'left' } })
+      await edge.as(KEY)(`${path}/events`)
+    },
+  },
+  'a restored copy whose turn is run again': {
+    script: inTwoRuns,
+    go: async (edge) => {
+      const { body } = await inConversation(edge)
+      const copy = await edge.as(RESTORER)('/backups/c')
+      await edge.as(KEY)('/conversations/c', { method: 'DELETE' })
+      // As a forger writes it: definitions and requests without what holds them back.
+      const text = String(copy.body).replaceAll(/(?<=\\")(?:approval|annotations|scopes|marks)(?=\\")/g, 'x')
+      expect(await edge.as(RESTORER)('/backups/c', { method: 'PUT', text })).toMatchObject({
+        status: 201,
+        body: { signed: false },
+      })
+      await edge.as(KEY)(`/conversations/c/runs/${body.id}/regenerate`, { json: {} })
     },
   },
   'a turn that is run again': {
@@ -422,7 +450,7 @@ async function play(way: Way, control: Control, { isDispatched = false, naming }
   const edge = controlledEdge({
     model,
     workers: isDispatched ? {} : { TOOL_BANK: bank },
-    keys: [KEY, WRITER, PROGRAM, ADMIN],
+    keys: [KEY, WRITER, PROGRAM, RESTORER, ADMIN],
     vars: {
       ...(way.isElsewhere && { TOOL_EXPERTS: new Experts({} as ExecutionContext, elsewhere) }),
       ...(isDispatched && { DISPATCHER: { get: () => workerOf(bank) } }),

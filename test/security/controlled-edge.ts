@@ -16,7 +16,7 @@ import type { Env } from '../../src/edge/env.ts'
 import { surfacesOf } from '../../src/edge/create-edge.ts'
 import { everything } from '../../src/edge/everything.ts'
 import { makeSetup } from '../../src/edge/setup.ts'
-import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
+import { apiKey, bearer, keyName, withKeys } from '../fixtures/keys.ts'
 import { memoryDirectories } from '../fixtures/directories.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
 import { FakeKv } from '../host/source/fake-kv.ts'
@@ -42,6 +42,10 @@ export interface ControlledEdge {
   readonly requests: readonly ModelRequest[]
   /** The objects that store definitions, by the tenant's name. Replacing a method makes the object of a tenant fail. */
   readonly catalogs: Pick<Objects<CatalogueService>, 'getByName'>
+  /** Deploys the edge with other scopes for a key, which is still named as before. */
+  readonly setScopes: (key: string, scopes: string) => void
+  /** The objects of conversations, by their names. */
+  readonly conversations: { getByName(name: string): { alarm(): Promise<void> } }
   /** Sends a request with a key: a tenant's name and scopes, such as `acme: chat tools:read`. */
   readonly as: (key: string) => (path: string, edgeRequest?: EdgeRequest) => Promise<EdgeAnswer>
 }
@@ -70,6 +74,9 @@ export function controlledEdge(options: ControlledEdgeOptions): ControlledEdge {
   const { model = scripted(script, 'test/scripted') } = options
   const kv = new FakeKv()
   const catalogs = objects<InstanceType<typeof Catalog>>((ctx) => new Catalog(ctx, env))
+  const conversations = objects<InstanceType<typeof Conversation>>((ctx) =>
+    Object.assign(new Conversation(ctx, env), { ctx }),
+  )
   const env: Env = {
     MODEL: 'test/scripted',
     ...withKeys(
@@ -83,7 +90,7 @@ export function controlledEdge(options: ControlledEdgeOptions): ControlledEdge {
     TOOLS: kv as unknown as KVNamespace,
     DEFINITIONS: definitionService(fetch ? { fetch } : {}),
     CATALOG: catalogs,
-    CONVERSATIONS: objects((ctx) => Object.assign(new Conversation(ctx, env), { ctx })),
+    CONVERSATIONS: conversations,
     DIRECTORIES: memoryDirectories(),
   }
   let setup: Setup | undefined
@@ -94,6 +101,13 @@ export function controlledEdge(options: ControlledEdgeOptions): ControlledEdge {
   return {
     kv,
     catalogs,
+    conversations,
+    setScopes: (key, scopes) => {
+      const { apiKeys } = setupOnce().config
+      const index = apiKeys.findIndex(({ id }) => id === keyName(key.replace(/\W+/g, '-')))
+      const entry = apiKeys[index]
+      if (entry) Object.assign(apiKeys, { [index]: { ...entry, scopes: scopes.split(' ') } })
+    },
     requests: model.requests,
     as: (key) => {
       if (!keys.includes(key)) throw new Error(`There is no key "${key}"`)

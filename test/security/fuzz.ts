@@ -24,7 +24,8 @@ const ODD = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 12 }),
 )
 
-const VALUE = fc.oneof(
+/** Values that code may not expect. */
+export const VALUE = fc.oneof(
   { weight: 2, arbitrary: ODD },
   fc.constantFrom<unknown>(null, true, -0, 1e308, -1, 2 ** 53, [], {}, [[]], [null], { a: { a: { a: {} } } }),
   fc.jsonValue({ maxDepth: 4 }),
@@ -63,7 +64,7 @@ const SCHEMA = fc.letrec<{ schema: unknown }>((tie) => ({
 })).schema
 
 /** Changes members of a JSON value, at any depth: to another value, away, or to one more. */
-function mutated(
+export function mutated(
   value: unknown,
   draws: readonly (readonly [place: number, change: number, value: unknown])[],
 ): unknown {

@@ -336,6 +336,13 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'conversation/take-over.test.ts',
   },
   {
+    control: 'a copy that is not signed is taken over by the key that restores it',
+    file: 'conversation/backup/backup.ts',
+    text: 'if (!isSigned) takeOver',
+    replacement: 'if (!isSigned && isSigned) takeOver',
+    test: 'conversation/backup.test.ts',
+  },
+  {
     control: 'a copy counts as made by the edge only if it is signed',
     file: 'http/runs/signed-copy.ts',
     text: "if (!signer || typeof signature !== 'string') return false",

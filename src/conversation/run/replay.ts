@@ -64,8 +64,17 @@ export function replayRecord(store: Store, id: string): RunRecord | undefined {
   const stored = store.runs.get(id)
   const state = stored && stateOf(store, stored).state
   const storedRecord = store.runs.record(id)
-  const record = state && (state.finished || !storedRecord) ? recordOf(state) : storedRecord
+  const record = (state && (state.finished || !storedRecord) && readableRecord(state)) || storedRecord
   return record && store.fullResults.withLateOutcomes(record)
+}
+
+/** Returns the record of a state; undefined if a fact of the journal had another shape than the one that was written. */
+function readableRecord(state: RunState): RunRecord | undefined {
+  try {
+    return recordOf(state)
+  } catch {
+    return undefined
+  }
 }
 
 /** Returns the record of a parked run, whose journal is not read. */
