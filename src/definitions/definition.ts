@@ -99,7 +99,7 @@ export function parseStored(value: unknown): ParsedStored {
     }
   }
   const parsed = v.safeParse(kind[1], value)
-  const issues = parsed.success ? issuesOf(parsed.output) : parsed.issues.map(toIssue)
+  const issues = parsed.success ? issuesOf(parsed.output) : parsed.issues.map((issue) => toIssue(issue))
   return issues.length === 0 && parsed.success ? { ok: true, stored: parsed.output } : { ok: false, issues }
 }
 

@@ -1,3 +1,4 @@
+import { isObject, type JsonSchema } from '../contract/json.ts'
 import { failure, type ToolFailure } from '../contract/tool.ts'
 import type { StandardIssue } from './standard-schema.ts'
 
@@ -13,17 +14,37 @@ interface KnownIssue extends StandardIssue {
   readonly received?: string
 }
 
-/** Converts a schema's issue to an `Issue`. A message that begins with “expected” is complete and is not changed. */
-export function toIssue({ message, path = [], expected, received }: KnownIssue): Issue {
+/**
+ * Converts a schema's issue to an `Issue`. A message that begins with “expected” is complete and is not changed. `json`:
+ * the JSON Schema, which has the type of a value that is missing.
+ */
+export function toIssue({ message, path = [], expected, received }: KnownIssue, json?: JsonSchema): Issue {
   const keys = path.map((each) => (typeof each === 'object' ? each.key : each))
   // Items of a set have no key.
   const where = keys.filter((key) => typeof key === 'string' || typeof key === 'number').join('.')
   if (message.startsWith('expected') || received === undefined) return { path: where, message }
+  if (received === 'undefined' && expected) return { path: where, message: absence(typeOf(json, keys) ?? expected) }
   // Some of Valibot's messages end in the received value, and others do not mention it.
   if (!expected && message.includes('eceived'))
     return { path: where, message: message.replace(/: Received .*$/, `, received ${received}`) }
   const words = expected ? `expected ${wordsOf(expected)}, received ${received}` : `${message} (received ${received})`
   return { path: where, message: words }
+}
+
+/** Says that a value is missing, by its type or another description of what is expected. */
+export function absence(expected: string): string {
+  // Valibot expects the name of a key that is missing, which a model would take for its value.
+  return expected.startsWith('"') || expected === 'a value' ? 'is required' : `is required (${wordsOf(expected)})`
+}
+
+/** Returns the type of a part of what a JSON Schema describes, if the schema says it there. */
+function typeOf(json: JsonSchema | undefined, keys: readonly unknown[]): string | undefined {
+  let part: unknown = json
+  for (const key of keys) {
+    const { properties, items } = isObject(part) ? part : {}
+    part = typeof key === 'number' ? items : isObject(properties) ? properties[String(key)] : undefined
+  }
+  return isObject(part) && typeof part.type === 'string' ? part.type : undefined
 }
 
 /**
@@ -39,6 +60,8 @@ const IN_JSON = new Map([
 
 function wordsOf(expected: string): string {
   // An expected text in quotes may contain such a word.
+  // As Valibot writes the divisor of a number.
+  if (/^%[\d.]+$/.test(expected)) return `a multiple of ${expected.slice(1)}`
   return expected.includes('"') ? expected : expected.replace(/\b\w+\b/g, (word) => IN_JSON.get(word) ?? word)
 }
 

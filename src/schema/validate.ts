@@ -3,7 +3,7 @@ import type { DefinitionIssue } from '../contract/definition.ts'
 import type { ToolDefinition, ToolFailure, ToolRequest } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 import { coerce } from './coerce.ts'
-import { describeIssues } from './issue.ts'
+import { absence, describeIssues } from './issue.ts'
 import { plainFault, type PlainLimits } from './plain-json.ts'
 import { documentOf } from './document.ts'
 import { misfits } from './fit.ts'
@@ -58,7 +58,7 @@ export function issuesOf(
   try {
     return misfits(schema, value).map(({ keys, expected, received }) => ({
       path: keys.join('.'),
-      message: `expected ${expected}, received ${received}`,
+      message: received === 'undefined' ? absence(expected) : `expected ${expected}, received ${received}`,
     }))
   } catch (error) {
     return [{ path: '', message: `cannot be checked: ${error instanceof Error ? error.message : String(error)}` }]

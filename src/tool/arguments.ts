@@ -62,7 +62,9 @@ function parser<Output>(schema: InputSchema<Output>, json: JsonSchema): Argument
     }
     const coerced = coerce(json, renamed)
     const result = coerced === renamed ? initial : await standard.validate(decode(coerced))
-    return result.issues ? { ok: false, issues: result.issues.map(toIssue) } : { ok: true, value: result.value }
+    return result.issues
+      ? { ok: false, issues: result.issues.map((issue) => toIssue(issue, json)) }
+      : { ok: true, value: result.value }
   }
 }
 

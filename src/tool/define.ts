@@ -120,7 +120,8 @@ export function defineTool<const Schema extends InputSchema, Env = unknown, Resu
 ): DefinedTool<Env> {
   const { name: givenName, description, input, checkOutput = true, run, result, onError, status, undo, poll } = options
   const name = wireName(givenName)
-  if (description.trim() === '')
+  // A tool in JavaScript may have none at all.
+  if ((description ?? '').trim() === '')
     throw new TypeError(`Tool "${givenName}" needs a description: it is all the model sees`)
   const { schema, parse } = argumentsOf(input, `Tool "${givenName}": input`)
   const output = options.output && outputOf(name, options.output, `Tool "${givenName}": output`)

@@ -23,7 +23,12 @@ export function outputOf(tool: string, schema: InputSchema, subject: string): Ou
       if (!outcome.ok) return outcome
       const result = 'structured' in outcome ? outcome.structured : contentText(outcome.content)
       const { issues } = await schema['~standard'].validate(decode(result))
-      return issues ? invalidOutput(tool, issues.map(toIssue)) : outcome
+      return issues
+        ? invalidOutput(
+            tool,
+            issues.map((issue) => toIssue(issue)),
+          )
+        : outcome
     },
   }
 }

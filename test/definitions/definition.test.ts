@@ -100,7 +100,7 @@ describe('the path of an invalid part is reported', () => {
       'expected no such key, received "safe"',
     ],
     ['a key of another kind', http({}, { call: 'x' }), 'call', 'expected no such key, received "call"'],
-    ['no name', { ...ALIAS, name: undefined }, 'name', 'expected string, received undefined'],
+    ['no name', { ...ALIAS, name: undefined }, 'name', 'is required (string)'],
     ['a bad name', { ...ALIAS, name: 'a b' }, 'name', 'expected /^[a-zA-Z0-9_-]{1,64}$/, received "a b"'],
     ['a blank description', { ...ALIAS, description: ' ' }, 'description', 'expected a text that is not blank'],
     ['an empty description', { ...ALIAS, description: '' }, 'description', 'expected a text that is not blank'],

@@ -64,6 +64,14 @@ describe('authentication', () => {
   })
 })
 
+test('a pattern where a request names tools is refused by what was sent', async () => {
+  const response = await testEdge().ask('/runs', { json: { input: 'Hi', tools: ['get*'] } })
+  expect(await response.json()).toMatchObject({
+    code: 'unknown_tool',
+    detail: 'There is no tool "get*" at this edge. Name each tool: patterns are not read here.',
+  })
+})
+
 describe('an invalid configuration', () => {
   test.each([
     [{ MAX_STEPS: 'many' }, 'MAX_STEPS must be a whole number from 1'],

@@ -92,7 +92,7 @@ describe('an augmented tool', () => {
       error: {
         code: 'invalid_arguments',
         message:
-          'The arguments of "weather" do not fit:\n- thought: expected "thought", received undefined\n' +
+          'The arguments of "weather" do not fit:\n- thought: is required (string)\n' +
           '- confidence: expected <=1, received 2\nCorrect them and call again.',
       },
     })

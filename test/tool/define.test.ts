@@ -80,6 +80,11 @@ describe('the definition of a tool', () => {
     expect(() => defineTool({ ...base, description: ' ', run: () => '' })).toThrow(
       new TypeError('Tool "weather" needs a description: it is all the model sees'),
     )
+    // As a module in JavaScript may do.
+    const { description: _, ...undescribed } = base
+    expect(() => defineTool({ ...undescribed, run: () => '' } as never)).toThrow(
+      new TypeError('Tool "weather" needs a description: it is all the model sees'),
+    )
   })
 })
 
@@ -160,9 +165,20 @@ describe('the arguments of a tool', () => {
       error: {
         code: 'invalid_arguments',
         message:
-          'The arguments of "weather" do not fit:\n- city: expected "city", received undefined\n' +
+          'The arguments of "weather" do not fit:\n- city: is required (string)\n' +
           '- days: expected <=9, received 12\nCorrect them and call again.',
       },
+    })
+  })
+
+  test('that are no multiple of a number are told so', async () => {
+    const tool = defineTool({
+      ...base,
+      input: v.object({ amount: v.pipe(v.number(), v.multipleOf(0.25)) }),
+      run: ({ amount }) => amount,
+    })
+    expect(await call(tool, { amount: 0.3 })).toMatchObject({
+      error: { message: expect.stringContaining('- amount: expected a multiple of 0.25, received 0.3\n') },
     })
   })
 
@@ -179,7 +195,7 @@ describe('the arguments of a tool', () => {
       error: { message: expect.stringContaining('- input.0: expected string, received Object') },
     })
     expect(await call(words, {})).toMatchObject({
-      error: { message: expect.stringContaining('- input: expected Array, received undefined') },
+      error: { message: expect.stringContaining('- input: is required (array)') },
     })
   })
 

@@ -2,7 +2,7 @@ import type { LoopSetup } from '../../contract/hook.ts'
 import type { RunRequest, ToolSelection } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { Tool, ToolSource } from '../../contract/tool.ts'
-import { edgeName } from '../../contract/wire-name.ts'
+import { edgeName, nameOf } from '../../contract/wire-name.ts'
 import { Problem } from '../problem.ts'
 
 /**
@@ -60,7 +60,9 @@ async function toolsNamed(source: ToolSource, names: readonly string[]): Promise
   return [...new Set(names)].map((name) => {
     const tool = byName.get(name)
     if (tool) return tool
-    const message = `There is no tool "${name}" at this edge.`
+    const ownName = nameOf(name) ?? name
+    const hint = ownName.includes('*') ? ' Name each tool: patterns are not read here.' : ''
+    const message = `There is no tool "${ownName}" at this edge.${hint}`
     throw new Problem({ status: 400, code: 'unknown_tool', message, param: 'tools' })
   })
 }

@@ -59,13 +59,13 @@ export const calls: readonly Row[] = [
     row: 11,
     says: 'a number that is missing fails the request, and says which',
     verdict: different('the model reads which; under COMPAT=langchain4j the run fails with it', async () => {
-      expect(await parseWith(count, {})).toBe(misfit('i: expected "i", received undefined'))
+      expect(await parseWith(count, {})).toBe(misfit('i: is required (integer)'))
       const tools = await carried(defineTool({ name: 'tool', description: 'Tool', input: count, run: () => 'never' }))
       const { status, json } = await chat({ script: [ask(['tool'])], tools, vars: COMPAT })
       expect([status, json.error.code, json.error.message]).toEqual([
         502,
         'invalid_arguments',
-        misfit('i: expected "i", received undefined'),
+        misfit('i: is required (integer)'),
       ])
     }),
   },
@@ -84,7 +84,7 @@ export const calls: readonly Row[] = [
     row: 13,
     says: 'a text that is missing is passed as null',
     verdict: different('what the schema requires is asked for again; COMPAT=langchain4j passes null', async () => {
-      expect(await parseWith(v.object({ s: v.string() }), {})).toBe(misfit('s: expected "s", received undefined'))
+      expect(await parseWith(v.object({ s: v.string() }), {})).toBe(misfit('s: is required (string)'))
       expect(await parseWith(v.object({ s: v.optional(v.string()) }), {})).toEqual({})
       expect(await parseWith(v.object({ s: v.string() }), {}, { compat: THEIRS })).toEqual({ s: null })
     }),

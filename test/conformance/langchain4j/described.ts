@@ -144,7 +144,7 @@ export const described: readonly Row[] = [
         expect(() => defineRawTool({ name: 'bad', inputSchema: schema }, run)).toThrow(/^Tool "bad": inputSchema: /)
       }
       const required = jsonSchema({ type: 'object', properties: { a: { type: 'string' } }, required: ['a'] })
-      expect(await parseWith(required, {})).toBe(misfit('a: expected string, received undefined'))
+      expect(await parseWith(required, {})).toBe(misfit('a: is required (string)'))
     }),
   },
 ]

@@ -62,7 +62,7 @@ export const kinds: readonly Row[] = [
       expect(await parseWith(input, { ...least, a: null, list: null, person: { name: 'Ada', age: null } })).toEqual(
         least,
       )
-      expect(await parseWith(input, { person: { name: 'Ada' } })).toBe(misfit('n: expected "n", received undefined'))
+      expect(await parseWith(input, { person: { name: 'Ada' } })).toBe(misfit('n: is required (integer)'))
     }),
   },
   {
