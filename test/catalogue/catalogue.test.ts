@@ -210,18 +210,18 @@ describe('the copy in KV', () => {
   })
 
   test('is written although its alarm was refused, or lost with the object', async () => {
-    const refused = testCatalogue(byLetter)
+    const impeded = testCatalogue(byLetter)
     vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'], now: START })
-    refused.refuseAlarms(1)
-    await refused.object.write(version('t', 'a1'))
-    expect(refused.alarm()).toBeUndefined()
+    impeded.refuseAlarms(1)
+    await impeded.object.write(version('t', 'a1'))
+    expect(impeded.alarm()).toBeUndefined()
     await vi.advanceTimersByTimeAsync(1000)
-    expect(refused.reports).toEqual([{ event: 'alarm.failed', detail: 'The platform refuses the alarm.' }])
-    const lost = testCatalogue(byLetter)
-    await lost.object.write(version('t', 'a1'))
-    lost.loseAlarm()
-    await lost.revive().version('t', 'a1')
-    for (const { settle, kv } of [refused, lost]) {
+    expect(impeded.reports).toEqual([{ event: 'alarm.failed', detail: 'The platform refuses the alarm.' }])
+    const idle = testCatalogue(byLetter)
+    await idle.object.write(version('t', 'a1'))
+    idle.loseAlarm()
+    await idle.revive().version('t', 'a1')
+    for (const { settle, kv } of [impeded, idle]) {
       await settle()
       expect(copiedIndex(kv.stored).tools).toEqual(['t a1'])
     }

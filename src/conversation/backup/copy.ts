@@ -28,7 +28,7 @@ export const COPIED_TABLES: ReadonlyMap<string, readonly string[]> = new Map([
 ])
 
 /** Values that only apply to the original: its owner, its version, and what it still has to report. */
-const OWN_META: ReadonlySet<unknown> = new Set(['owner', 'version', 'owed', 'bytes', 'full', 'deleted'])
+const OWN_META: ReadonlySet<unknown> = new Set(['owner', 'version', 'owed', 'spendRetry', 'bytes', 'full', 'deleted'])
 
 /**
  * Copies a conversation: a line that names it, one for each row, and one with the number of rows, which an incomplete

@@ -13,7 +13,7 @@ import type { Runner } from './runner.ts'
 import { type DueTimes, isDue, nextDue, PRUNE_MS, WATCHDOG_MS } from './schedule.ts'
 import { reportGrowth } from './storage-quota.ts'
 import type { Store } from '../store/store.ts'
-import { type ReportPorts, reportRuns } from './report-runs.ts'
+import { reportDueSpend, type ReportPorts, reportRuns } from './report-runs.ts'
 
 /** How long the creation of a conversation waits for its listing, in milliseconds. */
 const LISTING_MS = 1000
@@ -89,7 +89,7 @@ export class Alarms {
       this.watch()
       if (setup.webhooks) await setup.webhooks.send(store.outbox, store.settings().webhook ?? '')
       else for (const message of store.outbox.dueMessages(now)) store.outbox.drop(message)
-      await this.reportSpend()
+      await reportDueSpend({ store, setup }, () => this.reportSpend())
       await this.#reportRuns()
     }
     this.wakeAt(nextDue(this.#dueTimes()))
@@ -111,7 +111,7 @@ export class Alarms {
       expire: isOwing || isReporting ? Infinity : open && !isWaiting(open) ? Math.max(expires, run) : expires,
       // A conversation with a fixed end is deleted soon, so pruning it is not worth the effort.
       prune: unpruned && store.time('expires') === Infinity ? unpruned.ended + PRUNE_MS : Infinity,
-      send: isOwing ? 0 : store.outbox.nextDue(),
+      send: Math.min(isOwing ? store.spendRetry().due : Infinity, store.outbox.nextDue()),
     }
   }
 

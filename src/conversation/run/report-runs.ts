@@ -1,7 +1,9 @@
 import { type RunReporter, timedFacts, type UnendedRun } from '../../contract/report.ts'
 import { isNewsType, type RunEvent } from '../../contract/event.ts'
+import { isObject } from '../../contract/json.ts'
 import { isTerminal } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
+import { shardOf } from '../../contract/shard.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { NO_USAGE } from '../../contract/usage.ts'
 import { decodeLine, typeOfLine } from '../../wire/events.ts'
@@ -14,6 +16,10 @@ import type { OpenRun } from './open-run.ts'
 /** The delays before the second, third and fourth attempts, and before all later ones, in milliseconds. */
 const RETRY_DELAYS_MS = [5000, 30_000, 5 * 60_000]
 const LATER_DELAY_MS = 30 * 60_000
+/** After so many attempts, about three hours, an operator is told that a directory is behind. */
+const MOST_QUIET_ATTEMPTS = 8
+/** Into how many shares the waiting of all conversations is spread. */
+const SHARES = 1000
 /** The longest time that a report may take, in milliseconds. The alarm waits for it. */
 const REPORT_MS = 10_000
 
@@ -36,7 +42,7 @@ export async function reportRuns(ports: ReportPorts, by = Date.now()): Promise<v
   const { store, setup } = ports
   for (const notice of store.outbox.dueReports(by)) {
     const { id, attempt } = notice
-    const [name, runId = ''] = id.split('/')
+    const [name = '', runId = ''] = id.split('/')
     const reporter = setup.reporters?.find((each) => each.name === name)
     const attempts = attempt + 1
     try {
@@ -45,17 +51,53 @@ export async function reportRuns(ports: ReportPorts, by = Date.now()): Promise<v
       if (store.life() === 'open') store.outbox.drop(notice)
     } catch (error) {
       const isLast = attempts >= (reporter?.attempts ?? Infinity)
-      setup.report({
-        event: isLast ? 'report.given_up' : 'report.failed',
-        reporter: name,
-        runId,
-        attempts,
-        detail: messageOf(error),
-      })
+      const failure = { reporter: name, runId, attempts, detail: messageOf(error) }
+      if (isLast) setup.report({ event: 'report.given_up', ...failure })
+      else reportFailure(setup, failure)
       if (store.life() !== 'open') return
       if (isLast) store.outbox.drop(notice)
-      else store.outbox.delay(notice, Date.now() + (RETRY_DELAYS_MS[attempt] ?? LATER_DELAY_MS))
+      else store.outbox.delay(notice, nextAttempt(store, attempts))
     }
+  }
+}
+
+/** Logs an attempt that failed and is followed by others. */
+function reportFailure(
+  setup: Setup,
+  failure: { reporter: string; runId: string; attempts: number; detail: string },
+): void {
+  setup.report({ event: failure.attempts < MOST_QUIET_ATTEMPTS ? 'report.failed' : 'report.overdue', ...failure })
+}
+
+/**
+ * Returns when to report again after so many failed attempts, in epoch milliseconds. Conversations wait up to half as long
+ * again, each always as long, so that they do not all ask a directory at once that has come back.
+ */
+function nextAttempt(store: Store, attempts: number): number {
+  const delay = RETRY_DELAYS_MS[attempts - 1] ?? LATER_DELAY_MS
+  const owner = store.meta('owner')
+  const share = (shardOf(isObject(owner) ? String(owner.id) : '', SHARES + 1) - 1) / SHARES
+  return Date.now() + Math.floor(delay * (1 + share / 2))
+}
+
+/**
+ * Reports the usage that is due to be reported to the tenant's directory. If that fails, it is reported again later and
+ * later.
+ */
+export async function reportDueSpend(
+  { store, setup }: Pick<ReportPorts, 'store' | 'setup'>,
+  report: () => Promise<void>,
+): Promise<void> {
+  const { attempts, due } = store.spendRetry()
+  if (store.unreportedSpend().length === 0 || due > Date.now()) return
+  try {
+    await report()
+    if (attempts > 0) store.setMeta('spendRetry', null)
+  } catch (error) {
+    const failures = attempts + 1
+    reportFailure(setup, { reporter: 'spending', runId: '', attempts: failures, detail: messageOf(error) })
+    if (store.life() !== 'open') return
+    store.setMeta('spendRetry', { attempts: failures, due: nextAttempt(store, failures) })
   }
 }
 

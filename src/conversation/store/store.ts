@@ -33,6 +33,7 @@ export type MetaKey =
   | 'owner'
   | 'reduction'
   | 'settings'
+  | 'spendRetry'
   | 'summary'
   | 'usage'
 
@@ -188,6 +189,14 @@ export class Store {
   unreportedSpend(): readonly UnreportedSpend[] {
     const spend = this.meta('owed')
     return isUnreportedSpend(spend) ? spend : []
+  }
+
+  /** Returns how often reporting that usage has failed in a row, and when it is tried again, in epoch milliseconds. */
+  spendRetry(): { readonly attempts: number; readonly due: number } {
+    const retry = this.meta('spendRetry')
+    return isObject(retry)
+      ? { attempts: Number(retry.attempts ?? 0), due: Number(retry.due ?? 0) }
+      : { attempts: 0, due: 0 }
   }
 
   /** Returns the number of the object of its tenant's directory that lists the conversation. */
