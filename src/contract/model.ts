@@ -15,6 +15,8 @@ export interface ModelRequest {
   readonly patience?: Patience
   /** The W3C Trace Context of this request, for the headers of the request to the provider. */
   readonly traceparent?: string
+  /** How many answers to this request have broken off so far. A list of fallbacks begins with another model each time. */
+  readonly cuts?: number
 }
 
 /** How long a model may be silent, in milliseconds: up to the first byte of its answer, and between two later ones. */

@@ -7,7 +7,8 @@ export interface FallbackOptions {
 }
 
 /**
- * Makes one model of several: each is asked if the one before it failed before its first event. It has the name and the
+ * Makes one model of several: each is asked if the one before it failed before its first event. If an answer breaks off
+ * later, or the model falls silent, the step starts again with the next one. It has the name and the
  * price of the first, and the capabilities that all of them have. The last failure is reported.
  *
  * @example
@@ -20,15 +21,19 @@ export function fallingBack(models: readonly [ChatModel, ...ChatModel[]], option
   return {
     ...models[0],
     ...(capabilities && { capabilities }),
-    stream: (request, signal, onRetry) =>
-      attempts(
-        () => models[0].stream(request, signal, onRetry),
+    stream: (request, signal, onRetry) => {
+      const first = (request.cuts ?? 0) % models.length
+      const order = [...models.slice(first), ...models.slice(0, first)]
+      const ask = (at: number) => order[at]?.stream(request, signal, onRetry)
+      return attempts(
+        () => ask(0) ?? models[0].stream(request, signal, onRetry),
         (error, failures) => {
-          const next = after(error) && !signal.aborted ? models[failures] : undefined
+          const next = after(error) && !signal.aborted && failures < order.length
           if (next) onRetry?.(error)
-          return next?.stream(request, signal, onRetry)
+          return next ? ask(failures) : undefined
         },
-      ),
+      )
+    },
   }
 }
 

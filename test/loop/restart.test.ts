@@ -39,6 +39,13 @@ describe('a model whose answer breaks off', () => {
     expect(state.finished?.answer).toBe('Here.')
   })
 
+  test('is asked again once if it fell silent after its first words, with the number of broken answers', async () => {
+    const silent = cut('It ', { ...CUT, code: 'model_timeout' })
+    const { state, requests } = await play({ script: [silent, silent, say('Never.')] })
+    expect(state.finished).toMatchObject({ status: 'failed', error: { code: 'model_timeout' } })
+    expect(requests.map(({ cuts }) => cuts)).toEqual([undefined, 1])
+  })
+
   test.each([
     ['it is not worth a retry', { ...CUT, retryable: false }],
     ['the provider says when to come again', { ...CUT, retryAfterMs: 1000 }],

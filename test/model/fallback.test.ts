@@ -45,6 +45,25 @@ test('the other models are not called while the first one answers', async () => 
   })
 })
 
+test('after an answer that broke off, the next model is asked first, and those before it last', async () => {
+  const models = ['first', 'second'].map((name) => scripted([failing(), failing()], `scripted/${name}`))
+  const [first, second] = models
+  if (!first || !second) throw new Error('There are two')
+  const names: string[] = []
+  const noting = (model: ChatModel): ChatModel => ({
+    ...model,
+    stream: (...request) => {
+      names.push(model.name)
+      return model.stream(...request)
+    },
+  })
+  const model = fallingBack([noting(first), noting(second)])
+  for (const cuts of [1, 2]) {
+    for await (const _ of model.stream({ ...REQUEST, cuts }, new AbortController().signal)) continue
+  }
+  expect(names).toEqual(['scripted/second', 'scripted/first', 'scripted/first', 'scripted/second'])
+})
+
 test('the error of the last model is returned', async () => {
   expect(await play([failing(), failing(), failing({ message: 'All busy.' })])).toMatchObject({
     events: failing({ message: 'All busy.' }),

@@ -155,7 +155,7 @@ const MOST_SILENCES = 1
  */
 function mayRestart({ error: { code, retryable, retryAfterMs }, hasBegun }: ModelFailure, cuts: number): boolean {
   if (!retryable || retryAfterMs !== undefined || code === 'model_rate_limited') return false
-  if (code === 'model_timeout' && !hasBegun) return cuts < MOST_SILENCES
+  if (code === 'model_timeout') return cuts < MOST_SILENCES
   return hasBegun && cuts < MOST_RESTARTS
 }
 
@@ -191,8 +191,9 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
   let hasBegun = false
   try {
     const traceparent = traceparentOf(state.request, chatPart(step, state.step?.attempt ?? 1))
-    const tracedRequest = traceparent === undefined ? request : { ...request, traceparent }
-    for await (const event of model.stream(tracedRequest, signal, retryRecorder(running, step))) {
+    const cuts = state.step?.cuts ?? 0
+    const ownRequest = { ...request, ...(traceparent !== undefined && { traceparent }), ...(cuts > 0 && { cuts }) }
+    for await (const event of model.stream(ownRequest, signal, retryRecorder(running, step))) {
       if (signal.aborted) break
       hasBegun ||= event.type !== 'error'
       size += sizeOf(event)
