@@ -22,12 +22,15 @@ export const RUN_OPTIONS = {
   toolErrors: { variable: 'TOOL_ERRORS', values: ['model', 'fail'] },
   /**
    * What happens when a limit is reached. `answer`: one last answer without tools. `model`: the call is refused and the
-   * model continues with its tools; for `steps`, `tokens` and `cost` this is the same as `answer`. `fail`: the run fails.
+   * model continues with its tools; for `steps`, `tokens`, `cost` and `sameCalls` this is the same as `answer`. `fail`: the run fails.
    */
   onLimit: { variable: 'ON_LIMIT', values: ['answer', 'model', 'fail'], compat: 'fail' },
   /** Whether the finished calls of the run are undone, newest first, when a call fails. */
   compensate: { variable: 'COMPENSATE', values: [false, true] },
-  /** Whether calls of read-only and idempotent tools start before the model's answer is complete. */
+  /**
+   * Whether calls of read-only and idempotent tools start before the model's answer is complete. Not where tokens or cost
+   * are limited: what the answer uses is known at its end.
+   */
   eager: { variable: 'EAGER_CALLS', values: [false, true] },
   /** Whether a stored run is cancelled when the client that started it disconnects before its response is complete. */
   cancelOnDisconnect: { variable: 'CANCEL_ON_DISCONNECT', values: [false, true] },

@@ -45,24 +45,27 @@ function decideAfterAnswer(state: RunState, step: StepState, now: number): Decis
     return record({ type: 'limit.reached', which }, ...endEarly(state, `the limit "${which}" is reached`, end))
   }
   const proposed = openCalls.filter((call) => call.status === 'proposed')
-  const admissions = new Map(proposed.map((call) => [call, admit(state, call)]))
-  const refusals = openCalls.flatMap((call) => {
-    const admission = admissions.get(call)
+  const admissions = openCalls.map((call) => (call.status === 'proposed' ? admit(state, call) : undefined))
+  const refusals = openCalls.flatMap((call, index) => {
+    const admission = admissions[index]
     if (call.status === 'rejected') return [callRefused(call, rejectionFailure(call))]
     return admission?.do === 'refuse' ? [callRefused(call, admission.failure)] : []
   })
   if (refusals.length > 0) return record(...(which ? [{ type: 'limit.reached', which } as const] : []), ...refusals)
 
-  const approvalRequests = [...admissions].flatMap(([call, it]) =>
-    it.do === 'wait' && it.for === 'approval' ? [approvalRequested(state, call, it.because)] : [],
-  )
+  const approvalRequests = openCalls.flatMap((call, index) => {
+    const admission = admissions[index]
+    return admission?.do === 'wait' && admission.for === 'approval'
+      ? [approvalRequested(state, call, admission.because)]
+      : []
+  })
   if (approvalRequests.length > 0) return record(...approvalRequests)
 
   const ready = openCalls.filter(
-    (call) =>
+    (call, index) =>
       call.status === 'approved' ||
       call.status === 'started' ||
-      admissions.get(call)?.do === 'run' ||
+      admissions[index]?.do === 'run' ||
       (call.status === 'deferred' && isDue(call, now)),
   )
   if (ready.length > 0) return { do: 'call', calls: ready }
