@@ -27,6 +27,7 @@ export { type ConnectionsFeature, mcpConnections } from './edge/connections.ts'
 export { Catalog } from './edge/catalog.ts'
 export { createEdge, type Edge, type EdgeOptions } from './edge/create-edge.ts'
 export { disabledKeys, type DisabledKeysFeature } from './edge/disabled-keys.ts'
+export { storedKeys, type StoredKeysFeature } from './edge/stored-keys.ts'
 export { type Env, textOf } from './edge/env.ts'
 export {
   allProviders,

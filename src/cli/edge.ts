@@ -8,7 +8,7 @@ export interface EdgeAddress {
 }
 
 export interface EdgeRequest {
-  readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
   readonly path: string
   /** The body, sent as JSON. */
   readonly body?: unknown

@@ -2,6 +2,7 @@ import { BACKUP_COMMANDS } from './backup-commands.ts'
 import { AT_EDGE, type Command, command } from './command/command.ts'
 import { remote } from './command/remote.ts'
 import { COST_COMMAND } from './cost/command.ts'
+import { KEY_COMMANDS } from './key-commands.ts'
 
 /** A command of `new`, which adds files to a project. */
 function newCommand(kind: 'tool' | 'http-tool' | 'agent', summary: string): Command {
@@ -233,31 +234,7 @@ export const COMMANDS: readonly Command[] = [
       await tail(invocation)
     },
   }),
-  command({
-    name: 'keys new',
-    summary: 'make an API key, print it once, and add its hash to api-keys.json',
-    arguments: { id: { text: 'names the key in records, and for keys revoke' } },
-    options: {
-      tenant: { type: 'string', text: 'the tenant of the key; default: default' },
-      scope: { type: 'string', multiple: true, text: 'a scope that it has; default: chat and tools:read' },
-      expires: { type: 'string', value: 'date', text: 'such as 2027-01-31; default: never' },
-      remote: { type: 'boolean', text: 'set the list as the secret API_KEYS of the deployed edge' },
-    },
-    run: async ({ root, env, terminal, arguments: { id }, options: { scope, ...options } }) => {
-      const { newApiKey } = await import('./remote/keys.ts')
-      await newApiKey({ root, env, terminal, id, ...options, scopes: scope })
-    },
-  }),
-  command({
-    name: 'keys revoke',
-    summary: 'disable an API key of the deployed edge at once, without a deployment',
-    arguments: { id: { text: 'the id of the key' } },
-    options: { local: { type: 'boolean', text: 'disable it at the edge on this machine instead' } },
-    run: async ({ root, env, terminal, arguments: { id }, options: { local } }) => {
-      const { revokeApiKey } = await import('./remote/keys.ts')
-      await revokeApiKey(id, { root, env, terminal, local })
-    },
-  }),
+  ...KEY_COMMANDS,
   command({
     name: 'import openapi',
     summary: 'make a stored definition of each operation of an OpenAPI 3 document',

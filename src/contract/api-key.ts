@@ -5,7 +5,16 @@ import { isObject } from './json.ts'
 import { ConfigError, jsonVar, type Vars } from './vars.ts'
 
 /** What a key may allow. `docs/deploy.md` describes each. Policies can require other scopes of callers, too. */
-export const SCOPES = ['chat', 'tools:read', 'tools:write', 'tools:admin', 'approve', 'metrics', 'backup'] as const
+export const SCOPES = [
+  'chat',
+  'tools:read',
+  'tools:write',
+  'tools:admin',
+  'approve',
+  'metrics',
+  'backup',
+  'keys',
+] as const
 
 export type Scope = (typeof SCOPES)[number]
 
@@ -43,28 +52,30 @@ const KEY_DIGITS = 12
 
 /** Reads `API_KEYS`. Throws a ConfigError that says what is expected, and never what there is. */
 export function readApiKeys(vars: Vars): ApiKey[] {
-  const keys = objectsVar(vars, 'API_KEYS', KEYS).map((entry) => {
-    const { id, sha256, tenant, scopes, expires } = entry
-    const hashes = typeof sha256 === 'string' ? [sha256] : sha256
-    const until = typeof expires === 'string' ? Date.parse(expires) : (expires ?? Infinity)
-    const isKey = isStrings(hashes) && [1, 2].includes(hashes.length) && hashes.every((hash) => HASH.test(hash))
-    if (!isKey || !isLike(tenant, ID) || !isStrings(scopes) || !isTime(until)) throw new ConfigError('API_KEYS', KEYS)
-    if (id !== undefined && !isLike(id, ID)) throw new ConfigError('API_KEYS', KEYS)
-    const lower = hashes.map((hash) => hash.toLowerCase())
-    const name = id ?? lower[0]?.slice(0, KEY_DIGITS) ?? ''
-    return {
-      id: name,
-      sha256: lower,
-      tenant,
-      scopes,
-      expires: until,
-      ...callerTerms(entry, 'API_KEYS', KEYS),
-    }
-  })
+  const keys = objectsVar(vars, 'API_KEYS', KEYS).map((entry) => readApiKey(entry, 'API_KEYS'))
   // The same key may be configured twice, for two tenants; the last entry counts.
   const owners = new Map(keys.map(({ id, sha256 }) => [id, sha256[0]]))
   if (keys.some(({ id, sha256 }) => owners.get(id) !== sha256[0])) throw new ConfigError('API_KEYS', KEYS)
   return keys
+}
+
+/** Reads the entry of a key, of the variable or binding with this name. Throws a ConfigError that says what is expected. */
+export function readApiKey(entry: Readonly<Record<string, unknown>>, name: string): ApiKey {
+  const { id, sha256, tenant, scopes, expires } = entry
+  const hashes = typeof sha256 === 'string' ? [sha256] : sha256
+  const until = typeof expires === 'string' ? Date.parse(expires) : (expires ?? Infinity)
+  const isKey = isStrings(hashes) && [1, 2].includes(hashes.length) && hashes.every((hash) => HASH.test(hash))
+  if (!isKey || !isLike(tenant, ID) || !isStrings(scopes) || !isTime(until)) throw new ConfigError(name, KEYS)
+  if (id !== undefined && !isLike(id, ID)) throw new ConfigError(name, KEYS)
+  const lower = hashes.map((hash) => hash.toLowerCase())
+  return {
+    id: id ?? lower[0]?.slice(0, KEY_DIGITS) ?? '',
+    sha256: lower,
+    tenant,
+    scopes,
+    expires: until,
+    ...callerTerms(entry, name, KEYS),
+  }
 }
 
 /** Reads a variable as a JSON array of objects. Throws a ConfigError that says what is expected. */

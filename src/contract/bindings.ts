@@ -31,6 +31,11 @@ export function rateLimits(env: Vars, names: readonly string[]): Record<string, 
   )
 }
 
+/** Returns the names of all rate limit bindings. */
+export function rateNames(env: Vars): string[] {
+  return Object.keys(env).filter((name) => isRate(env[name]))
+}
+
 /** Returns a secret that stored definitions may name. Only variables that begin with `SECRET_` are such secrets. */
 export function secretOf(env: Vars, name: string): string | undefined {
   const value = name.startsWith('SECRET_') ? env[name] : undefined

@@ -1,6 +1,6 @@
 import { termsOfCaller } from './caller-terms.ts'
-import type { Config } from './config.ts'
 import { type Jurisdiction, JURISDICTIONS } from './conversation.ts'
+import type { Setup } from './setup.ts'
 import type { Caller } from './tool.ts'
 
 /** Returns the jurisdiction that the prefix of a conversation's id names, such as `eu__`. */
@@ -17,6 +17,6 @@ export function idIn(jurisdiction: Jurisdiction | undefined, name: string): stri
  * Returns the id of the hidden conversation that stores a run without one, in the jurisdiction of the caller's key. No
  * caller can name it: no id contains a tilde.
  */
-export function hiddenConversation(config: Config, caller: Caller, runId: string): string {
-  return idIn(termsOfCaller(config, caller)?.jurisdiction, `~${runId}`)
+export function hiddenConversation(setup: Pick<Setup, 'config' | 'storedKeys'>, caller: Caller, runId: string): string {
+  return idIn(termsOfCaller(setup, caller)?.jurisdiction, `~${runId}`)
 }

@@ -16,6 +16,7 @@ import type { RunReporter } from './report.ts'
 import type { ToolSelection } from './run.ts'
 import type { SecretFilter } from './secrets.ts'
 import type { Signer } from './signer.ts'
+import type { StoredKeys } from './stored-keys.ts'
 import type { Summaries } from './summaries.ts'
 import type { Caller, ToolFinder, ToolSource } from './tool.ts'
 import type { Vars } from './vars.ts'
@@ -65,6 +66,8 @@ export interface Setup {
   readonly identityTokens?: IdentityTokens
   /** Default: no key is ever disabled, and no use recorded. */
   readonly keyStates?: KeyStates
+  /** API keys that operators make and change without a deployment. Default: keys are those of `API_KEYS`. */
+  readonly storedKeys?: StoredKeys
   /** Fetches files that messages link to. Default: such links are refused. */
   readonly fetchFiles?: FetchFiles
   /** Notifies URLs of runs. Default: no conversation can have a webhook. */

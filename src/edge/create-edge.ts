@@ -51,6 +51,7 @@ export function createEdge(options: EdgeOptions): Edge {
 export function surfacesOf({
   surfaces = [],
   stored,
+  storedKeys,
   connections,
   outcomes,
   backups,
@@ -59,6 +60,7 @@ export function surfacesOf({
   return [
     ...surfaces,
     ...(stored ? [stored.surface] : []),
+    ...(storedKeys ? [storedKeys.surface] : []),
     ...(connections?.surfaces ?? []),
     ...(outcomes?.surfaces ?? []),
     ...(backups ? [backups.surface] : []),

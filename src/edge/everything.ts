@@ -17,6 +17,7 @@ import { allProviders } from './providers.ts'
 import { metrics } from './metrics.ts'
 import { reportedOutcomes } from './reported-outcomes.ts'
 import { shardedDirectories } from './sharded-directories.ts'
+import { storedKeys } from './stored-keys.ts'
 import { storedTools } from './stored-tools.ts'
 import { summaries } from './summaries.ts'
 import { toolPolicies } from './tool-policies.ts'
@@ -37,6 +38,7 @@ export const everything = {
   identity: identityTokens,
   policies: toolPolicies,
   disabledKeys,
+  storedKeys,
   files: linkedFiles,
   connections: mcpConnections,
   backups,

@@ -10,6 +10,7 @@ import type { MetricsFeature } from './metrics.ts'
 import type { ProviderFromEnv } from './providers.ts'
 import type { shardedDirectories } from './sharded-directories.ts'
 import type { OutcomesFeature } from './reported-outcomes.ts'
+import type { StoredKeysFeature } from './stored-keys.ts'
 import type { StoredToolsFeature } from './stored-tools.ts'
 import type { PoliciesFeature } from './tool-policies.ts'
 import type { ToolSearchFeature } from './tool-search.ts'
@@ -28,6 +29,8 @@ export interface SetupOptions {
   readonly policies?: PoliciesFeature
   /** `disabledKeys`: keys that the binding `KEYS` disables. Default: a key holds until it expires or is removed. */
   readonly disabledKeys?: DisabledKeysFeature
+  /** `storedKeys`: API keys in the binding `KEYS`, beside those of `API_KEYS`. Default: there are none. */
+  readonly storedKeys?: StoredKeysFeature
   /**
    * `linkedFiles`: fetches the files that messages link to from `FILE_HOSTS`, for models that do not. Default: such links
    * are refused.

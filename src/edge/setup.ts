@@ -38,6 +38,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
   const runDirectories = options.metrics?.runs(env.DIRECTORIES, config.directoryShards)
   const metricsReporter = runDirectories && options.metrics?.reporter(parts, runDirectories)
   const reporters = [metricsReporter, traceReporter].filter((each) => each !== undefined)
+  const storedKeys = options.storedKeys?.keys(parts)
   const disabledKeys = options.disabledKeys?.(parts)
   const setup: Setup = {
     config,
@@ -58,6 +59,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
     ...(options.backups && { backups: options.backups.conversations, copySigner: options.backups.signer(parts) }),
     ...(options.identity && { identityTokens: options.identity }),
     ...(disabledKeys && { keyStates: disabledKeys }),
+    ...(storedKeys && { storedKeys }),
     ...(options.files && { fetchFiles: options.files }),
     ...(options.webhooks && { webhooks: options.webhooks(parts) }),
     ...(options.summaries && { summaries: options.summaries }),

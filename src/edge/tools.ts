@@ -1,4 +1,4 @@
-import { rateLimits, toolWorkers } from '../contract/bindings.ts'
+import { rateLimits, rateNames, toolWorkers } from '../contract/bindings.ts'
 import { ConfigError } from '../contract/config.ts'
 import { matches } from '../contract/glob.ts'
 import { selectsTool } from '../contract/tool-names.ts'
@@ -25,7 +25,7 @@ interface SetupTools extends EdgeTools {
  */
 export function makeTools(
   parts: SetupParts,
-  options: Pick<SetupOptions, 'stored' | 'search' | 'policies'>,
+  options: Pick<SetupOptions, 'stored' | 'storedKeys' | 'search' | 'policies'>,
   others: readonly ToolSource[],
 ): SetupTools {
   const { env, config, report, secrets } = parts
@@ -47,10 +47,10 @@ export function makeTools(
         stored && approvals && isForeign(binding) ? (tools) => stored.gate(tools, approvals) : undefined,
     })
   const rated = [...config.apiKeys, ...config.identityProviders, ...Object.values(policies)]
-  const rates = rateLimits(
-    env,
-    rated.flatMap(({ rate }) => rate ?? []),
-  )
+  const rates = rateLimits(env, [
+    ...rated.flatMap(({ rate }) => rate ?? []),
+    ...(options.storedKeys ? rateNames(env) : []),
+  ])
   const tools = edgeTools({
     services: servicesOf((binding) => !isForeign(binding)),
     foreign: servicesOf(isForeign),

@@ -13,12 +13,10 @@ const LEDGER_MS = 5000
  * Draws shares from the ledger of the key's budget, which is told what the run has used so far. If it does not answer, the
  * run continues with what it has, and asks again before its next step.
  */
-export function budgetPort(
-  { config, directories, report }: Setup,
-  { runId, caller, budget: first }: RunRequest,
-): Pick<RunPorts, 'drawBudget'> {
+export function budgetPort(setup: Setup, { runId, caller, budget: first }: RunRequest): Pick<RunPorts, 'drawBudget'> {
+  const { directories, report } = setup
   const { tenant, key } = caller
-  const budget = termsOfCaller(config, caller)?.budget
+  const budget = termsOfCaller(setup, caller)?.budget
   if (!first || !budget || key === undefined || MEASURES.every((name) => budget[name] === undefined)) return {}
   return {
     drawBudget: async ({ usage, steps, budget: current = first }) => {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { StoredKey } from '../../src/contract/stored-keys.ts'
 import type { Caller, Tool } from '../../src/contract/tool.ts'
 import { failure } from '../../src/contract/tool.ts'
 import { apiKey } from '../fixtures/keys.ts'
@@ -34,6 +35,9 @@ const REPORTS = {
   filter: undefined,
 }
 const request = { caller: CALLER }
+
+const refuse = async () => Promise.reject(new Error('unused'))
+const NO_KEYS = { find: refuse, read: refuse, write: refuse, remove: refuse, list: refuse }
 
 async function record(talk: TestConversation, name: string) {
   const reply = await talk.object.record(runId(name), 10_000)
@@ -197,4 +201,61 @@ test('a caller of an identity provider keeps the scopes that the edge still give
     const { calls } = await record(talk, name)
     expect(calls.map((each) => each.error?.code ?? each.ok)).toEqual([outcome])
   }
+})
+
+describe('a run whose key is stored', () => {
+  const stored: StoredKey = {
+    ...CALLER,
+    id: 'owner',
+    sha256: [],
+    expires: Infinity,
+    disabled: false,
+    scopes: CALLER.scopes,
+  }
+
+  async function play(change: () => StoredKey | undefined) {
+    let current: (() => StoredKey | undefined) | undefined
+    const find = async () => (current ?? (() => stored))()
+    const { talk, deploy } = conversation([tool('pay', () => 'paid', { approval: 'always' })], [ask(['pay'])])
+    talk.storedKeys = { ...NO_KEYS, load: find, recent: () => stored }
+    await talk.start('a', { request })
+    const {
+      calls: [call],
+    } = await record(talk, 'a')
+    current = change
+    deploy()
+    await talk.object.answer(runId('a'), { [call?.id ?? '']: { decision: 'approve' } })
+    return talk
+  }
+
+  test('continues as the key may now', async () => {
+    expect(await record(await play(() => stored), 'a')).toMatchObject({ status: 'completed', calls: [{ ok: true }] })
+    expect(await record(await play(() => ({ ...stored, scopes: ['chat'] })), 'a')).toMatchObject({
+      status: 'completed',
+      calls: [{ error: { code: 'tool_not_allowed' } }],
+    })
+  })
+
+  test.each([
+    ['is disabled', () => ({ ...stored, disabled: true }), 'The key that started this run has been disabled.'],
+    ['has expired', () => ({ ...stored, expires: 1 }), 'The key that started this run has expired.'],
+    ['was removed', () => undefined, 'The key that started this run does not exist any more.'],
+    [
+      'is now one of another tenant',
+      () => ({ ...stored, tenant: 'ops' }),
+      'The key that started this run does not exist any more.',
+    ],
+  ])('fails if the key %s', async (_, change, message) => {
+    const error = { code: 'run_not_allowed', message }
+    expect(await record(await play(change), 'a')).toMatchObject({ status: 'failed', error })
+  })
+
+  test('waits while the key cannot be read', async () => {
+    const talk = await play(() => {
+      throw new Error('KV is down')
+    })
+    await talk.ring()
+    expect(talk.reports.at(-1)).toEqual({ event: 'caller.unknown', key: 'owner', detail: 'KV is down' })
+    expect(await talk.object.record(runId('a'), 0)).toMatchObject({ record: { status: 'running' } })
+  })
 })

@@ -49,6 +49,7 @@ export class TestConversation {
   toolsOf: (caller: Caller) => readonly Tool[] = () => this.#tools
   /** Tells which keys are disabled, in the next life. Default: none. */
   keyStates: Setup['keyStates']
+  storedKeys: Setup['storedKeys']
   /** Of the next life. */
   reporters: readonly RunReporter[] = []
   /** The context window of its model: by default too large for any test to fill. */
@@ -190,6 +191,7 @@ export class TestConversation {
         return { find: async () => tools, list: async () => ({ tools, unavailable: [] }) }
       },
       keyStates: this.keyStates,
+      storedKeys: this.storedKeys,
       webhooks: this.webhook && webhookSender({ ...this.webhook, isOpen: this.#vars['AUTH'] === 'open', report }),
       summaries,
       reportAddresses: this.#reportAddresses,

@@ -19,9 +19,9 @@ export function sources(): Source[] {
  */
 const NO_CODES = new Set(
   `access_token not_recorded answer_cut answer_rejected edgecall_approvals edgecall_call_duration_seconds edgecall_call_retries edgecall_calls edgecall_cost edgecall_first_token_seconds edgecall_held_tools edgecall_limits edgecall_model_duration_seconds edgecall_model_retries edgecall_open_approvals edgecall_open_runs edgecall_queue_seconds edgecall_recoveries edgecall_run_duration_seconds edgecall_run_errors edgecall_runs edgecall_steps edgecall_tokens
-  already_terminal api_key arguments at authorization_code client_credentials insufficient_scope awaiting_approval awaiting_caller code content_filter context_length_exceeded exact_optional
+  already_terminal api_key arguments at authorization_code client_credentials confirm content disallow_importable_env insufficient_scope no_nodejs_compat no_nodejs_compat_v2 sign_in sign_in_code awaiting_approval awaiting_caller code content_filter context_length_exceeded exact_optional
   execute_tool failed finish first_seen format hash id issuer insufficient_quota invalid_api_key invalid_request_error invoke_agent json_object
-  json_schema list_resources model module owner partial_check previous_response_id query rate_limit_error rate_limit_exceeded raw_check
+  json_schema list_resources max_completion_tokens max_tokens model module owner partial_check previous_response_id query rate_limit_error rate_limit_exceeded raw_check
   read_resource read_result resource_link return_direct server_error starting_after string to_lower_case to_upper_case tool_calls
   tool_choice tool_search tools trim_end trim_start untrusted_data`.split(/\s+/),
 )

@@ -17,6 +17,7 @@ function unknown(targets: Targets): Targets {
     response: targets.response.replace(/[A-Za-z0-9]{4}$/, 'zzzz'),
     tool: 'answer00',
     hash: change(targets.hash),
+    key: 'other-key',
   }
 }
 

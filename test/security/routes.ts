@@ -50,6 +50,9 @@ export const BODIES: Readonly<Record<string, (targets: Targets) => unknown>> = {
   ForkBody: () => ({ at: 1 }),
   CallAnswer: () => ({ decision: 'approve' }),
   Definition: () => ({ description: 'x', inputSchema: { type: 'object' }, static: { text: 'x' } }),
+  KeyBody: () => ({ id: 'another', tenant: 'acme', scopes: [] }),
+  KeyChange: () => ({ scopes: [] }),
+  KeyRotation: () => ({}),
   SignInBody: () => ({}),
   SignInCode: () => ({ code: 'K7QF-2M9P' }),
   HashBody: ({ hash }) => ({ hash }),
@@ -59,7 +62,7 @@ export const BODIES: Readonly<Record<string, (targets: Targets) => unknown>> = {
 
 /** Returns the path and the request of a route for these targets. */
 export function fill(route: Route, targets: Targets): { path: string; init: { method: string; json?: unknown } } {
-  const { conversation, run, call, response, tool, hash } = targets
+  const { conversation, run, call, response, tool, hash, key } = targets
   const isResponse = route.path.startsWith('/v1/responses')
   const values: Record<string, string> = {
     id: isResponse ? response : conversation,
@@ -69,6 +72,7 @@ export function fill(route: Route, targets: Targets): { path: string; init: { me
     hash,
     step: '1',
   }
+  if (route.path.startsWith('/keys')) values['id'] = key
   if (route.path.startsWith('/v1/models')) values['name'] = 'test/scripted'
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? 'x')
   const json = route.body === undefined ? undefined : BODIES[route.body]?.(targets)

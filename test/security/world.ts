@@ -15,10 +15,19 @@ import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
 import { FakeKv } from '../host/source/fake-kv.ts'
 
-export const SCOPES = ['chat', 'tools:read', 'tools:write', 'tools:admin', 'approve', 'metrics', 'backup'] as const
+export const SCOPES = [
+  'chat',
+  'tools:read',
+  'tools:write',
+  'tools:admin',
+  'approve',
+  'metrics',
+  'backup',
+  'keys',
+] as const
 
-/** The scopes of keys that act for their tenant; `tools:admin` acts for the whole edge. */
-const OF_TENANTS = SCOPES.filter((scope) => scope !== 'tools:admin')
+/** The scopes of keys that act for their tenant; `tools:admin` and `keys` act for the whole edge. */
+const OF_TENANTS = SCOPES.filter((scope) => scope !== 'tools:admin' && scope !== 'keys')
 
 /** The kinds of keys; those of scopes are of the tenant that owns the targets. */
 export const KEYS = ['none', 'wrong', 'disabled', 'expired', ...SCOPES, 'other', 'owner'] as const
@@ -33,6 +42,8 @@ export interface Targets {
   readonly response: string
   readonly tool: string
   readonly hash: string
+  /** The id of a stored API key. */
+  readonly key: string
 }
 
 export interface World {
@@ -44,6 +55,12 @@ export interface World {
   failObjects(error?: Error): void
   /** Returns how many rows all Durable Objects have written so far. */
   rowsWritten(): number
+}
+
+/** What the KV namespace `KEYS` holds. */
+const STORED: Readonly<Record<string, string>> = {
+  disabled: JSON.stringify(['disabled']),
+  'key:billing-key': JSON.stringify(apiKey('billing-key', { id: 'billing-key', scopes: [] })),
 }
 
 /** A model that asks for the tool `danger` when it is on offer and the question is about it; else it greets. */
@@ -124,7 +141,12 @@ export async function openWorld(): Promise<World> {
       describe: async () => ({ contract: 1, tools: [danger] }),
       call: async () => ({ ok: true, content: [] }),
     },
-    KEYS: { get: async () => JSON.stringify(['disabled']), put: async () => {} },
+    KEYS: {
+      get: async (name: string) => STORED[name] ?? null,
+      put: async () => {},
+      delete: async () => {},
+      list: async () => ({ keys: [] }),
+    },
     TOOLS: new FakeKv(),
     DEFINITIONS: definitionService({}),
     CONVERSATIONS: failing(objects<ConversationService>((ctx) => new Conversation(ctx, env), databases)),
@@ -172,6 +194,7 @@ export async function openWorld(): Promise<World> {
     response: response.id,
     tool: 'answer42',
     hash,
+    key: 'billing-key',
   }
   const rowsWritten = () =>
     databases.reduce((sum, each) => sum + Number(each.prepare('SELECT total_changes() AS sum').get()?.['sum']), 0)

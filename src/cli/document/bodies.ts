@@ -8,7 +8,8 @@ import { contentPart, parametersSchema, runOptionSchemas } from '../../wire/sche
 import { CLIENT_BODIES } from './client-routes.ts'
 import { limitTexts } from './configuration.ts'
 import { describable } from './describable.ts'
-import { ref } from './json-schema.ts'
+import { flag, object, ref, text } from './json-schema.ts'
+import { KEY_TERMS } from './operator-answers.ts'
 import { fieldTexts } from './tool-fields.ts'
 
 /** The Valibot schemas with which the edge checks requests, by their names in the document. */
@@ -117,6 +118,9 @@ const READ = {
     properties: { at: { type: 'string', format: 'date-time' } },
     required: ['at'],
   },
+  KeyBody: object({ id: text, tenant: text }, { ...KEY_TERMS, disabled: flag }),
+  KeyChange: object({}, { ...KEY_TERMS, disabled: flag }),
+  KeyRotation: object({}, { keepOld: flag }),
   SignInBody: {
     type: 'object',
     properties: { issuer: { type: 'string', description: 'The authorization server that credentials may go to.' } },

@@ -10,6 +10,7 @@ import { eventSchemas } from './events.ts'
 import { ref } from './json-schema.ts'
 import { operationOf } from './operation.ts'
 import { BACKUP_ROUTES } from './backup-routes.ts'
+import { KEY_ROUTES } from './key-routes.ts'
 import { OPERATOR_ROUTES } from './operator-routes.ts'
 import { RUN_ROUTES } from './run-routes.ts'
 import { toolFieldsText } from './tool-fields.ts'
@@ -22,13 +23,14 @@ export const CONFIGURATION = 'docs/configuration.md'
 export const ERRORS = 'docs/errors.md'
 export const TOOL_DEFINITION = 'docs/tool-definition.md'
 
-const ROUTES = { ...CLIENT_ROUTES, ...RUN_ROUTES, ...OPERATOR_ROUTES, ...BACKUP_ROUTES, ...TOOL_ROUTES }
+const ROUTES = { ...CLIENT_ROUTES, ...RUN_ROUTES, ...OPERATOR_ROUTES, ...BACKUP_ROUTES, ...KEY_ROUTES, ...TOOL_ROUTES }
 
 const TAGS = {
   OpenAI: 'The APIs of OpenAI, for its clients and compatible ones.',
   Runs: 'A run takes one input and calls the model and tools until it has an answer.',
   Conversations: 'A conversation stores messages and runs, so that later runs see earlier ones.',
   Tools: 'The tools that models can call, and their stored definitions.',
+  Keys: 'API keys that operators make and change without a deployment.',
   Clients: 'The protocols of other clients, such as the AI SDK and MCP.',
   Edge: 'The edge itself. These routes need no API key.',
 }

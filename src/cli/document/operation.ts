@@ -15,7 +15,7 @@ export type RouteAnswer =
   | { readonly says: string; readonly type?: string }
 
 export interface DocumentedRoute {
-  readonly tag: 'OpenAI' | 'Runs' | 'Conversations' | 'Tools' | 'Clients' | 'Edge'
+  readonly tag: 'OpenAI' | 'Runs' | 'Conversations' | 'Tools' | 'Keys' | 'Clients' | 'Edge'
   /** The unique `operationId`, after which code generators name functions. */
   readonly id: string
   readonly summary: string

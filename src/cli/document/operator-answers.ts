@@ -3,6 +3,18 @@ import { count, list, object, text } from './json-schema.ts'
 
 const OBJECT = { type: 'object' }
 
+/** What an API key may do. */
+export const KEY_TERMS = {
+  scopes: list(text),
+  expires: { type: ['string', 'integer', 'null'], description: 'A date, a time, or epoch milliseconds.' },
+  rate: { type: ['string', 'null'] },
+  budget: { type: ['object', 'null'] },
+  location: { type: ['string', 'null'] },
+  jurisdiction: { type: ['string', 'null'] },
+}
+
+const STORED_KEY = { id: text, tenant: text, scopes: list(text), disabled: { type: 'boolean' } }
+
 /** The schemas of answers that only operators get. */
 export const OPERATOR_ANSWERS: Readonly<Record<string, JsonSchema>> = {
   StepRequest: object(
@@ -49,6 +61,12 @@ export const OPERATOR_ANSWERS: Readonly<Record<string, JsonSchema>> = {
       ),
     ),
   }),
+  StoredKey: object(STORED_KEY, KEY_TERMS),
+  NewKey: object(
+    { ...STORED_KEY, key: { type: 'string', description: 'The key itself, shown this once.' } },
+    KEY_TERMS,
+  ),
+  KeyPage: object({ keys: list(object(STORED_KEY, KEY_TERMS)) }, { next: text }),
   HoldingPolicy: object(
     { pattern: { type: 'string', description: 'The pattern in `TOOL_POLICY`.' }, policy: OBJECT },
     { tool: { type: 'string', description: 'The tool behind an alias, if the pattern matches that one.' } },

@@ -13,7 +13,7 @@ import { positionOf } from '../store/messages.ts'
 import { recordingPorts } from './fault-recorder.ts'
 import { commit, type OpenRun } from './open-run.ts'
 import type { Store } from '../store/store.ts'
-import { presentCaller, withdrawTool } from './present-caller.ts'
+import { isKeyRead, presentCaller, withdrawTool } from './present-caller.ts'
 
 export interface PerformPorts {
   readonly setup: Setup
@@ -40,6 +40,8 @@ export async function performRun(
     if (!present.ok) return present.error
     state.request = { ...state.request, caller: present.caller }
   }
+  // A run that has just been accepted, or is being cancelled, asks for nothing but the budget and the place of its key.
+  else if (!(await isKeyRead(ports.setup, stored.request.caller))) return 'unknown'
   open.isAuthenticated = false
   let runPorts: RunPorts | RunError
   try {
@@ -106,9 +108,9 @@ async function portsOf(
   }
 }
 
-function reportedCall({ config }: Setup, { request }: RunState, call: string, now: number): ReportedCall {
+function reportedCall(setup: Setup, { request }: RunState, call: string, now: number): ReportedCall {
   const { caller, runId: run } = request
-  const { conversation = hiddenConversation(config, caller, run) } = request
+  const { conversation = hiddenConversation(setup, caller, run) } = request
   return { tenant: caller.tenant, conversation, run, call, expires: now + request.limits.callMs + MOST_LATER_MS }
 }
 

@@ -1,4 +1,5 @@
 import type { Scope } from '../../contract/api-key.ts'
+import { keyOfCaller } from '../../contract/caller-terms.ts'
 import type { Config } from '../../contract/config.ts'
 import type { IdentityProvider } from '../../contract/identity-provider.ts'
 import type { RunError } from '../../contract/run.ts'
@@ -23,20 +24,21 @@ export type PresentCaller =
  * provider is not asked again: its callers keep the scopes that the edge still gives to any of its callers.
  */
 export async function presentCaller(
-  { config, keyStates, report }: Pick<Setup, 'config' | 'keyStates' | 'report'>,
+  setup: Pick<Setup, 'config' | 'keyStates' | 'storedKeys' | 'report'>,
   caller: Caller,
   now: number,
 ): Promise<PresentCaller> {
+  const { config, keyStates } = setup
   if (config.auth === 'open') return { ok: true, caller }
-  const key = keyOf(config, caller)
-  if (!key) return notAllowed('The key that started this run does not exist any more.')
-  if (key.expires <= now) return notAllowed('The key that started this run has expired.')
+  let key: PresentKey | undefined
   try {
-    if (await keyStates?.isDisabled(caller.key ?? ''))
+    key = (await keyOfCaller(setup, caller)) ?? providerOf(config, caller)
+    if (!key) return notAllowed('The key that started this run does not exist any more.')
+    if (key.expires <= now) return notAllowed('The key that started this run has expired.')
+    if (key.disabled || (await keyStates?.isDisabled(caller.key ?? '')))
       return notAllowed('The key that started this run has been disabled.')
   } catch (error) {
-    report({ event: 'caller.unknown', key: caller.key, detail: messageOf(error) })
-    return 'unknown'
+    return reportUnknown(setup, caller, error)
   }
   const scopes = caller.scopes.filter((scope) => key.scopes.includes(scope))
   if (!scopes.includes(CHAT)) return notAllowed(`The key that started this run has no scope "${CHAT}" now.`)
@@ -47,19 +49,35 @@ function notAllowed(message: string): PresentCaller {
   return { ok: false, error: { code: 'run_not_allowed', message } }
 }
 
+/** Whether the terms of a caller's key are known; false while they cannot be read. */
+export async function isKeyRead(
+  setup: Pick<Setup, 'config' | 'storedKeys' | 'report'>,
+  caller: Caller,
+): Promise<boolean> {
+  try {
+    await keyOfCaller(setup, caller)
+    return true
+  } catch (error) {
+    reportUnknown(setup, caller, error)
+    return false
+  }
+}
+
+function reportUnknown({ report }: Pick<Setup, 'report'>, { key }: Caller, error: unknown): 'unknown' {
+  report({ event: 'caller.unknown', key, detail: messageOf(error) })
+  return 'unknown'
+}
+
 interface PresentKey {
   readonly scopes: readonly string[]
   readonly expires: number
+  readonly disabled?: boolean
 }
 
-function keyOf({ apiKeys, identityProviders }: Config, { tenant, key }: Caller): PresentKey | undefined {
-  if (key === undefined) return undefined
+function providerOf({ identityProviders }: Config, { tenant, key = '' }: Caller): PresentKey | undefined {
   const provider = identityProviders.find(({ id }) => key.startsWith(`${id}:`))
   const isOfTenant = provider && (typeof provider.tenant === 'object' || provider.tenant === tenant)
-  return (
-    apiKeys.findLast((each) => each.tenant === tenant && each.id === key) ??
-    (isOfTenant ? { scopes: scopesOf(provider), expires: Infinity } : undefined)
-  )
+  return isOfTenant ? { scopes: scopesOf(provider), expires: Infinity } : undefined
 }
 
 /** Returns all scopes that callers of a provider can have. */

@@ -13,29 +13,35 @@ const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
  * deployed open by mistake answers nobody.
  */
 export async function authenticate(request: Request, setup: Setup, now: number): Promise<Caller> {
-  const { config, keyStates, identityTokens } = setup
+  const { config, keyStates, storedKeys, identityTokens } = setup
   if (config.auth === 'open') return openCaller(request)
   const { apiKeys, identityProviders } = config
-  if (apiKeys.length === 0 && identityProviders.length === 0) {
+  if (apiKeys.length === 0 && identityProviders.length === 0 && !storedKeys) {
     throw new Problem({ status: 503, code: 'auth_not_configured', message: 'No API keys are configured.' })
   }
   const bearer = /^Bearer +(\S+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
   const caller =
     (identityProviders.length > 0 && (await identityTokens?.callerOf(request, bearer, setup))) ||
-    (await callerOfKey(bearer, apiKeys, now))
-  if (await keyStates?.isDisabled(caller.key ?? '')) {
-    throw new Problem({ status: 401, code: 'key_disabled', message: 'This key has been disabled.' })
-  }
+    (await callerOfKey(bearer, setup, now))
+  if (await keyStates?.isDisabled(caller.key ?? '')) throw keyDisabled()
   return caller
 }
 
-async function callerOfKey(bearer: string | undefined, apiKeys: readonly ApiKey[], now: number): Promise<Caller> {
-  const apiKey = bearer && (await findKey(bearer, apiKeys))
+function keyDisabled(): Problem {
+  return new Problem({ status: 401, code: 'key_disabled', message: 'This key has been disabled.' })
+}
+
+async function callerOfKey(bearer: string | undefined, { config, storedKeys }: Setup, now: number): Promise<Caller> {
+  const hash = bearer && (await sha256(bearer))
+  const configured = hash ? findKey(hash, config.apiKeys) : undefined
+  const stored = hash && !configured ? await storedKeys?.find(hash) : undefined
+  const apiKey = configured ?? stored
   if (!apiKey)
     throw new Problem({ status: 401, code: 'unauthorized', message: 'Send a valid key: Authorization: Bearer …' })
   if (apiKey.expires <= now) {
     throw new Problem({ status: 401, code: 'key_expired', message: 'This key has expired.' })
   }
+  if (stored?.disabled) throw keyDisabled()
   return { tenant: apiKey.tenant, key: apiKey.id, scopes: apiKey.scopes }
 }
 
@@ -66,8 +72,7 @@ function openCaller(request: Request): Caller {
 }
 
 /** Finds a key by its hash. Compares with every configured hash in constant time. */
-async function findKey(key: string, keys: readonly ApiKey[]): Promise<ApiKey | undefined> {
-  const hash = await sha256(key)
+function findKey(hash: string, keys: readonly ApiKey[]): ApiKey | undefined {
   let match: ApiKey | undefined
   for (const candidate of keys) for (const each of candidate.sha256) if (isSame(hash, each)) match = candidate
   return match

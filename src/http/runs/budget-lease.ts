@@ -150,6 +150,6 @@ export interface BudgetTerm {
 
 /** Returns the budget of the caller's key and its current period; undefined if it has none. */
 export function budgetTerm({ setup, caller }: EdgeContext): BudgetTerm | undefined {
-  const budget = termsOfCaller(setup.config, caller)?.budget
+  const budget = termsOfCaller(setup, caller)?.budget
   return budget && { budget, period: periodOf(budget.per, Date.now()) }
 }

@@ -104,7 +104,7 @@ export async function callTool(
     },
   )
   const usage = outcome.usage && countableUsage(outcome.usage)
-  if (usage && termsOfCaller(setup.config, caller)?.budget) waitUntil(countSpend({ setup, caller }, runId, usage))
+  if (usage && termsOfCaller(setup, caller)?.budget) waitUntil(countSpend({ setup, caller }, runId, usage))
   const fault = faultOf(outcome)
   if (fault) setup.report({ event: 'call.failed', runId, tool: name, durationMs: Date.now() - startedAt, ...fault })
   return outcome

@@ -16,7 +16,7 @@ export function conversationStub(
   conversation: string,
   location?: Location,
 ): ConversationService {
-  const terms = termsOfCaller(setup.config, caller)
+  const terms = termsOfCaller(setup, caller)
   const jurisdiction = jurisdictionOf(conversation)
   if (terms?.jurisdiction && terms.jurisdiction !== jurisdiction) throw otherJurisdiction(terms.jurisdiction)
   const namespace = namespaceIn(setup, jurisdiction)
@@ -56,5 +56,5 @@ export interface RunLocation {
 /** Returns the conversation that stores a run: the caller's or, so that the run can be found again, a hidden one. */
 export function conversationStubOfRun(context: EdgeContext, { runId, conversation }: RunLocation): ConversationService {
   const { setup, caller } = context
-  return conversationStub(context, conversation ?? hiddenConversation(setup.config, caller, runId))
+  return conversationStub(context, conversation ?? hiddenConversation(setup, caller, runId))
 }

@@ -132,7 +132,7 @@ async function startInNewConversation(context: RequestContext, parameters: RunPa
   requireBytes(context)
   const key = request.headers.get('idempotency-key')
   const name = key === null ? newId('conv') : `conv_${(await deriveRunId(caller.tenant, 'responses', key)).slice(4)}`
-  const id = idIn(termsOfCaller(setup.config, caller)?.jurisdiction, name)
+  const id = idIn(termsOfCaller(setup, caller)?.jurisdiction, name)
   const preparedRun = await prepareRun(context, parameters, { conversation: id })
   return startInConversation(context, preparedRun, {
     id,

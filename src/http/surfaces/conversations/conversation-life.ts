@@ -30,7 +30,7 @@ conversationLife.post('/', async (c) => {
   const decoded = decodeConversationBody(hasBody ? await readJson(c.req.raw, setup.config.maxBodyBytes) : {})
   if (!decoded.ok) throw invalidRequest(decoded.error)
   const { location, jurisdiction, id: requestedId, ...settings } = decoded.request
-  const { jurisdiction: ofKey } = termsOfCaller(setup.config, c.env.caller) ?? {}
+  const { jurisdiction: ofKey } = termsOfCaller(setup, c.env.caller) ?? {}
   const id = requestedId ?? idIn(jurisdiction ?? ofKey, newId('conv'))
   if (jurisdiction !== undefined && jurisdictionOf(id) !== jurisdiction) {
     throw invalidRequest({

@@ -1,0 +1,135 @@
+import { Hono } from 'hono/tiny'
+import { newId } from '../../contract/id.ts'
+import { isObject, sha256 } from '../../contract/json.ts'
+import { readStoredKey, storedForm, type StoredKey, type StoredKeys } from '../../contract/stored-keys.ts'
+import { ConfigError } from '../../contract/vars.ts'
+import type { EdgeEnv } from '../context.ts'
+import { requireScope } from '../middleware/auth.ts'
+import { Problem } from '../problem.ts'
+import { readJson } from '../request-body.ts'
+import type { Surface } from '../surface.ts'
+import { invalidRequest } from './runs.ts'
+
+const MOST_BODY_BYTES = 64 * 1024
+/** What a request may set of a key. Its id and its tenant stay as they are. */
+const CHANGES = ['scopes', 'expires', 'rate', 'budget', 'location', 'jurisdiction', 'disabled']
+
+const app = new Hono<EdgeEnv>()
+
+/** `/keys`: API keys that are stored in the binding `KEYS`, for operators. */
+export const keyRoutes: Surface = { routes: { '/keys': app } }
+
+type EdgeBindings = EdgeEnv['Bindings']
+
+app.get('/', async (c) => {
+  const keys = requireKeys(c.env)
+  return c.json(await keys.list(c.req.query('after')))
+})
+
+app.post('/', async (c) => {
+  const keys = requireKeys(c.env)
+  const body = await bodyOf(c.req.raw, ['id', 'tenant', ...CHANGES])
+  const secret = newId('ek')
+  const key = await keyOf(c.env, { scopes: ['chat', 'tools:read'], ...body, sha256: [await sha256(secret)] })
+  if (typeof body['id'] !== 'string') throw invalidRequest({ message: 'A key needs an id.', path: 'id' })
+  const isTaken = c.env.setup.config.apiKeys.some(({ id }) => id === key.id) || (await keys.read(key.id))
+  if (isTaken) throw new Problem({ status: 409, code: 'key_exists', message: `There is a key "${key.id}" already.` })
+  await write(keys, key)
+  return c.json({ key: secret, ...summaryOf(key) }, 201)
+})
+
+app.patch('/:id', async (c) => {
+  const keys = requireKeys(c.env)
+  const key = await storedKey(keys, c.req.param('id'))
+  const body = await bodyOf(c.req.raw, CHANGES)
+  // Null removes a term. Any operator may disable a key, also one that may do more than the operator.
+  const isDisabling = Object.keys(body).length === 1 && body['disabled'] === true
+  const entries = Object.entries({ ...storedForm(key), ...body }).filter(([, value]) => value !== null)
+  if (!isDisabling) requireScopes(c.env, key)
+  const changedKey = isDisabling ? { ...key, disabled: true } : await keyOf(c.env, Object.fromEntries(entries))
+  await write(keys, changedKey)
+  return c.json(summaryOf(changedKey))
+})
+
+app.post('/:id/rotate', async (c) => {
+  const keys = requireKeys(c.env)
+  const key = await storedKey(keys, c.req.param('id'))
+  requireScopes(c.env, key)
+  const { keepOld } = await bodyOf(c.req.raw, ['keepOld'])
+  const secret = newId('ek')
+  const rotatedKey = { ...key, sha256: [await sha256(secret), ...(keepOld === true ? key.sha256.slice(0, 1) : [])] }
+  await write(keys, rotatedKey)
+  return c.json({ key: secret, ...summaryOf(rotatedKey) })
+})
+
+app.delete('/:id', async (c) => {
+  const keys = requireKeys(c.env)
+  const key = await storedKey(keys, c.req.param('id'))
+  await reachable(keys.remove(key))
+  return c.body(null, 204)
+})
+
+/** Returns the stored keys, for a caller with the scope. */
+function requireKeys({ caller, setup }: EdgeBindings): StoredKeys {
+  requireScope(caller, 'keys')
+  if (setup.storedKeys) return setup.storedKeys
+  throw new Problem({ status: 503, code: 'keys_not_stored', message: 'This edge stores no keys: bind KEYS.' })
+}
+
+async function storedKey(keys: StoredKeys, id: string): Promise<StoredKey> {
+  const key = await reachable(keys.read(id))
+  if (key) return key
+  throw new Problem({ status: 404, code: 'unknown_key', message: `No key "${id}" is stored.` })
+}
+
+async function bodyOf(request: Request, names: readonly string[]): Promise<Readonly<Record<string, unknown>>> {
+  const body = await readJson(request, MOST_BODY_BYTES)
+  if (!isObject(body)) throw invalidRequest({ message: 'Expected a JSON object.', path: '' })
+  const unknown = Object.keys(body).find((name) => !names.includes(name))
+  if (unknown === undefined) return body
+  throw invalidRequest({ message: `Expected one of ${names.join(', ')}.`, path: unknown })
+}
+
+/** Reads a key of a request, which gives it no scope that the caller lacks. */
+async function keyOf(env: EdgeBindings, entry: Readonly<Record<string, unknown>>): Promise<StoredKey> {
+  try {
+    const key = readStoredKey(entry)
+    requireScopes(env, key)
+    if (key.rate !== undefined && !env.setup.rates?.[key.rate]) {
+      throw invalidRequest({ message: `There is no rate limit binding "${key.rate}".`, path: 'rate' })
+    }
+    return key
+  } catch (error) {
+    if (error instanceof ConfigError) throw invalidRequest({ message: error.message, path: '' })
+    throw error
+  }
+}
+
+/** Throws a Problem if a key has a scope of this edge that the caller lacks: nobody makes a key that may do more. */
+function requireScopes({ caller }: EdgeBindings, { scopes }: StoredKey): void {
+  const missing = scopes.find((scope) => !caller.scopes.includes(scope))
+  if (missing === undefined) return
+  const message = `The key has the scope "${missing}", which yours lacks.`
+  throw new Problem({ status: 403, code: 'scope_not_held', message })
+}
+
+async function write(keys: StoredKeys, key: StoredKey): Promise<void> {
+  await reachable(keys.write(key))
+}
+
+async function reachable<Value>(work: Promise<Value>): Promise<Value> {
+  return work.catch((error: unknown) => {
+    throw new Problem({
+      status: 503,
+      code: 'keys_unavailable',
+      message: 'The stored keys cannot be reached now.',
+      extra: { reason: error instanceof Error ? error.name : 'unknown' },
+    })
+  })
+}
+
+/** Returns a key as operators see it, without its hashes. */
+function summaryOf(key: StoredKey): object {
+  const { sha256: _, ...summary } = { ...storedForm(key), sha256: undefined }
+  return summary
+}

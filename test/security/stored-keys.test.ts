@@ -1,0 +1,270 @@
+import { describe, expect, test } from 'vitest'
+import type { ModelEvent } from '../../src/contract/model.ts'
+import { keyStore, type StoredKeyNamespace } from '../../src/http/middleware/stored-keys.ts'
+import { apiKey, bearer, sha256 } from '../fixtures/keys.ts'
+import { tool } from '../fixtures/play.ts'
+import { controlledEdge } from './controlled-edge.ts'
+
+/** The KV namespace of keys, with what is to go wrong. */
+function memoryKeys() {
+  const values = new Map<string, { readonly text: string; readonly metadata?: object }>()
+  const state = { failure: undefined as Error | undefined, reads: 0 }
+  const reach = () => {
+    state.reads += 1
+    if (state.failure) throw state.failure
+  }
+  const namespace: StoredKeyNamespace & { failure: Error | undefined; reads: number } = Object.assign(state, {
+    get: async (name: string) => (reach(), values.get(name)?.text ?? null),
+    put: async (name: string, text: string, { metadata }: { metadata?: object } = {}) =>
+      void (reach(), values.set(name, { text, ...(metadata && { metadata }) })),
+    delete: async (name: string) => void (reach(), values.delete(name)),
+    list: async ({ prefix, limit, cursor = '' }: { prefix: string; limit: number; cursor?: string }) => {
+      reach()
+      const names = [...values.keys()].filter((name) => name.startsWith(prefix) && name > cursor).toSorted()
+      const page = names.slice(0, limit)
+      const last = page.at(-1)
+      return {
+        keys: page.map((name) => ({ name, metadata: values.get(name)?.metadata })),
+        ...(names.length > limit && last !== undefined && { cursor: last }),
+      }
+    },
+  })
+  const store = (entry: any) => {
+    values.set(`key:${entry.id}`, { text: JSON.stringify(entry) })
+    for (const hash of [entry.sha256].flat()) values.set(`hash:${hash}`, { text: entry.id })
+  }
+  return { namespace, store, values }
+}
+
+const FINISH: ModelEvent = { type: 'finish', finish: 'stop', usage: { inputTokens: 10, outputTokens: 10 } }
+const OPERATOR = { id: 'operator', scopes: ['keys', 'chat', 'tools:read', 'tools:write'], tenant: 'ops' }
+
+/** An edge with these keys, which are in `API_KEYS` or stored, and an operator's key. */
+function edgeWith(way: 'API_KEYS' | 'stored', keys: readonly object[], vars: object = {}) {
+  const memory = memoryKeys()
+  const operator = apiKey('operator', OPERATOR)
+  const configured = way === 'API_KEYS' ? [...keys, operator] : [operator]
+  if (way === 'stored') keys.forEach(memory.store)
+  const edge = controlledEdge({
+    workers: { TOOL_PAY: [tool('pay', () => 'paid'), tool('look', () => 'seen')] },
+    model: {
+      name: 'test/scripted',
+      requests: [],
+      stream: async function* () {
+        yield { type: 'text', text: 'Done.' }
+        yield FINISH
+      },
+    },
+    vars: { ...vars, KEYS: memory.namespace, API_KEYS: JSON.stringify(configured) },
+    keys: ['acme: chat'],
+  })
+  const as = (secret: string) => {
+    const ask = edge.as('acme: chat')
+    return (path: string, request: Parameters<typeof ask>[1] = {}) =>
+      ask(path, { ...request, headers: { ...bearer(secret), ...request.headers } })
+  }
+  return { ...memory, as, operator: as('operator') }
+}
+
+const outcomeOf = ({ status, body }: { status: number; body: any }) =>
+  status < 300 ? status : [status, body?.code ?? body?.error?.code]
+const run = { json: { input: 'Hi' } }
+const LIMITED = { id: 'limited', tenant: 'acme' }
+
+interface Control {
+  /** The terms of the key. */
+  readonly terms: object
+  readonly vars?: object
+  /** What is asked with the key, and what each answer is. */
+  readonly asks: readonly (readonly [path: string, request: object, outcome: unknown])[]
+}
+
+/** The controls of a key, which hold wherever the key is. */
+const CONTROLS: Readonly<Record<string, Control>> = {
+  'what it may do': {
+    terms: {},
+    asks: [
+      ['/runs', run, 200],
+      ['/conversations', { json: { id: 'talk' } }, 201],
+      ['/conversations/talk/runs', run, 200],
+    ],
+  },
+  expiry: { terms: { expires: '2020-01-01' }, asks: [['/runs', run, [401, 'key_expired']]] },
+  scopes: {
+    terms: { scopes: ['chat'] },
+    asks: [
+      ['/runs', run, 200],
+      ['/tools', {}, [403, 'missing_scope']],
+    ],
+  },
+  tools: {
+    terms: { scopes: ['chat', 'tools:read'] },
+    vars: { TOOL_POLICY: JSON.stringify({ pay: { scopes: ['finance'] } }) },
+    asks: [
+      ['/tools/look/call', { json: { arguments: {} } }, 200],
+      ['/tools/pay/call', { json: { arguments: {} } }, [404, 'unknown_tool']],
+    ],
+  },
+  'the budget': {
+    terms: { budget: { tokens: 20, per: 'month' } },
+    asks: [
+      ['/runs', run, 200],
+      ['/runs', run, [429, 'budget_exhausted']],
+      ['/conversations/talk/runs', run, [429, 'budget_exhausted']],
+    ],
+  },
+  'the rate': {
+    terms: { rate: 'RATE_NONE' },
+    vars: { RATE_NONE: { limit: async () => ({ success: false }) } },
+    asks: [['/runs', run, [429, 'rate_limited']]],
+  },
+  'the jurisdiction': {
+    terms: { jurisdiction: 'eu' },
+    asks: [['/conversations/talk/runs', run, [403, 'other_jurisdiction']]],
+  },
+}
+
+describe.each(['API_KEYS', 'stored'] as const)('a key in %s is bound by', (way) => {
+  test.each(Object.entries(CONTROLS))('%s', async (_, { terms, vars, asks }) => {
+    const { as } = edgeWith(way, [apiKey('limited', { ...LIMITED, ...terms })], vars)
+    const ask = as('limited')
+    const outcomes: unknown[] = []
+    for (const [path, request] of asks) outcomes.push(outcomeOf(await ask(path, request)))
+    expect(outcomes).toEqual(asks.map(([, , outcome]) => outcome))
+  })
+
+  test('its tenant', async () => {
+    const { as } = edgeWith(way, [apiKey('limited', LIMITED), apiKey('other', { id: 'other', tenant: 'other' })])
+    expect(outcomeOf(await as('limited')('/conversations', { json: { id: 'talk' } }))).toBe(201)
+    expect((await as('limited')('/conversations')).body).toEqual([{ id: 'talk' }])
+    expect((await as('other')('/conversations')).body).toEqual([])
+  })
+
+  test('the list of disabled keys', async () => {
+    const { as, values } = edgeWith(way, [apiKey('limited', LIMITED)])
+    values.set('disabled', { text: '["limited"]' })
+    expect(outcomeOf(await as('limited')('/runs', run))).toEqual([401, 'key_disabled'])
+  })
+})
+
+describe('an operator', () => {
+  const json = { id: 'app', tenant: 'acme', scopes: ['chat'], budget: { tokens: 20, per: 'month' } }
+  const summary = { ...json, disabled: false }
+
+  test('makes a key, which is shown once, works at once, and is stored as a hash alone', async () => {
+    const { operator, as, values } = edgeWith('stored', [])
+    const { status, body } = await operator('/keys', { json })
+    expect([status, body]).toEqual([201, { ...summary, key: expect.stringMatching(/^ek_\w{20,}$/) }])
+    expect(outcomeOf(await as(body.key)('/runs', run))).toBe(200)
+    expect((await operator('/keys')).body).toEqual({ keys: [summary] })
+    expect(JSON.stringify([...values])).not.toContain(body.key)
+    expect(outcomeOf(await operator('/keys', { json }))).toEqual([409, 'key_exists'])
+    expect(outcomeOf(await operator('/keys', { json: { ...json, id: 'operator' } }))).toEqual([409, 'key_exists'])
+  })
+
+  test('changes, disables, rotates and removes a key', async () => {
+    const { operator, as } = edgeWith('stored', [])
+    const { key } = (await operator('/keys', { json })).body
+    const change = (body: object) => operator('/keys/app', { method: 'PATCH', json: body })
+    expect((await change({ disabled: true })).body).toEqual({ ...summary, disabled: true })
+    expect(outcomeOf(await as(key)('/runs', run))).toEqual([401, 'key_disabled'])
+    const { body } = await change({ disabled: false, budget: null, expires: '2999-01-01' })
+    expect(body).toEqual({ id: 'app', tenant: 'acme', scopes: ['chat'], disabled: false, expires: Date.UTC(2999, 0) })
+    expect(outcomeOf(await as(key)('/runs', run))).toBe(200)
+
+    const second = (await operator('/keys/app/rotate', { json: { keepOld: true } })).body.key
+    for (const each of [key, second]) expect(outcomeOf(await as(each)('/runs', run))).toBe(200)
+    const third = (await operator('/keys/app/rotate', { json: {} })).body.key
+    for (const each of [key, second]) expect(outcomeOf(await as(each)('/runs', run))).toEqual([401, 'unauthorized'])
+    expect(outcomeOf(await as(third)('/runs', run))).toBe(200)
+
+    expect((await operator('/keys/app', { method: 'DELETE' })).status).toBe(204)
+    expect(outcomeOf(await as(third)('/runs', run))).toEqual([401, 'unauthorized'])
+    expect((await operator('/keys')).body).toEqual({ keys: [] })
+    expect(outcomeOf(await change({ disabled: true }))).toEqual([404, 'unknown_key'])
+  })
+
+  test('needs the scope for it, and gives no scope that its own key lacks', async () => {
+    const strong = apiKey('strong', { id: 'strong', scopes: ['chat', 'backup'], tenant: 'acme' })
+    const { operator, as } = edgeWith('stored', [apiKey('limited', LIMITED), strong])
+    const change = (body: object) => operator('/keys/strong', { method: 'PATCH', json: body })
+    const asOther = as('limited')
+    for (const answer of [
+      await asOther('/keys'),
+      await asOther('/keys', { json }),
+      await asOther('/keys/strong', { method: 'PATCH', json: { disabled: true } }),
+      await asOther('/keys/strong/rotate', { json: {} }),
+      await asOther('/keys/strong', { method: 'DELETE' }),
+    ]) {
+      expect(outcomeOf(answer)).toEqual([403, 'missing_scope'])
+    }
+    for (const answer of [
+      await operator('/keys', { json: { ...json, scopes: ['chat', 'backup'] } }),
+      await operator('/keys/strong/rotate', { json: {} }),
+      await change({ expires: null }),
+      await change({ scopes: ['chat'] }),
+      await operator('/keys/limited', { method: 'PATCH', json: { scopes: ['chat', 'approve'] } }),
+    ]) {
+      expect(outcomeOf(answer)).toEqual([403, 'scope_not_held'])
+    }
+    expect((await change({ disabled: true })).body).toMatchObject({ scopes: ['chat', 'backup'], disabled: true })
+  })
+
+  test.each([
+    ['no id', { id: undefined }],
+    ['an id that is none', { id: 'a b' }],
+    ['no tenant', { tenant: undefined }],
+    ['a hash', { sha256: sha256('known') }],
+    ['an unknown rate', { rate: 'RATE_UNKNOWN' }],
+    ['a budget that is none', { budget: { tokens: -1, per: 'month' } }],
+    ['a date that is none', { expires: 'soon' }],
+  ])('cannot make a key with %s', async (_, change) => {
+    const { operator, values } = edgeWith('stored', [])
+    expect(outcomeOf(await operator('/keys', { json: { ...json, ...change } }))).toEqual([400, 'invalid_request'])
+    expect([...values.keys()].filter((name) => /^(?:key|hash):/.test(name))).toEqual([])
+  })
+
+  test('lists thousands of keys by pages', async () => {
+    const { operator } = edgeWith('stored', [])
+    for (let at = 0; at < 250; at++) {
+      await operator('/keys', { json: { ...json, id: `key${String(at).padStart(3, '0')}`, tenant: `tenant${at}` } })
+    }
+    const ids: string[] = []
+    let after = ''
+    for (;;) {
+      const { keys, next } = (await operator(`/keys${after}`)).body
+      ids.push(...keys.map(({ id }: { id: string }) => id))
+      if (next === undefined) break
+      after = `?after=${encodeURIComponent(next)}`
+    }
+    expect(ids).toEqual(Array.from({ length: 250 }, (_, at) => `key${String(at).padStart(3, '0')}`))
+  })
+})
+
+describe('stored keys', () => {
+  test('are read at most every five seconds, and count as they were read last while KV fails', async () => {
+    const { namespace, store } = memoryKeys()
+    const clock = { now: 0 }
+    const reports: object[] = []
+    const keys = keyStore({ namespace, report: (entry) => void reports.push(entry), now: () => clock.now })
+    const entry = apiKey('app', { id: 'app' })
+    store(entry)
+    const disabledOf = async () => (await keys.find(sha256('app')))?.disabled
+    expect([await disabledOf(), await disabledOf(), namespace.reads]).toEqual([false, false, 2])
+    store({ ...entry, disabled: true })
+    clock.now = 4999
+    expect([await disabledOf(), namespace.reads]).toEqual([false, 2])
+    clock.now = 5000
+    expect([await disabledOf(), namespace.reads]).toEqual([true, 4])
+    namespace.failure = new Error('KV is down')
+    clock.now = 10_000
+    expect(await disabledOf()).toBe(true)
+    await expect(keys.find(sha256('another'))).rejects.toMatchObject({ details: { code: 'keys_unavailable' } })
+    expect(reports).toContainEqual({ event: 'keys.unreadable', detail: 'KV is down' })
+  })
+
+  test('that were never read have no terms, and not none', () => {
+    const keys = keyStore({ namespace: memoryKeys().namespace, report: () => {} })
+    expect(() => keys.recent('app')).toThrow('the key "app" has not been read')
+  })
+})
