@@ -45,6 +45,8 @@ export interface Config extends RunOptionValues {
   readonly callerData: 'untrusted' | 'trusted'
   /** Whether a key may not decide about calls of runs that it started itself. */
   readonly fourEyes: boolean
+  /** Whether the one who approves a call may change its arguments, which nobody else then sees. */
+  readonly changesArguments: boolean
   readonly compat?: Compat
   /** Whether the model searches for tools instead of being sent all of them. */
   readonly toolSearch: 'auto' | 'on' | 'off'
@@ -106,7 +108,7 @@ export function readConfig(env: Vars, readProviders?: (vars: Vars) => readonly I
     ...readOptions(vars, compat),
     taintRule: oneOfVar(vars, 'TAINT_RULE', ['on', 'off']) === 'on',
     callerData: oneOfVar(vars, 'CALLER_DATA', compat ? ['trusted', 'untrusted'] : ['untrusted', 'trusted']),
-    fourEyes: oneOfVar(vars, 'FOUR_EYES', ['off', 'on']) === 'on',
+    ...readFourEyes(vars),
     ...(compat && { compat }),
     toolSearch: oneOfVar(vars, 'TOOL_SEARCH', compat ? ['off', 'auto', 'on'] : ['auto', 'on', 'off']),
     log: oneOfVar(vars, 'LOG', ['faults', 'runs']),
@@ -130,6 +132,11 @@ export function readConfig(env: Vars, readProviders?: (vars: Vars) => readonly I
     corsOrigins: listOf(vars, 'CORS_ORIGINS', ORIGINS, /^\w+:\/\/[^/*]+$/) ?? [],
     studio: oneOfVar(vars, 'STUDIO', ['on', 'off']) === 'on',
   }
+}
+
+function readFourEyes(vars: Vars): Pick<Config, 'fourEyes' | 'changesArguments'> {
+  const value = oneOfVar(vars, 'FOUR_EYES', ['off', 'on', 'decisions'])
+  return { fourEyes: value !== 'off', changesArguments: value !== 'on' }
 }
 
 /** Reads `TOOL_CONTEXT`, in which the names of pinned fields end with `!`. */

@@ -26,6 +26,7 @@ export interface Refusal {
     | 'unknown_call'
     | 'unknown_step'
     | 'own_run'
+    | 'second_person_needed'
     | 'bad_event_id'
     | 'call_already_answered'
     | 'conversation_busy'

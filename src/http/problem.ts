@@ -98,6 +98,7 @@ const REFUSALS: Partial<Record<Refusal['code'], number>> = {
   unknown_call: 404,
   unknown_step: 404,
   own_run: 403,
+  second_person_needed: 403,
   refused: 403,
   bad_event_id: 400,
   copy_too_large: 413,

@@ -174,6 +174,24 @@ describe('with FOUR_EYES', () => {
     expect(calls).toEqual(['safe', 'danger'])
   })
 
+  test('nobody puts other arguments in the place of the model’s alone, unless the edge allows that', async () => {
+    const changed = { ...approve, arguments: { n: 2 } }
+    for (const [setting, starter, expected] of [
+      ['on', program, [403, 'second_person_needed']],
+      ['decisions', program, [202, undefined]],
+      ['decisions', person, [403, 'own_run']],
+      ['off', program, [202, undefined]],
+    ] as const) {
+      const at = await waiting({ FOUR_EYES: setting }, starter)
+      expect([setting, ...(await codeOf(await decide(at, at.danger, changed)))]).toEqual([setting, ...expected])
+      if (expected[0] === 202) continue
+      expect(calls).toEqual(['safe'])
+      // The same arguments, however they are written, are no change; the refusal was no decision.
+      const same = { ...approve, arguments: { n: 1 } }
+      expect((await decide(at, at.danger, same, bearer('approver'))).status).toBe(200)
+    }
+  })
+
   test('off, which is the default, the same key may', async () => {
     const at = await waiting({}, person)
     expect((await decide(at, at.danger, approve)).status).toBe(202)

@@ -49,6 +49,13 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'security/unmatched.test.ts',
   },
   {
+    control: 'with FOUR_EYES nobody changes the arguments of a call alone',
+    file: 'conversation/run/answers.ts',
+    text: 'if (!changesArguments && isChange(call, answer))',
+    replacement: "if (!changesArguments && isChange(call, answer) && callId === '')",
+    test: 'security/approvals.test.ts',
+  },
+  {
     control: 'exceptions of a tool that answers do not pause it',
     file: 'host/worker/call.ts',
     text: 'if (!isOutage(error)) return',

@@ -156,7 +156,11 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
       'Whether results of tools that callers run, and files that their messages link to, count as `untrusted` or `trusted`. A tool that a request brings along may say otherwise (`annotations`).',
       '`untrusted`; with `COMPAT` `trusted`',
     ),
-    variable('FOUR_EYES', '`on`: a key cannot approve or reject the calls of runs that it started.', '`off`'),
+    variable(
+      'FOUR_EYES',
+      '`on`: a key cannot approve or reject the calls of runs that it started, and nobody who approves a call can change its arguments. `decisions`: the first of these alone.',
+      '`off`',
+    ),
     variable(
       'TOOL_BREAKER_FAILURES',
       'How many calls of a tool in a row must time out, be lost or meet an overload before it is paused for the tenant, or `off`. Each isolate counts for itself.',

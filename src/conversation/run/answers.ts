@@ -15,12 +15,13 @@ type AnswerableRun = Pick<OpenRun, 'state' | 'journal'>
 
 /**
  * Returns the events of answers to calls; or, if any of them is not a valid answer, the refusal of all. With `fourEyes`
- * nobody decides about calls of a run that the same key started. `callerData` marks the results that callers send.
+ * nobody decides about calls of a run that the same key started; without `changesArguments`, nobody who approves a call
+ * changes its arguments. `callerData` marks the results that callers send.
  */
 export function answerEvents(
   run: AnswerableRun,
   answers: Readonly<Record<string, CallAnswer>>,
-  { fourEyes, callerData }: Pick<Config, 'fourEyes' | 'callerData'>,
+  { fourEyes, changesArguments, callerData }: Pick<Config, 'fourEyes' | 'changesArguments' | 'callerData'>,
 ): readonly RunFact[] | Refusal {
   const pairs: (readonly [CallState, CallAnswer])[] = []
   for (const [callId, answer] of Object.entries(answers)) {
@@ -30,9 +31,17 @@ export function answerEvents(
       return refusalOf('call_already_answered', `The call "${callId}" is not waiting for this answer.`)
     if (fourEyes && 'decision' in answer && answer.by === nameOf(run.state.request.caller))
       return refusalOf('own_run', 'The key that started this run may not decide about its calls.')
+    if (!changesArguments && isChange(call, answer))
+      return refusalOf('second_person_needed', 'Other arguments need a second person. Reject the call with a reason.')
     pairs.push([call, answer])
   }
   return pairs.map(([call, answer]) => answerEvent(call, answer, { ...run, callerData }))
+}
+
+/** Whether a decision puts other arguments in the place of the model's. */
+function isChange(call: CallState, answer: CallAnswer): boolean {
+  if (!('decision' in answer) || answer.arguments === undefined) return false
+  return canonicalJson(readableArguments(answer.arguments)) !== canonicalJson(readableArguments(call.arguments))
 }
 
 /** Returns the name of a caller in records: the id of its key or, for a caller without a key, its tenant. */

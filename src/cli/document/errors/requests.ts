@@ -254,7 +254,12 @@ export const CONVERSATION_ERRORS: ErrorTexts = {
     'None is needed: the call has failed with `no_outcome`.',
   ),
   idempotency_mismatch: http(422, 'The `Idempotency-Key` was used with another body.', 'Use a new key.'),
-  own_run: http(403, '`FOUR_EYES` is `on`, and the same key started the run.', 'Decide with another key.'),
+  own_run: http(403, '`FOUR_EYES` is set, and the same key started the run.', 'Decide with another key.'),
+  second_person_needed: http(
+    403,
+    '`FOUR_EYES` is `on`, and the approval has other arguments than the call, which no second person would see.',
+    'Reject the call with a reason: the model then asks again. Or set `FOUR_EYES=decisions`.',
+  ),
   queue_full: http(429, '`MAX_QUEUE` runs already wait in the conversation.', 'Wait for `Retry-After`.'),
   run_not_last: http(
     409,
