@@ -174,6 +174,7 @@ function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {
   const answer = { text, finish, ...(usage && { usage }), ...(execution && { execution }) }
   state.step = { attempt: 1, cuts: 0, rejections: [], ...state.step, step, answer, calls, early: [] }
   state.calls.push(...calls)
+  state.lostCalls.push(...early)
   if (calls.length > 0) state.rounds += 1
   if (usage) state.usage = addUsage(state.usage, usage)
   state.messages.push({

@@ -113,6 +113,8 @@ export interface RunState {
   repeatedRounds: number
   /** Every call of the run, in order. */
   readonly calls: CallState[]
+  /** Calls that started early and are not in the answer, since that attempt at the step was lost. They count as well. */
+  readonly lostCalls: CallState[]
   usage: Usage
   /**
    * What the run may use of its key's budget, in all: more than in its request after it has drawn. That is not recorded,
@@ -150,6 +152,7 @@ export function newState(request: RunRequest, offered: ReadonlyMap<string, ToolD
     rounds: 0,
     repeatedRounds: 0,
     calls: [],
+    lostCalls: [],
     usage: NO_USAGE,
     subrequests: 0,
     deadline: Infinity,

@@ -214,3 +214,18 @@ test('a call is not started early if the setup leaves calls of some answers to t
   })
   expect([ran(), state.finished?.finish]).toEqual([0, 'tool_calls'])
 })
+
+test('a call that an attempt at the step has sent and lost counts towards the limits', async () => {
+  const { tools, ran } = counting()
+  const cut = { code: 'model_stream_cut', message: 'The stream broke off.', retryable: true } as const
+  const { state } = await play({
+    script: [[...look(1).slice(0, -1), { type: 'error', error: cut }], look(2), say('Done.')],
+    tools,
+    request: { eager: true, limits: { calls: 1 } },
+  })
+  expect([ran(), state.finished?.which, state.calls.map(({ result }) => result?.error?.code)]).toEqual([
+    1,
+    'calls',
+    ['limit'],
+  ])
+})

@@ -101,10 +101,10 @@ function runsAtCaller({ request, step }: RunState, { tool }: ToolCall): boolean 
   return execution === 'caller' || request.clientTools.some(({ name }) => name === tool)
 }
 
-/** Returns the calls of the run before this one, in the order in which they were asked for. */
-function callsBefore({ calls }: RunState, call: CallState): readonly CallState[] {
+/** Returns the calls of the run before this one, in the order in which they were asked for; those that were lost first. */
+function callsBefore({ calls, lostCalls }: RunState, call: CallState): readonly CallState[] {
   const index = calls.indexOf(call)
-  return index < 0 ? calls : calls.slice(0, index)
+  return [...lostCalls, ...(index < 0 ? calls : calls.slice(0, index))]
 }
 
 /** Returns the limit that this proposed call exceeds, counting the run's calls in the order they were asked for. */
