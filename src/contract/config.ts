@@ -68,6 +68,8 @@ export interface Config extends RunOptionValues {
   readonly fileHosts: readonly string[]
   /** Prices of models, by `provider/name`. */
   readonly prices: Readonly<Record<string, Price>>
+  /** How long providers keep what they cache of prompts, where they let one choose. */
+  readonly promptCache: '5m' | '1h' | 'off'
   /** The context windows of models, by `provider/name` or glob. */
   readonly modelWindows: Readonly<Record<string, ModelWindow>>
   /** How long single models may be silent, by `provider/name`. */
@@ -124,6 +126,7 @@ export function readConfig(env: Vars, readProviders?: (vars: Vars) => readonly I
     }),
     prices: objectVar(vars, 'MODEL_PRICES', PRICES, isPrice),
     patience: objectVar(vars, 'MODEL_TIMEOUTS', TIMEOUTS, isPatience),
+    promptCache: oneOfVar(vars, 'PROMPT_CACHE', ['5m', '1h', 'off']),
     modelWindows: objectVar(vars, 'MODEL_WINDOWS', WINDOWS, isWindow),
     fileHosts: listVar(vars, 'FILE_HOSTS') ?? [],
     httpToolHosts: objectVar(vars, 'HTTP_TOOL_HOSTS', 'a JSON object { host: [secret names] }', isStrings),
@@ -198,7 +201,8 @@ const UNLIMITED = '-1'
 
 const COUNT_BY_TOOL =
   'a whole number from 1, -1 for no limit, or a JSON object of them by the names of tools ("*" for the rest)'
-const PRICES = 'a JSON object { "provider/name": { "input", "output", "cachedInput"? } }, prices of a million tokens'
+const PRICES =
+  'a JSON object { "provider/name": { "input", "output", "cachedInput"?, "cacheWrite"?, "longCacheWrite"? } }, prices of a million tokens'
 
 const TIMEOUTS = 'a JSON object { "provider/name": { "firstByteMs"?, "silenceMs"? } }, in milliseconds'
 
@@ -218,8 +222,10 @@ function isWindow(value: unknown): value is ModelWindow {
 
 function isPrice(value: unknown): value is Price {
   if (!isObject(value)) return false
-  const { input, output, cachedInput = 0 } = value
-  return [input, output, cachedInput].every((price) => typeof price === 'number' && price >= 0)
+  const { input, output, cachedInput = 0, cacheWrite = 0, longCacheWrite = 0 } = value
+  return [input, output, cachedInput, cacheWrite, longCacheWrite].every(
+    (price) => typeof price === 'number' && price >= 0,
+  )
 }
 
 /** Reads a variable as a whole number from 1 of any size. */

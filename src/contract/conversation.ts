@@ -206,7 +206,7 @@ export interface Continuation {
 export type Repeat = Pick<RunRequest, 'runId' | 'caller' | 'budget' | 'trace'>
 
 /** The request to the model in one step, for operators, before hooks and the codec of the provider change it. */
-export interface StepRequest extends Omit<ModelRequest, 'patience' | 'traceparent'> {
+export interface StepRequest extends Omit<ModelRequest, 'patience' | 'traceparent' | 'cacheKey'> {
   readonly run: string
   readonly step: number
   /** The model that the run names now. */

@@ -13,6 +13,8 @@ export interface ModelRequest {
   readonly sampling?: Readonly<Record<string, unknown>>
   /** How long the model may be silent. Default: as the maker of the model says. */
   readonly patience?: Patience
+  /** The conversation, for providers that send the requests of one to the same cache. */
+  readonly cacheKey?: string
   /** The W3C Trace Context of this request, for the headers of the request to the provider. */
   readonly traceparent?: string
   /** How many answers to this request have broken off so far. A list of fallbacks begins with another model each time. */

@@ -4,6 +4,10 @@ export interface Usage {
   readonly outputTokens: number
   /** The part of `inputTokens` that the provider read from its cache. */
   readonly cachedInputTokens?: number
+  /** The part of `inputTokens` that the provider wrote to its cache. */
+  readonly cacheWriteTokens?: number
+  /** The part of `cacheWriteTokens` that the provider keeps for an hour. */
+  readonly longCacheWriteTokens?: number
   /** The part of `outputTokens` spent on reasoning. */
   readonly reasoningTokens?: number
   /** In the currency of the model prices; absent if those are unknown. */
@@ -16,6 +20,10 @@ export interface Price {
   readonly output: number
   /** The price of input read from the provider's cache. Default: the price of other input. */
   readonly cachedInput?: number
+  /** The price of input written to the provider's cache. Default: the price of other input. */
+  readonly cacheWrite?: number
+  /** The price of input that the provider keeps for an hour. Default: that of `cacheWrite`. */
+  readonly longCacheWrite?: number
 }
 
 export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0 }
@@ -29,12 +37,19 @@ const MOST = 1e9
  */
 export function countableUsage(usage: Usage): Usage {
   const { inputTokens, outputTokens, cachedInputTokens, reasoningTokens, cost } = usage
+  const { cacheWriteTokens, longCacheWriteTokens } = usage
   const [input, output] = [figureOf(inputTokens), figureOf(outputTokens)]
+  const cached = Math.min(figureOf(cachedInputTokens ?? 0), input)
+  const written = Math.min(figureOf(cacheWriteTokens ?? 0), input - cached)
   return {
     ...usage,
     inputTokens: input,
     outputTokens: output,
-    ...(cachedInputTokens !== undefined && { cachedInputTokens: Math.min(figureOf(cachedInputTokens), input) }),
+    ...(cachedInputTokens !== undefined && { cachedInputTokens: cached }),
+    ...(cacheWriteTokens !== undefined && { cacheWriteTokens: written }),
+    ...(longCacheWriteTokens !== undefined && {
+      longCacheWriteTokens: Math.min(figureOf(longCacheWriteTokens), written),
+    }),
     ...(reasoningTokens !== undefined && { reasoningTokens: Math.min(figureOf(reasoningTokens), output) }),
     ...(cost !== undefined && { cost: figureOf(cost) }),
   }
@@ -44,21 +59,27 @@ function figureOf(value: number): number {
   return value > 0 ? Math.min(value, MOST) : 0
 }
 
+const PARTS = ['cachedInputTokens', 'cacheWriteTokens', 'longCacheWriteTokens', 'reasoningTokens'] as const
+
 export function addUsage(a: Usage, b: Usage): Usage {
-  const cachedTokens = (a.cachedInputTokens ?? 0) + (b.cachedInputTokens ?? 0)
-  const reasoningTokens = (a.reasoningTokens ?? 0) + (b.reasoningTokens ?? 0)
+  const sum: Usage = { inputTokens: a.inputTokens + b.inputTokens, outputTokens: a.outputTokens + b.outputTokens }
+  const parts = PARTS.map((part) => [part, (a[part] ?? 0) + (b[part] ?? 0)] as const)
   return {
-    inputTokens: a.inputTokens + b.inputTokens,
-    outputTokens: a.outputTokens + b.outputTokens,
-    ...(cachedTokens > 0 && { cachedInputTokens: cachedTokens }),
-    ...(reasoningTokens > 0 && { reasoningTokens }),
+    ...sum,
+    ...Object.fromEntries(parts.filter(([, tokens]) => tokens > 0)),
     ...((a.cost ?? b.cost) !== undefined && { cost: (a.cost ?? 0) + (b.cost ?? 0) }),
   }
 }
 
 /** Returns the usage with its cost. */
-export function withCost(usage: Usage, { input, output, cachedInput = input }: Price): Usage {
-  const { inputTokens, outputTokens, cachedInputTokens = 0 } = usage
-  const cost = (inputTokens - cachedInputTokens) * input + cachedInputTokens * cachedInput + outputTokens * output
+export function withCost(usage: Usage, price: Price): Usage {
+  const { input, output, cachedInput = input, cacheWrite = input, longCacheWrite = cacheWrite } = price
+  const { inputTokens, outputTokens, cachedInputTokens = 0, cacheWriteTokens = 0, longCacheWriteTokens = 0 } = usage
+  const cost =
+    (inputTokens - cachedInputTokens - cacheWriteTokens) * input +
+    cachedInputTokens * cachedInput +
+    (cacheWriteTokens - longCacheWriteTokens) * cacheWrite +
+    longCacheWriteTokens * longCacheWrite +
+    outputTokens * output
   return { ...usage, cost: cost / 1e6 }
 }

@@ -6,8 +6,8 @@ import { postModels, type ServerOptions } from './post-models.ts'
 export interface AnthropicOptions extends ServerOptions {
   /** The limit of tokens of an answer, with its thinking, if the request sets none. Default 16,000. */
   readonly maxTokens?: number | undefined
-  /** Whether the provider's prompt cache is used. Default true. */
-  readonly cache?: boolean | undefined
+  /** How long the provider caches prompts; `off` for not at all. Default `5m`. */
+  readonly cache?: '5m' | '1h' | 'off' | undefined
   /**
    * Whether the definition of a tool that a search found is loaded where the result names it, so that what precedes it
    * stays cached. A model that refuses this gets all definitions at the start. Default true.
@@ -24,7 +24,7 @@ export interface AnthropicOptions extends ServerOptions {
  * const model = models('claude-opus-4-5')
  */
 export function anthropic(options: AnthropicOptions = {}): ModelProvider {
-  const { baseUrl, provider = 'anthropic', maxTokens = 16_000, cache = true, deferLoading = true, ...rest } = options
+  const { baseUrl, provider = 'anthropic', maxTokens = 16_000, cache = '5m', deferLoading = true, ...rest } = options
   const url = `${(baseUrl || 'https://api.anthropic.com').replace(/(\/v1)?\/*$/, '')}/v1/messages`
   return postModels({
     ...rest,

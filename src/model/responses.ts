@@ -1,10 +1,10 @@
 import { ALL_CAPABILITIES, type ModelProvider } from '../contract/model.ts'
 import { responsesAnswers } from '../wire/provider/openai-responses/ask-answer.ts'
 import { encodeResponsesRequest } from '../wire/provider/openai-responses/ask-request.ts'
-import { serverOptions } from './openai.ts'
-import { postModels, type ServerOptions } from './post-models.ts'
+import { type OpenAiOptions, serverOptions, takesCacheKey } from './openai.ts'
+import { postModels } from './post-models.ts'
 
-export interface ResponsesOptions extends ServerOptions {
+export interface ResponsesOptions extends OpenAiOptions {
   /**
    * Whether `tool_search` is sent as the format's own item, which loads a definition only where a search has found it,
    * so that what precedes it stays cached. A model that refuses this gets all definitions at the start. Default: true
@@ -25,6 +25,7 @@ export interface ResponsesOptions extends ServerOptions {
 export function responses(options: ResponsesOptions = {}): ModelProvider {
   const { provider = 'responses', deferLoading, ...rest } = options
   const server = serverOptions(options, '/responses')
+  const hasCacheKey = takesCacheKey(server.url(), options)
   const isOpenAi = OPENAI.test(server.url())
   const defers = (model: string) => deferLoading ?? (isOpenAi && SEARCHING.test(model))
   return postModels({
@@ -33,7 +34,13 @@ export function responses(options: ResponsesOptions = {}): ModelProvider {
     provider,
     capabilities: ALL_CAPABILITIES,
     codec: responsesAnswers,
-    encode: (model, request, isPlain) => encodeResponsesRequest(model, request, isPlain, !isPlain && defers(model)),
+    encode: (model, { cacheKey, ...request }, isPlain) =>
+      encodeResponsesRequest(
+        model,
+        { ...request, ...(hasCacheKey && cacheKey !== undefined && { cacheKey }) },
+        isPlain,
+        !isPlain && defers(model),
+      ),
     // Models without reasoning refuse a request for it; a server cannot decrypt the reasoning of another account.
     cure: (deferLoading ?? isOpenAi) ? REFUSED_FEATURES : /encrypted.content/i,
     lasts: /not supported|tool_search/i,

@@ -14,7 +14,7 @@ const DOCUMENTED: readonly (readonly [globs: readonly string[], contextTokens: n
   [['workers-ai/*kimi-k2*'], 262_144],
   [['workers-ai/*glm-5.3*', 'workers-ai/*deepseek-v4*'], 1_048_576],
   // A server on one's own machine loads models with small windows by default.
-  [['ollama/*', 'offline/*'], 32_768],
+  [['ollama/*'], 32_768],
   [['groq/*llama-3.3-70b*'], 131_072, 32_768],
   [['*gpt-oss-*'], 131_072, 65_536],
   [['*claude-haiku-4-5*', '*claude-sonnet-4-5*', '*claude-opus-4-5*'], 200_000, 64_000],

@@ -13,6 +13,7 @@ interface AiRunOptions {
   readonly returnRawResponse: true
   readonly signal: AbortSignal
   readonly gateway?: { readonly id: string }
+  readonly extraHeaders?: Readonly<Record<string, string>>
 }
 
 export interface WorkersAiOptions extends Timeouts {
@@ -20,6 +21,8 @@ export interface WorkersAiOptions extends Timeouts {
   readonly gateway?: string | undefined
   /** The first half of the models' names. Default `workers-ai`. */
   readonly provider?: string | undefined
+  /** Whether the requests of a conversation go to the same cache, by `x-session-affinity`. `off`: no. Default `5m`. */
+  readonly cache?: '5m' | '1h' | 'off' | undefined
 }
 
 const CAPABILITIES: ModelCapabilities = {
@@ -36,7 +39,7 @@ const CAPABILITIES: ModelCapabilities = {
  * const model = workersAi(env.AI)('@cf/meta/llama-4-scout-17b-16e-instruct')
  */
 export function workersAi(binding: AiBinding, options: WorkersAiOptions = {}): ModelProvider {
-  const { gateway, provider = 'workers-ai', ...timeouts } = options
+  const { gateway, provider = 'workers-ai', cache, ...timeouts } = options
 
   return httpModels({
     ...timeouts,
@@ -46,7 +49,10 @@ export function workersAi(binding: AiBinding, options: WorkersAiOptions = {}): M
     request: async (model, request, signal) => {
       try {
         const id = gateway ? { gateway: { id: gateway } } : {}
-        return toResponse(await binding.run(model, toInputs(request), { returnRawResponse: true, signal, ...id }))
+        const isSent = cache !== 'off' && request.cacheKey !== undefined
+        const affinity = isSent ? { extraHeaders: { 'x-session-affinity': request.cacheKey } } : {}
+        const settings = { returnRawResponse: true, signal, ...id, ...affinity } as const
+        return toResponse(await binding.run(model, toInputs(request), settings))
       } catch (error) {
         const refusal = error instanceof Error && REFUSAL.exec(error.message)
         if (!refusal) throw error

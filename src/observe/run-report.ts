@@ -69,8 +69,8 @@ export function reportOf({ request, acceptedAt, facts }: EndedRun): RunReport {
       default:
     }
   }
-  const { inputTokens, outputTokens, cachedInputTokens = 0, cost = 0 } = total
-  const kinds = { input: inputTokens, cached: cachedInputTokens, output: outputTokens }
+  const { inputTokens, outputTokens, cachedInputTokens = 0, cacheWriteTokens = 0, cost = 0 } = total
+  const kinds = { input: inputTokens, cached: cachedInputTokens, cache_write: cacheWriteTokens, output: outputTokens }
   for (const [kind, tokens] of Object.entries(kinds))
     if (tokens > 0) add('edgecall_tokens', { model, key, kind }, tokens)
   if (cost > 0) add('edgecall_cost', { model, key }, cost)

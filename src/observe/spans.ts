@@ -232,11 +232,12 @@ function modelOf(name: string): Attributes {
 
 function usageOf(usage: Usage | undefined): Attributes {
   if (!usage) return {}
-  const { inputTokens, outputTokens, cachedInputTokens, cost } = usage
+  const { inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens, cost } = usage
   return {
     'gen_ai.usage.input_tokens': inputTokens,
     'gen_ai.usage.output_tokens': outputTokens,
     ...(cachedInputTokens !== undefined && { 'gen_ai.usage.cache_read.input_tokens': cachedInputTokens }),
+    ...(cacheWriteTokens !== undefined && { 'gen_ai.usage.cache_creation.input_tokens': cacheWriteTokens }),
     ...(cost !== undefined && { 'edgecall.cost': cost }),
   }
 }

@@ -85,7 +85,7 @@ async function exchange(
 
 describe('a request', () => {
   test('goes to v1/messages with the key and the version', async () => {
-    const { server, events } = await exchange({ chunks: eventsOf({ text: 'Hello.' }) }, { cache: false })
+    const { server, events } = await exchange({ chunks: eventsOf({ text: 'Hello.' }) }, { cache: 'off' })
     expect(events).toEqual([
       { type: 'text', text: 'Hello.' },
       { type: 'finish', finish: 'stop' },
@@ -235,7 +235,7 @@ test('a run with Anthropic’s format returns thinking and sends results to thei
       { type: 'message', content, stop_reason: 'tool_use' },
       { type: 'message', content: [{ type: 'text', text: 'Noon.' }], stop_reason: 'end_turn' },
     ],
-    (baseUrl) => anthropic({ baseUrl, cache: false })('probe'),
+    (baseUrl) => anthropic({ baseUrl, cache: 'off' })('probe'),
   )
   const [first, second] = [id(1, 0), id(1, 1)]
   expect(finished).toMatchObject({ status: 'completed', answer: 'Noon.' })

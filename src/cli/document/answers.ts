@@ -38,7 +38,16 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
   }),
   Usage: object(
     { inputTokens: count, outputTokens: count },
-    { cachedInputTokens: count, reasoningTokens: count, cost: { type: 'number' } },
+    {
+      cachedInputTokens: { ...count, description: 'The part of `inputTokens` that the provider read from its cache.' },
+      cacheWriteTokens: { ...count, description: 'The part of `inputTokens` that the provider wrote to its cache.' },
+      longCacheWriteTokens: {
+        ...count,
+        description: 'The part of `cacheWriteTokens` that the provider keeps for an hour.',
+      },
+      reasoningTokens: count,
+      cost: { type: 'number' },
+    },
   ),
   Finish: { enum: FINISH },
   Call: object(

@@ -75,13 +75,18 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
     ),
     variable(
       'MODEL_PRICES',
-      'Prices of one million tokens, as JSON: `{ "provider/name": { "input": 0.4, "output": 1.6, "cachedInput": 0.1 } }`.',
+      'Prices of one million tokens, as JSON: `{ "provider/name": { "input": 0.4, "output": 1.6, "cachedInput": 0.1 } }`. `cacheWrite` and `longCacheWrite` are those of input that the provider writes to its cache, for minutes or for an hour.',
       'none',
     ),
     variable(
       'MODEL_TIMEOUTS',
       'Other time limits for some models, as JSON: `{ "provider/name": { "firstByteMs": 300000, "silenceMs": 120000 } }`. A heartbeat of the server also ends a silence.',
       '`MODEL_FIRST_BYTE_MS` and `MODEL_SILENCE_MS`',
+    ),
+    variable(
+      'PROMPT_CACHE',
+      'Whether providers are asked to cache prompts: `5m` or `1h` is how long Anthropic keeps them; `off` sends no marks and no keys. Others cache by rules of their own.',
+      '`5m`',
     ),
     variable(
       'MODEL_WINDOWS',

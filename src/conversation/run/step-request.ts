@@ -33,7 +33,11 @@ export function stepRequest(
   const history = [...((hasSummary && setup.summaries?.earlier(store, from)) || []), ...messages]
   const prompt = { position: positionOf(run.place), reduction }
   const model = setup.models.resolve(state.request.model)
-  const { patience: _patience, ...request } = modelRequest({
+  const {
+    patience: _patience,
+    cacheKey: _cacheKey,
+    ...request
+  } = modelRequest({
     state,
     history,
     prompt,

@@ -128,6 +128,8 @@ const usage = v.exactOptional(
       inputTokens: v.number(),
       outputTokens: v.number(),
       cachedInputTokens: count,
+      cacheWriteTokens: count,
+      longCacheWriteTokens: count,
       reasoningTokens: count,
       cost: count,
     }),

@@ -16,7 +16,7 @@ export function modelRequest(
   running: Pick<Running, 'state' | 'history' | 'prompt'> & { readonly model: Pick<ChatModel, 'patience'> },
 ): ModelRequest {
   const { state, model } = running
-  const { toolChoice, chosenAt = 0, responseFormat, sampling, limits } = state.request
+  const { conversation, toolChoice, chosenAt = 0, responseFormat, sampling, limits } = state.request
   const { firstByteMs, silenceMs } = { ...limits, ...model.patience }
   const rejected = state.step?.rejections ?? []
   // After a limit, and to correct its answer, the model must answer in text. A forced tool choice applies only until
@@ -35,6 +35,7 @@ export function modelRequest(
     ...(choice !== undefined && mayChoose(choice, tools) && { toolChoice: choice }),
     ...(responseFormat && { responseFormat }),
     ...(sampling && { sampling }),
+    ...(conversation !== undefined && { cacheKey: conversation }),
     patience: { firstByteMs, silenceMs },
   }
 }

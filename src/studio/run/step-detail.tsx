@@ -34,6 +34,8 @@ export function StepDetail({ step, address }: { readonly step: StepView; readonl
             <dd>
               {`${usage.inputTokens.toLocaleString('en')} in, ${usage.outputTokens.toLocaleString('en')} out`}
               {usage.cachedInputTokens !== undefined && `, ${usage.cachedInputTokens.toLocaleString('en')} cached`}
+              {usage.cacheWriteTokens !== undefined &&
+                `, ${usage.cacheWriteTokens.toLocaleString('en')} written to the cache`}
               {usage.reasoningTokens !== undefined && `, ${usage.reasoningTokens.toLocaleString('en')} reasoning`}
             </dd>
           </div>

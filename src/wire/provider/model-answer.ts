@@ -117,18 +117,8 @@ export function finishOf(reason: string, hasCalls: boolean): ModelFinish {
   return hasCalls ? 'tool_calls' : 'stop'
 }
 
-/** Makes usage. `inputTokens` includes `cached`, and `outputTokens` includes `reasoning`. Undefined if both are 0. */
-export function toUsage(
-  inputTokens: number,
-  outputTokens: number,
-  cached: number,
-  reasoning: number,
-): Usage | undefined {
+/** Makes usage of counts, without the parts that are 0. Undefined if input and output both are. */
+export function toUsage({ inputTokens, outputTokens, ...parts }: Usage): Usage | undefined {
   if (inputTokens + outputTokens === 0) return undefined
-  return {
-    inputTokens,
-    outputTokens,
-    ...(cached > 0 && { cachedInputTokens: cached }),
-    ...(reasoning > 0 && { reasoningTokens: reasoning }),
-  }
+  return { inputTokens, outputTokens, ...Object.fromEntries(Object.entries(parts).filter(([, tokens]) => tokens > 0)) }
 }

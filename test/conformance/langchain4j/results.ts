@@ -62,7 +62,7 @@ export const results: readonly Row[] = [
         content: 'A map:\n[image: image/png]',
       })
       expect(
-        JSON.parse(anthropicRequest(request, { model: 'm', maxTokens: 100, cache: false })).messages.at(-1).content[0]
+        JSON.parse(anthropicRequest(request, { model: 'm', maxTokens: 100, cache: 'off' })).messages.at(-1).content[0]
           .content,
       ).toEqual([
         { type: 'text', text: 'A map:' },

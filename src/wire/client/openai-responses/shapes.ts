@@ -29,11 +29,12 @@ export function responseUsage({
   inputTokens,
   outputTokens,
   cachedInputTokens = 0,
+  cacheWriteTokens = 0,
   reasoningTokens = 0,
 }: Usage): JsonFields {
   return {
     input_tokens: inputTokens,
-    input_tokens_details: { cached_tokens: cachedInputTokens, cache_write_tokens: 0 },
+    input_tokens_details: { cached_tokens: cachedInputTokens, cache_write_tokens: cacheWriteTokens },
     output_tokens: outputTokens,
     output_tokens_details: { reasoning_tokens: reasoningTokens },
     total_tokens: inputTokens + outputTokens,

@@ -70,11 +70,17 @@ function anthropicAnswer(): NativeAnswer {
     reason: () => reason,
     calls: () => blocks.filter(({ call }) => call >= 0).map(toCall),
     usage: () => {
-      const cached = countAt(counts, 'cache_read_input_tokens')
-      // `input_tokens` excludes the tokens that were read from the cache or written to it.
-      const input = countAt(counts, 'input_tokens') + cached + countAt(counts, 'cache_creation_input_tokens')
-      const reasoning = countAt(counts.output_tokens_details, 'thinking_tokens')
-      return toUsage(input, countAt(counts, 'output_tokens'), cached, reasoning)
+      const cachedInputTokens = countAt(counts, 'cache_read_input_tokens')
+      const cacheWriteTokens = countAt(counts, 'cache_creation_input_tokens')
+      return toUsage({
+        // `input_tokens` excludes the tokens that were read from the cache or written to it.
+        inputTokens: countAt(counts, 'input_tokens') + cachedInputTokens + cacheWriteTokens,
+        outputTokens: countAt(counts, 'output_tokens'),
+        cachedInputTokens,
+        cacheWriteTokens,
+        longCacheWriteTokens: countAt(counts.cache_creation, 'ephemeral_1h_input_tokens'),
+        reasoningTokens: countAt(counts.output_tokens_details, 'thinking_tokens'),
+      })
     },
     opaque: () => {
       const data = blocks.flatMap(placeOf)

@@ -14,8 +14,10 @@ export interface AnthropicSettings {
   readonly model: string
   /** The limit of tokens of an answer, if the request sets none. */
   readonly maxTokens: number
-  /** Whether to mark the parts that the next request repeats, so that they are read from the provider's cache. */
-  readonly cache: boolean
+  /**
+   * For how long the provider caches the parts that the next request repeats, which are marked; `off` marks none.
+   */
+  readonly cache: '5m' | '1h' | 'off'
   /** Whether the definition of a tool that a search found is loaded where the result names it. Default true. */
   readonly deferLoading?: boolean
   /** Whether to leave out what some models refuse: thinking, effort, and deferred loading of definitions. */
@@ -51,23 +53,27 @@ export function encodeAnthropicRequest(request: ModelRequest, options: Anthropic
   }
   const system = systemTexts(messages)
   if (format?.type === 'json_object') system.push(inWords(format))
+  const [instructions, ...notes] = system.map(toText)
+  // Four marks are allowed, and two are on messages. Notes change when earlier messages are reduced; what precedes them
+  // does not.
+  const hasNotes = instructions !== undefined && notes.length > 0
   return jsonText(head, {
     // The cache mark may not be on a deferred definition: these come after it.
     tools: [
-      ...marked(tools, cache),
+      ...marked(tools, hasNotes ? 'off' : cache),
       ...request.tools.flatMap((tool) => (foundNames.has(tool.name) ? deferredTool(tool) : [])),
     ],
-    system: marked(system.map(toText), cache),
+    system: instructions === undefined ? [] : [...marked([instructions], cache), ...marked(notes, cache)],
     messages: encodeTurns(messages, cache),
   })
 }
 
-function encodeTurns(messages: readonly Message[], cache: boolean): readonly string[] {
+function encodeTurns(messages: readonly Message[], cache: AnthropicSettings['cache']): readonly string[] {
   const turns = byTurns(messages, encodeMessage)
   return turns.map(({ isAnswer, parts }, index) => {
     // The marks are on the user's newest turn, and on the one before it, with which the last request ended.
-    const isMarked = cache && !isAnswer && index > turns.length - 4
-    return jsonText({ role: isAnswer ? 'assistant' : 'user' }, { content: marked(parts, isMarked) })
+    const isMarked = !isAnswer && index > turns.length - 4
+    return jsonText({ role: isAnswer ? 'assistant' : 'user' }, { content: marked(parts, isMarked ? cache : 'off') })
   })
 }
 
@@ -83,11 +89,12 @@ function toText(text: string): string {
   return JSON.stringify({ type: 'text', text })
 }
 
-/** Marks the last of these encoded objects, if `isMarked`: the cache is read and written up to a mark. */
-function marked(texts: readonly string[], isMarked: boolean): readonly string[] {
+/** Marks the last of these encoded objects: the cache is read and written up to a mark. */
+function marked(texts: readonly string[], cache: AnthropicSettings['cache']): readonly string[] {
   const last = texts.at(-1)
-  if (!isMarked || last === undefined) return texts
-  return [...texts.slice(0, -1), `${last.slice(0, -1)},"cache_control":{"type":"ephemeral"}}`]
+  if (cache === 'off' || last === undefined) return texts
+  const control = cache === '1h' ? '{"type":"ephemeral","ttl":"1h"}' : '{"type":"ephemeral"}'
+  return [...texts.slice(0, -1), `${last.slice(0, -1)},"cache_control":${control}}`]
 }
 
 /**

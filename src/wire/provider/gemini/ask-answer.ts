@@ -93,7 +93,8 @@ function geminiAnswer(): NativeAnswer {
       const thoughts = countAt(counts, 'thoughtsTokenCount')
       const input = countAt(counts, 'promptTokenCount') + countAt(counts, 'toolUsePromptTokenCount')
       const output = countAt(counts, 'candidatesTokenCount') + thoughts
-      return toUsage(input, output, countAt(counts, 'cachedContentTokenCount'), thoughts)
+      const cachedInputTokens = countAt(counts, 'cachedContentTokenCount')
+      return toUsage({ inputTokens: input, outputTokens: output, cachedInputTokens, reasoningTokens: thoughts })
     },
     opaque: () =>
       places.some(({ part, id, thoughtSignature }) => part || id || thoughtSignature)

@@ -14,6 +14,8 @@ export interface ChatAsk {
   readonly codec?: string
   /** Sends earlier reasoning back as `reasoning_content`: some servers refuse requests without it, others with it. */
   readonly replayReasoning?: boolean
+  /** Whether the server takes `prompt_cache_key`. */
+  readonly hasCacheKey?: boolean
 }
 
 /**
@@ -23,12 +25,13 @@ export interface ChatAsk {
 export function encodeChatRequest(
   model: string,
   request: ModelRequest,
-  { codec = '', replayReasoning }: ChatAsk = {},
+  { codec = '', replayReasoning, hasCacheKey = false }: ChatAsk = {},
 ): string {
   const { messages, tools, toolChoice, responseFormat, sampling } = request
   const { parallel_tool_calls, ...passed } = sampling ?? {}
   const head = {
     stream_options: { include_usage: true },
+    prompt_cache_key: hasCacheKey ? request.cacheKey : undefined,
     ...passed,
     model,
     stream: true,

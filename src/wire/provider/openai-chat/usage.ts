@@ -17,14 +17,16 @@ export function toChatUsage({ inputTokens, outputTokens, cachedInputTokens, reas
 export function chatUsage(holder: unknown): Usage | undefined {
   const usage = fieldsOf(fieldsOf(holder).usage)
   const input = countAt(usage, 'prompt_tokens')
-  return toUsage(
-    input,
+  return toUsage({
+    inputTokens: input,
     // xAI and Google count reasoning tokens only in the total.
-    Math.max(countAt(usage, 'completion_tokens'), countAt(usage, 'total_tokens') - input),
+    outputTokens: Math.max(countAt(usage, 'completion_tokens'), countAt(usage, 'total_tokens') - input),
     // DeepSeek and Moonshot have their own names for the number of cached tokens.
-    countAt(usage.prompt_tokens_details, 'cached_tokens') ||
+    cachedInputTokens:
+      countAt(usage.prompt_tokens_details, 'cached_tokens') ||
       countAt(usage, 'prompt_cache_hit_tokens') ||
       countAt(usage, 'cached_tokens'),
-    countAt(usage.completion_tokens_details, 'reasoning_tokens'),
-  )
+    cacheWriteTokens: countAt(usage.prompt_tokens_details, 'cache_write_tokens'),
+    reasoningTokens: countAt(usage.completion_tokens_details, 'reasoning_tokens'),
+  })
 }

@@ -47,10 +47,11 @@ function responsesAnswer(): DecodedAnswer {
 }
 
 function usageOf(usage: Fields): Usage | undefined {
-  return toUsage(
-    countAt(usage, 'input_tokens'),
-    countAt(usage, 'output_tokens'),
-    countAt(usage.input_tokens_details, 'cached_tokens'),
-    countAt(usage.output_tokens_details, 'reasoning_tokens'),
-  )
+  return toUsage({
+    inputTokens: countAt(usage, 'input_tokens'),
+    outputTokens: countAt(usage, 'output_tokens'),
+    cachedInputTokens: countAt(usage.input_tokens_details, 'cached_tokens'),
+    cacheWriteTokens: countAt(usage.input_tokens_details, 'cache_write_tokens'),
+    reasoningTokens: countAt(usage.output_tokens_details, 'reasoning_tokens'),
+  })
 }

@@ -20,6 +20,7 @@ export function encodeResponsesRequest(
   const { parallel_tool_calls, max_tokens, max_completion_tokens, reasoning_effort, verbosity, ...passed } =
     sampling ?? {}
   const head = {
+    prompt_cache_key: request.cacheKey,
     ...passed,
     // Fields of Chat Completions that servers refuse in this format.
     stop: undefined,

@@ -27,7 +27,7 @@ const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
   text: [
     text('It is '),
     text('half past four, naïve friend 🕟.'),
-    finish('stop', { inputTokens: 24, outputTokens: 7, cachedInputTokens: 8, reasoningTokens: 3 }),
+    finish('stop', { inputTokens: 24, outputTokens: 7, cachedInputTokens: 8, cacheWriteTokens: 4, reasoningTokens: 3 }),
   ],
   'stop-sequence': [text('One, two'), finish('stop')],
   comments: [text('Through the '), text('noise.'), finish('stop')],

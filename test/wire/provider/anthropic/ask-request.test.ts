@@ -3,13 +3,13 @@ import { describe, expect, test } from 'vitest'
 import type { AssistantMessage, Content, Message } from '../../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../../src/contract/model.ts'
 import { anthropicAnswers } from '../../../../src/wire/provider/anthropic/ask-answer.ts'
-import { encodeAnthropicRequest } from '../../../../src/wire/provider/anthropic/ask-request.ts'
+import { type AnthropicSettings, encodeAnthropicRequest } from '../../../../src/wire/provider/anthropic/ask-request.ts'
 import { call, CLOCK, counted, NOON, PICTURE, result, USER } from '../../clock.ts'
 import { keptAnswer, someArguments, someText, someToolName } from '../../kept-answer.ts'
 import { requestCodecSuite } from '../../../suites/request-codec.ts'
 
 requestCodecSuite('Anthropic', {
-  encode: (request) => JSON.parse(encodeAnthropicRequest(request, { model: 'probe', maxTokens: 9, cache: false })),
+  encode: (request) => JSON.parse(encodeAnthropicRequest(request, { model: 'probe', maxTokens: 9, cache: 'off' })),
   // The call, and the tool that stands for it where none is on offer.
   namesOfCall: 2,
   links: (url) => [
@@ -21,7 +21,7 @@ requestCodecSuite('Anthropic', {
 const HI = { role: 'user', content: [{ type: 'text', text: 'What time is it?' }] }
 const MARK = { cache_control: { type: 'ephemeral' } }
 
-const bodyOf = (request: Partial<ModelRequest>, cache = false): Record<string, unknown> =>
+const bodyOf = (request: Partial<ModelRequest>, cache: AnthropicSettings['cache'] = 'off'): Record<string, unknown> =>
   JSON.parse(
     encodeAnthropicRequest({ messages: [USER], tools: [], ...request }, { model: 'probe', maxTokens: 500, cache }),
   )
@@ -44,7 +44,7 @@ describe('tools that a search has found', () => {
   const contentOf = ({ messages: [, , results] }: any) => results.content[0].content
 
   test('are loaded where their result names them, after the cached part', () => {
-    const body = bodyOf({ messages, tools: [CLOCK, SEARCH] }, true)
+    const body = bodyOf({ messages, tools: [CLOCK, SEARCH] }, '5m')
     expect(body.tools).toEqual([
       { name: 'tool_search', description: 'Finds tools.', input_schema: expect.any(Object), ...MARK },
       { name: 'clock', description: 'Tells the time.', input_schema: expect.any(Object), defer_loading: true },
@@ -55,7 +55,7 @@ describe('tools that a search has found', () => {
   test('are defined like all others for a model without deferred loading, as is a forced tool for any model', () => {
     const request = { messages, tools: [CLOCK, SEARCH] }
     const plain = JSON.parse(
-      encodeAnthropicRequest(request, { model: 'probe', maxTokens: 500, cache: false, isPlain: true }),
+      encodeAnthropicRequest(request, { model: 'probe', maxTokens: 500, cache: 'off', isPlain: true }),
     )
     expect(plain.tools.map(({ defer_loading }: any) => defer_loading)).toEqual([undefined, undefined])
     expect(contentOf(plain)).toEqual([{ type: 'text', text: 'clock: Tells the time.' }])
@@ -228,6 +228,7 @@ describe('an Anthropic request', () => {
 })
 
 describe('the cache of an Anthropic request', () => {
+  const SYSTEM: Message = { role: 'system', content: 'Be brief.' }
   const messages: Message[] = [
     { role: 'system', content: 'Be brief.' },
     { role: 'system', content: 'Be kind.' },
@@ -239,15 +240,26 @@ describe('the cache of an Anthropic request', () => {
     result('b', [NOON, PICTURE]),
   ]
 
-  test('marks the ends of repeated parts: tools, system, the newest turn and the one before', () => {
-    const body = bodyOf({ messages, tools: [CLOCK, { ...CLOCK, name: 'sundial' }] }, true)
-    expect(body).toMatchObject({
-      tools: [{ name: 'clock' }, { name: 'sundial', ...MARK }],
-      system: [
-        { type: 'text', text: 'Be brief.' },
-        { type: 'text', text: 'Be kind.', ...MARK },
-      ],
-    })
+  test('marks tools and system texts, and keeps tools for an hour if asked', () => {
+    const body = bodyOf({ messages: [SYSTEM, USER], tools: [CLOCK, { ...CLOCK, name: 'sundial' }] }, '1h')
+    const mark = { cache_control: { type: 'ephemeral', ttl: '1h' } }
+    expect(body.tools).toEqual([
+      { name: 'clock', description: 'Tells the time.', input_schema: expect.any(Object) },
+      { name: 'sundial', description: 'Tells the time.', input_schema: expect.any(Object), ...mark },
+    ])
+    expect(body.system).toEqual([{ type: 'text', text: 'Be brief.', ...mark }])
+  })
+
+  test('marks the ends of repeated parts: tools with instructions, notes, the newest turn and the one before', () => {
+    const body = bodyOf({ messages, tools: [CLOCK, { ...CLOCK, name: 'sundial' }] }, '5m')
+    expect(body.tools).toEqual([
+      { name: 'clock', description: 'Tells the time.', input_schema: expect.any(Object) },
+      { name: 'sundial', description: 'Tells the time.', input_schema: expect.any(Object) },
+    ])
+    expect(body.system).toEqual([
+      { type: 'text', text: 'Be brief.', ...MARK },
+      { type: 'text', text: 'Be kind.', ...MARK },
+    ])
     expect(body.messages).toEqual([
       { role: 'user', content: [{ type: 'text', text: 'First.' }] },
       { role: 'assistant', content: [{ type: 'text', text: 'Yes.' }] },
@@ -268,7 +280,7 @@ describe('the cache of an Anthropic request', () => {
   test('needs no second encoding', () => {
     const { reads, message } = counted()
     const request = { messages: [message], tools: [] }
-    for (const cache of [true, false, true]) bodyOf(request, cache)
+    for (const cache of ['5m', 'off', '1h'] as const) bodyOf(request, cache)
     expect(reads.count).toBe(1)
   })
 })
@@ -437,7 +449,7 @@ test('an Anthropic answer with thinking is sent back unchanged', () => {
       )
       const answer = keptAnswer(anthropicAnswers, { type: 'message', content, stop_reason: 'end_turn' })
       const body = JSON.parse(
-        encodeAnthropicRequest({ messages: [answer], tools: [] }, { model: 'probe', maxTokens: 1, cache: true }),
+        encodeAnthropicRequest({ messages: [answer], tools: [] }, { model: 'probe', maxTokens: 1, cache: '5m' }),
       )
       expect(body.messages).toEqual([{ role: 'assistant', content: JSON.parse(JSON.stringify(content)) }])
     }),
