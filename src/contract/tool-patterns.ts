@@ -1,5 +1,6 @@
 import { isTenantPlace, placesOf } from './owner.ts'
 import { isObject } from './json.ts'
+import { LIMITS } from './limits.ts'
 import type { PolicySubject } from './policy.ts'
 import { foreignNames, matchesName, operatorNames } from './tool-names.ts'
 import { jsonVar, listVar, type Vars } from './vars.ts'
@@ -37,6 +38,7 @@ export interface ToolPattern {
 
 /** Returns the patterns by which variables name tools. Throws a ConfigError if a variable cannot be read. */
 export function readToolPatterns(vars: Vars): readonly ToolPattern[] {
+  const callsPerTool = LIMITS.callsPerTool.variable
   const keysOf = (variable: string) => {
     const value = jsonVar(vars, variable, 'JSON')
     return isObject(value) ? Object.keys(value) : []
@@ -44,7 +46,7 @@ export function readToolPatterns(vars: Vars): readonly ToolPattern[] {
   const bindingsOf = (variable: string) => (listVar(vars, variable) ?? []).filter((pattern) => pattern !== 'off')
   const patterns: readonly (readonly [string, readonly string[]])[] = [
     ['TOOL_POLICY', keysOf('TOOL_POLICY')],
-    ['MAX_CALLS_PER_TOOL', keysOf('MAX_CALLS_PER_TOOL')],
+    [callsPerTool, keysOf(callsPerTool)],
     ['DEFAULT_TOOLS', (listVar(vars, 'DEFAULT_TOOLS') ?? []).map((pattern) => pattern.replace(/^!/, ''))],
     ...OF_BINDINGS.map((variable) => [variable, bindingsOf(variable)] as const),
   ]

@@ -11,7 +11,7 @@ const REQUEST: ModelRequest = { messages: [{ role: 'user', content: 'Hi' }], too
 async function bodyOf(makeModel: (send: typeof fetch) => ChatModel) {
   let body: any
   const send: typeof fetch = async (_, init) => {
-    body = JSON.parse(String(init?.body))
+    body = JSON.parse(typeof init?.body === 'string' ? init.body : '')
     return Response.json({})
   }
   for await (const event of makeModel(send).stream(REQUEST, new AbortController().signal)) void event

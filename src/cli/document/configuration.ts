@@ -197,13 +197,13 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
   Conversations: [
     variable(
       'MEMORY_MESSAGES',
-      'The maximum number of messages of earlier turns that a model sees. Turns are not cut.',
-      '`200`',
+      'The maximum number of messages of earlier turns that a model sees. Turns are not cut. The window slides with each turn.',
+      'none: see [Conversations](conversations.md#what-a-model-sees)',
     ),
     variable(
       'MEMORY_TOKENS',
-      'The maximum number of tokens of earlier turns that a model sees, estimated. Turns are not cut.',
-      '`100000`',
+      'The maximum number of tokens of earlier turns that a model sees, estimated. Turns are not cut. The window slides with each turn.',
+      'none: see [Conversations](conversations.md#what-a-model-sees)',
     ),
     variable(
       'MEMORY_SHOW',
