@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { createServer, type Server } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { mayNotify } from '../../src/conversation/run/webhook.ts'
@@ -47,7 +47,7 @@ async function notified(conversation: TestConversation): Promise<TestConversatio
 const quiet = () => new TestConversation(() => say('Done.'), [], { AUTH: 'open' })
 
 describe('a webhook', () => {
-  test('is sent in the order of the events, with at most nine others in one invocation', async () => {
+  test('is sent before those of later events, with at most nine others in one invocation', async () => {
     const conversation = await notified(quiet())
     for (let name = 0; name < 25; name += 1) await conversation.run(name)
     const counts: number[] = []
@@ -56,9 +56,36 @@ describe('a webhook', () => {
       counts.push(received.length)
     }
     expect(counts).toEqual([10, 20, 25])
-    expect(received.map(({ body }) => JSON.parse(body).data.run)).toEqual(
+    const runs = received.map(({ body }) => JSON.parse(body).data.run as string)
+    expect([runs.slice(0, 10), runs.slice(10, 20), runs.slice(20)].flatMap((each) => each.toSorted())).toEqual(
       Array.from({ length: 25 }, (_, name) => runId(name)),
     )
+  })
+
+  test('is sent beside four others, while usage is reported, since a host may take its time', async () => {
+    const conversation = await notified(quiet())
+    const caller = { tenant: 'acme', key: '0123456789ab', scopes: ['chat'] }
+    let counted = 0
+    const isCounted = Promise.withResolvers<void>()
+    conversation.count = () => {
+      counted += 1
+      if (counted === 5) isCounted.resolve()
+    }
+    for (let name = 0; name < 5; name += 1) {
+      await conversation.start(name, { request: { caller, budget: { tokens: 1000 } } })
+      await conversation.object.record(runId(name), 10_000)
+    }
+    const open: ServerResponse[] = []
+    const isFull = Promise.withResolvers<void>()
+    server.removeAllListeners('request')
+    server.on('request', (_request, response) => {
+      if (open.push(response) === 5) isFull.resolve()
+    })
+    const ring = conversation.ring()
+    await Promise.all([isFull.promise, isCounted.promise])
+    for (const response of open) response.end()
+    await ring
+    expect([open.length, conversation.reports]).toEqual([5, []])
   })
 
   test('reports a run that has ended, signed and without content', async () => {

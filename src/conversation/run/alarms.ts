@@ -75,7 +75,7 @@ export class Alarms {
   }
 
   async #performDuties(): Promise<void> {
-    const { store, setup } = this.#ports
+    const { store } = this.#ports
     const runner = this.#ports.runner()
     const now = Date.now()
     const due = this.#dueTimes()
@@ -87,12 +87,23 @@ export class Alarms {
     if (isDue(due, 'send', now)) {
       // The alarm is set first, in case the object is lost while it sends.
       this.watch()
-      if (setup.webhooks) await setup.webhooks.send(store.outbox, store.settings().webhook ?? '')
-      else for (const message of store.outbox.dueMessages(now)) store.outbox.drop(message)
-      await reportDueSpend({ store, setup }, () => this.reportSpend())
-      await this.#reportRuns()
+      await Promise.all([this.#sendWebhooks(now), this.#reportDue()])
     }
     this.wakeAt(nextDue(this.#dueTimes()))
+  }
+
+  /** Sends the webhook messages that are due; an edge without webhooks drops them. */
+  async #sendWebhooks(now: number): Promise<void> {
+    const { store, setup } = this.#ports
+    const { outbox } = store
+    if (setup.webhooks) return setup.webhooks.send(outbox, store.settings().webhook ?? '')
+    for (const message of outbox.dueMessages(now)) outbox.drop(message)
+  }
+
+  /** Reports the usage and the runs that are due. */
+  async #reportDue(): Promise<void> {
+    await reportDueSpend(this.#ports, () => this.reportSpend())
+    await this.#reportRuns()
   }
 
   #dueTimes(): DueTimes {

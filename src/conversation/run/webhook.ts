@@ -1,10 +1,13 @@
 import { isTerminal, type RunRecord } from '../../contract/run.ts'
 import type { Report } from '../../contract/setup.ts'
 import { withTimeLimit } from '../../contract/time-limit.ts'
-import type { MessageOutbox, Webhooks } from '../../contract/webhooks.ts'
+import type { MessageOutbox, OutboxMessage, Webhooks } from '../../contract/webhooks.ts'
+import { inPool } from '../../loop/perform/pool.ts'
 
 /** The delays before the second attempt and those after it, in milliseconds. */
 const RETRY_DELAYS_MS = [5000, 5 * 60_000, 30 * 60_000, 2 * 3_600_000, 5 * 3_600_000, 10 * 3_600_000]
+/** How many messages are sent side by side: an invocation has six connections, of which others need one. */
+const MOST_CONNECTIONS = 5
 /** The time-out of one attempt, in milliseconds. */
 const MOST_MS = 10_000
 
@@ -54,33 +57,46 @@ function webhookBody(run: RunRecord, now: number): string | undefined {
 }
 
 /**
- * Sends the messages that are due, each as a signed POST. A message that was not accepted is sent again later with the
- * same id, so a receiver may get it twice; after 410 or the last attempt it is given up.
+ * Sends the messages that are due, each as a signed POST, side by side; those of one run one after another. A message that
+ * was not accepted is sent again later with the same id, so a receiver may get it twice; after 410 or the last attempt it
+ * is given up.
  */
 async function sendWebhooks(outbox: MessageOutbox, url: string, options: WebhookOptions): Promise<void> {
+  await inPool(outbox.dueMessages(Date.now()), {
+    size: MOST_CONNECTIONS,
+    groupOf: ({ id }) => ({ name: runOf(id), size: 1 }),
+    work: (message) => sendWebhook(outbox, message, url, options),
+  })
+}
+
+async function sendWebhook(
+  outbox: MessageOutbox,
+  message: OutboxMessage,
+  url: string,
+  options: WebhookOptions,
+): Promise<void> {
   const { secret, report } = options
-  for (const message of outbox.dueMessages(Date.now())) {
-    const { id, body, attempt } = message
-    const startedAt = Date.now()
-    const status =
-      secret !== undefined && mayNotify(url, options) ? await post(url, secret, { id, body, now: startedAt }) : 0
-    if (status >= 200 && status < 300) {
-      outbox.drop(message)
-      continue
-    }
-    const wait = status === 410 ? undefined : RETRY_DELAYS_MS[attempt]
-    const [runId] = id.split('.')
-    report({
-      event: wait === undefined ? 'webhook.given_up' : 'webhook.failed',
-      id,
-      runId,
-      status,
-      attempt: attempt + 1,
-      durationMs: Date.now() - startedAt,
-    })
-    if (wait === undefined) outbox.drop(message)
-    else outbox.delay(message, Date.now() + wait)
-  }
+  const { id, body, attempt } = message
+  const startedAt = Date.now()
+  const status =
+    secret !== undefined && mayNotify(url, options) ? await post(url, secret, { id, body, now: startedAt }) : 0
+  if (status >= 200 && status < 300) return outbox.drop(message)
+  const wait = status === 410 ? undefined : RETRY_DELAYS_MS[attempt]
+  report({
+    event: wait === undefined ? 'webhook.given_up' : 'webhook.failed',
+    id,
+    runId: runOf(id),
+    status,
+    attempt: attempt + 1,
+    durationMs: Date.now() - startedAt,
+  })
+  if (wait === undefined) outbox.drop(message)
+  else outbox.delay(message, Date.now() + wait)
+}
+
+/** Returns the run of a message from its id, which is that of an event. */
+function runOf(id: string): string {
+  return id.split('.')[0] ?? ''
 }
 
 /** Sends one message. Returns the status of the response; 0 if there was none. */
