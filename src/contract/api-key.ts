@@ -24,6 +24,8 @@ export interface CallerTerms {
   readonly rate?: string
   /** Default: its usage is neither limited nor counted. */
   readonly budget?: Budget
+  /** Under which names its usage was counted before it had an id. Default: under none. */
+  readonly formerIds?: readonly string[]
   /** The preferred region of the conversations that it creates. Default: near the request that creates them. */
   readonly location?: Location
   /** The jurisdiction of all conversations that it may use. Default: any. */
@@ -68,13 +70,16 @@ export function readApiKey(entry: Readonly<Record<string, unknown>>, name: strin
   if (!isKey || !isLike(tenant, ID) || !isStrings(scopes) || !isTime(until)) throw new ConfigError(name, KEYS)
   if (id !== undefined && !isLike(id, ID)) throw new ConfigError(name, KEYS)
   const lower = hashes.map((hash) => hash.toLowerCase())
+  const digits = lower.map((hash) => hash.slice(0, KEY_DIGITS))
+  const terms = callerTerms(entry, name, KEYS)
   return {
-    id: id ?? lower[0]?.slice(0, KEY_DIGITS) ?? '',
+    id: id ?? digits[0] ?? '',
     sha256: lower,
     tenant,
     scopes,
     expires: until,
-    ...callerTerms(entry, name, KEYS),
+    ...terms,
+    ...(id !== undefined && terms.budget && { formerIds: digits }),
   }
 }
 

@@ -32,12 +32,13 @@ export interface DirectoryService {
   count(spend: Spend): Promise<void>
   /**
    * Returns the usage of a key's runs in a day (`2026-02-28`) or a month (`2026-02`). With a request for a lease: also a
-   * lease, unless too little is left to share.
+   * lease, unless too little is left to share. `formerKeys`: earlier names of the key, whose usage is moved to it first.
    */
   spendTotals(
     key: string,
     period: string,
     request?: LeaseRequest,
+    formerKeys?: readonly string[],
   ): Promise<SpendTotals & { readonly lease?: BudgetLease | undefined }>
 }
 

@@ -51,8 +51,10 @@ export class Directory extends DurableObject implements DirectoryService {
     key: string,
     period: string,
     request?: LeaseRequest,
+    formerKeys: readonly string[] = [],
   ): Promise<SpendTotals & { readonly lease?: BudgetLease | undefined }> {
     const id = `${key}/${period}`
+    for (const former of formerKeys) if (former !== key) this.#ledger.move(`${former}/${period}`, id, Date.now())
     if (request?.spend) this.#ledger.count(request.spend, Date.now())
     const totals = this.#ledger.totals(id)
     return request ? { ...totals, lease: this.#leases.draw(id, request, totals, Date.now()) } : totals

@@ -9,6 +9,9 @@ const SCHEMA = `
   CREATE TABLE IF NOT EXISTS spent (id TEXT PRIMARY KEY, tokens INTEGER, cost REAL, runs INTEGER, at INTEGER);
   CREATE INDEX IF NOT EXISTS spent_at ON spent (at);`
 
+const ADD = `INSERT INTO spent VALUES (?, ?, ?, ?, ?)
+  ON CONFLICT DO UPDATE SET tokens = tokens + ?2, cost = cost + ?3, runs = runs + ?4`
+
 /** The usage of a tenant's API keys. Times are in epoch milliseconds. */
 export class SpendLedger {
   readonly #storage: DurableObjectStorage
@@ -32,9 +35,18 @@ export class SpendLedger {
       sql.exec('DELETE FROM spent WHERE at < ?', oldest)
       const previous = this.totals(run)
       const more = [Math.max(0, tokens - previous.tokens), Math.max(0, cost - previous.cost), 1 - previous.runs]
-      const add = `INSERT INTO spent VALUES (?, ?, ?, ?, ?)
-        ON CONFLICT DO UPDATE SET tokens = tokens + ?2, cost = cost + ?3, runs = runs + ?4`
-      for (const id of [run, ...periodIds({ key, at })]) sql.exec(add, id, ...more, at)
+      for (const id of [run, ...periodIds({ key, at })]) sql.exec(ADD, id, ...more, at)
+    })
+  }
+
+  /** Adds the usage of a key in a period to that of another name of the key. */
+  move(from: string, to: string, now: number): void {
+    const { tokens, cost, runs } = this.totals(from)
+    if (runs === 0) return
+    const { sql } = this.#storage
+    this.#storage.transactionSync(() => {
+      sql.exec(ADD, to, tokens, cost, runs, now)
+      sql.exec('DELETE FROM spent WHERE id = ?', from)
     })
   }
 

@@ -58,7 +58,7 @@ function mergedDirectory({ all, at }: TenantObjects<DirectoryService>): Director
         .slice(0, limit)
     },
     count: (spend) => first.count(spend),
-    spendTotals: (key, period, request) => first.spendTotals(key, period, request),
+    spendTotals: (...request) => first.spendTotals(...request),
   }
 }
 

@@ -36,6 +36,24 @@ async function refusal(response: Response): Promise<unknown> {
 }
 
 describe('a budget', () => {
+  test('keeps what was used when its key gets an id', async () => {
+    const budget = { tokens: 30, per: 'day' }
+    const directories = memoryDirectories()
+    const edgeOf = (more: object) =>
+      keptEdge({ script: answers(9), vars: withKeys(apiKey('one', { budget, ...more })), setup: { directories } })
+    const run = async (edge: ReturnType<typeof edgeOf>) => {
+      const { status } = await edge.post('/runs', { input: 'Hi' }, bearer('one'))
+      await edge.settle()
+      return status
+    }
+    const usage = async (edge: ReturnType<typeof edgeOf>) =>
+      ((await (await edge.fetch('/usage', { headers: bearer('one') })).json()) as any).tokens
+    const before = edgeOf({})
+    expect([await run(before), await usage(before)]).toEqual([200, 15])
+    const after = edgeOf({ id: 'billing' })
+    expect([await usage(after), await run(after), await usage(after), await run(after)]).toEqual([15, 200, 30, 429])
+  })
+
   test('of tokens per day is used up by runs and renewed the next day', async () => {
     const { run, requests } = budgeted({ tokens: 30, per: 'day' })
     expect((await run('one')).status).toBe(200)

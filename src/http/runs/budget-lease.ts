@@ -62,7 +62,7 @@ export async function drawLease(
   run: string | undefined,
 ): Promise<{ readonly totals: SpendTotals; readonly ofRun?: BudgetLease | undefined }> {
   const { setup, caller } = context
-  const { budget, period } = term
+  const { budget, period, formerIds } = term
   const { tenant, key = '' } = caller
   const { holder, byBudget } = leasesOf(setup)
   const current = heldLease(context, term)
@@ -76,7 +76,10 @@ export async function drawLease(
       ...(current && isUnexpired(current) && { leaseUntil: current.until }),
       ...(run !== undefined && { run }),
     }
-    const { lease, ...totals } = await withDeadline(LEDGER_MS, directory.spendTotals(key, period.from, request))
+    const { lease, ...totals } = await withDeadline(
+      LEDGER_MS,
+      directory.spendTotals(key, period.from, request, formerIds),
+    )
     if (!lease || lease.isOfRun) return { totals, ofRun: lease }
     const used = { tokens: 0, cost: 0 }
     byBudget.set(leaseId(caller, term), { ...lease, totals, used, shares: new Map(unexpired) })
@@ -146,10 +149,12 @@ export function endShare(context: EdgeContext, run: string): void {
 export interface BudgetTerm {
   readonly budget: Budget
   readonly period: Period
+  /** Earlier names of its key. */
+  readonly formerIds?: readonly string[]
 }
 
 /** Returns the budget of the caller's key and its current period; undefined if it has none. */
 export function budgetTerm({ setup, caller }: EdgeContext): BudgetTerm | undefined {
-  const budget = termsOfCaller(setup, caller)?.budget
-  return budget && { budget, period: periodOf(budget.per, Date.now()) }
+  const { budget, formerIds } = termsOfCaller(setup, caller) ?? {}
+  return budget && { budget, period: periodOf(budget.per, Date.now()), ...(formerIds && { formerIds }) }
 }

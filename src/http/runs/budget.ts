@@ -68,7 +68,9 @@ export async function budgetUsageOf(context: EdgeContext): Promise<BudgetUsage |
   const term = budgetTerm(context)
   if (!term) return undefined
   const { tenant, key = '' } = context.caller
-  const totals = await context.setup.directories.getByName(tenant).spendTotals(key, term.period.from)
+  const totals = await context.setup.directories
+    .getByName(tenant)
+    .spendTotals(key, term.period.from, undefined, term.formerIds)
   return { period: term.period, ...totals, budget: term.budget }
 }
 
