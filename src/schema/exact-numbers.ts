@@ -21,3 +21,9 @@ export function parseExactly(text: string): unknown {
     typeof value === 'number' && !isExact(value, context?.source ?? '') ? context?.source : value,
   )
 }
+
+/** Compares decimals as they are written: 0.3 is a multiple of 0.1, though it is not in binary. */
+export function isMultiple(value: number, divisor: number): boolean {
+  if (Number.isInteger(value) && Number.isInteger(divisor)) return value % divisor === 0
+  return Number.isInteger(Number((value / divisor).toPrecision(15)))
+}

@@ -1,4 +1,5 @@
 /** The keywords of JSON Schema, 2020-12 and draft-07, as tables. Those that hold schemas are applied by `fit`. */
+import { isMultiple } from './exact-numbers.ts'
 import { canonicalJson, isObject, type JsonObject } from '../contract/json.ts'
 import { FORMATS } from './format.ts'
 import { ValueSet } from './values.ts'
@@ -173,12 +174,6 @@ function sizeCheck(kind: string, isOut: IsOut, words: string): MakeCheck {
 function exclusive(other: string, isOut: IsOut, words: string): MakeCheck {
   const make = sizeCheck('number', isOut, words)
   return (limit, schema) => make(limit === true ? schema[other] : limit, schema)
-}
-
-/** Compares decimals as they are written: 0.3 is a multiple of 0.1, though it is not in binary. */
-function isMultiple(value: number, divisor: number): boolean {
-  if (Number.isInteger(value) && Number.isInteger(divisor)) return value % divisor === 0
-  return Number.isInteger(Number((value / divisor).toPrecision(15)))
 }
 
 /** Returns a number as it is, and the size of any other value. The size of a text is its number of code points. */

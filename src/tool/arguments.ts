@@ -1,11 +1,12 @@
 import { isObject, type JsonSchema } from '../contract/json.ts'
 import { coerce } from '../schema/coerce.ts'
 import { decoder } from '../schema/decode.ts'
+import { isMultiple } from '../schema/exact-numbers.ts'
 import { type Issue, toIssue } from '../schema/issue.ts'
 import { unknownKeys, withKnownKeys } from '../schema/known-keys.ts'
 import { convertInput, plain } from './input-schema.ts'
 import { rebase } from '../schema/rebase-refs.ts'
-import type { InputSchema, OutputOf } from '../schema/standard-schema.ts'
+import type { InputSchema, OutputOf, StandardIssue, StandardResult } from '../schema/standard-schema.ts'
 
 export type ParseResult<Output> =
   | { readonly ok: true; readonly value: Output }
@@ -55,17 +56,38 @@ function parser<Output>(schema: InputSchema<Output>, json: JsonSchema): Argument
   const decode = decoder(json)
   return async (input) => {
     const renamed = withKnownKeys(json, input)
-    const initial = await standard.validate(decode(renamed))
+    const initial = withoutRemainders(await standard.validate(decode(renamed)))
     if (!initial.issues) {
       const unknown = unknownKeys(json, renamed)
       return unknown ? { ok: false, issues: [unknown] } : { ok: true, value: initial.value }
     }
     const coerced = coerce(json, renamed)
-    const result = coerced === renamed ? initial : await standard.validate(decode(coerced))
+    const result = coerced === renamed ? initial : withoutRemainders(await standard.validate(decode(coerced)))
     return result.issues
       ? { ok: false, issues: result.issues.map((issue) => toIssue(issue, json)) }
       : { ok: true, value: result.value }
   }
+}
+
+/** Valibot tells the value also if it has the right type and only a check has failed. */
+type Validation<Output> =
+  | StandardResult<Output>
+  | { readonly issues: readonly StandardIssue[]; readonly typed: true; readonly value: Output }
+
+/**
+ * Leaves out issues about decimals that are multiples as they are written: Valibot compares remainders in binary, by which
+ * 7 is not a multiple of 0.01. A value that has no other issue is valid.
+ */
+function withoutRemainders<Output>(result: Validation<Output>): StandardResult<Output> {
+  if (!result.issues) return result
+  const issues = result.issues.filter((issue) => !isMultipleAsWritten(issue))
+  if (issues.length > 0) return { issues }
+  return 'typed' in result && result.typed ? { value: result.value } : result
+}
+
+function isMultipleAsWritten(issue: object): boolean {
+  const { type, input, requirement } = { type: '', input: 0, requirement: 0, ...issue }
+  return type === 'multiple_of' && isMultiple(input, requirement)
 }
 
 const OTHER_ROOTS = ['$ref', 'allOf', 'anyOf', 'const', 'enum', 'items', 'not', 'oneOf', 'prefixItems']

@@ -171,6 +171,26 @@ describe('the arguments of a tool', () => {
     })
   })
 
+  test('that are amounts of money fit multiples of a cent', async () => {
+    const tool = defineTool({
+      ...base,
+      input: v.object({
+        items: v.array(v.object({ amount: v.pipe(v.number(), v.multipleOf(0.01)) })),
+        most: v.optional(v.pipe(v.number(), v.multipleOf(0.01), v.maxValue(10))),
+      }),
+      run: ({ items }) => items.map(({ amount }) => amount),
+    })
+    const amounts = [7, 0.07, 19.99, 4.35, 1_000_000.01]
+    expect(await call(tool, { items: amounts.map((amount) => ({ amount })) })).toMatchObject({ structured: amounts })
+    expect(await call(tool, { items: [{ amount: 7 }, { amount: 0.005 }], most: 11 })).toMatchObject({
+      error: {
+        message: expect.stringMatching(
+          /- items\.1\.amount: expected a multiple of 0\.01, received 0\.005\n- most: expected <=10, received 11\n/,
+        ),
+      },
+    })
+  })
+
   test('that are no multiple of a number are told so', async () => {
     const tool = defineTool({
       ...base,
