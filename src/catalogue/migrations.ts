@@ -19,4 +19,7 @@ export const MIGRATIONS: readonly string[] = [
   "ALTER TABLE copy ADD COLUMN owner TEXT NOT NULL DEFAULT 'edge'",
   // key: the hash of the text that was embedded. The oldest rows are dropped.
   'CREATE TABLE embeddings (id INTEGER PRIMARY KEY, model TEXT NOT NULL, key TEXT NOT NULL, bytes BLOB NOT NULL, UNIQUE (model, key))',
+  // server: which of the servers at a place brought the tool.
+  `ALTER TABLE history ADD COLUMN server TEXT;
+   CREATE INDEX history_of_server ON history (place, server, action);`,
 ]

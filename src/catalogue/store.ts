@@ -17,8 +17,10 @@ export interface CurrentVersion {
   readonly text: string
 }
 
-/** The most tools of one place that are remembered: a tool server could bring new names for ever. */
-const MOST_AT_A_PLACE = 5000
+/** The most tools of one server that are remembered: it could bring new names for ever. */
+const MOST_OF_A_SERVER = 2000
+/** How long each of them is remembered at least, in milliseconds. Those that a person has accepted are never forgotten. */
+const LEAST_MEMORY_MS = 86_400_000
 /** The most characters of an accepted definition that are kept. */
 const MOST_ACCEPTED_TEXT = 65_536
 
@@ -106,7 +108,7 @@ export class CatalogueStore {
 
   /**
    * Returns what is accepted of each tool. Without `by`, a definition is accepted only if it is the first of its name
-   * at its place, and the place has room for one more.
+   * at its place, and its server has room for one more.
    */
   accept(tools: readonly ToolFingerprint[], by: Author | undefined, at: number): (Acceptance | null)[] {
     this.#schema.ensure()
@@ -123,12 +125,36 @@ export class CatalogueStore {
           place,
         )
         if (previous) return previous
-        const query = "SELECT revision FROM history WHERE place = ? AND action = 'first_seen' LIMIT 1 OFFSET ?"
-        if (this.#rows(query, place, MOST_AT_A_PLACE - 1).length > 0) return null
+        if (!this.#hasRoom(tool, at)) return null
         this.#keep(tool)
-        return { revision: this.#note(name, 'first_seen', hash, null, null, 'null', at, place), hash }
+        const revision = this.#note(name, 'first_seen', hash, null, null, 'null', at, place)
+        this.#rows('UPDATE history SET server = ? WHERE revision = ?', tool.server ?? null, revision)
+        return { revision, hash }
       }),
     )
+  }
+
+  /** Whether one more tool of a server can be remembered. Forgets the one that was seen first, if that is old enough. */
+  #hasRoom({ place, server: ofTool }: ToolFingerprint, at: number): boolean {
+    const server = ofTool ?? null
+    const ofServer = "FROM history WHERE place = ? AND server IS ? AND action = 'first_seen'"
+    const isFull =
+      this.#rows(`SELECT revision ${ofServer} LIMIT 1 OFFSET ?`, place, server, MOST_OF_A_SERVER - 1).length > 0
+    if (!isFull) return true
+    const [oldest] = this.#rows<{ revision: number; name: string; hash: string }>(
+      `SELECT revision, name, hash ${ofServer} AND at <= ? AND NOT EXISTS (SELECT 1 FROM history AS later
+         WHERE later.name = history.name AND later.place = history.place AND later.action = 'accept')
+       ORDER BY revision LIMIT 1`,
+      place,
+      server,
+      at - LEAST_MEMORY_MS,
+    )
+    if (!oldest) return false
+    const { revision, name, hash } = oldest
+    this.#rows('DELETE FROM history WHERE revision = ?', revision)
+    const isNamed = 'SELECT 1 FROM history WHERE history.name = versions.name AND history.hash = versions.hash'
+    this.#rows(`DELETE FROM versions WHERE name = ? AND hash = ? AND NOT EXISTS (${isNamed})`, name, hash)
+    return true
   }
 
   /** Keeps the definition of a tool that is not stored here, unless it is very long. */

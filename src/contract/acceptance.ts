@@ -6,6 +6,8 @@ export interface ToolFingerprint {
   readonly name: string
   /** The operator's name for its source, such as the binding `TOOL_MCP`. */
   readonly place: string
+  /** The server that brings it, if its source has the tools of several. */
+  readonly server?: string | undefined
   readonly hash: string
   /** Kept with the hash once it is accepted, so that a person can compare it with a later one. */
   readonly definition?: ToolDefinition
@@ -22,8 +24,8 @@ export interface Acceptance {
 export interface AcceptanceService {
   /**
    * Returns the accepted hash of each tool, in the order given. Without `by`, a definition is accepted if it is the
-   * first one seen under its name at its place, by any caller; the entry is null if the place already has as many
-   * remembered tools as it may. With `by`, the definition is accepted and replaces the one accepted before.
+   * first one seen under its name at its place, by any caller; the entry is null if its server has brought too many in
+   * one day. With `by`, the definition is accepted and replaces the one accepted before.
    */
   accept(tools: readonly ToolFingerprint[], by?: Author): Promise<readonly (Acceptance | null)[]>
 }

@@ -14,7 +14,7 @@ const by = { tenant: 'acme', key: '0123456789ab' }
 
 freezeClock(START)
 
-const tool = (name: string, hash: string, place = 'TOOL_MCP') => ({ name, place, hash })
+const tool = (name: string, hash: string, place = 'TOOL_MCP', server?: string) => ({ name, place, hash, server })
 const version = (name: string, text: string) =>
   ({ name, hash: text, text, offered: true, version: '1', action: 'put', by }) as const
 
@@ -72,15 +72,33 @@ describe('the accepted definition of a tool', () => {
     ])
   })
 
-  test('is remembered for a limited number of tools of each place', async () => {
+  test('is remembered for a limited number of tools of each server, which leaves room to the others', async () => {
     const { object } = testCatalogue()
-    const many = Array.from({ length: 5000 }, (_, index) => tool(`t${index}`, 'x'))
+    const many = Array.from({ length: 2000 }, (_, index) => tool(`t${index}`, 'x', 'TOOL_MCP', 'flood'))
     await object.accept(many)
-    expect(await object.accept([tool('new', 'x'), tool('t0', 'y'), tool('new', 'x', 'TOOL_B')])).toMatchObject([
+    const others = [tool('new', 'x', 'TOOL_MCP', 'other'), tool('own', 'x'), tool('new', 'x', 'TOOL_B', 'flood')]
+    expect(await object.accept([tool('more', 'x', 'TOOL_MCP', 'flood'), tool('t0', 'y'), ...others])).toMatchObject([
       null,
       { hash: 'x' },
       { hash: 'x' },
+      { hash: 'x' },
+      { hash: 'x' },
     ])
+  })
+
+  test('is forgotten after a day at the earliest, once its server has brought too many, unless a person accepted it', async () => {
+    const { object, kv, settle } = testCatalogue()
+    const flood = (name: string) => tool(name, 'x', 'TOOL_MCP', 'flood')
+    await object.accept(Array.from({ length: 2000 }, (_, index) => flood(`t${index}`)))
+    await object.accept([tool('t0', 'y', 'TOOL_MCP', 'flood')], by)
+    vi.setSystemTime(START + 86_400_000 - 1)
+    expect(await object.accept([flood('early')])).toEqual([null])
+    vi.setSystemTime(START + 2 * 86_400_000)
+    expect(await object.accept([flood('late')])).toMatchObject([{ hash: 'x' }])
+    await settle()
+    const copy = copiedAcceptances(kv.stored)
+    expect(copy).toHaveLength(2000)
+    expect(copy.filter((line) => /^(?:t0|t1|late)@/.test(line))).toEqual(['late@TOOL_MCP x', 't0@TOOL_MCP y'])
   })
 })
 

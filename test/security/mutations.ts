@@ -217,6 +217,13 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'security/fuzz.test.ts',
   },
   {
+    control: 'a server fills the memory of accepted tools for itself alone',
+    file: 'catalogue/store.ts',
+    text: "WHERE place = ? AND server IS ? AND action",
+    replacement: "WHERE place = ? AND (server IS ? OR 1) AND action",
+    test: 'catalogue/acceptances.test.ts',
+  },
+  {
     control: 'an answer over /mcp belongs to a question of this edge',
     file: 'http/runs/request-state.ts',
     text: 'if (!(await signer.isSigned(await signedText(payload, call), signature))) return undefined',

@@ -10,11 +10,13 @@ import { digestOf } from '../definition-digest.ts'
 export async function gateTools(tools: readonly Tool[], acceptances: Acceptances): Promise<ToolListing> {
   const candidates = await Promise.all(
     tools.map(async ({ definition, origin, place }) => {
-      return { name: definition.name, hash: await digestOf(definition), definition, origin, place }
+      const { server } = definition.metadata ?? {}
+      const bringer = typeof server === 'string' ? server : undefined
+      return { name: definition.name, hash: await digestOf(definition), definition, origin, place, server: bringer }
     }),
   )
   const decisions = await acceptances.of(
-    candidates.map(({ name, place, hash, definition }) => ({ name, place, hash, definition })),
+    candidates.map(({ name, place, server, hash, definition }) => ({ name, place, server, hash, definition })),
   )
   const heldTools = candidates.flatMap(({ name, hash, definition, origin, place }, index) => {
     const { hash: acceptedHash, fault } = decisions[index] ?? {}
