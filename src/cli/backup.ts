@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { ID } from '../contract/id.ts'
 import { isObject } from '../contract/json.ts'
 import type { Terminal } from './command/terminal.ts'
 import { type EdgeAddress, refusal, send } from './edge.ts'
@@ -31,6 +32,8 @@ export async function backUp({ edge, terminal, signal, folder, conversation }: B
   mkdirSync(folder, { recursive: true })
   let count = 0
   for await (const id of conversation === undefined ? conversationsOf(edge, signal) : [conversation]) {
+    // The id is a part of the file's name, and the edge could have named any.
+    if (!ID.test(id)) throw new Failure(`${JSON.stringify(id)} is not the id of a conversation, so it was not copied.`)
     const answer = await send(edge, { method: 'GET', path: pathOf(id) }, signal)
     if (!answer.ok) throw await refusal(`The conversation ${id} was not copied`, answer)
     const file = join(folder, `${id}${ENDING}`)

@@ -1,6 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { TOOL_NAME } from '../contract/id.ts'
 import type { EdgeAddress } from './edge.ts'
+import { Failure } from './failure.ts'
 import { listAllTools } from './listing.ts'
 import { addressOf } from './remote/address.ts'
 
@@ -28,9 +30,16 @@ export async function writeTypes({ root, env, url, out }: TypesOptions): Promise
   }
 }
 
-/** Returns the names of all tools that an edge lists as available, in the order of the listing. */
+/**
+ * Returns the names of all tools that an edge lists as available, in the order of the listing. Throws a Failure for a name
+ * that no tool can have: the names become code.
+ */
 export async function toolNames(edge: EdgeAddress): Promise<readonly string[]> {
-  return (await listAllTools(edge)).flatMap(({ name, available }) => (available ? name : []))
+  const names = (await listAllTools(edge)).flatMap(({ name, available }) => (available ? name : []))
+  const other = names.find((name) => !TOOL_NAME.test(name))
+  if (other !== undefined)
+    throw new Failure(`The edge lists ${JSON.stringify(other)}, which is not the name of a tool.`)
+  return names
 }
 
 /** Formats names as a type for `createClient<ToolName>`. No character of a tool's name needs an escape. */

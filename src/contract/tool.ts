@@ -85,7 +85,7 @@ export type Approval = 'never' | 'always' | { readonly unless: Readonly<Record<s
 
 /**
  * A condition on one argument, in keywords of JSON Schema; bounds require a number. `like`: patterns, of which the text
- * must match one; `*` stands for any text.
+ * must match one; `*` stands for any text of one line. A text with control characters matches none.
  */
 export interface Condition {
   readonly minimum?: number

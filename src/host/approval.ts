@@ -18,9 +18,15 @@ export function needsApproval(approval: Approval = 'never', text: string): boole
   )
 }
 
+/**
+ * What separates lines or ends texts for a tool: `*@acme.com` would else be met by another address, a line break and
+ * then one of Acme.
+ */
+const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u
+
 function meetsCondition(value: unknown, { minimum, maximum, enum: values, like }: Condition): boolean {
   if (minimum !== undefined && !(typeof value === 'number' && value >= minimum)) return false
   if (maximum !== undefined && !(typeof value === 'number' && value <= maximum)) return false
   if (values && !values.some((each) => each === value)) return false
-  return like ? typeof value === 'string' && matches(like, value) : value !== undefined
+  return like ? typeof value === 'string' && !CONTROL.test(value) && matches(like, value) : value !== undefined
 }

@@ -105,3 +105,17 @@ test('the command rewind takes a conversation back to a time', async () => {
   })
   expect(requests).toEqual(['POST /backups/c/rewind Bearer ek_1'])
 })
+
+test('the command backup writes no file outside of its folder, whatever the edge names', async () => {
+  for (const id of ['../outside', '..', 'a/b', 'a\u001b[2J']) {
+    const { url, requests } = await edge(new Map([[id, 'copy\n']]))
+    const files = folder()
+    expect(await run(['backup', join(files, 'in'), '--url', url])).toEqual({
+      code: 1,
+      out: '',
+      errors: `${JSON.stringify(id)} is not the id of a conversation, so it was not copied.\n`,
+    })
+    expect([readdirSync(files), readdirSync(join(files, 'in'))]).toEqual([['in'], []])
+    expect(requests).toHaveLength(1)
+  }
+})

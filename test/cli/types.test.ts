@@ -74,6 +74,18 @@ test('the command types omits unavailable tools; without tools the type has no n
   expect(toolTypes([])).toContain('export type ToolName = never\n')
 })
 
+test('the command types writes no name that could be other code', async () => {
+  const name = "x' }; process.exit(); type T = { y: '"
+  const listing = [{ name, source: 'service', place: 'TOOL_X', available: true }]
+  const server = createServer((_, response) => response.end(JSON.stringify(listing))).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await expect(toolNames({ url: `http://127.0.0.1:${port}` })).rejects.toThrow(
+    `The edge lists ${JSON.stringify(name)}, which is not the name of a tool.`,
+  )
+})
+
 test('the command types requires an edge', async () => {
   const { code, errors } = await run([])
   expect([code, errors]).toEqual([

@@ -184,7 +184,7 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
     ),
     variable(
       'FILE_HOSTS',
-      'The hosts from which the edge may fetch linked images and files, if the model’s provider does not fetch them: a list such as `files.example.com`, or `*` for any public host.',
+      'The hosts from which the edge may fetch linked images and files, if the model’s provider does not fetch them: a list such as `files.example.com`, or `*` for any public host. A host is public by its name alone: see [Security](security.md#data-from-outside).',
       'none',
     ),
     variable(

@@ -16,8 +16,8 @@ import type {
 } from '../../contract/catalogue.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { unreachable } from '../worker/call.ts'
-import { mayDispatch, type Scripts } from '../worker/script.ts'
-import { fillFromWorker, NO_NAMESPACE, NOT_OWN } from './script-tool.ts'
+import type { Scripts } from '../worker/script.ts'
+import { fillFromWorker, NO_NAMESPACE, scriptRefusal } from './script-tool.ts'
 import { type Owner, storedPlace } from '../../contract/owner.ts'
 import { tightenAlias } from '../policy/policies.ts'
 import { openVersionCache, type StoredRecord, type ToolNamespace } from '../stored/version-cache.ts'
@@ -202,7 +202,8 @@ async function toTool(place: string, record: StoredRecord, options: CallOptions)
   if (scriptTool) {
     const { owner = 'edge', scripts } = options
     if (!scripts) return NO_NAMESPACE
-    if (!mayDispatch(owner, scriptTool.script)) return NOT_OWN
+    const refusal = scriptRefusal(owner, scriptTool.script)
+    if (refusal !== undefined) return refusal
     const target = scripts.tool(scriptTool, definition, place)
     const { script } = scriptTool
     return { ...common, script, definition, call: callOf(place, record, options, target), ...furtherMethods(target) }

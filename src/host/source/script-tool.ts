@@ -37,7 +37,8 @@ export async function fillFromWorker(name: string, definition: unknown, options:
   if (typeof script !== 'string') return issue('worker.script', 'expected the name of the script of a Worker')
   const { scripts, owner } = options
   if (!scripts) return issue('worker', NO_NAMESPACE)
-  if (!mayDispatch(owner, script)) return issue('worker.script', NOT_OWN)
+  const refusal = scriptRefusal(owner, script)
+  if (refusal !== undefined) return issue('worker.script', refusal)
   const description = await scripts.describe(script, { refresh: true })
   if (!description.ok) {
     const reason = isMissingWorker(description.detail) ? 'the dispatch namespace has none' : description.reason
@@ -69,8 +70,14 @@ export async function fillFromWorker(name: string, definition: unknown, options:
   }
 }
 
-/** Why a tenant may not name a script. */
-export const NOT_OWN = 'expected a script of this tenant, whose name is that of the tenant, "--" and a further name'
+const NOT_OWN = 'expected a script of this tenant, whose name is that of the tenant, "--" and a further name'
+const NO_NAME = 'expected the name of a script: letters, digits, "_" and "-", of which "-" is not the first'
+
+/** Returns why a definition may not name a script. */
+export function scriptRefusal(owner: Owner, script: string): string | undefined {
+  if (mayDispatch(owner, script)) return undefined
+  return mayDispatch('edge', script) ? NOT_OWN : NO_NAME
+}
 
 function issue(path: string, message: string): Filled {
   return { ok: false, issues: [{ path, message }] }

@@ -37,14 +37,20 @@ export interface Scripts {
 /** The most Workers whose descriptions an isolate caches. */
 const MOST_SCRIPTS = 1000
 
+/** What Cloudflare accepts as the name of a script. */
+const SCRIPT_NAME = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,254}$/
+
 /**
  * Returns whether an owner's definitions may name a script: the edge's any, a tenant's only those whose name is that of
- * the tenant, `--`, and further characters without `--`.
+ * the tenant, `--`, and a further name without `--`. A further name that began with `-` could be of another tenant: the
+ * script `acme---x` is that of `acme-`.
  */
 export function mayDispatch(owner: Owner, script: string): boolean {
+  if (!SCRIPT_NAME.test(script)) return false
   if (owner === 'edge') return true
   const prefix = `${owner.slice(owner.indexOf(':') + 1)}--`
-  return script.startsWith(prefix) && script.length > prefix.length && !script.includes('--', prefix.length)
+  const rest = script.slice(prefix.length)
+  return script.startsWith(prefix) && SCRIPT_NAME.test(rest) && !rest.includes('--')
 }
 
 /** Makes the Workers of a dispatch namespace reachable, each over RPC or, if it has no such methods, over `fetch`. */

@@ -176,6 +176,13 @@ test.each([
   [tenantOwner('acme'), 'acme--labs--billing', false],
   [tenantOwner('acme--labs'), 'acme--labs--billing', true],
   [tenantOwner('acme'), 'acme', false],
+  [tenantOwner('acme'), 'acme---billing', false],
+  [tenantOwner('acme-'), 'acme---billing', true],
+  [tenantOwner('acme'), 'acme--billing/../other', false],
+  [tenantOwner('acme'), 'acme--bill ing', false],
+  ['edge', '../other', false],
+  ['edge', '-other', false],
+  ['edge', '', false],
 ] as const)('definitions of %s may name the script %s: %o', (owner, script, isAllowed) => {
   expect(mayDispatch(owner, script)).toBe(isAllowed)
 })
