@@ -32,6 +32,11 @@ export const METRICS = {
     labels: ['model', 'key', 'kind'],
   },
   edgecall_cost: { type: 'counter', help: 'Cost, in the currency of the prices.', labels: ['model', 'key'] },
+  edgecall_context_reductions: {
+    type: 'counter',
+    help: 'Times that earlier messages were reduced to fit the window of a model.',
+    labels: ['model', 'because'],
+  },
   edgecall_limits: { type: 'counter', help: 'Limits that runs have reached.', labels: ['limit'] },
   edgecall_approvals: { type: 'counter', help: 'Decisions about calls.', labels: ['decision'] },
   edgecall_open_runs: {

@@ -52,6 +52,9 @@ export function reportOf({ request, acceptedAt, facts }: EndedRun): RunReport {
         tools.set(name, { ...share, calls: share.calls + 1, usage: addUsage(share.usage, usage) })
         break
       }
+      case 'context.reduced':
+        add('edgecall_context_reductions', { model, because: event.because ?? 'full' })
+        break
       case 'limit.reached':
         add('edgecall_limits', { limit: event.which })
         break
