@@ -175,12 +175,12 @@ describe('a copy that is not signed', () => {
     const { messages, meta } = tables([
       message({ role: 'system', content: 'Hi', found: ['pay'] }, 1),
       message({ ...result, found: ['pay'], marks: ['private'] }, 2),
-      message({ role: 'user', content: 'Go' }, 3, 'old'),
+      message({ role: 'user', content: 'Go', marks: ['untrusted'], found: ['pay'] }, 3, 'old'),
     ])
     expect(messages).toEqual([
       { position: 1, run: 'run_0', message: [{ role: 'system', content: 'Hi' }], kind: 'system' },
       { position: 2, run: 'run_0', message: [{ ...result, marks: ['private'] }], kind: 'work' },
-      { position: 3, run: 'run_0', message: [{ role: 'user', content: 'Go' }], kind: 'old' },
+      { position: 3, run: 'run_0', message: [{ role: 'user', content: 'Go', marks: ['untrusted'] }], kind: 'old' },
     ])
     expect(meta).toEqual([VERSION, { key: 'marks', value: [['private', 'untrusted']] }])
   })

@@ -16,13 +16,15 @@ import {
   userPart,
 } from '../schema.ts'
 
+const marks = v.exactOptional(v.array(v.picklist(['untrusted', 'private'])))
+
 /**
  * What a copy of a conversation says of messages and requests, as a caller may have written it: the fields that a caller
  * can send or that an answer has, each checked as in a request. All other fields are dropped.
  */
 const message = v.variant('role', [
   v.object({ role: v.literal('system'), content: v.string() }),
-  v.object({ role: v.literal('user'), content: textOr(userPart) }),
+  v.object({ role: v.literal('user'), content: textOr(userPart), marks }),
   v.object({
     role: v.literal('assistant'),
     content: v.string(),
@@ -39,7 +41,8 @@ const message = v.variant('role', [
     ok: v.boolean(),
     content: v.array(contentPart),
     cut: v.exactOptional(integerFrom(0)),
-    marks: v.exactOptional(v.array(v.picklist(['untrusted', 'private']))),
+    marks,
+    byCaller: v.exactOptional(v.literal(true)),
   }),
 ])
 
