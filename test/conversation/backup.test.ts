@@ -1,11 +1,13 @@
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test, vi } from 'vitest'
+import type { BackupReply } from '../../src/contract/backup.ts'
 import type { Setup } from '../../src/contract/setup.ts'
 import { COPIED_TABLES } from '../../src/conversation/backup/copy.ts'
 import { migrate } from '../../src/conversation/store/migrations.ts'
 import { keyName } from '../fixtures/keys.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
+import { runId, TestConversation } from './object.ts'
 import { type ControlledEdge, controlledEdge } from '../security/controlled-edge.ts'
 
 const KEY = 'acme: chat backup'
@@ -71,6 +73,26 @@ describe('a copy of a conversation', () => {
     expect((await from.as(KEY)(`/conversations/c/runs/${waiting}`)).body).toMatchObject({ status: 'waiting' })
     const next = await to.as(KEY)('/conversations/c/runs', { json: { input: 'And now?' } })
     expect(next.body).toMatchObject({ status: 'completed' })
+  })
+
+  test('cancels parked runs too, of a signed copy or another, so that none can be retried', async () => {
+    const answers = [ask(['buy'])]
+    const from = new TestConversation(
+      () => answers.shift() ?? say('Done.'),
+      [tool('buy', () => 'x', { approval: 'always' })],
+    )
+    await from.start('a')
+    await from.object.record(runId('a'), 10_000)
+    from.store.park(runId('a'), 'A test parks it.')
+    const { copy = new Uint8Array() } = (await from.object.backup({ do: 'copy' })) as BackupReply
+    const caller = { tenant: 'acme', scopes: ['chat'] }
+    for (const isSigned of [true, false]) {
+      const to = new TestConversation(() => say('Done.'))
+      expect(await to.object.backup({ do: 'restore', id: 'conv_1', caller, copy, isSigned })).toEqual({ ok: true })
+      expect(await to.object.record(runId('a'), 0)).toMatchObject({ record: { status: 'cancelled' } })
+      expect(await to.object.retry(runId('a'))).toMatchObject({ ok: false, code: 'run_not_parked' })
+      expect(to.requests).toEqual([])
+    }
   })
 
   test('copied again is the same, but for the runs that it cancelled', async () => {

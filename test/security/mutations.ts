@@ -417,7 +417,7 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'conversation/store/store.ts',
     text: '[...this.runs.unfinished(), ...this.runs.parkedFrom(0)]) {',
     replacement: '[...this.runs.unfinished()]) {',
-    test: 'edge/backups.test.ts',
+    test: 'conversation/backup.test.ts',
   },
   {
     control: 'a copy brings no journal of a run that is yet to come',
@@ -457,8 +457,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     control: 'a run whose key was removed does not continue',
     file: 'conversation/run/perform-run.ts',
-    text: 'if (!present.ok) return present.error',
-    replacement: 'if (!present.ok) return undefined',
+    text: 'if (!present.ok) return present.error\n    state.request =',
+    replacement: 'if (present.ok) state.request =',
     test: 'conversation/changed-keys.test.ts',
   },
   {
