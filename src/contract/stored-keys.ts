@@ -31,7 +31,8 @@ export function readStoredKey(entry: Readonly<Record<string, unknown>>): StoredK
   return { ...readApiKey(entry, 'KEYS'), disabled: entry['disabled'] === true }
 }
 
-/** Returns a key as it is stored: JSON has no Infinity. */
-export function storedForm({ expires, ...key }: StoredKey): object {
-  return expires === Infinity ? key : { ...key, expires }
+/** Returns a key as it is stored, without what is derived from it: JSON has no Infinity. */
+export function storedForm(key: StoredKey): object {
+  const { expires, formerIds: _, ...terms } = key
+  return expires === Infinity ? terms : { ...terms, expires }
 }
