@@ -38,7 +38,7 @@ function packagesOf(path) {
 }
 
 /**
- * Links the Node of this platform, which the lock file pins by integrity (`node/package.json`), as the command `node`.
+ * Links the Node of this platform, which the lock file pins by integrity (`test/node/package.json`), as the command `node`.
  * npm 10 does not: the packages of all platforms have this command, and it removes the link with those for others.
  */
 function linkNode(modules) {

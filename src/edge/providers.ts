@@ -26,8 +26,8 @@ export const anthropicFromEnv: ProviderFromEnv = (env) => anthropic(serverFrom(e
 export const geminiFromEnv: ProviderFromEnv = (env) => gemini(serverFrom(env, 'GEMINI'))
 
 /** Workers AI: the binding `AI`. */
-export const workersAiFromEnv: ProviderFromEnv = (env) =>
-  isAi(env.AI) ? workersAi(env.AI, { cache: textOf(env, 'PROMPT_CACHE') === 'off' ? 'off' : '5m' }) : undefined
+export const workersAiFromEnv: ProviderFromEnv = ({ AI: ai, ...env }) =>
+  isAi(ai) ? workersAi(ai, { cache: cacheFrom(env) }) : undefined
 
 /** All of them, by the names that the documentation uses. */
 export const allProviders = {
@@ -39,7 +39,14 @@ export const allProviders = {
 } satisfies Readonly<Record<string, ProviderFromEnv>>
 
 function serverFrom(env: Env, vendor: string): ServerOptions & { readonly cache: '5m' | '1h' | 'off' } {
+  return {
+    baseUrl: textOf(env, `${vendor}_BASE_URL`),
+    apiKey: textOf(env, `${vendor}_API_KEY`),
+    cache: cacheFrom(env),
+  }
+}
+
+function cacheFrom(env: Env): '5m' | '1h' | 'off' {
   const setting = textOf(env, 'PROMPT_CACHE')
-  const cache = setting === '1h' || setting === 'off' ? setting : '5m'
-  return { baseUrl: textOf(env, `${vendor}_BASE_URL`), apiKey: textOf(env, `${vendor}_API_KEY`), cache }
+  return setting === '1h' || setting === 'off' ? setting : '5m'
 }

@@ -47,7 +47,7 @@ test('docs/performance.md says what the input of a hundred turns costs', async (
     'a sliding window, `MEMORY_TOKENS=7000`': await requestsOf({ MEMORY_TOKENS: '7000' }, 16_000),
     'by default, a window of 16,000 tokens': await requestsOf({}, 16_000),
   }
-  const page = readFileSync(new URL('../../docs/performance.md', import.meta.url), 'utf8').replaceAll(/ +/g, ' ')
+  const page = readFileSync('docs/performance.md', 'utf8').replaceAll(/ +/g, ' ')
   for (const [name, requests] of Object.entries(rows)) {
     const { all, withCache } = paidFor(requests)
     const thousands = (tokens: number) => `${Math.round(tokens / 1000).toLocaleString('en')},000`

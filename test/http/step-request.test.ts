@@ -24,7 +24,12 @@ function bankEdge(script: readonly Script[], vars: object = {}) {
 }
 
 /** What of a request reaches the codec of a provider, as JSON. */
-function sentTo({ patience: _patience, traceparent: _traceparent, ...request }: ModelRequest): unknown {
+function sentTo({
+  patience: _patience,
+  traceparent: _traceparent,
+  cacheKey: _cacheKey,
+  ...request
+}: ModelRequest): unknown {
   return JSON.parse(JSON.stringify(request))
 }
 

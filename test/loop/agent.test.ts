@@ -242,11 +242,11 @@ describe('an agent as a tool', () => {
       script: [ask(['legal'], ['legal', { question: ['x'] }]), ask(['legal', { question: 5 }])],
       tools: [agent],
     })
-    const refusal = (received: string) =>
-      `The arguments of "legal" do not fit:\n- question: expected string, received ${received}\nCorrect them and call again.`
+    const refusal = (issue: string) =>
+      `The arguments of "legal" do not fit:\n- question: ${issue}\nCorrect them and call again.`
     expect(state.calls.map(({ result }) => result?.error ?? result?.content)).toEqual([
-      { code: 'invalid_arguments', message: refusal('undefined') },
-      { code: 'invalid_arguments', message: refusal('Array') },
+      { code: 'invalid_arguments', message: refusal('is required (string)') },
+      { code: 'invalid_arguments', message: refusal('expected string, received Array') },
       [{ type: 'text', text: 'five' }],
     ])
     expect(modelsByName.get('default')?.requests.map(({ messages }) => messages.at(-1))).toEqual([

@@ -23,7 +23,14 @@ const INDEPENDENT: Readonly<Record<string, number>> = {
   // The edge of the test has no `tools/mcp`.
   'GET /connections': 404,
   'POST /connections/{server}': 404,
+  'PUT /connections/{server}': 404,
   'DELETE /connections/{server}': 404,
+  // Keys are in KV.
+  'GET /keys': 200,
+  'POST /keys': 201,
+  'PATCH /keys/{id}': 200,
+  'POST /keys/{id}/rotate': 200,
+  'DELETE /keys/{id}': 204,
 }
 
 const name = ({ method, path }: Route) => `${method} ${path}`

@@ -82,8 +82,8 @@ export const mcp: readonly Row[] = [
       const inputSchema = { type: 'object', properties: {} }
       const rest = { inputSchema, annotations: {}, version: '1', hash: expect.any(String) }
       const metadata = { server: expect.any(String) }
-      const look = { title: 'look', description: 'Test tool look', ...rest }
-      const pay = { title: 'pay', description: 'Test tool pay', ...rest }
+      const look = { title: 'look', ownName: 'look', description: 'Test tool look', ...rest }
+      const pay = { title: 'pay', ownName: 'pay', description: 'Test tool pay', ...rest }
       expect(tools.map(({ definition }) => definition)).toEqual([
         { ...look, name: 'a_look', approval: 'always', timeoutMs: 500, metadata },
         { ...pay, name: 'send_money', approval: 'always', timeoutMs: 500, metadata },

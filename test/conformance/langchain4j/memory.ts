@@ -35,17 +35,20 @@ export const memories: readonly Row[] = [
   {
     row: 88,
     says: 'the same where tokens are counted, and where the first message alone is too much',
-    verdict: different('a turn is shown whole or not at all; of one that is too long by itself, what was said', () => {
-      const window = memory({ tokens: 100 })
-      window.add(user('First'), ...work(1, 'x'.repeat(300)), answer('One'))
-      window.add(user('Second'), ...work(1, 'x'.repeat(200)), answer('Two'))
-      expect(roles(window.messages())).toEqual(['user', 'assistant', 'tool', 'assistant'])
-      window.add(user('Third'), ...work(1, 'x'.repeat(500)), answer('Three'))
-      expect(window.messages()).toEqual([user('Third'), answer('Three')])
-      const long = memory({ tokens: 10 })
-      long.add(user('x'.repeat(500)))
-      expect(long.messages()).toEqual([user('x'.repeat(500))])
-    }),
+    verdict: different(
+      'a turn is shown whole or not at all; of one that is too long by itself, what was said, with a note on its calls',
+      () => {
+        const window = memory({ tokens: 300 })
+        window.add(user('First'), ...work(1, 'x'.repeat(300)), answer('One'))
+        window.add(user('Second'), ...work(1, 'x'.repeat(200)), answer('Two'))
+        expect(roles(window.messages())).toEqual(['user', 'assistant', 'tool', 'assistant'])
+        window.add(user('Third'), ...work(1, 'x'.repeat(500)), answer('Three'))
+        expect(roles(window.messages())).toEqual(['user', 'system', 'assistant'])
+        const long = memory({ tokens: 10 })
+        long.add(user('x'.repeat(500)))
+        expect(long.messages()).toEqual([user('x'.repeat(500))])
+      },
+    ),
   },
   {
     row: 89,

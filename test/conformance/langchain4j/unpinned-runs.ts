@@ -62,26 +62,33 @@ export const unpinnedRuns: readonly Row[] = [
   {
     row: 112,
     says: 'a window that is smaller than the turn under way cuts it, and the model gets half of it or nothing',
-    verdict: different('the turn under way is never cut; of one that is over, what was said is shown', async () => {
-      for (const messages of [2, 3]) {
-        const edge = keptEdge({ script: [THREE, say('All done'), say('Yes')], tools: [work] })
-        await edge.post('/conversations', { id: 'c', window: { messages } })
-        for (const input of ['Work', 'Sure?']) await edge.post('/conversations/c/runs', { input })
-        const roles = edge.requests.map((request) => request.messages.map(({ role }) => role))
-        expect(roles).toEqual([['user'], ['user', 'assistant', 'tool', 'tool', 'tool'], ['user', 'assistant', 'user']])
-      }
-      const own = memory({ messages: 2 })
-      const calls = ['c1', 'c2', 'c3'].map((callId) => ({ callId, tool: 'work', arguments: '{}' }))
-      const turn: Message[] = [
-        { role: 'user', content: 'Work' },
-        { role: 'assistant', content: '', calls },
-        ...calls.map(({ callId }): Message => {
-          return { role: 'tool', callId, tool: 'work', ok: true, content: [{ type: 'text', text: 'done' }] }
-        }),
-      ]
-      own.add(...turn)
-      expect(own.messages()).toEqual(turn)
-    }),
+    verdict: different(
+      'the turn under way is never cut; of one that is over, what was said is shown, with a note on its calls',
+      async () => {
+        for (const messages of [2, 3]) {
+          const edge = keptEdge({ script: [THREE, say('All done'), say('Yes')], tools: [work] })
+          await edge.post('/conversations', { id: 'c', window: { messages } })
+          for (const input of ['Work', 'Sure?']) await edge.post('/conversations/c/runs', { input })
+          const roles = edge.requests.map((request) => request.messages.map(({ role }) => role))
+          expect(roles).toEqual([
+            ['user'],
+            ['user', 'assistant', 'tool', 'tool', 'tool'],
+            ['user', 'system', 'assistant', 'user'],
+          ])
+        }
+        const own = memory({ messages: 2 })
+        const calls = ['c1', 'c2', 'c3'].map((callId) => ({ callId, tool: 'work', arguments: '{}' }))
+        const turn: Message[] = [
+          { role: 'user', content: 'Work' },
+          { role: 'assistant', content: '', calls },
+          ...calls.map(({ callId }): Message => {
+            return { role: 'tool', callId, tool: 'work', ok: true, content: [{ type: 'text', text: 'done' }] }
+          }),
+        ]
+        own.add(...turn)
+        expect(own.messages()).toEqual(turn)
+      },
+    ),
   },
   {
     row: 113,
