@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
+import { chunksOf, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
+import { type Stage, startStage } from './stage.ts'
+
+/** What callers, tools and approvers bring is trusted no more on real workerd than their keys allow. */
+let model: ModelServer
+let stage: Stage
+
+const CHATTER = apiKey('chatter', { id: 'chatter', scopes: ['chat', 'tools:read'] })
+const BOTH = apiKey('both', { id: 'both', scopes: ['chat', 'approve', 'metrics'] })
+
+beforeAll(async () => {
+  // The model calls the tool that the user names, once.
+  model = await startModelServer(({ body: { messages } }) => {
+    const last = messages.findLastIndex(({ role }) => role === 'user')
+    const tool = String(messages[last]?.content)
+    return {
+      chunks:
+        last < messages.length - 1 ? chunksOf({ text: 'Done.' }) : chunksOf({ calls: [{ tool, arguments: '{}' }] }),
+    }
+  })
+  stage = await startStage(
+    {
+      ...withKeys(CHATTER, BOTH),
+      MODEL: 'openai/test',
+      OPENAI_BASE_URL: model.baseUrl,
+      FOUR_EYES: 'decisions',
+      DEFAULT_TOOLS: 'pays,echoes,files.delete,overcharges,throws',
+      TOOL_POLICY: JSON.stringify({ 'files.delete': { scopes: ['files'] } }),
+    },
+    { rogue: true },
+  )
+})
+afterAll(async () => {
+  await stage?.close()
+  await model?.close()
+})
+
+async function ask(key: string, path: string, json?: object): Promise<any> {
+  const response = await stage.ask(path, { headers: bearer(key), ...(json && { json }) })
+  const body: object = await response.json()
+  return { httpStatus: response.status, ...body }
+}
+
+test('a policy by a tool’s own name holds for the name that models know', async () => {
+  const tools: any = await (await stage.ask('/tools', { headers: bearer('chatter') })).json()
+  const names = tools.map(({ name }: any) => name)
+  expect([names.includes('echoes'), names.includes('files_x2e_delete')]).toEqual([true, false])
+  const run = await ask('chatter', '/runs', { input: 'files_x2e_delete' })
+  expect(run.calls).toMatchObject([{ tool: 'files_x2e_delete', ok: false, error: { code: 'unknown_tool' } }])
+  expect(await ask('chatter', '/tools/files_x2e_delete/call', { arguments: {} })).toMatchObject({ httpStatus: 404 })
+})
+
+test('a run reaches no tool beyond DEFAULT_TOOLS', async () => {
+  const run = await ask('chatter', '/runs', { input: 'babbles' })
+  expect(run.calls).toMatchObject([{ tool: 'babbles', ok: false, error: { code: 'unknown_tool' } }])
+})
+
+test('usage that a tool reports neither lifts a limit nor spoils the sums', async () => {
+  const { usage, status } = await ask('chatter', '/runs', { input: 'overcharges' })
+  expect([status, usage]).toEqual(['completed', { inputTokens: 0, outputTokens: 1e9 }])
+  const metrics = await (await stage.ask('/metrics', { headers: bearer('both') })).text()
+  expect(metrics).not.toMatch(/Infinity|NaN/)
+})
+
+test('a tool that throws again and again is not paused', async () => {
+  for (let round = 0; round < 7; round++) {
+    const { calls } = await ask('chatter', '/runs', { input: 'throws' })
+    expect(calls[0].error.code).toBe('tool_failed')
+  }
+})
+
+test('an outcome with a forged token is refused whatever its body is', async () => {
+  const response = await stage.ask('/outcomes/forged', {
+    headers: { 'content-type': 'application/json' },
+    body: `{"result":"${'x'.repeat(200_000)}`,
+    method: 'POST',
+  })
+  expect([response.status, ((await response.json()) as any).code]).toEqual([404, 'unknown_call'])
+})
