@@ -11,6 +11,7 @@ const ROOT = new URL('../..', import.meta.url).pathname
 const [word = ''] = process.argv.slice(2)
 
 const mutations = MUTATIONS.filter(({ control }) => control.includes(word))
+if (mutations.length === 0) throw new Error(`No control has "${word}" in its name.`)
 const tests = [...new Set(mutations.map(({ test }) => `test/${test}`))]
 // A test that fails anyway would catch everything.
 if (!pass(tests)) throw new Error('Some of the tests fail without any mutation.')
