@@ -61,7 +61,7 @@ export function init({ root, folder, edgecall, single = false }: InitOptions): N
 }
 
 /** Reads the package's own manifest: what it was tested with is what a project starts with. */
-function readVersions(): PackageVersions {
+export function readVersions(): PackageVersions {
   const manifest = readJsonFile(new URL('../../../package.json', import.meta.url).pathname)
   const { version, dependencies, devDependencies, config } = isObject(manifest) ? manifest : {}
   return {
