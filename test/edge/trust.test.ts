@@ -11,13 +11,14 @@ const CHATTER = apiKey('chatter', { id: 'chatter', scopes: ['chat', 'tools:read'
 const BOTH = apiKey('both', { id: 'both', scopes: ['chat', 'approve', 'metrics'] })
 
 beforeAll(async () => {
-  // The model calls the tool that the user names, once.
+  // The model calls the tools that the user names, one after another.
   model = await startModelServer(({ body: { messages } }) => {
     const last = messages.findLastIndex(({ role }) => role === 'user')
-    const tool = String(messages[last]?.content)
+    const tool = String(messages[last]?.content).split(' ')[
+      messages.slice(last).filter(({ role }) => role === 'tool').length
+    ]
     return {
-      chunks:
-        last < messages.length - 1 ? chunksOf({ text: 'Done.' }) : chunksOf({ calls: [{ tool, arguments: '{}' }] }),
+      chunks: tool === undefined ? chunksOf({ text: 'Done.' }) : chunksOf({ calls: [{ tool, arguments: '{}' }] }),
     }
   })
   stage = await startStage(
@@ -25,8 +26,8 @@ beforeAll(async () => {
       ...withKeys(CHATTER, BOTH),
       MODEL: 'openai/test',
       OPENAI_BASE_URL: model.baseUrl,
-      FOUR_EYES: 'decisions',
-      DEFAULT_TOOLS: 'pays,echoes,files.delete,overcharges,throws',
+      FOUR_EYES: 'on',
+      DEFAULT_TOOLS: 'pays,echoes,files.delete,overcharges,throws,leaks,reads',
       TOOL_POLICY: JSON.stringify({ 'files.delete': { scopes: ['files'] } }),
     },
     { rogue: true },
@@ -78,4 +79,26 @@ test('an outcome with a forged token is refused whatever its body is', async () 
     method: 'POST',
   })
   expect([response.status, ((await response.json()) as any).code]).toEqual([404, 'unknown_call'])
+})
+
+test('a call that sends data out needs approval after a failure that quotes private data', async () => {
+  await ask('chatter', '/conversations', { id: 'quotes' })
+  const run = await ask('chatter', '/conversations/quotes/runs', { input: 'leaks reads echoes' })
+  expect([run.status, run.calls.at(-1)]).toMatchObject(['waiting', { tool: 'echoes', status: 'approval' }])
+})
+
+test('with FOUR_EYES an approver does not replace the arguments alone', async () => {
+  await ask('chatter', '/conversations', { id: 'eyes' })
+  const { id, calls } = await ask('chatter', '/conversations/eyes/runs', { input: 'pays' })
+  const path = `/conversations/eyes/runs/${id}/calls/${calls[0].id}`
+  const changed = { decision: 'approve', arguments: { amount: 9 } }
+  expect(await ask('both', path, changed)).toMatchObject({ httpStatus: 403, code: 'second_person_needed' })
+  expect(await ask('both', path, { decision: 'approve' })).toMatchObject({ httpStatus: 200 })
+})
+
+test('a limit of tokens holds with eager calls too', async () => {
+  const names = Array.from({ length: 8 }, () => 'overcharges').join(' ')
+  const run = await ask('chatter', '/runs', { input: names, limits: { tokens: 20 }, eager: true })
+  const completed = run.calls.filter(({ ok }: { ok: boolean }) => ok)
+  expect([run.finish, run.which, completed.length]).toEqual(['limit', 'tokens', 1])
 })
