@@ -13,7 +13,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { editor, researcher, reviewer } from '../../examples/agents/src/agents.ts'
 import { Chat, linesOf } from '../../examples/browser-chat/page/chat.ts'
 import { edgeFiles } from '../../src/cli/project/edge-files.ts'
-import { readVersions } from '../../src/cli/project/init.ts'
+import { readPackageVersions } from '../../src/cli/project/init.ts'
 import { until } from '../clients/chat.ts'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { McpServer } from '../tools/mcp-server.ts'
@@ -26,7 +26,7 @@ test.each(readdirSync(`${ROOT}examples`).filter((name) => !name.endsWith('.md'))
   'the example %s has the dependencies of a project of `edgecall init`',
   (name) => {
     const read = (path: string) => JSON.parse(readFileSync(`${ROOT}${path}`, 'utf8'))
-    const versions = readVersions()
+    const versions = readPackageVersions()
     const files = edgeFiles({ name, versions, edgecall: `^${versions.version}` })
     const { scripts: _scripts, ...manifest } = JSON.parse(files['package.json'] ?? '')
     expect(read(`examples/${name}/package.json`)).toMatchObject(manifest)

@@ -50,7 +50,7 @@ export function init({ root, folder, edgecall, single = false }: InitOptions): N
     throw new Failure(`${folder} is not empty: it has ${entries.slice(0, 3).join(', ')}.`, 'Name a folder that is new.')
   }
   mkdirSync(target, { recursive: true })
-  const versions = readVersions()
+  const versions = readPackageVersions()
   const files = {
     ...(single ? singleFiles : edgeFiles)({ name, versions, edgecall: edgecall ?? `^${versions.version}` }),
     ...toolFiles(namesOf('greeting'), `${name}-greeting`),
@@ -61,7 +61,7 @@ export function init({ root, folder, edgecall, single = false }: InitOptions): N
 }
 
 /** Reads the package's own manifest: what it was tested with is what a project starts with. */
-export function readVersions(): PackageVersions {
+export function readPackageVersions(): PackageVersions {
   const manifest = readJsonFile(new URL('../../../package.json', import.meta.url).pathname)
   const { version, dependencies, devDependencies, config } = isObject(manifest) ? manifest : {}
   return {
