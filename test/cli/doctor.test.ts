@@ -130,7 +130,7 @@ test('doctor reports patterns of variables that match no tool, as long as all to
   // A source that does not answer may have the tool, and a policy may hide it from this key.
   expect(await warnings(policy, [...tools, DOWN])).toEqual([])
   expect(await warnings({ ...policy, tow: { scopes: ['x'] } })).toEqual([])
-}, 60_000)
+})
 
 test('doctor exits with 0 if there are only warnings, such as a secret that is missing on this machine', async () => {
   const url = await edgeOf([])
@@ -232,7 +232,7 @@ test('doctor without an edge compares the patterns with the Workers and definiti
       remedy: 'Correct or remove it.',
     },
   ])
-}, 60_000)
+})
 
 test('doctor without an edge starts the Workers of the project, and tells what differs from the deployment', async () => {
   const account = await startAccount()

@@ -93,7 +93,7 @@ describe.each<[Refusal, boolean]>([
     expect(new Set(statuses)).toEqual(new Set(['completed']))
     expect(model.refused).toBeLessThan(6)
     expect(paid).toHaveLength(20)
-  }, 60_000)
+  })
 })
 
 /** Whether a call is in the prompt, or in notes that the prompt names. */

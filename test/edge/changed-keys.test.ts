@@ -55,19 +55,15 @@ test.each([
     { status: 'completed', calls: [{ ok: false, error: { code: 'tool_not_allowed' } }] },
   ],
   ['has been removed', [], { status: 'failed', error: { code: 'run_not_allowed' } }],
-])(
-  'an approved call of a run whose key %s',
-  async (name, keys, expected) => {
-    await deploy(APPROVER, owner())
-    const id = name.replaceAll(' ', '-')
-    await ask('owner', '/conversations', { id })
-    const { id: run, status, calls } = await ask('owner', `/conversations/${id}/runs`, { input: 'Pay' })
-    expect([status, calls[0].status]).toEqual(['waiting', 'approval'])
-    await deploy(APPROVER, ...keys)
-    const path = `/conversations/${id}/runs/${run}`
-    await ask('approver', `${path}/calls/${calls[0].id}`, { decision: 'approve' })
-    await (await stage.ask(`${path}/events`, { headers: bearer('approver') })).text()
-    expect(await ask('approver', path)).toMatchObject(expected)
-  },
-  60_000,
-)
+])('an approved call of a run whose key %s', async (name, keys, expected) => {
+  await deploy(APPROVER, owner())
+  const id = name.replaceAll(' ', '-')
+  await ask('owner', '/conversations', { id })
+  const { id: run, status, calls } = await ask('owner', `/conversations/${id}/runs`, { input: 'Pay' })
+  expect([status, calls[0].status]).toEqual(['waiting', 'approval'])
+  await deploy(APPROVER, ...keys)
+  const path = `/conversations/${id}/runs/${run}`
+  await ask('approver', `${path}/calls/${calls[0].id}`, { decision: 'approve' })
+  await (await stage.ask(`${path}/events`, { headers: bearer('approver') })).text()
+  expect(await ask('approver', path)).toMatchObject(expected)
+})
