@@ -11,6 +11,5 @@
  * export const { Conversation, Directory } = edge
  * export default edge
  */
-export { everything } from './edge/everything.ts'
+export { everything, studio } from './edge/everything.ts'
 export { openApi } from './http/surfaces/openapi.ts'
-export { studio } from './edge/studio.ts'

@@ -43,14 +43,21 @@ test('a provider of a new format takes 15 files with its tests, as Gemini’s do
   ])
 })
 
+test('a part takes two files of code: its own, and the list of parts, as that of `useChat` does', () => {
+  expect(filesNaming(/\buiChat\b/).filter((path) => path.startsWith('src/'))).toEqual([
+    'src/edge/parts.ts',
+    'src/http/surfaces/ui-chat.ts',
+  ])
+})
+
 test('a surface takes 8 files beside its tests, as AG-UI does', () => {
   // README names the protocols that clients may speak; it lists no surfaces.
   const files = filesNaming(/\bag-?ui\b/i).filter((path) => path !== 'README.md')
   expect(files.filter((path) => !path.startsWith('test/'))).toEqual([
     'docs/calling.md',
+    'docs/first-edge.md',
     'src/cli/document/client-routes.ts',
-    'src/edge.ts',
-    'src/edge/everything.ts',
+    'src/edge/parts.ts',
     'src/http/openapi.txt', // Written by `npm run openapi`.
     'src/http/surfaces/ag-ui.ts',
     'src/wire/client/ag-ui/events.ts',

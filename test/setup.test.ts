@@ -1,5 +1,18 @@
+import { Hono } from 'hono/tiny'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { Env } from 'edgecall'
+import {
+  createEdge,
+  type EdgeEnv,
+  type Env,
+  mcpConnections,
+  metrics,
+  type Part,
+  runList,
+  storedTools,
+  type Surface,
+  toolSearch,
+  traces,
+} from 'edgecall'
 import { catalogueParts } from '../src/edge/catalog.ts'
 import { makeSetup } from '../src/edge/setup.ts'
 import { fullSetup as setup } from './fixtures/everything.ts'
@@ -117,4 +130,73 @@ describe('an edge that has a setting, but not the part that reads it,', () => {
     const make = () => makeSetup(env({ [name]: value }), { providers: {} })
     expect(make).toThrow(`${name} must be unset in an edge without ${part}`)
   })
+})
+
+describe('a part', () => {
+  const audit: Part = {
+    name: 'audit',
+    needs: ({ AUDIT_URL: url }) => (url === undefined ? 'the variable AUDIT_URL' : undefined),
+    extend: ({ env: { AUDIT_URL: url }, hooks }) => ({ hooks: [...hooks, { name: `audit to ${String(url)}` }] }),
+  }
+  const namesOf = (setup: ReturnType<typeof makeSetup>) => setup.loop?.hooks?.map(({ name }) => name)
+
+  test('extends what the application and the parts before it gave', () => {
+    const hooks = [{ name: 'own' }]
+    const use = [toolSearch(), audit]
+    const full = makeSetup(env({ AUDIT_URL: 'https://audit.example' }), { providers: {}, hooks, use })
+    expect(namesOf(full)).toEqual(['own', 'tool_search', 'audit to https://audit.example'])
+  })
+
+  test('that lacks what it needs makes the edge answer 503, and is named by the log and by an answer over loopback', async () => {
+    const edge = createEdge({ providers: {}, use: [audit] })
+    const response = await edge.fetch(new Request('http://127.0.0.1:8787/health'), env({}))
+    const message = 'audit must be left out of `use`, since it needs the variable AUDIT_URL'
+    expect([response.status, await response.json()]).toMatchObject([503, { code: 'misconfigured', detail: message }])
+    expect(vi.mocked(console.error).mock.calls).toEqual([
+      [JSON.stringify({ event: 'edge.misconfigured', detail: `ConfigError: ${message}` })],
+    ])
+  })
+
+  test('takes the place of an earlier one of its name', () => {
+    const second: Part = { name: 'audit', extend: ({ hooks }) => ({ hooks: [{ name: 'second' }, ...hooks] }) }
+    expect(namesOf(makeSetup(env({}), { providers: {}, use: [audit, toolSearch(), second] }))).toEqual([
+      'second',
+      'tool_search',
+    ])
+  })
+
+  test('may replace a class of Durable Objects', () => {
+    const plain = createEdge({ providers: {} })
+    expect(createEdge({ providers: {}, use: [traces] }).Directory).toBe(plain.Directory)
+    expect(createEdge({ providers: {}, use: [metrics, traces] }).Directory).toBe(metrics.objects?.Directory)
+  })
+})
+
+test('the options of earlier versions name parts too, and the log says what to write instead', async () => {
+  const ping: Surface = { routes: { '/ping': new Hono<EdgeEnv>().get('/', (c) => c.text('pong')) }, isPublic: true }
+  const options = {
+    providers: {},
+    use: [mcpConnections],
+    surfaces: [ping, runList],
+    search: toolSearch(),
+    stored: storedTools,
+  }
+  const edge = createEdge(options)
+  const variables = env({ AUTH: 'open' })
+  const ask = async (path: string) => edge.fetch(new Request(`http://127.0.0.1:8787${path}`), variables)
+  expect(await (await ask('/ping')).text()).toBe('pong')
+  expect(await (await ask('/runs')).json()).toMatchObject({ detail: 'This edge does not list runs.' })
+  expect(edge.setup(variables).finder).toBeDefined()
+  vi.mocked(console.error).mockClear()
+  edge.setup(variables)
+  expect(
+    vi
+      .mocked(console.error)
+      .mock.calls.flat()
+      .map((line) => JSON.parse(String(line))),
+  ).toEqual([
+    { event: 'option.renamed', option: 'surfaces', newName: 'use: [chatCompletions, …]' },
+    { event: 'option.renamed', option: 'stored', newName: 'use: [storedTools]' },
+    { event: 'option.renamed', option: 'search', newName: 'use: [toolSearch()]' },
+  ])
 })

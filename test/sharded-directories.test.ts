@@ -5,8 +5,7 @@ import type { RunReport } from '../src/contract/metrics.ts'
 import { FIRST_BYTES } from '../src/contract/quotas.ts'
 import type { ListedApproval, ListedRun, RunQuery } from '../src/contract/run-list.ts'
 import { shardOf } from '../src/contract/shard.ts'
-import { shardedDirectories } from '../src/edge/sharded-directories.ts'
-import { shardedRuns } from '../src/edge/sharded-runs.ts'
+import { dividedDirectories, shardedRuns } from '../src/edge/directories.ts'
 import { Chance } from './faults/chance.ts'
 import { memoryDirectories } from './fixtures/directories.ts'
 
@@ -32,7 +31,7 @@ describe('the shards of a directory', () => {
       const shardsOf = new Map<string, number>()
       for (let step = 0; step < 150; step++) {
         if (chance.isHit(0.03)) shards += chance.between(1, 2)
-        const directory = shardedDirectories(objects, shards).getByName('acme')
+        const directory = dividedDirectories(objects, shards).getByName('acme')
         const isNew = sizes.size === 0 || chance.isHit(0.6)
         const id = isNew ? `Conv-${chance.between(0, 1e6)}_x` : [...sizes.keys()][chance.between(0, sizes.size - 1)]!
         if (isNew && !sizes.has(id)) {
@@ -52,7 +51,7 @@ describe('the shards of a directory', () => {
           sizes.set(id, bytes)
         }
       }
-      const directory = shardedDirectories(objects, shards).getByName('acme')
+      const directory = dividedDirectories(objects, shards).getByName('acme')
       expect(await listAll(directory), `seed ${seed}`).toEqual(await listAll(single))
       const [id = ''] = sizes.keys()
       expect(await directory.room(id)).toEqual(await single.room(id))
@@ -62,7 +61,7 @@ describe('the shards of a directory', () => {
 
   test('spread the conversations evenly, and leave budgets in the first object', async () => {
     const objects = memoryDirectories()
-    const directory = shardedDirectories(objects, 4).getByName('acme')
+    const directory = dividedDirectories(objects, 4).getByName('acme')
     for (let number = 0; number < 400; number++) await directory.add(`conv_${number}`)
     const names = ['acme', 'acme/1', 'acme/2', 'acme/3']
     const counts = await Promise.all(names.map(async (name) => (await objects.getByName(name).room('')).conversations))
@@ -76,11 +75,11 @@ describe('the shards of a directory', () => {
 
   test('count a conversation that is not listed once, until it ends', async () => {
     const objects = memoryDirectories()
-    const directory = shardedDirectories(objects, 3).getByName('acme')
+    const directory = dividedDirectories(objects, 3).getByName('acme')
     const until = Date.now() + 60_000
     const shard = shardOf('branch', 3)
     expect(await directory.resize('branch', 1000, until, shard)).toEqual({ conversations: 0, storedBytes: 1000 })
-    const grown = shardedDirectories(objects, 9).getByName('acme')
+    const grown = dividedDirectories(objects, 9).getByName('acme')
     expect(await grown.resize('branch', 2000, until, shard)).toEqual({ conversations: 0, storedBytes: 2000 })
     expect(await directory.list('', 10)).toEqual([])
   })
@@ -195,7 +194,7 @@ describe('the runs in the shards of a directory', () => {
       }
       expect(counted.length).toBeGreaterThan(30)
       expect(await viewOf(shardedRuns(objects, shards)), `seed ${seed}`).toEqual(await viewOf(single))
-      await shardedDirectories(objects, shards).getByName('acme').remove('conv_3')
+      await dividedDirectories(objects, shards).getByName('acme').remove('conv_3')
       const rest = await shardedRuns(objects, shards).getByName('acme').runs({ limit: 1000 })
       const others = [...counted, ...unended].filter(({ conversation }) => conversation !== 'conv_3')
       // One that is not listed has no entries to remove.

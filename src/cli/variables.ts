@@ -160,7 +160,7 @@ function isSlip(short: string, long: string): boolean {
 
 function read(vars: Vars): ReturnType<typeof readConfig> {
   try {
-    return readConfig(vars, readIdentityProviders)
+    return { ...readConfig(vars), identityProviders: readIdentityProviders(vars) }
   } catch (error) {
     if (error instanceof ConfigError) throw new Failure(`${error.message}.`, 'Change it, or unset it for its default.')
     throw error

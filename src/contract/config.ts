@@ -27,7 +27,7 @@ export interface Config extends RunOptionValues {
   readonly models: readonly string[]
   readonly auth: 'keys' | 'open'
   readonly apiKeys: readonly ApiKey[]
-  /** The identity providers whose tokens are accepted beside API keys. */
+  /** The identity providers whose tokens are accepted beside API keys, which the part `identityTokens` reads. */
   readonly identityProviders: readonly IdentityProvider[]
   readonly system?: string
   readonly defaultTools: readonly string[]
@@ -84,11 +84,8 @@ export interface Config extends RunOptionValues {
   readonly studio: boolean
 }
 
-/**
- * Reads the configuration. Throws a ConfigError that names the first invalid variable, but never its value.
- * `readProviders` reads `IDENTITY_PROVIDERS`, in edges that accept their tokens.
- */
-export function readConfig(env: Vars, readProviders?: (vars: Vars) => readonly IdentityProvider[]): Config {
+/** Reads the configuration. Throws a ConfigError that names the first invalid variable, but never its value. */
+export function readConfig(env: Vars): Config {
   const vars = withNewNames(env)
   const model = textVar(vars, 'MODEL')
   const system = textVar(vars, 'SYSTEM_PROMPT')
@@ -98,7 +95,7 @@ export function readConfig(env: Vars, readProviders?: (vars: Vars) => readonly I
     models: listOf(vars, 'MODELS', MODELS, /.\/.|\*$/) ?? (model === undefined ? [] : [model]),
     auth: oneOfVar(vars, 'AUTH', ['keys', 'open']),
     apiKeys: readApiKeys(vars),
-    identityProviders: readProviders?.(vars) ?? [],
+    identityProviders: [],
     ...(system !== undefined && { system }),
     defaultTools: listVar(vars, 'DEFAULT_TOOLS') ?? ['*'],
     limits: readLimits(vars, compat),

@@ -42,7 +42,7 @@ export interface DirectoryService {
   ): Promise<SpendTotals & { readonly lease?: BudgetLease | undefined }>
 }
 
-/** The runs of a tenant: the part of its directory that the feature `metrics` adds. */
+/** The runs of a tenant: the part of its directory that the part `metrics` adds. */
 export interface RunDirectory {
   /** Lists a run of a conversation, or how it stands now. `shard`: that of its request. */
   listRun(listing: RunListing, shard?: number): Promise<void>

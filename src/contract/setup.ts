@@ -6,7 +6,6 @@ import type { Config } from './config.ts'
 import type { ConnectionService } from './connection.ts'
 import type { ConversationService, Objects, Reply } from './conversation.ts'
 import type { DirectoryService, RunDirectory } from './directory.ts'
-import type { IdentityProvider } from './identity-provider.ts'
 import type { ReportAddresses } from './later.ts'
 import type { BinaryContent, LinkedContent } from './message.ts'
 import type { ChatModel } from './model.ts'
@@ -19,7 +18,6 @@ import type { Signer } from './signer.ts'
 import type { StoredKeys } from './stored-keys.ts'
 import type { Summaries } from './summaries.ts'
 import type { Caller, ToolFinder, ToolSource } from './tool.ts'
-import type { Vars } from './vars.ts'
 import type { Webhooks } from './webhooks.ts'
 
 /** Resolves model names. Without a name: the default model. */
@@ -39,43 +37,43 @@ export type Report = (entry: { readonly event: string } & Readonly<Record<string
 /** Copies conversations, makes them of copies, and takes them back in time. */
 export type ConversationBackups = (request: BackupRequest, ports: BackupPorts) => Promise<Reply<BackupReply>>
 
-/** The parts of an edge, as `edge/setup.ts` makes them from the env. */
+/** What an edge works with, as `edge/setup.ts` puts it together from the env and the parts of the edge. */
 export interface Setup {
   readonly config: Config
   readonly models: ModelChooser
   /** Returns the tools that a caller may know of. */
   readonly tools: (caller: Caller) => ToolSource
   /** Returns the policies that hold for a tool, in their order. Default: there are none. */
-  readonly policies?: (tool: PolicySubject) => readonly HoldingPolicy[]
-  /** Finds tools by words for `GET /tools?query=`. Default: a search of those that `tools` lists. */
-  readonly finder?: (caller: Caller) => ToolFinder
+  readonly policies?: ((tool: PolicySubject) => readonly HoldingPolicy[]) | undefined
+  /** Finds tools by words, for `GET /tools?query=`. Default: tools cannot be searched. */
+  readonly finder?: ((caller: Caller) => ToolFinder) | undefined
   /** Returns the stored definitions of the edge or of the caller's tenant, to be read and written as the caller may. */
   readonly stored: (owner: 'edge' | 'tenant', caller: Caller) => StoredTools
   /** Records which definitions of tools are accepted; others are held back. Default: none are held back. */
-  readonly acceptances?: Acceptances
+  readonly acceptances?: Acceptances | undefined
   /** Keeps the access to other servers. Default: there are none. */
-  readonly connections?: ConnectionService
+  readonly connections?: ConnectionService | undefined
   readonly conversations: Objects<ConversationService>
   readonly directories: Objects<DirectoryService>
   readonly report: Report
   /** Removes the edge's secrets from what is stored for operators. Default: there are none. */
-  readonly secrets?: SecretFilter
+  readonly secrets?: SecretFilter | undefined
   /** The rate limits that API keys name. A key whose rate limit is missing here is refused. */
-  readonly rates?: Readonly<Record<string, RateLimit>>
-  /** Default: callers have API keys alone. */
-  readonly identityTokens?: IdentityTokens
+  readonly rates?: Readonly<Record<string, RateLimit>> | undefined
+  /** Reads the tokens of identity providers. Default: callers have API keys alone. */
+  readonly identityTokens?: ReadToken | undefined
   /** Default: no key is ever disabled, and no use recorded. */
-  readonly keyStates?: KeyStates
+  readonly keyStates?: KeyStates | undefined
   /** API keys that operators make and change without a deployment. Default: keys are those of `API_KEYS`. */
-  readonly storedKeys?: StoredKeys
+  readonly storedKeys?: StoredKeys | undefined
   /** Fetches files that messages link to. Default: such links are refused. */
-  readonly fetchFiles?: FetchFiles
+  readonly fetchFiles?: FetchFiles | undefined
   /** Notifies URLs of runs. Default: no conversation can have a webhook. */
-  readonly webhooks?: Webhooks
+  readonly webhooks?: Webhooks | undefined
   /** Makes notes on the messages that leave a conversation's window. Default: models do not see those messages. */
-  readonly summaries?: Summaries
+  readonly summaries?: Summaries | undefined
   /** Copies and takes back conversations. Default: that cannot be done. */
-  readonly backups?: ConversationBackups
+  readonly backups?: ConversationBackups | undefined
   /** Signs copies of conversations. Default: each copy counts as written by the caller who brings it. */
   readonly copySigner?: Signer | undefined
   /** Signs the questions that MCP clients pass on to people. Default: those clients cannot be asked. */
@@ -83,30 +81,28 @@ export interface Setup {
   /** Makes the addresses to which tools report outcomes that come later. Default: those can only be polled. */
   readonly reportAddresses?: ReportAddresses | undefined
   /** Hooks, and replacements for parts of the loop. Default: none. */
-  readonly loop?: LoopSetup
+  readonly loop?: LoopSetup | undefined
   /** Receive each run that has ended. Default: none. */
-  readonly reporters?: readonly RunReporter[]
+  readonly reporters?: readonly RunReporter[] | undefined
   /** List and count runs, for metrics and usage by day. Default: none are listed or counted. */
-  readonly runDirectories?: Objects<RunDirectory>
+  readonly runDirectories?: Objects<RunDirectory> | undefined
   /** Whether spans are made of runs, which then begin a trace unless their callers name one. Default: no. */
-  readonly hasSpans?: boolean
+  readonly hasSpans?: boolean | undefined
   /** Selects tools by model, for requests that name none. Default: the configured default set, for all models. */
-  readonly toolsOf?: (model: string) => ToolSelection | undefined
+  readonly toolsOf?: ((model: string) => ToolSelection | undefined) | undefined
   /** Returns the trusted context of a caller, such as the plan of its tenant. Tools get it; no request can set it. */
-  readonly trusted?: (caller: Caller) => Readonly<Record<string, unknown>>
+  readonly trusted?: ((caller: Caller) => Readonly<Record<string, unknown>>) | undefined
 }
 
-/** Reads the tokens of identity providers. */
-export interface IdentityTokens {
-  /** Reads `IDENTITY_PROVIDERS`. Throws a ConfigError. */
-  readonly readProviders: (vars: Vars) => readonly IdentityProvider[]
-  /** Reads the token of a request, which is in `bearer` or another header. Throws a Problem for one that is not valid. */
-  readonly callerOf: (
-    request: Request,
-    bearer: string | undefined,
-    setup: Pick<Setup, 'config' | 'report'>,
-  ) => Promise<Caller | undefined>
-}
+/**
+ * Returns the caller that the token of a request names, which is in `bearer` or another header; undefined if the request
+ * has none. Throws a Problem for a token that is not valid.
+ */
+export type ReadToken = (
+  request: Request,
+  bearer: string | undefined,
+  setup: Pick<Setup, 'config' | 'report'>,
+) => Promise<Caller | undefined>
 
 /** Fetches files. Throws a Problem for one that may not be fetched, cannot be, or is not what it should be. */
 export type FetchFiles = (

@@ -1,8 +1,7 @@
 import { catalogue, type CatalogueParts } from '../catalogue/catalogue.ts'
 import { secretFilter } from '../contract/secrets.ts'
-import type { Env } from './env.ts'
-import { reportTo } from './report.ts'
-import { secretsOf } from './secret-values.ts'
+import { reportTo } from '../observe/log.ts'
+import { type Env, secretsOf } from './env.ts'
 
 /** The Durable Object class of the binding `CATALOG`, which orders the writes of stored tools. */
 export class Catalog extends catalogue(catalogueParts) {}

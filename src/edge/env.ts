@@ -19,7 +19,7 @@ export interface Env {
   readonly TOOLS?: KVNamespace
   /** Needed for stored tools, and to check structured answers. */
   readonly DEFINITIONS?: VersionedDefinitions
-  /** The Worker `tools/mcp`, which is a tool Worker too. Needed for `mcpConnections`. */
+  /** The Worker `tools/mcp`, which is a tool Worker too. Needed for access to MCP servers by OAuth. */
   readonly TOOL_MCP?: ConnectionService
   /** A dispatch namespace, whose Workers stored definitions may name. */
   readonly DISPATCHER?: ScriptNamespace
@@ -37,4 +37,39 @@ export interface Env {
 export function textOf(env: Env, name: string): string | undefined {
   const value = env[name]
   return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+/** Matches the names of variables that are secrets. */
+const SECRET_NAME = /KEY|TOKEN|SECRET|PASS(?:WORD|WD|PHRASE)|CREDENTIAL|HEADERS/
+/** `API_KEYS` has only hashes. */
+const PUBLIC_NAMES = ['API_KEYS']
+
+/**
+ * Returns the values of the secrets of an env, which its logs, tools and models must not pass on: those of the variables
+ * whose names say so. Of a list, each item is a secret too, and of a header its value, also without its scheme.
+ */
+export function secretsOf(env: Env): string[] {
+  const values = Object.entries(env).flatMap(([name, value]) =>
+    typeof value === 'string' && SECRET_NAME.test(name) && !PUBLIC_NAMES.includes(name) ? partsOf(name, value) : [],
+  )
+  return [...new Set(values)]
+}
+
+function partsOf(name: string, value: string): string[] {
+  const items = value.split(',').map((item) => item.trim())
+  if (!name.includes('HEADERS')) return [value, ...items]
+  return items.flatMap((item) => {
+    const header = item.slice(item.indexOf('=') + 1).trim()
+    const decoded = decodedOf(header)
+    return [header, decoded, decoded.slice(decoded.lastIndexOf(' ') + 1)]
+  })
+}
+
+/** Returns a header as it is sent; as it is set, if it cannot be decoded, which is reported where headers are read. */
+function decodedOf(header: string): string {
+  try {
+    return decodeURIComponent(header)
+  } catch {
+    return header
+  }
 }

@@ -1,51 +1,32 @@
-import { identityTokens } from '../http/middleware/token.ts'
+import { Hono } from 'hono/tiny'
+import type { EdgeEnv } from '../http/context.ts'
+import type { SurfacePart } from '../http/surface.ts'
 import { openApi } from '../http/surfaces/openapi.ts'
-import { studio } from './studio.ts'
-import { agUi } from '../http/surfaces/ag-ui.ts'
-import { chatCompletions } from '../http/surfaces/chat-completions.ts'
-import { mcp } from '../http/surfaces/mcp.ts'
-import { metricsRoute } from '../http/surfaces/metrics.ts'
-import { responsesApi } from '../http/surfaces/responses.ts'
-import { runList } from '../http/surfaces/run-list.ts'
-import { uiChat } from '../http/surfaces/ui-chat.ts'
-import { linkedFiles } from '../http/runs/fetch-files.ts'
-import { backups } from './backups.ts'
-import { mcpConnections } from './connections.ts'
-import type { EdgeOptions } from './create-edge.ts'
-import { disabledKeys } from './disabled-keys.ts'
+import { PAGE_POLICY } from '../studio/page-policy.ts'
+import page from '../studio/page.html'
+import type { EdgeOptions } from './options.ts'
+import type { Part } from './part.ts'
+import { allParts } from './parts.ts'
 import { allProviders } from './providers.ts'
-import { metrics } from './metrics.ts'
-import { reportedOutcomes } from './reported-outcomes.ts'
-import { shardedDirectories } from './sharded-directories.ts'
-import { storedKeys } from './stored-keys.ts'
-import { storedTools } from './stored-tools.ts'
-import { summaries } from './summaries.ts'
-import { toolPolicies } from './tool-policies.ts'
-import { toolSearch } from './tool-search.ts'
-import { traces } from './traces.ts'
-import { webhooks } from './webhooks.ts'
+
+const app = new Hono<EdgeEnv>()
+
+app.get('/', (c) => (c.env.setup.config.studio ? c.html(page, 200, HEADERS) : c.notFound()))
+
+/** The studio at `GET /`, unless `STUDIO` is `off`. */
+export const studio: SurfacePart = { name: 'studio', surfaces: [{ routes: { '/': app }, isPublic: true }] }
+
+const HEADERS = {
+  'content-security-policy': PAGE_POLICY,
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+}
+
+const parts: readonly Part[] = [studio, openApi, ...allParts()]
 
 /**
- * All providers, surfaces and features.
+ * All providers and parts.
  *
  * @example createEdge({ ...everything, hooks: [hook] })
  */
-export const everything = {
-  providers: allProviders,
-  surfaces: [studio, openApi, chatCompletions, responsesApi, uiChat, agUi, mcp, metricsRoute, runList],
-  stored: storedTools,
-  search: toolSearch(),
-  identity: identityTokens,
-  policies: toolPolicies,
-  disabledKeys,
-  storedKeys,
-  files: linkedFiles,
-  connections: mcpConnections,
-  backups,
-  outcomes: reportedOutcomes,
-  webhooks,
-  summaries,
-  shards: shardedDirectories,
-  metrics,
-  traces,
-} satisfies EdgeOptions
+export const everything = { providers: allProviders, use: parts } satisfies EdgeOptions

@@ -1,59 +1,20 @@
 import type { Hook, LoopSetup } from '../contract/hook.ts'
-import type { FetchFiles, IdentityTokens, Setup } from '../contract/setup.ts'
-import type { Summaries } from '../contract/summaries.ts'
+import type { Setup } from '../contract/setup.ts'
 import type { ToolSource } from '../contract/tool.ts'
-import type { BackupsFeature } from './backups.ts'
-import type { ConnectionsFeature } from './connections.ts'
-import type { DisabledKeysFeature } from './disabled-keys.ts'
+import type { Surface } from '../http/surface.ts'
 import type { Env } from './env.ts'
-import type { MetricsFeature } from './metrics.ts'
+import type { Part } from './part.ts'
 import type { ProviderFromEnv } from './providers.ts'
-import type { shardedDirectories } from './sharded-directories.ts'
-import type { OutcomesFeature } from './reported-outcomes.ts'
-import type { StoredKeysFeature } from './stored-keys.ts'
-import type { StoredToolsFeature } from './stored-tools.ts'
-import type { PoliciesFeature } from './tool-policies.ts'
-import type { ToolSearchFeature } from './tool-search.ts'
-import type { TracesFeature } from './traces.ts'
-import type { WebhooksFeature } from './webhooks.ts'
 
-/** What an edge is made of. What is not named here is not in the bundle. */
-export interface SetupOptions {
+/** What an edge is made of. A part that is not named is not in the bundle. */
+export interface EdgeOptions extends OldOptions {
   /** The model providers, by the part of a model's name before the slash: `openai` serves `openai/gpt-4.1-mini`. */
   readonly providers: Readonly<Record<string, ProviderFromEnv>>
-  /** `storedTools`. Default: tools are bound Workers alone. */
-  readonly stored?: StoredToolsFeature
-  /** `identityTokens`: accepts tokens of `IDENTITY_PROVIDERS`. Default: API keys alone. */
-  readonly identity?: IdentityTokens
-  /** `toolPolicies`: the operator's policies for tools, in `TOOL_POLICY`. Default: tools are as they say themselves. */
-  readonly policies?: PoliciesFeature
-  /** `disabledKeys`: keys that the binding `KEYS` disables. Default: a key holds until it expires or is removed. */
-  readonly disabledKeys?: DisabledKeysFeature
-  /** `storedKeys`: API keys in the binding `KEYS`, beside those of `API_KEYS`. Default: there are none. */
-  readonly storedKeys?: StoredKeysFeature
   /**
-   * `linkedFiles`: fetches the files that messages link to from `FILE_HOSTS`, for models that do not. Default: such links
-   * are refused.
+   * The parts beside the native API: other APIs, such as `chatCompletions`, and features, such as `toolSearch()`. Of two
+   * with one name, the last takes the place of the first. Default: none.
    */
-  readonly files?: FetchFiles
-  /** `mcpConnections`: access to MCP servers by OAuth. Default: by the headers of their configuration alone. */
-  readonly connections?: ConnectionsFeature
-  /** `toolSearch()`. Default: models are given all tools on offer. */
-  readonly search?: ToolSearchFeature
-  /** `backups`: copies of conversations, and their recovery. Default: there are none. */
-  readonly backups?: BackupsFeature
-  /** `webhooks`: notices of runs to the URLs of conversations. Default: no conversation can have one. */
-  readonly webhooks?: WebhooksFeature
-  /** `summaries`: notes on the messages that leave a conversation's window. Default: models do not see those messages. */
-  readonly summaries?: Summaries
-  /** `shardedDirectories`: divides the directory of each tenant among `DIRECTORY_SHARDS` objects. Default: it is one. */
-  readonly shards?: typeof shardedDirectories
-  /** `metrics`: counts what runs do and spend. Default: only budgets are counted. */
-  readonly metrics?: MetricsFeature
-  /** `traces`: sends each run to an OpenTelemetry collector. Default: none is. */
-  readonly traces?: TracesFeature
-  /** `reportedOutcomes`: takes outcomes that tools report later. Default: tools that answer later are polled. */
-  readonly outcomes?: OutcomesFeature
+  readonly use?: readonly Part[]
   /** Further tools, such as `agentSource(agents, setup)`. `setup` is that of the edge. Default: none. */
   readonly sources?: (setup: Setup, env: Env) => readonly ToolSource[]
   /** Functions around the loop, the first outermost. Default: none. */
@@ -64,4 +25,50 @@ export interface SetupOptions {
   readonly toolsOf?: Setup['toolsOf']
   /** Returns the trusted context of a caller, such as the plan of its tenant. Tools get it; no request can set it. */
   readonly trusted?: Setup['trusted']
+}
+
+/** The options that named parts before there was `use`, each with the parts that it named. */
+const OLD_OPTIONS = {
+  surfaces: 'chatCompletions, …',
+  stored: 'storedTools',
+  search: 'toolSearch()',
+  identity: 'identityTokens',
+  policies: 'toolPolicies',
+  disabledKeys: 'disabledKeys',
+  storedKeys: 'storedKeys',
+  files: 'linkedFiles',
+  connections: 'mcpConnections',
+  backups: 'backups',
+  webhooks: 'webhooks',
+  summaries: 'summaries',
+  shards: 'shardedDirectories',
+  metrics: 'metrics',
+  traces: 'traces',
+  outcomes: 'reportedOutcomes',
+} as const
+
+type OldName = keyof typeof OLD_OPTIONS
+
+/** The options that named parts before there was `use`. They still work in this version, and the log names each. */
+export interface OldOptions extends Readonly<Partial<Record<Exclude<OldName, 'surfaces'>, Part>>> {
+  /** @deprecated Name the parts in `use`. A surface of your own is `{ name, surfaces: [surface] }` there. */
+  readonly surfaces?: readonly (Part | Surface)[]
+}
+
+/** Returns the parts of an edge, each name once: those of `use`, then those of old options. */
+export function partsIn(options: EdgeOptions): readonly Part[] {
+  const { use = [], surfaces = [] } = options
+  const old = oldOptions(options).flatMap(({ option }) => (option === 'surfaces' ? [] : (options[option] ?? [])))
+  const parts = [...use, ...surfaces.map((each) => ('routes' in each ? ownSurface(each) : each)), ...old]
+  return [...new Map(parts.map((part) => [part.name, part])).values()]
+}
+
+/** Returns which old options are set, and what `use` has for each. */
+export function oldOptions(options: EdgeOptions): readonly { readonly option: OldName; readonly use: string }[] {
+  const names = Object.keys(OLD_OPTIONS).filter((name): name is OldName => name in OLD_OPTIONS)
+  return names.flatMap((option) => (options[option] === undefined ? [] : [{ option, use: OLD_OPTIONS[option] }]))
+}
+
+function ownSurface(surface: Surface): Part {
+  return { name: Object.keys(surface.routes).join(' '), surfaces: [surface] }
 }

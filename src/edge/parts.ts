@@ -1,13 +1,71 @@
-import type { Config } from '../contract/config.ts'
-import type { SecretFilter } from '../contract/secrets.ts'
-import type { Report } from '../contract/setup.ts'
-import type { Env } from './env.ts'
+/**
+ * All parts but those that serve pages: the package exports them by these names, and `everything` uses them in this
+ * order. A new part is written in a file beside this one and named here.
+ */
+import { agUi } from '../http/surfaces/ag-ui.ts'
+import { chatCompletions } from '../http/surfaces/chat-completions.ts'
+import { metricsRoute } from '../http/surfaces/metrics.ts'
+import { responsesApi } from '../http/surfaces/responses.ts'
+import { runList } from '../http/surfaces/run-list.ts'
+import { uiChat } from '../http/surfaces/ui-chat.ts'
+import { linkedFiles, summaries, webhooks } from './conversations.ts'
+import { shardedDirectories } from './directories.ts'
+import { disabledKeys, identityTokens, storedKeys } from './keys.ts'
+import { metrics, traces } from './observe.ts'
+import type { Part } from './part.ts'
+import { backups, mcp, reportedOutcomes } from './signing.ts'
+import { toolSearch } from './tool-search.ts'
+import { mcpConnections, storedTools, toolPolicies } from './tools.ts'
 
-/** What the parts of an edge are made from. */
-export interface SetupParts {
-  readonly env: Env
-  readonly config: Config
-  readonly report: Report
-  /** Removes the values of the edge's secrets from texts; undefined if there are none. */
-  readonly secrets: SecretFilter | undefined
+export {
+  agUi,
+  backups,
+  chatCompletions,
+  disabledKeys,
+  identityTokens,
+  linkedFiles,
+  mcp,
+  mcpConnections,
+  metrics,
+  metricsRoute,
+  reportedOutcomes,
+  responsesApi,
+  runList,
+  shardedDirectories,
+  storedKeys,
+  storedTools,
+  summaries,
+  toolPolicies,
+  toolSearch,
+  traces,
+  uiChat,
+  webhooks,
+}
+
+/** Makes one of each part, as it is without options. */
+export function allParts(): readonly Part[] {
+  return [
+    chatCompletions,
+    responsesApi,
+    uiChat,
+    agUi,
+    mcp,
+    metricsRoute,
+    runList,
+    storedTools,
+    toolSearch(),
+    identityTokens,
+    toolPolicies,
+    disabledKeys,
+    storedKeys,
+    linkedFiles,
+    mcpConnections,
+    backups,
+    reportedOutcomes,
+    webhooks,
+    summaries,
+    shardedDirectories,
+    metrics,
+    traces,
+  ]
 }

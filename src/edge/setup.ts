@@ -1,95 +1,115 @@
+import { exports } from 'cloudflare:workers'
+import { rateLimits, rateNames, toolWorkers } from '../contract/bindings.ts'
 import { ConfigError, readConfig } from '../contract/config.ts'
-import { oldVars } from '../contract/vars.ts'
+import { matches } from '../contract/glob.ts'
+import type { LoopSetup } from '../contract/hook.ts'
+import type { ModelProvider } from '../contract/model.ts'
 import { secretFilter } from '../contract/secrets.ts'
-import type { Setup } from '../contract/setup.ts'
-import type { ToolSource } from '../contract/tool.ts'
+import type { ModelChooser, Setup } from '../contract/setup.ts'
+import { selectsTool } from '../contract/tool-names.ts'
+import { readToolPatterns } from '../contract/tool-patterns.ts'
+import type { ToolDefinition, ToolSource } from '../contract/tool.ts'
+import { oldVars } from '../contract/vars.ts'
+import { createBreaker } from '../host/breaker.ts'
 import { inOrder } from '../host/source/chain.ts'
-import type { Signer } from '../contract/signer.ts'
-import { makeSigner } from '../http/runs/signer.ts'
-import { signingSecrets } from './signing-secrets.ts'
-import type { Env } from './env.ts'
-import { makeLoop } from './loop.ts'
-import { makeModels } from './models.ts'
-import type { SetupOptions } from './options.ts'
-import type { SetupParts } from './parts.ts'
-import { reportTo } from './report.ts'
-import { secretsOf } from './secret-values.ts'
-import { makeTools } from './tools.ts'
+import { type EdgeTools, edgeTools } from '../host/source/edge-tools.ts'
+import { serviceSource } from '../host/source/service.ts'
+import { modelChooser } from '../model/choose.ts'
+import { retrying } from '../model/retry.ts'
+import { withoutSecrets } from '../model/without-secrets.ts'
+import { logs, reportTo } from '../observe/log.ts'
+import { type Env, secretsOf } from './env.ts'
+import { type EdgeOptions, oldOptions, partsIn } from './options.ts'
+import type { Part, Services } from './part.ts'
 
 /**
- * Puts the parts of an edge together from its env. Called once per isolate and env. Throws a ConfigError that names the
- * first variable that cannot be read.
+ * Puts the services of an edge together from its env, as its parts extend them. Called once per isolate and env. Throws
+ * a ConfigError that names the first variable that cannot be read, or the first part that lacks what it needs.
  *
  * @example
- * const setup = makeSetup(env, { providers: { openai: openaiFromEnv } })
+ * const setup = makeSetup(env, { providers: { openai: openaiFromEnv }, use: [storedTools] })
  */
-export function makeSetup(env: Env, options: SetupOptions): Setup {
-  const config = readConfig(env, options.identity?.readProviders)
-  const secrets = secretFilter(secretsOf(env))
-  const parts: SetupParts = { env, config, secrets, report: reportTo('error', secrets) }
-  const { report } = parts
-  requireParts(parts, options)
+export function makeSetup(env: Env, options: EdgeOptions): Setup {
+  const parts = partsIn(options)
+  const initial = initialServices(env, options, () => setup)
+  const { config, report } = initial
   for (const [variable, newName] of oldVars(env)) report({ event: 'variable.renamed', variable, newName })
-  const { sources } = options
-  const others = sources ? [lazySource(() => inOrder(sources(setup, env), report))] : []
-  const { tools, finder, stored, rates, approvals, policies } = makeTools(parts, options, others)
-  const connections = options.connections?.service(env)
-  const traceReporter = options.traces?.(parts)
-  const runDirectories = options.metrics?.runs(env.DIRECTORIES, config.directoryShards)
-  const metricsReporter = runDirectories && options.metrics?.reporter(parts, runDirectories)
-  const reporters = [metricsReporter, traceReporter].filter((each) => each !== undefined)
-  const storedKeys = options.storedKeys?.keys(parts)
-  const disabledKeys = options.disabledKeys?.(parts)
-  const setup: Setup = {
-    config,
-    models: makeModels(parts, options.providers),
-    tools,
-    policies,
-    ...(finder && { finder }),
-    stored,
-    ...(approvals && { acceptances: approvals }),
-    conversations: env.CONVERSATIONS,
-    directories: options.shards?.(env.DIRECTORIES, config.directoryShards) ?? env.DIRECTORIES,
-    report,
-    ...(secrets && { secrets }),
-    rates,
-    reportAddresses: options.outcomes?.addresses(parts),
-    questionSigner: questionSigner(parts),
-    ...(connections && { connections }),
-    ...(options.backups && { backups: options.backups.conversations, copySigner: options.backups.signer(parts) }),
-    ...(options.identity && { identityTokens: options.identity }),
-    ...(disabledKeys && { keyStates: disabledKeys }),
-    ...(storedKeys && { storedKeys }),
-    ...(options.files && { fetchFiles: options.files }),
-    ...(options.webhooks && { webhooks: options.webhooks(parts) }),
-    ...(options.summaries && { summaries: options.summaries }),
-    ...(reporters.length > 0 && { reporters }),
-    ...(traceReporter && { hasSpans: true }),
-    ...(runDirectories && { runDirectories }),
-    ...(options.toolsOf && { toolsOf: options.toolsOf }),
-    ...(options.trusted && { trusted: options.trusted }),
-    loop: makeLoop(parts, options, finder),
+  for (const { option, use } of oldOptions(options))
+    report({ event: 'option.renamed', option, newName: `use: [${use}]` })
+  requireParts(initial, parts)
+  for (const { name, needs } of parts) {
+    const lack = needs?.(env, config)
+    if (lack !== undefined) throw new ConfigError(name, `left out of \`use\`, since it needs ${lack}`)
   }
+  const setup = finish(parts.reduce((all: Services, { extend }) => ({ ...all, ...extend?.(all) }), initial))
   return setup
 }
 
-function questionSigner(parts: SetupParts): Signer | undefined {
-  const secrets = signingSecrets(parts)
-  return secrets.length > 0 ? makeSigner(secrets, 'question') : undefined
+/** Returns what the parts extend: what the env and the options of the application alone give. */
+function initialServices(
+  env: Env,
+  { providers, hooks = [], loop = {}, sources, toolsOf, trusted }: EdgeOptions,
+  setup: () => Setup,
+): Services {
+  const config = readConfig(env)
+  const secrets = secretFilter(secretsOf(env))
+  const report = reportTo('error', secrets)
+  return {
+    env,
+    config,
+    report,
+    secrets,
+    setup,
+    conversations: env.CONVERSATIONS,
+    directories: env.DIRECTORIES,
+    providers,
+    hooks,
+    loop,
+    sources: sources ? [lazySource(() => inOrder(sources(setup(), env), report))] : [],
+    toolsOf,
+    trusted,
+    isForeign: (binding) => matches(config.holdChanged, binding),
+    rules: { secrets, breaker: config.breaker && createBreaker(config.breaker) },
+  }
+}
+
+/** Makes the setup of services that all parts have extended, without those that it is only made of. */
+function finish(services: Services): Setup {
+  const {
+    env,
+    setup: _setup,
+    providers: _providers,
+    hooks: _hooks,
+    sources: _sources,
+    isForeign: _isForeign,
+    rules: _rules,
+    gate: _gate,
+    storedTools: _storedTools,
+    search: _search,
+    ...shared
+  } = services
+  return {
+    ...shared,
+    ...makeTools(services),
+    models: makeModels(services),
+    rates: rateLimits(env, rateNamesOf(services)),
+    loop: makeLoop(services),
+  }
 }
 
 /** Throws a ConfigError for a setting that would have no effect, because the edge is made without the part that reads it. */
-function requireParts({ env, config }: SetupParts, options: SetupOptions): void {
-  const required = (variable: string, isSet: boolean, part: string, isNamed: boolean) => {
+function requireParts({ env, config }: Services, parts: readonly Part[]): void {
+  const required = (variable: string, isSet: boolean, part: string) => {
+    const isNamed = parts.some(({ name }) => name === part)
     if (isSet && !isNamed) throw new ConfigError(variable, `unset in an edge without ${part}`)
   }
-  required('IDENTITY_PROVIDERS', Boolean(env['IDENTITY_PROVIDERS']), 'identityTokens', options.identity !== undefined)
-  required('KEYS', env.KEYS !== undefined, 'disabledKeys', options.disabledKeys !== undefined)
-  required('TOOL_POLICY', Boolean(env['TOOL_POLICY']), 'toolPolicies', options.policies !== undefined)
-  required('DIRECTORY_SHARDS', config.directoryShards > 1, 'shardedDirectories', options.shards !== undefined)
-  required('WEBHOOK_SECRET', Boolean(env['WEBHOOK_SECRET']), 'webhooks', options.webhooks !== undefined)
-  required('MEMORY_SUMMARY', config.window.summary === true, 'summaries', options.summaries !== undefined)
-  required('FILE_HOSTS', config.fileHosts.length > 0, 'linkedFiles', options.files !== undefined)
+  required('IDENTITY_PROVIDERS', Boolean(env['IDENTITY_PROVIDERS']), 'identityTokens')
+  required('KEYS', env.KEYS !== undefined, 'disabledKeys')
+  required('TOOL_POLICY', Boolean(env['TOOL_POLICY']), 'toolPolicies')
+  required('DIRECTORY_SHARDS', config.directoryShards > 1, 'shardedDirectories')
+  required('WEBHOOK_SECRET', Boolean(env['WEBHOOK_SECRET']), 'webhooks')
+  required('MEMORY_SUMMARY', config.window.summary === true, 'summaries')
+  required('FILE_HOSTS', config.fileHosts.length > 0, 'linkedFiles')
 }
 
 /** Makes a source when it is first asked, since sources such as agents need the setup that they become part of. */
@@ -97,4 +117,76 @@ function lazySource(make: () => ToolSource): ToolSource {
   let source: ToolSource | undefined
   const get = () => (source ??= make())
   return { list: (page) => get().list(page), offered: () => get().offered(), find: (names) => get().find(names) }
+}
+
+/** Makes the models of the providers that the env has what it takes for. Transient failures are retried. */
+function makeModels({ env, config, secrets, providers }: Services): ModelChooser {
+  const usable = Object.entries(providers).flatMap(([name, fromEnv]) => {
+    const provider = fromEnv(env)
+    if (!provider) return []
+    const clean: ModelProvider = secrets ? (model) => withoutSecrets(provider(model), secrets) : provider
+    return [[name, (model: string) => retrying(clean(model))] as const]
+  })
+  return modelChooser({
+    providers: Object.fromEntries(usable),
+    defaultModel: config.model,
+    allowed: config.models,
+    prices: config.prices,
+    patience: config.patience,
+    windows: config.modelWindows,
+  })
+}
+
+/** Makes what the loop takes from an edge: its hooks, its logs, and the check of answers against a schema. */
+function makeLoop({ env, config, secrets, hooks, loop }: Services): LoopSetup {
+  const { DEFINITIONS: definitions } = env
+  return {
+    ...(definitions && { validate: (schema, value) => definitions.validate(schema, value) }),
+    ...(config.log === 'runs' && { observe: logs(reportTo('log', secrets), config) }),
+    ...loop,
+    hooks,
+  }
+}
+
+/** Returns the names of the rate limits that callers may have. Keys in `KEYS` may name any. */
+function rateNamesOf({ env, config, storedKeys }: Services): readonly string[] {
+  const configured = [...config.apiKeys, ...config.identityProviders].flatMap(({ rate }) => rate ?? [])
+  return storedKeys ? [...configured, ...rateNames(env)] : configured
+}
+
+/**
+ * Makes the tools of an edge: those of the bound Workers and of the entrypoints in its own module, the stored ones, and
+ * those of further sources. Throws a ConfigError for tools that are to be held back in an edge that cannot remember what
+ * was accepted.
+ */
+function makeTools(services: Services): EdgeTools {
+  const { env, config, report, acceptances, gate, isForeign, sources, rules, storedTools, search } = services
+  if (!acceptances && env['HOLD_CHANGED'] && config.holdChanged.length > 0) {
+    throw new ConfigError('HOLD_CHANGED', '"off" in an edge without stored tools (bindings CATALOG and TOOLS)')
+  }
+  const workers = toolWorkers(env, { ...exports })
+  const servicesOf = (isWanted: (binding: string) => boolean) =>
+    serviceSource({
+      report,
+      bindings: Object.fromEntries(Object.entries(workers).filter(([binding]) => isWanted(binding))),
+      offered: (definition) => selectsTool(config.defaultTools, definition),
+      gate: (binding) => (isForeign(binding) ? gate : undefined),
+    })
+  return edgeTools({
+    services: servicesOf((binding) => !isForeign(binding)),
+    foreign: servicesOf(isForeign),
+    others: sources,
+    rules,
+    isExcluded: exclusionOf(config.defaultTools),
+    patterns: { patterns: readToolPatterns(env), bindings: Object.keys(workers) },
+    stored: storedTools,
+    search,
+    report,
+  })
+}
+
+/** Returns whether `DEFAULT_TOOLS` excludes a tool; undefined if it excludes none. */
+function exclusionOf(patterns: readonly string[]): ((definition: ToolDefinition) => boolean) | undefined {
+  const exclusions = patterns.filter((pattern) => pattern.startsWith('!'))
+  return exclusions.length > 0 ? (definition) => !selectsTool(['*', ...exclusions], definition) : undefined
 }

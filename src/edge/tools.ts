@@ -1,77 +1,94 @@
-import { rateLimits, rateNames, toolWorkers } from '../contract/bindings.ts'
-import { ConfigError } from '../contract/config.ts'
+import { catalogueStub } from '../catalogue/stub.ts'
+import { rateLimits, secretOf } from '../contract/bindings.ts'
 import { matches } from '../contract/glob.ts'
-import { selectsTool } from '../contract/tool-names.ts'
-import { readToolPatterns } from '../contract/tool-patterns.ts'
-import type { Setup } from '../contract/setup.ts'
-import type { ToolDefinition, ToolSource } from '../contract/tool.ts'
-import { createBreaker } from '../host/breaker.ts'
-import { type EdgeTools, edgeTools } from '../host/source/edge-tools.ts'
-import { serviceSource } from '../host/source/service.ts'
-import type { SetupOptions } from './options.ts'
-import { ownEntrypoints } from './own-entrypoints.ts'
-import type { SetupParts } from './parts.ts'
+import type { Owner } from '../contract/owner.ts'
+import { outputCheck } from '../host/policy/output.ts'
+import { holdingPolicies, readPolicies } from '../host/policy/policies.ts'
+import { policyRules } from '../host/policy/rules.ts'
+import { gateTools } from '../host/source/approval-gate.ts'
+import { approvedDefinitions } from '../host/source/approved-definitions.ts'
+import { ownedTools } from '../host/source/stored-tools.ts'
+import { scriptsOf } from '../host/worker/script.ts'
+import { connectionCallback, connections } from '../http/surfaces/connections.ts'
+import { storedDefinitions } from '../http/surfaces/tools/stored-definitions.ts'
+import type { Part, Services } from './part.ts'
 
-interface SetupTools extends EdgeTools {
-  readonly rates: NonNullable<Setup['rates']>
-  readonly approvals: Setup['acceptances']
-  readonly policies: NonNullable<Setup['policies']>
+/**
+ * Stored tools: HTTP requests, aliases, fixed answers, code, and tools of Workers in a dispatch namespace, written by
+ * `PUT /tools/{name}` and kept in the catalogue and KV. Needs the bindings `CATALOG`, `TOOLS` and `DEFINITIONS`, and the
+ * class `Catalog` among the exports; with the first two alone, changed tools of bound Workers are still held back.
+ *
+ * @example createEdge({ providers: { openai: openaiFromEnv }, use: [storedTools] })
+ */
+export const storedTools: Part = {
+  name: 'storedTools',
+  surfaces: [{ routes: { '/tools': storedDefinitions } }],
+  extend: (services) => {
+    const { env, report, rules } = services
+    const { TOOLS: namespace, CATALOG: catalogues } = env
+    const acceptances =
+      namespace && catalogues && approvedDefinitions({ namespace, catalogue: catalogueStub(catalogues), report })
+    return {
+      acceptances,
+      gate: acceptances && ((tools) => gateTools(tools, acceptances)),
+      rules: { ...rules, outputs: outputs(services) },
+      storedTools: storedDefinitionsOf(services),
+    }
+  },
+}
+
+/** Makes the check of results by output schemas, for `CHECK_OUTPUTS`: by default, for tools that are not other people's. */
+function outputs({ env, config: { checkOutputs }, isForeign, report }: Services): Services['rules']['outputs'] {
+  const { DEFINITIONS: definitions } = env
+  const isChecked = (place: string) => (checkOutputs ? matches(checkOutputs, place) : !isForeign(place))
+  return definitions && outputCheck({ definitions, isChecked, report })
+}
+
+function storedDefinitionsOf({ env, config, report }: Services): Services['storedTools'] {
+  const { TOOLS: namespace, DEFINITIONS: definitions, CATALOG: catalogues, DISPATCHER: dispatcher } = env
+  if (!namespace || !definitions || !catalogues) return undefined
+  const options = {
+    namespace,
+    catalogueOf: (owner: Owner) => catalogueStub(catalogues, owner),
+    definitions,
+    hosts: config.httpToolHosts,
+    most: { names: config.quotas.definitions, bytes: config.quotas.storedBytes },
+    secret: (name: string) => secretOf(env, name),
+    ...(dispatcher && { scripts: scriptsOf(dispatcher, { now: Date.now }) }),
+    report,
+  }
+  return (parts) => ownedTools(options, parts)
 }
 
 /**
- * Makes the tools of an edge: those of the bound Workers and of the entrypoints in its own module, the stored ones, and
- * `others`, which are further sources. Throws a ConfigError for tools that are to be held back in an edge that cannot
- * remember what was accepted.
+ * Policies of the operator for tools (`TOOL_POLICY`): who may call which tool, how often, and after whose approval,
+ * whatever the tools say themselves. An edge with that variable must name this part.
+ *
+ * @example createEdge({ providers: { openai: openaiFromEnv }, use: [toolPolicies] })
  */
-export function makeTools(
-  parts: SetupParts,
-  options: Pick<SetupOptions, 'stored' | 'storedKeys' | 'search' | 'policies'>,
-  others: readonly ToolSource[],
-): SetupTools {
-  const { env, config, report, secrets } = parts
-  const { search, stored } = options
-  const policies = options.policies?.read(env) ?? {}
-  const approvals = stored?.approvals(parts)
-  if (!approvals && env['HOLD_CHANGED'] && config.holdChanged.length > 0) {
-    throw new ConfigError('HOLD_CHANGED', '"off" in an edge without stored tools (bindings CATALOG and TOOLS)')
-  }
-  // The tools of these bindings come from others, who may change them at any time.
-  const isForeign = (binding: string) => matches(config.holdChanged, binding)
-  const workers = toolWorkers(env, ownEntrypoints())
-  const servicesOf = (isWanted: (binding: string) => boolean) =>
-    serviceSource({
-      report,
-      bindings: Object.fromEntries(Object.entries(workers).filter(([binding]) => isWanted(binding))),
-      offered: (definition) => selectsTool(config.defaultTools, definition),
-      gate: (binding) =>
-        stored && approvals && isForeign(binding) ? (tools) => stored.gate(tools, approvals) : undefined,
-    })
-  const rated = [...config.apiKeys, ...config.identityProviders, ...Object.values(policies)]
-  const rates = rateLimits(env, [
-    ...rated.flatMap(({ rate }) => rate ?? []),
-    ...(options.storedKeys ? rateNames(env) : []),
-  ])
-  const tools = edgeTools({
-    services: servicesOf((binding) => !isForeign(binding)),
-    foreign: servicesOf(isForeign),
-    others,
-    rules: {
-      policies: options.policies?.rules(policies, rates),
-      secrets,
-      breaker: config.breaker && createBreaker(config.breaker),
-      outputs: stored?.outputs(parts, isForeign),
-    },
-    isExcluded: exclusionOf(config.defaultTools),
-    patterns: { patterns: readToolPatterns(env), bindings: Object.keys(workers) },
-    stored: stored?.tools(parts),
-    search: search && ((source) => search.finder(source, env)),
-    report,
-  })
-  return { ...tools, rates, approvals, policies: (tool) => options.policies?.holding(policies, tool) ?? [] }
+export const toolPolicies: Part = {
+  name: 'toolPolicies',
+  extend: ({ env, rules }) => {
+    const policies = readPolicies(env)
+    const rates = rateLimits(
+      env,
+      Object.values(policies).flatMap(({ rate }) => rate ?? []),
+    )
+    return {
+      policies: (tool) => holdingPolicies(policies, tool),
+      rules: { ...rules, policies: policyRules(policies, rates) },
+    }
+  },
 }
 
-/** Returns whether `DEFAULT_TOOLS` excludes a tool; undefined if it excludes none. */
-function exclusionOf(patterns: readonly string[]): ((definition: ToolDefinition) => boolean) | undefined {
-  const exclusions = patterns.filter((pattern) => pattern.startsWith('!'))
-  return exclusions.length > 0 ? (definition) => !selectsTool(['*', ...exclusions], definition) : undefined
+/**
+ * Access to MCP servers by OAuth: `/connections`, where people sign in to them. The Worker `tools/mcp`, bound as
+ * `TOOL_MCP`, keeps the tokens; an edge without it has no connections.
+ *
+ * @example createEdge({ providers: { openai: openaiFromEnv }, use: [mcpConnections] })
+ */
+export const mcpConnections: Part = {
+  name: 'mcpConnections',
+  surfaces: [connectionCallback, connections],
+  extend: ({ env: { TOOL_MCP: service } }) => ({ connections: service }),
 }

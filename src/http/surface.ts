@@ -16,3 +16,9 @@ export interface Surface {
   /** How errors are answered under a path. Default: `application/problem+json` (RFC 9457). */
   readonly errors?: { readonly under: string; readonly answer: (problem: Problem) => Response }
 }
+
+/** A part of an edge that is an API alone, such as `chatCompletions`. */
+export interface SurfacePart {
+  readonly name: string
+  readonly surfaces: readonly Surface[]
+}

@@ -32,7 +32,7 @@ export interface AgentPorts {
   readonly models: ModelChooser
   /** The source of their tools. Default: no tools. */
   readonly tools?: (caller: Caller) => ToolSource
-  readonly loop?: LoopSetup
+  readonly loop?: LoopSetup | undefined
   /** The limits of the edge; an agent can only lower them. Default: the initial limits, with the taint rule on. */
   readonly config?: Pick<Config, 'taintRule'> & Partial<Pick<Config, 'limits'>>
   /** Receives log entries for operators about the agent's own calls. Default: nothing is logged. */

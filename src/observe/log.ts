@@ -2,7 +2,16 @@ import type { RunFact } from '../contract/event.ts'
 import type { Observer } from '../contract/hook.ts'
 import { readableArguments, type ToolCall } from '../contract/message.ts'
 import type { RunRequest } from '../contract/run.ts'
+import type { SecretFilter } from '../contract/secrets.ts'
 import type { Report } from '../contract/setup.ts'
+
+/** Returns a function that logs entries, one a line, without these secrets. Level `error`: faults. */
+export function reportTo(level: 'log' | 'error', secrets: SecretFilter | undefined): Report {
+  return (entry) => {
+    const line = JSON.stringify(entry)
+    console[level](secrets ? secrets.text(line) : line)
+  }
+}
 
 /**
  * Makes an observer that reports each model answer, each call when it is settled or begins to wait, and each run when it

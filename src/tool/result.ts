@@ -8,7 +8,7 @@ import { failure } from '../contract/tool.ts'
 export type Bytes = Blob | ArrayBuffer | ArrayBufferView
 
 /** A part of a result: a text, bytes, or a content part, whose data may still be bytes. */
-export type Part = string | Bytes | Content | BinaryPart
+export type ResultPart = string | Bytes | Content | BinaryPart
 
 interface BinaryPart extends Omit<BinaryContent, 'data'> {
   readonly data: string | Bytes
@@ -16,15 +16,15 @@ interface BinaryPart extends Omit<BinaryContent, 'data'> {
 
 /** Marks a return value as parts of a result; made by `content(…)`. */
 class Parts {
-  readonly parts: readonly Part[]
+  readonly parts: readonly ResultPart[]
 
-  constructor(parts: readonly Part[]) {
+  constructor(parts: readonly ResultPart[]) {
     this.parts = parts
   }
 }
 
 /** Makes a result of parts, such as a text and an image: `content('The map:', { type: 'image', mediaType, data })`. */
-export function content(...parts: Part[]): unknown {
+export function content(...parts: ResultPart[]): unknown {
   return new Parts(parts)
 }
 
@@ -83,7 +83,7 @@ function text(text: string): ToolOutcome {
   return { ok: true, content: [{ type: 'text', text }] }
 }
 
-async function toContent(part: Part): Promise<Content> {
+async function toContent(part: ResultPart): Promise<Content> {
   if (typeof part === 'string') return { type: 'text', text: part }
   if (isBytes(part)) {
     const mediaType = (part instanceof Blob && part.type) || 'application/octet-stream'

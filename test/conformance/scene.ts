@@ -1,3 +1,4 @@
+import { fullSurfaces } from '../fixtures/everything.ts'
 import type { StepAnswer } from '../../src/contract/hook.ts'
 import { type Message, contentText } from '../../src/contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
@@ -5,7 +6,6 @@ import type { RunRecord, RunRequest } from '../../src/contract/run.ts'
 import type { Setup } from '../../src/contract/setup.ts'
 import type { Tool } from '../../src/contract/tool.ts'
 import type { Usage } from '../../src/contract/usage.ts'
-import { everything } from '../../src/edge/everything.ts'
 import { edge } from '../../src/http/app/edge.ts'
 import { executeToolCalls } from '../../src/loop.ts'
 import { openai } from '../../src/model/openai.ts'
@@ -68,7 +68,7 @@ export async function native({ body, ...scene }: Scene) {
 export function edgeWith(script: Parameters<typeof scripted>[0], tools: readonly Tool[], setup: Partial<Setup>) {
   const model = scripted(script, 'test/scripted')
   const sceneSetup = { ...testSetup(model, { tools }), ...setup }
-  const app = edge(() => sceneSetup, everything.surfaces)
+  const app = edge(() => sceneSetup, fullSurfaces)
   const run = async (body: object = {}): Promise<RunRecord> => {
     const request = new Request('http://127.0.0.1/runs', {
       method: 'POST',

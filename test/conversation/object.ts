@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { vi } from 'vitest'
 import { readConfig } from '../../src/contract/config.ts'
+import { readIdentityProviders } from '../../src/contract/identity-provider.ts'
 import type { Spend } from '../../src/contract/budget.ts'
 import type { ConversationService, Reply, StartReply, StartRequest } from '../../src/contract/conversation.ts'
 import type { RunEvent } from '../../src/contract/event.ts'
@@ -11,10 +12,9 @@ import type { RunReporter } from '../../src/contract/report.ts'
 import type { RunRequest } from '../../src/contract/run.ts'
 import type { Setup } from '../../src/contract/setup.ts'
 import type { Caller, Tool, ToolDefinition } from '../../src/contract/tool.ts'
-import { backups } from '../../src/edge/backups.ts'
-import { identityTokens } from 'edgecall'
+import { backUpConversation } from '../../src/conversation/backup/backup.ts'
 import { conversation } from '../../src/conversation/conversation.ts'
-import { summaries } from '../../src/edge/summaries.ts'
+import { modelSummaries } from '../../src/conversation/history/summary-context.ts'
 import { type WebhookOptions, webhookSender } from '../../src/conversation/run/webhook.ts'
 import { Store } from '../../src/conversation/store/store.ts'
 import { decodeEvents, decodeLine } from '../../src/wire/events.ts'
@@ -175,7 +175,8 @@ export class TestConversation {
         return streamOf(this.answer(request, signal))
       },
     })
-    const config = readConfig({ MODEL: 'test/scripted', AUTH: 'open', ...this.#vars }, identityTokens.readProviders)
+    const vars = { MODEL: 'test/scripted', AUTH: 'open', ...this.#vars }
+    const config = { ...readConfig(vars), identityProviders: readIdentityProviders(vars) }
     const report = (entry: Record<string, unknown>) => void this.reports.push(entry)
     return {
       config,
@@ -193,10 +194,10 @@ export class TestConversation {
       keyStates: this.keyStates,
       storedKeys: this.storedKeys,
       webhooks: this.webhook && webhookSender({ ...this.webhook, isOpen: this.#vars['AUTH'] === 'open', report }),
-      summaries,
+      summaries: modelSummaries,
       reportAddresses: this.#reportAddresses,
       loop: this.loop,
-      backups: backups.conversations,
+      backups: backUpConversation,
       reporters: this.reporters,
       directories: {
         getByName: (tenant: string) => ({

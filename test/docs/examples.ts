@@ -35,7 +35,9 @@ export function examples(): Block[] {
   const doors = globSync('src/*.ts', { cwd: ROOT }).filter((path) => !/index\.ts|\.d\.ts/.test(path))
   const ofDoors = doors.toSorted().map((path) => {
     const from = path.replace('src/', 'edgecall/').replace(/(\/edge)?\.ts$/, '')
-    return { from, names: exportsOf(read(path)) }
+    const text = read(path)
+    const lists = [...text.matchAll(/^export \* from '\.\/(.*)'/gm)].map(([, file]) => read(`src/${file}`))
+    return { from, names: exportsOf([text, ...lists].join('\n')) }
   })
   return globSync('src/**/*.{ts,tsx}', { cwd: ROOT })
     .toSorted()

@@ -24,7 +24,7 @@ new_sqlite_classes = ["Conversation", "Directory"]
 const FILES = {
   'wrangler.toml': EDGE,
   'src/index.ts': `import { createEdge, openaiFromEnv } from '${ROOT}src/edge.ts'
-const edge = createEdge({ providers: { openai: openaiFromEnv }, surfaces: [] })
+const edge = createEdge({ providers: { openai: openaiFromEnv } })
 export const { Conversation, Directory } = edge
 export default edge
 `,

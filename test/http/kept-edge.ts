@@ -1,13 +1,12 @@
+import { fullSurfaces } from '../fixtures/everything.ts'
 import { DatabaseSync } from 'node:sqlite'
 import type { ConversationService, Objects } from '../../src/contract/conversation.ts'
 import type { DirectoryService, RunShard } from '../../src/contract/directory.ts'
 import type { ModelRequest } from '../../src/contract/model.ts'
 import type { Setup } from '../../src/contract/setup.ts'
+import { backUpConversation } from '../../src/conversation/backup/backup.ts'
 import { conversation } from '../../src/conversation/conversation.ts'
-import { surfacesOf } from '../../src/edge/create-edge.ts'
-import { everything } from '../../src/edge/everything.ts'
-import { shardedDirectories } from '../../src/edge/sharded-directories.ts'
-import { shardedRuns } from '../../src/edge/sharded-runs.ts'
+import { dividedDirectories, shardedRuns } from '../../src/edge/directories.ts'
 import { edge } from '../../src/http/app/edge.ts'
 import { metricsReporter } from '../../src/observe/metrics-reporter.ts'
 import { type Script, scripted } from '../fixtures/scripted.ts'
@@ -53,12 +52,13 @@ export function keptEdge({
   const base = testSetup(model, parts)
   const { directoryShards } = base.config
   const directoryObjects = memoryDirectories()
-  const directories = shardedDirectories(directoryObjects, directoryShards)
+  const directories = dividedDirectories(directoryObjects, directoryShards)
   const runDirectories = shardedRuns(directoryObjects, directoryShards)
   const setup: Setup = {
     ...base,
     conversations: objectsIn(''),
     directories,
+    backups: backUpConversation,
     ...(listsRuns && { runDirectories }),
     ...others,
     ...(listsRuns && { reporters: [metricsReporter(runDirectories), ...(others.reporters ?? [])] }),
@@ -75,7 +75,7 @@ export function keptEdge({
       jurisdiction: (jurisdiction) => objectsIn(`${jurisdiction}: `),
     }
   }
-  const app = edge(() => setup, surfacesOf(everything))
+  const app = edge(() => setup, fullSurfaces)
   const ctx = { waitUntil: (work: Promise<unknown>) => void afterwards.push(work) }
   const send = async (input: string | URL | Request, init?: RequestInit) =>
     app.fetch(new Request(input instanceof Request ? input : new URL(input, 'http://127.0.0.1:8787'), init), {}, ctx)

@@ -1,8 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { RateLimit } from '../../src/contract/policy.ts'
 import { edge as worker } from '../../src/http/app/edge.ts'
-import { everything } from 'edgecall/everything'
-import { fullSetup } from '../fixtures/everything.ts'
+import { fullSetup, fullSurfaces } from '../fixtures/everything.ts'
 import { testEdge } from '../fixtures/edge.ts'
 import { apiKey, bearer, keyName, withKeys } from '../fixtures/keys.ts'
 
@@ -96,7 +95,7 @@ describe('a configured rate limit without a binding', () => {
     async (hasBinding) => {
       vi.spyOn(console, 'error').mockReturnValue()
       const request = new Request('http://127.0.0.1/v1/models', { headers: bearer('one') })
-      const response = await worker(fullSetup, everything.surfaces).fetch(request, {
+      const response = await worker(fullSetup, fullSurfaces).fetch(request, {
         ...(env as object),
         RATE_SLOW: hasBinding,
       } as never)
@@ -116,7 +115,7 @@ describe('a configured rate limit without a binding', () => {
   )
 
   test('is accepted once it is bound', async () => {
-    const app = worker(fullSetup, everything.surfaces)
+    const app = worker(fullSetup, fullSurfaces)
     const request = new Request('http://127.0.0.1/v1/models', { headers: bearer('one') })
     const response = await app.fetch(request, { ...(env as object), RATE_SLOW: binding(0) } as never)
     expect(response.status).toBe(429)

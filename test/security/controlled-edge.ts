@@ -1,3 +1,4 @@
+import { fullSurfaces } from '../fixtures/everything.ts'
 import { DatabaseSync } from 'node:sqlite'
 import { catalogue } from '../../src/catalogue/catalogue.ts'
 import type { CatalogueService } from '../../src/contract/catalogue.ts'
@@ -13,7 +14,6 @@ import type { ToolBinding } from '../../src/host/worker/answer.ts'
 import { type Script, scripted } from '../fixtures/scripted.ts'
 import { catalogueParts } from '../../src/edge/catalog.ts'
 import type { Env } from '../../src/edge/env.ts'
-import { surfacesOf } from '../../src/edge/create-edge.ts'
 import { everything } from '../../src/edge/everything.ts'
 import { makeSetup } from '../../src/edge/setup.ts'
 import { apiKey, bearer, keyName, withKeys } from '../fixtures/keys.ts'
@@ -97,7 +97,7 @@ export function controlledEdge(options: ControlledEdgeOptions): ControlledEdge {
   const setupOnce = () => (setup ??= change(makeSetup(env, { ...everything, providers: { test: () => () => model } })))
   const Catalog = catalogue<Env>(catalogueParts)
   const Conversation = conversation(setupOnce)
-  const app = edge(setupOnce, surfacesOf(everything))
+  const app = edge(setupOnce, fullSurfaces)
   return {
     kv,
     catalogs,

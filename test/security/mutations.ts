@@ -106,7 +106,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     control: 'a variable is a secret if its name says so, whatever its words are joined by',
-    file: 'edge/secret-values.ts',
+    file: 'edge/env.ts',
     text: '/KEY|TOKEN|SECRET|PASS(?:WORD|WD|PHRASE)|CREDENTIAL|HEADERS/',
     replacement: '/(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)(?:_|$)/',
     test: 'security/secrets.test.ts',

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { backups } from 'edgecall'
 import { reportAddresses } from '../../src/http/runs/report-addresses.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import type { Script } from '../fixtures/scripted.ts'
@@ -175,7 +174,6 @@ async function writerEdge(script: readonly Script[]): Promise<WriterEdge> {
     tools,
     vars: { MAX_STORED_BYTES: QUOTA, MAX_RESULT_BYTES: 4096, MAX_CALLS: 100, MAX_CALLS_PER_STEP: 100 },
     setup: {
-      backups: backups.conversations,
       reportAddresses: reportAddresses({ secrets: ['a secret of the deployment'], filter: undefined }),
     },
   })

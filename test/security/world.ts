@@ -1,3 +1,4 @@
+import { fullSurfaces } from '../fixtures/everything.ts'
 import { DatabaseSync } from 'node:sqlite'
 import { catalogue } from '../../src/catalogue/catalogue.ts'
 import type { ConversationService } from '../../src/contract/conversation.ts'
@@ -7,7 +8,6 @@ import { definitionService } from '../../src/definitions/service.ts'
 import { edge } from '../../src/http/app/edge.ts'
 import { catalogueParts } from '../../src/edge/catalog.ts'
 import type { Env } from '../../src/edge/env.ts'
-import { surfacesOf } from '../../src/edge/create-edge.ts'
 import { everything } from '../../src/edge/everything.ts'
 import { makeSetup } from '../../src/edge/setup.ts'
 import { memoryDirectories } from '../fixtures/directories.ts'
@@ -163,7 +163,7 @@ export async function openWorld(): Promise<World> {
   const setup = (own: Env) => makeSetup(own, { ...everything, providers })
   const Conversation = conversation<Env>(setup)
   const Catalog = catalogue<Env>(catalogueParts)
-  const app = edge<Env>(setup, surfacesOf(everything))
+  const app = edge<Env>(setup, fullSurfaces)
   const send: World['send'] = async (request) => app.fetch(request, env, { waitUntil: () => {} })
   const ask: World['ask'] = (path, as, { method = 'GET', json } = {}) =>
     send(

@@ -5,7 +5,7 @@ export { Directory } from 'edgecall'
 
 const edge = createEdge({
   providers: { openai: openaiFromEnv },
-  surfaces: [chatCompletions],
+  use: [chatCompletions],
   sources: (setup) => [agentSource([editor, researcher, reviewer], setup)],
 })
 export const { Conversation } = edge

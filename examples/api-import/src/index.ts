@@ -3,10 +3,8 @@ export { Catalog, Directory } from 'edgecall'
 
 const edge = createEdge({
   providers: { openai: openaiFromEnv },
-  surfaces: [chatCompletions],
-  stored: storedTools,
-  // A large API has more operations than a model should be sent at once.
-  search: toolSearch(),
+  // A large API has more operations than a model should be sent at once: `toolSearch` lets it look for them.
+  use: [chatCompletions, storedTools, toolSearch()],
 })
 export const { Conversation } = edge
 export default edge

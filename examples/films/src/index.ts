@@ -4,8 +4,7 @@ export { Directory } from 'edgecall'
 
 const edge = createEdge({
   providers: { openai: openaiFromEnv },
-  surfaces: [studio, chatCompletions],
-  outcomes: reportedOutcomes,
+  use: [studio, chatCompletions, reportedOutcomes],
 })
 export const { Conversation } = edge
 export default edge

@@ -4,9 +4,7 @@ export { Catalog, Directory } from 'edgecall'
 // `storedTools` also records which definitions of other servers' tools are accepted.
 const edge = createEdge({
   providers: { openai: openaiFromEnv },
-  surfaces: [mcp],
-  stored: storedTools,
-  policies: toolPolicies,
+  use: [mcp, storedTools, toolPolicies],
 })
 export const { Conversation } = edge
 export default edge

@@ -59,7 +59,7 @@ export const LIST_ALL_RUNS: DocumentedRoute = {
   id: 'listAllRuns',
   summary: 'List the runs of all conversations of the tenant, newest first',
   description:
-    'Filters are combined. A run is listed when it ends, when it begins to wait, or once it has lasted for ten seconds. Runs without a conversation are not listed. The edge needs the feature `metrics`.',
+    'Filters are combined. A run is listed when it ends, when it begins to wait, or once it has lasted for ten seconds. Runs without a conversation are not listed. The edge needs the part `metrics`.',
   scope: 'chat',
   query: {
     status: 'A status, such as `failed`.',
@@ -85,7 +85,7 @@ export const LIST_APPROVALS: DocumentedRoute = {
   id: 'listApprovals',
   summary: 'List the calls of all conversations that wait for approval, the one that has waited longest first',
   description:
-    'Each can be decided with `POST /conversations/{id}/runs/{run}/calls/{call}`. Arguments of more than 16 KiB are left out; `GET` of the same path has them. Without the scope `chat`, `question` is left out. The edge needs the feature `metrics`.',
+    'Each can be decided with `POST /conversations/{id}/runs/{run}/calls/{call}`. Arguments of more than 16 KiB are left out; `GET` of the same path has them. Without the scope `chat`, `question` is left out. The edge needs the part `metrics`.',
   scope: 'approve',
   answers: { 200: { says: 'At most 1,000 calls.', json: { type: 'array', items: ref('ListedApproval') } } },
   errors: { 404: 'The edge lists no runs.' },

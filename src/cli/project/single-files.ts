@@ -20,8 +20,8 @@ import { everything } from 'edgecall/everything'
 export { default as TOOL_GREETING } from '../tools/greeting/index.ts'
 
 // Stored tools need a Worker of their own, so this edge has none.
-const { stored: _stored, connections: _connections, ...parts } = everything
-const edge = createEdge(parts)
+const use = everything.use.filter(({ name }) => !['storedTools', 'mcpConnections'].includes(name))
+const edge = createEdge({ ...everything, use })
 
 export const { Conversation, Directory } = edge
 export default edge

@@ -2,7 +2,7 @@ import type { RunFact } from '../../contract/event.ts'
 import { isObject } from '../../contract/json.ts'
 import type { PlacedMessage } from '../../contract/context.ts'
 import type { ChatModel } from '../../contract/model.ts'
-import type { Summary, SummaryContext, SummaryStore } from '../../contract/summaries.ts'
+import type { Summaries, Summary, SummaryContext, SummaryStore } from '../../contract/summaries.ts'
 import { repair } from './repair.ts'
 import { notesOf, summarize } from './summary.ts'
 
@@ -16,7 +16,7 @@ const MOST_READ = 400
  * these are more than 20, `model` makes new notes, which are stored for later runs. If it fails, only the old notes are
  * returned.
  */
-export async function summaryContext(
+async function summaryContext(
   store: SummaryStore,
   model: ChatModel,
   { from, signal }: { readonly from: number; readonly signal: AbortSignal },
@@ -34,7 +34,7 @@ export async function summaryContext(
 }
 
 /** Returns the notes on the messages before position `from` as they are, and those messages that they do not cover. */
-export function earlierContext(store: SummaryStore, from: number): readonly PlacedMessage[] {
+function earlierContext(store: SummaryStore, from: number): readonly PlacedMessage[] {
   const { notes, uncovered } = readSummary(store, from)
   return [...notes, ...repair(uncovered).messages]
 }
@@ -61,3 +61,6 @@ function summaryOf(store: SummaryStore): Summary | undefined {
   const { text, upTo } = summary
   return typeof text === 'string' && typeof upTo === 'number' ? { text, upTo } : undefined
 }
+
+/** Summaries that the model of a run makes, which the database of the conversation keeps. */
+export const modelSummaries: Summaries = { context: summaryContext, earlier: earlierContext, summarize }

@@ -6,12 +6,12 @@ import { reportedCall, takeReport } from '../runs/take-report.ts'
 
 /**
  * Makes the entrypoint of an edge to which Workers report over a service binding: a tool Worker, a Workflow or the
- * consumer of a queue. The edge needs the feature `reportedOutcomes`.
+ * consumer of a queue. The edge needs the part `reportedOutcomes`.
  *
  * @example
  * import { createEdge, openaiFromEnv, reportedOutcomes, serveOutcomes } from 'edgecall'
  *
- * const edge = createEdge({ providers: { openai: openaiFromEnv }, outcomes: reportedOutcomes })
+ * const edge = createEdge({ providers: { openai: openaiFromEnv }, use: [reportedOutcomes] })
  * export const Outcomes = serveOutcomes(edge.setup)
  */
 export function serveOutcomes<Env extends object>(

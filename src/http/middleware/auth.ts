@@ -21,7 +21,7 @@ export async function authenticate(request: Request, setup: Setup, now: number):
   }
   const bearer = /^Bearer +(\S+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
   const caller =
-    (identityProviders.length > 0 && (await identityTokens?.callerOf(request, bearer, setup))) ||
+    (identityProviders.length > 0 && (await identityTokens?.(request, bearer, setup))) ||
     (await callerOfKey(bearer, setup, now))
   if (await keyStates?.isDisabled(caller.key ?? '')) throw keyDisabled()
   return caller

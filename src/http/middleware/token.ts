@@ -1,8 +1,8 @@
 import { verifyWithJwks } from 'hono/utils/jwt/jwt'
-import { type IdentityProvider, readIdentityProviders } from '../../contract/identity-provider.ts'
+import type { IdentityProvider } from '../../contract/identity-provider.ts'
 import { ID } from '../../contract/id.ts'
 import { isObject, sha256 } from '../../contract/json.ts'
-import type { IdentityTokens, Setup } from '../../contract/setup.ts'
+import type { Setup } from '../../contract/setup.ts'
 import type { Caller } from '../../contract/tool.ts'
 import { withTimeLimit } from '../../contract/time-limit.ts'
 import { messageOf } from '../../contract/thrown.ts'
@@ -27,18 +27,11 @@ interface KeySet {
 const keySets = new WeakMap<IdentityProvider, KeySet>()
 
 /**
- * Tokens of the identity providers that `IDENTITY_PROVIDERS` names.
- *
- * @example createEdge({ providers: { openai: openaiFromEnv }, identity: identityTokens })
- */
-export const identityTokens: IdentityTokens = { readProviders: readIdentityProviders, callerOf }
-
-/**
  * Returns the caller that a token of an identity provider names; undefined if the request has no token. A token is sent
  * as `Authorization: Bearer`, or added by Cloudflare Access. Throws a Problem 401 for a token that is not valid, 403
  * for one whose claims give no tenant, and for a request of another site that Access let through by its cookie.
  */
-async function callerOf(
+export async function callerOfToken(
   request: Request,
   bearer: string | undefined,
   { config, report }: Pick<Setup, 'config' | 'report'>,

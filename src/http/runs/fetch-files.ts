@@ -16,13 +16,10 @@ const TOO_LARGE_TOGETHER = 'all files of the request have more than 21 MiB toget
 const MOST_CONNECTIONS = 6
 
 /**
- * Linked files: the edge fetches the files that messages link to from `FILE_HOSTS`, and that the model's server does not
- * fetch by itself, so that they are sent as data. Throws a Problem for a file that may not be fetched, cannot be, is too
- * large, or is not what it should be, and for too many files.
- *
- * @example createEdge({ providers: { openai: openaiFromEnv }, files: linkedFiles })
+ * Fetches files from `FILE_HOSTS`, so that they are sent to models as data. Throws a Problem for a file that may not be
+ * fetched, cannot be, is too large, or is not what it should be, and for too many files.
  */
-export const linkedFiles: FetchFiles = async (links, config) => {
+export const fetchFiles: FetchFiles = async (links, config) => {
   if (links.length > MOST_FILES) throw tooMany(links.length)
   const files = new Map<LinkedContent, BinaryContent>()
   let size = 0

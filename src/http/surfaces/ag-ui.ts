@@ -7,19 +7,24 @@ import { requestContext, type EdgeEnv } from '../context.ts'
 import { takeTurn } from '../runs/continue-run.ts'
 import { invalidRequest } from './runs.ts'
 import { streamRun } from '../respond/stream.ts'
-import type { Surface } from '../surface.ts'
+import type { SurfacePart } from '../surface.ts'
 
 const app = new Hono<EdgeEnv>()
 
 /** `POST /ag-ui`: the edge as an agent of the Agent User Interaction Protocol. A thread is a conversation. */
-export const agUi: Surface = {
-  routes: { '/ag-ui': app },
-  formats: {
-    'ag-ui': (handle, onFirst) => {
-      const { runId, conversation = runId } = handle
-      return streamRun(handle, new AgUiEncoder({ threadId: conversation, runId }), { onFirst })
+export const agUi: SurfacePart = {
+  name: 'agUi',
+  surfaces: [
+    {
+      routes: { '/ag-ui': app },
+      formats: {
+        'ag-ui': (handle, onFirst) => {
+          const { runId, conversation = runId } = handle
+          return streamRun(handle, new AgUiEncoder({ threadId: conversation, runId }), { onFirst })
+        },
+      },
     },
-  },
+  ],
 }
 
 app.post('/', async (c) => {

@@ -17,15 +17,20 @@ import type { RunHandle } from '../runs/run-handle.ts'
 import { unwrapRequest } from '../problem.ts'
 import { collectRun, type ConversationTarget, conversationTarget } from '../runs/place-run.ts'
 import { streamRun } from '../respond/stream.ts'
-import type { Surface } from '../surface.ts'
+import type { SurfacePart } from '../surface.ts'
 import { modelRoutes, OPENAI_ERRORS } from './models.ts'
 
 const app = new Hono<EdgeEnv>()
 
 /** `POST /v1/chat/completions`, for clients of OpenAI's Chat Completions API. */
-export const chatCompletions: Surface = {
-  routes: { '/v1/chat/completions': app, '/v1/models': modelRoutes },
-  errors: OPENAI_ERRORS,
+export const chatCompletions: SurfacePart = {
+  name: 'chatCompletions',
+  surfaces: [
+    {
+      routes: { '/v1/chat/completions': app, '/v1/models': modelRoutes },
+      errors: OPENAI_ERRORS,
+    },
+  ],
 }
 
 app.post('/', async (c) => {

@@ -3,7 +3,7 @@ import { BUCKETS, METRICS, type MetricName, type Series } from '../../contract/m
 import { isTerminal, RUN_STATUSES } from '../../contract/run.ts'
 import type { EdgeEnv } from '../context.ts'
 import { requireScope } from '../middleware/auth.ts'
-import type { Surface } from '../surface.ts'
+import type { SurfacePart } from '../surface.ts'
 
 const app = new Hono<EdgeEnv>()
 
@@ -31,7 +31,10 @@ app.get('/', async (c) => {
 })
 
 /** `GET /metrics`: the metrics of the caller's tenant as OpenMetrics text. */
-export const metricsRoute: Surface = { routes: { '/metrics': app } }
+export const metricsRoute: SurfacePart = {
+  name: 'metricsRoute',
+  surfaces: [{ routes: { '/metrics': app } }],
+}
 
 const OPEN_STATUSES = RUN_STATUSES.filter((status) => !isTerminal(status))
 

@@ -28,7 +28,7 @@ import {
 } from '../runs/place-run.ts'
 import { cancelledResponse, storedResponse } from './stored-response.ts'
 import { streamRun } from '../respond/stream.ts'
-import type { Surface } from '../surface.ts'
+import type { SurfacePart } from '../surface.ts'
 import { modelRoutes, OPENAI_ERRORS } from './models.ts'
 
 /** How long a stored response outside the caller's conversations is kept, in milliseconds: 30 days, as with OpenAI. */
@@ -37,9 +37,14 @@ const STORED_MS = 30 * 24 * 60 * 60 * 1000
 const app = new Hono<EdgeEnv>()
 
 /** `/v1/responses`, for clients of OpenAI's Responses API. */
-export const responsesApi: Surface = {
-  routes: { '/v1/responses': app, '/v1/models': modelRoutes },
-  errors: OPENAI_ERRORS,
+export const responsesApi: SurfacePart = {
+  name: 'responsesApi',
+  surfaces: [
+    {
+      routes: { '/v1/responses': app, '/v1/models': modelRoutes },
+      errors: OPENAI_ERRORS,
+    },
+  ],
 }
 
 app.get('/:id', storedResponse)

@@ -5,7 +5,7 @@ import type { RunQuery } from '../../contract/run-list.ts'
 import type { EdgeEnv } from '../context.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { Problem } from '../problem.ts'
-import type { Surface } from '../surface.ts'
+import type { SurfacePart } from '../surface.ts'
 import { pageSize } from './conversations/addressed.ts'
 import { invalidRequest } from './runs.ts'
 
@@ -29,11 +29,14 @@ approvals.get('/', async (c) => {
 
 /**
  * `GET /runs`: the runs of all conversations of the tenant, filtered. `GET /approvals`: all calls that wait for a person.
- * The feature `metrics` lists them.
+ * The part `metrics` lists them.
  *
- * @example createEdge({ providers: { openai: openaiFromEnv }, metrics, surfaces: [runList] })
+ * @example createEdge({ providers: { openai: openaiFromEnv }, use: [metrics, runList] })
  */
-export const runList: Surface = { routes: { '/runs': runs, '/approvals': approvals } }
+export const runList: SurfacePart = {
+  name: 'runList',
+  surfaces: [{ routes: { '/runs': runs, '/approvals': approvals } }],
+}
 
 function directoryOf({ env: { setup, caller } }: Context<EdgeEnv>) {
   const runs = setup.runDirectories?.getByName(caller.tenant)

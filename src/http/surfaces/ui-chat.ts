@@ -16,17 +16,22 @@ import { storedRunHandle, type RunHandle } from '../runs/run-handle.ts'
 import { unwrapReply } from '../problem.ts'
 import { invalidRequest } from './runs.ts'
 import { streamRun } from '../respond/stream.ts'
-import type { Surface } from '../surface.ts'
+import type { SurfacePart } from '../surface.ts'
 
 const app = new Hono<EdgeEnv>()
 
 /** `/chat`: the protocol of the AI SDK's `useChat`. The id of a chat is that of its conversation. */
-export const uiChat: Surface = {
-  routes: { '/chat': app },
-  formats: {
-    'ui-message': (handle, onFirst) =>
-      streamRun(handle, new UiMessageEncoder(handle), { headers: UI_MESSAGE_HEADERS, onFirst }),
-  },
+export const uiChat: SurfacePart = {
+  name: 'uiChat',
+  surfaces: [
+    {
+      routes: { '/chat': app },
+      formats: {
+        'ui-message': (handle, onFirst) =>
+          streamRun(handle, new UiMessageEncoder(handle), { headers: UI_MESSAGE_HEADERS, onFirst }),
+      },
+    },
+  ],
 }
 
 app.post('/', async (c) => {
