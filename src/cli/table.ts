@@ -93,6 +93,7 @@ export const COMMANDS: readonly Command[] = [
       },
       'allow-stand-in': { type: 'string', value: 'worker', multiple: true, text: 'deploy this stand-in as it is' },
       adopt: { type: 'string', value: 'worker', multiple: true, text: 'overwrite this Worker of another project' },
+      force: { type: 'boolean', text: 'replace what somebody else has put live, or a lost record, without asking' },
     },
     run: async ({ root, env, terminal, signal, options }) => {
       const { deploy } = await import('./deploy/deploy.ts')
@@ -106,6 +107,7 @@ export const COMMANDS: readonly Command[] = [
         environment: options.env ?? 'production',
         only: options.only,
         resume: options.continue,
+        force: options.force,
         gradual: percentOf(options.gradual),
         secrets: options.secrets,
         allowBreak: options['allow-break'],

@@ -40,7 +40,13 @@ test('the table of three loads in docs/cost.md is what the command computes', ()
 test('docs/cost.md shows what the command prints', () => {
   let printed = ''
   const print = (text: string) => void (printed += text)
-  const terminal: Terminal = { isJson: false, print, emit: () => {}, askSecret: () => Promise.reject(new Error()) }
+  const terminal: Terminal = {
+    isJson: false,
+    print,
+    emit: () => {},
+    askSecret: () => Promise.reject(new Error()),
+    confirm: () => Promise.resolve(false),
+  }
   printCost({ terminal, runs: '1e6', steps: '3', unstored: false })
   expect(pageAt('docs/cost.md')?.blocks.find(({ language }) => language === 'text')?.text).toBe(printed)
 })

@@ -59,6 +59,7 @@ export async function makeWorld(): Promise<World> {
       dryRun: false,
       environment: 'production',
       resume: false,
+      force: false,
       allowBreak: [],
       allowStandIn: [],
       adopt: [],
@@ -78,6 +79,9 @@ const silent: Terminal = {
   isJson: false,
   print: () => {},
   emit: () => {},
+  confirm: async (question, hint) => {
+    throw new Failure(question, hint)
+  },
   askSecret: async (question, hint) => {
     throw new Failure(question, hint)
   },

@@ -192,9 +192,48 @@ async function deployAndRollBack(project: Project, step: Step): Promise<void> {
       await edgecall('deploy', '--allow-break', 'rollDice')
       assert.notEqual(live()['my-edge-roll-dice'], first['my-edge-roll-dice'])
     })
-    await step('rollback restores the deployment before', async () => {
+    await step('rollback restores the last deployment that was different', async () => {
+      // The sources are as they are deployed, so that this changes nothing.
+      await edgecall('deploy')
       await edgecall('rollback')
       assert.deepEqual(live(), first)
+    })
+    await step('deploy and doctor notice a KV namespace that somebody deleted', async () => {
+      const { namespaces } = account.state
+      const at = namespaces.findIndex(({ title }) => title === 'my-edge-tools')
+      const [namespace] = namespaces.splice(at, 1)
+      assert.ok(namespace)
+      const text = `TOOLS of my-edge is bound to the KV namespace ${namespace.id}, which the account does not have.`
+      const refusal = await edgecall('deploy').catch((error: { stderr: string }) => error)
+      assert.ok(refusal.stderr.includes(text), refusal.stderr)
+      const report = await edgecall('doctor').catch((error: { stdout: string }) => error)
+      assert.ok(report.stdout.includes(text), report.stdout)
+      namespaces.push(namespace)
+    })
+    await step('deploy says that it would replace a version made by hand, and does so with --force', async () => {
+      edit(project, 'tools/roll-dice/index.ts', (text) => text.replace('{ sides: v.number(), count:', '{ count:'))
+      const script = account.state.scripts.get('my-edge-greeting')
+      const [version] = script?.versions ?? []
+      assert.ok(script && version)
+      const foreign = { ...version, id: account.state.nextId(), message: 'by hand' }
+      script.versions.push(foreign)
+      script.deployments.push({ id: foreign.id, versions: [{ version_id: foreign.id, percentage: 100 }] })
+      const text = `my-edge-greeting: the account runs version ${foreign.id} of test@example.com`
+      const refusal = await edgecall('deploy').catch((error: { stderr: string }) => error)
+      assert.ok(refusal.stderr.includes(text), refusal.stderr)
+      assert.equal(live()['my-edge-greeting'], foreign.id)
+      const { stdout } = await edgecall('deploy', '--force')
+      assert.ok(stdout.includes(text), stdout)
+      assert.notEqual(live()['my-edge-greeting'], foreign.id)
+    })
+    await step('deploy says that the record of deployments is gone', async () => {
+      const { namespaces } = account.state
+      namespaces.splice(
+        namespaces.findIndex(({ title }) => title === 'my-edge-deployments'),
+        1,
+      )
+      const refusal = await edgecall('deploy').catch((error: { stderr: string }) => error)
+      assert.match(refusal.stderr, /The record of deployments .* is gone, although this project has deployed my-edge\./)
     })
   } finally {
     account.close()
@@ -219,7 +258,6 @@ async function upgrade(project: Project, { tarball, folder, port, step }: Upgrad
     return (await response.json()) as { answer?: string }
   }
   const messages = async () => (await (await fetch(`${url}/kept/messages`)).json()) as readonly unknown[]
-  edit(project, 'tools/roll-dice/index.ts', (text) => text.replace('{ sides: v.number(), count:', '{ count:'))
   await step('an upgrade keeps the conversations', async () => {
     let server = serve(project)
     let before: readonly unknown[]

@@ -15,11 +15,14 @@ export interface Terminal {
    * nobody can answer: without a terminal, under `--json`, or with CI set.
    */
   askSecret(question: string, hint: string): Promise<string>
+  /** Asks for a yes or no; anything but a yes is a no. Throws a Failure with that hint if nobody can answer. */
+  confirm(question: string, hint: string): Promise<boolean>
 }
 
 /** Makes the terminal of this process. */
 export function processTerminal({ isJson }: { readonly isJson: boolean }): Terminal {
   const people = isJson ? process.stderr : process.stdout
+  const canAnswer = () => process.stdin.isTTY && process.stdout.isTTY && !isJson && !process.env['CI']
   return {
     isJson,
     print: (text) => void people.write(text),
@@ -27,8 +30,7 @@ export function processTerminal({ isJson }: { readonly isJson: boolean }): Termi
       if (isJson) process.stdout.write(`${JSON.stringify(value)}\n`)
     },
     askSecret: async (question, hint) => {
-      const canAnswer = process.stdin.isTTY && process.stdout.isTTY && !isJson && !process.env['CI']
-      if (!canAnswer) throw new Failure(`${question} needs an answer, and there is no terminal to ask on.`, hint)
+      if (!canAnswer()) throw new Failure(`${question} needs an answer, and there is no terminal to ask on.`, hint)
       process.stdout.write(`${question}: `)
       const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
       const reader = createInterface({ input: process.stdin, output: silent, terminal: true })
@@ -37,6 +39,15 @@ export function processTerminal({ isJson }: { readonly isJson: boolean }): Termi
       } finally {
         reader.close()
         process.stdout.write('\n')
+      }
+    },
+    confirm: async (question, hint) => {
+      if (!canAnswer()) throw new Failure(question, hint)
+      const reader = createInterface({ input: process.stdin, output: process.stdout })
+      try {
+        return /^y(?:es)?$/i.test((await reader.question(`${question} [y/N] `)).trim())
+      } finally {
+        reader.close()
       }
     },
   }

@@ -4,21 +4,39 @@ import { isObject } from '../../contract/json.ts'
 import { Failure } from '../failure.ts'
 import { spawnWrangler, UNATTENDED } from '../wrangler.ts'
 
-/** A version of a Worker that requests reach. */
-export interface LiveVersion {
+/** A version of a Worker. */
+export interface WorkerVersion {
   readonly id: string
-  readonly percent: number
   /** As the upload named them; empty if it did not. */
   readonly tag: string
   readonly message: string
-  /** The names of its bindings and variables, those of secrets too. */
-  readonly bindings: readonly { readonly name: string; readonly type: string }[]
+  /** What made it: `secret` if only a secret was set, with the code of the version before. */
+  readonly trigger: string
+  /** The same for versions with the same code. */
+  readonly etag: string
+  /** Who made it and when, in ISO 8601; empty if the account does not tell. */
+  readonly author: string
+  readonly at: string
+  /** Its bindings and variables, secrets too. `resource` is the id or name of what it is bound to, if it has one. */
+  readonly bindings: readonly { readonly name: string; readonly type: string; readonly resource?: string }[]
 }
+
+/** A version of a Worker that requests reach. */
+export interface LiveVersion extends WorkerVersion {
+  readonly percent: number
+}
+
+/** A kind of resource that a Worker can be bound to, as the API calls the type of its bindings. */
+export type ResourceType = 'kv_namespace' | 'd1' | 'r2_bucket'
 
 /** Reads the state of a Cloudflare account, and writes values of KV. All other writes are wrangler's. */
 export interface AccountApi {
   /** Returns the live versions of a Worker; undefined if there is no such Worker. */
   live(worker: string): Promise<readonly LiveVersion[] | undefined>
+  /** Returns a version of a Worker, live or not; undefined if there is no such version. */
+  version(worker: string, id: string): Promise<WorkerVersion | undefined>
+  /** Returns whether the account has a resource. A token that may not look at it tells nothing: then it counts as there. */
+  has(type: ResourceType, resource: string): Promise<boolean>
   /** Returns the id of the KV namespace with this title. */
   findNamespace(title: string): Promise<string | undefined>
   readValue(namespace: string, key: string): Promise<string | undefined>
@@ -35,9 +53,14 @@ export interface AccountOptions {
 
 const API = 'https://api.cloudflare.com/client/v4'
 const TIMEOUT_MS = 30_000
-/** The codes of Cloudflare for a Worker, a value and a namespace that do not exist. */
-const ABSENT = new Set([10007, 10009, 10090])
+/** The codes of Cloudflare for a Worker, a version, a value and a namespace that do not exist. */
+const ABSENT = new Set([10007, 10009, 10090, 10092])
 const PAGE = 100
+const RESOURCES: Readonly<Record<ResourceType, string>> = {
+  kv_namespace: '/storage/kv/namespaces',
+  d1: '/d1/database',
+  r2_bucket: '/r2/buckets',
+}
 
 interface Answer {
   readonly status: number
@@ -80,9 +103,20 @@ export async function openAccount(options: AccountOptions): Promise<AccountApi> 
       return Promise.all(
         shares.map(async (share) => {
           const id = String(share['version_id'])
-          return liveVersion(id, Number(share['percentage']), await read(`${path}/versions/${id}`))
+          return { ...workerVersion(id, await read(`${path}/versions/${id}`)), percent: Number(share['percentage']) }
         }),
       )
+    },
+    version: async (worker, id) => {
+      const version = await read(`/workers/scripts/${encodeURIComponent(worker)}/versions/${id}`)
+      return version === undefined ? undefined : workerVersion(id, version)
+    },
+    has: async (type, resource) => {
+      const path = `${RESOURCES[type]}/${encodeURIComponent(resource)}`
+      const answer = await send(account + path)
+      if (answer.status === 404) return false
+      if (answer.status !== 401 && answer.status !== 403) resultOf(path, answer)
+      return true
     },
     findNamespace: async (title) => {
       for (let page = 1; ; page++) {
@@ -107,11 +141,26 @@ export async function openAccount(options: AccountOptions): Promise<AccountApi> 
   }
 }
 
-function liveVersion(id: string, percent: number, version: unknown): LiveVersion {
-  const { annotations, resources } = isObject(version) ? version : {}
-  const { 'workers/tag': tag, 'workers/message': message } = isObject(annotations) ? annotations : {}
-  const bindings = listOf(resources, 'bindings').map(({ name, type }) => ({ name: String(name), type: String(type) }))
-  return { id, percent, tag: textOf(tag), message: textOf(message), bindings }
+function workerVersion(id: string, version: unknown): WorkerVersion {
+  const { annotations, metadata, resources } = isObject(version) ? version : {}
+  const notes = isObject(annotations) ? annotations : {}
+  const { author_email: author, created_on: at } = isObject(metadata) ? metadata : {}
+  const script = isObject(resources) && isObject(resources['script']) ? resources['script'] : {}
+  const bindings = listOf(resources, 'bindings').map((binding) => {
+    const { name, type, namespace_id: namespace, id: database, database_id: other, bucket_name: bucket } = binding
+    const resource = [namespace, database, other, bucket].find((each) => typeof each === 'string')
+    return { name: String(name), type: String(type), ...(typeof resource === 'string' && { resource }) }
+  })
+  return {
+    id,
+    tag: textOf(notes['workers/tag']),
+    message: textOf(notes['workers/message']),
+    trigger: textOf(notes['workers/triggered_by']),
+    etag: textOf(script['etag']),
+    author: textOf(author),
+    at: textOf(at),
+    bindings,
+  }
 }
 
 function textOf(value: unknown): string {

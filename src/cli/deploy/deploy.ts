@@ -7,15 +7,16 @@ import { readTargets, type Target } from '../check/target.ts'
 import { checkTypes } from '../check/types.ts'
 import { readDefinitions } from '../definitions.ts'
 import { Failure } from '../failure.ts'
-import { openAccount } from './account-api.ts'
+import { type AccountApi, openAccount } from './account-api.ts'
 import { type Bundle, makeBundle } from './bundle.ts'
 import { breaksOf, contractProblems } from './contract.ts'
 import { sizesText } from './manifest-text.ts'
 import { type DeployOptions, isDefinitionsOnly } from './options.ts'
 import { perform } from './perform.ts'
-import { planOf, secretNames, type Step, strangers } from './plan.ts'
+import { foreignText, planOf, secretNames, type Step, strangers } from './plan.ts'
 import { nameProject, readIdentity } from './project.ts'
-import { type DeployRecord, type Manifest, readRecord } from './record.ts'
+import { type DeployRecord, lostRecordText, type Manifest, readRecord } from './record.ts'
+import { missingResources } from './resources.ts'
 import { requireChange } from './roll-out.ts'
 import { askMissing, readSecrets, type Secrets } from './secrets.ts'
 
@@ -24,13 +25,15 @@ import { askMissing, readSecrets, type Secrets } from './secrets.ts'
  * exist, asks the new edge for its health, and stores the definitions that have changed. The record in the account says
  * after each step what is live. Throws a Failure at the first step that fails, and says how to continue or roll back.
  */
-export async function deploy(options: DeployOptions): Promise<void> {
-  const { root, env, terminal, dryRun } = options
+export async function deploy(commandLine: DeployOptions): Promise<void> {
+  const { root, terminal, dryRun } = commandLine
   const project = readIdentity(root)
-  const { targets, unbound } = await checkProject(options, project.prefix)
+  const { targets, unbound } = await checkProject(commandLine, project.prefix)
   const edge = targets.find(({ role }) => role === 'edge')
   if (!edge) throw new Failure('There is no edge.')
   const files = readDefinitions(root)
+  const account = dryRun ? undefined : await readAccount(commandLine, edge)
+  const options = withAttempt(commandLine, account?.store.record)
   const wanted = wantedTargets(targets, options)
   const bundles = await bundleAll(wanted, options)
   const started = await (options.start ?? startBundles)(bundles)
@@ -44,30 +47,36 @@ export async function deploy(options: DeployOptions): Promise<void> {
   for (const { file, message, remedy } of subjects ? patternProblems(edge, subjects) : []) {
     terminal.print(`${file}: ${message} ${remedy}\n`)
   }
-  if (dryRun) {
+  if (!account) {
     terminal.print(sizesText(bundles))
     terminal.emit({ dryRun: true, workers: bundles.map(sizesOf) })
     return
   }
 
-  const api = await openAccount({ root, env, accountId: edge.settings.account_id })
-  const store = await readRecord(api, edge.name)
-  checkRecord(store.record, project.id, options)
-  const steps = await planOf(api, { bundles, record: store.record })
-  const live = store.record?.current?.workers ?? []
-  const configOf = (worker: string) => targets.find(({ name }) => name === worker)?.config ?? worker
-  const foreign = strangers(steps, { project: project.id ?? '', record: store.record, adopted: options.adopt })
-  const breaks = breaksOf(live, descriptions)
-  const problems = [...foreign, ...contractProblems(breaks, { allowed: options.allowBreak, configOf })]
+  const { api, store } = account
+  const { record } = store
+  checkRecord(record, project.id, options)
+  const steps = await planOf(api, { bundles, record, project: project.id })
+  const live = record?.current?.workers ?? []
+  const problems = [...(await missingResources(api, steps))]
+  if (options.resume) checkContinue(record, steps)
+  else {
+    // What is continued was checked when it was begun, and allowed by name where that was needed.
+    const configOf = (worker: string) => targets.find(({ name }) => name === worker)?.config ?? worker
+    problems.push(
+      ...strangers(steps, { project: project.id ?? '', record, adopted: options.adopt }),
+      ...contractProblems(breaksOf(live, descriptions), { allowed: options.allowBreak, configOf }),
+    )
+  }
   if (problems.length > 0) throw failureOf(problems)
-  checkContinue(store.record, steps, options)
   if (options.gradual !== undefined)
     for (const step of steps)
       requireChange(
         step,
         live.find(({ name }) => name === step.bundle.target.name),
       )
-  const secrets = await gatherSecrets(options, { targets: wanted, steps })
+  const secrets = await gatherSecrets(options, { targets: wanted, steps, record })
+  await confirmLosses(options, await lossesOf({ api, edge, steps, record, project: project.id }))
 
   // From here on the account and package.json are changed.
   const id = project.id ?? nameProject(root)
@@ -77,12 +86,28 @@ export async function deploy(options: DeployOptions): Promise<void> {
 
 /** Checks all that can be checked without building. Throws a Failure that lists every problem. */
 async function checkProject(options: DeployOptions, prefix: string | undefined) {
-  const { root, environment, allowStandIn } = options
+  const { root, environment, allowStandIn, resume } = options
   const { targets, unbound, problems } = await readTargets({ root, environment, prefix })
   const types = await checkTypes(root)
-  const all = [...problems, ...standInProblems(wantedTargets(targets, options), allowStandIn), ...types]
+  const standIns = resume ? [] : standInProblems(wantedTargets(targets, options), allowStandIn)
+  const all = [...problems, ...standIns, ...types]
   if (all.length > 0) throw failureOf(all)
   return { targets, unbound }
+}
+
+async function readAccount({ root, env }: DeployOptions, edge: Target) {
+  const api = await openAccount({ root, env, accountId: edge.settings.account_id })
+  return { api, store: await readRecord(api, edge.name) }
+}
+
+/** Returns the options with which a deployment is continued: those with which it was begun. */
+function withAttempt(options: DeployOptions, record: DeployRecord | undefined): DeployOptions {
+  const { attempt } = record ?? {}
+  if (!options.resume || !attempt) return options
+  if (attempt.kind === 'rollback') {
+    throw new Failure('A rollback was begun and is not finished.', `Run \`${shellCommand('rollback')}\` to finish it.`)
+  }
+  return { ...options, only: attempt.only, gradual: attempt.gradual }
 }
 
 /** Returns the Workers to deploy. Throws a Failure if `only` names none of them. */
@@ -120,12 +145,8 @@ function checkRecord(record: DeployRecord | undefined, id: string | undefined, {
 }
 
 /** Checks that `--continue` finishes what was begun: with other sources it would be another deployment. */
-function checkContinue(record: DeployRecord | undefined, steps: readonly Step[], { resume }: DeployOptions): void {
-  if (!resume) return
+function checkContinue(record: DeployRecord | undefined, steps: readonly Step[]): void {
   const attempt = record?.attempt
-  if (attempt?.kind === 'rollback') {
-    throw new Failure('A rollback was begun and is not finished.', `Run \`${shellCommand('rollback')}\` to finish it.`)
-  }
   const wanted = attempt?.workers ?? hashesOf(record?.current)
   const other = steps.find(({ bundle }) => wanted[bundle.target.name] !== bundle.hash)
   if (!other) return
@@ -140,16 +161,73 @@ function hashesOf(manifest: Manifest | undefined): Readonly<Record<string, strin
   return Object.fromEntries((manifest?.workers ?? []).map(({ name, hash }) => [name, hash]))
 }
 
+/** Says what a deployment would undo or lose that somebody might want to keep, in a paragraph and its question. */
+interface Loss {
+  readonly text: string
+  readonly question: string
+  /** What is printed if it is done without asking. */
+  readonly notice: string
+}
+
+async function lossesOf({
+  api,
+  edge,
+  steps,
+  record,
+  project,
+}: {
+  readonly api: AccountApi
+  readonly edge: Target
+  readonly steps: readonly Step[]
+  readonly record: DeployRecord | undefined
+  readonly project: string | undefined
+}): Promise<readonly Loss[]> {
+  const losses = steps.flatMap((step): Loss[] => {
+    const text = foreignText(step)
+    return text === undefined ? [] : [{ text, question: 'Replace it?', notice: 'It is replaced.' }]
+  })
+  const lost = record ? undefined : lostRecordText(edge.name, await api.live(edge.name), project)
+  if (lost === undefined) return losses
+  return [...losses, { text: lost, question: 'Begin a new one?', notice: 'A new one begins.' }]
+}
+
+/** Asks about each loss. Throws a Failure if the answer is no, or if nobody can answer. */
+async function confirmLosses({ force, terminal }: DeployOptions, losses: readonly Loss[]): Promise<void> {
+  for (const { text, question, notice } of losses) {
+    if (force) terminal.print(`${text} ${notice}\n`)
+    else if (!(await terminal.confirm(`${text} ${question}`, 'Answer at a terminal, or deploy with --force.')))
+      throw new Failure('Nothing was deployed.', text)
+  }
+}
+
 async function gatherSecrets(
-  { root, secrets: file, terminal }: DeployOptions,
-  { targets, steps }: { readonly targets: readonly Target[]; readonly steps: readonly Step[] },
+  { root, secrets: file, terminal, resume }: DeployOptions,
+  {
+    targets,
+    steps,
+    record,
+  }: {
+    readonly targets: readonly Target[]
+    readonly steps: readonly Step[]
+    readonly record: DeployRecord | undefined
+  },
 ): Promise<Secrets> {
   const secretsByWorker: Record<string, Readonly<Record<string, string>>> = file === undefined
     ? {}
     : { ...readSecrets(root, file, targets) }
+  const attempt = resume ? record?.attempt : undefined
+  const isDone = (worker: string) => attempt?.live.some(({ name }) => name === worker)
   for (const { bundle, live } of steps) {
     const { baseName } = bundle.target
     const own = secretsByWorker[baseName] ?? {}
+    const secretsOfAttempt = isDone(bundle.target.name) ? [] : (attempt?.secrets?.[baseName] ?? [])
+    const missing = secretsOfAttempt.filter((name) => own[name] === undefined)
+    if (missing.length > 0) {
+      throw new Failure(
+        `The deployment sets the secret ${missing.join(', ')} of ${baseName}, and its value is not recorded.`,
+        'Continue with --secrets <file> too.',
+      )
+    }
     const present = new Set([...secretNames(live), ...Object.keys(own)])
     const typed = await askMissing(bundle.target, { present, terminal })
     if (Object.keys(typed).length > 0) secretsByWorker[baseName] = { ...own, ...typed }

@@ -16,8 +16,10 @@ export interface DeployOptions {
   readonly environment: string
   /** Deploy this Worker alone, or `definitions`. Default: everything. */
   readonly only?: string | undefined
-  /** Finish a deployment that has stopped half-way, with the same sources. */
+  /** Finish a deployment that has stopped half-way, with the same sources and options. */
   readonly resume: boolean
+  /** Replace versions that somebody else has made, and begin a new record in place of a lost one, without asking. */
+  readonly force: boolean
   /** With `only`: the percentage of requests that the new version gets. Default: all. */
   readonly gradual?: number | undefined
   /** A file of secrets to set. */

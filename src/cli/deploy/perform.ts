@@ -13,6 +13,7 @@ import { manifestText } from './manifest-text.ts'
 import { type DeployOptions, isDefinitionsOnly } from './options.ts'
 import { secretNames, type Step } from './plan.ts'
 import {
+  type DeployAttempt,
   type DeployedDefinition,
   type DeployedWorker,
   type DeployRecord,
@@ -46,38 +47,21 @@ export async function perform(
   deployment: Deployment,
   { api, edge }: { readonly api: AccountApi; readonly edge: Target },
 ): Promise<void> {
-  const { options, targets, steps, project, descriptions } = deployment
+  const { options, targets, steps, project, descriptions, secrets } = deployment
   const { root, env, terminal, signal, environment } = options
   let { store } = deployment
   if (store.namespace === undefined) store = await createStore({ root, env, api, edge })
-  const id = store.record?.attempt?.kind === 'deploy' && options.resume ? store.record.attempt.id : newId()
   const before = store.record?.current
-  // A rollback that has stopped half-way may have restored any of them.
-  const storedBefore = store.record?.attempt?.kind === 'rollback' ? [] : (before?.definitions ?? [])
-  let record: DeployRecord = {
-    ...(store.record ?? { format: 1, project, previous: [] }),
-    attempt: {
-      kind: 'deploy',
-      id,
-      at: new Date().toISOString(),
-      workers: Object.fromEntries(steps.map(({ bundle }) => [bundle.target.name, bundle.hash])),
-      live: steps.flatMap(({ done }) => done ?? []),
-      writes: [
-        ...new Set([
-          ...(store.record?.attempt?.writes ?? []),
-          ...definitionsToStore(deployment, storedBefore).map(nameOf),
-        ]),
-      ],
-      definitions: store.record?.attempt?.kind === 'deploy' ? store.record.attempt.definitions : [],
-    },
-  }
+  const storedBefore = storedDefinitions(store.record)
+  const attempt = beginAttempt(deployment)
+  const { id } = attempt
+  let record: DeployRecord = { ...(store.record ?? { format: 1, project, previous: [] }), attempt }
   await store.write(record)
   const save = async ({ live, definition }: { live?: DeployedWorker; definition?: DeployedDefinition }) => {
-    const { attempt } = record
-    if (!attempt) return
-    const lives = live ? [...attempt.live, live] : attempt.live
-    const definitions = definition ? merged(attempt.definitions, [definition]) : attempt.definitions
-    record = { ...record, attempt: { ...attempt, live: lives, definitions } }
+    const { attempt: now = attempt } = record
+    const lives = live ? [...now.live, live] : now.live
+    const definitions = definition ? merged(now.definitions, [definition]) : now.definitions
+    record = { ...record, attempt: { ...now, live: lives, definitions } }
     await store.write(record)
   }
 
@@ -115,8 +99,38 @@ export async function perform(
       orphans: [...workers.values()].filter(({ name }) => !projectWorkers.has(name)),
     })
   } catch (error) {
-    throw halfWay(error, { ...state, hasBefore: before !== undefined, environment })
+    throw halfWay(error, {
+      ...state,
+      hasBefore: before !== undefined,
+      hasSecrets: Object.keys(secrets).length > 0,
+      environment,
+    })
   }
+}
+
+/** Returns what the record says while the deployment is not finished. One that is continued keeps its id. */
+function beginAttempt(deployment: Deployment): DeployAttempt {
+  const { options, steps, secrets, store } = deployment
+  const previous = store.record?.attempt
+  const toStore = definitionsToStore(deployment, storedDefinitions(store.record)).map(({ name }) => name)
+  return {
+    kind: 'deploy',
+    id: previous?.kind === 'deploy' && options.resume ? previous.id : newId(),
+    at: new Date().toISOString(),
+    workers: Object.fromEntries(steps.map(({ bundle }) => [bundle.target.name, bundle.hash])),
+    live: steps.flatMap(({ bundle, done }) => (done && !secrets[bundle.target.baseName] ? done : [])),
+    writes: [...new Set([...(previous?.writes ?? []), ...toStore])],
+    definitions: previous?.kind === 'deploy' ? previous.definitions : [],
+    secrets: Object.fromEntries(Object.entries(secrets).map(([worker, values]) => [worker, Object.keys(values)])),
+    ...(options.only !== undefined && { only: options.only }),
+    ...(options.gradual !== undefined && { gradual: options.gradual }),
+  }
+}
+
+/** Returns the definitions that are stored as the last deployment left them. */
+function storedDefinitions(record: DeployRecord | undefined): readonly DeployedDefinition[] {
+  // A rollback that has stopped half-way may have restored any of them.
+  return record?.attempt?.kind === 'rollback' ? [] : (record?.current?.definitions ?? [])
 }
 
 /** Returns the definitions to store: those that have changed, unless a Worker alone is deployed. */
@@ -125,10 +139,6 @@ function definitionsToStore(
   stored: readonly DeployedDefinition[],
 ): readonly DefinitionFile[] {
   return options.only === undefined || isDefinitionsOnly(options) ? changedDefinitions(files, stored) : []
-}
-
-function nameOf({ name }: { readonly name: string }): string {
-  return name
 }
 
 /** Creates the namespace for the record. It may exist even if wrangler says that it does not: the answer may be lost. */
@@ -236,16 +246,24 @@ function halfWay(
     live,
     remaining,
     hasBefore,
+    hasSecrets,
     environment,
-  }: { live: readonly string[]; remaining: readonly string[]; hasBefore: boolean; environment: string },
+  }: {
+    live: readonly string[]
+    remaining: readonly string[]
+    hasBefore: boolean
+    hasSecrets: boolean
+    environment: string
+  },
 ): unknown {
   if (!(error instanceof Failure)) return error
   const env = environment === 'production' ? '' : ` --env ${environment}`
+  const secrets = hasSecrets ? ' --secrets <file>' : ''
   const done = live.length === 0 ? 'Nothing is replaced yet.' : `Live: ${live.join(', ')}.`
   const rest = remaining.length === 0 ? '' : ` Not yet: ${remaining.join(', ')}.`
   const back = hasBefore ? `\nTo go back: ${shellCommand(`rollback${env}`)}` : ''
   return new Failure(
     error.message,
-    `${error.hint === '' ? '' : `${error.hint}\n`}${done}${rest}\nTo continue: ${shellCommand(`deploy --continue${env}`)}${back}`,
+    `${error.hint === '' ? '' : `${error.hint}\n`}${done}${rest}\nTo continue: ${shellCommand(`deploy --continue${env}${secrets}`)}${back}`,
   )
 }

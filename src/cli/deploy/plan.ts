@@ -9,28 +9,49 @@ export interface Step {
   readonly bundle: Bundle
   /** The versions that requests reach now; undefined if the account has no such Worker. */
   readonly live: readonly LiveVersion[] | undefined
+  /** Whether all requests reach the code that a deployment left, as the record says. */
+  readonly isCurrent: boolean
+  /** The live versions of a Worker of this project that somebody else has made. */
+  readonly foreign: readonly LiveVersion[]
   /** The Worker as it is live already, if it has this bundle. */
   readonly done?: DeployedWorker
 }
 
+interface PlanOptions {
+  readonly bundles: readonly Bundle[]
+  readonly record: DeployRecord | undefined
+  /** The id of the project, if it has one. */
+  readonly project: string | undefined
+}
+
 /**
  * Reads what is live of each bundle. Nothing is to be done about a Worker if the record says that its bundle was
- * deployed, and the account still has that version: an upload alone is not enough, since addresses are set after it.
+ * deployed, and the account still has that version, or its code with other secrets: an upload alone is not enough,
+ * since addresses are set after it.
  */
-export async function planOf(
-  api: AccountApi,
-  { bundles, record }: { readonly bundles: readonly Bundle[]; readonly record: DeployRecord | undefined },
-): Promise<readonly Step[]> {
+export async function planOf(api: AccountApi, { bundles, record, project }: PlanOptions): Promise<readonly Step[]> {
   const deployed = new Map(
     [...(record?.current?.workers ?? []), ...(record?.attempt?.live ?? [])].map((worker) => [worker.name, worker]),
   )
   return Promise.all(
-    bundles.map(async (bundle) => {
-      const live = await api.live(bundle.target.name)
-      const worker = deployed.get(bundle.target.name)
-      const isLive = live?.length === 1 && live[0]?.id === worker?.version
-      const done = isLive && worker?.hash === bundle.hash ? worker : undefined
-      return { bundle, live, ...(done && { done }) }
+    bundles.map(async (bundle): Promise<Step> => {
+      const { name } = bundle.target
+      const live = await api.live(name)
+      const worker = deployed.get(name)
+      if (!worker || !live) return { bundle, live, isCurrent: false, foreign: [] }
+      const unknown = live.filter(({ id, message }) => {
+        const isRecorded = id === worker.version || id === worker.rollout?.version
+        return !isRecorded && (project === undefined || !isOurs(message, project))
+      })
+      const [secretChange] = unknown.filter(({ trigger }) => trigger === 'secret')
+      const recorded = secretChange && (await api.version(name, worker.version))
+      const isOurCode = ({ trigger, etag }: LiveVersion) => trigger === 'secret' && etag === recorded?.etag
+      const foreign = unknown.filter((version) => !isOurCode(version))
+      const [only] = live
+      const isCurrent = only !== undefined && live.length === 1 && (only.id === worker.version || isOurCode(only))
+      const step = { bundle, live, isCurrent, foreign }
+      if (!isCurrent || worker.hash !== bundle.hash) return step
+      return { ...step, done: only.id === worker.version ? worker : { ...worker, version: only.id } }
     }),
   )
 }
@@ -56,6 +77,15 @@ export function strangers(
       },
     ]
   })
+}
+
+/** Says which versions somebody else has put live, in a sentence for each Worker that has any. */
+export function foreignText({ bundle, foreign }: Step): string | undefined {
+  const [version] = foreign
+  if (!version) return undefined
+  const { id, author, at } = version
+  const origin = `${author === '' ? '' : ` of ${author}`}${at === '' ? '' : ` at ${at}`}`
+  return `${bundle.target.name}: the account runs version ${id}${origin}, which this project did not deploy.`
 }
 
 /** Returns the names of the secrets that a live Worker has. */

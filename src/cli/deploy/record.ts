@@ -1,7 +1,8 @@
-import { isObject } from '../../contract/json.ts'
+import { canonicalJson, isObject } from '../../contract/json.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { Failure } from '../failure.ts'
-import type { AccountApi } from './account-api.ts'
+import type { AccountApi, LiveVersion } from './account-api.ts'
+import { isOurs } from './upload.ts'
 
 /** A Worker as a deployment left it. */
 export interface DeployedWorker {
@@ -61,6 +62,11 @@ export interface DeployAttempt {
   readonly definitions: readonly DeployedDefinition[]
   /** The manifest that a rollback restores. */
   readonly manifest?: string
+  /** What `--only` and `--gradual` were, so that `--continue` finishes that and no more. */
+  readonly only?: string
+  readonly gradual?: number
+  /** The names of the secrets that it sets, by the Worker's name in its configuration. */
+  readonly secrets?: Readonly<Record<string, readonly string[]>>
 }
 
 /** What is known of the deployments of one edge. It is kept in the account, for every machine that deploys. */
@@ -112,6 +118,19 @@ export async function readRecord(api: AccountApi, edge: string): Promise<RecordS
   }
 }
 
+/**
+ * Says that the record of an edge is gone, if the live versions of the edge show that this project has deployed it;
+ * otherwise there is none yet.
+ */
+export function lostRecordText(
+  edge: string,
+  live: readonly LiveVersion[] = [],
+  project: string | undefined,
+): string | undefined {
+  if (project === undefined || !live.some(({ message }) => isOurs(message, project))) return undefined
+  return `The record of deployments (the KV namespace ${recordTitle(edge)}) is gone, although this project has deployed ${edge}. Without it, no earlier deployment can be restored, and the tools are not compared with those that are live.`
+}
+
 function parseRecord(text: string, edge: string): DeployRecord {
   const value: unknown = JSON.parse(text)
   if (isRecord(value)) return value
@@ -126,10 +145,28 @@ function isRecord(value: unknown): value is DeployRecord {
   return isObject(value) && value['format'] === 1 && Array.isArray(value['previous'])
 }
 
-/** Returns the record after a deployment that has finished. */
+/**
+ * Returns the record after a deployment that has finished. One that changed no code, share or definition takes the
+ * place of the last one, since a rollback would find no difference.
+ */
 export function finished(record: DeployRecord, manifest: Manifest): DeployRecord {
   const { attempt: _, current, previous, ...rest } = record
-  return { ...rest, current: manifest, previous: [...(current ? [current] : []), ...previous].slice(0, MOST_PREVIOUS) }
+  const earlier = current && !isSame(current, manifest) ? [current] : []
+  return { ...rest, current: manifest, previous: [...earlier, ...previous].slice(0, MOST_PREVIOUS) }
+}
+
+/** Returns whether two manifests have the same code, shares of requests and definitions. */
+export function isSame(one: Manifest, other: Manifest): boolean {
+  return contentOf(one) === contentOf(other)
+}
+
+function contentOf({ workers, definitions }: Manifest): string {
+  return canonicalJson({
+    workers: Object.fromEntries(
+      workers.map(({ name, hash, rollout }) => [name, [hash, rollout?.hash ?? '', rollout?.percent ?? 0]]),
+    ),
+    definitions: Object.fromEntries(definitions.map(({ name, hash }) => [name, hash])),
+  })
 }
 
 /** Returns the record after a rollback to one of its manifests, which is the current one from then on. */

@@ -4,12 +4,12 @@ import { readTargets } from '../check/target.ts'
 import { failureOf } from '../check/problem.ts'
 import type { EdgeAddress } from '../edge.ts'
 import { Failure } from '../failure.ts'
-import { type AccountApi, openAccount } from './account-api.ts'
+import { type LiveVersion, openAccount } from './account-api.ts'
 import { removeDefinition, restoreDefinition } from './definitions.ts'
 import { manifestText } from './manifest-text.ts'
 import { readIdentity } from './project.ts'
-import { type DeployRecord, type Manifest, readRecord, restored } from './record.ts'
-import { shareTraffic, uploadMessage } from './upload.ts'
+import { type DeployRecord, isSame, type Manifest, readRecord, restored } from './record.ts'
+import { isOurs, shareTraffic, uploadMessage } from './upload.ts'
 
 export interface RollbackOptions {
   readonly root: string
@@ -20,8 +20,8 @@ export interface RollbackOptions {
 }
 
 /**
- * Restores the manifest before the last deployment, or the current one if a deployment has stopped half-way: first the
- * definitions, then the edge, then the tool Workers, the reverse of a deployment. A rollback that stops half-way is
+ * Restores the last manifest that differs from the current one, or the current one if a deployment has stopped half-way:
+ * first the definitions, then the edge, then the tool Workers, the reverse of a deployment. A rollback that stops half-way is
  * finished by the next one. Throws a Failure if there is no manifest to restore.
  */
 export async function rollback({ root, env, terminal, environment }: RollbackOptions): Promise<void> {
@@ -57,7 +57,11 @@ export async function rollback({ root, env, terminal, environment }: RollbackOpt
   const message = uploadMessage(project, goal.id)
   try {
     for (const worker of goal.workers.toReversed()) {
-      if (await isLive(api, worker)) continue
+      const live = (await api.live(worker.name)) ?? []
+      if (isLive(live, worker)) continue
+      const foreign = live.find((version) => !isOurs(version.message, project) && version.trigger !== 'secret')
+      if (foreign)
+        terminal.print(`${worker.name}: version ${foreign.id}, which this project did not deploy, is replaced\n`)
       await shareTraffic({ root, env }, { worker: worker.name, shares: sharesOf(worker), message })
       terminal.print(`${worker.name}: restored, version ${worker.version}\n`)
     }
@@ -73,15 +77,14 @@ export async function rollback({ root, env, terminal, environment }: RollbackOpt
 function goalOf({ attempt, current, previous }: DeployRecord): Manifest | undefined {
   const all = [...(current ? [current] : []), ...previous]
   if (attempt?.kind === 'rollback') return all.find(({ id }) => id === attempt.manifest)
-  return attempt ? current : previous[0]
+  return attempt ? current : previous.find((manifest) => current && !isSame(manifest, current))
 }
 
 function sharesOf({ version, rollout }: Manifest['workers'][number]): Record<string, number> {
   return rollout ? { [version]: 100 - rollout.percent, [rollout.version]: rollout.percent } : { [version]: 100 }
 }
 
-async function isLive(api: AccountApi, worker: Manifest['workers'][number]): Promise<boolean> {
-  const live = (await api.live(worker.name)) ?? []
+function isLive(live: readonly LiveVersion[], worker: Manifest['workers'][number]): boolean {
   const shares = Object.entries(sharesOf(worker))
   return (
     live.length === shares.length &&

@@ -1,3 +1,4 @@
+import { shellCommand } from '../command/shell.ts'
 import { descriptionProblems } from '../check/descriptions.ts'
 import { startBundles } from '../check/describe.ts'
 import { patternProblems } from '../check/patterns.ts'
@@ -12,7 +13,8 @@ import { openAccount } from '../deploy/account-api.ts'
 import { type Bundle, makeBundle } from '../deploy/bundle.ts'
 import { planOf, secretNames } from '../deploy/plan.ts'
 import { readIdentity } from '../deploy/project.ts'
-import { readRecord } from '../deploy/record.ts'
+import { lostRecordText, readRecord } from '../deploy/record.ts'
+import { missingResources } from '../deploy/resources.ts'
 import { Failure } from '../failure.ts'
 import { findAddress } from '../remote/address.ts'
 import { findWorkers, looseBindings } from '../workers.ts'
@@ -115,7 +117,7 @@ async function examine(options: DoctorOptions): Promise<Report> {
   if (project === undefined) notChecked.push('what is deployed: this project has not been deployed yet')
   else {
     try {
-      findings.push(...(await examineAccount(options, { bundles, definitions, targets })))
+      findings.push(...(await examineAccount(options, { bundles, definitions, targets, project })))
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       notChecked.push(`what is deployed: ${error.message} ${error.hint}`.trim())
@@ -185,7 +187,9 @@ async function examineAccount(
     bundles,
     definitions,
     targets,
+    project,
   }: {
+    readonly project: string
     readonly bundles: readonly Bundle[]
     readonly definitions: readonly DefinitionFile[]
     readonly targets: readonly Target[]
@@ -195,8 +199,14 @@ async function examineAccount(
   if (!edge) return []
   const api = await openAccount({ root, env, accountId: edge.settings.account_id })
   const { record } = await readRecord(api, edge.name)
-  if (!record) throw new Failure(`no deployment of ${edge.name} is recorded.`)
-  const steps = await planOf(api, { bundles, record })
+  const steps = await planOf(api, { bundles, record, project })
+  const missingFindings = findingsOf({ level: 'error', topic: 'drift' }, await missingResources(api, steps))
+  if (!record) {
+    const lost = lostRecordText(edge.name, await api.live(edge.name), project)
+    if (lost === undefined) throw new Failure(`no deployment of ${edge.name} is recorded.`)
+    const problem = { file: edge.config, message: lost, remedy: `Run ${shellCommand('deploy')} to begin a new one.` }
+    return [...findingsOf({ level: 'error', topic: 'drift' }, [problem]), ...missingFindings]
+  }
   const missing = steps.flatMap(({ bundle: { target }, live }) => {
     if (!live) return []
     return missingInAccount(target, { names: neededSecrets(target, definitions), present: secretNames(live) })
@@ -208,6 +218,7 @@ async function examineAccount(
       ...missing,
       ...reasons.map((message) => ({ file: edge.config, message, remedy: '' })),
     ]),
+    ...missingFindings,
     ...drift({ record, steps, definitions, edge }),
   ]
 }

@@ -29,15 +29,21 @@ export function drift({ record, steps, definitions, edge }: DeploymentState): re
     const remedy = `Run ${shellCommand(attempt.kind === 'rollback' ? 'rollback' : 'deploy --continue')}.`
     findings.push(...error(edge.config, `A ${attempt.kind} was begun at ${attempt.at} and is not finished.`, remedy))
   }
-  const deployed = new Map((current?.workers ?? []).map((worker) => [worker.name, worker]))
-  for (const { bundle, live } of steps) {
+  // What a deployment that is not finished has put live is its own.
+  const deployed = new Map(
+    [...(current?.workers ?? []), ...(attempt?.live ?? [])].map((worker) => [worker.name, worker]),
+  )
+  for (const { bundle, live, isCurrent, foreign } of steps) {
     const { name, config } = bundle.target
     const worker = deployed.get(name)
-    if (!worker) findings.push(...warning(config, `${name} is not deployed.`, DEPLOY))
+    if (!worker) findings.push(...(attempt ? [] : warning(config, `${name} is not deployed.`, DEPLOY)))
     else if (!live) findings.push(...error(config, `${name} was deployed, but the account has no such Worker.`, DEPLOY))
-    else if (!live.some(({ id }) => id === worker.version)) {
+    else if (foreign.length > 0) {
       const message = `The account runs a version of ${name} that edgecall did not deploy.`
       findings.push(...warning(config, message, `Run ${shellCommand('deploy')} to replace it.`))
+    } else if (!isCurrent && !attempt && worker.rollout === undefined) {
+      const message = `The account runs another version of ${name} than the one that was deployed at ${current?.at}.`
+      findings.push(...warning(config, message, DEPLOY))
     } else if (worker.hash !== bundle.hash) {
       findings.push(...warning(config, `${name} here is not what was deployed at ${current?.at}.`, DEPLOY))
     }

@@ -12,6 +12,9 @@ const silent: Terminal = {
   isJson: false,
   print: () => {},
   emit: () => {},
+  confirm: async (question, hint) => {
+    throw new Failure(question, hint)
+  },
   askSecret: async (question) => {
     throw new Failure(question)
   },
@@ -33,6 +36,7 @@ async function failureOf({ root }: ProjectFolder, options: Partial<DeployOptions
     dryRun: false,
     environment: 'production',
     resume: false,
+    force: false,
     allowBreak: [],
     allowStandIn: [],
     adopt: [],
@@ -123,7 +127,7 @@ test('deploy prints the patterns of variables that match no tool, and continues'
   const lines: string[] = []
   await deploy({
     ...{ root, env: {}, terminal: { ...silent, print: (text) => void lines.push(text) } },
-    ...{ signal: new AbortController().signal, dryRun: true, environment: 'production', resume: false },
+    ...{ signal: new AbortController().signal, dryRun: true, environment: 'production', resume: false, force: false },
     ...{ allowBreak: [], allowStandIn: [], adopt: [] },
     bundle: async (target) => ({ target, folder: '', config: '', hash: target.name, size: 1, gzip: 1 }),
     start: async () => ({

@@ -21,7 +21,9 @@ async function edgeOf(vars = ''): Promise<Target> {
 async function stepOf(message: string): Promise<Step> {
   const target = await edgeOf()
   const bundle = { target, folder: '', config: '', hash: 'h', size: 1, gzip: 1 }
-  return { bundle, live: [{ id: 'v1', percent: 100, tag: '', message, bindings: [] }] }
+  const origin = { trigger: 'upload', etag: 'v1', author: '', at: '' }
+  const live = [{ id: 'v1', percent: 100, tag: '', message, ...origin, bindings: [] }]
+  return { bundle, live, isCurrent: false, foreign: [] }
 }
 
 const ADOPTED = { project: 'p1', record: undefined, adopted: [] }
@@ -65,11 +67,13 @@ function manifest(id: string, workers: Manifest['workers'] = []): Manifest {
 }
 
 test('the record keeps ten earlier manifests, and a rollback drops those after the one that it restores', () => {
-  let record = finished({ format: 1, project: 'p1', previous: [] }, manifest('m0'))
-  for (let number = 1; number <= 12; number++) record = finished(record, manifest(`m${number}`))
+  const worker = { name: 'acme', role: 'edge', version: 'v1', size: 1, gzip: 1, tools: [] } as const
+  const changed = (id: string) => manifest(id, [{ ...worker, hash: id }])
+  let record = finished({ format: 1, project: 'p1', previous: [] }, changed('m0'))
+  for (let number = 1; number <= 12; number++) record = finished(record, changed(`m${number}`))
   expect(record.current?.id).toBe('m12')
   expect(record.previous.map(({ id }) => id)).toEqual(['m11', 'm10', 'm9', 'm8', 'm7', 'm6', 'm5', 'm4', 'm3', 'm2'])
-  const back = restored(record, manifest('m9'))
+  const back = restored(record, changed('m9'))
   expect(back.current?.id).toBe('m9')
   expect(back.previous.map(({ id }) => id)).toEqual(['m8', 'm7', 'm6', 'm5', 'm4', 'm3', 'm2'])
 })
