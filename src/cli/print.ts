@@ -30,7 +30,6 @@ type Ignored =
   | 'run.cancelling'
   | 'run.parked'
   | 'run.retried'
-  | 'run.snapshot'
   | 'reasoning.delta'
   | 'call.delta'
 

@@ -52,6 +52,8 @@ export interface Config extends RunOptionValues {
   readonly toolSearch: 'auto' | 'on' | 'off'
   /** Whether logs may hold arguments and results. */
   readonly includeContent: boolean
+  /** For how many days the faults of a run are stored, with their details for operators. */
+  readonly faultDays: number
   /** What is logged: only faults, or runs and their calls too. */
   readonly log: 'faults' | 'runs'
   /** How much of earlier turns a model sees; only the fields that are configured. */
@@ -110,6 +112,7 @@ export function readConfig(env: Vars): Config {
     ...readFourEyes(vars),
     ...(compat && { compat }),
     toolSearch: oneOfVar(vars, 'TOOL_SEARCH', compat ? ['off', 'auto', 'on'] : ['auto', 'on', 'off']),
+    faultDays: countVar(vars, 'FAULT_DAYS', 30),
     log: oneOfVar(vars, 'LOG', ['faults', 'runs']),
     includeContent: oneOfVar(vars, 'INCLUDE_CONTENT', ['false', 'true']) === 'true',
     window: { ...(compat === 'spring-ai' && SPRING_WINDOW), ...readWindow(vars) },

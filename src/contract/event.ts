@@ -4,7 +4,7 @@ import type { InputNeeds } from './input.ts'
 import type { JsonObject } from './json.ts'
 import type { ModelFinish } from './model.ts'
 import type { Usage } from './usage.ts'
-import type { Finish, RunError, RunRecord } from './run.ts'
+import type { Finish, RunError } from './run.ts'
 import type { LimitName } from './limits.ts'
 import type { ToolDefinition } from './tool.ts'
 
@@ -198,8 +198,6 @@ export type RunFact =
   | RunFinished
 
 export type RunNews =
-  /** Stands for events that have been pruned: the run as it was after them. Made for one reader, never journalled. */
-  | { readonly type: 'run.snapshot'; readonly record: RunRecord }
   | { readonly type: 'reasoning.delta'; readonly step: number; readonly text: string }
   | { readonly type: 'text.delta'; readonly step: number; readonly text: string }
   | {
@@ -252,8 +250,8 @@ export interface RunFinished {
 }
 
 /**
- * An event with its number in the run. `seq` rises from 1, with gaps only after a crash. `at`: when it happened, in epoch
- * milliseconds; every fact has it, and so has the first news after a fact.
+ * An event with its number in the run. `seq` rises from 1, with gaps after a crash and where news have been deleted. `at`:
+ * when it happened, in epoch milliseconds; every fact has it, and so has the first news after a fact.
  */
 export type RunEvent = RunEventBody & { readonly runId: string; readonly seq: number; readonly at?: number }
 
@@ -271,8 +269,8 @@ export function timestamps(now: () => number): (event: RunEventBody) => { readon
  * Whether events of a type are news, by its last part: also the types of events that this version does not know. A new
  * fact must therefore not end in one of these parts.
  */
-export function isNewsType(type: string): type is `${string}.${'delta' | 'proposed' | 'progress' | 'snapshot'}` {
-  return /\.(?:delta|proposed|progress|snapshot)$/.test(type)
+export function isNewsType(type: string): type is `${string}.${'delta' | 'proposed' | 'progress'}` {
+  return /\.(?:delta|proposed|progress)$/.test(type)
 }
 
 export function isNews(event: RunEventBody): event is RunNews {

@@ -66,7 +66,6 @@ export function fold(state: RunState, event: RunEventBody): void {
       return foldFinished(state, event)
     case 'history.repaired':
     case 'model.retried':
-    case 'run.snapshot':
     case 'call.late':
     case 'reasoning.delta':
     case 'text.delta':

@@ -4,7 +4,6 @@ import { readSse } from './sse.ts'
 
 const TYPES = {
   'run.started': true,
-  'run.snapshot': true,
   'input.added': true,
   'tools.added': true,
   'history.repaired': true,

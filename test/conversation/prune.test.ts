@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { isNews } from '../../src/contract/event.ts'
 import type { ModelEvent } from '../../src/contract/model.ts'
 import { isDue, nextDue } from '../../src/conversation/run/schedule.ts'
 import { ask, say, tool, types } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
 
-const MINUTE = 60_000
+const [MINUTE, DAY] = [60_000, 24 * 60 * 60_000]
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 0 }))
 afterEach(() => void vi.useRealTimers())
@@ -53,21 +54,21 @@ describe('ten minutes after its end', () => {
     expect(conversation.alarmAt).toBe(Infinity)
   })
 
-  test('a reader of pruned events gets a snapshot, then the later events without a gap', async () => {
+  test('a reader still gets all facts, also a month later and after a deleted event', async () => {
     const conversation = talkative()
     await conversation.run(0)
     const all = await conversation.events(0)
+    const facts = all.filter((event) => !isNews(event))
     const lastSeq = all.findLast(({ type }) => type === 'text.delta')!.seq
-    await until(conversation, 10 * MINUTE)
-    const record = (await conversation.object.record(runId(0), 0)) as { record: object }
-    const snapshot = { type: 'run.snapshot', record: record.record, runId: runId(0), seq: lastSeq }
-    for (const after of [0, 1, lastSeq - 1]) {
-      expect(await conversation.events(0, after)).toEqual([snapshot, ...all.filter(({ seq }) => seq > lastSeq)])
+    for (const time of [10 * MINUTE, 30 * DAY]) {
+      await until(conversation, time)
+      for (const after of [0, 1, lastSeq - 1, lastSeq]) {
+        expect(await conversation.events(0, after)).toEqual(facts.filter(({ seq }) => seq > after))
+      }
+      expect(types(await conversation.events(0, lastSeq + 1))).toEqual(['step.finished', 'run.finished'])
+      conversation.live()
+      expect(await conversation.events(0)).toEqual(facts)
     }
-    expect(types(await conversation.events(0, lastSeq))).toEqual(['step.answered', 'step.finished', 'run.finished'])
-    expect(types(await conversation.events(0, lastSeq + 1))).toEqual(['step.finished', 'run.finished'])
-    conversation.live()
-    expect(await conversation.events(0)).toEqual([snapshot, ...all.filter(({ seq }) => seq > lastSeq)])
   })
 
   test('a run without deltas is replayed unchanged', async () => {
@@ -105,9 +106,9 @@ describe('ten minutes after its end', () => {
   })
 })
 
-test('the faults of a run are deleted when it is pruned', async () => {
+test('the faults of a run are deleted 30 days after they happened, whatever was pruned before', async () => {
   const conversation = new TestConversation(
-    ({ messages }) => (messages.length > 1 ? say('!') : ask(['look', {}])),
+    ({ messages }) => (messages.at(-1)?.role === 'tool' ? say('!') : ask(['look', {}])),
     [
       tool('look', () => {
         throw new Error('It is dark.')
@@ -115,13 +116,23 @@ test('the faults of a run are deleted when it is pruned', async () => {
     ],
   )
   await conversation.run(0)
-  const faults = async () => {
-    const reply = await conversation.object.faults(runId(0))
+  const faults = async (run = 0) => {
+    const reply = await conversation.object.faults(runId(run))
     return reply.ok ? reply.faults.map(({ detail }) => detail) : undefined
   }
   expect(await faults()).toEqual([expect.stringContaining('It is dark.')])
-  await until(conversation, 11 * MINUTE)
+  await until(conversation, 20 * DAY)
+  await conversation.run(1)
+  for (const time of [11 * MINUTE + 20 * DAY, 30 * DAY - 1]) {
+    await until(conversation, time)
+    expect(await faults()).toEqual([expect.stringContaining('It is dark.')])
+  }
+  await until(conversation, 30 * DAY)
   expect(await faults()).toEqual([])
+  expect(await faults(1)).toEqual([expect.stringContaining('It is dark.')])
+  await until(conversation, 50 * DAY)
+  expect(await faults(1)).toEqual([])
+  expect(conversation.alarmAt).toBe(Infinity)
 })
 
 describe('the definitions of tools', () => {

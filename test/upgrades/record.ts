@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { StoredMessage } from '../../src/contract/conversation.ts'
+import { isNews } from '../../src/contract/event.ts'
 import { databaseWith, moveTimes, RECORDED, storeRecording } from './databases.ts'
 import { makeInstallation } from './installation.ts'
 
@@ -48,7 +49,7 @@ try {
   await edge.kill()
   moveTimes(databaseWith(edge.state, runs['pruned'] ?? ''), -HOUR)
   await edge.start()
-  while ((await edge.events('pruned', runs['pruned'] ?? ''))[0]?.type !== 'run.snapshot') await sleep(100)
+  while ((await edge.events('pruned', runs['pruned'] ?? '')).some(isNews)) await sleep(100)
 
   // A run is parked after the loss of three instances that resumed it.
   await start('parked', 'parked', 'slowly')

@@ -242,6 +242,11 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
   Logs: [
     variable('LOG', '`faults` logs failures only. `runs` also logs each run, step and call.', '`faults`'),
     variable(
+      'FAULT_DAYS',
+      'For how many days a conversation stores why requests to models and calls failed, for [operators](observe.md#an-exercise-for-operators).',
+      '`30`',
+    ),
+    variable(
       'INCLUDE_CONTENT',
       'Whether logs and traces contain messages, arguments and results: `true` or `false`.',
       '`false`',

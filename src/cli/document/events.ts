@@ -214,23 +214,26 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
     required: { status: { enum: ['completed', 'failed', 'cancelled'] }, finish, answer: text, usage },
     optional: { which: limit, error: errorOfCall },
   },
-  'run.snapshot': {
-    summary: 'Replaces events that are no longer stored with the state of the run after them. Not stored.',
-    required: { record: ref('Run') },
+  'reasoning.delta': {
+    summary: 'A delta of the model’s reasoning. Deleted ten minutes after the end of the run.',
+    required: { step, text },
   },
-  'reasoning.delta': { summary: 'A delta of the model’s reasoning. Not stored.', required: { step, text } },
-  'text.delta': { summary: 'A delta of the model’s text. Not stored.', required: { step, text } },
+  'text.delta': {
+    summary: 'A delta of the model’s text. Deleted ten minutes after the end of the run.',
+    required: { step, text },
+  },
   'call.delta': {
-    summary: 'A delta of a call’s arguments. Not stored.',
+    summary: 'A delta of a call’s arguments. Deleted ten minutes after the end of the run.',
     required: { step, index: count, callId, arguments: text },
     optional: { name: { type: 'string', description: 'The name of the tool, in the first delta of a call.' } },
   },
   'call.proposed': {
-    summary: 'The arguments of a call are complete; the model may still be answering. Not stored.',
+    summary:
+      'The arguments of a call are complete; the model may still be answering. Deleted ten minutes after the end of the run.',
     required: { callId, tool: text, arguments: argumentsText },
   },
   'call.progress': {
-    summary: 'The tool reports progress. Not stored.',
+    summary: 'The tool reports progress. Deleted ten minutes after the end of the run.',
     required: { callId },
     optional: { message: text, fraction: { type: 'number' }, data: {} },
   },

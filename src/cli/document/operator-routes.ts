@@ -21,7 +21,7 @@ export const OPERATOR_ROUTES: Routes = {
       id: 'listFaults',
       summary: 'List the faults of a run, with their details for operators',
       description:
-        'Failed requests to models, failed calls, and errors of hooks, as they are logged. At most 50 of a run, until its news are pruned.',
+        'Failed requests to models, failed calls, and errors of hooks, as they are logged. At most 50 of a run, for `FAULT_DAYS` days.',
       scope: 'tools:admin and chat',
       answers: { 200: { says: 'The faults, in the order in which they happened.', json: 'Faults' } },
       errors: MISSING_RUN,

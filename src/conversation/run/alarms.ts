@@ -82,7 +82,10 @@ export class Alarms {
     if (isDue(due, 'expire', now)) return this.#expire()
     runner.checkCurrent()
     runner.pump()
-    if (isDue(due, 'prune', now)) store.prune(now - PRUNE_MS)
+    if (isDue(due, 'prune', now)) {
+      store.prune(now - PRUNE_MS)
+      store.faults.removeUpTo(now - this.#faultsMs())
+    }
     this.#reportLongRuns(now - WATCHDOG_MS)
     if (isDue(due, 'send', now)) {
       // The alarm is set first, in case the object is lost while it sends.
@@ -112,6 +115,7 @@ export class Alarms {
     const run = runner.dueAt()
     const open = runner.runs.current()
     const unpruned = store.runs.unpruned()
+    const prune = Math.min(unpruned ? unpruned.ended + PRUNE_MS : Infinity, store.faults.oldest() + this.#faultsMs())
     const isOwing = store.unreportedSpend().length > 0
     const isReporting = store.outbox.hasReports()
     const expires = Math.min(store.time('expires'), store.time('idle'))
@@ -121,9 +125,14 @@ export class Alarms {
       // yet are reported first, and the conversation is listed before it is removed from the list.
       expire: isOwing || isReporting ? Infinity : open && !isWaiting(open) ? Math.max(expires, run) : expires,
       // A conversation with a fixed end is deleted soon, so pruning it is not worth the effort.
-      prune: unpruned && store.time('expires') === Infinity ? unpruned.ended + PRUNE_MS : Infinity,
+      prune: store.time('expires') === Infinity ? prune : Infinity,
       send: Math.min(isOwing ? store.spendRetry().due : Infinity, store.outbox.nextDue()),
     }
+  }
+
+  /** How long faults are stored, in milliseconds. */
+  #faultsMs(): number {
+    return this.#ports.setup.config.faultDays * 24 * 60 * 60 * 1000
   }
 
   /** Schedules reports of unfinished runs that were accepted up to a time. */

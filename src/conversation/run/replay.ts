@@ -3,7 +3,7 @@ import { NO_USAGE } from '../../contract/usage.ts'
 import { recordOf } from '../../loop/record.ts'
 import { fold } from '../../loop/fold.ts'
 import { newState, type RunState } from '../../loop/state.ts'
-import { decodeLine, encodeLine, eventId, frameOfLine, typeOfLine, unknownFact } from '../../wire/events.ts'
+import { decodeLine, eventId, frameOfLine, typeOfLine, unknownFact } from '../../wire/events.ts'
 import { numberOf } from '../store/events.ts'
 import { isMessage } from '../store/shapes.ts'
 import type { StoredRun } from '../store/runs.ts'
@@ -91,14 +91,8 @@ function parkedRecord(id: string): RunRecord {
   }
 }
 
-/** Returns the next stored frames of a run after a number. A `run.snapshot` takes the place of pruned events. */
+/** Returns the next stored frames of a run after a number. */
 export function replayFrames(store: Store, run: string, after: number): Frames {
-  const { pruned } = store.runs.row(run) ?? {}
-  const record = after < (pruned ?? 0) ? replayRecord(store, run) : undefined
-  if (pruned && record) {
-    const line = encodeLine({ type: 'run.snapshot', record, runId: run, seq: pruned })
-    return { frames: frameOfLine('run.snapshot', eventId(run, pruned), line), last: pruned }
-  }
   let frames = ''
   let last = after
   for (const row of store.events.after(run, after)) {

@@ -139,6 +139,7 @@ export class Store {
     this.#metaCache.clear()
     this.runs.forget()
     this.messages.forget()
+    this.faults.forget()
   }
 
   meta(name: MetaKey): unknown {
@@ -355,14 +356,11 @@ export class Store {
     return seq
   }
 
-  /** Deletes the news and the faults of the runs that ended up to a time, and the tool definitions that only such runs have. */
+  /** Deletes the news of the runs that ended up to a time, and the tool definitions that only such runs have. */
   prune(by: number): void {
     for (let run = this.runs.unpruned(); run && run.ended <= by; run = this.runs.unpruned()) {
       const { id } = run
-      this.transaction(() => {
-        this.runs.setPruned(id, this.events.prune(id))
-        this.faults.remove(id)
-      })
+      this.transaction(() => this.runs.setPruned(id, this.events.prune(id)))
     }
     this.transaction(() => this.runs.pruneToolsets())
   }

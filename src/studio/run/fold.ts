@@ -1,7 +1,6 @@
 import type { CallSettled, RunEvent } from '../../contract/event.ts'
 import { questionsOf } from '../../contract/input.ts'
 import type { ToolCall } from '../../contract/message.ts'
-import type { RunRecord } from '../../contract/run.ts'
 import type { CallView, RunView, StepView, Wait } from './run-view.ts'
 
 /** Folds an event into the view of its run. Steps and calls that it does not touch stay the same objects. */
@@ -38,8 +37,6 @@ export function foldEvent(run: RunView, event: RunEvent): RunView {
       return noted({ ...run, status: 'parked' }, `Parked: ${event.reason}`)
     case 'run.retried':
       return { ...run, status: 'running' }
-    case 'run.snapshot':
-      return fromRecord(run, event.record)
     case 'run.finished': {
       const { status, finish, which, answer, usage, error } = event
       return { ...run, status, finish, answer, usage, ...(which && { which }), ...(error && { error }) }
@@ -199,29 +196,4 @@ function withCall(run: RunView, event: CallEvent): RunView {
     const added = newCall({ callId: event.callId, tool, arguments: text })
     return { ...step, calls: [...step.calls, foldCall(added, event)] }
   })
-}
-
-/** A run whose events were pruned: its calls are known, but not when they ran. */
-function fromRecord(run: RunView, record: RunRecord): RunView {
-  const { status, answer, usage, finish, which, error } = record
-  const calls = record.calls.map((call): CallView => {
-    const { id, tool, ok, content, structured, durationMs, place, version, deployment } = call
-    const text = typeof call.arguments === 'string' ? call.arguments : JSON.stringify(call.arguments)
-    return {
-      id,
-      tool,
-      arguments: text ?? '',
-      state: ok === undefined ? 'proposed' : ok ? 'ok' : 'failed',
-      attempts: [],
-      ...{ place, version },
-      ...(deployment !== undefined && { deployment }),
-      ...(content && { content }),
-      ...(structured !== undefined && { structured }),
-      ...(call.error && { error: call.error }),
-      ...(durationMs !== undefined && { durationMs }),
-    }
-  })
-  const step: StepView = { number: record.steps, ...NEW_STEP, calls, text: answer, isAnswered: true }
-  const ends = { ...(finish && { finish }), ...(which && { which }), ...(error && { error }) }
-  return noted({ ...run, status, answer, usage, steps: [step], ...ends }, 'The events of this run have been pruned.')
 }

@@ -27,7 +27,6 @@ type IgnoredEvent =
   | 'run.cancelling'
   | 'run.parked'
   | 'run.retried'
-  | 'run.snapshot'
   | 'call.delta'
   | 'call.proposed'
   | 'call.progress'

@@ -2,7 +2,7 @@ import type { RunEvent, RunFinished } from '../../contract/event.ts'
 import type { InputNeeds } from '../../contract/input.ts'
 import type { ToolCall } from '../../contract/message.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../contract/usage.ts'
-import type { Finish, RunError, RunRecord } from '../../contract/run.ts'
+import type { Finish, RunError } from '../../contract/run.ts'
 import type { Rounds } from './request.ts'
 import { BROKEN_OFF, rejection, runErrorOf } from './run-error.ts'
 import type { ChatFinish } from '../provider/openai-chat/types.ts'
@@ -139,8 +139,6 @@ export class VisibleText {
       case 'call.settled':
         this.#count(event.usage)
         return NO_PARTS
-      case 'run.snapshot':
-        return this.#onSnapshot(event.record)
       case 'approval.requested':
         this.#approvals.set(event.callId, event)
         return NO_PARTS
@@ -158,18 +156,6 @@ export class VisibleText {
         event.type satisfies IgnoredEvent
         return NO_PARTS
     }
-  }
-
-  /** Earlier events have been pruned; the complete answer comes at the end of the run. */
-  #onSnapshot({ usage, calls }: RunRecord): readonly VisiblePart[] {
-    this.#usage = usage
-    const openCalls = calls.map(({ id: callId, tool, arguments: value, status }) => {
-      return { callId, tool, arguments: typeof value === 'string' ? value : JSON.stringify(value), status }
-    })
-    for (const call of openCalls) if (call.status === 'approval') this.#approvals.set(call.callId, call)
-    const callerCalls = openCalls.filter(({ status }) => status === 'caller')
-    this.#hasCalls ||= callerCalls.length > 0
-    return callerCalls.map((call) => ({ type: 'call', call }))
   }
 
   #count(usage: Usage | undefined): void {

@@ -26,7 +26,6 @@ type IgnoredEvent =
   | 'run.cancelling'
   | 'run.parked'
   | 'run.retried'
-  | 'run.snapshot'
   | 'reasoning.delta'
   | 'text.delta'
   | 'call.delta'

@@ -44,7 +44,6 @@ type IgnoredEvent =
   | 'run.cancelling'
   | 'run.parked'
   | 'run.retried'
-  | 'run.snapshot'
   | 'reasoning.delta'
   | 'text.delta'
   | 'call.delta'
