@@ -112,7 +112,7 @@ export type Observer = (event: RunFact, run: RunRequest) => void
  */
 export interface LoopSetup {
   readonly hooks?: readonly Hook[]
-  /** Performs one call. Contract: never rejects. Default: `execute` of `tool/execute.ts`. */
+  /** Performs one call. Contract: never rejects. Default: `execute` of `host/execute.ts`. */
   readonly execute?: (tool: Tool, request: ToolRequest, options: ExecuteOptions) => Promise<ToolOutcome>
   /**
    * Decides what becomes of a failed call, by its `code`: `unknown_tool`, `invalid_arguments`, `timeout`, or any of a

@@ -112,7 +112,13 @@ export async function agentTool(agent: AgentOptions, ports: AgentPorts): Promise
       return fitting.ok ? runAgent(agent, ports, { ...request, arguments: fitting.value }, control) : fitting
     },
     ...(agent.compensate && {
-      undo: (request, outcome) => undoAgentCalls(request, outcome, ports.tools?.(request.context.caller)),
+      undo: async (request, outcome) => {
+        const state = newState(await requestOf(agent, ports, { request, model: agent.model ?? '' }), new Map())
+        const { loop = {}, report } = loopPorts(ports, state.request.runId)
+        const signal = new AbortController().signal
+        const undoPorts = { state, loop, report, signal, now: ports.now ?? Date.now, history: [], prompt: undefined }
+        return undoAgentCalls(outcome, ports.tools?.(request.context.caller), undoPorts)
+      },
     }),
   }
 }
@@ -125,18 +131,12 @@ async function runAgent(
 ): Promise<ToolOutcome> {
   const resolved = ports.models.resolve(agent.model)
   if (!resolved.ok) return failure('agent_failed', `The agent "${agent.name}" has no model.`, resolved.message)
-  const depth = Number(request.context.trusted?.[DEPTH] ?? 0) + 1
-  if (depth > MAX_DEPTH)
+  const innerRequest = await requestOf(agent, ports, { request, model: resolved.name })
+  if (Number(innerRequest.trusted?.[DEPTH]) > MAX_DEPTH)
     return failure('agent_too_deep', 'Agents call agents too deeply here. Answer without calling another one.')
   const { now = Date.now } = ports
   const source = ports.tools?.(request.context.caller)
   const tools = await toolsOf(agent, source)
-  const innerRequest: RunRequest = {
-    ...(await requestOf(agent, request, depth)),
-    model: resolved.name,
-    limits: limitsOf(agent, request.context.deadline - now(), ports.config?.limits),
-    ...(ports.config?.taintRule === false && { taintRule: false }),
-  }
   let lastProgress = Promise.resolve()
   const state = await run(
     newState(innerRequest, new Map(tools.map(({ definition }) => [definition.name, definition]))),
@@ -183,23 +183,28 @@ function limitsOf({ limits }: AgentOptions, timeLeft: number, most: Limits = DEF
  * Builds the request of the agent's run. Its id is derived from the call's key, so that every attempt has the same id.
  */
 async function requestOf(
-  { name, instructions, template = '{{question}}', output, compensate = false }: AgentOptions,
-  { arguments: args, context }: ToolRequest,
-  depth: number,
-): Promise<Omit<RunRequest, 'model' | 'limits'>> {
+  agent: AgentOptions,
+  { config, now = Date.now }: AgentPorts,
+  { request, model }: { readonly request: ToolRequest; readonly model: string },
+): Promise<RunRequest> {
+  const { name, instructions, template = '{{question}}', output, compensate = false } = agent
+  const { arguments: args, context } = request
   return {
     runId: await deriveRunId(context.idempotencyKey, name),
     durable: false,
     caller: context.caller,
     input: [{ role: 'user', content: render(template, args) }],
     system: instructions,
+    model,
     clientTools: [],
     execution: 'edge',
     toolErrors: 'model',
     compensate,
+    limits: limitsOf(agent, context.deadline - now(), config?.limits),
     ...(output && { responseFormat: { type: 'json_schema', name, schema: output } as const }),
+    ...(config?.taintRule === false && { taintRule: false }),
     context: context.values,
-    trusted: { ...context.trusted, [DEPTH]: depth },
+    trusted: { ...context.trusted, [DEPTH]: Number(context.trusted?.[DEPTH] ?? 0) + 1 },
   }
 }
 

@@ -104,7 +104,7 @@ export interface Running extends Omit<RunPorts, 'tools' | 'tokens'>, Ledger {
 }
 
 /** Builds the context that a hook receives. */
-export function hookContext({ state, signal, history }: Running): HookContext {
+export function hookContext({ state, signal, history }: Pick<Running, 'state' | 'signal' | 'history'>): HookContext {
   const earlier = history.map(({ message }) => message)
   return { run: state.request, step: state.steps, messages: state.messages, history: earlier, signal }
 }

@@ -229,10 +229,19 @@ describe('tools/call', () => {
     )
     expect(edge.reports).toEqual([
       {
-        ...{ event: 'call.failed', runId: expect.any(String), tool: 'bad', code: 'broken', detail: 'stack' },
-        durationMs: expect.any(Number),
+        ...{ event: 'call.failed', runId: expect.any(String), callId: expect.any(String), tool: 'bad' },
+        ...{ code: 'broken', detail: 'stack', attempts: 1, durationMs: expect.any(Number) },
       },
     ])
+  })
+
+  test('that timed out is answered by what its tool says of it', async () => {
+    const slow = {
+      ...tool('slow', () => new Promise(() => {}), { timeoutMs: 1, reconcile: true }),
+      status: async () => ({ ok: true, content: [{ type: 'text', text: 'It is done.' }] }) as const,
+    }
+    const { newest } = client({ tools: [slow] })
+    expect(await read(await newest('tools/call', { name: 'slow' }))).toEqual(complete({ content: text('It is done.') }))
   })
 
   test('of a tool that needs approval is refused and does not run', async () => {
@@ -374,6 +383,24 @@ describe('a call that needs input', () => {
     expect(await read(await client({ tools: [needy] }).older('tools/call', { name: 'needy' }))).toMatchObject({
       result: { content: text('Nobody can be asked.'), isError: true },
     })
+  })
+
+  test('is told which requests its client can answer', async () => {
+    const contexts: ToolContext[] = []
+    const spy = tool('spy', (_args, context) => contexts.push(context), { history: true })
+    const capabilities = { elicitation: {}, roots: {}, tasks: {} }
+    const { newest, older, edge } = client({ tools: [spy] })
+    await newest('tools/call', { name: 'spy', _meta: withCapabilities(capabilities) })
+    await newest('tools/call', { name: 'spy' })
+    await older('tools/call', { name: 'spy', _meta: withCapabilities(capabilities) })
+    await edge.ask('/tools/spy/call', { json: { arguments: {} } })
+    const unsigned = client({ tools: [spy], setup: { questionSigner: undefined } })
+    await unsigned.newest('tools/call', { name: 'spy', _meta: withCapabilities(capabilities) })
+    expect(contexts.map(({ asks }) => asks)).toEqual([
+      ['elicitation/create', 'roots/list'],
+      ...[undefined, undefined, undefined, undefined],
+    ])
+    expect(contexts.map(({ history }) => history)).toEqual([[], [], [], [], []])
   })
 
   test('is a protocol error if its tool does not accept the state that comes back', async () => {

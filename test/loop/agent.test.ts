@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { AgentOptions } from '../../src/contract/agent.ts'
 import type { Hook } from '../../src/contract/hook.ts'
 import type { ModelChooser } from '../../src/contract/setup.ts'
-import type { Tool, ToolSource } from '../../src/contract/tool.ts'
+import { failure, type Tool, type ToolOutcome, type ToolSource } from '../../src/contract/tool.ts'
 import { agentSource, agentTool } from '../../src/loop/agent.ts'
 import { scripted, type Script } from '../fixtures/scripted.ts'
 import { ask, play, requestOf, say, tool } from '../fixtures/play.ts'
@@ -314,4 +314,37 @@ test('an agent has at most its own time limit and that of its call', async () =>
   )
   const { state } = await play({ script: [ask(['watcher', { question: 'What?' }]), say('done')], tools: [agent] })
   expect(state.calls[0]?.result?.error?.message).toContain('took longer than 5 ms')
+})
+
+test('the calls of an agent are undone as calls of its run, newest first, and the failures are named', async () => {
+  const requests: object[] = []
+  const undoable = (name: string, undo: () => Promise<ToolOutcome>): Tool => ({
+    ...tool(name, (_args, context) => requests.push({ name, ...context }), { undo: true }),
+    undo: ({ context }) => {
+      requests.push({ name, ...context })
+      return undo()
+    },
+  })
+  const book = undoable('book', async () => ({ ok: true, content: [] }))
+  const pay = undoable('pay', () => Promise.reject(new Error('connection lost')))
+  const { chooser } = models({ default: [ask(['book', { of: 1 }], ['pay']), say('Booked.')] })
+  const reports: object[] = []
+  const options = { name: 'travel', description: 'Books.', instructions: 'Book.', tools: ['book', 'pay'] }
+  const agent = await agentTool(
+    { ...options, compensate: true },
+    { models: chooser, now, tools: () => source([book, pay]), report: (entry) => void reports.push(entry) },
+  )
+  const { events } = await play({
+    script: [ask(['travel', { question: 'A trip' }]), ask(['broken']), say('sorry')],
+    tools: [agent, tool('broken', () => failure('broken', 'It broke.'))],
+    request: { compensate: true, context: { zone: 'CET' } },
+  })
+  expect(requests).toHaveLength(4)
+  const [booking, payment, ...undone] = requests
+  expect(undone).toEqual([payment, booking])
+  const message = 'Not undone: pay: Undoing it failed.'
+  expect(events.find(({ type }) => type === 'call.undone')).toMatchObject({
+    ...{ tool: 'travel', ok: false, error: { code: 'not_undone', message } },
+  })
+  expect(reports).toMatchObject([{ event: 'call.failed', tool: 'pay', code: 'tool_failed', detail: 'connection lost' }])
 })

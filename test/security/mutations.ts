@@ -743,7 +743,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     control: 'a call outside of a run is admitted by the rules of calls',
-    file: 'http/runs/call-tool.ts',
+    file: 'http/runs/call-outside-run.ts',
     text: "if (admission.do === 'refuse') return admission.failure",
     replacement: '',
     test: 'security/control-matrix.test.ts',

@@ -39,6 +39,22 @@ export function mayApprove({ setup, caller }: EdgeContext, { modern, meta }: Mcp
   return canAsk && setup.questionSigner !== undefined && !setup.config.fourEyes && caller.scopes.includes('approve')
 }
 
+/** The methods that clients serve, by the capability that they declare for each. */
+const METHODS = { elicitation: 'elicitation/create', sampling: 'sampling/createMessage', roots: 'roots/list' } as const
+
+/**
+ * Returns the methods by which a call may ask a client: those for which a client of the newest revision has declared the
+ * capability, of a person only for a key that may answer. None where the edge cannot sign the question.
+ */
+export function askableMethods({ setup, caller }: EdgeContext, { modern, meta }: McpMessage): readonly string[] {
+  if (!modern || setup.questionSigner === undefined) return []
+  const capabilities = fieldsOf(meta[CLIENT_CAPABILITIES])
+  const mayAnswer = caller.scopes.includes('approve')
+  return Object.entries(METHODS)
+    .filter(([capability]) => capability in capabilities && (mayAnswer || capability !== 'elicitation'))
+    .map(([, method]) => method)
+}
+
 /**
  * Reads the answers that a repeated call brings (SEP-2322). They count only with the `requestState` of the question, and
  * those of a person for a key that may approve, as in a conversation: throws a Problem for another key. Answers to what

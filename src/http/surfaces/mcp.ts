@@ -23,7 +23,7 @@ import { encodeData } from '../../wire/sse.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { readJson } from '../request-body.ts'
 import { shareOfBudget } from '../runs/budget.ts'
-import { callTool } from '../runs/call-tool.ts'
+import { callOutsideRun } from '../runs/call-outside-run.ts'
 import { requestContext, type EdgeEnv } from '../context.ts'
 import type { EdgeContext, RequestContext } from '../request-context.ts'
 import { edgeName } from '../../contract/wire-name.ts'
@@ -31,7 +31,7 @@ import { Problem, problemHeaders } from '../problem.ts'
 import { openUntil } from '../respond/open-streams.ts'
 import { SSE_HEADERS } from '../respond/stream.ts'
 import { fieldsOf } from '../../wire/fields.ts'
-import { answerCall, mayApprove, readAnswers } from './mcp-questions.ts'
+import { answerCall, askableMethods, mayApprove, readAnswers } from './mcp-questions.ts'
 import { watchTools } from './mcp-tool-changes.ts'
 import { toolPage } from './tools/tool-page.ts'
 import type { Surface } from '../surface.ts'
@@ -162,9 +162,10 @@ async function call(message: McpMessage, context: RequestContext): Promise<Respo
   const subject = { caller: context.caller, tool: tool.definition.name, arguments: decoded.request.arguments }
   const answers = await readAnswers(message, context, subject)
   if (isFault(answers)) return reply(message, answers)
+  const asks = askableMethods(context, message)
   const perform = async (control: { signal?: AbortSignal; progress?: (news: Progress) => void }) => {
     const outcome =
-      answers.refusal ?? (await callTool(tool, { ...decoded.request, ...context, ...control, ...answers }))
+      answers.refusal ?? (await callOutsideRun(tool, { ...decoded.request, ...context, ...control, ...answers, asks }))
     if (!outcome.ok && outcome.error.code === 'invalid_input') return mcpFault(INVALID_PARAMS, outcome.error.message)
     return answerCall(message, context, { tool, outcome, call: subject, answers })
   }

@@ -1,17 +1,13 @@
 import { mostResultBytes } from '../../contract/limits.ts'
 import { pause } from '../../contract/pause.ts'
-import type { Tool, ToolOutcome, ToolRequest } from '../../contract/tool.ts'
-import { execute } from '../../host/execute.ts'
+import type { Tool } from '../../contract/tool.ts'
 import { groupSize, targetOf } from '../decide/admit.ts'
-import { unknownTool } from '../../host/unknown-tool.ts'
-import { callThroughHooks } from './call-hooks.ts'
+import { callTool, isTimeout, nextAttempt } from './call-tool.ts'
 import { type Group, inPool } from './pool.ts'
-import { canReconcile, mayRepeat, startedCalls } from '../recover.ts'
+import { mayRepeat, startedCalls } from '../recover.ts'
 import { lookForOutcome } from './late-call.ts'
-import { askStatus } from './reconcile.ts'
-import { faultOf, recordOutcome } from './record-outcome.ts'
-import { toolRequest } from './tool-request.ts'
-import { hookContext, type Running } from '../running.ts'
+import { recordOutcome } from './record-outcome.ts'
+import type { Running } from '../running.ts'
 import type { CallState } from '../state.ts'
 
 /**
@@ -35,19 +31,24 @@ export async function runCalls(running: Running, calls: readonly CallState[]): P
 
 /** Runs one call. `early`: it starts before the model's answer is complete, so the record includes its arguments. */
 export async function runCall(running: Running, call: CallState, early = false): Promise<void> {
-  const { state, tools, signal, commit, flush, now, report, journal } = running
+  const { state, tools, signal, commit, flush, now, journal } = running
   const { callId, tool, arguments: text } = call
-  const limit = state.request.limits.callMs
-  const startedAt = now()
-  const deadline = startedAt + Math.min(state.offered.get(tool)?.timeoutMs ?? Infinity, limit)
-  const attempt = call.attempt + 1
+  const next = nextAttempt(running, call)
+  const { attempt, startedAt, deadline } = next
   const earlyArguments = early ? { arguments: text } : {}
   const source = sourceOf(tools.get(tool))
   commit([{ type: 'call.started', callId, tool, attempt, at: startedAt, deadline, ...earlyArguments, ...source }])
   flush()
-  const outcome = await outcomeOf(running, call, { attempt, deadline })
-  const fault = faultOf(outcome)
-  if (fault) report({ callId, tool, attempts: attempt, durationMs: now() - startedAt, ...fault })
+  const mayBeLater = state.request.durable && state.offered.get(tool)?.later
+  const outcome = await callTool(running, call, next, {
+    resultBytes: mostResultBytes(state.request.limits.concurrentCalls),
+    progress: (news) => journal.show({ type: 'call.progress', callId, ...news }),
+    // The outcome of an attempt that was repeated is not waited for any more.
+    onLate: (lateOutcome) => {
+      if (!findOpenCall(running, call)) journal.storeLateOutcome(callId, lateOutcome, tool)
+    },
+    reportTo: mayBeLater ? await running.reportTo?.(callId) : undefined,
+  })
   if (isTimeout(outcome) && (await mayResend(running, { ...call, attempt }))) {
     const openCall = findOpenCall(running, call)
     if (openCall) return resend(running, openCall)
@@ -93,51 +94,6 @@ function findOpenCall(
   return startedCalls(state).find(
     (call) => (call.key ?? call.callId) === key && call.tool === tool && call.arguments === text,
   )
-}
-
-async function outcomeOf(
-  running: Running,
-  call: CallState,
-  times: { attempt: number; deadline: number },
-): Promise<ToolOutcome> {
-  const { state, tools, journal, signal, loop } = running
-  const { callId, tool: name } = call
-  const { callMs, concurrentCalls } = state.request.limits
-  const tool = tools.get(name)
-  if (!tool) return unknownTool(name, [...tools.keys()])
-  const mayBeLater = state.request.durable && state.offered.get(name)?.later
-  const reportTo = mayBeLater ? await running.reportTo?.(callId) : undefined
-  const request = toolRequest(running, call, { ...times, ...(reportTo && { reportTo }) })
-  if (!request.ok) return request
-  const send = async (input: ToolRequest) => {
-    const outcome = await (loop.execute ?? execute)(tool, input, {
-      signal,
-      timeoutMs: callMs,
-      resultBytes: mostResultBytes(concurrentCalls),
-      progress: (progress) => journal.show({ type: 'call.progress', callId, ...progress }),
-      // The outcome of an attempt that was repeated is not waited for any more.
-      onLate: (outcome) => {
-        if (!findOpenCall(running, call)) journal.storeLateOutcome(callId, outcome, name)
-      },
-    })
-    return isTimeout(outcome) && canReconcile(state, call)
-      ? reconcileTimeout(running, { ...call, ...times }, outcome)
-      : outcome
-  }
-  const { definition } = tool
-  return callThroughHooks(running, { definition, request: request.value, context: () => hookContext(running), send })
-}
-
-function isTimeout(outcome: ToolOutcome): boolean {
-  return !outcome.ok && outcome.error.code === 'timeout'
-}
-
-/** Asks the tool about a call that timed out: the call may have taken effect all the same. */
-async function reconcileTimeout(running: Running, call: CallState, outcome: ToolOutcome): Promise<ToolOutcome> {
-  const status = await askStatus(running, call)
-  if (status === 'done')
-    return { ok: true, content: [{ type: 'text', text: 'The call took effect, but only after its time limit.' }] }
-  return typeof status === 'string' ? outcome : status
 }
 
 /** Returns the concurrency group of a call, if it has one. */

@@ -8,8 +8,7 @@ import { callSettled } from '../settled.ts'
 import type { CallState } from '../state.ts'
 import { roomForResult } from '../window/fit.ts'
 import { applyFaultPolicy } from './fault-policy.ts'
-import { HOOK_FAILED } from './middleware.ts'
-import { isForPerson } from './tool-request.ts'
+import { isForPerson } from './call-tool.ts'
 
 /**
  * Records an outcome. If it is too large for the model, it is stored in full, and the model is told how to read the
@@ -56,21 +55,4 @@ export function deferralOf(
     ...(poll !== undefined && { poll: Math.max(poll, LEAST_POLL_MS) }),
     ...(token !== undefined && { state: token }),
   }
-}
-
-/** The codes of failures that the model or the caller causes, not the tool. */
-const NOT_FAULTS: ReadonlySet<string> = new Set([
-  'invalid_arguments',
-  'unknown_tool',
-  'cancelled',
-  'later',
-  HOOK_FAILED.code,
-])
-
-/** Returns what operators must know of an outcome; undefined if the tool has not failed. */
-export function faultOf(outcome: ToolOutcome): { readonly code: string; readonly detail?: string } | undefined {
-  if (outcome.ok) return undefined
-  const { code, detail } = outcome.error
-  if (detail === undefined) return NOT_FAULTS.has(code) ? undefined : { code }
-  return { code, detail }
 }

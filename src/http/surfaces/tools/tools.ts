@@ -8,7 +8,7 @@ import { pageSize } from '../conversations/addressed.ts'
 import { requireScope } from '../../middleware/auth.ts'
 import { readJson } from '../../request-body.ts'
 import { shareOfBudget } from '../../runs/budget.ts'
-import { callTool } from '../../runs/call-tool.ts'
+import { callOutsideRun } from '../../runs/call-outside-run.ts'
 import { requestContext, type EdgeEnv } from '../../context.ts'
 import { Problem } from '../../problem.ts'
 import { rankedTools } from './ranked-tools.ts'
@@ -62,7 +62,7 @@ toolRoutes.post('/:name/call', async (c) => {
   const tool = definition ? await unstoredTool(c, name, definition) : await findTool(callerTools(c), name)
   await shareOfBudget({ setup, caller })
   const startedAt = Date.now()
-  const outcome = await callTool(tool, { ...call, ...requestContext(c) })
+  const outcome = await callOutsideRun(tool, { ...call, ...requestContext(c) })
   const durationMs = Date.now() - startedAt
   if (outcome.ok) return c.json({ ...outcome, durationMs })
   const { code, message } = outcome.error
