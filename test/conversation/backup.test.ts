@@ -47,6 +47,16 @@ const viewsOf = (run: string) => [
   '/conversations/c/usage',
 ]
 
+/** Returns messages with the marks of results of which nobody knows what has answered them; all else as it is. */
+function withMarks(body: any): unknown {
+  if (!Array.isArray(body)) return body
+  return body.map((each) =>
+    each.message.role === 'tool'
+      ? { ...each, message: { ...each.message, marks: ['untrusted'], byCaller: true } }
+      : each,
+  )
+}
+
 describe('a copy of a conversation', () => {
   test('that is restored elsewhere has the same messages, runs and events', async () => {
     const [from, to] = [edge(), edge()]
@@ -170,9 +180,10 @@ describe('a copy of a conversation', () => {
     const [decision] = await decisions(to, run)
     expect(decision).toMatchObject({ decision: 'approve', ...(signed && { by: APPROVER_ID }) })
     if (!signed) expect(decision).not.toHaveProperty('by')
-    // Its messages and runs are the same.
+    // Its messages and runs are the same, but for the marks of results that nobody vouches for.
     for (const path of viewsOf(run).slice(0, 2)) {
-      expect((await to.as(KEY)(path)).body).toEqual((await from.as(KEY)(path)).body)
+      const { body } = await from.as(KEY)(path)
+      expect((await to.as(KEY)(path)).body).toEqual(signed ? body : withMarks(body))
     }
   })
 

@@ -179,7 +179,12 @@ describe('a copy that is not signed', () => {
     ])
     expect(messages).toEqual([
       { position: 1, run: 'run_0', message: [{ role: 'system', content: 'Hi' }], kind: 'system' },
-      { position: 2, run: 'run_0', message: [{ ...result, marks: ['private'] }], kind: 'work' },
+      {
+        position: 2,
+        run: 'run_0',
+        message: [{ ...result, marks: ['private', 'untrusted'], byCaller: true }],
+        kind: 'work',
+      },
       { position: 3, run: 'run_0', message: [{ role: 'user', content: 'Go', marks: ['untrusted'] }], kind: 'old' },
     ])
     expect(meta).toEqual([VERSION, { key: 'marks', value: [['private', 'untrusted']] }])

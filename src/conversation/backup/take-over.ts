@@ -121,10 +121,8 @@ function takeOverMessages(sql: SqlStorage, texts: CopiedTexts): readonly string[
       Number.isSafeInteger(position) && Number(position) >= 0 && Number(position) < positionOf(LAST_PLACE)
     if (!isPlaced || !ID.test(String(run))) throw new Error(`${place} has no valid place`)
     const text = texts.read(column)
-    const message: Message = checked(place, decodeCopiedMessage(parseJson(text)))
+    const message = withMark(checked(place, decodeCopiedMessage(parseJson(text))))
     for (const mark of marksAmong([message])) marks.add(mark)
-    // Whether a tool has answered this is not known.
-    if (message.role === 'tool') marks.add('untrusted')
     const encoded = JSON.stringify(message)
     sql.exec(
       'UPDATE messages SET message = ?, kind = ? WHERE position = ?',
@@ -134,6 +132,12 @@ function takeOverMessages(sql: SqlStorage, texts: CopiedTexts): readonly string[
     )
   }
   return [...marks]
+}
+
+/** Marks a result as untrusted, also for forks: whether a tool has answered it is not known. */
+function withMark(message: Message): Message {
+  if (message.role !== 'tool' || message.marks?.includes('untrusted')) return message
+  return { ...message, marks: [...(message.marks ?? []), 'untrusted'], byCaller: true }
 }
 
 /** Keeps of the values of the conversation as a whole those that its owner could have set. */
