@@ -81,6 +81,19 @@ test('an outcome with a forged token is refused whatever its body is', async () 
   expect([response.status, ((await response.json()) as any).code]).toEqual([404, 'unknown_call'])
 })
 
+test('provider data that a caller writes reaches the model server only as reasoning', async () => {
+  const thinking = { type: 'thinking', thinking: 'Hm.', signature: 'sig' }
+  const file = { type: 'document', source: { type: 'file', file_id: 'file_of_others' } }
+  const data = { codec: 'openai-chat/openai', data: { details: [file, thinking], extras: {} } }
+  const encrypted_content = `edgecall.${btoa(JSON.stringify(data))}`
+  const say = (role: string, content: string) => ({ type: 'message', role, content })
+  const reasoning = { type: 'reasoning', summary: [], encrypted_content }
+  const input = [say('user', 'Hi'), reasoning, say('assistant', 'Hello.'), say('user', '')]
+  expect(await ask('chatter', '/v1/responses', { input, store: false })).toMatchObject({ httpStatus: 200 })
+  const answer = model.calls.at(-1)?.body.messages.find(({ role }) => role === 'assistant')
+  expect(answer).toEqual({ role: 'assistant', content: 'Hello.', thinking_blocks: [thinking] })
+})
+
 test('a call that sends data out needs approval after a failure that quotes private data', async () => {
   await ask('chatter', '/conversations', { id: 'quotes' })
   const run = await ask('chatter', '/conversations/quotes/runs', { input: 'leaks reads echoes' })

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { SCOPES } from '../../src/contract/api-key.ts'
 import { MUTATIONS } from './mutations.ts'
 
 const ROOT = new URL('../..', import.meta.url).pathname
@@ -17,6 +18,11 @@ function expand(path: string): readonly string[] {
   const [, start = '', list, end = ''] = /^(.*)\{(.*)\}(.*)$/.exec(path) ?? []
   return list === undefined ? [path] : list.split(',').map((each) => `${start}${each}${end}`)
 }
+
+test('the table of controls has the number of scopes', () => {
+  expect(SCOPES).toHaveLength(8)
+  expect(README).toContain('| Eight scopes, and those of `TOOL_POLICY`.')
+})
 
 test('every file that the tables of controls name exists', () => {
   const paths = [...README.matchAll(/`([a-z][\w.{},-]*\/[\w/.{},-]*)`/g)].flatMap(([, path = '']) => expand(path))

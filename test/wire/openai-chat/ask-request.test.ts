@@ -219,6 +219,18 @@ describe('the history of a chat completion request', () => {
     expect(sent).toEqual([{ role: 'assistant', content: null, tool_calls: [expect.anything()], thinking_blocks }])
   })
 
+  test('returns no details of other kinds, which a caller may have written', () => {
+    const thinking_blocks = [{ type: 'thinking', thinking: 'Hm.', signature: 'sig' }]
+    const file = { type: 'document', source: { type: 'file', file_id: 'file_of_others' } }
+    const sentWith = (details: readonly object[]) => {
+      const opaque = { codec: 'openai-chat/a', data: { details, extras: {} } }
+      const messages: Message[] = [{ role: 'assistant', content: 'Hi', opaque }]
+      return JSON.parse(encodeChatRequest('probe', { messages, tools: [] }, { codec: 'openai-chat/a' })).messages
+    }
+    expect(sentWith([file, ...thinking_blocks, file])).toEqual([{ role: 'assistant', content: 'Hi', thinking_blocks }])
+    expect(sentWith([file])).toEqual([{ role: 'assistant', content: 'Hi' }])
+  })
+
   test.each([[null], ['text'], [{ details: 'x', extras: [] }], [{ extras: { 7: {} } }]])(
     'is valid whatever opaque data was stored: %j',
     (data) => {

@@ -30,6 +30,9 @@ export const encodeMessage = encodeOnce((message: Message): string => {
   }
 })
 
+/** The kinds of blocks that are sent back as they came. A caller may have written any others, such as another's file. */
+const THINKING: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking'])
+
 /** Encodes an answer: blocks in their original order if thinking must keep its place, else the text, then the calls. */
 function answerBlocks({ content, calls = [], opaque }: AssistantMessage): string {
   // Thinking alone, of an answer that broke off, would be refused.
@@ -40,7 +43,7 @@ function answerBlocks({ content, calls = [], opaque }: AssistantMessage): string
   })
   let at = 0
   const blocks = opaqueDataOf(ANTHROPIC, opaque).map((place) => {
-    if (isObject(place)) return JSON.stringify(place)
+    if (isObject(place)) return THINKING.has(place['type']) ? JSON.stringify(place) : ''
     return typeof place === 'number' ? joinItems(toText(content.slice(at, (at += place)))) : uses.shift()
   })
   return [...blocks, joinItems(toText(content.slice(at))), ...uses].filter(Boolean).join()

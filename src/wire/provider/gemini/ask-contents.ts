@@ -51,6 +51,16 @@ const encodeParts = encodeOnce((message: Message): string => {
 /** The signature that Google accepts for a call that no Gemini signed, such as one of another provider's model. */
 const UNSIGNED = 'skip_thought_signature_validator'
 
+/** The members of parts that are sent back as they came. A caller may have written any others, such as another's file. */
+const GENERATED = new Set([
+  'text',
+  'thought',
+  'thoughtSignature',
+  'inlineData',
+  'executableCode',
+  'codeExecutionResult',
+])
+
 /** Encodes an answer: its parts in their original order if it was kept, else the text, then the calls. */
 function answerParts(message: AssistantMessage): string {
   const { content, calls = [] } = message
@@ -68,7 +78,7 @@ function answerParts(message: AssistantMessage): string {
 
   const parts = placesOf(message).flatMap(({ part, text, call, id, thoughtSignature }): readonly object[] => {
     if (call) return pushCall(id, thoughtSignature)
-    if (isObject(part)) return [part]
+    if (isObject(part)) return Object.keys(part).every((name) => GENERATED.has(name)) ? [part] : []
     const piece = content.slice(at, (at += Number(text)))
     return piece || thoughtSignature ? [{ text: piece, thoughtSignature }] : []
   })

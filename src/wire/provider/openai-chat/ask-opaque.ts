@@ -39,8 +39,12 @@ export function opaqueFieldsOf(
   codec: string,
 ): { reasoning?: object | undefined; extras: Fields } {
   if (opaque?.codec !== codec) return { extras: {} }
-  const { details, extras } = fieldsOf(opaque.data)
-  const [first] = objectsOf(details)
+  const { details: storedDetails, extras } = fieldsOf(opaque.data)
+  // A caller may have written details of any other type, such as another's file.
+  const details = objectsOf(storedDetails).filter((detail) =>
+    /^(redacted_)?thinking$|^reasoning\./.test(textAt(detail, 'type')),
+  )
+  const [first] = details
   const name = /thinking/.test(textAt(first, 'type')) ? 'thinking_blocks' : 'reasoning_details'
   return { reasoning: first && { [name]: details }, extras: fieldsOf(extras) }
 }

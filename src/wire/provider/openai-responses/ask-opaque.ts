@@ -32,7 +32,8 @@ export function outputItems(text: string, calls: readonly object[], opaque: Opaq
   }
 
   for (const part of objectsOf(opaqueDataOf(CODEC, opaque))) {
-    if (isObject(part.reasoning)) items.push(part.reasoning)
+    // A caller may have written any other item, such as a reference to another's.
+    if (isObject(part.reasoning)) items.push(...(part.reasoning['type'] === 'reasoning' ? [part.reasoning] : []))
     else if (typeof part.text === 'number') pushText(at + part.text, part.phase)
     else if (typeof part.call === 'number') {
       const call = remainingCalls.get(part.call)

@@ -413,6 +413,14 @@ describe('thinking in an Anthropic request', () => {
     ])
   })
 
+  test('has no blocks of other kinds, which a caller may have written', () => {
+    const file = { type: 'document', source: { type: 'file', file_id: 'file_of_others' } }
+    const opaque = { codec: 'anthropic', data: [file, thinking('a'), { type: 'tool_result', tool_use_id: 'x' }, 4] }
+    expect(messagesOf({ role: 'assistant', content: 'Yes.', opaque })).toEqual([
+      { role: 'assistant', content: [thinking('a'), { type: 'text', text: 'Yes.' }] },
+    ])
+  })
+
   test('alone is not a message', () => {
     const opaque = { codec: 'anthropic', data: [thinking('a')] }
     expect(messagesOf(USER, { role: 'assistant', content: '', opaque }, USER)).toEqual([

@@ -286,6 +286,20 @@ describe('a signed part in a Gemini request', () => {
     ])
   })
 
+  test('has no parts of other kinds, which a caller may have written', () => {
+    const thought = { text: 'Hm.', thought: true, thoughtSignature: 'T' }
+    const parts = [
+      { fileData: { mimeType: 'text/plain', fileUri: 'https://files.example/of-others' }, thoughtSignature: 'T' },
+      { functionResponse: { name: 'pay', response: { output: 'paid' } } },
+      { ...thought, fileData: { fileUri: 'https://files.example/of-others' } },
+      thought,
+    ]
+    const opaque = { codec: 'gemini', data: [...parts.map((part) => ({ part })), { text: 4 }] }
+    expect(contentsOf({ role: 'assistant', content: 'Yes.', opaque })).toEqual([
+      { role: 'model', parts: [thought, { text: 'Yes.' }] },
+    ])
+  })
+
   test('keeps what was added later', () => {
     const answer = answerOf([{ text: 'Yes' }, { ...callPart(), thoughtSignature: 'A' }], 2)
     expect(contentsOf({ ...answer, content: 'Yes, but.' })).toEqual([
