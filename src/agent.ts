@@ -14,7 +14,7 @@ import type {
 } from './contract/tool.ts'
 import { failure } from './contract/tool.ts'
 import { readPolicies } from './host/policy/policies.ts'
-import { applyPolicies } from './host/policy/apply.ts'
+import { applyPolicies } from './host/policy/source.ts'
 import { agentSource } from './loop/agent.ts'
 
 export type { AgentOptions } from './contract/agent.ts'

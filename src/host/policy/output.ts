@@ -2,9 +2,10 @@ import type { DefinitionService } from '../../contract/definition.ts'
 import type { Report } from '../../contract/setup.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import type { Tool, ToolOutcome } from '../../contract/tool.ts'
+import type { ToolGuard } from '../../contract/guard.ts'
 
-/** Binds a tool by its output schema, if it has one and its source does not check results itself. */
-export type OutputCheck = (tool: Tool) => Tool
+/** Makes the guard that checks the results of a tool by its output schema. Undefined if there is nothing to check. */
+export type OutputCheck = (tool: Tool) => ToolGuard | undefined
 
 export interface OutputCheckOptions {
   /** Has the checker of JSON Schema, which is not in the edge's bundle. */
@@ -22,7 +23,7 @@ export function outputCheck({ definitions, isChecked, report }: OutputCheckOptio
   return (tool) => {
     const { definition, place, checksOutput } = tool
     const { name, outputSchema } = definition
-    if (!outputSchema || !(checksOutput || isChecked(place))) return tool
+    if (!outputSchema || (checksOutput ? !definition.later : !isChecked(place))) return undefined
     const check = async (outcome: ToolOutcome): Promise<ToolOutcome> => {
       if (!outcome.ok) return outcome
       try {
@@ -32,21 +33,22 @@ export function outputCheck({ definitions, isChecked, report }: OutputCheckOptio
         return outcome
       }
     }
-    // A reported outcome has passed no Worker that could have checked it.
-    if (checksOutput) return definition.later ? { ...tool, receive: check } : tool
-    const [status, poll] = [tool.status?.bind(tool), tool.poll?.bind(tool)]
-    return {
-      ...tool,
-      receive: check,
-      call: async (request, control) => check(await tool.call(request, control)),
-      ...(poll && { poll: async (request, state) => check(await poll(request, state)) }),
-      ...(status && {
-        status: async (request) => {
-          const answer = await status(request)
-          if (typeof answer === 'string' || !answer.ok) return answer
+    return async (operation, next) => {
+      const answer = await next(operation)
+      switch (operation.do) {
+        case 'receive':
+          // A reported outcome has passed no Worker that could have checked it.
+          return typeof answer === 'string' ? answer : check(answer)
+        case 'call':
+        case 'poll':
+          return typeof answer === 'string' || checksOutput ? answer : check(answer)
+        case 'status': {
+          if (typeof answer === 'string' || !answer.ok || checksOutput) return answer
           return (await check(answer)).ok ? answer : 'done'
-        },
-      }),
+        }
+        case 'undo':
+          return answer
+      }
     }
   }
 }

@@ -1,5 +1,6 @@
 import type { RateLimit, ToolPolicies, ToolPolicy } from '../../contract/policy.ts'
 import type { Caller, Tool, ToolDefinition, ToolFailure, Unavailable } from '../../contract/tool.ts'
+import type { ToolGuard } from '../../contract/guard.ts'
 import { unknownTool } from '../unknown-tool.ts'
 import { isAllowed, policiesOf, tighten } from './policies.ts'
 
@@ -11,19 +12,21 @@ export interface PolicyRules {
   /** Returns whether a caller may be told that a tool is unavailable. */
   isVisible(entry: Unavailable, caller: Caller): boolean
   /**
-   * Makes a function that binds the tools of one source by the policies that hold for them; `checked` is the tool with
-   * its results checked. The policies are checked again with each call, for the caller that the call's context names.
+   * Makes a function that restricts the tools of one source by the policies that hold for them. The policies are checked
+   * again with each call, for the caller that the call's context names.
    */
-  binder(): (tool: Tool, checked: Tool) => BoundTool
-  /** Sends the policies with the calls of a tool that calls further tools. */
-  share(tool: Tool): Tool
+  binder(): (tool: Tool) => Restriction
+  /** Makes the guard that sends the policies with what is asked of a tool that calls further tools. */
+  share(tool: Tool): ToolGuard | undefined
 }
 
-/** A tool bound by the policies that hold for it. */
-export interface BoundTool {
-  readonly tool: Tool
+/** What the policies that hold for a tool do to it. */
+export interface Restriction {
+  readonly definition: ToolDefinition
   /** Whether a caller may see and call it. */
   readonly isAllowed: (caller: Caller) => boolean
+  /** Refuses calls. Absent if no policy holds for the tool. */
+  readonly guard: ToolGuard | undefined
 }
 
 /** The rate-limit bindings that policies name. */
@@ -42,51 +45,52 @@ export function policyRules(policies: ToolPolicies, rates: RateLimits): PolicyRu
         ToolDefinition,
         { readonly place: string; readonly definition: ToolDefinition }
       >()
-      const restrict = (tool: Tool, applicable: readonly ToolPolicy[]) => {
-        const { place } = tool
-        const cached = restrictedDefinitions.get(tool.definition)
-        const definition = cached?.place === place ? cached.definition : tighten(tool.definition, applicable)
-        restrictedDefinitions.set(tool.definition, { place, definition })
-        return enforce({ ...tool, definition }, applicable, rates)
+      const restrict = ({ place, definition: own }: Tool, applicable: readonly ToolPolicy[]) => {
+        const cached = restrictedDefinitions.get(own)
+        const definition = cached?.place === place ? cached.definition : tighten(own, applicable)
+        restrictedDefinitions.set(own, { place, definition })
+        return definition
       }
-      return (tool, checked) => {
+      return (tool) => {
         const applicable = policiesOf(policies, tool)
+        const holdsNone = applicable.length === 0
         return {
-          tool: applicable.length === 0 ? checked : restrict(checked, applicable),
+          definition: holdsNone ? tool.definition : restrict(tool, applicable),
           isAllowed: (caller) => isAllowed(applicable, caller),
+          guard: holdsNone ? undefined : policyGuard(tool.definition.name, applicable, rates),
         }
       }
     },
-    share: (tool) => withPolicies(tool, policies),
+    share: ({ definition }) => (definition.callsTools ? sharingGuard(policies) : undefined),
   }
 }
 
-function enforce(tool: Tool, policies: readonly ToolPolicy[], rates: RateLimits): Tool {
-  const { name } = tool.definition
+/** Makes the guard that refuses calls by policies. */
+function policyGuard(name: string, policies: readonly ToolPolicy[], rates: RateLimits): ToolGuard {
   const limiters = policies.flatMap(({ rate }) => (rate === undefined ? [] : [rates[rate]]))
-  return {
-    ...tool,
-    call: async (request, control) => {
-      const { caller } = request.context
-      if (!isAllowed(policies, caller)) return unknownTool(name, [])
-      const key = `${caller.tenant}/${name}`
-      // A rate whose binding is missing lets no call through.
-      const decisions = await Promise.all(limiters.map(async (limiter) => (await limiter?.limit({ key }))?.success))
-      return decisions.every((isWithin) => isWithin === true) ? tool.call(request, control) : rateLimited(name)
-    },
+  return async (operation, next) => {
+    if (operation.do !== 'call') return next(operation)
+    const { caller } = operation.request.context
+    if (!isAllowed(policies, caller)) return unknownTool(name, [])
+    const key = `${caller.tenant}/${name}`
+    // A rate whose binding is missing lets no call through.
+    const decisions = await Promise.all(limiters.map(async (limiter) => (await limiter?.limit({ key }))?.success))
+    return decisions.every((isWithin) => isWithin === true) ? next(operation) : rateLimited(name)
   }
 }
 
 /**
- * Sends the policies with the calls of a tool that calls further tools. An agent in a Worker of its own binds its tools
- * by them; of two policies with one key, that of the host which was asked first holds.
+ * Makes the guard that sends the policies along. An agent in a Worker of its own binds its tools by them; of two policies
+ * with one key, that of the host which was asked first holds.
  */
-function withPolicies(tool: Tool, policies: ToolPolicies): Tool {
-  if (!tool.definition.callsTools) return tool
-  return {
-    ...tool,
-    call: ({ context, ...request }, control) =>
-      tool.call({ ...request, context: { ...context, policies: { ...policies, ...context.policies } } }, control),
+function sharingGuard(policies: ToolPolicies): ToolGuard {
+  return async (operation, next) => {
+    if (operation.do === 'receive') return next(operation)
+    const { context, ...request } = operation.request
+    return next({
+      ...operation,
+      request: { ...request, context: { ...context, policies: { ...policies, ...context.policies } } },
+    })
   }
 }
 

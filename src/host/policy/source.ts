@@ -1,9 +1,11 @@
 import type { SecretFilter } from '../../contract/secrets.ts'
-import type { Caller, Tool, ToolSource } from '../../contract/tool.ts'
+import type { ToolPolicies } from '../../contract/policy.ts'
+import type { Caller, Tool, ToolControl, ToolSource } from '../../contract/tool.ts'
 import { isOutage, messageOf } from '../../contract/thrown.ts'
 import { type Breaker, isOutageOf, toolPaused } from '../breaker.ts'
 import type { OutputCheck } from './output.ts'
-import type { BoundTool, PolicyRules } from './rules.ts'
+import { type ToolGuard, guardTool } from '../../contract/guard.ts'
+import { type PolicyRules, policyRules, type RateLimits } from './rules.ts'
 
 /** What binds the tools of a source. */
 export interface ToolRules {
@@ -33,10 +35,13 @@ export function bindTools(
   const bind = (tool: Tool): BoundTool => {
     const cached = boundTools.get(tool)
     if (cached) return cached
-    const checked = outputs?.(tool) ?? tool
-    const policed = underPolicies?.(tool, checked) ?? { tool: checked, isAllowed: () => true }
-    const clean = withoutSecrets(policed.tool, rules)
-    const boundTool = { ...policed, tool: withBreaker(policies?.share(clean) ?? clean, rules) }
+    const { definition, isAllowed, guard } = underPolicies?.(tool) ?? {
+      ...tool,
+      isAllowed: () => true,
+      guard: undefined,
+    }
+    const policed = definition === tool.definition ? tool : { ...tool, definition }
+    const boundTool = { tool: guardTool(policed, guardsOf(policed, rules, guard)), isAllowed }
     boundTools.set(tool, boundTool)
     return boundTool
   }
@@ -64,37 +69,61 @@ export function bindTools(
   }
 }
 
+interface BoundTool {
+  readonly tool: Tool
+  /** Whether a caller may see and call it. */
+  readonly isAllowed: (caller: Caller) => boolean
+}
+
 /**
- * Binds a tool by the breaker, which counts for the tenant that calls. A call of an alias is counted by the tool behind
- * it.
+ * Returns the guards of a tool, the outermost first. The breaker counts what becomes of calls that are refused further
+ * in, too; the operator's policies leave the edge with the call; secrets are removed from whatever anything further in
+ * answers; then policies refuse calls; and results are checked as the tool gave them.
  */
-function withBreaker(tool: Tool, { breaker }: ToolRules): Tool {
+function guardsOf(
+  tool: Tool,
+  { policies, breaker, secrets, outputs }: ToolRules,
+  enforcement: ToolGuard | undefined,
+): readonly (ToolGuard | undefined)[] {
+  return [
+    breaker && breakerGuard(tool, breaker),
+    policies?.share(tool),
+    secrets && secretsGuard(secrets),
+    enforcement,
+    outputs?.(tool),
+  ]
+}
+
+/**
+ * Makes the guard that pauses a tool, which counts for the tenant that calls. A call of an alias is counted by the tool
+ * behind it.
+ */
+function breakerGuard(tool: Tool, breaker: Breaker): ToolGuard | undefined {
   const { name, aliasOf } = tool.definition
-  if (!breaker || aliasOf !== undefined) return tool
-  return {
-    ...tool,
-    call: async (request, control) => {
-      const key = breakerKey(tool, request.context.caller)
-      if (!breaker.admit(key)) return toolPaused(name, breaker.pausedUntil(key) ?? 0)
-      let isRecorded = false
-      const record = (isFault: boolean) => {
-        if (!isRecorded) breaker.record(key, isFault)
-        isRecorded = true
-      }
-      // The host ends a call when its time is up, even if the tool does not answer.
-      void control.whenAborted().then(
-        (reason) => reason === 'timeout' && record(true),
-        () => {},
-      )
-      try {
-        const outcome = await tool.call(request, control)
-        record(!outcome.ok && isOutageOf(outcome))
-        return outcome
-      } catch (error) {
-        record(isOutage(error))
-        throw error
-      }
-    },
+  if (aliasOf !== undefined) return undefined
+  return async (operation, next) => {
+    if (operation.do !== 'call') return next(operation)
+    const { request, control } = operation
+    const key = breakerKey(tool, request.context.caller)
+    if (!breaker.admit(key)) return toolPaused(name, breaker.pausedUntil(key) ?? 0)
+    let isRecorded = false
+    const record = (isFault: boolean) => {
+      if (!isRecorded) breaker.record(key, isFault)
+      isRecorded = true
+    }
+    // The host ends a call when its time is up, even if the tool does not answer.
+    void control.whenAborted().then(
+      (reason) => reason === 'timeout' && record(true),
+      () => {},
+    )
+    try {
+      const outcome = await next(operation)
+      record(typeof outcome !== 'string' && !outcome.ok && isOutageOf(outcome))
+      return outcome
+    } catch (error) {
+      record(isOutage(error))
+      throw error
+    }
   }
 }
 
@@ -109,25 +138,32 @@ function breakerKey({ place, definition: { name } }: Tool, { tenant }: Caller): 
   return `${tenant} ${place} ${name}`
 }
 
-/** Removes secrets from what a tool answers and reports. */
-function withoutSecrets(tool: Tool, { secrets }: ToolRules): Tool {
-  if (!secrets) return tool
-  const clean = <Value>(answer: Promise<Value>): Promise<Value> =>
-    answer.then(secrets.json, (error: unknown) => {
+/** Makes the guard that removes secrets from what a tool answers, throws and reports, whatever is done with it. */
+function secretsGuard(secrets: SecretFilter): ToolGuard {
+  const cleanControl = (control: ToolControl): ToolControl => ({
+    whenAborted: () => control.whenAborted(),
+    progress: (progress) => control.progress(secrets.json(progress)),
+  })
+  return async (operation, next) => {
+    const answer = next(
+      operation.do === 'call' ? { ...operation, control: cleanControl(operation.control) } : operation,
+    )
+    return answer.then(secrets.json, (error: unknown) => {
       throw new Error(secrets.text(messageOf(error)))
     })
-  const [status, undo, poll] = [tool.status?.bind(tool), tool.undo?.bind(tool), tool.poll?.bind(tool)]
-  return {
-    ...tool,
-    call: (request, control) =>
-      clean(
-        tool.call(request, {
-          whenAborted: () => control.whenAborted(),
-          progress: (progress) => control.progress(secrets.json(progress)),
-        }),
-      ),
-    ...(status && { status: (request) => clean(status(request)) }),
-    ...(undo && { undo: (request, outcome) => clean(undo(request, outcome)) }),
-    ...(poll && { poll: (request, state) => clean(poll(request, state)) }),
   }
+}
+
+/** What policies are applied with, beside the rules for the tools of all sources. */
+export interface PolicyOptions extends Omit<ToolRules, 'policies'> {
+  readonly policies: ToolPolicies
+  readonly rates: RateLimits
+}
+
+/** Binds the tools of a source by policies, as `bindTools` does. */
+export function applyPolicies(
+  source: ToolSource | ((caller: Caller) => ToolSource),
+  { policies, rates, ...rules }: PolicyOptions,
+): (caller: Caller) => ToolSource {
+  return bindTools(source, { ...rules, policies: policyRules(policies, rates) })
 }

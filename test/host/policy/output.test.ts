@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { ToolOutcome } from '../../../src/contract/tool.ts'
+import { guardTool } from '../../../src/contract/guard.ts'
+import type { Tool, ToolOutcome } from '../../../src/contract/tool.ts'
 import { definitionsWorker } from '../../fixtures/definitions.ts'
 import { outputCheck, type OutputCheckOptions } from '../../../src/host/policy/output.ts'
 import { tool } from '../../fixtures/play.ts'
@@ -49,33 +50,41 @@ describe('the check of results', () => {
   const reports: unknown[] = []
   const check = (definitions: OutputCheckOptions['definitions'] = definitionsWorker()) =>
     outputCheck({ definitions, isChecked: () => true, report: (entry) => void reports.push(entry) })
+  const bind = (tool: Tool, guard = check()) => guardTool(tool, [guard(tool)])
 
   test('leaves a tool as it is that has no output schema or is checked where it runs', () => {
     const plain = tool('a', () => '')
     const checked = { ...tool('b', () => '', { outputSchema }), checksOutput: true }
-    expect([plain, checked].map(check())).toEqual([plain, checked])
-    expect(check()(plain)).toBe(plain)
+    expect([plain, checked].map((each) => bind(each))).toEqual([plain, checked])
+    expect(bind(plain)).toBe(plain)
   })
 
   test('does nothing by a schema that cannot be used', async () => {
     const odd = { $ref: 'https://example.com/schema.json' }
-    expect(await call(check()(tool('invoice', () => wrong, { outputSchema: odd })))).toEqual(wrong)
+    expect(await call(bind(tool('invoice', () => wrong, { outputSchema: odd })))).toEqual(wrong)
   })
 
   test('passes a result on and reports it when the checker fails', async () => {
     const failing = check({ checkOutcome: () => Promise.reject(new Error('Network connection lost.')) })
-    expect(await call(failing(tool('invoice', () => wrong, { outputSchema })))).toEqual(wrong)
+    expect(
+      await call(
+        bind(
+          tool('invoice', () => wrong, { outputSchema }),
+          failing,
+        ),
+      ),
+    ).toEqual(wrong)
     const detail = 'Network connection lost.'
     expect(reports).toMatchObject([{ event: 'output.not_checked', tool: 'invoice', detail }])
   })
 
   test('is made of reported outcomes, which no Worker has checked', async () => {
     const checked = { ...tool('invoice', () => '', { outputSchema, later: true }), checksOutput: true }
-    expect(await check()(checked).receive?.(wrong)).toMatchObject({ ok: false, error: { code: 'invalid_output' } })
+    expect(await bind(checked).receive?.(wrong)).toMatchObject({ ok: false, error: { code: 'invalid_output' } })
   })
 
   test('makes a misfit that `status` finds an effect without an outcome', async () => {
     const source = { ...tool('invoice', () => wrong, { outputSchema }), status: async () => wrong }
-    expect(await check()(source).status?.(toolRequest('invoice'))).toBe('done')
+    expect(await bind(source).status?.(toolRequest('invoice'))).toBe('done')
   })
 })

@@ -1,6 +1,17 @@
-import { expect, test } from 'vitest'
-import type { ListPage, Tool, ToolContext, ToolSource } from '../../../src/contract/tool.ts'
-import { applyPolicies } from '../../../src/host/policy/apply.ts'
+import { describe, expect, test } from 'vitest'
+import { secretFilter } from '../../../src/contract/secrets.ts'
+import {
+  type CallStatus,
+  failure,
+  type ListPage,
+  type Tool,
+  type ToolContext,
+  type ToolSource,
+  type ToolSuccess,
+} from '../../../src/contract/tool.ts'
+import { createBreaker } from '../../../src/host/breaker.ts'
+import { outputCheck } from '../../../src/host/policy/output.ts'
+import { applyPolicies, type PolicyOptions } from '../../../src/host/policy/source.ts'
 import { tool } from '../../fixtures/play.ts'
 import { CONTROL, toolRequest } from '../source/calls.ts'
 
@@ -62,4 +73,76 @@ test('the policies of the edge go with the calls of a tool that calls further to
   await callUnder({ policies, rates: {} }, tool('b', keep, { callsTools: true }), { policies: earlier })
   await callUnder({ policies, rates: {} }, tool('b', keep), { policies: earlier })
   expect(received).toEqual([{ ...policies, ...earlier }, earlier])
+})
+
+const SECRET = 'value-of-a-secret-of-the-edge'
+const words = (text: string): ToolSuccess => ({ ok: true, content: [{ type: 'text', text }] })
+
+/** Everything that is done with a tool, by the guards that stand before it. */
+const OPERATIONS: Readonly<Record<string, (tool: Tool, outcome: ToolSuccess) => Promise<CallStatus> | undefined>> = {
+  call: (tool) => tool.call(toolRequest('pay'), CONTROL),
+  status: (tool) => tool.status?.(toolRequest('pay')),
+  undo: (tool, outcome) => tool.undo?.(toolRequest('pay'), outcome),
+  poll: (tool) => tool.poll?.(toolRequest('pay')),
+  receive: (tool, outcome) => tool.receive?.(outcome),
+}
+
+/** A tool that answers everything so, behind the guards of these rules. */
+async function guardedTool(answer: () => Promise<ToolSuccess>, rules: Partial<PolicyOptions>, own: Partial<Tool> = {}) {
+  const terms = { callsTools: true, reconcile: true, undo: true, later: true }
+  const pay: Tool = {
+    ...tool('pay', answer, { ...terms, outputSchema: { type: 'object' } }),
+    ...{ status: answer, undo: answer, poll: answer, receive: answer, ...own },
+  }
+  const source: ToolSource = { ...paged([]).source, find: async () => [pay] }
+  const options = { policies: {}, rates: {}, ...rules }
+  const [subject] = await applyPolicies(source, options)({ tenant: 't', scopes: [] }).find(['pay'])
+  if (!subject) throw new Error('The tool is not found.')
+  return subject
+}
+
+describe.each(Object.entries(OPERATIONS))('the guards of a tool, at its %s', (name, perform) => {
+  test('remove secrets from the answer and from an error', async () => {
+    const secrets = secretFilter([SECRET])
+    const answering = await guardedTool(async () => words(`It is ${SECRET}.`), { secrets })
+    expect(await perform(answering, words(SECRET))).toEqual(words('It is [redacted].'))
+    const failing = await guardedTool(() => Promise.reject(new Error(`no ${SECRET}`)), { secrets })
+    await expect(perform(failing, words(''))).rejects.toThrow('no [redacted]')
+  })
+
+  test('check a result, of which an undo has none, and remove secrets from what the check says', async () => {
+    const definitions = { checkOutcome: async () => failure('invalid_output', `received ${SECRET}`) }
+    const outputs = outputCheck({ definitions, isChecked: () => true, report: () => {} })
+    const subject = await guardedTool(async () => words('paid'), { secrets: secretFilter([SECRET]), outputs })
+    const answer = await perform(subject, words('paid'))
+    const answers = { undo: words('paid'), status: 'done' }
+    expect(answer).toEqual(Reflect.get(answers, name) ?? failure('invalid_output', 'received [redacted]'))
+  })
+
+  test('send the policies with every request', async () => {
+    const edgePolicies = { pay: { timeoutMs: 10 } }
+    const received: unknown[] = []
+    const keep = async (request: unknown) => {
+      if (typeof request === 'object' && request && 'context' in request) received.push(request.context)
+      return words('paid')
+    }
+    const subject = await guardedTool(
+      async () => words('paid'),
+      { policies: edgePolicies },
+      { call: keep, status: keep, undo: keep, poll: keep, receive: keep },
+    )
+    await perform(subject, words('paid'))
+    expect(received).toMatchObject(name === 'receive' ? [] : [{ policies: edgePolicies }])
+  })
+})
+
+test('a paused tool uses up no rate', async () => {
+  const limited: string[] = []
+  const limit = async ({ key }: { key: string }) => ({ success: limited.push(key) > 0 })
+  const breaker = createBreaker({ failures: 1, pauseMs: 1000, now: () => 0 })
+  const rules = { policies: { pay: { rate: 'RATE_PAY' } }, rates: { RATE_PAY: { limit } }, breaker }
+  const subject = await guardedTool(() => Promise.reject(new Error('Network connection lost.')), rules)
+  await subject.call(toolRequest('pay'), CONTROL).catch(() => {})
+  expect(await subject.call(toolRequest('pay'), CONTROL)).toMatchObject({ error: { code: 'tool_paused' } })
+  expect(limited).toHaveLength(1)
 })

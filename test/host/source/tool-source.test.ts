@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { applyPolicies } from '../../../src/host/policy/apply.ts'
+import { applyPolicies } from '../../../src/host/policy/source.ts'
 import { inOrder } from '../../../src/host/source/chain.ts'
 import { inlineSource } from '../../../src/host/source/inline.ts'
 import { kvSource } from '../../../src/host/source/kv.ts'
