@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { initialLimits, LIMITS, type Limit } from '../../src/contract/limits.ts'
 import type { Tool } from '../../src/contract/tool.ts'
 import { agentTool } from '../../src/loop/agent.ts'
-import { executeToolCalls } from '../../src/loop/manual.ts'
+import { collect, executeToolCalls } from '../../src/loop/manual.ts'
+import type { Message } from '../../src/contract/message.ts'
 import type { ModelEvent } from '../../src/contract/model.ts'
 import { ask, bodies, play, type Play, say, tool } from '../fixtures/play.ts'
 import { scripted } from '../fixtures/scripted.ts'
@@ -190,18 +191,28 @@ test('for any script and limits, what starts early is what would have run anyway
   )
 })
 
-test('a manual loop holds the same limits', async () => {
+/** Drives a script as an application that loops by itself does, and counts the calls that ran. */
+async function loopManually({ script }: Case, limits: object, eager: boolean): Promise<number> {
   const { tools, ran } = counting()
-  const calls = [1, 2, 3].map((n) => ({ callId: `c${n}`, tool: 'look', arguments: `{"n":${n}}` }))
-  for (const eager of [false, true]) {
-    const answer = { text: '', calls, finish: 'tool_calls' } as const
-    const { results } = await executeToolCalls(
-      { messages: [], tools, limits: { calls: 2 }, request: { eager } },
-      answer,
-    )
-    expect(results.map(({ ok }) => ok)).toEqual([true, true, false])
+  let messages: readonly Message[] = [{ role: 'user', content: 'Go' }]
+  const model = scripted([...script], 'test/scripted')
+  for (;;) {
+    const answer = await collect(model.stream({ messages, tools: [] }, new AbortController().signal))
+    if (answer.calls.length === 0) return ran()
+    const result = await executeToolCalls({ messages, tools, limits, request: { eager } }, answer)
+    messages = result.messages
   }
-  expect(ran()).toBe(4)
+}
+
+// Each answer of a manual loop is a run of its own for the limits on usage, which such an application counts itself.
+const MANUAL = Object.entries(REACHED).flatMap(([name, cases]) =>
+  name === 'tokens' || name === 'cost' ? [] : cases.map((each) => [name, each] as const),
+)
+
+test.each(MANUAL)('a manual loop holds the limit %s, eager or not', async (name, each) => {
+  const limits = { [name]: each.limit }
+  expect(await loopManually(each, limits, false)).toBe(each.calls)
+  expect(await loopManually(each, limits, true)).toBe(each.calls)
 })
 
 test('a call is not started early if the setup leaves calls of some answers to the caller', async () => {
