@@ -225,8 +225,8 @@ async function toTool(place: string, record: StoredRecord, options: CallOptions)
   return mayKnow ? `${binding} has no tool "${call}" now` : undefined
 }
 
-/** Returns the functions of a Worker's tool, if it has them, for the status, the undo and the poll of calls. */
-function furtherMethods(target: Tool): Pick<Tool, 'status' | 'undo' | 'poll'> {
+/** Returns the functions of a Worker's tool beside `call`, as far as it has them. */
+function furtherMethods(target: Tool): Pick<Tool, 'status' | 'undo' | 'poll' | 'receive'> {
   const { name, hash } = target.definition
   return {
     ...(target.status && {
@@ -238,6 +238,7 @@ function furtherMethods(target: Tool): Pick<Tool, 'status' | 'undo' | 'poll'> {
     ...(target.poll && {
       poll: async (request, state) => (await target.poll?.({ ...request, name, hash }, state)) ?? toolChanged(name),
     }),
+    ...(target.receive && { receive: async (outcome) => (await target.receive?.(outcome)) ?? outcome }),
   }
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, expectTypeOf, test, vi } from 'vitest'
-import type { Tool, ToolSource } from '../../../src/contract/tool.ts'
+import { failure, type Tool, type ToolSource } from '../../../src/contract/tool.ts'
+import { bindTools, type ToolRules } from '../../../src/host/policy/source.ts'
 import { canonicalJson, sha256 } from '../../../src/contract/json.ts'
 import type { ToolBinding } from '../../../src/host/worker/answer.ts'
 import { type KvOptions, kvSource } from '../../../src/host/source/kv.ts'
@@ -740,6 +741,23 @@ describe('an alias of a tool Worker', () => {
     expect(callArguments).toEqual([])
     expect(await call(tool, { zone: 'Asia/Tokyo' })).toEqual(text('12:00'))
     expect(callArguments).toMatchObject([{ name: 'now', hash: 'h', arguments: { zone: 'Asia/Tokyo' } }])
+  })
+
+  test('has reported outcomes checked as those of its tool are', async () => {
+    const binding: ToolBinding = {
+      describe: async () => ({ contract: 1, tools: [{ ...now, later: true }] }),
+      call: async () => text('12:00'),
+    }
+    const services = serviceSource({ bindings: { TOOL_CLOCK: binding }, offered: () => true })
+    const misfit = failure('invalid_output', 'It does not fit.')
+    const rules: ToolRules = {
+      outputs: () => async (operation, next) => (operation.do === 'receive' ? misfit : next(operation)),
+    }
+    const checked = bindTools(services, rules)({ tenant: 't', scopes: [] })
+    const { tools } = setup({ worker: () => checked })
+    await store(tools, alias('a', 'TOOL_CLOCK', 'now'))
+    const [tool] = await tools.find(['a'])
+    expect(await tool?.receive?.(text('25:00'))).toEqual(misfit)
   })
 
   test('tells the status of its calls and undoes them as its tool does', async () => {
