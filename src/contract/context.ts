@@ -23,7 +23,7 @@ export interface ContextReduction {
   readonly results: number
   /** Files, reasoning and the data of providers before this position are left out. */
   readonly files: number
-  /** The most characters of a result that is shown. Default: all of it. */
+  /** The most characters of a result, and of the arguments of a call, that are shown. Default: all of them. */
   readonly characters?: number
   /** The model for which it was reduced, as `provider/name`. */
   readonly model: string

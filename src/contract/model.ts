@@ -44,8 +44,17 @@ export type ModelEvent =
   | { readonly type: 'call.delta'; readonly index: number; readonly tool?: string; readonly arguments: string }
   /** A call is complete: its whole arguments text has arrived. */
   | { readonly type: 'call'; readonly index: number; readonly tool: string; readonly arguments: string }
-  /** `opaque`: what the codec wants back with this answer in later requests. */
-  | { readonly type: 'finish'; readonly finish: ModelFinish; readonly usage?: Usage; readonly opaque?: Opaque }
+  /**
+   * `opaque`: what the codec wants back with this answer in later requests. `isWindowFull`: the model says that it stopped,
+   * with the finish `length`, since prompt and answer have filled its window.
+   */
+  | {
+      readonly type: 'finish'
+      readonly finish: ModelFinish
+      readonly usage?: Usage
+      readonly opaque?: Opaque
+      readonly isWindowFull?: true
+    }
   | { readonly type: 'error'; readonly error: ModelError }
 
 export interface ModelError {

@@ -12,6 +12,7 @@ import { messageOf } from '../contract/thrown.ts'
 import type { Journal } from './journal.ts'
 import { fold } from './fold.ts'
 import type { RunState } from './state.ts'
+import type { TokenCount } from './window/count.ts'
 
 /** What a run needs to know of the conversation to fit its prompt into a window. */
 export interface PromptPorts {
@@ -30,14 +31,6 @@ export interface PromptPorts {
     | undefined
 }
 
-/** What the last answer of a model has told of its count of tokens. */
-export interface TokenCount {
-  /** The model's count of the request over the estimate. */
-  factor?: number
-  /** The estimate of the request. */
-  estimate?: number
-}
-
 /** Everything that a run needs from outside. */
 export interface RunPorts {
   /** Read again for each step. */
@@ -50,7 +43,7 @@ export interface RunPorts {
   readonly history: readonly PlacedMessage[]
   /** How the prompt of a run in a conversation is fitted into the window of its model. */
   readonly prompt?: PromptPorts | undefined
-  /** What answers of the model have told of its count of tokens. Default: nothing yet. */
+  /** What the model has told of its count of tokens in this conversation. Default: nothing yet. */
   readonly tokens?: TokenCount
   /** The marks of all results of earlier turns, in `history` or not. Default: those in `history`. */
   readonly marks?: readonly DataMark[]

@@ -4,7 +4,7 @@ import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import type { Tool } from '../../src/contract/tool.ts'
 import { requestOf, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
-import { countTokens, type Refusal, textOf, WindowModel } from './window-model.ts'
+import { countTokens, knowledgeOf, type Refusal, textOf, WindowModel } from './window-model.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 }))
 afterEach(() => void vi.useRealTimers())
@@ -87,7 +87,8 @@ describe.each<[Refusal, boolean]>([
         name % 3 === 0 ? `pay p${name} ${200 * (name % 7) + 20_000 * Number(name % 15 === 0)}` : `say ${words(3000)}`
       await turn(conversation, name, text)
       statuses.push(await statusOf(conversation, name))
-      const missing = paid.filter((id) => !knows(conversation, model.requests.at(-1), id))
+      const knowledge = knowledgeOf(conversation.store, model.requests.at(-1))
+      const missing = paid.filter((id) => !knowledge.includes(`"${id}"`))
       expect({ name, missing }).toEqual({ name, missing: [] })
     }
     expect(new Set(statuses)).toEqual(new Set(['completed']))
@@ -95,21 +96,6 @@ describe.each<[Refusal, boolean]>([
     expect(paid).toHaveLength(20)
   })
 })
-
-/** Whether a call is in the prompt, or in notes that the prompt names. */
-function knows(conversation: TestConversation, request: ModelRequest | undefined, id: string): boolean {
-  const prompt = (request?.messages ?? []).map(textOf).join('\n')
-  const visited = new Set<string>()
-  const includes = (text: string): boolean => {
-    if (text.includes(`"${id}"`)) return true
-    return [...text.matchAll(/id "(notes_\d+)"/g)].some(([, notes = '']) => {
-      if (visited.has(notes)) return false
-      visited.add(notes)
-      return includes(JSON.stringify(conversation.store.fullResults.of(notes) ?? '').replaceAll('\\"', '"'))
-    })
-  }
-  return includes(prompt.replaceAll('\\"', '"'))
-}
 
 test('a run of sixty steps with large results is completed within a small window', async () => {
   const { conversation, model } = conversationOf('exact', { isKnown: true })
@@ -133,7 +119,8 @@ test('a thousand turns with results of up to 200 kB, and a run of sixty steps in
   }
   expect(failed).toEqual([])
   expect(paid).toHaveLength(249)
-  expect(paid.filter((id) => !knows(conversation, model.requests.at(-1), id))).toEqual([])
+  const knowledge = knowledgeOf(conversation.store, model.requests.at(-1))
+  expect(paid.filter((id) => !knowledge.includes(`"${id}"`))).toEqual([])
   expect(model.refused).toBeLessThan(4)
 }, 120_000)
 

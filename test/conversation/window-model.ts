@@ -1,5 +1,6 @@
 import { contentText, type Message } from '../../src/contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
+import type { Store } from '../../src/conversation/store/store.ts'
 
 /** What the model of these tests says when a request is longer than its window. */
 export type Refusal = 'exact' | 'without a figure' | 'with a wrong figure' | 'by silence'
@@ -54,4 +55,21 @@ export class WindowModel {
       { type: 'error', error: { code: 'model_context_exceeded', message, status: 400, retryable: false, overflow } },
     ]
   }
+}
+
+/** Returns what a model can know: its prompt, and the notes that the prompt, or other notes, name. */
+export function knowledgeOf(store: Store, request: Pick<ModelRequest, 'messages'> | undefined): string {
+  const texts: string[] = []
+  const visited = new Set<string>()
+  const visit = (text: string): void => {
+    const plain = text.replaceAll('\\"', '"')
+    texts.push(plain)
+    for (const [, notes = ''] of plain.matchAll(/id "(notes_[^"]+)"/g)) {
+      if (visited.has(notes)) continue
+      visited.add(notes)
+      visit((store.fullResults.of(notes) ?? []).map((part) => contentText([part])).join('\n'))
+    }
+  }
+  visit((request?.messages ?? []).map(textOf).join('\n'))
+  return texts.join('\n')
 }

@@ -42,6 +42,23 @@ test('an input that alone is longer than the window of its model is refused with
   expect(edge.model.requests).toEqual([])
 })
 
+test('instructions and tools that leave no room for the input are refused before the model is asked', async () => {
+  const edge = edgeOf({ contextTokens: 2000 })
+  const parameters = { type: 'object', properties: {} }
+  const tools = [{ type: 'function', function: { name: 'look', description: words(3000), parameters } }]
+  const response = await edge.ask(CHAT, { json: { messages: [{ role: 'user', content: 'Hello' }], tools } })
+  expect([response.status, (await response.json<{ error: object }>()).error]).toMatchObject([
+    400,
+    {
+      code: 'input_too_long',
+      message:
+        'The instructions have about 0 tokens, the tools 3283 and the input 6, and the context window of the model test/small has 2000. ' +
+        'Shorten them, offer fewer tools, or name a model with a larger window.',
+    },
+  ])
+  expect(edge.model.requests).toEqual([])
+})
+
 test.each([
   ['known', { contextTokens: 2000 }],
   ['unknown', undefined],

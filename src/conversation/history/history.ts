@@ -4,6 +4,7 @@ import { positionOf } from '../store/messages.ts'
 import type { ContextReduction, PlacedMessage } from '../../contract/context.ts'
 import { repair, type RepairedHistory } from './repair.ts'
 import { windowOf } from '../../loop/window/sliding.ts'
+import { outlineOf } from '../../loop/window/shorten.ts'
 import { tokensOf } from '../../loop/window/tokens.ts'
 
 /** The most system messages that are still shown from turns before those that are read. */
@@ -30,17 +31,23 @@ export function historyBefore(
 ): RepairedHistory & { readonly from: number } {
   if (options.show === 'none') return { ...repair([]), from: 0 }
   const first = reduction ? Math.min(reduction.turn ?? reduction.from, reduction.from) : 0
-  // A planned prompt is reduced once it is too long; what is older than twice that was written by an earlier version.
-  const scale = isSliding ? 1 : 2
+  const selection = options.show === 'all' ? 'current' : 'answers'
   const newest: StoredMessage[] = []
   let tokens = 0
-  for (const message of messages.newest(positionOf(place), options.show === 'all' ? 'current' : 'answers')) {
+  let hasOlder = false
+  for (const message of messages.newest(positionOf(place), selection)) {
     if (message.position < first) break
     // A turn is always read back to its beginning, whatever its length.
-    const isOver = newest.length >= options.messages * scale || tokens > options.tokens * scale
-    if (isOver && message.run !== newest.at(-1)?.run) break
+    const isOver = newest.length >= options.messages || tokens > options.tokens
+    hasOlder = isOver && message.run !== newest.at(-1)?.run
+    if (hasOlder) break
     newest.push(message)
     tokens += tokensOf(message.message)
+  }
+  // What is older is about to be reduced. It is read so that notes tell of it, and takes as little memory as they do.
+  if (hasOlder && !isSliding) {
+    for (const { message, ...rest } of messages.between(first, newest.at(-1)?.position ?? 0, selection))
+      newest.push({ ...rest, message: outlineOf(message) })
   }
   const oldest = newest.at(-1)?.position ?? Math.min(first, positionOf(place))
   const system = messages.system(oldest, MOST_SYSTEM)

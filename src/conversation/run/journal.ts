@@ -5,8 +5,9 @@ import type { ToolOutcome } from '../../contract/tool.ts'
 import type { Journal } from '../../loop/journal.ts'
 import { recordOf } from '../../loop/record.ts'
 import type { RunState } from '../../loop/state.ts'
+import { isNotes } from '../../loop/window/plan.ts'
 import { numberOf } from '../store/events.ts'
-import type { TokenCount } from '../../loop/running.ts'
+import type { TokenCount } from '../../loop/window/count.ts'
 import { encodeLine, eventId, frameOfLine } from '../../wire/events.ts'
 import { type Frames, framesAfter, replayFrames } from './replay.ts'
 import type { Readers } from './readers.ts'
@@ -37,7 +38,7 @@ export interface JournalPorts {
  */
 export class RunJournal implements Journal {
   readonly #ports: JournalPorts
-  /** What the model's answers have told of its count of tokens. It is stored as the run ends. */
+  /** What the model has told of its count of tokens. It is stored as the run ends. */
   readonly tokens: TokenCount = {}
   readonly #run: StoredRun
   #last: number
@@ -88,8 +89,9 @@ export class RunJournal implements Journal {
     const frames = events.map((event) => this.#take(event))
     store.transaction(() => {
       this.#flush()
-      // Of a tenant that stores too much, only what models see is stored.
-      for (const [call, content] of this.#fullResults) if (!store.isFull()) store.fullResults.keep(call, content)
+      // Of a tenant that stores too much, only what models see is stored, and what they must be able to read.
+      for (const [id, content] of this.#fullResults)
+        if (isNotes(id) || !store.isFull()) store.fullResults.keep(id, content)
       this.#fullResults.clear()
       for (const event of events) if (event.type === 'context.reduced') store.setMeta('reduction', event.reduction)
       this.#project(state)
@@ -218,8 +220,8 @@ export class RunJournal implements Journal {
     }
     if (state.status === this.#status) return
     this.#status = state.status
-    const tokens = this.tokens.factor === undefined ? undefined : { model: state.request.model, ...this.tokens }
-    if (isTerminal(state.status)) store.end(recordOf(state), now(), tokens)
+    const learnt = Object.keys(this.tokens).length > 0 ? { model: state.request.model, tokens: this.tokens } : undefined
+    if (isTerminal(state.status)) store.end(recordOf(state), now(), learnt)
     else store.runs.setStatus(id, state.status)
     onStatus?.(state, eventId(id, this.#last))
   }

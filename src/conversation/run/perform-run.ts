@@ -67,9 +67,11 @@ async function portsOf(
   const model = setup.models.resolve(state.request.model)
   if (!model.ok) return model
   const tools = await toolsOf(setup, state, stored.request.caller)
-  if (journal.tokens.factor === undefined) Object.assign(journal.tokens, store.tokens(state.request.model))
   const view = window()
   const { options, isSliding } = view
+  if (Object.keys(journal.tokens).length === 0) Object.assign(journal.tokens, store.tokens(state.request.model))
+  // The prompt of a sliding window does not begin with that of the run before.
+  if (isSliding) delete journal.tokens.last
   const reduction = state.reduction ?? store.reduction(stored.place)
   const { messages, dropped, filled, from } = historyBefore(store.messages, stored.place, { ...view, reduction })
   if (state.status === 'queued' && dropped + filled > 0) commit(open, { type: 'history.repaired', dropped, filled })

@@ -102,6 +102,11 @@ export class MessageTable {
     return this.#each(SELECTIONS[selection], { from: 0, to: before })
   }
 
+  /** Reads the messages from a position to before another lazily, newest first, and caches none of them. */
+  between(from: number, to: number, selection: MessageSelection): Generator<StoredMessage> {
+    return this.#each(SELECTIONS[selection], { from, to })
+  }
+
   /** Returns the result of a call of the run at a place; undefined if a model may not see it, or there is none. */
   resultOf(place: number, callId: string): readonly Content[] | undefined {
     for (const { message } of this.#each(SELECTIONS.current, { from: positionOf(place), to: positionOf(place + 1) })) {

@@ -5,6 +5,7 @@ import type { Content, Message } from '../../contract/message.ts'
 import type { StoredFault } from '../../contract/fault.ts'
 import type { RunRecord, RunRequest } from '../../contract/run.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
+import type { TokenCount } from '../../loop/window/count.ts'
 
 /**
  * The shapes of values that are stored as JSON. A value of another shape is set aside, like a text that is not JSON: it
@@ -39,6 +40,17 @@ export function isReduction(value: unknown): value is ContextReduction {
     isText(model) &&
     [turn, characters, contextTokens].every((each) => isAbsentOr(each, isNumber)) &&
     [notes, summary].every((each) => isAbsentOr(each, isText))
+  )
+}
+
+export function isTokenCount(value: unknown): value is TokenCount {
+  if (!isObject(value)) return false
+  const { factor, growth, fileTokens, firstFiles, last, contextTokens } = value
+  return (
+    [factor, growth, fileTokens, contextTokens].every((each) => isAbsentOr(each, isNumber)) &&
+    [firstFiles, last].every((each) =>
+      isAbsentOr(each, (prompt) => isObject(prompt) && [prompt.text, prompt.files, prompt.counted].every(isNumber)),
+    )
   )
 }
 

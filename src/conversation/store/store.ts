@@ -10,13 +10,13 @@ import { isTerminal, type RunRecord, type RunRequest } from '../../contract/run.
 import { FIRST_BYTES } from '../../contract/quotas.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../contract/usage.ts'
 import { decodeLine, encodeLine, eventId, typeOfLine } from '../../wire/events.ts'
-import type { TokenCount } from '../../loop/running.ts'
+import type { TokenCount } from '../../loop/window/count.ts'
 import { EventTable } from './events.ts'
 import { Database, type OnBroken } from './database.ts'
 import { LAST_PLACE, MessageTable, positionOf } from './messages.ts'
 import { hasSchema, migrate } from './migrations.ts'
 import { Outbox } from './outbox.ts'
-import { isReduction, isUsage, readableSettings } from './shapes.ts'
+import { isReduction, isTokenCount, isUsage, readableSettings } from './shapes.ts'
 import { FaultTable } from './faults.ts'
 import { type RunRow, RunTable, type StoredRun } from './runs.ts'
 import { FullResultTable } from './full-results.ts'
@@ -36,6 +36,9 @@ export type MetaKey =
   | 'spendRetry'
   | 'summary'
   | 'usage'
+
+/** Of how many models a conversation remembers what it has learnt, those that were asked last. */
+const MOST_COUNTS = 4
 
 export interface StoreOptions {
   readonly onBroken?: OnBroken
@@ -230,12 +233,12 @@ export class Store {
     return isSum(sum) ? { usage: sum.usage, runs: sum.runs } : { usage: NO_USAGE, runs: 0 }
   }
 
-  /** Returns what the last run has learnt of the model's count of tokens; nothing for another model. */
+  /** Returns what earlier runs have learnt of a model's count of tokens and its window. */
   tokens(model: string): TokenCount {
     const sum = this.meta('usage')
-    if (!isObject(sum) || !isObject(sum.tokens) || sum.tokens.model !== model) return {}
-    const { factor, estimate } = sum.tokens
-    return isPositive(factor) && isPositive(estimate) ? { factor, estimate } : {}
+    const counts = isObject(sum) && isObject(sum.counts) ? sum.counts : {}
+    const count = counts[model]
+    return isTokenCount(count) ? count : {}
   }
 
   /** Returns the reduction in force for a run at a place; undefined if there is none, or it covers the run itself. */
@@ -288,16 +291,17 @@ export class Store {
   }
 
   /** Ends a run with its record. A run that has ended already is left unchanged. */
-  end(record: RunRecord, now: number, tokens?: TokenCount & { readonly model: string }): void {
+  end(record: RunRecord, now: number, learnt?: { readonly model: string; readonly tokens: TokenCount }): void {
     if (!this.runs.end(record, now)) return
     this.outbox.addReports(record.id, this.#reporters, now)
     const { usage, runs } = this.usage()
     const sum = this.meta('usage')
-    const learnt = tokens ?? (isObject(sum) ? sum.tokens : undefined)
+    const { [learnt?.model ?? '']: _, ...others } = isObject(sum) && isObject(sum.counts) ? sum.counts : {}
+    const counts = Object.entries(others).concat(learnt ? [[learnt.model, learnt.tokens]] : [])
     this.setMeta('usage', {
       usage: addUsage(usage, record.usage),
       runs: runs + 1,
-      ...(learnt !== undefined && { tokens: learnt }),
+      ...(counts.length > 0 && { counts: Object.fromEntries(counts.slice(-MOST_COUNTS)) }),
     })
   }
 
@@ -395,10 +399,6 @@ export class Store {
 export interface UnreportedSpend {
   readonly tenant: string
   readonly spend: Spend
-}
-
-function isPositive(value: unknown): value is number {
-  return typeof value === 'number' && value > 0
 }
 
 function isUnreportedSpend(value: unknown): value is readonly UnreportedSpend[] {

@@ -14,8 +14,9 @@ import { chooseOptions, type RunOptionValues } from '../../contract/run-options.
 import { shardOf } from '../../contract/shard.ts'
 import { traceOf } from '../../contract/trace.ts'
 import type { Setup } from '../../contract/setup.ts'
-import type { Caller } from '../../contract/tool.ts'
-import { tokensOf } from '../../loop/window/tokens.ts'
+import type { Caller, ToolDefinition } from '../../contract/tool.ts'
+import { toolTokens } from '../../loop/window/count.ts'
+import { textTokens, tokensOf } from '../../loop/window/tokens.ts'
 import { withCallerMarks } from '../../loop/decide/data-flow-guard.ts'
 import { shareOfBudget } from './budget.ts'
 import type { RequestContext, EdgeContext } from '../request-context.ts'
@@ -59,7 +60,6 @@ export async function prepareRun(
       ? requestParameters
       : withDefaults(await settingsOf({ setup, caller }, conversation), requestParameters)
   const model = modelOf(setup, parameters.model)
-  checkLength(parameters.input, model)
   const input = await withFiles(parameters.input, setup, model.capabilities)
   const identity = await identifyRun(request, caller, { parameters: requestParameters, conversation })
   const budget = await shareOfBudget({ setup, caller }, identity.runId, () =>
@@ -100,6 +100,9 @@ export async function prepareRun(
     ...run.clientTools.map(({ name }) => name),
   ])
   const offered = new Map(tools.map(({ definition }) => [definition.name, definition]))
+  // A hook may choose a few of many tools for each step.
+  const hasChoice = setup.loop?.hooks?.some((hook) => hook.activate !== undefined) === true
+  checkLength(run, hasChoice ? [] : [...offered.values(), ...run.clientTools], model)
   const marks = { offered, clientTools: run.clientTools, callerData: config.callerData }
   return { run: { ...run, input: withCallerMarks(run.input, marks) }, tools, onBusy: parameters.onBusy }
 }
@@ -116,17 +119,28 @@ export function modelOf(
 }
 
 /**
- * Throws a Problem if the new part of the input, what follows the last answer, is by itself longer than the model's
- * window. Earlier messages are shortened where they do not fit.
+ * Throws a Problem if what every request of the run must have is longer than the model's window: the new part of the
+ * input, which follows the last answer, with the instructions and the tools. Earlier messages are shortened where they do
+ * not fit.
  */
-function checkLength(input: readonly Message[], { name, window }: Pick<ChatModel, 'name' | 'window'>): void {
+function checkLength(
+  { input, system = '' }: Pick<RunRequest, 'input' | 'system'>,
+  tools: readonly (ToolDefinition | ClientTool)[],
+  { name, window }: Pick<ChatModel, 'name' | 'window'>,
+): void {
   if (!window) return
   const news = input.slice(input.findLastIndex(({ role }) => role === 'assistant') + 1)
-  const tokens = news.reduce((total, message) => total + (message.role === 'user' ? tokensOf(message) : 0), 0)
-  if (tokens <= window.contextTokens) return
+  const ofRole = (messages: readonly Message[], role: Message['role']) =>
+    messages.reduce((total, message) => total + (message.role === role ? tokensOf(message) : 0), 0)
+  const ofInput = ofRole(news, 'user')
+  const [ofSystem, ofTools] = [textTokens(system) + ofRole(input, 'system'), toolTokens(tools)]
+  if (ofInput + ofSystem + ofTools <= window.contextTokens) return
+  const size = `the context window of the model ${name} has ${window.contextTokens}.`
   const message =
-    `The input has about ${tokens} tokens, and the context window of the model ${name} has ${window.contextTokens}. ` +
-    'Send less, in parts, or name a model with a larger window.'
+    ofInput > window.contextTokens
+      ? `The input has about ${ofInput} tokens, and ${size} Send less, in parts, or name a model with a larger window.`
+      : `The instructions have about ${ofSystem} tokens, the tools ${ofTools} and the input ${ofInput}, and ${size} ` +
+        'Shorten them, offer fewer tools, or name a model with a larger window.'
   throw new Problem({ status: 400, code: 'input_too_long', message })
 }
 

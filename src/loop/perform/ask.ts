@@ -7,7 +7,8 @@ import type { RunError } from '../../contract/run.ts'
 import { chatPart, traceparentOf } from '../../contract/trace.ts'
 import { addUsage, countableUsage, withCost, type Usage } from '../../contract/usage.ts'
 import { compose, type Middleware, asHook } from './middleware.ts'
-import { fitAfterRefusal, fitPrompt, isCutByWindow, learnFactor, requestTokens } from '../window/fit.ts'
+import { countOf, learnCount } from '../window/count.ts'
+import { fitAfterRefusal, fitPrompt, isCutByWindow } from '../window/fit.ts'
 import { textTokens } from '../window/tokens.ts'
 import { isGuardedBySetup, startEarly } from './eager.ts'
 import { formatIssues, MAX_REJECTIONS, invalidAnswer, withPlainJson } from './response-format.ts'
@@ -45,7 +46,11 @@ export async function askModel(running: Running, step: StepState): Promise<void>
       ...(status !== undefined && { status }),
       attempts: attempts ?? 1,
     })
-    if (isShorter) return
+    if (isShorter) {
+      // Readers drop the reasoning of the attempt that left no room.
+      if (error.hasBegun) commit([{ type: 'step.restarted', step: step.step, attempt: attempt + 1 }])
+      return
+    }
     if (isRetried) {
       return commit([{ type: 'step.restarted', step: step.step, attempt: attempt + 1, because: error.error.code }])
     }
@@ -53,9 +58,10 @@ export async function askModel(running: Running, step: StepState): Promise<void>
   }
 }
 
-/** Reduces the prompt if the model has refused it as too long, before any of its answer was seen. */
+/** Reduces the prompt if the model has refused it as too long, before any text or call of its answer was seen. */
 async function fitsAfter(running: Running, step: number, { error, hasBegun, request }: ModelFailure): Promise<boolean> {
-  if (error.code !== CONTEXT_EXCEEDED || hasBegun || !request) return false
+  if (error.code !== CONTEXT_EXCEEDED || !request) return false
+  if (hasBegun && (error !== LEFT_NO_ROOM || running.canRestart?.() === false)) return false
   return fitAfterRefusal(running, { step, request, overflow: error.overflow ?? {} })
 }
 
@@ -222,7 +228,10 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
 
   function estimateUsage(): Usage {
     const written = [texts.text, texts.reasoning, ...calls.flatMap((call) => [call.tool, call.arguments])]
-    return withPrice({ inputTokens: requestTokens(request), outputTokens: textTokens(written.join('')) })
+    return withPrice({
+      inputTokens: Math.round(countOf(running.tokens, request)),
+      outputTokens: textTokens(written.join('')),
+    })
   }
 
   function handleEvent(event: ModelEvent): void {
@@ -249,9 +258,9 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
         const { finish, opaque } = event
         const usage = event.usage && withPrice(event.usage)
         const { text, reasoning } = texts
-        if (text === '' && calls.length === 0 && isCutByWindow(running, finish, usage))
+        if (text === '' && calls.length === 0 && isCutByWindow(running, event, usage))
           throw new ModelFailure(LEFT_NO_ROOM, reasoning !== '', request)
-        if (usage) learnFactor(running, request, usage)
+        if (usage) learnCount(running.tokens, request, usage)
         const reasoningField = reasoning === '' ? {} : { reasoning }
         // An answer that was cut short may lack calls that the model meant to ask for: it counts as one without calls.
         if (finish === 'length' || finish === 'content_filter') calls.length = 0

@@ -10,8 +10,9 @@ import {
 } from '../../contract/model.ts'
 import type { Usage } from '../../contract/usage.ts'
 import type { PromptPorts, Running } from '../running.ts'
+import { countOf, LEAST_WINDOW, learnFromRefusal, measureWith, promptSize } from './count.ts'
 import { planReduction, tokensUnder, turnStarts } from './plan.ts'
-import { textTokens, tokensOf } from './tokens.ts'
+import { TOKENS_A_FILE, tokensOf } from './tokens.ts'
 
 /** A prompt that takes more of the room than this is reduced, to `TARGET` of it. */
 const FULL = 0.9
@@ -23,12 +24,6 @@ const MOST_ANSWER = 16_000
 const RESULT_SHARE = 0.25
 const LEAST_RESULT_BYTES = 1000
 const BYTES_A_TOKEN = 3
-/** The bounds of the factor between a model's count of tokens and the estimate. */
-const LEAST_FACTOR = 0.3
-const MOST_FACTOR = 5
-/** How much a request has grown if its count must have grown too, and the least count that tells a window. */
-const GROWTH = 1.3
-const LEAST_WINDOW = 1000
 /** How often a step is asked again with a shorter prompt after the model has refused it as too long. */
 export const MOST_OVERFLOWS = 3
 /** A prompt of this part of the window has filled it, as servers count some tokens in other ways. */
@@ -53,16 +48,13 @@ export function reductionOf({ state, prompt }: Pick<Running, 'state' | 'prompt'>
   return state.reduction ?? prompt?.reduction
 }
 
-/** Returns the model's count of tokens over the estimate. */
-function factorOf({ tokens }: Sized): number {
-  return tokens.factor ?? 1
-}
-
 /** Returns the window of the model: as it is known, or less if this conversation has met a smaller one. */
-function windowOf({ state, model, prompt }: Omit<Sized, 'tokens'>): ModelWindow {
+function windowOf({ state, model, prompt, tokens }: Sized): ModelWindow {
   const window = model.window ?? UNKNOWN_WINDOW
-  const { contextTokens = Infinity, model: name } = reductionOf({ state, prompt }) ?? {}
-  return name === model.name && contextTokens < window.contextTokens ? { ...window, contextTokens } : window
+  const reduction = reductionOf({ state, prompt })
+  const refusedWindow = reduction?.model === model.name ? reduction.contextTokens : undefined
+  const contextTokens = Math.min(window.contextTokens, refusedWindow ?? Infinity, tokens.contextTokens ?? Infinity)
+  return contextTokens < window.contextTokens ? { ...window, contextTokens } : window
 }
 
 /** Returns the tokens of the model that a prompt may have: its window without the room for the answer. */
@@ -78,63 +70,33 @@ export function roomOf(running: Sized): number {
 
 /** Returns the most bytes of a result that leave room for others beside it. */
 export function roomForResult(running: Sized): number {
-  const tokens = (roomOf(running) * RESULT_SHARE) / factorOf(running)
+  const tokens = (roomOf(running) * RESULT_SHARE) / (running.tokens.factor ?? 1)
   return Math.max(LEAST_RESULT_BYTES, Math.floor(tokens * BYTES_A_TOKEN))
 }
 
-const definitionTokens = new WeakMap<ModelRequest['tools'], number>()
-
-/** Estimates the tokens of a request beside its messages: tools and the schema of the answer. */
-function tokensBeside({ tools, responseFormat }: Pick<ModelRequest, 'tools' | 'responseFormat'>): number {
-  let tokens = definitionTokens.get(tools)
-  if (tokens === undefined) {
-    tokens = textTokens(
-      JSON.stringify(tools.map(({ name, description, inputSchema }) => [name, description, inputSchema])),
-    )
-    definitionTokens.set(tools, tokens)
-  }
-  return tokens + (responseFormat ? textTokens(JSON.stringify(responseFormat)) : 0)
-}
-
-/** Estimates the tokens of a request, as yet without the model's own factor. */
-export function requestTokens(request: Pick<ModelRequest, 'messages' | 'tools' | 'responseFormat'>): number {
-  return request.messages.reduce((total, message) => total + tokensOf(message), tokensBeside(request))
-}
-
-/**
- * Learns from a model's count how far the estimate is off. If a request has grown and its count has not, the server cut
- * the prompt without a word: its window is then not longer than that count.
- */
-export function learnFactor(
-  { tokens, model }: Pick<Running, 'tokens' | 'model'>,
-  request: ModelRequest,
-  usage: Usage,
-): void {
-  const { inputTokens, outputTokens } = usage
-  if (inputTokens <= 0) return
-  const estimate = requestTokens(request)
-  const { factor = 1, estimate: earlier = Infinity } = tokens
-  const isCut = inputTokens > LEAST_WINDOW && estimate > earlier * GROWTH && inputTokens <= earlier * factor
-  if (isCut) return model.learnWindow?.(inputTokens + outputTokens)
-  tokens.factor = boundedFactor(inputTokens / estimate)
-  tokens.estimate = estimate
+/** Returns the tokens of the model that are left of its room beside a prompt. */
+export function roomLeft(running: Sized, inputTokens: number): number {
+  return Math.max(0, roomOf(running) - inputTokens)
 }
 
 /** Whether a model stopped without a word because its prompt filled the window. */
-export function isCutByWindow(running: Sized, finish: ModelFinish, usage: Usage | undefined): boolean {
-  if (finish !== 'length' || !usage) return false
+export function isCutByWindow(
+  running: Sized,
+  { finish, isWindowFull }: { readonly finish: ModelFinish; readonly isWindowFull?: true },
+  usage: Usage | undefined,
+): boolean {
+  if (finish !== 'length' || isWindowFull) return isWindowFull === true
+  if (!usage) return false
+  // A model that was given room has written something, if only reasoning.
+  if (usage.inputTokens > LEAST_WINDOW && usage.outputTokens === 0) return true
   const { contextTokens } = windowOf(running)
   return usage.inputTokens + usage.outputTokens >= contextTokens * ALMOST
-}
-
-function boundedFactor(ratio: number): number {
-  return Math.min(MOST_FACTOR, Math.max(LEAST_FACTOR, ratio))
 }
 
 /** Reduces the prompt of the next request if it takes too much of the room. `request`: as it would be now. */
 export async function fitPrompt(running: Running, step: number, request: ModelRequest): Promise<boolean> {
   const { state, prompt, history } = running
-  const used = requestTokens(request) * factorOf(running)
+  const used = countOf(running.tokens, request)
   const room = roomOf(running)
   const isFull = used > room * FULL
   if (!isFull && !(state.steps === 1 && hasMany(history, prompt, reductionOf(running)))) return false
@@ -164,16 +126,16 @@ export async function fitAfterRefusal(
 ): Promise<boolean> {
   const { state, model } = running
   if ((state.step?.overflows ?? 0) >= MOST_OVERFLOWS) return false
-  const estimate = requestTokens(request)
   const { contextTokens = Infinity, requestTokens: counted } = overflow
   // A server's count of the request tells how far the estimate was off, unless it contradicts its own refusal.
-  if (counted !== undefined && counted > contextTokens) running.tokens.factor = boundedFactor(counted / estimate)
-  const size = Math.max(estimate * factorOf(running), counted ?? 0)
+  if (counted !== undefined && counted > contextTokens) learnFromRefusal(running.tokens, request, counted)
+  const size = Math.max(countOf(running.tokens, request), counted ?? 0)
   // Servers may name a wrong figure: what was refused is too long in any case.
   const learnt = contextTokens < size ? contextTokens : Math.floor(size * AFTER_REFUSAL)
   // Other conversations must not learn from what is only a guess.
   if (learnt === contextTokens && contextTokens >= LEAST_WINDOW) model.learnWindow?.(contextTokens)
   const window = { ...model.window, contextTokens: learnt }
+  running.tokens.contextTokens = Math.min(learnt, running.tokens.contextTokens ?? Infinity)
   const room = roomOf({ state, prompt: running.prompt, tokens: running.tokens, model: { name: model.name, window } })
   return reduce(running, { step, request, target: TARGET * room, room, because: 'refused', contextTokens: learnt })
 }
@@ -193,10 +155,12 @@ async function reduce(running: Running, options: ReduceOptions): Promise<boolean
   const { step, request, target, room, because, contextTokens } = options
   const { state, model, prompt, journal, commit, flush } = running
   const messages = placedMessages(running)
-  const factor = factorOf(running)
+  const { factor = 1, fileTokens = TOKENS_A_FILE } = running.tokens
+  const measure = measureWith(running.tokens)
   const previous = reductionOf(running)
-  const before = requestTokens(request)
-  const fixed = Math.max(0, before - tokensUnder(messages, previous))
+  const { text, files } = promptSize(request)
+  const before = text + (files * fileTokens) / factor
+  const fixed = Math.max(0, before - tokensUnder(messages, previous, measure))
   const plan = planReduction({
     messages,
     previous,
@@ -207,6 +171,7 @@ async function reduce(running: Running, options: ReduceOptions): Promise<boolean
       tokens: Math.floor(prompt.earlier.tokens * TARGET),
     },
     model: model.name,
+    measure,
     isReadOnly: (tool) => state.offered.get(tool)?.annotations.readOnly === true,
   })
   if (!plan) return false
@@ -223,12 +188,14 @@ async function reduce(running: Running, options: ReduceOptions): Promise<boolean
     type: 'context.reduced',
     step,
     reduction,
-    before: Math.round(before * factor),
-    after: Math.round((fixed + tokensUnder(messages, reduction)) * factor),
+    before: Math.round(countOf(running.tokens, request)),
+    after: Math.round((fixed + tokensUnder(messages, reduction, measure)) * factor),
     room,
     ...(because && { because }),
     ...(summary?.usage && { usage: summary.usage }),
   }
   commit([fact])
+  // The next prompt does not begin with the one that was counted.
+  delete running.tokens.last
   return true
 }

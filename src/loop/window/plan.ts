@@ -1,8 +1,8 @@
 import type { ContextReduction, PlacedMessage } from '../../contract/context.ts'
 import type { Message } from '../../contract/message.ts'
 import { READ_RESULT } from '../decide/truncated-result.ts'
-import { cutResult, lineOfTurn, shortResult, withoutFiles } from './shorten.ts'
-import { textTokens, tokensOf } from './tokens.ts'
+import { cutCalls, cutResult, lineOfTurn, shortResult, withoutFiles } from './shorten.ts'
+import { textTokens } from './tokens.ts'
 
 /** What a plan is made of. Tokens are estimated (`tokens.ts`). */
 export interface PlanInput {
@@ -16,8 +16,12 @@ export interface PlanInput {
   /** The most messages and tokens of earlier turns. Default: any. */
   readonly earlier?: { readonly messages: number; readonly tokens: number } | undefined
   readonly model: string
+  /** The tokens of a message for this model, in the unit of the estimate. */
+  readonly measure: MessageMeasure
   readonly isReadOnly: (tool: string) => boolean
 }
+
+export type MessageMeasure = (message: Message) => number
 
 export interface Plan {
   readonly reduction: ContextReduction
@@ -38,15 +42,18 @@ const CHARACTERS_A_TOKEN = 2.5
 /**
  * Plans what a model is sent, so that it fits: the least that has to go, in this order. Results before the last steps
  * become one line; files and reasoning of earlier turns go; the oldest turns become notes; results before the last step
- * become one line; the first steps of the turn under way become notes; the results that are left are cut. Returns
+ * become one line; the first steps of the turn under way become notes; the calls and results that are left are cut. Returns
  * undefined if nothing more can go. Pure.
  */
 export function planReduction(input: PlanInput): Plan | undefined {
-  const { messages, previous, turn, model } = input
+  const { messages, previous, turn, model, measure } = input
   const { results = 0, files = 0, from = 0 } = previous ?? {}
   const steps = messages.filter(({ message }) => message.role === 'assistant' && message.calls).map(at)
   const turnSteps = steps.filter((position) => position > Math.max(from, turn))
-  const base = { ...previous, from, results, files, model }
+  // What a refusal has told of one model's window says nothing of another's.
+  const { contextTokens, ...rest } = previous ?? {}
+  const ownWindow = contextTokens !== undefined && previous?.model === model ? { contextTokens } : {}
+  const base = { ...rest, ...ownWindow, from, results, files, model }
   const { turn: _, characters: __, ...atTurn } = base
   const lastSteps = Math.max(results, steps.at(-KEPT_STEPS) ?? 0)
   const lastStep = Math.max(results, steps.at(-1) ?? 0)
@@ -61,36 +68,66 @@ export function planReduction(input: PlanInput): Plan | undefined {
       : { ...base, results: lastStep, files: earlierFiles },
     ...turnSteps.map((position) => ({ ...atTurn, results: lastStep, files: position, from: position, turn })),
   ]
-  const before = tokensUnder(messages, previous)
-  for (const candidate of candidates) {
-    if (tokensUnder(messages, candidate) >= Math.min(before, input.tokens + 1)) continue
+  const before = tokensUnder(messages, previous, measure)
+  const planOf = (candidate: ContextReduction): Plan | undefined => {
+    if (tokensUnder(messages, candidate, measure) >= Math.min(before, input.tokens + 1)) return undefined
     const plan = withNotes(candidate, input)
-    const size = tokensUnder(messages, plan.reduction)
-    if (size < before && fits(plan.reduction, size, input)) return plan
+    const size = tokensUnder(messages, plan.reduction, measure)
+    return size < before && fits(plan.reduction, size, input) ? plan : undefined
   }
-  // The last one leaves the least.
+  const plan = firstOf(candidates, planOf)
+  if (plan) return plan
   const least = withNotes(candidates.at(-1) ?? base, input)
-  const cut = withCutResults(least, input)
-  return [cut, least].find(({ reduction }) => tokensUnder(messages, reduction) < before)
+  const cut = withCutCalls(least, input)
+  return [cut, least].find(({ reduction }) => tokensUnder(messages, reduction, measure) < before)
 }
 
-function fits(reduction: ContextReduction, size: number, { messages, turn, tokens, earlier }: PlanInput): boolean {
+/** Returns the first plan by bisection: each candidate leaves less than the one before. Undefined if even the last has none. */
+function firstOf(
+  candidates: readonly ContextReduction[],
+  planOf: (candidate: ContextReduction) => Plan | undefined,
+): Plan | undefined {
+  let first: Plan | undefined
+  for (let low = 0, high = candidates.length; low < high;) {
+    const middle = Math.floor((low + high) / 2)
+    const candidate = candidates[middle]
+    const plan = candidate && planOf(candidate)
+    if (plan) [first, high] = [plan, middle]
+    else low = middle + 1
+  }
+  return first
+}
+
+function fits(
+  reduction: ContextReduction,
+  size: number,
+  { messages, turn, tokens, earlier, measure }: PlanInput,
+): boolean {
   if (size > tokens) return false
   if (!earlier) return true
   const visible = visibleMessages(
     messages.filter(({ position }) => position < turn),
     reduction,
   )
-  return visible.length <= earlier.messages && sum(visible) <= earlier.tokens
+  return visible.length <= earlier.messages && sum(visible, measure) <= earlier.tokens
 }
 
-/** Cuts the results that are left so that together they fit into what the other messages leave. */
-function withCutResults(plan: Plan, { messages, tokens }: PlanInput): Plan {
+/** Cuts the calls and results that are left so that together they fit into what the other messages leave. */
+function withCutCalls(plan: Plan, { messages, tokens, measure }: PlanInput): Plan {
   const visible = visibleMessages(messages, plan.reduction)
-  const results = visible.filter(({ role }) => role === 'tool')
-  const others = sum(visible) - sum(results)
-  const share = Math.floor(((tokens - others) * CHARACTERS_A_TOKEN) / Math.max(1, results.length))
+  const parts = visible.filter((message) => message.role === 'tool' || (message.role === 'assistant' && message.calls))
+  const others = sum(visible, measure) - sum(parts, measure)
+  const count = parts.reduce((total, part) => total + (part.role === 'assistant' ? (part.calls?.length ?? 0) : 1), 0)
+  const share = Math.floor(((tokens - others) * CHARACTERS_A_TOKEN) / Math.max(1, count))
   return { ...plan, reduction: { ...plan.reduction, characters: Math.max(FEWEST_CHARACTERS, share) } }
+}
+
+/** What the ids of notes begin with that are put aside. No id of a call does. */
+const NOTES = 'notes_'
+
+/** Whether an id is that of notes, without which the model would not know what it has done. */
+export function isNotes(id: string): boolean {
+  return id.startsWith(NOTES)
 }
 
 /** Adds notes on the turns, or the steps of this turn, that are left out. */
@@ -115,7 +152,7 @@ function withNotes(candidate: ContextReduction, { messages, previous, tokens, is
     return { reduction: { ...candidate, notes: lines.join('\n') }, dropped }
   let count = lines.length
   for (let room = most; count > 0 && room - (sizes[count - 1] ?? 0) >= 0; count--) room -= sizes[count - 1] ?? 0
-  const id = `notes_${candidate.from}`
+  const id = `${NOTES}${candidate.from}`
   const pointer = `- (older notes: ${READ_RESULT} reads them with the id "${id}")`
   const notes = [pointer, ...lines.slice(count)].join('\n')
   return { reduction: { ...candidate, notes }, aside: { id, text: lines.slice(0, count).join('\n') }, dropped }
@@ -133,13 +170,17 @@ function at({ position }: PlacedMessage): number {
   return position
 }
 
-/** Estimates the tokens of the messages that a model is sent under a reduction. */
-export function tokensUnder(messages: readonly PlacedMessage[], reduction: ContextReduction | undefined): number {
-  return sum(visibleMessages(messages, reduction))
+/** Returns the tokens of the messages that a model is sent under a reduction. */
+export function tokensUnder(
+  messages: readonly PlacedMessage[],
+  reduction: ContextReduction | undefined,
+  measure: MessageMeasure,
+): number {
+  return sum(visibleMessages(messages, reduction), measure)
 }
 
-function sum(messages: readonly Message[]): number {
-  return messages.reduce((total, message) => total + tokensOf(message), 0)
+function sum(messages: readonly Message[], measure: MessageMeasure): number {
+  return messages.reduce((total, message) => total + measure(message), 0)
 }
 
 /** Returns the messages that a model is sent under a reduction: system messages, notes, then what it leaves. */
@@ -160,7 +201,8 @@ export function visibleMessages(
       if (notes) visible.push(notes)
     }
     const light = position < files ? withoutFiles(message) : message
-    if (light.role !== 'tool') visible.push(light)
+    if (light.role === 'assistant') visible.push(cutCalls(light, characters))
+    else if (light.role !== 'tool') visible.push(light)
     else visible.push(position < results ? shortResult(light) : cutResult(light, characters))
   }
   if (!hasNotes && notes) visible.push(notes)

@@ -1,4 +1,11 @@
-import { contentText, type Message, type ToolMessage, type UserContent } from '../../contract/message.ts'
+import { isObject, parseJson } from '../../contract/json.ts'
+import {
+  type AssistantMessage,
+  contentText,
+  type Message,
+  type ToolMessage,
+  type UserContent,
+} from '../../contract/message.ts'
 import { READ_RESULT } from '../decide/truncated-result.ts'
 
 /** A result that is not longer than this is not shortened: the line in its place would be as long. */
@@ -24,6 +31,34 @@ export function cutResult(message: ToolMessage, characters: number): ToolMessage
   if (text.length <= characters) return message
   const rest = `[${characters} of ${text.length} characters; ${READ_RESULT} reads on with the id "${message.callId}" from offset ${characters}]`
   return { ...message, content: [{ type: 'text', text: `${text.slice(0, characters)}\n${rest}` }] }
+}
+
+const cutAnswers = new WeakMap<AssistantMessage, { readonly characters: number; readonly message: AssistantMessage }>()
+
+/** Returns an answer with calls whose text and arguments have at most about this many characters. */
+export function cutCalls(message: AssistantMessage, characters: number): AssistantMessage {
+  const { calls, content } = message
+  if (!calls || [content, ...calls.map(({ arguments: text }) => text)].every((text) => text.length <= characters))
+    return message
+  const lastCut = cutAnswers.get(message)
+  if (lastCut?.characters === characters) return lastCut.message
+  const cut = {
+    ...message,
+    content: clip(content, characters),
+    calls: calls.map((call) =>
+      call.arguments.length <= characters ? call : { ...call, arguments: cutArguments(call.arguments, characters) },
+    ),
+  }
+  cutAnswers.set(message, { characters, message: cut })
+  return cut
+}
+
+/** Returns arguments as JSON with the beginning of each text that is longer than its share. */
+function cutArguments(text: string, characters: number): string {
+  const value = parseJson(text)
+  const share = Math.floor(characters / Math.max(1, isObject(value) ? Object.keys(value).length : 1))
+  const cut = JSON.stringify(value, (_, each: unknown) => (typeof each === 'string' ? clip(each, share) : each))
+  return cut === undefined || cut.length > 2 * characters ? JSON.stringify({ cut: clip(text, share) }) : cut
 }
 
 const lightMessages = new WeakMap<Message, Message>()
@@ -63,9 +98,22 @@ function cached<Kind extends Message>(cache: WeakMap<Kind, Kind>, message: Kind,
   return value
 }
 
+/** Returns a message with no more than its line of notes is made of. */
+export function outlineOf(message: Message): Message {
+  const light = withoutFiles(message)
+  if (light.role === 'tool') return shortResult(light)
+  return light.role === 'assistant' ? cutCalls(light, MOST_OUTLINE) : light
+}
+
+/** The most characters of the text and of each call of an answer in an outline. */
+const MOST_OUTLINE = 2000
+
 const MOST_TEXT = 200
-const MOST_ARGUMENTS = 160
+const MOST_ARGUMENTS = 320
 const MOST_OUTCOME = 120
+/** The most characters of one text among the arguments of a call, and the most entries of a list. */
+const MOST_VALUE = 48
+const MOST_ENTRIES = 8
 
 /**
  * Returns a turn, or a part of one, as one line of notes: what was asked, each call that may have taken effect with its
@@ -81,7 +129,7 @@ export function lineOfTurn(messages: readonly Message[], isReadOnly: (tool: stri
     for (const { callId, tool, arguments: text } of message.calls ?? []) {
       const result = results.get(callId)
       if (isReadOnly(tool)) reads.set(tool, (reads.get(tool) ?? 0) + 1)
-      else parts.push(`called ${tool}(${clip(text, MOST_ARGUMENTS)}) ${outcomeOf(result)} [${callId}]`)
+      else parts.push(`called ${tool}(${briefArguments(text)}) ${outcomeOf(result)} [${callId}]`)
     }
     if (message.content !== '') parts.push(`answer: ${excerpt(message.content, MOST_TEXT)}`)
   }
@@ -95,6 +143,26 @@ function outcomeOf(result: ToolMessage | undefined): string {
   // Text that others wrote must not gain authority by being repeated in the notes.
   const words = result.marks?.includes('untrusted') ? `${text.length} characters` : excerpt(text, MOST_OUTCOME)
   return `→ ${result.ok ? '' : 'failed: '}${words}`
+}
+
+/** Returns arguments in one line, with the beginning of each long text in them, so that what identifies a call is left. */
+function briefArguments(text: string): string {
+  const value = parseJson(text)
+  const line = value === undefined ? text.replaceAll(/\s+/g, ' ') : JSON.stringify(briefValue(value))
+  return clip(line, MOST_ARGUMENTS)
+}
+
+function briefValue(value: unknown): unknown {
+  if (typeof value === 'string') return clip(value, MOST_VALUE)
+  if (Array.isArray(value)) {
+    const entries = value.slice(0, MOST_ENTRIES).map(briefValue)
+    return value.length > MOST_ENTRIES ? [...entries, `… ${value.length - MOST_ENTRIES} more`] : entries
+  }
+  if (!isObject(value)) return value
+  // Short values first: ids and amounts must not be cut off behind a long text.
+  const entries = Object.entries(value).map(([key, each]) => [key, briefValue(each)] as const)
+  const size = ([key, each]: readonly [string, unknown]) => key.length + JSON.stringify(each).length
+  return Object.fromEntries(entries.sort((one, other) => size(one) - size(other)))
 }
 
 /** Returns the beginning of a text as a JSON string, which has no line breaks. */

@@ -1,7 +1,7 @@
 import type { Message, UserContent } from '../../contract/message.ts'
 
-/** A rough cost of an image or a file, whatever its size. */
-const TOKENS_A_FILE = 1500
+/** A rough cost of an image or a file, whatever its size, as long as the model has counted none. */
+export const TOKENS_A_FILE = 1500
 /** What a message costs beside its content. */
 const TOKENS_A_MESSAGE = 4
 
@@ -41,25 +41,38 @@ function isEastAsian(code: number): boolean {
   return (code >= 0x2e80 && code <= 0x9fff) || (code >= 0xac00 && code <= 0xd7af) || code >= 0xf900
 }
 
-const counts = new WeakMap<Message, number>()
-
-/** Estimates the number of tokens of a message. */
-export function tokensOf(message: Message): number {
-  const counted = counts.get(message)
-  if (counted !== undefined) return counted
-  const tokens = countTokens(message)
-  counts.set(message, tokens)
-  return tokens
+/** The estimated tokens of the texts of a message, and the number of its files. */
+interface MessageSize {
+  readonly text: number
+  readonly files: number
 }
 
-function countTokens(message: Message): number {
+const sizes = new WeakMap<Message, MessageSize>()
+
+/** Estimates the size of a message; only once for the same message. */
+export function messageSize(message: Message): MessageSize {
+  let size = sizes.get(message)
+  if (!size) sizes.set(message, (size = estimateSize(message)))
+  return size
+}
+
+/** Estimates the number of tokens of a message for a model of which nothing is known. */
+export function tokensOf(message: Message): number {
+  const { text, files } = messageSize(message)
+  return text + files * TOKENS_A_FILE
+}
+
+function estimateSize(message: Message): MessageSize {
   const { content } = message
   const parts: readonly UserContent[] = typeof content === 'string' ? [{ type: 'text', text: content }] : content
-  let tokens = TOKENS_A_MESSAGE
-  for (const part of parts) tokens += part.type === 'text' ? textTokens(part.text) : TOKENS_A_FILE
-  if (message.role !== 'assistant') return tokens
-  tokens += textTokens(message.reasoning ?? '')
-  for (const call of message.calls ?? [])
-    tokens += TOKENS_A_MESSAGE + textTokens(call.tool) + textTokens(call.arguments)
-  return tokens
+  let text = TOKENS_A_MESSAGE
+  let files = 0
+  for (const part of parts) {
+    if (part.type === 'text') text += textTokens(part.text)
+    else files += 1
+  }
+  if (message.role !== 'assistant') return { text, files }
+  text += textTokens(message.reasoning ?? '')
+  for (const call of message.calls ?? []) text += TOKENS_A_MESSAGE + textTokens(call.tool) + textTokens(call.arguments)
+  return { text, files }
 }

@@ -102,11 +102,25 @@ export function errorEvent(error: ModelError): ModelEvent {
   return { type: 'error', error }
 }
 
-/** Makes the event that ends an answer that is complete. */
-export function finishEvent(finish: ModelFinish, usage: Usage | undefined, opaque: Opaque | undefined): ModelEvent {
-  return { type: 'finish', finish, ...(usage && { usage }), ...(opaque && { opaque }) }
+/** Makes the event that ends an answer that is complete. `reason`: the provider's own word for it. */
+export function finishEvent(
+  finish: ModelFinish,
+  usage: Usage | undefined,
+  opaque: Opaque | undefined,
+  reason = '',
+): ModelEvent {
+  const isFull = finish === 'length' && FULL.test(reason)
+  return {
+    type: 'finish',
+    finish,
+    ...(usage && { usage }),
+    ...(opaque && { opaque }),
+    ...(isFull && { isWindowFull: true as const }),
+  }
 }
 
+/** Anthropic and LM Studio. */
+const FULL = /context_?(?:window|length)/i
 const LENGTH = /length|max_tokens|context_window/i
 const FILTERED = /filter|block|refusal|safety|sensitive|recitation|language|prohibited|spii|armor/i
 

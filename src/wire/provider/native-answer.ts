@@ -55,7 +55,7 @@ function answerOf({ take, hasBegun, reason, calls, usage, opaque }: NativeAnswer
       if (isSilent) events.push({ type: 'call.delta', index, arguments: call.arguments })
       events.push({ type: 'call', index, ...call })
     }
-    return finishEvent(finish, usage(), opaque())
+    return finishEvent(finish, usage(), opaque(), finishReason)
   }
 
   return {

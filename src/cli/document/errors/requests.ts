@@ -105,8 +105,8 @@ export const REQUEST_ERRORS: ErrorTexts = {
   ),
   input_too_long: http(
     400,
-    'The input by itself is longer than the context window of the model; the message has both figures, in tokens.',
-    'Send less, in parts, or name a model with a larger window.',
+    'The input, with the instructions and the tools, is longer than the context window of the model; the message has the figures, in tokens.',
+    'Send less, in parts, offer fewer tools, or name a model with a larger window.',
   ),
   body_too_large: http(
     413,

@@ -12,6 +12,7 @@ const finish = (finish: ModelFinish, usage: Usage | undefined = USAGE, data?: un
   ...(usage && { usage }),
   ...(data !== undefined && { opaque: { codec: 'anthropic', data } }),
 })
+const FULL: ModelEvent = { type: 'finish', finish: 'length', usage: USAGE, isWindowFull: true }
 const error = (code: string, message: string, retryable = true): ModelEvent => ({
   type: 'error',
   error: { code, message, retryable },
@@ -120,7 +121,7 @@ const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
   ],
   'no-indexes': [text('Hi. '), first(0, 'clock'), more(0, UTC), call(0, 'clock', UTC), finish('tool_calls')],
   'length-in-a-call': [text('I shall'), first(0, 'weather'), more(0, '{"place":"Os'), finish('length')],
-  'length-of-the-window': [text('So much'), finish('length')],
+  'length-of-the-window': [text('So much'), FULL],
   refusal: [text('Well, '), finish('content_filter')],
   'refusal-before-a-word': [finish('content_filter')],
 

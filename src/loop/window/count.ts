@@ -1,0 +1,155 @@
+import type { Message } from '../../contract/message.ts'
+import type { ModelRequest } from '../../contract/model.ts'
+import type { ToolDefinition } from '../../contract/tool.ts'
+import type { Usage } from '../../contract/usage.ts'
+import { messageSize, textTokens, TOKENS_A_FILE } from './tokens.ts'
+
+/** What the answers and refusals of a model have told, in a conversation, of its count of tokens and its window. */
+export interface TokenCount {
+  /** The model's count of text over the estimate. */
+  factor?: number
+  /** The same of what the last turn or step has added, which is often of another kind than the tools and instructions. */
+  growth?: number
+  /** The model's count of an image or a file. */
+  fileTokens?: number
+  /** What came with the first files, as long as it is not known how much of it was text. */
+  firstFiles?: CountedPrompt
+  /** The last prompt that was counted; absent after a reduction, when the next prompt does not begin with it. */
+  last?: CountedPrompt
+  /** The context window, if a refusal or a cut prompt has told one. */
+  contextTokens?: number
+}
+
+/** The size of a prompt, and what its model counted. */
+export interface CountedPrompt extends PromptSize {
+  readonly counted: number
+}
+
+interface PromptSize {
+  /** The estimated tokens of all texts, tools and schemas. */
+  readonly text: number
+  /** The number of images and files. */
+  readonly files: number
+}
+
+/** The bounds of what is learnt, so that one strange count does not spoil the plans that follow. */
+const FACTORS = { least: 0.3, most: 5 }
+const FILES = { least: 40, most: 30_000 }
+/** How much a prompt has grown if its count must have grown too. */
+const GROWTH = 1.3
+/** A count has not grown if it has by less than this part of what the prompt was expected to have added. */
+const LEAST_GROWTH = 0.2
+/** A count that fell to less than this part is of something else, such as the part that was not cached. */
+const LEAST_OF_LAST = 0.6
+/** The least tokens that a window has. */
+export const LEAST_WINDOW = 1000
+/** The fewest tokens of text between two prompts that tell the count of text from that of files. */
+const LEAST_DIFFERENCE = 100
+
+const definitionTokens = new WeakMap<Definition, number>()
+
+type Definition = Pick<ToolDefinition, 'name' | 'description' | 'inputSchema'>
+
+interface Countable extends Pick<ModelRequest, 'messages' | 'responseFormat'> {
+  readonly tools: readonly Definition[]
+}
+
+/** Estimates the tokens of tools; of each only once. */
+export function toolTokens(tools: readonly Definition[]): number {
+  return tools.reduce((total, tool) => {
+    const knownTokens = definitionTokens.get(tool)
+    if (knownTokens !== undefined) return total + knownTokens
+    const { name, description, inputSchema } = tool
+    const tokens = textTokens(JSON.stringify([name, description, inputSchema]))
+    definitionTokens.set(tool, tokens)
+    return total + tokens
+  }, 0)
+}
+
+/** Estimates the size of a request, with its tools and the schema of its answer. */
+export function promptSize({ messages, tools, responseFormat }: Countable): PromptSize {
+  let text = toolTokens(tools)
+  if (responseFormat) text += textTokens(JSON.stringify(responseFormat))
+  let files = 0
+  for (const message of messages) {
+    const size = messageSize(message)
+    text += size.text
+    files += size.files
+  }
+  return { text, files }
+}
+
+/** Returns the tokens of a message beside those of its text, both in the unit of the estimate. */
+export function measureWith({ factor = 1, fileTokens = TOKENS_A_FILE }: TokenCount): (message: Message) => number {
+  return (message) => {
+    const { text, files } = messageSize(message)
+    return text + (files * fileTokens) / factor
+  }
+}
+
+/** Returns the tokens that a model will count in a request: its last count, and an estimate of what was added since. */
+export function countOf(tokens: TokenCount, request: Countable): number {
+  const { factor = 1, growth = factor, fileTokens = TOKENS_A_FILE, last } = tokens
+  const { text, files } = promptSize(request)
+  if (!last || text < last.text || files < last.files) return text * factor + files * fileTokens
+  return last.counted + (text - last.text) * growth + (files - last.files) * fileTokens
+}
+
+/**
+ * Learns from a model's count of a request. If the prompt has grown and its count has not, the server has cut it without
+ * a word: its window is then not longer than that count.
+ */
+export function learnCount(tokens: TokenCount, request: Countable, { inputTokens: counted }: Usage): void {
+  if (counted <= 0) return
+  const size = promptSize(request)
+  const { last } = tokens
+  const { factor = 1, growth = Math.min(factor, 1) } = tokens
+  const added = last ? (size.text - last.text) * growth : 0
+  if (last && counted - last.counted < LEAST_GROWTH * added) {
+    // Servers that leave out whole messages count a little less than their window has.
+    const isCut = added > (GROWTH - 1) * last.counted && counted >= last.counted * LEAST_OF_LAST
+    if (isCut && last.counted >= LEAST_WINDOW) tokens.contextTokens = Math.max(last.counted, counted)
+    return
+  }
+  learnFactors(tokens, { ...size, counted })
+  tokens.last = { ...size, counted }
+}
+
+/** Learns how far the estimate is off, from a server's count of a request that it refused. */
+export function learnFromRefusal(tokens: TokenCount, request: Countable, counted: number): void {
+  learnFactors(tokens, { ...promptSize(request), counted })
+}
+
+function learnFactors(tokens: TokenCount, { text, files, counted }: CountedPrompt): void {
+  const { last, firstFiles } = tokens
+  const added = {
+    text: text - (last?.text ?? 0),
+    files: files - (last?.files ?? 0),
+    counted: counted - (last?.counted ?? 0),
+  }
+  if (last && added.files === 0 && added.text >= LEAST_DIFFERENCE)
+    tokens.growth = bounded(added.counted / added.text, FACTORS)
+  if (files > 0) {
+    if (last && added.files > 0 && !firstFiles) {
+      if (tokens.growth === undefined) tokens.firstFiles = added
+      else learnFiles(tokens, added, last.files)
+    } else if (tokens.growth !== undefined && firstFiles) {
+      learnFiles(tokens, firstFiles, 0)
+      delete tokens.firstFiles
+    } else if (tokens.growth !== undefined && tokens.fileTokens === undefined)
+      tokens.fileTokens = bounded((counted - tokens.growth * text) / files, FILES)
+    if (tokens.fileTokens === undefined) return
+  }
+  tokens.factor = bounded((counted - files * (tokens.fileTokens ?? 0)) / text, FACTORS)
+}
+
+/** Takes for the tokens of new files what the text that came with them does not explain. `before`: the files so far. */
+function learnFiles(tokens: TokenCount, added: CountedPrompt, before: number): void {
+  const { growth = 1, fileTokens = TOKENS_A_FILE } = tokens
+  const ofFiles = Math.max(0, added.counted - added.text * growth)
+  tokens.fileTokens = bounded((before * fileTokens + ofFiles) / (before + added.files), FILES)
+}
+
+function bounded(value: number, { least, most }: { readonly least: number; readonly most: number }): number {
+  return Math.min(most, Math.max(least, value))
+}

@@ -1,0 +1,152 @@
+import * as fc from 'fast-check'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { Message } from '../../src/contract/message.ts'
+import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
+import { requestOf, say, tool } from '../fixtures/play.ts'
+import { runId, TestConversation } from './object.ts'
+import { knowledgeOf, type Refusal, WindowModel } from './window-model.ts'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 }))
+afterEach(() => void vi.useRealTimers())
+
+/** What a user asks for in one turn, and what happens to the conversation between two. */
+type Turn =
+  | { readonly do: 'say'; readonly characters: number }
+  /** Each step makes some payments, whose arguments and results have these sizes. */
+  | {
+      readonly do: 'pay'
+      readonly steps: number
+      readonly each: number
+      readonly memo: number
+      readonly receipt: number
+    }
+  | { readonly do: 'read'; readonly characters: number }
+  | { readonly do: 'restart' }
+  | { readonly do: 'regenerate' }
+  | { readonly do: 'model'; readonly name: string; readonly contextTokens: number }
+
+const size = (most: number) => fc.oneof(fc.nat(200), fc.nat(most))
+
+const turn: fc.Arbitrary<Turn> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('say' as const), characters: size(12_000) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant('pay' as const),
+      steps: fc.oneof(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 40 })),
+      each: fc.integer({ min: 1, max: 4 }),
+      memo: size(3000),
+      receipt: size(30_000),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('read' as const), characters: size(60_000) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('regenerate' as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('model' as const),
+      name: fc.constantFrom('test/a', 'test/b'),
+      contextTokens: fc.constantFrom(9000, 16_000, 60_000, 10_000_000, 10_000_000),
+    }),
+  },
+)
+
+const refusal = fc.constantFrom<Refusal>('exact', 'without a figure', 'with a wrong figure')
+
+const LIMITS = { steps: 200, calls: 1000, callsPerTool: 1000, resultBytes: 262_144 } as const
+
+function call(index: number, name: string, args: object): ModelEvent {
+  return { type: 'call', index, tool: name, arguments: JSON.stringify(args, null, 1) }
+}
+
+test('each call that took effect is in the prompt or in notes that can be read from it, at every step', async () => {
+  await fc.assert(
+    fc.asyncProperty(refusal, fc.array(turn, { minLength: 3, maxLength: 25 }), async (words, turns) => {
+      const failures = await playTurns(words, turns)
+      expect(failures).toEqual([])
+    }),
+    { numRuns: Number(process.env['RUNS'] ?? 8) },
+  )
+}, 300_000)
+
+/** Plays the turns. Returns what the model was not told, and which turns failed. */
+async function playTurns(words: Refusal, turns: readonly Turn[]): Promise<readonly string[]> {
+  const failures: string[] = []
+  /** The payments of each turn that models may see. */
+  const paid = new Map<number, string[]>()
+  let name = 0
+  let current: Extract<Turn, { do: 'say' | 'pay' | 'read' }> = { do: 'say', characters: 0 }
+  let step = 0
+  let contextTokens = 16_000
+  let modelName = 'test/a'
+
+  const answer = (request: ModelRequest): readonly ModelEvent[] => {
+    const knowledge = knowledgeOf(conversation.store, request)
+    for (const id of [...paid.values()].flat())
+      if (!knowledge.includes(`"${id}"`)) failures.push(`turn ${name}, step ${step}: ${id} is forgotten`)
+    step += 1
+    if (request.tools.length === 0) return say('I may not.')
+    if (current.do === 'pay' && step <= current.steps) {
+      const { each, memo, receipt } = current
+      const ids = Array.from({ length: each }, (_, index) => `p${name}-${step}-${index}`)
+      const calls = ids.map((id, index) => call(index, 'pay', { memo: 'm e '.repeat(memo / 4), id, receipt }))
+      return [...calls, { type: 'finish', finish: 'tool_calls' }]
+    }
+    if (current.do === 'read' && step === 1)
+      return [call(0, 'read', { characters: current.characters }), { type: 'finish', finish: 'tool_calls' }]
+    return say(`Done with ${current.do}.`)
+  }
+  const tools = [
+    tool('pay', ({ id, receipt }) => {
+      paid.set(name, [...(paid.get(name) ?? []), String(id)])
+      return `paid ${String(id)} ${'r e '.repeat(Number(receipt) / 4)}`
+    }),
+    tool('read', ({ characters }) => 'z y '.repeat(Number(characters) / 4), { annotations: { readOnly: true } }),
+  ]
+  let model = new WindowModel(contextTokens, words, answer)
+  const conversation = new TestConversation((request) => model.stream(request), tools)
+  conversation.modelWindow = { contextTokens: 128_000 }
+
+  async function ask(input: readonly Message[], replaces?: string): Promise<void> {
+    name += 1
+    step = 0
+    const request = { input, model: modelName, limits: { ...requestOf({}).limits, ...LIMITS } }
+    await conversation.start(name, { request, ...(replaces !== undefined && { replaces }) })
+    await conversation.object.record(runId(name), 60_000)
+    const reply = await conversation.object.record(runId(name), 0)
+    if (!reply.ok || reply.record.status !== 'completed')
+      failures.push(`turn ${name} of ${current.do} ended: ${JSON.stringify(reply.ok ? reply.record.error : reply)}`)
+  }
+
+  const textOfTurn = (each: Turn) =>
+    'characters' in each && each.do === 'say' ? 'lorem '.repeat(each.characters / 6) : ''
+  for (const each of turns) {
+    if (each.do === 'restart') conversation.live()
+    else if (each.do === 'model') {
+      ;({ contextTokens, name: modelName } = each)
+      model = new WindowModel(contextTokens, words, answer)
+      conversation.modelWindow = { contextTokens: 128_000 }
+    } else if (each.do === 'regenerate') {
+      if (name === 0) continue
+      const replaced = name
+      paid.delete(replaced)
+      await ask([{ role: 'user', content: `again ${textOfTurn(current)}` }], runId(replaced))
+    } else {
+      current = each
+      await ask([{ role: 'user', content: `${each.do} ${textOfTurn(each)}` }])
+    }
+  }
+  return failures
+}
+
+test('a call before a turn of more messages than earlier turns may have is not forgotten', async () => {
+  const pay = { do: 'pay', memo: 0, receipt: 0 } as const
+  const turns: Turn[] = [
+    { do: 'model', name: 'test/a', contextTokens: 10_000_000 },
+    { ...pay, steps: 1, each: 1 },
+    { ...pay, steps: 110, each: 4 },
+    { do: 'say', characters: 10 },
+  ]
+  expect(await playTurns('exact', turns)).toEqual([])
+})
