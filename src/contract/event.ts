@@ -59,6 +59,8 @@ export type RunFact =
       readonly calls: readonly ToolCall[]
       readonly finish: ModelFinish
       readonly usage?: Usage
+      /** The tokens that were left of the room for the prompt; absent if the model's window or count is unknown. */
+      readonly roomLeft?: number
       readonly opaque?: Opaque
       /** Calls that a person must approve because the setup's `needsApproval` says so, whatever their tools say. */
       readonly approvals?: readonly string[]

@@ -28,10 +28,15 @@ export const METRICS = {
   edgecall_call_retries: { type: 'counter', help: 'Calls that were sent again.', labels: ['tool'] },
   edgecall_tokens: {
     type: 'counter',
-    help: 'Tokens. The kind is `input`, `cached` (a part of `input`) or `output`.',
+    help: 'Tokens. The kind is `input`, `cached` or `cache_write` (parts of `input`), or `output`.',
     labels: ['model', 'key', 'kind'],
   },
   edgecall_cost: { type: 'counter', help: 'Cost, in the currency of the prices.', labels: ['model', 'key'] },
+  edgecall_room_used: {
+    type: 'histogram',
+    help: 'The part of the room for a prompt that the request of a step has taken, from 0 to 1.',
+    labels: ['model'],
+  },
   edgecall_context_reductions: {
     type: 'counter',
     help: 'Times that earlier messages were reduced to fit the window of a model.',

@@ -138,6 +138,19 @@ export interface CallRecord {
   readonly undone?: boolean
 }
 
+/** The prompt of a step, in tokens as the model counted them. */
+export interface PromptRecord {
+  readonly step: number
+  /** Absent, like what follows, if the model has reported none. */
+  readonly inputTokens?: number
+  readonly cachedInputTokens?: number
+  readonly cacheWriteTokens?: number
+  /** What was left of the room for the prompt: the window of the model without what is kept for the answer. */
+  readonly roomLeft?: number
+  /** How earlier messages were reduced before the model was asked: estimated tokens of the whole request. */
+  readonly reductions?: readonly { readonly before: number; readonly after: number; readonly because?: 'refused' }[]
+}
+
 /** A run as its caller sees it. */
 export interface RunRecord {
   readonly id: string
@@ -151,6 +164,8 @@ export interface RunRecord {
   readonly which?: LimitName
   readonly steps: number
   readonly usage: Usage
+  /** What the model was sent in each step; absent if its window is unknown and nothing was reduced. */
+  readonly prompts?: readonly PromptRecord[]
   readonly calls: readonly CallRecord[]
   readonly error?: RunError
   /** Set if the record was too large: its answer is cut, and preambles, arguments and results are left out. */

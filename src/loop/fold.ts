@@ -1,5 +1,6 @@
 import type { CallSettled, RunEventBody, RunFinished } from '../contract/event.ts'
 import { type DataMark, marksAmong, type ToolCall, type ToolMessage } from '../contract/message.ts'
+import type { PromptRecord } from '../contract/run.ts'
 import { addUsage } from '../contract/usage.ts'
 import { REPEATED_CALL } from './decide/admit.ts'
 import { compatUndone } from './decide/compat.ts'
@@ -135,12 +136,21 @@ function foldParking(state: RunState, { type, at }: EventOf<'run.parked' | 'run.
   delete state.parkedSince
 }
 
-function foldReduction(state: RunState, { reduction, because, usage }: EventOf<'context.reduced'>): void {
+function foldReduction(state: RunState, event: EventOf<'context.reduced'>): void {
+  const { step, reduction, before, after, because, usage } = event
   state.reduction = reduction
+  const { reductions = [] } = state.prompts.find((prompt) => prompt.step === step) ?? {}
+  describePrompt(state, { step, reductions: [...reductions, { before, after, ...(because && { because }) }] })
   // What was left out can be read.
   state.hasTruncatedResult = true
   if (because && state.step) state.step.overflows = (state.step.overflows ?? 0) + 1
   if (usage) state.usage = addUsage(state.usage, usage)
+}
+
+/** Adds to what is known of the prompt of a step. */
+function describePrompt({ prompts }: RunState, prompt: PromptRecord): void {
+  const at = prompts.findIndex(({ step }) => step === prompt.step)
+  prompts.splice(at < 0 ? prompts.length : at, at < 0 ? 0 : 1, { ...prompts[at], ...prompt })
 }
 
 type EventOf<Type extends RunEventBody['type']> = Extract<RunEventBody, { type: Type }>
@@ -157,7 +167,7 @@ function foldRestart({ step }: RunState, { attempt, because }: EventOf<'step.res
 }
 
 function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {
-  const { step, text, reasoning, finish, usage, opaque, execution, approvals = [] } = event
+  const { step, text, reasoning, finish, usage, roomLeft, opaque, execution, approvals = [] } = event
   const early = [...(state.step?.early ?? [])]
   const earlyIds = state.step?.early.map(({ callId }) => callId) ?? []
   const calls = event.calls.map((call) => {
@@ -176,6 +186,15 @@ function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {
   state.lostCalls.push(...early)
   if (calls.length > 0) state.rounds += 1
   if (usage) state.usage = addUsage(state.usage, usage)
+  if (usage && roomLeft !== undefined) {
+    const { inputTokens, cachedInputTokens, cacheWriteTokens } = usage
+    describePrompt(state, {
+      ...{ step, inputTokens },
+      ...(cachedInputTokens !== undefined && { cachedInputTokens }),
+      ...(cacheWriteTokens !== undefined && { cacheWriteTokens }),
+      roomLeft,
+    })
+  }
   state.messages.push({
     role: 'assistant',
     content: text,

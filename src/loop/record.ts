@@ -4,7 +4,7 @@ import type { CallState, RunState } from './state.ts'
 
 /** Returns the run as its caller sees it. */
 export function recordOf(state: RunState): RunRecord {
-  const { request, status, finished, usage, steps, calls } = state
+  const { request, status, finished, usage, prompts, steps, calls } = state
   const { conversation, runId } = request
   const preambles = state.messages
     .slice(request.input.length)
@@ -20,6 +20,7 @@ export function recordOf(state: RunState): RunRecord {
     ...(finished?.which && { which: finished.which }),
     steps,
     usage,
+    ...(prompts.length > 0 && { prompts }),
     calls: calls.map(callRecord),
     ...(finished?.error && { error: finished.error }),
   }

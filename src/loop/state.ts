@@ -11,7 +11,7 @@ import type { DataMark, Message, ToolCall } from '../contract/message.ts'
 import type { ModelFinish } from '../contract/model.ts'
 import { NO_USAGE, type Usage } from '../contract/usage.ts'
 import type { LimitName } from '../contract/limits.ts'
-import type { RunRequest, RunStatus } from '../contract/run.ts'
+import type { PromptRecord, RunRequest, RunStatus } from '../contract/run.ts'
 import type { ToolDefinition } from '../contract/tool.ts'
 
 /**
@@ -132,6 +132,8 @@ export interface RunState {
   readonly marks: Set<DataMark>
   /** Whether a result was cut, so that `read_result` is on offer. */
   hasTruncatedResult: boolean
+  /** What the model was sent in each step, as far as it is known. */
+  readonly prompts: PromptRecord[]
   /** How the messages were reduced in this run, if they were. */
   reduction?: ContextReduction
   /** The limit that was reached, and in which step. The next answer is the last one, without tools. */
@@ -153,6 +155,7 @@ export function newState(request: RunRequest, offered: ReadonlyMap<string, ToolD
     repeatedRounds: 0,
     calls: [],
     lostCalls: [],
+    prompts: [],
     usage: NO_USAGE,
     subrequests: 0,
     deadline: Infinity,

@@ -1,3 +1,4 @@
+import type { RunFact } from '../contract/event.ts'
 import type { RunReport, UsageShare } from '../contract/metrics.ts'
 import type { EndedRun } from '../contract/report.ts'
 import { type Sample, seriesOf } from './samples.ts'
@@ -35,6 +36,7 @@ export function reportOf({ request, acceptedAt, facts }: EndedRun): RunReport {
       case 'step.answered':
         add('edgecall_steps', { model })
         add('edgecall_model_duration_seconds', { model }, secondsOf(at - askedAt))
+        for (const part of roomUsed(event)) add('edgecall_room_used', { model }, part)
         if (newsAt !== undefined) add('edgecall_first_token_seconds', { model }, secondsOf(newsAt - askedAt))
         break
       case 'call.interrupted':
@@ -84,6 +86,12 @@ export function reportOf({ request, acceptedAt, facts }: EndedRun): RunReport {
     ...tools.values(),
   ]
   return { run: runId, at: endedAt, shares, series: seriesOf(samples) }
+}
+
+/** Returns the part of the room that the request of a step has taken; nothing if it is unknown. */
+function roomUsed({ usage, roomLeft }: Extract<RunFact, { type: 'step.answered' }>): readonly number[] {
+  if (!usage || roomLeft === undefined) return []
+  return [usage.inputTokens / Math.max(1, usage.inputTokens + roomLeft)]
 }
 
 function secondsOf(ms: number): number {

@@ -56,6 +56,8 @@ function stepsAndCalls(
         return beginChat(at)
       case 'model.retried':
         return recorder.note(chat(), event.type, at, retryOf(event))
+      case 'context.reduced':
+        return recorder.note(chat(), event.type, at, reductionOf(event))
       case 'answer.rejected':
         return recorder.finish(chat(), { end: at, error: 'answer_rejected', attributes: usageOf(event.usage) })
       case 'answer.cut':
@@ -99,11 +101,6 @@ function stepsAndCalls(
 /** Records what happens to a run as a whole, as events of its span. */
 function noteRun(recorder: SpanRecorder, event: NotedByRun | IgnoredFact, at: number): void {
   switch (event.type) {
-    case 'context.reduced': {
-      const { before, after, room } = event
-      const attributes = { 'edgecall.tokens.before': before, 'edgecall.tokens.after': after, 'edgecall.room': room }
-      return recorder.note('', event.type, at, attributes)
-    }
     case 'limit.reached':
       return recorder.note('', event.type, at, { 'edgecall.limit': event.which })
     case 'approval.requested':
@@ -135,7 +132,6 @@ type IgnoredFact = Fact<
 >
 
 type NotedByRun = Fact<
-  | 'context.reduced'
   | 'limit.reached'
   | 'approval.requested'
   | 'approval.decided'
@@ -151,6 +147,15 @@ type SpanStart = Pick<OpenSpan, 'name' | 'kind' | 'attributes'>
 
 function retryOf({ code, status }: Fact<'model.retried'>): Attributes {
   return { 'error.type': code, ...(status !== undefined && { 'http.response.status_code': status }) }
+}
+
+function reductionOf({ before, after, room, because }: Fact<'context.reduced'>): Attributes {
+  return {
+    'edgecall.tokens.before': before,
+    'edgecall.tokens.after': after,
+    'edgecall.room': room,
+    ...(because && { 'edgecall.because': because }),
+  }
 }
 
 function runSpan(request: RunRequest, includeContent: boolean): SpanStart {
@@ -189,7 +194,7 @@ interface AnswerTimes {
 }
 
 function answerOf(
-  { finish, usage, text, calls }: Fact<'step.answered'>,
+  { finish, usage, roomLeft, text, calls }: Fact<'step.answered'>,
   { start, newsAt }: AnswerTimes,
   includeContent: boolean,
 ): Attributes {
@@ -198,6 +203,7 @@ function answerOf(
     ...(newsAt !== undefined &&
       start !== undefined && { 'gen_ai.response.time_to_first_chunk': (newsAt - start) / 1000 }),
     ...usageOf(usage),
+    ...(roomLeft !== undefined && { 'edgecall.room_left': roomLeft }),
     ...(includeContent && { 'gen_ai.output.messages': JSON.stringify([{ role: 'assistant', content: text, calls }]) }),
   }
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Message } from '../../src/contract/message.ts'
 import type { ModelEvent } from '../../src/contract/model.ts'
+import { recordOf } from '../../src/loop/record.ts'
 import { play, type Play, say, types } from '../fixtures/play.ts'
 
 const SENTENCE = 'The order of the customer was packed and leaves the warehouse in the morning. '
@@ -91,4 +92,32 @@ describe('a model that refuses a prompt as too long', () => {
     const { state, requests } = await playWith([[{ type: 'text', text: 'It is' }, ...refusal({})]])
     expect([state.finished?.error?.code, requests.length]).toEqual(['model_context_exceeded', 1])
   })
+})
+
+test('the record tells of each step what the model was sent, and what was reduced for it', async () => {
+  const usage = { inputTokens: 5000, outputTokens: 20, cachedInputTokens: 4000, cacheWriteTokens: 500 }
+  const { events, state } = await play({
+    script: [
+      refusal({ contextTokens: 7000 }),
+      [
+        { type: 'text', text: 'Done.' },
+        { type: 'finish', finish: 'stop', usage },
+      ],
+    ],
+    request: { input: [...HISTORY, { role: 'user', content: 'And now?' }] },
+    window: { contextTokens: 12_000 },
+  })
+  const [reduced] = events.flatMap((event) => (event.type === 'context.reduced' ? [event] : []))
+  const { before = 0, after = 0 } = reduced ?? {}
+  expect(after).toBeLessThan(before)
+  expect(recordOf(state).prompts).toEqual([
+    {
+      step: 1,
+      reductions: [{ before, after, because: 'refused' }],
+      ...{ inputTokens: 5000, cachedInputTokens: 4000, cacheWriteTokens: 500 },
+      // A fifth of the window that the refusal told is kept for the answer.
+      roomLeft: 600,
+    },
+  ])
+  expect(events.find(({ type }) => type === 'step.answered')).toMatchObject({ roomLeft: 600 })
 })

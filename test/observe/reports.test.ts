@@ -2,11 +2,14 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { UsageRow } from '../../src/contract/metrics.ts'
 import type { RunReporter } from '../../src/contract/report.ts'
 import { traceOf } from '../../src/contract/trace.ts'
+import type { RunFact } from '../../src/contract/event.ts'
 import { metricsReporter } from '../../src/observe/metrics-reporter.ts'
+import { reportOf } from '../../src/observe/run-report.ts'
+import { spansOf } from '../../src/observe/spans.ts'
 import { encodeSpans, otlpReporter } from '../../src/observe/otlp.ts'
 import { Chance } from '../faults/chance.ts'
 import { memoryDirectories } from '../fixtures/directories.ts'
-import { ask, say, tool } from '../fixtures/play.ts'
+import { ask, requestOf, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from '../conversation/object.ts'
 import { eventually } from '../fixtures/eventually.ts'
 
@@ -205,3 +208,48 @@ describe('the trace of a run', () => {
 function isUnsettled({ store }: TestConversation): boolean {
   return store.outbox.hasReports() || store.runs.unfinished().length > 0
 }
+
+test('metrics and traces tell how much of the room a step took, what its cache held, and what was reduced for it', () => {
+  const usage = { inputTokens: 6000, outputTokens: 20, cachedInputTokens: 4000, cacheWriteTokens: 500 }
+  const reduction = { from: 0, results: 5, files: 5, model: 'test/scripted' }
+  const events: RunFact[] = [
+    { type: 'run.started', model: 'test/scripted', tools: [], at: 0 },
+    { type: 'step.started', step: 1 },
+    { type: 'context.reduced', step: 1, reduction, before: 9000, after: 6100, room: 8000, because: 'refused' },
+    { type: 'step.answered', step: 1, text: 'Done.', calls: [], finish: 'stop', usage, roomLeft: 2000 },
+    { type: 'step.finished', step: 1, finish: 'stop', usage },
+    { type: 'run.finished', status: 'completed', finish: 'stop', answer: 'Done.', usage },
+  ]
+  const trace = traceOf(null, runId(1), true)
+  const request = requestOf({ ...(trace && { trace }) })
+  const run = { request, acceptedAt: 0, facts: events.map((event, at) => ({ event, at })) }
+  const series = reportOf(run).series.filter(({ name }) => /room|tokens|reductions/.test(name))
+  const values = series.map(({ name, labels, part, value }) => [name, labels, part, value])
+  expect(values).toEqual([
+    ['edgecall_context_reductions', 'model="test/scripted",because="refused"', 'value', 1],
+    ['edgecall_room_used', 'model="test/scripted"', 'sum', 0.75],
+    ['edgecall_room_used', 'model="test/scripted"', 'bucket', 1],
+    ['edgecall_tokens', 'model="test/scripted",key="",kind="input"', 'value', 6000],
+    ['edgecall_tokens', 'model="test/scripted",key="",kind="cached"', 'value', 4000],
+    ['edgecall_tokens', 'model="test/scripted",key="",kind="cache_write"', 'value', 500],
+    ['edgecall_tokens', 'model="test/scripted",key="",kind="output"', 'value', 20],
+  ])
+  const chat = spansOf(run).find(({ name }) => name === 'chat scripted')
+  expect(chat?.attributes).toMatchObject({
+    'gen_ai.usage.input_tokens': 6000,
+    'gen_ai.usage.cache_read.input_tokens': 4000,
+    'gen_ai.usage.cache_creation.input_tokens': 500,
+    'edgecall.room_left': 2000,
+  })
+  expect(chat?.events).toMatchObject([
+    {
+      name: 'context.reduced',
+      attributes: {
+        'edgecall.tokens.before': 9000,
+        'edgecall.tokens.after': 6100,
+        'edgecall.room': 8000,
+        'edgecall.because': 'refused',
+      },
+    },
+  ])
+})

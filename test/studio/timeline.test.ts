@@ -169,3 +169,18 @@ describe('the view of a run', () => {
     expect(callsOf(foldEvent(streaming, proposal))[0]?.arguments).toBe('{"x":1}')
   })
 })
+
+test('a step tells what room its prompt left, and what was reduced for it', () => {
+  const reduction = { from: 0, results: 5, files: 5, model: 'test/m' }
+  const run = fold(
+    STARTED,
+    { type: 'step.started', step: 1 },
+    { type: 'context.reduced', step: 1, reduction, before: 9000, after: 6100, room: 8000, because: 'refused' },
+    { ...STEP_ANSWER, calls: [], roomLeft: 2000 },
+    finished('Done.'),
+  )
+  expect(run.steps).toMatchObject([
+    { number: 1, roomLeft: 2000, reductions: [{ before: 9000, after: 6100, because: 'refused' }] },
+  ])
+  expect(run.notes).toEqual([])
+})

@@ -77,6 +77,25 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
     {
       conversation: text,
       preambles: list(text),
+      prompts: {
+        ...list(
+          object(
+            { step: count },
+            {
+              inputTokens: count,
+              cachedInputTokens: count,
+              cacheWriteTokens: count,
+              roomLeft: {
+                ...count,
+                description: 'The window without the room for the answer, and without the prompt.',
+              },
+              reductions: list(object({ before: count, after: count }, { because: { const: 'refused' } })),
+            },
+          ),
+        ),
+        description:
+          'What the model was sent in each step, in tokens, if its window is known or something was reduced.',
+      },
       finish: ref('Finish'),
       which: { type: 'string', description: 'The limit that was reached, if `finish` is `limit`.' },
       error: FAULT,

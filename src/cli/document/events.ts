@@ -82,6 +82,7 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
     optional: {
       reasoning: text,
       usage,
+      roomLeft: { ...count, description: 'The tokens that the prompt left of its room.' },
       opaque: { type: 'object', description: 'Provider data that later requests must return unchanged.' },
       approvals: list(callId),
       execution: { enum: ['edge', 'caller'] },

@@ -8,7 +8,7 @@ import { chatPart, traceparentOf } from '../../contract/trace.ts'
 import { addUsage, countableUsage, withCost, type Usage } from '../../contract/usage.ts'
 import { compose, type Middleware, asHook } from './middleware.ts'
 import { countOf, learnCount } from '../window/count.ts'
-import { fitAfterRefusal, fitPrompt, isCutByWindow } from '../window/fit.ts'
+import { fitAfterRefusal, fitPrompt, isCutByWindow, roomLeft } from '../window/fit.ts'
 import { textTokens } from '../window/tokens.ts'
 import { isGuardedBySetup, startEarly } from './eager.ts'
 import { formatIssues, MAX_REJECTIONS, invalidAnswer, withPlainJson } from './response-format.ts'
@@ -96,7 +96,9 @@ async function checkAnswer(
     const execution = runsOnEdge === undefined ? {} : ({ execution: runsOnEdge ? 'edge' : 'caller' } as const)
     const guardedIds = calls.filter((call) => isGuardedBySetup(running, call)).map(({ callId }) => callId)
     const approvals = guardedIds.length > 0 ? { approvals: guardedIds } : {}
-    return [{ type: 'step.answered', step, ...rest, calls, ...execution, ...approvals }]
+    const { usage } = answer
+    const room = usage && running.model.window ? { roomLeft: roomLeft(running, usage.inputTokens) } : {}
+    return [{ type: 'step.answered', step, ...rest, ...room, calls, ...execution, ...approvals }]
   }
   const { text, usage } = answer
   const rejection: RunFact = { type: 'answer.rejected', step, text, issues, ...(usage && { usage }) }

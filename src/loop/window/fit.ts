@@ -76,7 +76,7 @@ export function roomForResult(running: Sized): number {
 
 /** Returns the tokens of the model that are left of its room beside a prompt. */
 export function roomLeft(running: Sized, inputTokens: number): number {
-  return Math.max(0, roomOf(running) - inputTokens)
+  return Math.max(0, Math.round(roomOf(running) - inputTokens))
 }
 
 /** Whether a model stopped without a word because its prompt filled the window. */

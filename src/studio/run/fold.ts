@@ -21,8 +21,6 @@ export function foldEvent(run: RunView, event: RunEvent): RunView {
       )
     case 'history.compacted':
       return noted(run, `The messages before position ${event.upTo} were summarised.`)
-    case 'context.reduced':
-      return noted(run, `Earlier messages were reduced to make room: ${event.before} tokens to ${event.after}.`)
     case 'limit.reached':
       return noted(run, `The limit “${event.which}” was reached.`)
     case 'run.waiting':
@@ -41,6 +39,7 @@ export function foldEvent(run: RunView, event: RunEvent): RunView {
       const { status, finish, which, answer, usage, error } = event
       return { ...run, status, finish, answer, usage, ...(which && { which }), ...(error && { error }) }
     }
+    case 'context.reduced':
     case 'step.started':
     case 'step.restarted':
     case 'step.answered':
@@ -61,13 +60,14 @@ type CallEvent = Extract<RunEvent, { readonly callId: string }>
 
 const NEW_STEP = { attempt: 1, text: '', reasoning: '', calls: [], isAnswered: false, rejected: [] }
 
-function foldStep(
-  step: StepView,
-  event: Exclude<StepEvent, CallEvent | { readonly type: 'context.reduced' }>,
-): StepView {
+function foldStep(step: StepView, event: Exclude<StepEvent, CallEvent>): StepView {
   switch (event.type) {
     case 'step.started':
       return { ...step, ...(event.tools && { tools: event.tools }) }
+    case 'context.reduced': {
+      const { before, after, because } = event
+      return { ...step, reductions: [...(step.reductions ?? []), { before, after, ...(because && { because }) }] }
+    }
     case 'step.restarted':
       // What the lost attempt showed is void.
       return { ...step, ...NEW_STEP, attempt: event.attempt }
@@ -82,10 +82,15 @@ function foldStep(
     case 'model.retried':
       return { ...step, retries: [...(step.retries ?? []), event.code] }
     case 'step.answered': {
-      const { text, reasoning = step.reasoning, calls, finish, usage } = event
+      const { text, reasoning = step.reasoning, calls, finish, usage, roomLeft } = event
       const callsById = new Map(step.calls.map((call) => [call.id, call]))
       const all = calls.map((call) => callsById.get(call.callId) ?? newCall(call))
-      return { ...step, text, reasoning, calls: all, finish, isAnswered: true, ...(usage && { usage }) }
+      return {
+        ...step,
+        ...{ text, reasoning, calls: all, finish, isAnswered: true },
+        ...(usage && { usage }),
+        ...(roomLeft !== undefined && { roomLeft }),
+      }
     }
     case 'step.finished':
       return { ...step, finish: event.finish, ...(event.usage && { usage: event.usage }) }

@@ -76,6 +76,10 @@ export interface StepView {
   readonly retries?: readonly string[]
   readonly tools?: readonly string[]
   readonly usage?: Usage
+  /** The tokens that the prompt left of its room. */
+  readonly roomLeft?: number
+  /** How earlier messages were reduced before the model was asked, in tokens of the request. */
+  readonly reductions?: readonly { readonly before: number; readonly after: number; readonly because?: 'refused' }[]
   readonly finish?: string
 }
 

@@ -7,7 +7,7 @@ import { RequestDetail } from './request-detail.tsx'
 
 /** What the model said in one step, what it was offered and what it used. */
 export function StepDetail({ step, address }: { readonly step: StepView; readonly address: RunAddress }): JSX.Element {
-  const { number, attempt, text, reasoning, calls, usage, finish, tools, rejected } = step
+  const { number, attempt, text, reasoning, calls, usage, roomLeft, reductions = [], finish, tools, rejected } = step
   return (
     <article class="detail" aria-label={`Step ${number}`}>
       <h2>
@@ -40,6 +40,21 @@ export function StepDetail({ step, address }: { readonly step: StepView; readonl
             </dd>
           </div>
         )}
+        {roomLeft !== undefined && (
+          <div>
+            <dt>Room left</dt>
+            <dd>{`${roomLeft.toLocaleString('en')} tokens`}</dd>
+          </div>
+        )}
+        {reductions.map(({ before, after, because }) => (
+          <div key={`${before} ${after}`}>
+            <dt>Reduced</dt>
+            <dd>
+              {`from ${before.toLocaleString('en')} tokens to ${after.toLocaleString('en')}`}
+              {because && ', as the model had refused the prompt as too long'}
+            </dd>
+          </div>
+        ))}
         {finish && (
           <div>
             <dt>Finish</dt>
