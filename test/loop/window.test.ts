@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { StoredMessage } from '../../src/contract/conversation.ts'
 import { type Message, contentText } from '../../src/contract/message.ts'
+import { planReduction } from '../../src/loop/window/plan.ts'
 import { WINDOW, window } from '../../src/loop/window/sliding.ts'
 import { tokensOf } from '../../src/loop/window/tokens.ts'
 
@@ -86,4 +87,28 @@ describe('the window', () => {
     expect(visibleWords(ruled, { messages: 2 })).toEqual(['rule', 'ask b', 'answer b'])
     expect(visibleWords(stored(turn('b')), {}, stored([rule]))).toEqual(['rule', 'ask b', 'answer b'])
   })
+})
+
+test('the plan for ten thousand messages measures each of them a few times only, and keeps every call', () => {
+  const messages = stored(...Array.from({ length: 2500 }, (_, at) => turn(`t${at}`, 1)))
+  const last = messages.at(-1)?.position ?? 0
+  let measured = 0
+  const plan = planReduction({
+    messages,
+    turn: last + 1,
+    tokens: 8000,
+    model: 'test/model',
+    measure: (message) => {
+      measured += 1
+      return tokensOf(message)
+    },
+    isReadOnly: () => false,
+  })
+  expect(messages).toHaveLength(10_000)
+  expect(measured).toBeLessThan(20 * messages.length)
+  const notes = `${plan?.aside?.text}\n${plan?.reduction.notes}`
+  const dropped = messages.filter(({ position }) => position < (plan?.reduction.from ?? 0))
+  const calls = dropped.flatMap(({ message }) => (message.role === 'assistant' ? (message.calls ?? []) : []))
+  expect(calls.length).toBeGreaterThan(2000)
+  expect(calls.filter(({ callId }) => !notes.includes(`[${callId}]`))).toEqual([])
 })

@@ -69,17 +69,32 @@ export function planReduction(input: PlanInput): Plan | undefined {
     ...turnSteps.map((position) => ({ ...atTurn, results: lastStep, files: position, from: position, turn })),
   ]
   const before = tokensUnder(messages, previous, measure)
+  const lineOf = lineWriter(input.isReadOnly)
   const planOf = (candidate: ContextReduction): Plan | undefined => {
     if (tokensUnder(messages, candidate, measure) >= Math.min(before, input.tokens + 1)) return undefined
-    const plan = withNotes(candidate, input)
+    const plan = withNotes(candidate, input, lineOf)
     const size = tokensUnder(messages, plan.reduction, measure)
     return size < before && fits(plan.reduction, size, input) ? plan : undefined
   }
   const plan = firstOf(candidates, planOf)
   if (plan) return plan
-  const least = withNotes(candidates.at(-1) ?? base, input)
+  const least = withNotes(candidates.at(-1) ?? base, input, lineOf)
   const cut = withCutCalls(least, input)
   return [cut, least].find(({ reduction }) => tokensUnder(messages, reduction, measure) < before)
+}
+
+type LineOf = (turn: readonly Message[]) => string
+
+/** Returns a function that makes the line of each turn, or part of one, once. */
+function lineWriter(isReadOnly: PlanInput['isReadOnly']): LineOf {
+  const lines = new Map<Message | undefined, { readonly length: number; readonly line: string }>()
+  return (turn) => {
+    const last = lines.get(turn[0])
+    if (last?.length === turn.length) return last.line
+    const line = lineOfTurn(turn, isReadOnly)
+    lines.set(turn[0], { length: turn.length, line })
+    return line
+  }
 }
 
 /** Returns the first plan by bisection: each candidate leaves less than the one before. Undefined if even the last has none. */
@@ -131,7 +146,7 @@ export function isNotes(id: string): boolean {
 }
 
 /** Adds notes on the turns, or the steps of this turn, that are left out. */
-function withNotes(candidate: ContextReduction, { messages, previous, tokens, isReadOnly }: PlanInput): Plan {
+function withNotes(candidate: ContextReduction, { messages, previous, tokens }: PlanInput, lineOf: LineOf): Plan {
   // What an earlier reduction left out, and the input of a turn of which it left out steps, is in its notes.
   const noted = previous?.from ?? 0
   const placed = messages.filter(
@@ -145,7 +160,7 @@ function withNotes(candidate: ContextReduction, { messages, previous, tokens, is
     if (starts.has(position) || turns.length === 0) turns.push([])
     turns.at(-1)?.push(message)
   }
-  const lines = [...(previous?.notes?.split('\n') ?? []), ...turns.map((turn) => lineOfTurn(turn, isReadOnly))]
+  const lines = [...(previous?.notes?.split('\n') ?? []), ...turns.map(lineOf)]
   const most = tokens * NOTES_SHARE
   const sizes = lines.map(textTokens)
   if (sizes.reduce((total, size) => total + size, 0) <= most)
