@@ -42,6 +42,7 @@ export async function backUp({ edge, terminal, signal, folder, conversation }: B
     terminal.print(`${file}\n`)
     count += 1
   }
+  terminal.print(`${count === 1 ? '1 conversation' : `${count} conversations`} copied to ${folder}\n`)
   terminal.emit({ conversations: count, folder })
 }
 

@@ -34,7 +34,9 @@ export const KEY_COMMANDS: readonly Command[] = [
       const { root, env, terminal, arguments: names, options } = invocation
       const { scope: scopes, stored, url, remote: isRemote, ...terms } = options
       if (stored) {
+        const { checkScopes } = await import('./remote/keys.ts')
         const { newStoredKey } = await import('./remote/stored-keys.ts')
+        checkScopes(root, scopes)
         return newStoredKey({ ...names, ...terms, scopes }, await remote(invocation, url))
       }
       const { newApiKey } = await import('./remote/keys.ts')

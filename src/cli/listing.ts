@@ -18,6 +18,7 @@ export interface ListedTool {
   readonly tags?: readonly string[]
   readonly hash?: string
   readonly inputSchema?: JsonSchema
+  readonly annotations?: { readonly readOnly?: boolean }
 }
 
 function isListedTool(value: unknown): value is ListedTool {

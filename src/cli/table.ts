@@ -18,6 +18,7 @@ function newCommand(kind: 'tool' | 'http-tool' | 'agent', summary: string): Comm
       for (const file of added.files) terminal.print(`${file}\n`)
       if (added.bound)
         terminal.print(`${added.bound.config}: ${added.bound.binding} is bound to ${added.bound.service}\n`)
+      if (added.note) terminal.print(`${added.note}\n`)
       if (added.exported) terminal.print(`${added.exported.module}: it exports ${added.exported.name}\n`)
       terminal.emit(added)
     },

@@ -61,6 +61,7 @@ test('the commands backup and restore carry all conversations of a tenant from o
   const [from, to, files] = [await edge(copies), await edge(present), folder()]
   const backup = await run(['backup', files, '--url', from.url])
   expect(backup).toMatchObject({ code: 0, errors: '' })
+  expect(backup.out).toMatch(/\n3 conversations copied to .*\n$/)
   expect(readdirSync(files)).toEqual(['a.jsonl', 'b.jsonl', 'c.jsonl'])
   expect(readFileSync(join(files, 'a.jsonl'), 'utf8')).toBe('copy of a\n')
   expect(await run(['restore', files, '--url', to.url])).toEqual({

@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { readVersions, type RuntimeVersions, versionProblems } from '../../src/cli/check/versions.ts'
+import { readTargets } from '../../src/cli/check/target.ts'
+import { toolsHere } from '../../src/cli/doctor/tools.ts'
 import { startAccount } from '../fixtures/account/account.ts'
 import { makeProject, PROJECT } from '../fixtures/account/project.ts'
 import { start } from './command.ts'
@@ -207,6 +209,25 @@ test('doctor reports a Node, a wrangler and an edgecall that are missing, too ol
   expect(messages({}, other)).toEqual([
     'This is edgecall 0.1.0, and the project depends on 0.0.9. Run it with npx in the folder of the project.',
   ])
+})
+
+test('doctor reports a tool Worker without tools, and not the Worker that performs stored tools', async () => {
+  const definitions = '\n[[services]]\nbinding = "DEFINITIONS"\nservice = "acme-definitions"\n'
+  const root = projectOf({
+    'wrangler.toml': `${PROJECT['wrangler.toml']}${definitions}`,
+    'tools/definitions/wrangler.toml': 'name = "acme-definitions"\nmain = "index.js"\n',
+  })
+  const { targets } = await readTargets({ root, environment: 'production' })
+  const described = new Map(targets.flatMap(({ name, role }) => (role === 'tool' ? [[name, []] as const] : [])))
+  expect([...described.keys()]).toEqual(['acme-definitions', 'acme-one', 'acme-two'])
+  const { findings } = toolsHere(described, { targets, definitions: [] })
+  expect(findings).toEqual(
+    ['one', 'two'].map((name) => ({
+      ...{ level: 'warning', topic: 'tools', file: `tools/${name}/wrangler.toml` },
+      message: `acme-${name} describes no tools.`,
+      remedy: 'Export what serveTools(…) of edgecall/tool makes as the default of its main module.',
+    })),
+  )
 })
 
 test('doctor needs a project', async () => {

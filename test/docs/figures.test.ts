@@ -5,7 +5,7 @@ import { printCost } from '../../src/cli/cost/print.ts'
 import type { Terminal } from '../../src/cli/command/terminal.ts'
 import { PLATFORM_LIMITS } from '../../src/contract/platform.ts'
 import { namesOf } from '../../src/cli/project/names.ts'
-import { toolFiles } from '../../src/cli/project/tool-files.ts'
+import { greetingFiles } from '../../src/cli/project/tool-files.ts'
 import { pages, ROOT } from './pages.ts'
 
 const pageAt = (path: string) => pages().find((page) => page.path === path)
@@ -68,7 +68,7 @@ test('docs/testing.md shows the test that `edgecall new tool` writes', () => {
   const block = pageAt('docs/testing.md')?.blocks.find(({ text }) =>
     text.startsWith('// tools/greeting/greeting.test.ts'),
   )
-  const files = toolFiles(namesOf('greeting'), 'my-greeting')
+  const files = greetingFiles(namesOf('greeting'), 'my-greeting')
   expect(block?.text.replace(/^.*\n/, '')).toBe(files['tools/greeting/greeting.test.ts'])
 })
 

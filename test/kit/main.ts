@@ -80,10 +80,10 @@ async function install(): Promise<void> {
     join(project, 'package.json'),
     JSON.stringify({ name: 'project', private: true, type: 'module', dependencies }),
   )
-  // The peers are those of this repository: they are large, and installed already.
-  await run('npm', ['install', '--omit=peer', '--legacy-peer-deps', '--no-audit', '--no-fund'], { cwd: project })
+  await run('npm', ['install', '--no-audit', '--no-fund'], { cwd: project })
   const installed = readdirSync(join(project, 'node_modules')).filter((name) => !name.startsWith('.'))
   assert.deepEqual(installed, ['@valibot', 'edgecall', 'hono', 'smol-toml', 'valibot'])
+  // A project brings wrangler and these types itself: the package does not install them.
   mkdirSync(join(project, 'node_modules/@cloudflare'), { recursive: true })
   symlinkSync(
     join(ROOT, 'node_modules/@cloudflare/workers-types'),

@@ -55,7 +55,9 @@ export async function walkPath(folder: string, tarball: string, step: Step): Pro
   }
   await step('npm test checks the types and runs the tests of init and new', async () => {
     edit(project, 'tools/roll-dice/roll-dice.test.ts', (text) =>
-      text.replace("{ name: 'Ada' }", '{ count: 1 }').replace('Hello, Ada!', 'The sum of 1 dice is 5.'),
+      text
+        .replace("{ request: 'an example' }", '{ count: 1 }')
+        .replace('rollDice was asked for: an example', 'The sum of 1 dice is 5.'),
     )
     edit(project, 'tools/greeting/greeting.test.ts', (text) => text.replace('Hello, Ada!', 'Good day, Ada!'))
     const { stdout } = await project.npm('test').catch((error: { stdout: string }) => error)
@@ -115,7 +117,7 @@ async function develop(project: Project, server: Served, step: Step): Promise<vo
     assert.match(stdout, /wrangler\.toml: TOOL_ROLL_DICE is bound to my-edge-roll-dice/)
     edit(project, path, (text) =>
       text
-        .replace(/Greets a person.*greeting\./, 'Rolls a number of dice. Use it for games. Answers with the sum.')
+        .replace(/Repeats a request.*roll dice\./, 'Rolls a number of dice. Use it for games. Answers with the sum.')
         .replace(/v\.object\(.*\),\n/, "v.object({ count: v.pipe(v.number(), v.description('How many dice')) }),\n")
         .replace(/run: .*\n/, 'run: ({ count }) => `The sum of ${count} dice is ${count * 4}.`,\n'),
     )

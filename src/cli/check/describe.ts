@@ -5,6 +5,7 @@ import { isObject } from '../../contract/json.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import type { Bundle } from '../deploy/bundle.ts'
+import { importWrangler } from '../wrangler.ts'
 import type { CheckProblem } from './problem.ts'
 
 /** The tools of each Worker that describes itself, by the Worker's name. */
@@ -64,7 +65,7 @@ export type StartResult =
  */
 export async function startBundles(bundles: readonly Bundle[]): Promise<StartResult> {
   if (bundles.length === 0) return { ok: true, descriptions: new Map() }
-  const { createTestHarness } = await import('wrangler')
+  const { createTestHarness } = await importWrangler()
   const folder = mkdtempSync(join(tmpdir(), 'edgecall-check-'))
   // Otherwise miniflare asks for the location of this machine over the network.
   process.env['CLOUDFLARE_CF_FETCH_ENABLED'] ??= 'false'

@@ -5,6 +5,7 @@ import { isObject } from '../../contract/json.ts'
 import { Failure } from '../failure.ts'
 import { findConfig } from '../project/config-file.ts'
 import { exportedTools } from '../project/exported-tools.ts'
+import { importWrangler } from '../wrangler.ts'
 import type { CheckProblem } from './problem.ts'
 
 /** A Worker of the project as it is deployed to one environment. */
@@ -120,7 +121,7 @@ async function readSource({
   readonly config: string
   readonly environment: string
 }): Promise<CheckProblem | Omit<Source, 'config' | 'role'>> {
-  const { unstable_readConfig: readConfig } = await import('wrangler')
+  const { unstable_readConfig: readConfig } = await importWrangler()
   try {
     const path = join(root, config)
     const top = readConfig({ config: path }, { hideWarnings: true })

@@ -11,6 +11,7 @@ import { newKey } from '../variables.ts'
 import { findWorkers, type Workers } from '../workers.ts'
 import { type Changes, projectChanges } from './changes.ts'
 import { orPrint, type DevEnvironment, type Project, readProject, readReadable } from './project.ts'
+import { exampleQuestion } from './example.ts'
 import { explainBlocks } from './explain.ts'
 import { runLog } from './run-log.ts'
 import { type Session, storeAll, withWorkers } from './session.ts'
@@ -27,8 +28,6 @@ export interface DevOptions {
   /** A question to ask before ending, instead of asking the example and serving. */
   readonly ask?: string | undefined
 }
-
-const EXAMPLE = 'What time is it in Tokyo?'
 
 /**
  * Runs the edge and every tool Worker on this machine, and stores the repository's definitions. With a question: asks
@@ -97,10 +96,11 @@ async function serveProject(
 /** Prints what there is, asks the example where that is free, and prints how to call the edge. */
 async function present(session: Session, isFirst: boolean): Promise<void> {
   const { edge, project, signal } = session
-  if (isFirst && project.isOffline && (await hasClock(session))) {
-    print(`> ${EXAMPLE}\n`)
+  const example = exampleQuestion(await listAllTools(edge, signal))
+  if (isFirst && project.isOffline && example.isFree) {
+    print(`> ${example.text}\n`)
     // The command continues whatever the outcome of the example is.
-    await askAndPrint(session, EXAMPLE).catch((error: unknown) => {
+    await askAndPrint(session, example.text).catch((error: unknown) => {
       signal.throwIfAborted()
       if (!(error instanceof Failure)) throw error
       print(`${error.message}\n`)
@@ -108,11 +108,11 @@ async function present(session: Session, isFirst: boolean): Promise<void> {
   }
   const { url, key } = edge
   const auth = key === undefined ? '' : ` -H 'authorization: Bearer ${key}'`
-  const body = JSON.stringify({ input: EXAMPLE })
+  const body = JSON.stringify({ input: example.text })
   print(`
 Serving ${url} until Ctrl-C${key === undefined ? '' : `, to the key ${key}`}. Open that page, or ask:
 
-  ${shellCommand(`ask "${EXAMPLE}"`)}
+  ${shellCommand(`ask "${example.text}"`)}
   curl ${url}/runs -H 'content-type: application/json'${auth} -d '${body}'
 
 `)
@@ -144,10 +144,6 @@ async function followChanges(session: Session, changes: Changes): Promise<void> 
 
 function shapeOf({ edge, tools }: Workers): string {
   return JSON.stringify([edge, ...tools].map(({ config }) => config))
-}
-
-async function hasClock({ edge, signal }: Session): Promise<boolean> {
-  return (await listAllTools(edge, signal)).some(({ name, available }) => available && /time/i.test(name))
 }
 
 /** Asks a question and prints the run. */

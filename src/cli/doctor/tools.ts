@@ -24,11 +24,15 @@ export function toolsHere(described: Descriptions, files: ProjectTools): FoundTo
     (described.get(target.name) ?? []).map((tool) => ({ file: moduleOf(target), tool })),
   )
   const stored = definitions.map(({ file, definition }) => ({ file, tool: textOf(definition) }))
-  const silent = targets.filter(({ role, name }) => role === 'tool' && described.get(name)?.length === 0)
+  const edge = targets.find(({ role }) => role === 'edge')
+  const toolWorkers = new Set(
+    edge?.settings.services?.flatMap(({ binding, service }) => (binding.startsWith('TOOL_') ? service : [])),
+  )
+  const silent = targets.filter(({ name }) => toolWorkers.has(name) && described.get(name)?.length === 0)
   const findings = silent.map(({ config, baseName }) => ({
     file: config,
     message: `${baseName} describes no tools.`,
-    remedy: 'Export what serve([…]) of edgecall/tool makes as the default of its main module.',
+    remedy: 'Export what serveTools(…) of edgecall/tool makes as the default of its main module.',
   }))
   return {
     tools: [...inWorkers, ...stored],

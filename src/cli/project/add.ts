@@ -15,6 +15,8 @@ export interface Added {
   readonly files: readonly string[]
   /** The configuration that was changed, and the binding that it has now. */
   readonly bound?: ServiceBinding & { readonly config: string }
+  /** What keeps it from being available yet. Default: nothing. */
+  readonly note?: string
   /** The module that was changed, and the name under which it exports the tool Worker now. */
   readonly exported?: { readonly name: string; readonly module: string }
 }
@@ -40,7 +42,13 @@ export function addWorker(root: string, kind: 'tool' | 'agent', text: string): A
   const binding = { binding: names.binding, service }
   bindService(root, config, binding)
   writeFiles(root, files)
-  return { files: Object.keys(files), bound: { ...binding, config } }
+  const added = { files: Object.keys(files), bound: { ...binding, config } }
+  if (kind === 'tool') return added
+  const folder = `tools/${names.kebab}`
+  return {
+    ...added,
+    note: `The edge lists it as not available until it has a model of its own: on your machine, put MODEL and the model's key into ${folder}/.dev.vars; to deploy it, see ${folder}/wrangler.toml.`,
+  }
 }
 
 /** Adds a stored tool that sends an HTTP request. It needs no binding: `dev` and `deploy` store it. */

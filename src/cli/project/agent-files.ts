@@ -3,7 +3,7 @@ import type { Names } from './names.ts'
 import { privateWorker } from './tool-files.ts'
 
 /** The files of a Worker with one agent, and its test. */
-export function agentFiles({ kebab, camel }: Names, service: string): Files {
+export function agentFiles({ kebab, camel, words }: Names, service: string): Files {
   const folder = `tools/${kebab}`
   return {
     [`${folder}/index.ts`]: `import { allProviders, type Env, makeSetup } from 'edgecall'
@@ -17,8 +17,9 @@ export default serveAgents((env: Env) => makeSetup(env, { providers: allProvider
 export const ${camel} = {
   name: '${camel}',
   // The model that calls an agent chooses it by this description, as it chooses a tool.
-  description: 'Proofreads a text. Use it before a text is published. Answers with the corrected text alone.',
-  instructions: 'You proofread texts. Correct spelling and grammar, keep the meaning and the tone. Answer with the text alone.',
+  description: 'A ${words}: takes a task in words. Use it for what a ${words} does. Answers with the result alone.',
+  // What the agent itself is told: what to do, what to keep, and how to answer.
+  instructions: 'You are a ${words}. Do the task that you are given, and answer with its result alone.',
   annotations: { readOnly: true, idempotent: true, openWorld: false },
 } as const satisfies AgentOptions
 `,
@@ -37,7 +38,7 @@ test('is on offer as a tool', () => {
   assert.deepEqual(agent.definitions.map(({ name }) => name), ['${camel}'])
 })
 `,
-    [`${folder}/wrangler.toml`]: `${privateWorker(service, 'A Worker of agents: models with instructions and tools of their own, which models call as tools.').replace('[observability]', 'compatibility_flags = ["global_fetch_strictly_public"]\n\n[observability]')}
+    [`${folder}/wrangler.toml`]: `${privateWorker(service, 'A Worker of agents: models with instructions and tools of their own, which models call as tools.', ['global_fetch_strictly_public'])}
 # The agent's own model. Set its key with \`npx wrangler secret put OPENAI_API_KEY -c ${folder}/wrangler.toml\`; on your
 # machine, put both into a file \`.dev.vars\` beside this one. Without a model the edge lists the agent as unavailable.
 [vars]

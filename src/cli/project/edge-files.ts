@@ -38,7 +38,8 @@ export function edgeFiles(options: EdgeFilesOptions): Files {
     'tools/definitions/wrangler.toml': privateWorker(
       `${name}-definitions`,
       'Checks and performs stored tools, which are the JSON files beside this one. It needs no change.',
-    ).replace('# Private', 'compatibility_flags = ["global_fetch_strictly_public"]\n# Private'),
+      ['global_fetch_strictly_public'],
+    ),
     'README.md': readme(name),
   }
 }
@@ -171,7 +172,11 @@ preview_urls = false
 [vars]
 # MODEL = "openai/gpt-4.1-mini"
 
-${bindings}${objects.join('\n')}
+${bindings}# The keys that \`edgecall keys revoke\` has disabled, and those of \`edgecall keys new --stored\`.
+[[kv_namespaces]]
+binding = "KEYS"
+
+${objects.join('\n')}
 [[migrations]]
 tag = "v1"
 new_sqlite_classes = [${Object.values(classes)

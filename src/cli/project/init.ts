@@ -8,7 +8,7 @@ import { edgeFiles, type PackageVersions } from './edge-files.ts'
 import { writeFiles } from './files.ts'
 import { singleFiles } from './single-files.ts'
 import { namesOf } from './names.ts'
-import { toolFiles } from './tool-files.ts'
+import { greetingFiles } from './tool-files.ts'
 
 export interface InitOptions {
   readonly root: string
@@ -27,15 +27,19 @@ interface NewProject {
   readonly files: readonly string[]
 }
 
-/** Returns the text that tells what to do in a project that was just made. */
-export function nextSteps({ folder, files }: NewProject): string {
+/** Returns the text that tells what to do in a project that was just made, with that version of Node. */
+export function nextSteps({ folder, files }: NewProject, node: string = process.versions.node): string {
+  const isOld = Number.parseInt(node) < 22
+  const note = `
+npm install will warn that wrangler needs a newer Node than ${node}: the project brings one, which its scripts and npx use.
+`
   return `${files.length} files in ${folder}. Next:
 
   cd ${folder}
   npm install
   npm test
   npm start
-`
+${isOld ? note : ''}`
 }
 
 /** What may be in a folder that counts as empty. */
@@ -53,7 +57,7 @@ export function init({ root, folder, edgecall, single = false }: InitOptions): N
   const versions = readPackageVersions()
   const files = {
     ...(single ? singleFiles : edgeFiles)({ name, versions, edgecall: edgecall ?? `^${versions.version}` }),
-    ...toolFiles(namesOf('greeting'), `${name}-greeting`),
+    ...greetingFiles(namesOf('greeting'), `${name}-greeting`),
   }
   writeFiles(target, files)
   if (!single) bindService(target, 'wrangler.toml', { binding: 'TOOL_GREETING', service: `${name}-greeting` })

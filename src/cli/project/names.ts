@@ -6,6 +6,8 @@ export interface Names {
   readonly kebab: string
   /** `rollDice`, which models see. */
   readonly camel: string
+  /** `roll dice`, for texts. */
+  readonly words: string
   /** `TOOL_ROLL_DICE`. */
   readonly binding: string
 }
@@ -27,5 +29,5 @@ export function namesOf(text: string): Names {
     )
   }
   const camel = words.map((word, at) => (at === 0 ? word : word.slice(0, 1).toUpperCase() + word.slice(1))).join('')
-  return { kebab, camel, binding: `TOOL_${kebab.replaceAll('-', '_').toUpperCase()}` }
+  return { kebab, camel, words: words.join(' '), binding: `TOOL_${kebab.replaceAll('-', '_').toUpperCase()}` }
 }

@@ -4,13 +4,14 @@ import type { Names } from './names.ts'
 /** The compatibility date of new Workers. */
 export const COMPATIBILITY_DATE = '2026-10-23'
 
-/** The configuration of a Worker that only service bindings reach. */
-export function privateWorker(name: string, comment: string): string {
+/** The configuration of a Worker that only service bindings reach. `flags` are its compatibility flags. */
+export function privateWorker(name: string, comment: string, flags: readonly string[] = []): string {
+  const list = flags.map((flag) => `"${flag}"`).join(', ')
   return `# ${comment}
 name = "${name}"
 main = "index.ts"
 compatibility_date = "${COMPATIBILITY_DATE}"
-# Private: reachable through service bindings only.
+${flags.length > 0 ? `compatibility_flags = [${list}]\n` : ''}# Private: reachable through service bindings only.
 workers_dev = false
 preview_urls = false
 
@@ -23,9 +24,55 @@ enabled = true
 `
 }
 
-/** The files of a tool Worker with one tool, and its test. */
-export function toolFiles({ kebab, camel }: Names, service: string): Files {
+/** What a tool of the templates does. The texts are put between single quotes. */
+interface Example {
+  readonly description: string
+  readonly parameter: string
+  readonly parameterText: string
+  /** The code of the result, and what it gives for the argument `value`. */
+  readonly code: string
+  readonly value: string
+  readonly result: string
+  readonly testName: string
+}
+
+/** What the tool of a new project does. */
+const GREETING: Example = {
+  description: 'Greets a person by name. Use it when somebody wants to be greeted. Answers with the greeting.',
+  parameter: 'name',
+  parameterText: 'Name of the person, such as Ada',
+  code: '`Hello, ${name}!`',
+  value: 'Ada',
+  result: 'Hello, Ada!',
+  testName: 'greets a person',
+}
+
+/** What a tool of any name does until somebody has written it. */
+function placeholder({ words, camel }: Names): Example {
+  return {
+    description: `Repeats a request for ${words}, until it is written. Use it when somebody asks for ${words}.`,
+    parameter: 'request',
+    parameterText: 'What is asked for, in words',
+    code: `\`${camel} was asked for: \${request}\``,
+    value: 'an example',
+    result: `${camel} was asked for: an example`,
+    testName: 'repeats the request',
+  }
+}
+
+/** The files of the tool Worker of a new project, and its test. */
+export function greetingFiles(names: Names, service: string): Files {
+  return workerFiles(names, service, GREETING)
+}
+
+/** The files of a tool Worker with one tool, which is to be written, and its test. */
+export function toolFiles(names: Names, service: string): Files {
+  return workerFiles(names, service, placeholder(names))
+}
+
+function workerFiles({ kebab, camel }: Names, service: string, example: Example): Files {
   const folder = `tools/${kebab}`
+  const { description, parameter, parameterText, code, value, result, testName } = example
   return {
     [`${folder}/index.ts`]: `import { defineTool, serveTools } from 'edgecall/tool'
 import * as v from 'valibot'
@@ -33,11 +80,11 @@ import * as v from 'valibot'
 const ${camel} = defineTool({
   name: '${camel}',
   // Models choose a tool by its description: say what it does, when to use it, and what it answers.
-  description: 'Greets a person by name. Use it when somebody wants to be greeted. Answers with the greeting.',
-  input: v.object({ name: v.pipe(v.string(), v.description('Name of the person, such as Ada')) }),
+  description: '${description}',
+  input: v.object({ ${parameter}: v.pipe(v.string(), v.description('${parameterText}')) }),
   // Without effects, so that a call may be repeated after a crash.
   annotations: { readOnly: true },
-  run: ({ name }) => \`Hello, \${name}!\`,
+  run: ({ ${parameter} }) => ${code},
 })
 
 export default serveTools(${camel})
@@ -53,9 +100,9 @@ before(async () => {
 })
 after(() => tool.close())
 
-test('greets a person', async () => {
-  const outcome = await tool.call('${camel}', { name: 'Ada' })
-  assert.deepEqual(outcome, { ok: true, content: [{ type: 'text', text: 'Hello, Ada!' }] })
+test('${testName}', async () => {
+  const outcome = await tool.call('${camel}', { ${parameter}: '${value}' })
+  assert.deepEqual(outcome, { ok: true, content: [{ type: 'text', text: '${result}' }] })
 })
 
 test('keeps the contract of tool Workers', async () => {

@@ -1,20 +1,24 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readApiKeys } from '../../contract/api-key.ts'
+import { readApiKeys, SCOPES } from '../../contract/api-key.ts'
 import { isStrings } from '../../contract/api-key.ts'
 import { isObject } from '../../contract/json.ts'
 import { ConfigError } from '../../contract/vars.ts'
 import type { Terminal } from '../command/terminal.ts'
+import { failureOf } from '../check/problem.ts'
+import { readTargets } from '../check/target.ts'
+import { openAccount } from '../deploy/account-api.ts'
+import { readIdentity } from '../deploy/project.ts'
 import { Failure } from '../failure.ts'
-import { readConfigFile } from '../project/config-file.ts'
+import { findConfig, readConfigFile } from '../project/config-file.ts'
 import { findWorkers } from '../workers.ts'
 import { runWrangler } from './run-wrangler.ts'
 
 /** The file with the entries of `API_KEYS`: hashes of keys, never a key. */
 const FILE = 'api-keys.json'
 
-const SCOPES = ['chat', 'tools:read']
+const DEFAULT_SCOPES: readonly string[] = ['chat', 'tools:read']
 
 export interface KeysOptions {
   readonly root: string
@@ -39,6 +43,7 @@ export interface NewKeyOptions extends KeysOptions {
  */
 export async function newApiKey(options: NewKeyOptions): Promise<void> {
   const { root, env, terminal, id, tenant = 'default', scopes = [], expires, remote } = options
+  checkScopes(root, scopes)
   const entries = readEntries(root)
   if (entries.some((entry) => isObject(entry) && entry['id'] === id)) {
     throw new Failure(`${FILE} has a key ${id} already.`, 'Give the key another id, or revoke that one.')
@@ -49,7 +54,7 @@ export async function newApiKey(options: NewKeyOptions): Promise<void> {
     id,
     sha256,
     tenant,
-    scopes: scopes.length > 0 ? scopes : SCOPES,
+    scopes: scopes.length > 0 ? scopes : DEFAULT_SCOPES,
     ...(expires !== undefined && { expires }),
   }
   const all = [...entries, entry]
@@ -62,6 +67,26 @@ export async function newApiKey(options: NewKeyOptions): Promise<void> {
 }
 
 /**
+ * Checks scopes before a key is made with them. Throws a Failure for one that lets its key do nothing: it is neither a
+ * scope of edges nor named by a policy of this project.
+ */
+export function checkScopes(root: string, scopes: readonly string[]): void {
+  const own: readonly string[] = SCOPES
+  const unknown = scopes.find((scope) => !own.includes(scope) && !policiesOf(root).includes(JSON.stringify(scope)))
+  if (unknown === undefined) return
+  throw new Failure(
+    `There is no scope "${unknown}".`,
+    `There are ${own.join(', ')}; and those that TOOL_POLICY in wrangler.toml names.`,
+  )
+}
+
+function policiesOf(root: string): string {
+  const config = findConfig(root, '')
+  const { vars } = config === undefined ? {} : readConfigFile(root, config)
+  return isObject(vars) && typeof vars['TOOL_POLICY'] === 'string' ? vars['TOOL_POLICY'] : ''
+}
+
+/**
  * Disables a key of the deployed edge at once, without a deployment: its id is added to the list `disabled` in the KV
  * namespace `KEYS`. Throws a Failure if the edge has no such namespace, or if wrangler refuses.
  */
@@ -69,11 +94,13 @@ export async function revokeApiKey(
   id: string,
   { local, ...options }: KeysOptions & { readonly local: boolean },
 ): Promise<void> {
-  const { root, env, terminal } = options
+  const { root, terminal } = options
   const { edge } = findWorkers(root)
   const { kv_namespaces: namespaces } = readConfigFile(root, edge.config)
-  const isBound = Array.isArray(namespaces) && namespaces.some((each) => isObject(each) && each['binding'] === 'KEYS')
-  if (!isBound) {
+  const namespace = Array.isArray(namespaces)
+    ? namespaces.filter(isObject).find(({ binding }) => binding === 'KEYS')
+    : undefined
+  if (!namespace) {
     throw new Failure(
       `${edge.config} has no KV namespace KEYS, in which keys are disabled.`,
       'Add it, and deploy once:\n\n[[kv_namespaces]]\nbinding = "KEYS"',
@@ -86,15 +113,50 @@ export async function revokeApiKey(
       `Its keys are ${own.map((entry) => String(Object(entry)['id'])).join(', ')}.`,
     )
   }
-  const where = ['--binding', 'KEYS', local ? '--local' : '--remote', '-c', edge.config]
-  const before = await runWrangler(['kv', 'key', 'get', 'disabled', ...where, '--text'], { root, env }).catch(() => '')
-  const disabled = [...new Set([...readIds(before), id])]
-  await runWrangler(['kv', 'key', 'put', 'disabled', JSON.stringify(disabled), ...where], { root, env })
+  const list = local ? localList(options, edge.config, namespace) : await deployedList(options, namespace)
+  const disabled = [...new Set([...readIds(await list.read()), id])]
+  await list.write(JSON.stringify(disabled))
   terminal.emit({ revoked: id, disabled })
   terminal.print(`${id} is disabled; edges know within a minute. Disabled: ${disabled.join(', ')}\n`)
 }
 
-function readIds(text: string): readonly string[] {
+/** The value of KV with the ids of disabled keys. */
+interface DisabledList {
+  readonly read: () => Promise<string | undefined>
+  readonly write: (text: string) => Promise<void>
+}
+
+type NamespaceConfig = Readonly<Record<string, unknown>>
+
+/** The list of the edge on this machine, where a namespace without an id is named after its binding. */
+function localList({ root, env }: KeysOptions, config: string, { id = 'KEYS' }: NamespaceConfig): DisabledList {
+  const where = ['--namespace-id', String(id), '--local', '-c', config]
+  return {
+    read: () => runWrangler(['kv', 'key', 'get', 'disabled', ...where, '--text'], { root, env }).catch(() => ''),
+    write: async (text) => void (await runWrangler(['kv', 'key', 'put', 'disabled', text, ...where], { root, env })),
+  }
+}
+
+/** The list of the deployed edge. A deployment makes the namespace if the configuration has no id of it. */
+async function deployedList({ root, env }: KeysOptions, { id }: NamespaceConfig): Promise<DisabledList> {
+  const { prefix } = readIdentity(root)
+  const { targets, problems } = await readTargets({ root, environment: 'production', prefix })
+  const edge = targets.find(({ role }) => role === 'edge')
+  if (!edge) throw failureOf(problems)
+  const api = await openAccount({ root, env, accountId: edge.settings.account_id })
+  const bindings = (await api.live(edge.name))?.at(-1)?.bindings ?? []
+  const { resource } = bindings.find(({ name, type }) => name === 'KEYS' && type === 'kv_namespace') ?? {}
+  const namespace = typeof id === 'string' ? id : resource
+  if (namespace === undefined) {
+    throw new Failure(`The deployed Worker ${edge.name} has no KV namespace KEYS.`, 'Deploy it once with that binding.')
+  }
+  return {
+    read: () => api.readValue(namespace, 'disabled'),
+    write: (text) => api.writeValue(namespace, 'disabled', text),
+  }
+}
+
+function readIds(text = ''): readonly string[] {
   try {
     const ids: unknown = JSON.parse(text.trim())
     return isStrings(ids) ? ids : []

@@ -155,7 +155,7 @@ describe('a version that somebody else has put live', () => {
     expect(await run()).toBe(`${question} Replace it?\nAnswer at a terminal, or deploy with --force.`)
     expect(await run({ answer: false })).toBe(`Nothing was deployed.\n${question}`)
     expect(account.writes).toEqual([])
-    expect(await run({ force: true })).toMatch(/ It is replaced\.\nacme-one was not uploaded: /)
+    expect(await run({ force: true })).toMatch(/ It is replaced\.\nwrangler is not installed in this project\./)
   })
 
   test('is no such version if only a secret was set, and the record keeps up with it', async () => {

@@ -2,9 +2,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { unstable_readConfig } from 'wrangler'
 import { addHttpTool, addWorker } from '../../../src/cli/project/add.ts'
 import { exportedTools } from '../../../src/cli/project/exported-tools.ts'
-import { init } from '../../../src/cli/project/init.ts'
+import { init, nextSteps } from '../../../src/cli/project/init.ts'
 import { findWorkers, unbound } from '../../../src/cli/workers.ts'
 import { definitionIssues } from 'edgecall/test'
 
@@ -55,6 +56,50 @@ test('new tool adds a Worker, and binds it under the name of the edge', () => {
   expect(unbound(findWorkers(root))).toEqual([])
 })
 
+test('the texts of a new tool fit its name, and its test expects what it answers', () => {
+  const root = project()
+  addWorker(root, 'tool', 'roll-dice')
+  const module = readFileSync(join(root, 'tools/roll-dice/index.ts'), 'utf8')
+  expect(module).toContain(
+    "description: 'Repeats a request for roll dice, until it is written. Use it when somebody asks for roll dice.',",
+  )
+  expect(module).toContain('run: ({ request }) => `rollDice was asked for: ${request}`,')
+  expect(module).not.toMatch(/greet/i)
+  expect(readFileSync(join(root, 'tools/roll-dice/roll-dice.test.ts'), 'utf8')).toContain(
+    "text: 'rollDice was asked for: an example'",
+  )
+})
+
+test('wrangler reads all that the configurations of init and new say', () => {
+  const root = project()
+  addWorker(root, 'agent', 'proofreader')
+  const flags = (path: string) =>
+    unstable_readConfig({ config: join(root, path, 'wrangler.toml') }, { hideWarnings: true }).compatibility_flags
+  expect(flags('')).toEqual(['enable_request_signal', 'global_fetch_strictly_public'])
+  expect(flags('tools/definitions')).toEqual(['global_fetch_strictly_public'])
+  expect(flags('tools/proofreader')).toEqual(['global_fetch_strictly_public'])
+  expect(flags('tools/greeting')).toEqual([])
+})
+
+test('init binds the namespace in which keys are disabled', () => {
+  const root = emptyFolder()
+  init({ root, folder: 'many', edgecall: undefined })
+  init({ root, folder: 'one', edgecall: undefined, single: true })
+  const namespaces = (folder: string) =>
+    unstable_readConfig({ config: join(root, folder, 'wrangler.toml') }, { hideWarnings: true }).kv_namespaces
+  expect(namespaces('many')).toEqual([{ binding: 'TOOLS' }, { binding: 'KEYS' }])
+  expect(namespaces('one')).toEqual([{ binding: 'KEYS' }])
+})
+
+test('the next steps mention the warnings of npm under an old Node', () => {
+  const added = { folder: 'my-edge', files: ['a', 'b'] }
+  const steps = '2 files in my-edge. Next:\n\n  cd my-edge\n  npm install\n  npm test\n  npm start\n'
+  expect(nextSteps(added, '24.1.0')).toBe(steps)
+  expect(nextSteps(added, '20.20.2')).toBe(
+    `${steps}\nnpm install will warn that wrangler needs a newer Node than 20.20.2: the project brings one, which its scripts and npx use.\n`,
+  )
+})
+
 test('new tool refuses a name that is invalid or in use', () => {
   const root = project()
   const config = readFileSync(join(root, 'wrangler.toml'), 'utf8')
@@ -70,7 +115,9 @@ test('new tool refuses to run outside a project', () => {
 
 test('new agent adds a Worker with an agent, and binds it', () => {
   const root = project()
-  expect(addWorker(root, 'agent', 'proofreader').bound?.binding).toBe('TOOL_PROOFREADER')
+  const { bound, note } = addWorker(root, 'agent', 'proofreader')
+  expect(bound?.binding).toBe('TOOL_PROOFREADER')
+  expect(note).toMatch(/^The edge lists it as not available until it has a model of its own: /)
   expect(readFileSync(join(root, 'tools/proofreader/index.ts'), 'utf8')).toContain('[proofreader])')
 })
 

@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { claimState } from '../../../src/cli/dev/state.ts'
 import { tailReader } from '../../../src/cli/remote/tail.ts'
+import { startAccount } from '../../fixtures/account/account.ts'
 import { start } from '../command.ts'
 
 const MAIN = new URL('../../../src/cli/main.ts', import.meta.url).pathname
@@ -200,6 +201,43 @@ describe('the commands about keys', () => {
       errors: expect.stringContaining('API_KEYS'),
     })
     expect(readFileSync(join(root, 'api-keys.json'), 'utf8')).toBe(file)
+  })
+
+  test('new refuses a scope that neither edges nor the policies of the project know', async () => {
+    const root = folder({ 'wrangler.toml': `name = "e"\n[vars]\nTOOL_POLICY = '{"refund":{"scopes":["billing"]}}'\n` })
+    expect(await run(root, ['keys', 'new', 'app', '--scope', 'tools:raed'])).toMatchObject({
+      code: 1,
+      errors: expect.stringMatching(/^There is no scope "tools:raed"\.\nThere are chat, tools:read, /),
+    })
+    expect(
+      await run(root, ['keys', 'new', 'app', '--stored', '--scope', 'caht', '--url', 'http://127.0.0.1:9']),
+    ).toMatchObject({
+      code: 1,
+      errors: expect.stringContaining('There is no scope "caht".'),
+    })
+    expect(await run(root, ['keys', 'new', 'app', '--scope', 'chat', '--scope', 'billing'])).toMatchObject({ code: 0 })
+  })
+
+  test('revoke adds the key to the list of the namespace that a deployment has made', async () => {
+    const account = await startAccount()
+    onTestFinished(() => account.close())
+    const values = new Map([['disabled', '["old"]']])
+    account.state.namespaces.push({ id: 'keys-of-e', title: 'e-keys', values })
+    const version = {
+      ...{ id: 'v1', tag: '', message: '', modules: {}, mainModule: '' },
+      bindings: [{ type: 'kv_namespace', name: 'KEYS', namespace_id: 'keys-of-e' }],
+    }
+    const deployments = [{ id: 'd1', versions: [{ version_id: 'v1', percentage: 100 }] }]
+    account.state.scripts.set('e', { versions: [version], deployments, workersDev: false })
+    const root = folder({
+      'package.json': '{}',
+      'wrangler.toml': 'name = "e"\nmain = "index.js"\n[[kv_namespaces]]\nbinding = "KEYS"\n',
+    })
+    expect(await run(root, ['keys', 'revoke', 'billing'], { ...account.env })).toMatchObject({
+      code: 0,
+      out: 'billing is disabled; edges know within a minute. Disabled: old, billing\n',
+    })
+    expect([...values]).toEqual([['disabled', '["old","billing"]']])
   })
 
   test('revoke reports what the edge lacks', async () => {
