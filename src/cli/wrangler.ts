@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import type * as Wrangler from 'wrangler'
 import { isObject } from '../contract/json.ts'
 import { Failure } from './failure.ts'
 
@@ -24,7 +25,7 @@ export function spawnWrangler(args: readonly string[], { root, env, stdio }: Wra
 }
 
 /** Imports wrangler. Throws a Failure if it is not installed, since it is an optional peer of the package. */
-export async function importWrangler(): Promise<typeof import('wrangler')> {
+export async function importWrangler(): Promise<typeof Wrangler> {
   try {
     return await import('wrangler')
   } catch (error) {

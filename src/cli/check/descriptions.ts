@@ -11,7 +11,33 @@ export interface ToolInFile {
 
 /** Returns what makes it hard for a model to choose tools by their descriptions. */
 export async function descriptionProblems(tools: readonly ToolInFile[]): Promise<readonly CheckProblem[]> {
-  return [...tools.flatMap(weaknessesOf), ...(await confusions(tools))]
+  return [...offerProblems(tools), ...tools.flatMap(weaknessesOf), ...(await confusions(tools))]
+}
+
+/** The most characters of a description that all providers take. Each request pays for them again. */
+const MOST_CHARACTERS = 1024
+
+/** Returns the names that several tools have, and the descriptions that are longer than a model or its bill bears. */
+export function offerProblems(tools: readonly ToolInFile[]): readonly CheckProblem[] {
+  const namesakes = [...Map.groupBy(tools, ({ tool }) => tool.name)].flatMap(([name, [first, ...others]]) =>
+    others.map(({ file }) => ({
+      file,
+      message: `The tool "${name}" is in ${first?.file ?? file} too: calls reach one of them, or none if they differ.`,
+      remedy: 'Give one of them another name, or remove it.',
+    })),
+  )
+  const long = tools.flatMap(({ file, tool: { name, description } }) => {
+    if (description.length <= MOST_CHARACTERS) return []
+    const length = description.length.toLocaleString('en')
+    return [
+      {
+        file,
+        message: `The description of ${name} has ${length} characters, which every request sends to the model.`,
+        remedy: `Say it in ${MOST_CHARACTERS.toLocaleString('en')} at most, which all providers accept.`,
+      },
+    ]
+  })
+  return [...namesakes, ...long]
 }
 
 function weaknessesOf({ file, tool }: ToolInFile): readonly CheckProblem[] {

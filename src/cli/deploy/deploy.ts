@@ -1,5 +1,6 @@
 import { shellCommand } from '../command/shell.ts'
 import { startBundles } from '../check/describe.ts'
+import { offerProblems } from '../check/descriptions.ts'
 import { failureOf } from '../check/problem.ts'
 import { patternProblems, subjectsHere } from '../check/patterns.ts'
 import { standInProblems } from '../check/stand-ins.ts'
@@ -44,9 +45,11 @@ export async function deploy(commandLine: DeployOptions): Promise<void> {
   }
   const subjects =
     wanted.length === targets.length ? subjectsHere(descriptions, { targets, definitions: files }) : undefined
-  for (const { file, message, remedy } of subjects ? patternProblems(edge, subjects) : []) {
-    terminal.print(`${file}: ${message} ${remedy}\n`)
-  }
+  const described = wanted.flatMap(({ name, config }) =>
+    (descriptions.get(name) ?? []).map((tool) => ({ file: config, tool })),
+  )
+  const warnings = [...(subjects ? patternProblems(edge, subjects) : []), ...offerProblems(described)]
+  for (const { file, message, remedy } of warnings) terminal.print(`${file}: ${message} ${remedy}\n`)
   if (!account) {
     terminal.print(sizesText(bundles))
     terminal.emit({ dryRun: true, workers: bundles.map(sizesOf) })

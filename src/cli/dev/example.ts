@@ -42,7 +42,8 @@ function wordsOf(name: string): string {
 /** Returns an example that the schema names, or else any value of its type. */
 function exampleValue({ examples, enum: values, description, type }: Readonly<Record<string, unknown>>): string {
   for (const list of [examples, values]) if (Array.isArray(list) && list.length > 0) return String(list[0])
-  const [, inQuotes, word] = /\bsuch as (?:"([^"]+)"|([^\s,;.)"]+))/.exec(String(description ?? '')) ?? []
+  const text = typeof description === 'string' ? description : ''
+  const [, inQuotes, word] = /\bsuch as (?:"([^"]+)"|([^\s,;.)"]+))/.exec(text) ?? []
   const example = inQuotes ?? word
   if (example !== undefined) return example
   if (type === 'number' || type === 'integer') return '2'

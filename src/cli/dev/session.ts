@@ -1,3 +1,4 @@
+import { offerProblems } from '../check/descriptions.ts'
 import { type DefinitionFile, putDefinition } from '../definitions.ts'
 import { startDevServer } from '../dev-server.ts'
 import type { EdgeAddress } from '../edge.ts'
@@ -106,11 +107,18 @@ async function printTools(edge: EdgeAddress, { workers, silent, signal }: PrintT
     (binding) => !places.has(binding) && !reportedBindings.has(binding),
   )
   const but = empty.length === 0 ? '' : `; none from ${empty.join(', ')}`
-  for (const { name, place, reason = 'not available' } of unavailable) {
+  const mainOf = (place: string) => {
     const service = workers.edge.tools.get(place)
-    const main = workers.tools.find((worker) => worker.name === service)?.main
+    return workers.tools.find((worker) => worker.name === service)?.main
+  }
+  for (const { name, place, reason = 'not available' } of unavailable) {
+    const main = mainOf(place)
     print(`Not available: ${name}${main === undefined ? '' : ` (${main})`}: ${reason}\n`)
   }
+  const texts = tools.flatMap(({ name, place, available, description = '', inputSchema = {}, hash = '' }) =>
+    available ? [{ file: mainOf(place) ?? place, tool: { name, description, inputSchema, hash } }] : [],
+  )
+  for (const { file, message, remedy } of offerProblems(texts)) print(`${file}: ${message} ${remedy}\n`)
   print(`Ready: ${tools.filter((tool) => tool.available).length} tools${but}\n\n`)
 }
 

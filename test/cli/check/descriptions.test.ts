@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { descriptionProblems } from '../../../src/cli/check/descriptions.ts'
+import { descriptionProblems, offerProblems } from '../../../src/cli/check/descriptions.ts'
 
 const NO_FIELDS = { type: 'object', properties: {} }
 
@@ -35,6 +35,30 @@ test('an English description that does not say when to use the tool is reported,
       { name: 'wetter', description: 'Liefert das Wetter einer Stadt, wenn jemand danach fragt.' },
     ),
   ).toEqual(['rates.ts: The description of rates does not say when to use it.'])
+})
+
+test('a name that two tools have, and a description of 100 kB, are reported', async () => {
+  const description = `Use it when it rains. ${'Very much so. '.repeat(7_300)}`
+  const tool = (name: string, text: string) => ({
+    ...{ name, description: text, inputSchema: NO_FIELDS, hash: '' },
+  })
+  const tools = [
+    { file: 'tools/one/index.ts', tool: tool('rain', description) },
+    { file: 'tools/copy/index.ts', tool: tool('rain', 'Use it when it rains.') },
+    { file: 'tools/copy/index.ts', tool: tool('snow', `Use it when it snows.${' '.repeat(1003)}`) },
+  ]
+  expect(offerProblems(tools)).toEqual([
+    {
+      file: 'tools/copy/index.ts',
+      message: 'The tool "rain" is in tools/one/index.ts too: calls reach one of them, or none if they differ.',
+      remedy: 'Give one of them another name, or remove it.',
+    },
+    {
+      file: 'tools/one/index.ts',
+      message: 'The description of rain has 102,222 characters, which every request sends to the model.',
+      remedy: 'Say it in 1,024 at most, which all providers accept.',
+    },
+  ])
 })
 
 test('required arguments need a description, unless their values explain themselves', async () => {
