@@ -1,5 +1,5 @@
-import type { Config } from './config.ts'
 import type { ReachedQuota } from './quotas.ts'
+import type { Setup } from './setup.ts'
 import type { Caller } from './tool.ts'
 
 /** What an isolate counts while it is under way. */
@@ -11,12 +11,9 @@ type Activity = 'openRequests' | 'concurrentRuns'
  */
 const MOST_MS = 5 * 60_000
 
-/** When each activity under way in this isolate began, the oldest first, by activity, tenant and key. */
-const beginningsByConfig = new WeakMap<Config, Map<string, Set<{ readonly at: number }>>>()
-
 /** Counts an activity of a caller until the returned function is called, at most for five minutes. */
-export function begin(config: Config, activity: Activity, caller: Caller): () => void {
-  const beginnings = beginningsOf(config)
+export function begin({ isolate }: Pick<Setup, 'isolate'>, activity: Activity, caller: Caller): () => void {
+  const beginnings = (isolate.activities ??= new Map<string, Set<{ readonly at: number }>>())
   const names = namesOf(activity, caller)
   const beginning = { at: Date.now() }
   for (const name of names) beginnings.set(name, (beginnings.get(name) ?? new Set()).add(beginning))
@@ -30,8 +27,12 @@ export function begin(config: Config, activity: Activity, caller: Caller): () =>
 }
 
 /** Returns how much of an activity is under way in this isolate for a tenant, and for the caller's key if it has one. */
-export function underWay(config: Config, activity: Activity, caller: Caller): { tenant: number; key?: number } {
-  const [tenant = 0, key] = namesOf(activity, caller).map((name) => countOf(beginningsOf(config).get(name)))
+export function underWay(
+  { isolate }: Pick<Setup, 'isolate'>,
+  activity: Activity,
+  caller: Caller,
+): { tenant: number; key?: number } {
+  const [tenant = 0, key] = namesOf(activity, caller).map((name) => countOf(isolate.activities?.get(name)))
   return { tenant, ...(key !== undefined && { key }) }
 }
 
@@ -45,18 +46,16 @@ function countOf(beginnings: Set<{ readonly at: number }> = new Set()): number {
 }
 
 /** Returns the quota that leaves the caller no room for one more of an activity. */
-export function reachedActivity(config: Config, activity: Activity, caller: Caller): ReachedQuota | undefined {
-  const { tenant, key = 0 } = underWay(config, activity, caller)
+export function reachedActivity(
+  setup: Pick<Setup, 'config' | 'isolate'>,
+  activity: Activity,
+  caller: Caller,
+): ReachedQuota | undefined {
+  const { tenant, key = 0 } = underWay(setup, activity, caller)
   const ofKey = `${activity}PerKey` as const
-  const { [activity]: most, [ofKey]: mostOfKey } = config.quotas
+  const { [activity]: most, [ofKey]: mostOfKey } = setup.config.quotas
   if (key >= mostOfKey) return { quota: ofKey, used: key, limit: mostOfKey }
   return tenant >= most ? { quota: activity, used: tenant, limit: most } : undefined
-}
-
-function beginningsOf(config: Config): Map<string, Set<{ readonly at: number }>> {
-  const beginnings = beginningsByConfig.get(config) ?? new Map<string, Set<{ readonly at: number }>>()
-  beginningsByConfig.set(config, beginnings)
-  return beginnings
 }
 
 /** No tenant or key contains a space. */

@@ -6,6 +6,7 @@ import type { Config } from './config.ts'
 import type { ConnectionService } from './connection.ts'
 import type { ConversationService, Objects, Reply } from './conversation.ts'
 import type { DirectoryService, RunDirectory } from './directory.ts'
+import type { Isolate } from './isolate.ts'
 import type { ReportAddresses } from './later.ts'
 import type { BinaryContent, LinkedContent } from './message.ts'
 import type { ChatModel } from './model.ts'
@@ -40,6 +41,8 @@ export type ConversationBackups = (request: BackupRequest, ports: BackupPorts) =
 /** What an edge works with, as `edge/setup.ts` puts it together from the env and the parts of the edge. */
 export interface Setup {
   readonly config: Config
+  /** What this isolate remembers from one request to the next. */
+  readonly isolate: Isolate
   readonly models: ModelChooser
   /** Returns the tools that a caller may know of. */
   readonly tools: (caller: Caller) => ToolSource
@@ -101,7 +104,7 @@ export interface Setup {
 export type ReadToken = (
   request: Request,
   bearer: string | undefined,
-  setup: Pick<Setup, 'config' | 'report'>,
+  setup: Pick<Setup, 'config' | 'isolate' | 'report'>,
 ) => Promise<Caller | undefined>
 
 /** Fetches files. Throws a Problem for one that may not be fetched, cannot be, or is not what it should be. */

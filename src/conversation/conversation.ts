@@ -192,8 +192,12 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     }
     // The conversation may have been deleted meanwhile, or a deletion may have begun.
     if (this.#life() !== 'open') return DELETED
-    const { config } = this.#setup
-    const acceptReply = acceptRun(request, { store: this.#store, runner: this.#runner, alarms: this.#alarms, config })
+    const acceptReply = acceptRun(request, {
+      store: this.#store,
+      runner: this.#runner,
+      alarms: this.#alarms,
+      setup: this.#setup,
+    })
     if (!acceptReply.ok) return acceptReply
     if (acceptReply.toCancel) await cancelRuns(this.#runner, acceptReply.toCancel)
     // A reader that follows before the run begins receives its events directly, and need not read the journal.

@@ -57,6 +57,7 @@ function initialServices(
   return {
     env,
     config,
+    isolate: {},
     report,
     secrets,
     setup,

@@ -180,6 +180,7 @@ export class TestConversation {
     const report = (entry: Record<string, unknown>) => void this.reports.push(entry)
     return {
       config,
+      isolate: {},
       models: {
         resolve: (name = 'test/scripted') =>
           this.hasModel()

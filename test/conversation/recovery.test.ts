@@ -121,6 +121,7 @@ class World {
     }
     const find = async () => this.#tools()
     return {
+      isolate: {},
       config: readConfig({ MODEL: model.name, AUTH: 'open' }),
       models: { resolve: () => ({ ok: true, name: model.name, model }), list: () => [] },
       tools: () => ({ find, list: async () => ({ tools: this.#tools(), unavailable: [] }) }),

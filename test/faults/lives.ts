@@ -195,6 +195,7 @@ export class Lives {
     const { tools, answer } = this.#scene
     const model = { name: 'test/scripted', stream: (request: ModelRequest) => streamOf(answer(request)) }
     return {
+      isolate: {},
       config: readConfig({ MODEL: model.name, AUTH: 'open' }),
       models: { resolve: () => ({ ok: true, name: model.name, model }), list: () => [] },
       tools: () => ({ find: async () => tools, list: async () => ({ tools, unavailable: [] }) }),

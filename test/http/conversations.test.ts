@@ -36,7 +36,7 @@ describe('the jurisdiction of a conversation', () => {
       jurisdiction: (jurisdiction: string) => objects(jurisdiction),
     })
     const config = { apiKeys: [], identityProviders: [] }
-    const setup = { conversations: objects('anywhere'), config } as unknown as Setup
+    const setup = { conversations: objects('anywhere'), config, isolate: {} } as unknown as Setup
     const caller = { tenant: 'acme', scopes: [] }
     for (const id of ['conv_1', 'eu_1', ...JURISDICTIONS.map((each) => `${each}__1`)])
       conversationStub({ setup, caller }, id)

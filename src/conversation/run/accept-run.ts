@@ -1,5 +1,5 @@
-import type { Config } from '../../contract/config.ts'
 import { reachedActivity } from '../../contract/occupancy.ts'
+import type { Setup } from '../../contract/setup.ts'
 import type { Refusal, StartReply, StartRequest } from '../../contract/conversation.ts'
 import { recordOf } from '../../loop/record.ts'
 import { type OpenRun, isWaiting } from './open-run.ts'
@@ -12,7 +12,7 @@ export interface AcceptPorts {
   readonly store: Store
   readonly runner: Runner
   readonly alarms: Alarms
-  readonly config: Config
+  readonly setup: Pick<Setup, 'config' | 'isolate'>
 }
 
 type RunReply = Omit<StartReply, 'created'>
@@ -22,7 +22,7 @@ type AcceptReply = { readonly ok: true; readonly reply: RunReply; readonly toCan
 
 /** Accepts a request durably: as a new run, as a replay of a known one, or as more input for the current run. */
 export function acceptRun(request: StartRequest, ports: AcceptPorts): AcceptReply {
-  const { store, runner, alarms, config } = ports
+  const { store, runner, alarms, setup } = ports
   const { run, tools, onBusy, expires, replaces, onward = false, after } = request
   const knownReply = replayOf(request, store) ?? (onBusy === 'steer' ? join(request, ports) : undefined)
   if (knownReply) return knownReply
@@ -40,10 +40,10 @@ export function acceptRun(request: StartRequest, ports: AcceptPorts): AcceptRepl
   if (onBusy === 'reject' && unfinished.length > 0)
     return refusalOf('conversation_busy', 'Another run of this conversation is in progress.')
   const interrupts = onBusy === 'interrupt' || onBusy === 'interrupt-unless-waiting'
-  if (!interrupts && unfinished.length > config.maxQueue) {
+  if (!interrupts && unfinished.length > setup.config.maxQueue) {
     return refusalOf('queue_full', `${unfinished.length - 1} runs of this conversation are already queued.`)
   }
-  const reached = reachedActivity(config, 'concurrentRuns', run.caller)
+  const reached = reachedActivity(setup, 'concurrentRuns', run.caller)
   if (reached) return refuseQuota(reached)
   const stored = store.transaction(() => {
     const added = store.runs.add(run, tools, Date.now())

@@ -136,7 +136,7 @@ export class Runner {
       this.#announceRest(open)
       if (!open.state.finished) wakeAt(this.dueAt())
     }
-    const end = begin(this.#ports.setup.config, 'concurrentRuns', open.stored.request.caller)
+    const end = begin(this.#ports.setup, 'concurrentRuns', open.stored.request.caller)
     return (open.completion = this.#drive(open)
       .finally(end)
       .then(onDriven)

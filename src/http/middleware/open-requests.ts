@@ -7,9 +7,9 @@ import { quotaProblem } from '../problem.ts'
 /** Counts the open requests of each tenant and key. Throws a Problem 429 before there are too many in this isolate. */
 export const countOpenRequests = createMiddleware<EdgeEnv>(async (c, next) => {
   const { setup, caller } = c.env
-  const reached = reachedActivity(setup.config, 'openRequests', caller)
+  const reached = reachedActivity(setup, 'openRequests', caller)
   if (reached) throw quotaProblem(reached)
-  const end = begin(setup.config, 'openRequests', caller)
+  const end = begin(setup, 'openRequests', caller)
   try {
     await next()
   } finally {

@@ -1,4 +1,5 @@
 import type { MiddlewareHandler } from 'hono'
+import type { Isolate } from '../../contract/isolate.ts'
 import { RateWindow } from '../../contract/rate-window.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { EdgeEnv } from '../context.ts'
@@ -13,13 +14,6 @@ const MOST_REPORT_BYTES = 4 * 1024 * 1024
 /** A smaller report counts as this many bytes. */
 const LEAST_REPORT_BYTES = 1024
 const WINDOW_MS = 60_000
-
-interface Windows {
-  readonly byAddress: RateWindow
-  readonly byCall: RateWindow
-}
-
-const windowsBySetup = new WeakMap<Setup, Windows>()
 
 /** Returns a middleware that counts the requests for these paths, and those below them, by the address of the client. */
 export function countPublicRequests(paths: readonly string[]): MiddlewareHandler<EdgeEnv> {
@@ -53,13 +47,11 @@ function refuseWhile(waitMs: number, message: string): void {
   if (waitMs > 0) throw new Problem({ status: 429, code: 'rate_limited', message, retryAfterMs: waitMs })
 }
 
-function windowsOf(setup: Setup): Windows {
-  const windows = windowsBySetup.get(setup) ?? {
+function windowsOf({ isolate }: Setup): NonNullable<Isolate['publicRates']> {
+  return (isolate.publicRates ??= {
     byAddress: new RateWindow({ most: MOST_REQUESTS, windowMs: WINDOW_MS }),
     byCall: new RateWindow({ most: MOST_REPORT_BYTES, windowMs: WINDOW_MS }),
-  }
-  windowsBySetup.set(setup, windows)
-  return windows
+  })
 }
 
 /** Returns what is counted of an address: all of IPv4, the first 64 bits of IPv6, of which a client has a whole network. */

@@ -2,7 +2,8 @@ import { verifyWithJwks } from 'hono/utils/jwt/jwt'
 import type { IdentityProvider } from '../../contract/identity-provider.ts'
 import { ID } from '../../contract/id.ts'
 import { isObject, sha256 } from '../../contract/json.ts'
-import type { Setup } from '../../contract/setup.ts'
+import type { PublicKeys } from '../../contract/isolate.ts'
+import type { ReadToken } from '../../contract/setup.ts'
 import type { Caller } from '../../contract/tool.ts'
 import { withTimeLimit } from '../../contract/time-limit.ts'
 import { messageOf } from '../../contract/thrown.ts'
@@ -19,13 +20,6 @@ const DIGITS = 12
 
 type PublicKey = JsonWebKey & { readonly kid: string }
 
-interface KeySet {
-  readonly keys: readonly PublicKey[]
-  readonly at: number
-}
-
-const keySets = new WeakMap<IdentityProvider, KeySet>()
-
 /**
  * Returns the caller that a token of an identity provider names; undefined if the request has no token. A token is sent
  * as `Authorization: Bearer`, or added by Cloudflare Access. Throws a Problem 401 for a token that is not valid, 403
@@ -34,14 +28,15 @@ const keySets = new WeakMap<IdentityProvider, KeySet>()
 export async function callerOfToken(
   request: Request,
   bearer: string | undefined,
-  { config, report }: Pick<Setup, 'config' | 'report'>,
+  setup: Parameters<ReadToken>[2],
 ): Promise<Caller | undefined> {
   const token = bearer ?? request.headers.get(ACCESS_HEADER) ?? ''
   if (!JWT.test(token)) return undefined
+  const { config } = setup
   const issuer = issuerOf(token)
   const provider = config.identityProviders.find((each) => each.issuer === issuer)
   if (!provider) throw invalidToken('The issuer of this token is not an identity provider of this edge.')
-  const claims = await verify(token, provider, report)
+  const claims = await verify(token, provider, setup)
   if (bearer === undefined) checkSite(request, config.corsOrigins)
   const tenant = typeof provider.tenant === 'string' ? provider.tenant : claimOf(claims, provider.tenant.claim)
   if (typeof tenant !== 'string' || !ID.test(tenant)) {
@@ -54,15 +49,15 @@ export async function callerOfToken(
 async function verify(
   token: string,
   provider: IdentityProvider,
-  report: Setup['report'],
+  setup: Parameters<ReadToken>[2],
 ): Promise<Readonly<Record<string, unknown>>> {
   const { issuer, audience, algorithm } = provider
   const options = { verification: { iss: issuer, aud: audience }, allowedAlgorithms: [algorithm] }
-  const cachedKeys = await currentKeys(provider, report, FRESH_MS)
+  const cachedKeys = await currentKeys(provider, setup, FRESH_MS)
   const claims =
     (await checked(() => verifyWithJwks(token, { ...options, keys: cachedKeys }))) ??
     (await checked(async () =>
-      verifyWithJwks(token, { ...options, keys: await currentKeys(provider, report, LEAST_MS) }),
+      verifyWithJwks(token, { ...options, keys: await currentKeys(provider, setup, LEAST_MS) }),
     ))
   // A token without an expiry could never be revoked.
   if (!claims || typeof claims['exp'] !== 'number' || typeof claims['sub'] !== 'string') {
@@ -83,10 +78,11 @@ async function checked<Claims>(verified: () => Promise<Claims>): Promise<Claims 
 /** Returns the provider's public keys, read again if they are older. If that fails, the older ones still count. */
 async function currentKeys(
   provider: IdentityProvider,
-  report: Setup['report'],
+  { isolate, report }: Parameters<ReadToken>[2],
   mostAgeMs: number,
 ): Promise<PublicKey[]> {
-  const cached = keySets.get(provider)
+  const keySets = (isolate.publicKeys ??= new Map<string, PublicKeys>())
+  const cached = keySets.get(provider.id)
   if (cached && Date.now() - cached.at < mostAgeMs) return [...cached.keys]
   try {
     const body = await withTimeLimit(TIMEOUT_MS, async (signal): Promise<unknown> => {
@@ -95,16 +91,16 @@ async function currentKeys(
       return response.json()
     })
     const keys: unknown[] = isObject(body) && Array.isArray(body['keys']) ? body['keys'] : []
-    keySets.set(provider, { keys: keys.filter(isPublicKey), at: Date.now() })
+    keySets.set(provider.id, { keys: keys.filter(isPublicKey), at: Date.now() })
   } catch (error) {
     report({ event: 'identity_provider.failed', provider: provider.id, detail: messageOf(error) })
     if (!cached) {
       const message = 'The keys of the identity provider cannot be fetched now.'
       throw new Problem({ status: 503, code: 'identity_unavailable', message, retryAfterMs: TIMEOUT_MS })
     }
-    keySets.set(provider, { ...cached, at: Date.now() - FRESH_MS + LEAST_MS })
+    keySets.set(provider.id, { ...cached, at: Date.now() - FRESH_MS + LEAST_MS })
   }
-  return [...(keySets.get(provider)?.keys ?? [])]
+  return [...(keySets.get(provider.id)?.keys ?? [])]
 }
 
 function isPublicKey(value: unknown): value is PublicKey {

@@ -11,6 +11,7 @@ import {
   type SpendTotals,
 } from '../../contract/budget.ts'
 import { termsOfCaller } from '../../contract/caller-terms.ts'
+import type { HeldLease, Leases } from '../../contract/isolate.ts'
 import { RecentMap } from '../../contract/recent-map.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { messageOf } from '../../contract/thrown.ts'
@@ -25,23 +26,6 @@ const MOST_RUNS = 16
 const LEDGER_MS = 5000
 /** The most budgets that an isolate holds leases of. */
 const MOST_LEASES = 10_000
-
-/** The leases that this isolate holds, by tenant, key and period. */
-interface Leases {
-  readonly holder: string
-  readonly byBudget: RecentMap<string, HeldLease>
-}
-
-interface HeldLease extends BudgetLease {
-  /** The usage of the key when the lease was drawn. */
-  readonly totals: SpendTotals
-  /** What this isolate's runs have used since then, and are expected to use. */
-  readonly used: { tokens: number; cost: number }
-  /** The shares of the runs that were accepted with this lease or with earlier ones, until it is known that they ended. */
-  readonly shares: Map<string, RunBudget>
-}
-
-const leasesBySetup = new WeakMap<Setup, Leases>()
 
 /** Returns the usage of the caller's key as far as this isolate knows; undefined unless it holds a lease with a rest. */
 export function leasedTotals(context: EdgeContext, term: BudgetTerm): Pick<SpendTotals, 'tokens' | 'cost'> | undefined {
@@ -130,13 +114,11 @@ function leaseId({ tenant, key }: Caller, { period }: BudgetTerm): string {
   return `${tenant}/${key}/${period.from}`
 }
 
-function leasesOf(setup: Setup): Leases {
-  const leases = leasesBySetup.get(setup) ?? {
+function leasesOf({ isolate }: Setup): Leases {
+  return (isolate.leases ??= {
     holder: crypto.randomUUID(),
     byBudget: new RecentMap<string, HeldLease>({ most: MOST_LEASES }),
-  }
-  leasesBySetup.set(setup, leases)
-  return leases
+  })
 }
 
 /** Notes that a run has ended and is counted, so that its share is not reserved any longer. */

@@ -1,6 +1,5 @@
 import type { ConversationSettings } from '../../contract/conversation.ts'
 import { RecentMap } from '../../contract/recent-map.ts'
-import type { Setup } from '../../contract/setup.ts'
 import type { EdgeContext } from '../request-context.ts'
 import { conversationStub } from './conversation-stub.ts'
 
@@ -11,22 +10,19 @@ import { conversationStub } from './conversation-stub.ts'
 const MOST_AGE_MS = 60_000
 const MOST_ENTRIES = 1000
 
-const settingsCache = new WeakMap<Setup, RecentMap<string, ConversationSettings>>()
-
 /** Caches the settings of a conversation, so that its next runs in this isolate need not ask for them. */
 export function cacheSettings(
   { setup, caller }: EdgeContext,
   conversation: string,
   settings: ConversationSettings,
 ): void {
-  const entries = settingsCache.get(setup) ?? new RecentMap({ most: MOST_ENTRIES, maxAgeMs: MOST_AGE_MS })
-  settingsCache.set(setup, entries)
+  const entries = (setup.isolate.settings ??= new RecentMap({ most: MOST_ENTRIES, maxAgeMs: MOST_AGE_MS }))
   entries.set(`${caller.tenant}/${conversation}`, settings)
 }
 
 /** Returns the settings of a conversation; empty if it does not exist, which its reply to the next request reports. */
 export async function settingsOf(context: EdgeContext, conversation: string): Promise<ConversationSettings> {
-  const cached = settingsCache.get(context.setup)?.get(`${context.caller.tenant}/${conversation}`)
+  const cached = context.setup.isolate.settings?.get(`${context.caller.tenant}/${conversation}`)
   if (cached) return cached
   const reply = await conversationStub(context, conversation).settings()
   if (!reply.ok) return {}

@@ -2,7 +2,6 @@ import type { ConversationService } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
 import { RateWindow } from '../../contract/rate-window.ts'
 import { RecentMap } from '../../contract/recent-map.ts'
-import type { Setup } from '../../contract/setup.ts'
 import type { EdgeContext } from '../request-context.ts'
 import { Problem } from '../problem.ts'
 import { reachObject } from './reach-object.ts'
@@ -12,14 +11,6 @@ const MOST_GUESSES = 100
 const WINDOW_MS = 60_000
 /** The most conversations that an isolate remembers to exist. */
 const MOST_REMEMBERED = 10_000
-
-interface Memory {
-  readonly guesses: RateWindow
-  /** The names of objects that hold a conversation. */
-  readonly existing: RecentMap<string, true>
-}
-
-const memories = new WeakMap<Setup, Memory>()
 
 /**
  * Returns a conversation that counts how often its caller's key asks for conversations that do not exist: the platform
@@ -32,14 +23,12 @@ export function limitGuesses(
   name: string,
   stub: () => ConversationService,
 ): ConversationService {
-  const memory = memories.get(setup) ?? {
-    guesses: new RateWindow({ most: MOST_GUESSES, windowMs: WINDOW_MS }),
+  const { byKey, existing } = (setup.isolate.guesses ??= {
+    byKey: new RateWindow({ most: MOST_GUESSES, windowMs: WINDOW_MS }),
     existing: new RecentMap({ most: MOST_REMEMBERED }),
-  }
-  memories.set(setup, memory)
-  const { guesses, existing } = memory
+  })
   const key = `${caller.tenant}/${caller.key ?? ''}`
-  const waitMs = guesses.waitMs(key)
+  const waitMs = byKey.waitMs(key)
   if (waitMs > 0 && !existing.get(name)) {
     throw new Problem({
       status: 429,
@@ -53,7 +42,7 @@ export function limitGuesses(
     if (!isObject(reply)) return
     if (reply['code'] === 'unknown_conversation') {
       // A request reads the settings first. If it then creates the conversation, it was not a guess.
-      if (method !== 'settings') guesses.count(key)
+      if (method !== 'settings') byKey.count(key)
     } else if (reply['ok'] === true) {
       existing.set(name, true)
     }

@@ -17,7 +17,7 @@ export async function quotaUsage(context: EdgeContext): Promise<Record<string, Q
     storedTotals(context),
     stored('tenant', caller).count(),
   ])
-  const [requests, runs] = (['openRequests', 'concurrentRuns'] as const).map((name) => underWay(config, name, caller))
+  const [requests, runs] = (['openRequests', 'concurrentRuns'] as const).map((name) => underWay(setup, name, caller))
   const used: Record<Quota, number | undefined> = {
     conversations,
     storedBytes,

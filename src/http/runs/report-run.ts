@@ -1,3 +1,4 @@
+import type { OpenReports } from '../../contract/isolate.ts'
 import { pause } from '../../contract/pause.ts'
 import type { EndedRun, ReportBatch } from '../../contract/report.ts'
 import type { Setup } from '../../contract/setup.ts'
@@ -11,49 +12,39 @@ const BATCH_MS = 100
 const MOST_AGE_MS = 5000
 const MOST_RUNS = 100
 
-/** The reports of runs, one batch for each reporter by its name. */
-interface Batch {
-  readonly openedAt: number
-  readonly runIds: string[]
-  readonly reports: ReadonlyMap<string, ReportBatch>
-}
-
-/** The reports that are about to be sent. They are plain values, since requests cannot share I/O objects. */
-const batches = new WeakMap<Setup, Batch>()
-
 /**
  * Reports a run that is not stored to the reporters of the setup, together with others that end within a tenth of a
  * second: the first of them waits and reports all. If that fails twice, the reports are lost, since nothing stores
  * them. Never rejects: each failure is logged.
  */
 export async function reportRun(run: EndedRun, setup: Setup): Promise<void> {
-  const open = batches.get(setup)
+  const open = setup.isolate.reports
   const isLost = open && Date.now() > open.openedAt + MOST_AGE_MS
   if (open && !isLost && open.runIds.length < MOST_RUNS) {
     add(run, open)
     return
   }
-  const batch = isLost ? { ...open, openedAt: Date.now() } : newBatch(setup)
+  const batch = isLost ? { ...open, openedAt: Date.now() } : openReports(setup)
   add(run, batch)
-  batches.set(setup, batch)
+  setup.isolate.reports = batch
   await pause(BATCH_MS)
-  if (batches.get(setup) === batch) batches.delete(setup)
+  if (setup.isolate.reports === batch) setup.isolate.reports = undefined
   await Promise.all(Array.from(batch.reports, ([name, reports]) => send(reports, { name, ...batch }, setup)))
 }
 
-function newBatch({ reporters = [] }: Setup): Batch {
+function openReports({ reporters = [] }: Setup): OpenReports {
   const reports = new Map(reporters.map((reporter) => [reporter.name, reporter.openBatch()]))
   return { openedAt: Date.now(), runIds: [], reports }
 }
 
-function add(run: EndedRun, { runIds, reports }: Batch): void {
+function add(run: EndedRun, { runIds, reports }: OpenReports): void {
   runIds.push(run.request.runId)
   for (const each of reports.values()) each.add(run)
 }
 
 async function send(
   reports: ReportBatch,
-  { name: reporter, runIds }: Pick<Batch, 'runIds'> & { readonly name: string },
+  { name: reporter, runIds }: Pick<OpenReports, 'runIds'> & { readonly name: string },
   { report }: Setup,
 ): Promise<void> {
   for (let attempts = 1; attempts <= MOST_ATTEMPTS; attempts++) {

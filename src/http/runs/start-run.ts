@@ -41,10 +41,10 @@ export function runInWorker(
   const byName = new Map(tools.map((tool) => [tool.definition.name, tool]))
   const abort = new AbortController()
   const state = newState(request, new Map(tools.map(({ definition }) => [definition.name, definition])))
-  const reached = reachedActivity(setup.config, 'concurrentRuns', request.caller)
+  const reached = reachedActivity(setup, 'concurrentRuns', request.caller)
   if (reached) throw quotaProblem(reached)
   const follow = (onEvent: (event: RunEvent) => void, canRestart?: () => boolean) => {
-    const end = begin(setup.config, 'concurrentRuns', request.caller)
+    const end = begin(setup, 'concurrentRuns', request.caller)
     const acceptedAt = Date.now()
     const { reporters = [] } = setup
     const timedEvents: RunEvent[] = []

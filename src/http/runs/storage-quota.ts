@@ -1,4 +1,5 @@
 import type { DirectoryService } from '../../contract/directory.ts'
+import type { LatestTotals } from '../../contract/isolate.ts'
 import { FIRST_BYTES, type StoredTotals, reachedStorage } from '../../contract/quotas.ts'
 import { RecentMap } from '../../contract/recent-map.ts'
 import type { Setup } from '../../contract/setup.ts'
@@ -7,8 +8,7 @@ import { withDeadline } from '../../contract/time-limit.ts'
 import type { EdgeContext, RequestContext } from '../request-context.ts'
 import { Problem, quotaProblem } from '../problem.ts'
 
-/** The totals of tenants that this isolate last learned of, by tenant. */
-const totalsBySetup = new WeakMap<Setup, RecentMap<string, LatestTotals>>()
+/** The most tenants whose totals an isolate remembers. */
 const MOST_TENANTS = 10_000
 const FRESH_MS = 60_000
 
@@ -17,14 +17,6 @@ const TOTALS_MS = 2000
 
 /** What is known of a request while it creates a conversation. */
 export type CreationContext = EdgeContext & Pick<RequestContext, 'waitUntil'>
-
-interface LatestTotals {
-  readonly totals: StoredTotals
-  /** The conversations that this isolate has created since it asked for the totals. */
-  readonly created: number
-  /** When they were learned, in epoch milliseconds. */
-  readonly at: number
-}
 
 /**
  * Throws a Problem 507 if a conversation would be created beyond its tenant's quotas. The directory is asked only once
@@ -97,11 +89,10 @@ async function askTotals(
 }
 
 function latestTotals(setup: Setup, tenant: string): LatestTotals | undefined {
-  return totalsBySetup.get(setup)?.get(tenant)
+  return setup.isolate.totals?.get(tenant)
 }
 
 function remember(setup: Setup, tenant: string, latest: LatestTotals): void {
-  const byTenant = totalsBySetup.get(setup) ?? new RecentMap<string, LatestTotals>({ most: MOST_TENANTS })
-  totalsBySetup.set(setup, byTenant)
-  byTenant.set(tenant, latest)
+  const totals = (setup.isolate.totals ??= new RecentMap<string, LatestTotals>({ most: MOST_TENANTS }))
+  totals.set(tenant, latest)
 }

@@ -249,6 +249,7 @@ export class World {
     const { tools, answer, mostSubrequests } = this.#ports
     const model = { name: 'test/scripted', stream: answer }
     return {
+      isolate: {},
       config: readConfig({ MODEL: model.name, AUTH: 'open', MAX_SUBREQUESTS: mostSubrequests }),
       models: { resolve: () => ({ ok: true, name: model.name, model }), list: () => [] },
       tools: () => ({ find: async () => tools, list: async () => ({ tools, unavailable: [] }) }),
