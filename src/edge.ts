@@ -17,6 +17,31 @@ export type {
   StepAnswer,
   StepContext,
 } from './contract/hook.ts'
+export type { CallFault, ActiveTools } from './contract/hook.ts'
+export type { Embed } from './contract/embedding.ts'
+export type { Message, ToolCall } from './contract/message.ts'
+export type { ModelEvent, ModelRequest } from './contract/model.ts'
+export type { RunReporter } from './contract/report.ts'
+export type {
+  CallStatus,
+  Caller,
+  ListPage,
+  Progress,
+  SearchableTools,
+  Tool,
+  ToolContext,
+  ToolControl,
+  ToolDefinition,
+  ToolFinder,
+  ToolListing,
+  ToolOrigin,
+  ToolOutcome,
+  ToolRequest,
+  ToolSource,
+  ToolSuccess,
+  ToolText,
+  Unavailable,
+} from './contract/tool.ts'
 export type { ChatModel, ModelProvider } from './contract/model.ts'
 export type { RunFact } from './contract/event.ts'
 export type { RunRequest } from './contract/run.ts'
@@ -39,10 +64,21 @@ export {
 } from './edge/providers.ts'
 export { makeSetup } from './edge/setup.ts'
 export { type ToolSearchPartOptions, workersAiIndex } from './edge/tool-search.ts'
+export { type InlineOptions, inlineSource } from './host/source/inline.ts'
+export {
+  alwaysEviction,
+  compositeEviction,
+  type Eviction,
+  lruEviction,
+  neverEviction,
+  ttlEviction,
+} from './search/eviction.ts'
 export { createFusedIndex } from './search/fused-index.ts'
 export { createKeywordIndex } from './search/keyword-index.ts'
+export { createRegexIndex } from './search/regex-index.ts'
 export { createSemanticIndex } from './search/semantic-index.ts'
-export { createToolSearch } from './search/tool-search.ts'
+export type { FoundTool, ToolIndex } from './search/tool-index.ts'
+export { createToolSearch, type ToolSearch, type ToolSearchOptions } from './search/tool-search.ts'
 export { serveOutcomes } from './http/app/outcome-service.ts'
 export type { EdgeEnv } from './http/context.ts'
 export type { Surface, SurfacePart } from './http/surface.ts'

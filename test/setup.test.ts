@@ -3,7 +3,9 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import {
   createEdge,
   type EdgeEnv,
+  type EdgeOptions,
   type Env,
+  inlineSource,
   mcpConnections,
   metrics,
   type Part,
@@ -13,6 +15,8 @@ import {
   toolSearch,
   traces,
 } from 'edgecall'
+import * as v from 'valibot'
+import { defineTool } from 'edgecall/tool'
 import { catalogueParts } from '../src/edge/catalog.ts'
 import { makeSetup } from '../src/edge/setup.ts'
 import { fullSetup as setup } from './fixtures/everything.ts'
@@ -199,4 +203,19 @@ test('the options of earlier versions name parts too, and the log says what to w
     { event: 'option.renamed', option: 'stored', newName: 'use: [storedTools]' },
     { event: 'option.renamed', option: 'search', newName: 'use: [toolSearch()]' },
   ])
+})
+
+test('a source of the application is asked for its size and its tools, which a search finds', async () => {
+  const greet = defineTool({
+    name: 'greet',
+    description: 'Translates a text into French.',
+    input: v.object({}),
+    run: () => 'Hello',
+  })
+  const sources: EdgeOptions['sources'] = (_setup, own) => [
+    { ...inlineSource([greet], { env: own }), size: async () => 5000 },
+  ]
+  const { finder } = makeSetup(env({}), { providers: {}, use: [toolSearch()], sources })
+  expect(await finder?.(CALLER).size()).toBe(5000)
+  expect(await finder?.(CALLER).search('translate into French', 3)).toEqual(['greet'])
 })

@@ -282,7 +282,8 @@ export interface ToolService {
   poll?(request: ToolRequest, state?: string): Promise<ToolOutcome>
 }
 
-export type ToolOrigin = 'service' | 'kv' | 'mcp' | 'agent' | 'inline'
+/** What a source is, for listings. A source of an application may name itself. */
+export type ToolOrigin = 'service' | 'kv' | 'mcp' | 'agent' | 'inline' | (string & {})
 
 /** A tool that can be called: its definition and its origin. */
 export interface Tool {

@@ -114,10 +114,17 @@ function requireParts({ env, config }: Services, parts: readonly Part[]): void {
 }
 
 /** Makes a source when it is first asked, since sources such as agents need the setup that they become part of. */
-function lazySource(make: () => ToolSource): ToolSource {
-  let source: ToolSource | undefined
+function lazySource(make: () => Required<ToolSource>): Required<ToolSource> {
+  let source: Required<ToolSource> | undefined
   const get = () => (source ??= make())
-  return { list: (page) => get().list(page), offered: () => get().offered(), find: (names) => get().find(names) }
+  return {
+    list: (page) => get().list(page),
+    offered: () => get().offered(),
+    find: (names) => get().find(names),
+    size: () => get().size(),
+    texts: () => get().texts(),
+    searchable: () => get().searchable(),
+  }
 }
 
 /** Makes the models of the providers that the env has what it takes for. Transient failures are retried. */

@@ -18,11 +18,15 @@ export function chain(sources: readonly ToolSource[], report?: Report): ToolSour
  * source has is held back and listed with the reason. So a source can neither replace a tool of an earlier one, nor
  * make it unavailable. A source that fails is listed as unavailable and reported, and hides no other.
  */
-export function inOrder(sources: readonly ToolSource[], report?: Report): ToolSource {
+export function inOrder(sources: readonly ToolSource[], report?: Report): Required<ToolSource> {
   return combine(sources, mergeInOrder, report)
 }
 
-function combine(sources: readonly ToolSource[], mergeListings: typeof merge, report: Report = () => {}): ToolSource {
+function combine(
+  sources: readonly ToolSource[],
+  mergeListings: typeof merge,
+  report: Report = () => {},
+): Required<ToolSource> {
   const gather = async (query: (source: ToolSource) => Promise<readonly Tool[]>): Promise<ToolListing[]> =>
     Promise.all(
       sources.map(async (source) => ({ tools: await query(source).catch((): Tool[] => []), unavailable: [] })),
