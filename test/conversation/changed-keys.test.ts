@@ -136,6 +136,22 @@ describe('a run whose key has been removed fails, and asks no model,', () => {
     expect(talk.requests).toHaveLength(1)
   })
 
+  test('when it resumes after its object was lost during a call, which is not made again', async () => {
+    const attempts: string[] = []
+    const start = Promise.withResolvers<void>()
+    const look = tool('look', () => (attempts.push('look'), start.resolve(), new Promise<never>(() => {})), {
+      annotations: { readOnly: true, idempotent: true },
+    })
+    const { talk, deploy } = conversation([look], [ask(['look'])])
+    await talk.start('a', { request })
+    await start.promise
+    deploy()
+    // The run waits until the interrupted call can no longer be under way.
+    for (let times = 0; times < 6; times++) await talk.ring()
+    expect(await record(talk, 'a')).toMatchObject({ status: 'failed', error })
+    expect([talk.requests.length, attempts]).toEqual([1, ['look']])
+  })
+
   test('when it is retried after it was parked', async () => {
     const { talk, deploy } = conversation([tool('pay', () => 'x', { approval: 'always' })], [ask(['pay'])])
     await talk.start('a', { request })
