@@ -126,7 +126,7 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
   [OPTION_SUBJECT]: [
     variable(
       'COMPAT',
-      '`spring-ai` or `langchain4j`: uses the defaults and error texts of that library: see [Migrating](migrating.md). In a request: `compat`.',
+      '`spring-ai` or `langchain4j`: uses the defaults and error texts of that library: see [Migrating from Java](migrating-from-java.md). In a request: `compat`.',
       '`none`',
     ),
   ],
