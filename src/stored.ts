@@ -5,7 +5,8 @@
 import { WorkerEntrypoint } from 'cloudflare:workers'
 import type { VersionedDefinitions } from './contract/catalogue.ts'
 import { type OutboundGrant, sendOutbound } from './definitions/code/outbound.ts'
-import type { CodeHost, CodeLoader } from './definitions/code/worker.ts'
+import type { CodeLoader } from './code/sandbox.ts'
+import type { CodeHost } from './definitions/code/worker.ts'
 import { definitionService } from './definitions/service.ts'
 import { oneOfVar } from './contract/vars.ts'
 

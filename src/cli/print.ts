@@ -18,6 +18,9 @@ type Ignored =
   | 'approval.decided'
   | 'call.requested'
   | 'call.interrupted'
+  | 'call.suspended'
+  | 'program.woken'
+  | 'program.diverged'
   | 'call.undone'
   | 'call.late'
   | 'call.deferred'
@@ -54,16 +57,17 @@ export function runPrinter({ write, origin }: RunPrinterOptions): (event: RunEve
   return (event) => {
     switch (event.type) {
       case 'call.proposed':
+      case 'call.issued':
         calls.set(event.callId, event.arguments)
         return
       case 'call.started':
-        return line('call', `${event.tool} (${origin(event.tool)}) ${calls.get(event.callId) ?? ''}`)
+        return line('call', `${inside(event)}${event.tool} (${origin(event.tool)}) ${calls.get(event.callId) ?? ''}`)
       case 'call.progress':
         return event.message === undefined ? undefined : line('', event.message)
       case 'call.settled': {
         const { tool, ok, content = [], error, durationMs } = event
         const result = ok ? contentText(content) : `failed (${error?.code}): ${error?.message}`
-        return line('result', `${tool}, ${durationMs} ms: ${result}`)
+        return line('result', `${inside(event)}${tool}, ${durationMs} ms: ${result}`)
       }
       case 'text.delta':
         text += event.text
@@ -77,6 +81,11 @@ export function runPrinter({ write, origin }: RunPrinterOptions): (event: RunEve
         event.type satisfies Ignored
     }
   }
+}
+
+/** Marks the calls that a program makes. */
+function inside({ parent }: { readonly parent?: string }): string {
+  return parent === undefined ? '' : '└ '
 }
 
 function oneLine(text: string): string {

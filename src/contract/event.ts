@@ -110,6 +110,8 @@ export type RunFact =
       readonly because?: 'untrusted_data'
       /** Set if the call has run and asks a person for this; approved, it is sent again with the answers. */
       readonly input?: InputNeeds
+      /** The call of the program that made this call, if one did. */
+      readonly parent?: string
     }
   | {
       readonly type: 'approval.decided'
@@ -125,8 +127,37 @@ export type RunFact =
       /** SHA-256 of the canonical JSON of those arguments. */
       readonly argumentsHash?: string
     }
+  /**
+   * A program asks for a call of the run. `ask`: its number among all that the program has asked for, timers too.
+   * `isGuarded`: a person must approve it because the setup's `needsApproval` says so.
+   */
+  | {
+      readonly type: 'call.issued'
+      readonly callId: string
+      readonly parent: string
+      readonly ask: number
+      readonly tool: string
+      readonly arguments: string
+      readonly isGuarded?: true
+    }
+  /** A program waits for calls of its own. It will be run again, from its start, with the outcomes that are recorded. */
+  | { readonly type: 'call.suspended'; readonly callId: string; readonly tool: string }
+  /** A timer of a program has rung. `ask`: as in `call.issued`. */
+  | { readonly type: 'program.woken'; readonly callId: string; readonly ask: number; readonly at: number }
+  /**
+   * A program that was run again asked for something else than before, from this number on. What it had asked for from
+   * there on is left out, since none of it had an effect.
+   */
+  | { readonly type: 'program.diverged'; readonly callId: string; readonly ask: number }
   /** The caller must run this call and send its result. */
-  | { readonly type: 'call.requested'; readonly callId: string; readonly tool: string; readonly arguments: string }
+  | {
+      readonly type: 'call.requested'
+      readonly callId: string
+      readonly tool: string
+      readonly arguments: string
+      /** The call of the program that made this call, if one did. */
+      readonly parent?: string
+    }
   | {
       readonly type: 'call.started'
       readonly callId: string
@@ -140,6 +171,10 @@ export type RunFact =
       /** The operator's name for the source of the tool, such as the binding `TOOL_CLOCK`, and the tool's version. */
       readonly place?: string
       readonly version?: string
+      /** Set if the call is a program, which makes calls of its own. */
+      readonly isProgram?: true
+      /** The call of the program that made this call, if one did. */
+      readonly parent?: string
     }
   /**
    * The edge stopped while the call ran or, with `because`, the call took too long. It will be sent again with the same
@@ -238,6 +273,8 @@ export interface CallSettled {
   readonly marks?: readonly DataMark[]
   /** The id or tag of the deployed version of the Worker that answered. */
   readonly deployment?: string
+  /** The call of the program that made this call, if one did. */
+  readonly parent?: string
   readonly durationMs: number
 }
 

@@ -3,6 +3,7 @@ import type { RunFact } from './event.ts'
 import type { JsonSchema } from './json.ts'
 import type { Message, Opaque, ToolCall } from './message.ts'
 import type { ModelFinish, ModelRequest } from './model.ts'
+import type { ProgramCalls } from './program.ts'
 import type { RunRequest } from './run.ts'
 import type { Progress, Tool, ToolDefinition, ToolFault, ToolOutcome, ToolRequest } from './tool.ts'
 import type { Usage } from './usage.ts'
@@ -93,6 +94,8 @@ export interface ExecuteOptions {
   readonly progress: (progress: Progress) => void
   /** Receives an outcome that came after the call was given up. */
   readonly onLate?: (outcome: ToolOutcome) => void
+  /** The calls that the tool can make in the run, if it is one with `makesCalls`. */
+  readonly calls?: ProgramCalls
 }
 
 /** A failed call, as `onFault` receives it. */

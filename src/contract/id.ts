@@ -35,13 +35,18 @@ export function callId(runId: string, step: number, index: number): string {
   return `call_${runId.replace(/^run_/, '')}_${step}_${index}`
 }
 
+/** Returns the id of a call that a program makes, by its number among the calls of that program. */
+export function innerCallId(parent: string, index: number): string {
+  return `${parent}-${index}`
+}
+
 /** Returns the run that a call id belongs to, or undefined if the edge did not make the id. */
 export function runOfCall(callId: string): string | undefined {
-  const match = /^call_([A-Za-z0-9]{22})_\d+_\d+$/.exec(callId)
+  const match = /^call_([A-Za-z0-9]{22})_\d+_\d+(?:-\d+)?$/.exec(callId)
   return match ? `run_${match[1]}` : undefined
 }
 
 /** Returns the step that a call id made by the edge belongs to; 1 for any other id. */
 export function stepOfCall(callId: string): number {
-  return Number(/_(\d+)_\d+$/.exec(callId)?.[1] ?? 1)
+  return Number(/_(\d+)_\d+(?:-\d+)?$/.exec(callId)?.[1] ?? 1)
 }

@@ -32,6 +32,11 @@ export const RUN_OPTIONS = {
    * are limited: what the answer uses is known at its end.
    */
   eager: { variable: 'EAGER_CALLS', values: [false, true] },
+  /**
+   * Whether models can run programs that call tools (`run_code`): not at all, beside calling the tools themselves
+   * (`also`), or in place of it (`only`). Needs the part `codeMode`.
+   */
+  code: { variable: 'CODE_MODE', values: ['off', 'also', 'only'] },
   /** Whether a stored run is cancelled when the client that started it disconnects before its response is complete. */
   cancelOnDisconnect: { variable: 'CANCEL_ON_DISCONNECT', values: [false, true] },
 } as const satisfies Readonly<Record<string, OptionRule>>

@@ -111,6 +111,8 @@ export interface RunError {
 
 export interface CallRecord {
   readonly id: string
+  /** The call of the program that made this call, if one did. */
+  readonly parent?: string
   readonly tool: string
   /** The arguments that the model wrote, parsed; the text itself if it is not JSON. */
   readonly arguments: unknown

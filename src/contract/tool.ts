@@ -1,6 +1,7 @@
 import type { CallInput, InputNeeds } from './input.ts'
 import type { JsonObject, JsonSchema } from './json.ts'
 import type { Content, DataMark, Message } from './message.ts'
+import type { ProgramCalls } from './program.ts'
 import type { Usage } from './usage.ts'
 
 /** What a model is told about a tool, and what the host must know to call it. Plain data that crosses RPC and KV. */
@@ -62,10 +63,20 @@ export interface ToolDefinition {
    * its calls too.
    */
   readonly aliasOf?: string
+  /** Who may call it: the model itself, or a program that the model has written (code mode). Default: both. */
+  readonly callers?: readonly ToolCaller[]
   /** Whether it calls further tools, as an agent does: then the host's policies come with its calls, for these tools. */
   readonly callsTools?: boolean
   /** Free data for hooks and listings. Models never see it. */
   readonly metadata?: JsonObject
+}
+
+/** Who asks for a call: the model itself, or a program that it has written. */
+export type ToolCaller = 'model' | 'program'
+
+/** Returns whether a tool may be called by models, or by their programs. */
+export function mayCall({ callers }: Pick<ToolDefinition, 'callers'>, caller: ToolCaller): boolean {
+  return callers?.includes(caller) ?? true
 }
 
 /** The fields that an author may set beside the name, the description and the schemas, whatever the kind of tool. */
@@ -255,6 +266,8 @@ export interface Progress {
 export interface ToolControl {
   whenAborted(): Promise<string>
   progress(progress: Progress): Promise<void>
+  /** The calls that a program can make in the run. Only a tool with `makesCalls` has it, which is in the edge itself. */
+  readonly calls?: ProgramCalls
 }
 
 /** The answer of a tool Worker to `describe()`. */
@@ -295,6 +308,8 @@ export interface Tool {
   readonly script?: string
   /** Whether it belongs to the default set, which is offered to requests that name no tools. */
   readonly offered: boolean
+  /** Whether its calls are programs, which make further calls of the run. No Worker can set it. */
+  readonly makesCalls?: true
   /** Whether its source has checked each result by the output schema. Default: the host does. */
   readonly checksOutput?: boolean
   /** Until when it is not called, in epoch milliseconds, because its last calls all failed. */

@@ -8,6 +8,7 @@ import { metricsRoute } from '../http/surfaces/metrics.ts'
 import { responsesApi } from '../http/surfaces/responses.ts'
 import { runList } from '../http/surfaces/run-list.ts'
 import { uiChat } from '../http/surfaces/ui-chat.ts'
+import { codeMode } from './code-mode.ts'
 import { linkedFiles, summaries, webhooks } from './conversations.ts'
 import { shardedDirectories } from './directories.ts'
 import { disabledKeys, identityTokens, storedKeys } from './keys.ts'
@@ -21,6 +22,7 @@ export {
   agUi,
   backups,
   chatCompletions,
+  codeMode,
   disabledKeys,
   identityTokens,
   linkedFiles,
@@ -54,6 +56,7 @@ export function allParts(): readonly Part[] {
     runList,
     storedTools,
     toolSearch(),
+    codeMode(),
     identityTokens,
     toolPolicies,
     disabledKeys,

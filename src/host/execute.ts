@@ -30,6 +30,7 @@ export async function execute(tool: Tool, request: ToolRequest, options: Execute
       progress: async (progress: Progress) => {
         if (isOpen) options.progress(progressOf(progress))
       },
+      ...(options.calls && { calls: options.calls }),
     }
     const callOutcome = attempt(tool, request, control).then((outcome) => {
       if (!isOpen) options.onLate?.(outcome)

@@ -5,9 +5,8 @@ import { addUsage } from '../contract/usage.ts'
 import { REPEATED_CALL } from './decide/admit.ts'
 import { compatUndone } from './decide/compat.ts'
 import { subrequestsOf } from './decide/subrequests.ts'
-import type { CallState, RunState } from './state.ts'
-import { marksOf } from './decide/data-flow-guard.ts'
-import { READ_RESULT } from './decide/truncated-result.ts'
+import type { CallState, ProgramState, RunState } from './state.ts'
+import { marksOf, marksOfResult } from './decide/data-flow-guard.ts'
 
 /** Applies one event to the state. News changes nothing. */
 export function fold(state: RunState, event: RunEventBody): void {
@@ -45,10 +44,13 @@ export function fold(state: RunState, event: RunEventBody): void {
       return foldStepEnd(state)
     case 'call.started':
       return foldStarted(state, event)
+    case 'call.issued':
+    case 'call.suspended':
+    case 'program.woken':
+    case 'program.diverged':
+      return foldProgram(state, event)
     case 'call.settled':
-      if (event.usage) state.usage = addUsage(state.usage, event.usage)
-      if (event.cut !== undefined) state.hasTruncatedResult = true
-      return patchCall(state, event.callId, { status: 'settled', result: event })
+      return foldSettled(state, event)
     case 'call.undone':
       return foldUndone(state, event)
     case 'limit.reached':
@@ -89,12 +91,7 @@ function foldWaitingCall(state: RunState, event: EventOf<WaitingCallEvent>): voi
     case 'approval.requested':
       return patchCall(state, event.callId, { status: 'awaiting_approval', needs: event.input })
     case 'approval.decided':
-      return patchCall(state, event.callId, {
-        status: event.decision === 'approve' ? 'approved' : 'rejected',
-        ...(event.reason !== undefined && { reason: event.reason }),
-        ...(event.arguments !== undefined && { arguments: event.arguments, wasChanged: true }),
-        filledIn: event.input ?? {},
-      })
+      return foldDecision(state, event)
     case 'call.requested':
       return patchCall(state, event.callId, { status: 'awaiting_caller' })
     case 'call.interrupted':
@@ -104,6 +101,24 @@ function foldWaitingCall(state: RunState, event: EventOf<WaitingCallEvent>): voi
     case 'call.reported':
       return patchCall(state, event.callId, { hasReport: true })
   }
+}
+
+function foldDecision(state: RunState, event: EventOf<'approval.decided'>): void {
+  const { callId, decision, reason, arguments: text, input = {} } = event
+  const call = findCall(state, callId)
+  if (!call) return
+  call.status = decision === 'approve' ? 'approved' : 'rejected'
+  call.filledIn = input
+  if (reason !== undefined) call.reason = reason
+  if (text === undefined) return
+  call.wasChanged = true
+  const program = call.parent === undefined ? undefined : findCall(state, call.parent)
+  if (program) {
+    call.firstArguments ??= call.arguments
+    const note = `A person changed the arguments of the program's call of ${call.tool} before it was sent, to ${text}.`
+    program.notes = [...(program.notes ?? []), note]
+  }
+  Object.assign(call, { arguments: text })
 }
 
 function foldFinished(state: RunState, event: RunFinished): void {
@@ -230,12 +245,73 @@ function takeOver(call: ToolCall, early: CallState[]): CallState {
 }
 
 function foldStarted(state: RunState, event: EventOf<'call.started'>): void {
-  const { callId, tool, attempt, at, deadline, place, version, arguments: text } = event
+  const { callId, tool, attempt, at, deadline, place, version, arguments: text, isProgram } = event
   const { step } = state
   if (text !== undefined && step && !step.answer && !step.early.some((call) => call.callId === callId)) {
     step.early = [...step.early, { callId, tool, arguments: text, status: 'proposed', attempt: 0 }]
   }
   patchCall(state, callId, { status: 'started', attempt, startedAt: at, deadline, place, version })
+  const call = isProgram && findCall(state, callId)
+  if (call) call.program ??= newProgram(at)
+}
+
+function foldSettled(state: RunState, event: CallSettled): void {
+  const call = findCall(state, event.callId)
+  if (event.usage) state.usage = addUsage(state.usage, event.usage)
+  // The whole result of a call that a program made is given to the program.
+  if (event.cut !== undefined && call?.parent === undefined) state.hasTruncatedResult = true
+  patchCall(state, event.callId, { status: 'settled', result: event })
+  const program = call?.parent === undefined ? undefined : findCall(state, call.parent)?.program
+  if (!call || !program) return
+  const { ask = -1, startedAt = 0 } = call
+  // What a program no longer asks for is not given to it.
+  if (program.calls.get(ask) === event.callId) release(program, ask, startedAt + event.durationMs)
+}
+
+type ProgramEvent = 'call.issued' | 'call.suspended' | 'program.woken' | 'program.diverged'
+
+/** Applies an event of a program. */
+function foldProgram(state: RunState, event: EventOf<ProgramEvent>): void {
+  const call = findCall(state, event.type === 'call.issued' ? event.parent : event.callId)
+  const { program } = call ?? {}
+  if (!call || !program || !state.step) return
+  switch (event.type) {
+    case 'call.issued': {
+      const { callId, parent, ask, tool, arguments: text, isGuarded } = event
+      const guard = isGuarded ? { isGuarded } : {}
+      const round = state.rounds
+      const inner: CallState = {
+        ...{ callId, tool, arguments: text, parent, ask, round },
+        status: 'proposed',
+        attempt: 0,
+        ...guard,
+      }
+      program.calls.set(ask, callId)
+      state.step.calls = [...state.step.calls, inner]
+      state.calls.push(inner)
+      return
+    }
+    case 'call.suspended':
+      program.position = program.releases.length
+      call.status = 'suspended'
+      return
+    case 'program.woken':
+      return release(program, event.ask, event.at)
+    case 'program.diverged':
+      for (const ask of [...program.calls.keys()]) if (ask >= event.ask) program.calls.delete(ask)
+      program.releases = program.releases.filter(({ ask }) => ask < event.ask)
+      return
+  }
+}
+
+function newProgram(startedAt: number): ProgramState {
+  return { startedAt, calls: new Map(), releases: [], position: 0 }
+}
+
+/** Adds an answer to a program. Its time never goes back. */
+function release(program: ProgramState, ask: number, at: number): void {
+  const last = program.releases.at(-1)?.at ?? program.startedAt
+  program.releases = [...program.releases, { ask, at: Math.max(last, at) }]
 }
 
 function foldDeferred(state: RunState, { callId, at, until, poll, state: token }: EventOf<'call.deferred'>): void {
@@ -257,43 +333,36 @@ function foldUndone(
   if (!call || !failed) return
   call.wasUndone = ok
   const what = `${tool}(${call.arguments})`
+  // The model reads the result of the program, and none of its calls.
+  const noted = step?.calls.find((each) => each.callId === failed.parent) ?? failed
   if (!ok) {
     const definition = offered.get(tool)
-    failed.notes = [...(failed.notes ?? []), `${what} was NOT undone: ${error?.message ?? ''}`]
-    failed.noteMarks = [...(failed.noteMarks ?? []), ...(definition ? marksOf(definition) : [])]
-  } else if (call.result && step?.calls.includes(call)) {
+    noted.notes = [...(noted.notes ?? []), `${what} was NOT undone: ${error?.message ?? ''}`]
+    noted.noteMarks = [...(noted.noteMarks ?? []), ...(definition ? marksOf(definition) : [])]
+  } else if (call.result && step?.calls.includes(call) && call.parent === undefined) {
     const message =
       compatUndone(request.compat, tool, failed.tool) ??
       `The tool "${tool}" succeeded but was undone, because "${failed.tool}" failed.`
     const { content: _, structured: __, metadata: ___, ...settled } = call.result
     call.result = { ...settled, ok: false, error: { code: 'undone', message } }
   } else {
-    failed.notes = [...(failed.notes ?? []), `${what} was undone because of it.`]
+    noted.notes = [...(noted.notes ?? []), `${what} was undone because of it.`]
   }
 }
 
 /** Adds the results of the step to the history, all at once and in call order, in whatever order they arrived. */
 function foldStepEnd(state: RunState): void {
-  const calls = state.step?.calls ?? []
-  const results = calls.flatMap((call) => (call.result ? [toolMessage(call, call.result, marksIn(state, call))] : []))
+  // Programs read the results of their own calls.
+  const calls = state.step?.calls.filter(({ parent }) => parent === undefined) ?? []
+  const results = calls.flatMap((call) =>
+    call.result ? [toolMessage(call, call.result, marksOfResult(state, call))] : [],
+  )
   for (const mark of marksAmong(results)) state.marks.add(mark)
   const isRepeat = ({ attempt, result }: CallState) => attempt === 0 && result?.error?.code === REPEATED_CALL
   if (calls.length > 0) state.repeatedRounds = calls.every(isRepeat) ? state.repeatedRounds + 1 : 0
   state.messages.push(...results)
   delete state.step
   foldAdded(state)
-}
-
-/**
- * Returns the marks of a result: those of its tool, if the call was sent, those of the outcome itself, and those of the
- * tools that its notes quote. A failure has them too: its text may quote what the tool has read. The rest of a cut result
- * has all marks read so far.
- */
-function marksIn({ offered, marks }: RunState, call: CallState): readonly DataMark[] {
-  const { tool, attempt, result, noteMarks = [] } = call
-  if (tool === READ_RESULT) return [...marks]
-  const definition = attempt > 0 ? offered.get(tool) : undefined
-  return [...new Set([...(definition ? marksOf(definition) : []), ...(result?.marks ?? []), ...noteMarks])]
 }
 
 function foldAdded(state: RunState): void {
@@ -329,8 +398,12 @@ function toolMessage(
   }
 }
 
-function patchCall({ step }: RunState, callId: string, patch: Partial<CallState>): void {
-  const isIt = (open: CallState) => open.callId === callId
-  const call = step?.calls.find(isIt) ?? step?.early.find(isIt)
+function patchCall(state: RunState, callId: string, patch: Partial<CallState>): void {
+  const call = findCall(state, callId)
   if (call) Object.assign(call, patch)
+}
+
+function findCall({ step }: RunState, callId: string): CallState | undefined {
+  const isIt = (open: CallState) => open.callId === callId
+  return step?.calls.find(isIt) ?? step?.early.find(isIt)
 }

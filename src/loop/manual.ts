@@ -6,9 +6,8 @@ import type { ModelError, ModelEvent } from '../contract/model.ts'
 import { initialLimits, type Limits } from '../contract/limits.ts'
 import { type RunRequest } from '../contract/run.ts'
 import type { Tool } from '../contract/tool.ts'
-import { HookFailure } from './perform/middleware.ts'
+import { HookFailure, isGuardedBySetup } from './perform/middleware.ts'
 import { drive } from './drive.ts'
-import { isGuardedBySetup } from './perform/eager.ts'
 import { openLedger, type Running } from './running.ts'
 import { memoryJournal } from './journal.ts'
 import { fold } from './fold.ts'
@@ -94,6 +93,8 @@ export async function executeToolCalls(options: ManualOptions, answer: StepAnswe
       tokens: {},
       subrequestsLeft: () => Infinity,
       inFlight: new Map(),
+      scheduled: new Set(),
+      listeners: new Set(),
       ...openLedger(state, ports),
     },
     { watch: () => {}, isCancelled: () => signal.aborted, until: (next) => next.do === 'begin' },

@@ -32,9 +32,10 @@ function waitsForCaller(calls: readonly CallState[]): boolean {
 }
 
 function callRecord(state: CallState): CallRecord {
-  const { callId, tool, arguments: text, status, place, version, result, wasUndone } = state
+  const { callId, parent, tool, arguments: text, status, place, version, result, wasUndone } = state
   const source = place === undefined ? {} : { place, ...(version !== undefined && { version }) }
-  const call = { id: callId, tool, arguments: readableArguments(text), ...source }
+  const id = { id: callId, ...(parent !== undefined && { parent }) }
+  const call = { ...id, tool, arguments: readableArguments(text), ...source }
   if (result) {
     const { ok, durationMs, content, structured, metadata, error, deployment } = result
     return {

@@ -40,6 +40,8 @@ export function canReconcile({ offered }: RunState, { tool }: CallState): boolea
 
 function recoverCall(state: RunState, call: CallState, now: number): RunFact {
   const { callId, tool } = call
+  // A program has no effect of its own: it is run again, with the outcomes of its calls.
+  if (call.program) return { type: 'call.interrupted', callId, tool }
   if (call.hasReport) return { type: 'call.deferred', callId, tool, at: now, until: now }
   if (mayRepeat(state, call)) return { type: 'call.interrupted', callId, tool }
   const message = 'The edge stopped while this call ran; whether it took effect is unknown. It was not sent again.'

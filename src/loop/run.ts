@@ -39,9 +39,15 @@ export async function run(state: RunState, ports: RunPorts, ledger = openLedger(
     tokens: ports.tokens ?? {},
     subrequestsLeft: () => mostSubrequests - (state.subrequests - earlierSubrequests),
     inFlight: new Map(),
+    scheduled: new Set(),
+    listeners: new Set(),
     now,
     signal: AbortSignal.any([ports.signal, timeUp.signal]),
     ...ledger,
+    commit: (events) => {
+      ledger.commit(events)
+      for (const listener of running.listeners) listener()
+    },
   }
   let timer: ReturnType<typeof setTimeout> | undefined
   const watch = () => {

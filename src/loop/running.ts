@@ -94,6 +94,10 @@ export interface Running extends Omit<RunPorts, 'tools' | 'tokens'>, Ledger {
   readonly subrequestsLeft: () => number
   /** Calls that started before the model's answer was complete, and are still running in this isolate. */
   readonly inFlight: Map<string, Promise<void>>
+  /** The ids of the calls that run in this isolate, or are about to. */
+  readonly scheduled: Set<string>
+  /** Called after each `commit` of the loop, and when a call of `scheduled` has ended. */
+  readonly listeners: Set<() => void>
 }
 
 /** Builds the context that a hook receives. */

@@ -12,7 +12,7 @@ const DEPLOYMENT = 64
  * result, if the outcome is only a part of it.
  */
 export function callSettled(
-  { callId, tool }: CallState,
+  { callId, tool, parent }: CallState,
   outcome: ToolOutcome,
   durationMs: number,
   cut?: number,
@@ -22,6 +22,7 @@ export function callSettled(
     ...(usage && { usage: countableUsage(usage) }),
     ...(marks && { marks }),
     ...(deployment && { deployment: deployment.slice(0, DEPLOYMENT) }),
+    ...(parent !== undefined && { parent }),
   }
   if (!outcome.ok)
     return {

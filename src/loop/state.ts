@@ -16,12 +16,12 @@ import type { ToolDefinition } from '../contract/tool.ts'
 
 /**
  * A call of a run. `awaiting_approval`: a person must approve it. `awaiting_caller`: the caller runs it. `deferred`:
- * its tool answers later.
+ * its tool answers later. `suspended`: a program that waits for calls of its own.
  */
 export interface CallState extends ToolCall {
   status:
     | ('proposed' | 'awaiting_approval' | 'approved' | 'rejected' | 'awaiting_caller')
-    | ('started' | 'deferred' | 'settled')
+    | ('started' | 'suspended' | 'deferred' | 'settled')
   /** Why a person refused. */
   reason?: string
   /** Whether a person has put other arguments in the place of the model's. */
@@ -51,12 +51,31 @@ export interface CallState extends ToolCall {
    */
   key?: string
   result?: CallSettled
+  /** The call of the program that made it, and its number among all that the program has asked for. */
+  readonly parent?: string
+  readonly ask?: number
+  /** The arguments that the program wrote, if a person has put others in their place. */
+  firstArguments?: string
+  /** Set if it is a program. */
+  program?: ProgramState
   /** Whether it was undone; absent if that was not tried. */
   wasUndone?: boolean
   /** Lines that are added to its result for the model. */
   notes?: readonly string[]
   /** The marks of what these lines quote. */
   noteMarks?: readonly DataMark[]
+}
+
+/** What a program has asked for, and what has come of it. Asks are numbered from 0. */
+export interface ProgramState {
+  /** When it first started, in epoch milliseconds. */
+  readonly startedAt: number
+  /** The ids of its calls by number; a timer has none. */
+  readonly calls: Map<number, string>
+  /** What was answered, in the order in which it was. `at`: the time of the program from then on. */
+  releases: readonly { readonly ask: number; readonly at: number }[]
+  /** How many of these it had been given when it was last suspended. */
+  position: number
 }
 
 /** What is known of a call that its tool answers later. */

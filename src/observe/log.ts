@@ -46,6 +46,10 @@ type IgnoredByLog =
   | 'approval.decided'
   | 'call.started'
   | 'call.interrupted'
+  | 'call.issued'
+  | 'call.suspended'
+  | 'program.woken'
+  | 'program.diverged'
   | 'call.undone'
   | 'call.late'
   | 'call.reported'
@@ -64,9 +68,9 @@ function entryOf(event: RunFact, { conversation, model }: RunRequest): Parameter
       return { event: 'step', step, finish, calls: calls.length, usage }
     }
     case 'call.settled': {
-      const { callId, tool, ok, error, durationMs, content = [] } = event
+      const { callId, tool, ok, error, durationMs, content = [], parent } = event
       const bytes = content.reduce((sum, part) => sum + (part.type === 'text' ? part.text.length : part.data.length), 0)
-      return { event: 'call', callId, tool, ok, durationMs, bytes, code: error?.code }
+      return { event: 'call', callId, tool, ok, durationMs, bytes, code: error?.code, parent }
     }
     case 'approval.requested':
       return { event: 'approval.requested', callId: event.callId, tool: event.tool }

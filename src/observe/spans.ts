@@ -78,8 +78,15 @@ function stepsAndCalls(
         if (text !== undefined) argumentTexts.set(callId, text)
         const part = callPart(callId, event.attempt)
         newestAttempts.set(callId, part)
-        return recorder.begin({ ...callSpan(event), part, parent: String(stepOfCall(callId)), start: event.at })
+        // The calls of a program are below the pass that has asked for them.
+        const parent = newestAttempts.get(event.parent ?? '') ?? String(stepOfCall(callId))
+        return recorder.begin({ ...callSpan(event), part, parent, start: event.at })
       }
+      case 'call.issued':
+        argumentTexts.set(event.callId, event.arguments)
+        return
+      case 'call.suspended':
+        return finishCall(event.callId, { end: at })
       case 'call.interrupted':
         return finishCall(event.callId, { end: at, error: event.because ?? 'interrupted' })
       case 'call.settled': {
@@ -101,6 +108,8 @@ function stepsAndCalls(
 /** Records what happens to a run as a whole, as events of its span. */
 function noteRun(recorder: SpanRecorder, event: NotedByRun | IgnoredFact, at: number): void {
   switch (event.type) {
+    case 'program.diverged':
+      return recorder.note('', event.type, at, { 'gen_ai.tool.call.id': event.callId })
     case 'limit.reached':
       return recorder.note('', event.type, at, { 'edgecall.limit': event.which })
     case 'approval.requested':
@@ -129,9 +138,11 @@ type IgnoredFact = Fact<
   | 'call.late'
   | 'call.deferred'
   | 'call.reported'
+  | 'program.woken'
 >
 
 type NotedByRun = Fact<
+  | 'program.diverged'
   | 'limit.reached'
   | 'approval.requested'
   | 'approval.decided'

@@ -19,6 +19,7 @@ const flag = v.exactOptional(v.boolean())
 const name = v.pipe(v.string(), v.regex(TOOL_NAME))
 const returnDirect = v.exactOptional(v.picklist(['always', 'if-last']))
 const approval = v.exactOptional(APPROVAL)
+const callers = v.exactOptional(v.pipe(v.array(v.picklist(['model', 'program'])), v.nonEmpty('expected at least one')))
 const metadata = v.exactOptional(plainObject)
 
 /** A text in a stored definition. */
@@ -90,6 +91,7 @@ export const TOOL_FIELDS = {
     stored: v.exactOptional(v.pipe(v.array(text(64)), v.maxLength(32))),
   },
   aliasOf: {},
+  callers: { worker: callers, stored: callers },
   callsTools: { worker: flag },
   metadata: { worker: metadata, stored: metadata },
 } as const satisfies { readonly [Field in keyof Required<ToolDefinition>]: FieldRule<ToolDefinition[Field]> }

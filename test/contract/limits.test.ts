@@ -61,6 +61,7 @@ test('an option of a request wins over the edge, and compat of a request brings 
     compensate: false,
     eager: true,
     cancelOnDisconnect: false,
+    code: 'off',
   } as const
   expect(chooseOptions(edge, { eager: false })).toEqual({ ...edge, eager: false })
   expect(chooseOptions(edge, { compat: 'spring-ai' })).toEqual({ ...edge, onLimit: 'fail' })

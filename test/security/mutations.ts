@@ -659,16 +659,16 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     control: 'the isolate of code has no modules of Node',
-    file: 'definitions/code/main.ts',
+    file: 'code/sandbox.ts',
     text: "'no_nodejs_compat', 'no_nodejs_compat_v2', ",
     replacement: '',
     test: 'edge/code-modules.test.ts',
   },
   {
     control: 'the isolate of code has no modules of the platform',
-    file: 'definitions/code/main.ts',
-    text: '...Object.fromEntries(PLATFORM_MODULES.map((name) => [name, missing(name)])),',
-    replacement: '',
+    file: 'code/sandbox.ts',
+    text: 'Object.fromEntries(PLATFORM_MODULES.map((name) => [name, missing(name)]))',
+    replacement: '{}',
     test: 'edge/code-modules.test.ts',
   },
   {

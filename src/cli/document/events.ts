@@ -16,6 +16,8 @@ type EventSchema<Event> = { readonly summary: string } & {
 const time = { type: 'integer', description: 'Epoch milliseconds.' }
 const usage = ref('Usage')
 const callId = { type: 'string', description: 'The id of the call: the model’s, or one that the edge generated.' }
+const parent = { type: 'string', description: 'The call of the program that made this call, if one did.' }
+const ask = { ...count, description: 'The number among all that the program has asked for, from 0.' }
 const step = { type: 'integer', minimum: 1 }
 const errorOfCall = object({ code: text, message: text })
 const modelFinish = { enum: ['stop', 'tool_calls', 'length', 'content_filter'] }
@@ -115,6 +117,7 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
       hash: { type: 'string', description: 'The hash of the tool’s definition.' },
       because: { const: 'untrusted_data' },
       input: ref('InputNeeds'),
+      parent,
     },
   },
   'approval.decided': {
@@ -134,6 +137,7 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
   'call.requested': {
     summary: 'The caller must run this call and send its result.',
     required: { callId, tool: text, arguments: argumentsText },
+    optional: { parent },
   },
   'call.started': {
     summary: 'The call is sent to its tool.',
@@ -141,7 +145,23 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
     optional: {
       arguments: argumentsText,
       ...SOURCE,
+      isProgram: { const: true, description: 'Set if the call is a program, which makes calls of its own.' },
+      parent,
     },
+  },
+  'call.issued': {
+    summary: 'A program asks for a call, which is one of the run.',
+    required: { callId, parent, ask, tool: text, arguments: argumentsText },
+    optional: { isGuarded: { const: true, description: 'Set if the setup demands an approval of this call.' } },
+  },
+  'call.suspended': {
+    summary: 'A program waits for its calls. It is run again from its start, with the outcomes that are recorded.',
+    required: { callId, tool: text },
+  },
+  'program.woken': { summary: 'A timer of a program has rung.', required: { callId, ask, at: time } },
+  'program.diverged': {
+    summary: 'A program that was run again asked for something else than before, from this number on.',
+    required: { callId, ask },
   },
   'call.interrupted': {
     summary: 'The edge stopped, or time was up, while the call ran. It is sent again with the same idempotency key.',
@@ -175,6 +195,7 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
       usage: { ...usage, description: 'The usage of models that ran inside the tool.' },
       marks: list({ enum: ['untrusted', 'private'] }),
       deployment: DEPLOYMENT,
+      parent,
     },
   },
   'call.undone': {

@@ -1,3 +1,5 @@
+import { SANDBOX } from '../../code/sandbox.ts'
+
 /**
  * The main module of each dynamic Worker, around the definition's own `tool.js`. `GET` answers the type of its default
  * export; `POST { arguments, context }` calls it. Answers are text, so that neither a function nor a stub can come out,
@@ -44,38 +46,9 @@ export default {
 /** Runs before the definition's module, and removes what could outlive an isolate, or be shared among isolates. */
 const CLOSED = 'delete globalThis.caches\n'
 
-/**
- * The modules that any Worker can import, whatever its flags: they have `waitUntil`, with which work outlives its call,
- * sockets, and the entrypoint itself. A module that a Worker is loaded with takes the place of a built-in one of its name,
- * but for `node:process`. So a definition may import nothing (`importOf`), and this is a second barrier.
- */
-const PLATFORM_MODULES = [
-  'cloudflare:ai',
-  'cloudflare:br',
-  'cloudflare:durable-objects',
-  'cloudflare:email',
-  'cloudflare:internal-class',
-  'cloudflare:node',
-  'cloudflare:pipelines',
-  'cloudflare:sockets',
-  'cloudflare:vectorize',
-  'cloudflare:workers',
-  'cloudflare:workflows',
-]
-
-const missing = (name: string) => ({
-  js: `throw new Error('The code of a tool cannot import ${name}: it has the globals of the web alone.')\n`,
-})
-
-/** What every dynamic Worker is made of, beside the definition's own module. */
+/** What the dynamic Worker of every stored tool is made of, beside the definition's own module. */
 export const FRAME = {
-  compatibilityDate: '2026-10-23',
-  // Without both flags, modules of Node can be imported, which have real clocks and timers.
-  compatibilityFlags: ['no_nodejs_compat', 'no_nodejs_compat_v2', 'disallow_importable_env'],
+  ...SANDBOX,
   mainModule: 'main.js',
-  modules: {
-    ...Object.fromEntries(PLATFORM_MODULES.map((name) => [name, missing(name)])),
-    'main.js': MAIN,
-    'closed.js': CLOSED,
-  },
+  modules: { ...SANDBOX.modules, 'main.js': MAIN, 'closed.js': CLOSED },
 } as const

@@ -1,3 +1,4 @@
+import type { CodeLoader, LoadedWorker, WorkerCode } from '../../code/sandbox.ts'
 import { canonicalJson, sha256 } from '../../contract/json.ts'
 import { decodeText, readBody } from '../../contract/read-body.ts'
 import { withTimeLimit } from '../../contract/time-limit.ts'
@@ -13,25 +14,6 @@ export interface CodeHost {
   readonly outbound: (grant: OutboundGrant) => unknown
   /** `shared`: the calls of a tenant share an isolate. `call`: each call has an isolate that ends with it. */
   readonly isolates: 'shared' | 'call'
-}
-
-/** The part of a `worker_loaders` binding that is used here. */
-export interface CodeLoader {
-  get(id: string, code: () => WorkerCode): LoadedWorker
-  load(code: WorkerCode): LoadedWorker
-}
-
-export interface WorkerCode {
-  readonly compatibilityDate: string
-  readonly compatibilityFlags: readonly string[]
-  readonly mainModule: string
-  readonly modules: Readonly<Record<string, string | { readonly js: string }>>
-  readonly globalOutbound: unknown
-  readonly limits: { readonly cpuMs: number; readonly subRequests: number }
-}
-
-export interface LoadedWorker {
-  getEntrypoint(): { fetch(url: string, init?: RequestInit): Promise<Response> }
 }
 
 /** The limits of one call. The time that it waits is bounded by its deadline alone. */

@@ -1,7 +1,7 @@
 import { type LimitName, mostCalls, NEVER } from '../../contract/limits.ts'
 import type { ToolCall } from '../../contract/message.ts'
 import type { NamedTool } from '../../contract/tool-names.ts'
-import { failure, type ToolFailure } from '../../contract/tool.ts'
+import { failure, mayCall, type ToolFailure } from '../../contract/tool.ts'
 import { needsApproval } from '../../host/approval.ts'
 import { parseArguments } from '../../host/parse-arguments.ts'
 import { unknownTool } from '../../host/unknown-tool.ts'
@@ -30,9 +30,12 @@ export function admit(state: RunState, call: CallState): Admission {
   const refusal = refusalOf(state, call)
   if (refusal) return { do: 'refuse', failure: refusal }
   if (call.status === 'approved') return { do: 'run' }
-  if (runsAtCaller(state, call)) return { do: 'wait', for: 'caller' }
+  if (runsAtCaller(state, call)) {
+    const cannotWait = call.parent !== undefined && !state.request.durable
+    return cannotWait ? { do: 'refuse', failure: PROGRAM_CANNOT_WAIT } : { do: 'wait', for: 'caller' }
+  }
   const isGuarded = call.isGuarded === true || needsApproval(state.offered.get(call.tool)?.approval, call.arguments)
-  if (!isGuarded && !needsDataFlowApproval(state, call.tool)) return { do: 'run' }
+  if (!isGuarded && !needsDataFlowApproval(state, call)) return { do: 'run' }
   if (!state.request.conversation) return { do: 'refuse', failure: NEEDS_CONVERSATION }
   return { do: 'wait', for: 'approval', because: isGuarded ? 'rule' : 'untrusted_data' }
 }
@@ -79,12 +82,18 @@ const NEEDS_CONVERSATION = failure(
   'Not run: this call needs approval by a person, which is possible in a conversation only.',
 )
 
+const PROGRAM_CANNOT_WAIT = failure(
+  'caller_needs_conversation',
+  'Not run: the caller runs this tool itself, and a program can wait for it in a conversation only.',
+)
+
 /** Returns the result of a call that must not run; undefined if it may run. */
 function refusalOf(state: RunState, call: CallState): ToolFailure | undefined {
   const overLimit = refuseOverLimit(state, call)
   if (overLimit) return overLimit
   // Some models ignore `toolChoice: none`, and some providers do not support it.
-  const onOffer = state.request.toolChoice === 'none' ? [] : namesOnOffer(state)
+  const forModel = state.request.toolChoice === 'none' ? [] : namesOnOffer(state)
+  const onOffer = call.parent === undefined ? forModel : namesForPrograms(state)
   if (!onOffer.includes(call.tool)) return unknownTool(call.tool, onOffer)
   const parsed = parseArguments(call.tool, call.arguments)
   return parsed.ok ? undefined : parsed
@@ -92,8 +101,15 @@ function refusalOf(state: RunState, call: CallState): ToolFailure | undefined {
 
 /** Returns the names of the tools that the model sees: those of the step, if it has its own selection. */
 export function namesOnOffer({ offered, request, step, hasTruncatedResult }: RunState): readonly string[] {
-  const names = step?.tools ?? [...offered.keys(), ...request.clientTools.map((tool) => tool.name)]
+  const edgeNames = [...offered.values()].filter((tool) => mayCall(tool, 'model')).map(({ name }) => name)
+  const names = step?.tools ?? [...edgeNames, ...request.clientTools.map((tool) => tool.name)]
   return hasTruncatedResult ? [...names, READ_RESULT] : names
+}
+
+/** Returns the names of the tools that programs may call: whether or not the model sees them in this step. */
+function namesForPrograms({ offered, request }: RunState): readonly string[] {
+  const edgeNames = [...offered.values()].filter((tool) => mayCall(tool, 'program')).map(({ name }) => name)
+  return [...edgeNames, ...request.clientTools.map((tool) => tool.name)]
 }
 
 function runsAtCaller({ request, step }: RunState, { tool }: ToolCall): boolean {

@@ -2,17 +2,46 @@ import type { DataMark, Message, ToolMessage } from '../../contract/message.ts'
 import type { ClientTool } from '../../contract/run.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { withoutHidden } from '../../contract/hidden-characters.ts'
-import type { RunState } from '../state.ts'
+import type { CallState, RunState } from '../state.ts'
+import { READ_RESULT } from './truncated-result.ts'
 
 /**
  * Whether a call needs approval because of what the run has read. Untrusted text, private data and a call that sends
  * data to the outside are each harmless, but together they can leak data. So once the run has read untrusted text and
  * private data, such a call needs approval. Results do not affect calls of their own step, since the model reads them
- * after it.
+ * after it; those of a program's calls affect its later ones.
  */
-export function needsDataFlowApproval({ marks, offered, request }: RunState, tool: string): boolean {
-  const { openWorld } = offered.get(tool)?.annotations ?? {}
-  return openWorld !== false && marks.has('untrusted') && marks.has('private') && request.taintRule !== false
+export function needsDataFlowApproval(state: RunState, call: CallState): boolean {
+  const { openWorld } = state.offered.get(call.tool)?.annotations ?? {}
+  if (openWorld === false || state.request.taintRule === false) return false
+  const marks = marksReadBy(state, call)
+  return marks.has('untrusted') && marks.has('private')
+}
+
+/** Returns the marks of all data that can be in a call: what the model has read, and the program that makes the call. */
+export function marksReadBy(state: RunState, { parent }: Pick<CallState, 'parent'>): ReadonlySet<DataMark> {
+  return parent === undefined ? state.marks : new Set([...state.marks, ...marksOfProgram(state, parent)])
+}
+
+/** Returns the marks of the results that a program has been given. */
+export function marksOfProgram(state: RunState, callId: string): readonly DataMark[] {
+  const inner = state.step?.calls.filter(({ parent, result }) => parent === callId && result !== undefined) ?? []
+  return [...new Set(inner.flatMap((call) => marksOfResult(state, call)))]
+}
+
+/**
+ * Returns the marks of a result: those of its tool, if the call was sent, those of the outcome itself, and those of the
+ * tools that its notes quote. A failure has them too: its text may quote what the tool has read. The rest of a cut result
+ * has all marks read so far.
+ */
+export function marksOfResult(
+  { offered, marks }: Pick<RunState, 'offered' | 'marks'>,
+  call: CallState,
+): readonly DataMark[] {
+  const { tool, attempt, result, noteMarks = [] } = call
+  if (tool === READ_RESULT) return [...marks]
+  const definition = attempt > 0 ? offered.get(tool) : undefined
+  return [...new Set([...(definition ? marksOf(definition) : []), ...(result?.marks ?? []), ...noteMarks])]
 }
 
 /** Returns the marks that a tool's annotations give to its results. */

@@ -39,6 +39,27 @@ function decideAfterAnswer(state: RunState, step: StepState, now: number): Decis
     if (due.length > 0) return { do: 'call', calls: due }
     return isHeldUp(state) ? { do: 'wait' } : record({ type: 'run.resumed', at: now })
   }
+  const next = decideCalls(state, openCalls, now)
+  if (next) return next
+
+  if (openCalls.length > 0 && !state.request.durable) return record(stepFinished(step), handedOverRun(state))
+  if (openCalls.length > 0) {
+    const isFor = (status: CallState['status']) => openCalls.some((call) => call.status === status)
+    const others = isFor('awaiting_caller') ? 'caller' : 'tool'
+    return record({ type: 'run.waiting', for: isFor('awaiting_approval') ? 'approval' : others, at: now })
+  }
+  const undoPlan = planUndo(state, step)
+  if (undoPlan) return { do: 'undo', ...undoPlan }
+  const end = runEnd(state, step)
+  return end ? record(stepFinished(step), end) : record(stepFinished(step))
+}
+
+/**
+ * Decides about open calls of the step under way: which are refused, need an approval, may run, or are the caller's, in
+ * this order. Undefined if all of them wait. The calls of an answer are decided together, and so are those that a program
+ * asks for at once.
+ */
+export function decideCalls(state: RunState, openCalls: readonly CallState[], now: number): Decision | undefined {
   const which = limitReached(state, openCalls)
   if (which && state.request.onLimit === 'fail' && !answersLimit(state.request, which)) {
     const end = limitedRun(state, which)
@@ -66,21 +87,18 @@ function decideAfterAnswer(state: RunState, step: StepState, now: number): Decis
       call.status === 'approved' ||
       call.status === 'started' ||
       admissions[index]?.do === 'run' ||
+      isProgramReady(state, call) ||
       (call.status === 'deferred' && isDue(call, now)),
   )
   if (ready.length > 0) return { do: 'call', calls: ready }
-  if (proposed.length > 0) return record(...proposed.map(callRequested))
+  return proposed.length > 0 ? record(...proposed.map(callRequested)) : undefined
+}
 
-  if (openCalls.length > 0 && !state.request.durable) return record(stepFinished(step), handedOverRun(state))
-  if (openCalls.length > 0) {
-    const isFor = (status: CallState['status']) => openCalls.some((call) => call.status === status)
-    const others = isFor('awaiting_caller') ? 'caller' : 'tool'
-    return record({ type: 'run.waiting', for: isFor('awaiting_approval') ? 'approval' : others, at: now })
-  }
-  const undoPlan = planUndo(state, step)
-  if (undoPlan) return { do: 'undo', ...undoPlan }
-  const end = runEnd(state, step)
-  return end ? record(stepFinished(step), end) : record(stepFinished(step))
+/** Whether a suspended program has something new to continue with, or nothing more to wait for. */
+function isProgramReady({ step }: RunState, { callId, status, program }: CallState): boolean {
+  if (status !== 'suspended' || !program) return false
+  const isOpen = (each: CallState) => each.parent === callId && each.status !== 'settled'
+  return program.releases.length > program.position || !step?.calls.some(isOpen)
 }
 
 /** Returns the events that end a run that was cancelled or has timed out. */
@@ -108,9 +126,11 @@ export function isWaitingForOthers({ status }: CallState): boolean {
 }
 
 /** Whether a waiting run must keep waiting: for a person, for its caller, or for outcomes that come later. */
-export function isHeldUp({ step }: RunState): boolean {
-  const open = step?.calls.filter(({ status }) => status !== 'settled') ?? []
-  return open.some(isWaitingForOthers) || (open.length > 0 && open.every(({ status }) => status === 'deferred'))
+export function isHeldUp(state: RunState): boolean {
+  const open = state.step?.calls.filter(({ status }) => status !== 'settled') ?? []
+  const waits = (call: CallState) =>
+    call.status === 'deferred' || (call.status === 'suspended' && !isProgramReady(state, call))
+  return open.some(isWaitingForOthers) || (open.length > 0 && open.every(waits))
 }
 
 /** Returns the calls with later outcomes that are due: their outcome has arrived, or it is time to poll for it. */
@@ -132,7 +152,7 @@ function stepFinished({ step, answer }: StepState): RunFact {
 }
 
 function approvalRequested({ offered }: RunState, call: CallState, because: 'rule' | 'untrusted_data'): RunFact {
-  const { callId, tool, arguments: text } = call
+  const { callId, tool, arguments: text, parent } = call
   return {
     type: 'approval.requested',
     callId,
@@ -140,11 +160,12 @@ function approvalRequested({ offered }: RunState, call: CallState, because: 'rul
     arguments: text,
     hash: offered.get(tool)?.hash ?? '',
     ...(because !== 'rule' && { because }),
+    ...(parent !== undefined && { parent }),
   }
 }
 
-function callRequested({ callId, tool, arguments: text }: CallState): RunFact {
-  return { type: 'call.requested', callId, tool, arguments: text }
+function callRequested({ callId, tool, arguments: text, parent }: CallState): RunFact {
+  return { type: 'call.requested', callId, tool, arguments: text, ...(parent !== undefined && { parent }) }
 }
 
 function record(...events: RunFact[]): Decision {

@@ -7,7 +7,9 @@ import type { CallState, RunState, StepState } from '../state.ts'
 
 /** Returns how the run ends with this step, whose calls are all settled; undefined if the model continues. */
 export function runEnd(state: RunState, step: StepState): RunFinished | undefined {
-  const { answer, calls } = step
+  const { answer } = step
+  // What a program's calls have come to is in the program's own result.
+  const calls = step.calls.filter(({ parent }) => parent === undefined)
   const failed = calls.find((call) => !call.result?.ok)
   if (state.limit && calls.length > 0 && calls.every((call) => call.result?.error?.code === NO_MORE_TOOLS))
     return limitedRun(state, state.limit.which)
@@ -21,7 +23,7 @@ export function runEnd(state: RunState, step: StepState): RunFinished | undefine
       answer,
     })
   }
-  const fatal = calls.find((call) => call.result?.error?.fatal) ?? (state.request.toolErrors === 'fail' && failed)
+  const fatal = step.calls.find((call) => call.result?.error?.fatal) ?? (state.request.toolErrors === 'fail' && failed)
   if (fatal) {
     const { code = 'tool_failed', message = '' } = fatal.result?.error ?? {}
     return failedRun(state, { code, message })

@@ -2,10 +2,12 @@ import { mostResultBytes } from '../../contract/limits.ts'
 import { pause } from '../../contract/pause.ts'
 import type { Tool } from '../../contract/tool.ts'
 import { groupSize, targetOf } from '../decide/admit.ts'
+import { marksOfProgram } from '../decide/data-flow-guard.ts'
 import { callTool, isTimeout, nextAttempt } from './call-tool.ts'
 import { type Group, inPool } from './pool.ts'
 import { mayRepeat, startedCalls } from '../recover.ts'
 import { lookForOutcome } from './late-call.ts'
+import { ProgramPass } from './program.ts'
 import { recordOutcome } from './record-outcome.ts'
 import type { Running } from '../running.ts'
 import type { CallState } from '../state.ts'
@@ -15,29 +17,67 @@ import type { CallState } from '../state.ts'
  * sent, and its outcome as soon as it is known. After an abort no further call starts.
  */
 export async function runCalls(running: Running, calls: readonly CallState[]): Promise<void> {
-  const { state, signal, flush, inFlight } = running
+  const { state, tools, scheduled, listeners } = running
+  for (const { callId } of calls) scheduled.add(callId)
   await inPool(calls, {
     size: state.request.limits.concurrentCalls,
     groupOf: (call) => groupOf(running, call),
-    work: async (call) => {
-      if (call.status === 'started') {
-        flush()
-        await inFlight.get(call.key ?? call.callId)
-      } else if (call.status === 'deferred') await lookForOutcome(running, call)
-      else if (!signal.aborted) await runCall(running, call)
-    },
+    takesNoPlace: (call) => tools.get(call.tool)?.makesCalls === true,
+    work: (call, add) =>
+      performCall(running, call, add).finally(() => {
+        scheduled.delete(call.callId)
+        for (const listener of listeners) listener()
+      }),
   })
+}
+
+async function performCall(running: Running, call: CallState, add: (call: CallState) => void): Promise<void> {
+  const { tools, signal, flush, inFlight } = running
+  if (call.status === 'started') {
+    flush()
+    await inFlight.get(call.key ?? call.callId)
+  } else if (call.status === 'deferred') await lookForOutcome(running, call)
+  else if (signal.aborted) return
+  else if (tools.get(call.tool)?.makesCalls) await runProgram(running, call, add)
+  else await runCall(running, call)
+}
+
+/** Runs a program once from its start. If it must wait, it is recorded as suspended. */
+async function runProgram(running: Running, call: CallState, add: (call: CallState) => void): Promise<void> {
+  const { state, tools, signal, commit, flush, now, journal } = running
+  const { callId, tool, attempt: earlier } = call
+  // It may take as long as the run. Its calls have time limits of their own.
+  const attempt = { attempt: earlier + 1, startedAt: now(), deadline: state.deadline }
+  const { startedAt: at, ...place } = { ...attempt, ...sourceOf(tools.get(tool)) }
+  commit([{ type: 'call.started', callId, tool, at, ...place, isProgram: true }])
+  flush()
+  const { program } = call
+  if (!program) return
+  const pass = new ProgramPass(running, { ...call, program }, add)
+  const outcome = await callTool(running, call, attempt, {
+    resultBytes: mostResultBytes(state.request.limits.concurrentCalls),
+    progress: (news) => journal.show({ type: 'call.progress', callId, ...news }),
+    calls: pass,
+  }).finally(() => pass.close())
+  if (signal.aborted || state.finished) return
+  if (pass.isSuspended) {
+    commit([{ type: 'call.suspended', callId, tool }])
+    return flush()
+  }
+  const marks = marksOfProgram(state, callId)
+  const openCall = findOpenCall(running, call)
+  if (openCall) recordOutcome(running, openCall, marks.length > 0 ? { ...outcome, marks } : outcome, now() - at)
 }
 
 /** Runs one call. `early`: it starts before the model's answer is complete, so the record includes its arguments. */
 export async function runCall(running: Running, call: CallState, early = false): Promise<void> {
   const { state, tools, signal, commit, flush, now, journal } = running
-  const { callId, tool, arguments: text } = call
+  const { callId, tool, arguments: text, parent } = call
   const next = nextAttempt(running, call)
   const { attempt, startedAt, deadline } = next
-  const earlyArguments = early ? { arguments: text } : {}
+  const ownFields = { ...(early && { arguments: text }), ...(parent !== undefined && { parent }) }
   const source = sourceOf(tools.get(tool))
-  commit([{ type: 'call.started', callId, tool, attempt, at: startedAt, deadline, ...earlyArguments, ...source }])
+  commit([{ type: 'call.started', callId, tool, attempt, at: startedAt, deadline, ...ownFields, ...source }])
   flush()
   const mayBeLater = state.request.durable && state.offered.get(tool)?.later
   const outcome = await callTool(running, call, next, {

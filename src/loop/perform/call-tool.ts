@@ -1,5 +1,6 @@
 import type { CallInput, InputNeeds } from '../../contract/input.ts'
 import { isObject, type JsonObject } from '../../contract/json.ts'
+import type { ProgramCalls } from '../../contract/program.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { within } from '../../contract/time-limit.ts'
 import {
@@ -17,6 +18,7 @@ import { callPart, traceparentOf } from '../../contract/trace.ts'
 import { execute } from '../../host/execute.ts'
 import { parseArguments } from '../../host/parse-arguments.ts'
 import { unknownTool } from '../../host/unknown-tool.ts'
+import { marksReadBy } from '../decide/data-flow-guard.ts'
 import { canReconcile } from '../recover.ts'
 import { hookContext, type Running } from '../running.ts'
 import type { CallState } from '../state.ts'
@@ -52,6 +54,8 @@ export interface CallSending {
   readonly asks?: readonly string[]
   /** The answers to what the call asked for before. Default: what a person filled in (`filledIn` of the call). */
   readonly input?: CallInput | undefined
+  /** The calls that the tool can make in the run, if the call is a program. */
+  readonly calls?: ProgramCalls
 }
 
 /** Returns the times of the next attempt at a call. */
@@ -90,8 +94,9 @@ export async function callTool(
   const request = toolRequest(ports, call, { ...attempt, ...options })
   if (!tool) return reportFault(ports, call, attempt, unknownTool(call.tool, [...tools.keys()]))
   if (!request.ok) return reportFault(ports, call, attempt, request)
-  const { resultBytes, progress, onLate } = options
-  const executeOptions = { signal, timeoutMs: state.request.limits.callMs, resultBytes, progress }
+  const { resultBytes, progress, onLate, calls } = options
+  const timeoutMs = attempt.deadline - attempt.startedAt
+  const executeOptions = { signal, timeoutMs, resultBytes, progress, ...(calls && { calls }) }
   const outcome = await throughHooks(ports, tool, request.value, async (input) => {
     const answer = await (loop.execute ?? execute)(tool, input, { ...executeOptions, ...(onLate && { onLate }) })
     return isTimeout(answer) && canReconcile(state, call)
@@ -196,7 +201,7 @@ async function throughHooks(
 /** Builds the request of one attempt at a call, or returns a failure for the model if its arguments are invalid. */
 function toolRequest(
   { state, tools, history, prompt }: CallPorts,
-  { callId, tool: name, arguments: text, key = callId, needs, filledIn = {} }: CallState,
+  { callId, tool: name, arguments: text, key = callId, needs, filledIn = {}, parent }: CallState,
   { attempt, deadline, reportTo, asks, input }: RequestTerms,
 ): { readonly ok: true; readonly value: ToolRequest } | ToolFailure {
   const parsed = parseArguments(name, text)
@@ -207,6 +212,7 @@ function toolRequest(
   const traceparent = traceparentOf(state.request, callPart(callId, attempt))
   const { hash = '', history: wantsHistory = false } = tools.get(name)?.definition ?? {}
   const methods = asks ?? (conversation === undefined ? [] : [ELICIT])
+  const marks = marksReadBy(state, { ...(parent !== undefined && { parent }) })
   const answers = input ?? (needs && answerTo(needs, filledIn))
   return {
     ok: true,
@@ -230,7 +236,7 @@ function toolRequest(
         ...(methods.length > 0 && { asks: methods }),
         ...(answers && { input: answers }),
         ...(reportTo && { reportTo }),
-        ...(state.marks.size > 0 && { marks: [...state.marks] }),
+        ...(marks.size > 0 && { marks: [...marks] }),
         ...(wantsHistory && {
           history: visibleMessages(placedMessages({ state, history, prompt }), reductionOf({ state, prompt })),
         }),
@@ -262,6 +268,7 @@ const NOT_FAULTS: ReadonlySet<string> = new Set([
   'unknown_tool',
   'cancelled',
   'later',
+  'suspended',
   HOOK_FAILED.code,
 ])
 

@@ -1,7 +1,7 @@
 import type { ToolCall } from '../../contract/message.ts'
 import { runCall } from './act.ts'
-import { HookFailure } from './middleware.ts'
-import { admitEarly, targetOf } from '../decide/admit.ts'
+import { isGuardedBySetup } from './middleware.ts'
+import { admitEarly } from '../decide/admit.ts'
 import type { Running } from '../running.ts'
 import type { CallState } from '../state.ts'
 
@@ -18,21 +18,4 @@ export function startEarly(running: Running, call: ToolCall, before: readonly To
   // The rejection reaches those who await `inFlight`; this keeps it from being reported as unhandled before.
   work.catch(() => {})
   inFlight.set(call.callId, work)
-}
-
-/**
- * Whether the setup's `needsApproval` demands approval of a call or, if it is one of an alias, of the tool behind it.
- * Throws a HookFailure if it throws.
- */
-export function isGuardedBySetup({ state, loop }: Pick<Running, 'state' | 'loop'>, call: ToolCall): boolean {
-  const definition = state.offered.get(call.tool)
-  try {
-    if (!definition || !loop.needsApproval) return false
-    const target = targetOf(state, call.tool)
-    return [...new Set([call.tool, target])].some(
-      (tool) => loop.needsApproval?.({ ...call, tool }, { ...definition, name: tool }, state.request) === true,
-    )
-  } catch (error) {
-    throw new HookFailure(error)
-  }
 }

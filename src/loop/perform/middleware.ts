@@ -1,3 +1,7 @@
+import type { ToolCall } from '../../contract/message.ts'
+import { targetOf } from '../decide/admit.ts'
+import type { Running } from '../running.ts'
+
 /** A wrapper of an operation. It may act before and after it, call `next` with another input, or not call it at all. */
 export type Middleware<In, Out> = (input: In, next: (input: In) => Promise<Out>) => Promise<Out>
 
@@ -45,5 +49,22 @@ export function compose<In, Out>(
     } catch (error) {
       throw innerErrors.has(error) ? error : new HookFailure(error)
     }
+  }
+}
+
+/**
+ * Whether the setup's `needsApproval` demands approval of a call or, if it is one of an alias, of the tool behind it.
+ * Throws a HookFailure if it throws.
+ */
+export function isGuardedBySetup({ state, loop }: Pick<Running, 'state' | 'loop'>, call: ToolCall): boolean {
+  const definition = state.offered.get(call.tool)
+  try {
+    if (!definition || !loop.needsApproval) return false
+    const target = targetOf(state, call.tool)
+    return [...new Set([call.tool, target])].some(
+      (tool) => loop.needsApproval?.({ ...call, tool }, { ...definition, name: tool }, state.request) === true,
+    )
+  } catch (error) {
+    throw new HookFailure(error)
   }
 }

@@ -1,7 +1,7 @@
 import type { Message } from '../../contract/message.ts'
 import type { ChatModel, ModelRequest, ToolChoice } from '../../contract/model.ts'
 import type { ClientTool } from '../../contract/run.ts'
-import type { ToolDefinition } from '../../contract/tool.ts'
+import { mayCall, type ToolDefinition } from '../../contract/tool.ts'
 import { feedback } from './response-format.ts'
 import type { Running } from '../running.ts'
 import type { RunState } from '../state.ts'
@@ -65,7 +65,10 @@ const definitionLists = new WeakMap<RunState['offered'], readonly ToolDefinition
 /** Returns the same array as long as the tools of the run stay the same, so that a codec can encode it once. */
 function definitions({ offered, request, step, hasTruncatedResult }: RunState): readonly ToolDefinition[] {
   let list = definitionLists.get(offered)
-  if (!list) definitionLists.set(offered, (list = [...offered.values(), ...request.clientTools.map(toDefinition)]))
+  if (!list) {
+    const ofEdge = [...offered.values()].filter((tool) => mayCall(tool, 'model'))
+    definitionLists.set(offered, (list = [...ofEdge, ...request.clientTools.map(toDefinition)]))
+  }
   const active = step?.tools ? list.filter(({ name }) => step.tools?.includes(name)) : list
   return hasTruncatedResult && !offered.has(READ_RESULT) ? [...active, READ_RESULT_DEFINITION] : active
 }

@@ -1,6 +1,8 @@
 import { LEAST_POLL_MS, MOST_LATER_MS } from '../../contract/later.ts'
 import type { RunFact } from '../../contract/event.ts'
-import type { ToolOutcome } from '../../contract/tool.ts'
+import { parseJson } from '../../contract/json.ts'
+import { contentText } from '../../contract/message.ts'
+import type { ToolOutcome, ToolSuccess } from '../../contract/tool.ts'
 import { READ_RESULT, visibleOutcome } from '../decide/truncated-result.ts'
 import { startedCalls } from '../recover.ts'
 import type { Running } from '../running.ts'
@@ -16,10 +18,11 @@ import { isForPerson } from './call-tool.ts'
  */
 export function recordOutcome(running: Running, call: CallState, outcome: ToolOutcome, durationMs: number): void {
   const { state, commit, flush, journal, tools } = running
-  const { callId, tool } = call
+  const { callId, tool, parent } = call
   const input = outcome.ok ? undefined : outcome.input
   if (input && state.request.conversation !== undefined && isForPerson(input)) {
-    commit([{ type: 'approval.requested', callId, tool, arguments: call.arguments, input }])
+    const ofProgram = parent === undefined ? {} : { parent }
+    commit([{ type: 'approval.requested', callId, tool, arguments: call.arguments, input, ...ofProgram }])
     return flush()
   }
   const deferral = deferralOf(running, call, outcome)
@@ -28,7 +31,9 @@ export function recordOutcome(running: Running, call: CallState, outcome: ToolOu
     return flush()
   }
   const { maxResultBytes = Infinity } = state.offered.get(tool) ?? {}
-  const limit = Math.min(maxResultBytes, state.request.limits.resultBytes, roomForResult(running))
+  const { resultBytes } = state.request.limits
+  // A program is given the whole result, which no model reads.
+  const limit = parent === undefined ? Math.min(maxResultBytes, resultBytes, roomForResult(running)) : resultBytes
   const { visible, cut } = visibleOutcome(outcome, { journal, callId, limit, isReadable: tools.has(READ_RESULT) })
   commit([callSettled(call, applyFaultPolicy(running, call, visible), durationMs, cut)])
   // The last outcome of a step is flushed together with the events that follow from it.
@@ -54,5 +59,18 @@ export function deferralOf(
     until: at + Math.min(within, MOST_LATER_MS),
     ...(poll !== undefined && { poll: Math.max(poll, LEAST_POLL_MS) }),
     ...(token !== undefined && { state: token }),
+  }
+}
+
+/** Returns the outcome of a call that succeeded, including what was cut for the model. The text of a cut value is the last part. */
+export function wholeOutcome({ journal }: Pick<Running, 'journal'>, { callId, result }: CallState): ToolSuccess {
+  const { content = [], structured, cut, metadata } = result ?? {}
+  const fullResult = cut === undefined ? undefined : journal.fullResult(callId)
+  const value = fullResult ? parseJson(contentText(fullResult.slice(-1))) : structured
+  return {
+    ok: true,
+    content: fullResult ?? content,
+    ...(value !== undefined && { structured: value }),
+    ...(metadata && { metadata }),
   }
 }

@@ -1,10 +1,7 @@
-import { parseJson } from '../../contract/json.ts'
-import { contentText } from '../../contract/message.ts'
-import type { ToolSuccess } from '../../contract/tool.ts'
 import type { Running } from '../running.ts'
 import type { UndoPlan } from '../decide/undo-plan.ts'
-import type { CallState } from '../state.ts'
 import { undoCall } from './call-tool.ts'
+import { wholeOutcome } from './record-outcome.ts'
 
 /**
  * Undoes calls one after the other. A call that cannot be undone is recorded as such and does not stop the others.
@@ -13,7 +10,7 @@ import { undoCall } from './call-tool.ts'
 export async function undoCalls(running: Running, { calls, because }: UndoPlan): Promise<void> {
   for (const call of calls) {
     running.flush()
-    const outcome = await undoCall(running, call, outcomeOf(running, call))
+    const outcome = await undoCall(running, call, wholeOutcome(running, call))
     const { callId, tool } = call
     if (!outcome.ok && outcome.error.detail !== undefined) {
       running.report({ callId, tool, code: outcome.error.code, detail: outcome.error.detail })
@@ -21,18 +18,5 @@ export async function undoCalls(running: Running, { calls, because }: UndoPlan):
     const { code, message } = outcome.ok ? { code: '', message: '' } : outcome.error
     const error = outcome.ok ? {} : { error: { code, message } }
     running.commit([{ type: 'call.undone', callId, tool, ok: outcome.ok, ...error, because: because.callId }])
-  }
-}
-
-/** Returns the outcome of a call, including what was cut for the model. The text of a cut value is the last part. */
-function outcomeOf({ journal }: Running, { callId, result }: CallState): ToolSuccess {
-  const { content = [], structured, cut, metadata } = result ?? {}
-  const fullResult = cut === undefined ? undefined : journal.fullResult(callId)
-  const value = fullResult ? parseJson(contentText(fullResult.slice(-1))) : structured
-  return {
-    ok: true,
-    content: fullResult ?? content,
-    ...(value !== undefined && { structured: value }),
-    ...(metadata && { metadata }),
   }
 }

@@ -10,6 +10,7 @@ export const CALL_STATE: Readonly<Record<CallView['state'], string>> = {
   approval: 'needs approval',
   rejected: 'rejected',
   caller: 'left to the caller',
+  suspended: 'waits for its calls',
   running: 'running',
   later: 'answers later',
   interrupted: 'interrupted',

@@ -146,8 +146,14 @@ function foldCall(call: CallView, event: CallEvent): CallView {
       return settled(call, event)
     case 'call.deferred':
       return { ...call, state: 'later' }
+    case 'call.issued':
+      return { ...call, parent: event.parent }
+    case 'call.suspended':
+      return { ...call, state: 'suspended' }
     case 'call.reported':
     case 'call.late':
+    case 'program.woken':
+    case 'program.diverged':
       return call
     case 'call.undone':
       return { ...call, undone: { ok: event.ok, ...(event.error && { message: event.error.message }) } }

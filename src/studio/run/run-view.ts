@@ -11,6 +11,7 @@ export type CallStage =
   | 'rejected'
   | 'caller'
   | 'running'
+  | 'suspended'
   | 'later'
   | 'interrupted'
   | 'ok'
@@ -28,6 +29,8 @@ export interface CallAttempt {
 
 export interface CallView {
   readonly id: string
+  /** The call of the program that made it. */
+  readonly parent?: string
   readonly tool: string
   /** As the model wrote them. */
   readonly arguments: string

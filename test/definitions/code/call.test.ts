@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { ToolOutcome } from '../../../src/contract/tool.ts'
 import { callCode, type CodeOptions } from '../../../src/definitions/code/call.ts'
 import type { Code } from '../../../src/definitions/code/definition.ts'
-import type { CodeHost, WorkerCode } from '../../../src/definitions/code/worker.ts'
+import type { CodeHost } from '../../../src/definitions/code/worker.ts'
 import { CONTROL, text, toolRequest } from '../../host/source/calls.ts'
 
 const hosts = { 'api.example.com': ['SECRET_A'] }
@@ -10,7 +10,7 @@ const grants: Code = { module: 'm', hosts: ['api.example.com'], secrets: ['SECRE
 
 /** A loader whose Workers answer with that, and what it was asked. */
 function host(answer: (init: RequestInit) => Promise<Response> | Response = () => new Response('{"value":1}')) {
-  const loaded: { id: string; code: WorkerCode; body: any }[] = []
+  const loaded: { id: string; code: Parameters<CodeHost['loader']['load']>[0]; body: any }[] = []
   const code: CodeHost = {
     outbound: (grant) => ({ grant }),
     isolates: 'shared',

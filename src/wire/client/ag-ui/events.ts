@@ -18,6 +18,10 @@ type IgnoredEvent =
   | 'context.reduced'
   | 'answer.cut'
   | 'call.interrupted'
+  | 'call.issued'
+  | 'call.suspended'
+  | 'program.woken'
+  | 'program.diverged'
   | 'call.undone'
   | 'call.late'
   | 'call.deferred'
@@ -138,14 +142,17 @@ export class AgUiEncoder {
       case 'step.finished':
         return this.#leaveStep()
       case 'call.started': {
-        const { callId, tool, arguments: text } = event
+        const { callId, tool, arguments: text, parent } = event
+        // The calls of a program are part of its own call, for chat clients.
+        if (parent !== undefined) return []
         if (text !== undefined) return this.#call({ callId, tool, arguments: text }, event)
         this.#sentCalls.add(callId)
         return []
       }
       case 'call.requested':
         this.#callerCalls.add(event.callId)
-        return []
+        // The model's own calls have been sent with its answer.
+        return event.parent === undefined ? [] : this.#call(event, event)
       case 'approval.requested':
         this.#pendingApprovals.set(event.callId, event)
         return []

@@ -26,7 +26,7 @@ export function completionCollector(
   const visible = new VisibleText({ ...options, waitsForAnswer: true })
   const texts = { text: '', reasoning: '' }
   const toolCalls: ChatToolCall[] = []
-  const callerCalls: ToolCall[] = []
+  const callerCalls: (ToolCall & { readonly parent?: string })[] = []
   const results = new Map<string, CallSettled>()
   let end: Extract<VisiblePart, { type: 'end' | 'failure' }> = CUT
   let runId = ''
@@ -40,10 +40,11 @@ export function completionCollector(
 
   /** The settled calls, in the order in which the model asked for them. */
   function report(): EdgecallReport['calls'] {
-    return callerCalls.flatMap(({ callId, tool, arguments: text }) => {
+    return callerCalls.flatMap(({ callId, parent, tool, arguments: text }) => {
       const outcome = results.get(callId)
       if (!outcome) return []
-      return [{ id: callId, tool, arguments: readableArguments(text), ok: outcome.ok, durationMs: outcome.durationMs }]
+      const id = { id: callId, ...(parent !== undefined && { parent }) }
+      return [{ ...id, tool, arguments: readableArguments(text), ok: outcome.ok, durationMs: outcome.durationMs }]
     })
   }
 
@@ -55,6 +56,7 @@ export function completionCollector(
       // `step.answered` has all the text of the deltas, and none of an earlier attempt.
       if (event.type.endsWith('.delta')) return
       if (event.type === 'call.settled') results.set(event.callId, event)
+      if (event.type === 'call.issued') callerCalls.push(event)
       if (event.type === 'step.answered') {
         steps += 1
         callerCalls.push(...event.calls)

@@ -32,6 +32,10 @@ type IgnoredEvent =
   | 'approval.decided'
   | 'call.requested'
   | 'call.interrupted'
+  | 'call.issued'
+  | 'call.suspended'
+  | 'program.woken'
+  | 'program.diverged'
   | 'call.undone'
   | 'call.late'
   | 'call.deferred'
@@ -231,7 +235,8 @@ export class ResponseReader {
       }
       case 'call.started':
         if (event.arguments !== undefined) this.#arguments.set(event.callId, event.arguments)
-        return this.#callStarted(event)
+        // The calls of a program are part of its own call, for chat clients.
+        return event.parent === undefined ? this.#callStarted(event) : []
       case 'call.settled':
         return this.#callSettled(event)
       default:

@@ -19,6 +19,9 @@ type IgnoredEvent =
   | 'answer.cut'
   | 'approval.decided'
   | 'call.interrupted'
+  | 'call.suspended'
+  | 'program.woken'
+  | 'program.diverged'
   | 'call.undone'
   | 'call.late'
   | 'call.deferred'
@@ -111,10 +114,15 @@ export class UiMessageEncoder {
       case 'step.answered':
         return this.#onAnswer(event.calls)
       case 'call.started': {
-        const { callId, tool, arguments: text } = event
+        const { callId, tool, arguments: text, parent } = event
+        // The calls of a program are part of its own call, for chat clients.
+        if (parent !== undefined) return []
         if (text !== undefined) this.#calls.set(callId, { callId, tool, arguments: text })
         return this.#input(callId, true)
       }
+      case 'call.issued':
+        this.#calls.set(event.callId, event)
+        return []
       case 'call.requested':
         this.#callerCalls.add(event.callId)
         return this.#input(event.callId, false)
@@ -184,8 +192,9 @@ export class UiMessageEncoder {
     return { type: 'data-approval', id: callId, data }
   }
 
-  #callResult({ callId, ok, content = [], structured, error }: CallSettled): Chunk[] {
+  #callResult({ callId, ok, content = [], structured, error, parent }: CallSettled): Chunk[] {
     const isDenied = error?.code === 'rejected'
+    if (parent !== undefined && !this.#sentInputs.has(callId)) return []
     // The client's message already has a result that the client gave.
     if (!this.#calls.has(callId) && !this.#sentInputs.has(callId) && !isDenied) return []
     const isOurs = !this.#callerCalls.has(callId)

@@ -1,0 +1,245 @@
+import { isObject, parseJson } from '../contract/json.ts'
+import { isOutage, messageOf } from '../contract/thrown.ts'
+import type { ProgramAsk, ProgramCalls, ProgramRelease } from '../contract/program.ts'
+import { ProgramStopped } from '../contract/program.ts'
+import { within } from '../contract/time-limit.ts'
+import { type Content } from '../contract/message.ts'
+import { failure, type ToolFailure, type ToolOutcome } from '../contract/tool.ts'
+import { importOf } from './imports.ts'
+import { LINES_BEFORE, programModules } from './kit.ts'
+import { type CodeLoader, SANDBOX } from './sandbox.ts'
+
+/** The most characters of a program. */
+export const MOST_CODE = 65_536
+/** The longest time that a program may compute without waiting for an answer, in milliseconds. */
+const MOST_TURN_MS = 10_000
+/** The most characters of a line: what a program asks for at once, or what it returns. */
+const MOST_LINE = 8 * 1024 * 1024
+/** The most characters of the text about an error. */
+const MOST_ERROR = 4000
+const LIMITS = { cpuMs: 10_000, subRequests: 1 }
+
+/** Answers what a program asks about the tools on offer. Never rejects. */
+export interface Lookups {
+  describe(names: readonly string[]): Promise<string>
+  search(question: string): Promise<string>
+}
+
+export interface ProgramHost {
+  readonly loader: CodeLoader
+  readonly calls: ProgramCalls
+  readonly lookups: Lookups
+  /** Aborts when the program is to end. */
+  readonly signal: AbortSignal
+}
+
+/** The failure of a pass that stopped because the run will run the program again later, or has ended. */
+export const SUSPENDED = failure('suspended', 'The program waits.')
+
+/**
+ * Runs a program, from its start until it ends or must wait, in an isolate of its own that ends with this pass. Never
+ * rejects: what the program throws is a failure with the line of the code.
+ */
+export async function runProgram(code: string, host: ProgramHost): Promise<ToolOutcome> {
+  const refusal = refusalOf(code)
+  if (refusal) return refusal
+  const end = new AbortController()
+  const signal = AbortSignal.any([end.signal, host.signal])
+  try {
+    return await pass(code, { ...host, signal })
+  } catch (error) {
+    if (host.signal.aborted) return SUSPENDED
+    if (error instanceof ProgramStopped) return failure(error.code, error.message)
+    return failedProgram(code, error)
+  } finally {
+    end.abort(new Error('the program has ended'))
+  }
+}
+
+/** Returns why code must not run; undefined if it may. */
+function refusalOf(code: string): ToolFailure | undefined {
+  if (code.length > MOST_CODE)
+    return failure('invalid_arguments', `The code is longer than ${MOST_CODE} characters. Make it shorter.`)
+  const statement = importOf(code)
+  if (statement === undefined) return undefined
+  const message = `The code cannot import anything, and has "${statement}". It has the globals of JavaScript and \`tools\`.`
+  return failure('invalid_arguments', message)
+}
+
+async function pass(code: string, { loader, calls, lookups, signal }: ProgramHost): Promise<ToolOutcome> {
+  const worker = loader.load({
+    ...SANDBOX,
+    mainModule: 'main.js',
+    modules: { ...SANDBOX.modules, ...programModules(code) },
+    globalOutbound: null,
+    limits: LIMITS,
+  })
+  const toProgram = new TransformStream<Uint8Array, Uint8Array>()
+  const writer = toProgram.writable.getWriter()
+  const encoder = new TextEncoder()
+  // Resolves when the program reads on; it is not awaited, since a program that is stopped never does.
+  const write = (line: object) => writer.write(encoder.encode(`${JSON.stringify(line)}\n`)).catch(() => {})
+  const response = worker
+    .getEntrypoint()
+    .fetch('https://program/', { method: 'POST', body: toProgram.readable, signal })
+  void write({ at: calls.startedAt, seed: seedOf(calls.seed) })
+  const lines = linesOf((await response).body ?? new ReadableStream())
+  let lookupCount = 0
+  for (;;) {
+    const turn = await within<Turn | 'late'>(MOST_TURN_MS, lines.next(), 'late')
+    if (turn === 'late') {
+      const message = `The program computed for more than ${MOST_TURN_MS / 1000} s without a call, and was stopped.`
+      throw new ProgramStopped('program_too_slow', message)
+    }
+    if (turn.asks.length > 0) calls.ask(turn.asks)
+    if (turn.end) return outcomeOf(code, turn.end)
+    const texts = await Promise.all(turn.lookups.map((each) => answer(lookups, each)))
+    if (texts.length > 0) {
+      const answers = texts.map((value, index) => ({ ask: `look ${lookupCount + index}`, at: 0, value }))
+      lookupCount += texts.length
+      void write({ answers, releases: [] })
+      continue
+    }
+    const releases = await calls.next()
+    if (!releases) return SUSPENDED
+    if (releases.length === 0) {
+      const message = 'The program waits for something that never comes: no call and no timer of it is open.'
+      throw new ProgramStopped('program_hung', message)
+    }
+    void write({ answers: [], releases: releases satisfies readonly ProgramRelease[] })
+  }
+}
+
+function answer(lookups: Lookups, lookup: Lookup): Promise<string> {
+  return lookup.do === 'describe' ? lookups.describe(lookup.names) : lookups.search(lookup.question)
+}
+
+/** Returns four numbers that a text determines. */
+function seedOf(text: string): readonly number[] {
+  return [0, 1, 2, 3].map((salt) => {
+    let hash = 0x811c9dc5 ^ salt
+    for (const char of text) hash = Math.imul(hash ^ char.charCodeAt(0), 0x01000193)
+    return hash
+  })
+}
+
+type Lookup =
+  | { readonly do: 'describe'; readonly names: readonly string[] }
+  | { readonly do: 'search'; readonly question: string }
+
+/** What a program has done until it could do nothing more. */
+interface Turn {
+  readonly asks: readonly ProgramAsk[]
+  readonly lookups: readonly Lookup[]
+  readonly end?: Record<string, unknown>
+}
+
+interface Lines {
+  /** Rejects if the program breaks the rules of the protocol, or is stopped. */
+  next(): Promise<Turn>
+}
+
+/** Reads the lines of a program. It is not trusted to be the kit that writes them. */
+function linesOf(body: ReadableStream<Uint8Array>): Lines {
+  const reader = body.getReader()
+  const decoder = new TextDecoder()
+  let buffer = ''
+  return {
+    next: async () => {
+      for (;;) {
+        const end = buffer.indexOf('\n')
+        if (end >= 0) {
+          const line = buffer.slice(0, end)
+          buffer = buffer.slice(end + 1)
+          return turnOf(parseJson(line))
+        }
+        if (buffer.length > MOST_LINE) {
+          const message = `The program returned, or sent with its calls, more than ${MOST_LINE} characters. Return less.`
+          throw new ProgramStopped('result_too_large', message)
+        }
+        const { done, value } = await reader.read()
+        if (done) throw new ProgramStopped('program_failed', 'The program broke off.')
+        buffer += decoder.decode(value, { stream: true })
+      }
+    },
+  }
+}
+
+function turnOf(line: unknown): Turn {
+  const { asks, lookups, end } = isObject(line) ? line : {}
+  return {
+    asks: Array.isArray(asks) ? asks.flatMap(askOf) : [],
+    lookups: Array.isArray(lookups) ? lookups.flatMap(lookupOf) : [],
+    ...(isObject(end) && { end }),
+  }
+}
+
+function askOf(value: unknown): readonly ProgramAsk[] {
+  if (!isObject(value)) return []
+  const { do: what, tool, arguments: text, ms } = value
+  if (what === 'wait' && typeof ms === 'number') return [{ do: what, ms }]
+  return what === 'call' && typeof tool === 'string' && typeof text === 'string'
+    ? [{ do: what, tool, arguments: text }]
+    : []
+}
+
+function lookupOf(value: unknown): readonly Lookup[] {
+  if (!isObject(value)) return []
+  const { do: what, names, question } = value
+  if (what === 'describe' && Array.isArray(names)) return [{ do: what, names: names.map(String) }]
+  return what === 'search' && typeof question === 'string' ? [{ do: what, question }] : []
+}
+
+/** Makes the outcome of a program that has ended: what it returned, and then what it printed. */
+function outcomeOf(
+  code: string,
+  { json, isText, unusable, thrown, printed, printedSize }: Record<string, unknown>,
+): ToolOutcome {
+  const lines = Array.isArray(printed) ? printed.map(String) : []
+  const size = typeof printedSize === 'number' ? printedSize : 0
+  const printedText = lines.join('\n')
+  const cut = size > printedText.length + 1 ? `\n[${size} characters were printed; the rest is left out]` : ''
+  const output = printedText === '' ? '' : `Printed:\n${printedText}${cut}`
+  if (isObject(thrown)) {
+    const message = textOfThrown(code, thrown)
+    return failure('program_failed', [message, output].filter((part) => part !== '').join('\n'))
+  }
+  if (typeof unusable === 'string')
+    return failure('program_failed', `The program returned a value that cannot be written as JSON: ${unusable}`)
+  const value = typeof json === 'string' ? parseJson(json) : undefined
+  const text = isText === true ? value : json
+  const returned = value !== undefined && typeof text === 'string' ? text : ''
+  const parts = [returned, output].filter((part) => part !== '')
+  if (parts.length === 0) parts.push('The program returned nothing and printed nothing.')
+  const content = parts.map((part): Content => ({ type: 'text', text: part }))
+  return { ok: true, content, ...(isObject(value) && { structured: value }) }
+}
+
+/** Returns a text about what a program threw, with the line of the code. */
+function textOfThrown(code: string, { name, message, stack, code: errorCode, cause }: Record<string, unknown>): string {
+  const what = [name, message].filter((part) => typeof part === 'string' && part !== '').join(': ')
+  const tag = typeof errorCode === 'string' ? ` [${errorCode}]` : ''
+  const because = typeof cause === 'string' ? `\nCaused by: ${cause}` : ''
+  return `The program failed: ${what.slice(0, MOST_ERROR)}${tag}${placeIn(code, String(stack))}${because.slice(0, MOST_ERROR)}`
+}
+
+/** Matches a place in the module of a program. */
+const PLACE = /program\.js:(\d+)(?::(\d+))?/
+
+/** Returns the line of the code that a text of the runtime names, with its source; empty if it names none. */
+function placeIn(code: string, text: string): string {
+  const [, moduleLine] = PLACE.exec(text) ?? []
+  const line = Number(moduleLine) - LINES_BEFORE
+  const source = code.split('\n')[line - 1]
+  return source === undefined ? '' : `\nLine ${line}: ${source.trim().slice(0, 200)}`
+}
+
+/** Makes the failure of a program that the runtime has not started, or has stopped. */
+function failedProgram(code: string, error: unknown): ToolFailure {
+  const text = messageOf(error)
+  const [, problem] = /Uncaught (SyntaxError: [^]*?)(?:\n\s+at |$)/.exec(text) ?? []
+  if (problem !== undefined)
+    return failure('invalid_arguments', `The code cannot be run: ${problem.trim()}${placeIn(code, text)}`)
+  const why = isOutage(error) ? 'the runtime stopped it. It may take too much time or memory' : 'the runtime failed'
+  return failure('program_failed', `The program was stopped: ${why}.`, text)
+}

@@ -1,0 +1,219 @@
+import { innerCallId } from '../../contract/id.ts'
+import { contentText } from '../../contract/message.ts'
+import { type ProgramAsk, type ProgramCalls, type ProgramRelease, ProgramStopped } from '../../contract/program.ts'
+import { failure } from '../../contract/tool.ts'
+import { decideCalls } from '../decide/decide.ts'
+import { callRefused } from '../settled.ts'
+import type { CallState, ProgramState } from '../state.ts'
+import type { Running } from '../running.ts'
+import { applyRefusalPolicy } from './fault-policy.ts'
+import { isGuardedBySetup } from './middleware.ts'
+import { wholeOutcome } from './record-outcome.ts'
+
+/** The most calls of a program, whatever its run may make. */
+const MOST_CALLS = 2000
+/** How many calls more than its run may make are refused one by one, before a program is stopped. */
+const MOST_REFUSED = 100
+
+type ProgramCall = CallState & { readonly program: ProgramState }
+
+/**
+ * One pass of a program, from its start until it ends or must wait. Each call that the program asks for becomes one of the
+ * run: it is issued, admitted by the rules that the calls of a model are admitted by, and performed in the same pool
+ * (`add`). What an earlier pass has asked for is not asked for again: its outcomes are released in the order in which they
+ * were recorded.
+ */
+export class ProgramPass implements ProgramCalls {
+  readonly #running: Running
+  readonly #call: ProgramCall
+  readonly #add: (call: CallState) => void
+  readonly #timers = new Map<number, ReturnType<typeof setTimeout>>()
+  /** How much the program has asked for in this pass, and how much of that was answered. */
+  #askCount = 0
+  #position = 0
+  #isSuspended = false
+  #change = Promise.withResolvers<void>()
+
+  constructor(running: Running, call: ProgramCall, add: (call: CallState) => void) {
+    this.#running = running
+    this.#call = call
+    this.#add = add
+    running.listeners.add(this.#onChange)
+    running.signal.addEventListener('abort', this.#onChange)
+  }
+
+  get startedAt(): number {
+    return this.#call.program.startedAt
+  }
+
+  get seed(): string {
+    return `${this.#running.state.request.runId} ${this.#call.callId}`
+  }
+
+  /** Whether the program waits for calls that nothing performs now. */
+  get isSuspended(): boolean {
+    return this.#isSuspended
+  }
+
+  /** Ends the pass: its timers ring no more. */
+  close(): void {
+    this.#running.listeners.delete(this.#onChange)
+    this.#running.signal.removeEventListener('abort', this.#onChange)
+    for (const timer of this.#timers.values()) clearTimeout(timer)
+  }
+
+  ask(asks: readonly ProgramAsk[]): void {
+    if (this.#isOver) return
+    const { state, flush } = this.#running
+    // As many timers as calls.
+    const most = 2 * Math.min(state.request.limits.calls, MOST_CALLS) + MOST_REFUSED
+    if (this.#askCount + asks.length > most)
+      throw new ProgramStopped('limit', `The program made more than ${most} calls and timers, and was stopped.`)
+    const before = state.step?.calls.length ?? 0
+    for (const ask of asks) this.#take(ask, this.#askCount++)
+    this.#settle(state.step?.calls.slice(before) ?? [])
+    flush()
+  }
+
+  async next(): Promise<readonly ProgramRelease[] | undefined> {
+    const { program } = this.#call
+    for (;;) {
+      if (this.#isOver) return undefined
+      const first = program.releases[this.#position]
+      // It was answered what it does not ask for this time.
+      if (first && first.ask >= this.#askCount) this.#diverge(this.#askCount)
+      const rest = program.releases.slice(this.#position)
+      const end = rest.findIndex(({ ask }) => ask >= this.#askCount)
+      const due = end < 0 ? rest : rest.slice(0, end)
+      if (due.length > 0) {
+        this.#position += due.length
+        this.#running.flush()
+        return due.map((each) => this.#release(each))
+      }
+      if (!this.#isBusy()) {
+        this.#isSuspended = this.#ownCalls().some(({ status }) => status !== 'settled')
+        return this.#isSuspended ? undefined : []
+      }
+      this.#change = Promise.withResolvers<void>()
+      this.#running.flush()
+      await this.#change.promise
+    }
+  }
+
+  readonly #onChange = () => this.#change.resolve()
+
+  get #isOver(): boolean {
+    return this.#running.signal.aborted || this.#running.state.finished !== undefined
+  }
+
+  #ownCalls(): readonly CallState[] {
+    return this.#running.state.step?.calls.filter(({ parent }) => parent === this.#call.callId) ?? []
+  }
+
+  /** Whether something that the program waits for is under way. */
+  #isBusy(): boolean {
+    const { scheduled } = this.#running
+    return (
+      this.#timers.size > 0 ||
+      this.#ownCalls().some(({ callId, status }) => status !== 'settled' && scheduled.has(callId))
+    )
+  }
+
+  /** Takes what the program asks for, unless it has asked for the same in an earlier pass. */
+  #take(ask: ProgramAsk, number: number): void {
+    const { callId, program } = this.#call
+    if (this.#isDifferent(ask, number)) this.#diverge(number)
+    if (program.calls.has(number) || program.releases.some((each) => each.ask === number)) return
+    if (ask.do === 'wait') return this.#startTimer(number, ask.ms)
+    const inner = { callId: innerCallId(callId, this.#ownCalls().length), tool: ask.tool, arguments: ask.arguments }
+    const guard = isGuardedBySetup(this.#running, inner) ? ({ isGuarded: true } as const) : {}
+    this.#running.commit([{ type: 'call.issued', ...inner, parent: callId, ask: number, ...guard }])
+  }
+
+  #startTimer(number: number, ms: number): void {
+    const { state, commit, now } = this.#running
+    const ring = () => {
+      this.#timers.delete(number)
+      if (!this.#isOver) commit([{ type: 'program.woken', callId: this.#call.callId, ask: number, at: now() }])
+    }
+    this.#timers.set(number, setTimeout(ring, Math.min(ms, Math.max(0, state.deadline - now()))))
+  }
+
+  /** Has calls that were just issued follow the rules, until each of them runs, is settled or waits. */
+  #settle(issued: readonly CallState[]): void {
+    const { state, commit, now } = this.#running
+    let open = issued
+    for (;;) {
+      open = open.filter(({ status }) => status === 'proposed')
+      const decision = open.length === 0 || this.#isOver ? undefined : decideCalls(state, open, now())
+      if (decision?.do === 'record') {
+        const follow = decision.events.map((event) =>
+          event.type === 'call.settled' ? applyRefusalPolicy(this.#running, event) : event,
+        )
+        commit(follow)
+      } else if (decision?.do === 'call') {
+        this.#schedule(decision.calls)
+        open = open.filter((each) => !decision.calls.includes(each))
+      } else return
+    }
+  }
+
+  /** Has calls performed. What this invocation may not send any more is left to the next one. */
+  #schedule(calls: readonly CallState[]): void {
+    const { scheduled, subrequestsLeft } = this.#running
+    const isUnsent = ({ callId, attempt, status }: CallState) =>
+      attempt === 0 && status !== 'settled' && scheduled.has(callId)
+    const room = subrequestsLeft() - this.#ownCalls().filter(isUnsent).length
+    for (const each of calls.slice(0, Math.max(0, room))) {
+      scheduled.add(each.callId)
+      this.#add(each)
+    }
+  }
+
+  /** Whether the program asks for something else under this number than before. */
+  #isDifferent(ask: ProgramAsk, number: number): boolean {
+    const { program } = this.#call
+    const id = program.calls.get(number)
+    if (id === undefined) return ask.do === 'call' && program.releases.some((each) => each.ask === number)
+    const call = this.#ownCalls().find(({ callId }) => callId === id)
+    if (!call || ask.do !== 'call') return true
+    return call.tool !== ask.tool || (call.firstArguments ?? call.arguments) !== ask.arguments
+  }
+
+  /**
+   * Leaves out what the program had asked for from a number on, since it asks for something else this time. Throws if any
+   * of that may have had an effect.
+   */
+  #diverge(number: number): void {
+    const { state, commit, report } = this.#running
+    const { callId, tool, program } = this.#call
+    const discards = this.#ownCalls().filter((each) => {
+      const { ask = -1 } = each
+      return ask >= number && program.calls.get(ask) === each.callId
+    })
+    const isHarmless = ({ tool: name }: CallState) => state.offered.get(name)?.annotations.readOnly === true
+    const effects = discards.filter((each) => each.attempt > 0 && !isHarmless(each))
+    const waiting = discards.filter(({ status }) => !['settled', 'started', 'deferred'].includes(status))
+    const refusal = failure(
+      'program_diverged',
+      'Not run: the program was run again, and no longer asked for this call.',
+    )
+    report({ callId, tool, code: 'program_diverged', detail: `It asked for something else from number ${number} on.` })
+    commit([{ type: 'program.diverged', callId, ask: number }, ...waiting.map((each) => callRefused(each, refusal))])
+    if (effects.length === 0) return
+    const list = effects.map((each) => `${each.tool}(${each.arguments})`).join(', ')
+    const message = `The program was run again after an interruption, and did not ask for the same calls, so it was stopped. These may have taken effect: ${list}`
+    throw new ProgramStopped('program_diverged', message)
+  }
+
+  /** Returns the answer to what the program has asked for: the whole result of a call, as it is recorded. */
+  #release({ ask, at }: ProgramState['releases'][number]): ProgramRelease {
+    const id = this.#call.program.calls.get(ask)
+    const call = this.#ownCalls().find(({ callId }) => callId === id)
+    if (!call?.result) return { ask, at }
+    const { ok, error } = call.result
+    if (!ok) return { ask, at, error: { code: error?.code ?? 'tool_failed', message: error?.message ?? '' } }
+    const { content, structured } = wholeOutcome(this.#running, call)
+    return { ask, at, value: structured ?? contentText(content) }
+  }
+}
