@@ -62,6 +62,8 @@ export function runPrinter({ write, origin }: RunPrinterOptions): (event: RunEve
         return
       case 'call.started':
         return line('call', `${inside(event)}${event.tool} (${origin(event.tool)}) ${calls.get(event.callId) ?? ''}`)
+      case 'model.waiting':
+        return line('wait', `The model fails (${event.code}); it is asked again in ${event.until - event.at} ms`)
       case 'call.progress':
         return event.message === undefined ? undefined : line('', event.message)
       case 'call.settled': {

@@ -80,6 +80,19 @@ export type RunFact =
       /** The time since the request, or since the failure before. */
       readonly durationMs: number
     }
+  /**
+   * The model fails for now, with this code and HTTP status. The run waits, and asks it again at `until`. `attempts`: the
+   * requests since the answer before, or the wait before. Times are in epoch milliseconds.
+   */
+  | {
+      readonly type: 'model.waiting'
+      readonly step: number
+      readonly code: string
+      readonly status?: number
+      readonly attempts: number
+      readonly at: number
+      readonly until: number
+    }
   /** The answer does not fit the requested format. The model is told why and asked again. */
   | {
       readonly type: 'answer.rejected'
@@ -219,7 +232,7 @@ export type RunFact =
   | { readonly type: 'step.finished'; readonly step: number; readonly finish: ModelFinish; readonly usage?: Usage }
   /**
    * The model is asked again; readers drop the text of the attempt before. `because`: the error code of the model whose
-   * answer broke off, or `interrupted` after the loss of the object. Absent if the answer was complete and is not
+   * answer broke off, `waited` after a wait for the model, or `interrupted` after the loss of the object. Absent if the answer was complete and is not
    * wanted.
    */
   | { readonly type: 'step.restarted'; readonly step: number; readonly attempt: number; readonly because?: string }

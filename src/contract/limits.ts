@@ -49,6 +49,11 @@ export const LIMITS = {
   firstByteMs: { variable: 'MODEL_FIRST_BYTE_MS', initial: 30_000 },
   /** The longest time between two bytes of a model's answer, in milliseconds. Heartbeats count as bytes. */
   silenceMs: { variable: 'MODEL_SILENCE_MS', initial: 60_000 },
+  /**
+   * How long a run waits in all, in milliseconds, for an answer of a model that is overloaded or cannot be reached, beyond
+   * the first two retries. 1 turns waiting off. The wait ends with `runMs`, and with the request of a run that is not stored.
+   */
+  modelWaitMs: { variable: 'MODEL_WAIT_MS', initial: 120_000 },
   /** The maximum number of calls that run at the same time. */
   concurrentCalls: { variable: 'MAX_CONCURRENT_CALLS', initial: 8, compat: { 'spring-ai': 1, langchain4j: 1 } },
   /** The maximum number of input and output tokens of all steps together. */

@@ -19,6 +19,11 @@ export const METRICS = {
     help: 'Requests to models that failed and were made again.',
     labels: ['model', 'code'],
   },
+  edgecall_model_wait_seconds: {
+    type: 'histogram',
+    help: 'Waits of runs for models that were overloaded or could not be reached.',
+    labels: ['model'],
+  },
   edgecall_calls: {
     type: 'counter',
     help: 'Calls of tools. The outcome is `ok` or the code of the error.',

@@ -19,6 +19,8 @@ export interface ModelRequest {
   readonly traceparent?: string
   /** How many answers to this request have broken off so far. A list of fallbacks begins with another model each time. */
   readonly cuts?: number
+  /** How often the run has waited for this answer so far. Then the model is asked once, since the run waits longer. */
+  readonly waits?: number
 }
 
 /** How long a model may be silent, in milliseconds: up to the first byte of its answer, and between two later ones. */
@@ -66,7 +68,10 @@ export interface ModelError {
   readonly status?: number
   readonly retryable: boolean
   readonly retryAfterMs?: number
-  /** The number of requests, if several were made and the last one failed with a retryable error too. */
+  /**
+   * The number of requests, if several were made and the last one failed with a retryable error too; 0 if none was made,
+   * since the provider fails for now.
+   */
   readonly attempts?: number
   /** Set if the request is longer than the model's context window (`model_context_exceeded`). */
   readonly overflow?: Overflow

@@ -169,6 +169,8 @@ export interface RunRecord {
   /** What the model was sent in each step; absent if its window is unknown and nothing was reduced. */
   readonly prompts?: readonly PromptRecord[]
   readonly calls: readonly CallRecord[]
+  /** Set while the run waits for a model that fails for now: why, and when it is asked again, in epoch milliseconds. */
+  readonly modelWait?: { readonly code: string; readonly until: number }
   readonly error?: RunError
   /** Set if the record was too large: its answer is cut, and preambles, arguments and results are left out. */
   readonly isPartial?: true

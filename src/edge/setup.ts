@@ -15,6 +15,7 @@ import { inOrder } from '../host/source/chain.ts'
 import { type EdgeTools, edgeTools } from '../host/source/edge-tools.ts'
 import { serviceSource } from '../host/source/service.ts'
 import { modelChooser } from '../model/choose.ts'
+import { OutageGate } from '../model/outage-gate.ts'
 import { retrying } from '../model/retry.ts'
 import { withoutSecrets } from '../model/without-secrets.ts'
 import { logs, reportTo } from '../observe/log.ts'
@@ -133,7 +134,10 @@ function makeModels({ env, config, secrets, providers }: Services): ModelChooser
     const provider = fromEnv(env)
     if (!provider) return []
     const clean: ModelProvider = secrets ? (model) => withoutSecrets(provider(model), secrets) : provider
-    return [[name, (model: string) => retrying(clean(model))] as const]
+    // A run that may not wait is not served by sparing its provider.
+    const gate = config.limits.modelWaitMs > 1 ? new OutageGate() : undefined
+    const guarded: ModelProvider = gate ? (model) => gate.guard(clean(model)) : clean
+    return [[name, (model: string) => retrying(guarded(model))] as const]
   })
   return modelChooser({
     providers: Object.fromEntries(usable),

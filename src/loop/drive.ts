@@ -1,3 +1,4 @@
+import { pause } from '../contract/pause.ts'
 import { runCalls } from './perform/act.ts'
 import { askModel } from './perform/ask.ts'
 import { beginStep } from './perform/begin.ts'
@@ -23,7 +24,7 @@ export interface DriveOptions {
  * subrequests as an invocation may make, a stored run is left to be continued by another invocation; any other fails.
  */
 export async function drive(running: Running, { watch, isCancelled, until }: DriveOptions): Promise<void> {
-  const { state, now, flush, subrequestsLeft } = running
+  const { state, now, flush, signal, subrequestsLeft } = running
   // What a run had was given back when it began to wait, or has expired.
   if (state.steps > 0 && state.request.budget) state.budget = { ...state.request.budget, until: 0 }
   let drawnAt: number | undefined
@@ -52,6 +53,14 @@ export async function drive(running: Running, { watch, isCancelled, until }: Dri
         await beginStep(running, next.step)
         break
       case 'ask':
+        if (next.until !== undefined) {
+          flush()
+          // The alarm of a stored run continues it.
+          if (state.request.durable) return
+          await pause(next.until - now(), signal)
+          // The run may have been aborted, or have timed out.
+          if (signal.aborted) break
+        }
         await askModel(running, next.step)
         break
       case 'call':

@@ -34,6 +34,8 @@ export function fold(state: RunState, event: RunEventBody): void {
       return foldStep(state, event)
     case 'step.restarted':
       return foldRestart(state, event)
+    case 'model.waiting':
+      return foldModelWait(state, event)
     case 'answer.rejected':
       if (state.step) state.step.rejections = [...state.step.rejections, event]
       if (event.usage) state.usage = addUsage(state.usage, event.usage)
@@ -178,7 +180,19 @@ function foldStep(state: RunState, { step, tools }: EventOf<'step.started'>): vo
 function foldRestart({ step }: RunState, { attempt, because }: EventOf<'step.restarted'>): void {
   if (!step) return
   step.attempt = attempt
+  if (step.wait) step.wait = { ms: step.wait.ms, count: step.wait.count, attempts: step.wait.attempts }
   if (because?.startsWith('model_')) step.cuts += 1
+}
+
+function foldModelWait({ step }: RunState, { code, attempts, at, until }: EventOf<'model.waiting'>): void {
+  if (!step) return
+  const before = step.wait ?? { ms: 0, count: 0, attempts: 0 }
+  step.wait = {
+    ms: before.ms + until - at,
+    count: before.count + 1,
+    attempts: before.attempts + attempts,
+    pause: { code, until },
+  }
 }
 
 function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {

@@ -6,6 +6,7 @@ import type { CallState, RunState } from './state.ts'
 export function recordOf(state: RunState): RunRecord {
   const { request, status, finished, usage, prompts, steps, calls } = state
   const { conversation, runId } = request
+  const pause = state.step?.wait?.pause
   const preambles = state.messages
     .slice(request.input.length)
     .flatMap((message) => (message.role === 'assistant' && message.calls && message.content ? [message.content] : []))
@@ -22,6 +23,7 @@ export function recordOf(state: RunState): RunRecord {
     usage,
     ...(prompts.length > 0 && { prompts }),
     calls: calls.map(callRecord),
+    ...(!finished && pause && { modelWait: pause }),
     ...(finished?.error && { error: finished.error }),
   }
 }

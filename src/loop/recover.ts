@@ -14,7 +14,8 @@ export function recover(state: RunState, now: number): RunFact[] {
   const { step } = state
   if (!step || state.finished) return []
   const calls = startedCalls(state).map((call) => recoverCall(state, call, now))
-  return step.answer
+  // A run that waited for the model has not asked it again yet.
+  return step.answer || step.wait?.pause
     ? calls
     : [{ type: 'step.restarted', step: step.step, attempt: step.attempt + 1, because: 'interrupted' }, ...calls]
 }

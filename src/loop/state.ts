@@ -100,10 +100,23 @@ export interface StepState {
   calls: readonly CallState[]
   /** Calls that started before the answer was complete. The answer's calls take them over. */
   early: readonly CallState[]
+  /** Set if the run has waited for the model in this step. */
+  wait?: ModelWait
   /** How often the model has refused the request as too long. */
   overflows?: number
   /** Answers that did not fit the format, and why. Only the model sees them. */
   rejections: readonly { readonly text: string; readonly issues: string }[]
+}
+
+/** How a run has waited in a step for a model that failed. */
+export interface ModelWait {
+  /** How long in all, in milliseconds, and how often. */
+  readonly ms: number
+  readonly count: number
+  /** The requests that failed. */
+  readonly attempts: number
+  /** Why the run waits, and until when, in epoch milliseconds; absent once the model has been asked again. */
+  readonly pause?: { readonly code: string; readonly until: number }
 }
 
 interface Answer {

@@ -6,11 +6,12 @@ type Result = IteratorResult<ModelEvent, void>
 /**
  * Makes one stream of several attempts. If the first event of an attempt is an error, `next` may return another attempt
  * in its place. If it returns none, or if the first event is not an error, the stream is that attempt's to the end. Later
- * events cost nothing: they come from the attempt's own iterator.
+ * events cost nothing: they come from the attempt's own iterator. `onAnswer` is called if the first event is not an error.
  */
 export function attempts(
   first: () => Events,
   next: (error: ModelError, failures: number) => Events | undefined | Promise<Events | undefined>,
+  onAnswer?: () => void,
 ): Events {
   return {
     [Symbol.asyncIterator]: () => {
@@ -24,6 +25,7 @@ export function attempts(
           attempt = iterator
           const result: Result = await iterator.next()
           const failed = !result.done && result.value.type === 'error' ? result.value.error : undefined
+          if (!failed && !result.done) onAnswer?.()
           events = failed && (await next(failed, failures))
           if (!events) {
             hasBegun = true

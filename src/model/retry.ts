@@ -14,14 +14,15 @@ export interface RetryOptions {
 
 const SHORTEST_MS = 500
 const LONGEST_MS = 8000
-/** The longest wait that a provider may ask for; after a longer one there is no retry. */
-const LONGEST_ASKED_MS = 60_000
+/** The longest wait here that a provider may ask for. For longer ones, the run waits. */
+const LONGEST_ASKED_MS = 2000
 
 /**
  * Makes a model that asks again if the model fails before its first event with a retryable error, except for a time-out:
  * the next model of a list of fallbacks is then asked at once, and a run starts its step again. It waits as long as
- * the provider asks, up to 60 s, else a random time below 0.5 s, 1 s, … 8 s. If the provider asks for a longer wait, or
- * after the last attempt, the failure is reported with the number of attempts.
+ * the provider asks, up to 2 s, else a random time below 0.5 s, 1 s, … 8 s. If the provider asks for a longer wait, or
+ * after the last attempt, the failure is reported with the number of attempts. A run that has waited for the model asks it
+ * once, and waits again.
  */
 export function retrying(model: ChatModel, options: RetryOptions = {}): ChatModel {
   const { attempts: most = 3, random = Math.random, sleep = pause } = options
@@ -36,8 +37,11 @@ export function retrying(model: ChatModel, options: RetryOptions = {}): ChatMode
     stream: (request, signal, onRetry) => {
       const startStream = () => model.stream(request, signal, onRetry)
       return attempts(startStream, async (error, failures) => {
+        // The provider fails for now, and was not asked.
+        if (error.attempts === 0) return failures === 1 ? undefined : failing({ ...error, attempts: failures - 1 })
         const wait = waitMs(error, failures)
-        if (!error.retryable || error.code === TIMED_OUT || failures >= most || wait > LONGEST_ASKED_MS) {
+        const isLast = failures >= (request.waits ? 1 : most)
+        if (!error.retryable || error.code === TIMED_OUT || isLast || (error.retryAfterMs ?? 0) > LONGEST_ASKED_MS) {
           const isCounted = failures === 1 || error.attempts !== undefined
           return isCounted ? undefined : failing({ ...error, attempts: failures })
         }

@@ -82,6 +82,10 @@ function entryOf(event: RunFact, { conversation, model }: RunRequest): Parameter
       return { event: 'call.requested', callId: event.callId, tool: event.tool }
     case 'call.deferred':
       return { event: 'call.deferred', callId: event.callId, tool: event.tool }
+    case 'model.waiting': {
+      const { step, code, until } = event
+      return { event: 'model.waiting', model, step, code, until, conversation }
+    }
     case 'run.waiting':
       return { event: 'run.waiting', for: event.for, model, conversation }
     case 'run.finished': {

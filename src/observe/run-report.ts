@@ -28,10 +28,15 @@ export function reportOf({ request, acceptedAt, facts }: EndedRun): RunReport {
       case 'model.retried':
         add('edgecall_model_retries', { model, code: event.code })
         break
+      case 'model.waiting':
+        add('edgecall_model_retries', { model, code: event.code })
+        add('edgecall_model_wait_seconds', { model }, secondsOf(event.until - event.at))
+        break
       case 'step.restarted':
         askedAt = at
         if (event.because === 'interrupted') add('edgecall_recoveries', {})
-        else if (event.because !== undefined) add('edgecall_model_retries', { model, code: event.because })
+        else if (event.because !== undefined && event.because !== 'waited')
+          add('edgecall_model_retries', { model, code: event.because })
         break
       case 'step.answered':
         add('edgecall_steps', { model })

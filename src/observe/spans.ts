@@ -58,6 +58,9 @@ function stepsAndCalls(
         return recorder.note(chat(), event.type, at, retryOf(event))
       case 'context.reduced':
         return recorder.note(chat(), event.type, at, reductionOf(event))
+      case 'model.waiting':
+        recorder.note(chat(), event.type, at, retryOf(event))
+        return recorder.finish(chat(), { end: at, error: event.code })
       case 'answer.rejected':
         return recorder.finish(chat(), { end: at, error: 'answer_rejected', attributes: usageOf(event.usage) })
       case 'answer.cut':
@@ -156,7 +159,7 @@ type NotedByRun = Fact<
 type Fact<Type extends RunFact['type']> = Extract<RunFact, { type: Type }>
 type SpanStart = Pick<OpenSpan, 'name' | 'kind' | 'attributes'>
 
-function retryOf({ code, status }: Fact<'model.retried'>): Attributes {
+function retryOf({ code, status }: Fact<'model.retried' | 'model.waiting'>): Attributes {
   return { 'error.type': code, ...(status !== undefined && { 'http.response.status_code': status }) }
 }
 

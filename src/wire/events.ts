@@ -12,6 +12,7 @@ const TYPES = {
   'step.started': true,
   'step.answered': true,
   'model.retried': true,
+  'model.waiting': true,
   'answer.rejected': true,
   'answer.cut': true,
   'step.finished': true,

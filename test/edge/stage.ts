@@ -51,7 +51,8 @@ export async function startStage(
   const server = createTestHarness({
     root: new URL('../..', import.meta.url).pathname,
     workers: [
-      { configPath: 'wrangler.toml', vars, bindingOverrides },
+      // Only tests of outages wait for models.
+      { configPath: 'wrangler.toml', vars: { MODEL_WAIT_MS: '1', ...vars }, bindingOverrides },
       ...basics.map((name) => ({ configPath: `test/fixtures/basic-${name}/wrangler.toml` })),
       ...sampleWorkers('alarm', 'bookings', 'mail', 'web', ...(samples ? BASIC_TOOLS : [])),
       {

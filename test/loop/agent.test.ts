@@ -201,7 +201,7 @@ describe('an agent as a tool', () => {
     const { chooser } = models({
       default: [
         ask(['nosuch']),
-        [{ type: 'error', error: { code: 'model_unavailable', message: 'down', retryable: true } }],
+        [{ type: 'error', error: { code: 'model_refused_request', message: 'down', retryable: false } }],
       ],
     })
     const agent = await agentTool(expert('broken'), { models: chooser, now })

@@ -95,15 +95,22 @@ describe('a model that fails before its first event', () => {
     expect((await play(never, { attempts: 3, random: () => 0 })).slept).toEqual([0, 0])
   })
 
-  test('is retried after the delay that its provider gives, up to a minute', async () => {
-    const { events, slept } = await play([
-      failing({ retryAfterMs: 60_000 }),
-      failing({ retryAfterMs: 0 }),
-      say('Hello.'),
-    ])
-    expect([events, slept]).toEqual([say('Hello.'), [60_000, 500]])
-    const later = failing({ code: 'model_rate_limited', status: 429, retryAfterMs: 60_001 })
+  test('is retried after the delay that its provider gives, up to two seconds; the run waits longer', async () => {
+    const { events, slept } = await play([failing({ retryAfterMs: 2000 }), failing({ retryAfterMs: 0 }), say('Hello.')])
+    expect([events, slept]).toEqual([say('Hello.'), [2000, 500]])
+    const later = failing({ code: 'model_rate_limited', status: 429, retryAfterMs: 2001 })
     expect(await play([later])).toEqual({ events: later, slept: [], requestCount: 1 })
+  })
+
+  test('is asked once by a run that has waited for it, and reports the requests made before its provider was spared', async () => {
+    const model = scripted([failing(), say('Never heard.')])
+    const events: ModelEvent[] = []
+    for await (const event of retrying(model).stream({ ...REQUEST, waits: 1 }, NEVER)) events.push(event)
+    expect([events, model.requests.length]).toEqual([failing(), 1])
+    const spared = failing({ attempts: 0, retryAfterMs: 250 })
+    expect(await play([spared])).toEqual({ events: spared, slept: [], requestCount: 1 })
+    const { events: later } = await play([failing(), spared])
+    expect(later).toEqual(failing({ attempts: 1, retryAfterMs: 250 }))
   })
 
   test('permanently is not retried', async () => {
@@ -168,7 +175,7 @@ describe('the wait before a retry', () => {
 
   test('ends at once when the caller leaves, and the model is not called again', async () => {
     const leave = new AbortController()
-    const model = scripted([failing({ retryAfterMs: 59_000 }), say('Never heard.')])
+    const model = scripted([failing({ retryAfterMs: 1900 }), say('Never heard.')])
     const gathered = gather(retrying(model), leave.signal)
     await vi.advanceTimersByTimeAsync(10)
     expect(vi.getTimerCount()).toBe(1)

@@ -98,6 +98,10 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
       },
       finish: ref('Finish'),
       which: { type: 'string', description: 'The limit that was reached, if `finish` is `limit`.' },
+      modelWait: object({
+        code: { type: 'string', description: 'Why the run waits for its model.' },
+        until: { ...count, description: 'When the model is asked again, in epoch milliseconds.' },
+      }),
       error: FAULT,
       isPartial: {
         const: true,

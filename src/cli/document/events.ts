@@ -99,6 +99,18 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
     },
     optional: { status: { type: 'integer', description: 'The provider’s HTTP status.' } },
   },
+  'model.waiting': {
+    summary:
+      'The model is overloaded or cannot be reached. The run waits, and asks it again at `until`; see `MODEL_WAIT_MS`.',
+    required: {
+      step,
+      code: text,
+      attempts: { ...count, description: 'The requests since the answer before, or the wait before.' },
+      at: time,
+      until: time,
+    },
+    optional: { status: { type: 'integer', description: 'The provider’s HTTP status.' } },
+  },
   'answer.rejected': {
     summary: 'The answer does not fit the requested format. The model is told why and asked again.',
     required: { step, text, issues: text },

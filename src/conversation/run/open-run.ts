@@ -1,7 +1,7 @@
 import type { RunFact } from '../../contract/event.ts'
 import type { RunError } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
-import { dueCalls, endEarly, isHeldUp, windDown } from '../../loop/decide/decide.ts'
+import { dueCalls, endEarly, isHeldUp, modelPause, windDown } from '../../loop/decide/decide.ts'
 import { startedCalls } from '../../loop/recover.ts'
 import { type Ledger, openLedger } from '../../loop/running.ts'
 import type { RunState } from '../../loop/state.ts'
@@ -45,7 +45,8 @@ export function openRun(ports: JournalPorts & { readonly setup: Setup }, stored:
     abort: new AbortController(),
     isBroken: !isComplete,
     ...(unknown !== undefined && { unknown }),
-    wasInterrupted: state.status === 'running',
+    // A run that waited for its model had nothing in flight.
+    wasInterrupted: state.status === 'running' && !state.step?.wait?.pause,
     isAuthenticated: isNew,
   }
 }
@@ -55,8 +56,9 @@ export function isWaiting({ state }: OpenRun): boolean {
   return state.status === 'waiting' && isHeldUp(state)
 }
 
-/** Whether a run can make progress: it does not wait, or an outcome has arrived, or a poll is due. */
+/** Whether a run can make progress: it waits neither for others nor for its model, or an outcome has arrived, or a poll is due. */
 export function isReady(open: OpenRun, now: number): boolean {
+  if (modelPause(open.state, now) !== undefined) return false
   return !isWaiting(open) || dueCalls(open.state, now).length > 0
 }
 

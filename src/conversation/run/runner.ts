@@ -3,7 +3,7 @@ import { begin } from '../../contract/occupancy.ts'
 import type { RunFact } from '../../contract/event.ts'
 import type { ToolOutcome } from '../../contract/tool.ts'
 import type { Message } from '../../contract/message.ts'
-import { isWaitingForOthers, windDown } from '../../loop/decide/decide.ts'
+import { isWaitingForOthers, modelPause, windDown } from '../../loop/decide/decide.ts'
 import { recordOf } from '../../loop/record.ts'
 import { recoveryTime, startedCalls } from '../../loop/recover.ts'
 import type { CallState, RunState } from '../../loop/state.ts'
@@ -113,7 +113,10 @@ export class Runner {
   #pump(): void {
     const { setup, now, wakeAt } = this.#ports
     const open = this.runs.current()
-    if (!open || open.completion || !isReady(open, now())) return
+    if (!open || open.completion) return
+    // An instance that waits for the model has survived resuming the run.
+    if (modelPause(open.state, now()) !== undefined) return open.journal.countIdle(true)
+    if (!isReady(open, now())) return
     if (this.#subrequestsLeft() > 0) return void this.#resume(open)
     // The alarm is another invocation, which continues the run.
     setup.report({ event: 'run.continued', runId: open.stored.id, subrequests: this.#subrequests })
@@ -257,7 +260,7 @@ export class Runner {
     const { waitingSince = 0, step, request } = open.state
     const now = this.#ports.now()
     if (now < this.#heldUntil) return this.#heldUntil
-    if (!isWaiting(open)) return now + WATCHDOG_MS
+    if (!isWaiting(open)) return modelPause(open.state, now) ?? now + WATCHDOG_MS
     // Polls under way set the alarm when they have returned. Until then it rings only in case the object is lost.
     if (open.completion) return now + request.limits.callMs + shortestPoll(open.state)
     const times = step?.calls.flatMap((call) => (call.status === 'settled' ? [] : dueTime(call, waitingSince))) ?? []
@@ -327,7 +330,11 @@ export class Runner {
     }
     this.#subrequests += open.state.subrequests - earlierSubrequests
     if (error) commit(open, ...giveUpEvents(open, error))
-    return true
+    const until = modelPause(open.state, now())
+    if (until === undefined) return true
+    open.journal.countIdle(true)
+    wakeAt(until)
+    return false
   }
 }
 

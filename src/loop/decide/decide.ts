@@ -11,7 +11,8 @@ import { cancelledRun, handedOverRun, limitedRun, timedOutRun, runEnd } from './
 export type Decision =
   | { readonly do: 'record'; readonly events: readonly RunFact[] }
   | { readonly do: 'begin'; readonly step: number }
-  | { readonly do: 'ask'; readonly step: StepState }
+  /** `until`: the model fails for now, and is asked at this time, in epoch milliseconds. */
+  | { readonly do: 'ask'; readonly step: StepState; readonly until?: number }
   | { readonly do: 'call'; readonly calls: readonly CallState[] }
   | ({ readonly do: 'undo' } & UndoPlan)
   | { readonly do: 'wait' }
@@ -25,7 +26,15 @@ export function decide(state: RunState, now: number): Decision {
   if (status === 'cancelling') return record(...windDown(state, 'cancelled'))
   if (status === 'running' && now >= state.deadline) return record(...windDown(state, 'runMs'))
   if (!step) return { do: 'begin', step: state.steps + 1 }
-  return step.answer ? decideAfterAnswer(state, step, now) : { do: 'ask', step }
+  if (step.answer) return decideAfterAnswer(state, step, now)
+  const until = modelPause(state, now)
+  return { do: 'ask', step, ...(until !== undefined && { until }) }
+}
+
+/** Returns until when the run waits for a model that fails for now, in epoch milliseconds; undefined if it does not. */
+export function modelPause({ status, step }: RunState, now: number): number | undefined {
+  const { until = 0 } = step?.wait?.pause ?? {}
+  return status === 'running' && !step?.answer && until > now ? until : undefined
 }
 
 /**

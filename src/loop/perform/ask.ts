@@ -15,12 +15,15 @@ import { formatIssues, MAX_REJECTIONS, invalidAnswer, withPlainJson } from './re
 import { modelRequest } from './prompt.ts'
 import { hookContext, type Running } from '../running.ts'
 import type { StepState } from '../state.ts'
+import { waitAfter } from './wait.ts'
 import { refuseDuplicateIds } from '../decide/admit.ts'
 import { failedRun } from '../decide/finish.ts'
 
 /** Asks the model once and records its answer. If the model fails, the run ends. */
 export async function askModel(running: Running, step: StepState): Promise<void> {
   const { state, signal, commit, flush, inFlight } = running
+  if (step.wait?.pause)
+    commit([{ type: 'step.restarted', step: step.step, attempt: step.attempt + 1, because: 'waited' }])
   flush()
   const startedAt = running.now()
   let request = modelRequest(running)
@@ -39,7 +42,10 @@ export async function askModel(running: Running, step: StepState): Promise<void>
     if (signal.aborted) return
     const { attempt, cuts } = state.step ?? step
     const isShorter = await fitsAfter(running, step.step, error)
-    const isRetried = isShorter || (mayRestart(error, cuts) && running.canRestart?.() !== false)
+    const mayDiscard = !error.hasBegun || running.canRestart?.() !== false
+    const isRestarted = isShorter || (mayRestart(error, cuts) && mayDiscard)
+    const wait = isRestarted || !mayDiscard ? undefined : waitAfter(running, step.step, error)
+    const isRetried = isRestarted || wait !== undefined
     const { code, status, attempts, message } = error.error
     running.report({
       ...{ model: running.model.name, code, isRetried, durationMs: running.now() - startedAt, detail: message },
@@ -51,10 +57,13 @@ export async function askModel(running: Running, step: StepState): Promise<void>
       if (error.hasBegun) commit([{ type: 'step.restarted', step: step.step, attempt: attempt + 1 }])
       return
     }
-    if (isRetried) {
+    if (wait) return commit([wait])
+    if (isRestarted) {
       return commit([{ type: 'step.restarted', step: step.step, attempt: attempt + 1, because: error.error.code }])
     }
-    commit([failedRun(state, runErrorOf(error.error, cuts > 0))])
+    const earlier = state.step?.wait?.attempts ?? 0
+    const all = earlier > 0 ? { ...error.error, attempts: earlier + (attempts ?? 1) } : error.error
+    commit([failedRun(state, runErrorOf(all, cuts > 0))])
   }
 }
 
@@ -75,8 +84,8 @@ function runErrorOf({ code, message, retryAfterMs, retryable, attempts }: ModelE
     code,
     message: code === CONTEXT_EXCEEDED ? `${message} ${STILL_TOO_LONG}` : message,
     ...(retryAfterMs !== undefined && { retryAfterMs }),
-    ...(retryable && attempts === undefined && !wasRepeated && { retryable }),
-    ...(attempts !== undefined && { attempts }),
+    ...(retryable && !attempts && !wasRepeated && { retryable }),
+    ...(attempts && { attempts }),
   }
 }
 
@@ -200,7 +209,13 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
   try {
     const traceparent = traceparentOf(state.request, chatPart(step, state.step?.attempt ?? 1))
     const cuts = state.step?.cuts ?? 0
-    const ownRequest = { ...request, ...(traceparent !== undefined && { traceparent }), ...(cuts > 0 && { cuts }) }
+    const waits = state.step?.wait?.count ?? 0
+    const ownRequest = {
+      ...request,
+      ...(traceparent !== undefined && { traceparent }),
+      ...(cuts > 0 && { cuts }),
+      ...(waits > 0 && { waits }),
+    }
     for await (const event of model.stream(ownRequest, signal, retryRecorder(running, step))) {
       if (signal.aborted) break
       hasBegun ||= event.type !== 'error'

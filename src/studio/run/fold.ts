@@ -39,6 +39,8 @@ export function foldEvent(run: RunView, event: RunEvent): RunView {
       const { status, finish, which, answer, usage, error } = event
       return { ...run, status, finish, answer, usage, ...(which && { which }), ...(error && { error }) }
     }
+    case 'model.waiting':
+      return withStep(noted(run, waitNote(event)), event.step, (step) => foldStep(step, event))
     case 'context.reduced':
     case 'step.started':
     case 'step.restarted':
@@ -80,6 +82,7 @@ function foldStep(step: StepView, event: Exclude<StepEvent, CallEvent>): StepVie
     case 'answer.cut':
       return { ...step, usage: event.usage }
     case 'model.retried':
+    case 'model.waiting':
       return { ...step, retries: [...(step.retries ?? []), event.code] }
     case 'step.answered': {
       const { text, reasoning = step.reasoning, calls, finish, usage, roomLeft } = event
@@ -182,6 +185,10 @@ function settled(call: CallView, event: CallSettled): CallView {
 
 function newWait({ steps }: RunView, event: Extract<RunEvent, { readonly type: 'run.waiting' }>): Wait {
   return { step: steps.at(-1)?.number ?? 1, for: event.for, from: event.at }
+}
+
+function waitNote({ code, until }: Extract<RunEvent, { readonly type: 'model.waiting' }>): string {
+  return `The model fails (${code}). It is asked again at ${new Date(until).toLocaleTimeString()}.`
 }
 
 function noted(run: RunView, note: string): RunView {

@@ -15,6 +15,7 @@ type IgnoredEvent =
   | 'tools.added'
   | 'history.repaired'
   | 'model.retried'
+  | 'model.waiting'
   | 'answer.cut'
   | 'call.started'
   | 'call.interrupted'

@@ -14,6 +14,7 @@ type IgnoredEvent =
   | 'tools.added'
   | 'history.repaired'
   | 'model.retried'
+  | 'model.waiting'
   | 'history.compacted'
   | 'context.reduced'
   | 'answer.cut'

@@ -24,6 +24,7 @@ type IgnoredEvent =
   | 'tools.added'
   | 'history.repaired'
   | 'model.retried'
+  | 'model.waiting'
   | 'history.compacted'
   | 'context.reduced'
   | 'step.started'

@@ -13,6 +13,7 @@ type IgnoredEvent =
   | 'tools.added'
   | 'history.repaired'
   | 'model.retried'
+  | 'model.waiting'
   | 'history.compacted'
   | 'context.reduced'
   | 'answer.rejected'

@@ -1,0 +1,146 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { RunEvent } from '../../src/contract/event.ts'
+import { DEFAULT_LIMITS } from '../../src/contract/limits.ts'
+import type { ChatModel, ModelError, ModelEvent } from '../../src/contract/model.ts'
+import { memoryJournal } from '../../src/loop/journal.ts'
+import { run } from '../../src/loop/run.ts'
+import { newState } from '../../src/loop/state.ts'
+import { OutageGate } from '../../src/model/outage-gate.ts'
+import { retrying } from '../../src/model/retry.ts'
+import { requestOf } from '../fixtures/play.ts'
+import { say } from '../fixtures/scripted.ts'
+
+beforeEach(() => vi.useFakeTimers({ now: 1_000_000 }))
+afterEach(() => vi.useRealTimers())
+
+const RUNS = 20
+
+const FAILURES: Readonly<Record<string, ModelError>> = {
+  '429': { code: 'model_rate_limited', message: 'Slow down.', status: 429, retryable: true },
+  '503': { code: 'model_unavailable', message: 'Overloaded.', status: 503, retryable: true },
+  'a refused connection': { code: 'model_unreachable', message: 'No connection.', retryable: true },
+}
+
+/** A provider that fails until a time, and counts the requests. */
+function provider(error: ModelError, until: number) {
+  const requestedAt: number[] = []
+  const model: ChatModel = {
+    name: 'test/model',
+    stream: async function* (): AsyncGenerator<ModelEvent> {
+      requestedAt.push(Date.now())
+      if (Date.now() < until) yield { type: 'error', error }
+      else yield* say('Hello.')
+    },
+  }
+  return { model, requestedAt }
+}
+
+/** Performs a run that is not stored, as the edge does. */
+async function perform(model: ChatModel, modelWaitMs = DEFAULT_LIMITS.modelWaitMs) {
+  const events: RunEvent[] = []
+  const state = newState(requestOf({ limits: { modelWaitMs } }), new Map())
+  await run(state, {
+    model,
+    tools: new Map(),
+    history: [],
+    journal: memoryJournal('run_0000000000000000000000', (event) => void events.push(event)),
+    signal: new AbortController().signal,
+    now: () => Date.now(),
+    report: () => {},
+  })
+  return { events, finished: state.finished }
+}
+
+describe.each(Object.keys(FAILURES))('an outage with %s', (name) => {
+  const failure = FAILURES[name] ?? { code: '', message: '', retryable: true }
+
+  describe.each([undefined, 1000])('and Retry-After %s ms', (retryAfterMs) => {
+    const error = { ...failure, ...(retryAfterMs !== undefined && { retryAfterMs }) }
+
+    test.each([
+      // Requests in all, those that were answered among them.
+      { seconds: 2, most: 60 },
+      { seconds: 5, most: 60 },
+      { seconds: 60, most: 80 },
+    ])('of $seconds s fails none of 20 runs, and asks at most $most times', async ({ seconds, most }) => {
+      const { model, requestedAt } = provider(error, Date.now() + seconds * 1000)
+      const gated = retrying(new OutageGate().guard(model))
+      const runs = Array.from({ length: RUNS }, () => perform(gated))
+      await vi.advanceTimersByTimeAsync(DEFAULT_LIMITS.modelWaitMs)
+      const statuses = (await Promise.all(runs)).map(({ finished }) => finished?.status)
+      expect(statuses).toEqual(Array(RUNS).fill('completed'))
+      expect(requestedAt.length).toBeLessThanOrEqual(most)
+    })
+  })
+})
+
+test('a run that is not stored waits within its request, and says so', async () => {
+  const { model } = provider(FAILURES['503'] ?? failed, Date.now() + 900)
+  const played = perform(model)
+  await vi.advanceTimersByTimeAsync(4000)
+  const { events } = await played
+  const waiting = { type: 'model.waiting', step: 1, code: 'model_unavailable', status: 503, attempts: 1 }
+  const times = events.flatMap((event) => (event.type === 'model.waiting' ? [event.until - event.at] : []))
+  expect(events.map(({ type }) => type)).toEqual([
+    'run.started',
+    'step.started',
+    ...times.flatMap(() => ['model.waiting', 'step.restarted']),
+    'text.delta',
+    'step.answered',
+    'step.finished',
+    'run.finished',
+  ])
+  expect(events[2]).toEqual(expect.objectContaining(waiting))
+  expect(events[3]).toMatchObject({ type: 'step.restarted', step: 1, attempt: 2, because: 'waited' })
+  expect(times[0]).toBeGreaterThanOrEqual(500)
+  expect(times[0]).toBeLessThanOrEqual(1000)
+})
+
+const failed: ModelError = { code: 'model_unavailable', message: 'Overloaded.', status: 503, retryable: true }
+
+describe('a run fails at once', () => {
+  test.each<[string, ModelError]>([
+    ['if the request is at fault', { code: 'model_refused_request', message: 'No.', status: 400, retryable: false }],
+    ['if the key is refused', { code: 'model_unauthorized', message: 'No.', status: 401, retryable: false }],
+    ['if the quota is used up', { code: 'model_quota_exceeded', message: 'No.', status: 429, retryable: false }],
+    ['if the model wrote no valid answer', { code: 'model_unavailable', message: 'No.', status: 400, retryable: true }],
+    ['if the answer was empty', { code: 'model_bad_response', message: 'No.', retryable: true }],
+    ['if the provider asks for more time than it has', { ...failed, retryAfterMs: 120_001 }],
+  ])('%s', async (_, error) => {
+    const { model, requestedAt } = provider(error, Infinity)
+    const { finished } = await perform(model)
+    expect(finished).toMatchObject({ status: 'failed', error: { code: error.code } })
+    expect(requestedAt).toHaveLength(1)
+  })
+})
+
+test('a run fails after all the time that it may wait, and counts its requests', async () => {
+  const { model, requestedAt } = provider(failed, Infinity)
+  const start = Date.now()
+  const played = perform(model, 10_000)
+  await vi.advanceTimersByTimeAsync(10_000)
+  const { finished } = await played
+  expect(finished).toMatchObject({ status: 'failed', error: { code: failed.code, attempts: requestedAt.length } })
+  // The last request is made at the end of that time.
+  expect([Math.round(((requestedAt.at(-1) ?? 0) - start) / 100), requestedAt.length < 10]).toEqual([100, true])
+})
+
+test('a provider that is back gets more requests with every answer, and then all of them', async () => {
+  const gate = new OutageGate({ random: () => 0 })
+  const { model, requestedAt } = provider(failed, Date.now() + 300)
+  const guarded = gate.guard(model)
+  const ask = async () => {
+    const request = { messages: [], tools: [] }
+    for await (const event of guarded.stream(request, new AbortController().signal)) return event
+    return undefined
+  }
+  for (let request = 0; request < 5; request++) await ask()
+  expect(await ask()).toEqual({ type: 'error', error: { ...failed, attempts: 0, retryAfterMs: 250 } })
+  expect(requestedAt).toHaveLength(5)
+  for (const ms of [250, 500, 250, 125, 62.5, 31.25]) {
+    await vi.advanceTimersByTimeAsync(Math.ceil(ms))
+    await ask()
+  }
+  expect(requestedAt).toHaveLength(11)
+  for (let request = 0; request < 5; request++) expect(await ask()).toMatchObject({ type: 'text' })
+})
