@@ -396,7 +396,10 @@ export interface ToolFinder {
 export interface ToolSource {
   /** Lists at least the requested page; a source may list more. Default: all tools. */
   list(page?: ListPage): Promise<ToolListing>
-  /** Returns the default set, at a cost that does not grow with the other tools. */
+  /**
+   * Returns the default set, at a cost that does not grow with the other tools. Rejects with {@link ToolsUnavailable} if
+   * the source cannot tell now what is in it, like `find`.
+   */
   offered(): Promise<readonly Tool[]>
   /** Returns those of the named tools that this source knows, in any order. */
   find(names: readonly string[]): Promise<readonly Tool[]>
@@ -406,6 +409,27 @@ export interface ToolSource {
   texts?(): Promise<readonly ToolText[]>
   /** Returns what a search by words reads, which may be far less than all texts. Default: `texts`. */
   searchable?(): Promise<SearchableTools>
+}
+
+/** Thrown by a source that cannot tell now which tools it has. The message is for callers; the reason was reported. */
+export class ToolsUnavailable extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'ToolsUnavailable'
+  }
+}
+
+/** Finds tools that may join a run: those of a source that cannot tell now which it has do not. */
+export async function findIfAvailable(
+  source: Pick<ToolSource, 'find'>,
+  names: readonly string[],
+): Promise<readonly Tool[]> {
+  try {
+    return await source.find(names)
+  } catch (error) {
+    if (error instanceof ToolsUnavailable) return []
+    throw error
+  }
 }
 
 /** The name of the tool with which a model finds others. Some providers have a native form of it. */

@@ -22,21 +22,15 @@ export function reportOf({ request, acceptedAt, facts }: EndedRun): RunReport {
   for (const { event, at, newsAt } of facts) {
     endedAt = at
     switch (event.type) {
-      case 'step.started':
-        askedAt = at
-        break
       case 'model.retried':
-        add('edgecall_model_retries', { model, code: event.code })
-        break
       case 'model.waiting':
         add('edgecall_model_retries', { model, code: event.code })
-        add('edgecall_model_wait_seconds', { model }, secondsOf(event.until - event.at))
+        if ('until' in event) add('edgecall_model_wait_seconds', { model }, secondsOf(event.until - event.at))
         break
+      case 'step.started':
       case 'step.restarted':
         askedAt = at
-        if (event.because === 'interrupted') add('edgecall_recoveries', {})
-        else if (event.because !== undefined && event.because !== 'waited')
-          add('edgecall_model_retries', { model, code: event.because })
+        if ('because' in event) samples.push(...restartSamples(event.because, model))
         break
       case 'step.answered':
         add('edgecall_steps', { model })
@@ -91,6 +85,13 @@ export function reportOf({ request, acceptedAt, facts }: EndedRun): RunReport {
     ...tools.values(),
   ]
   return { run: runId, at: endedAt, shares, series: seriesOf(samples) }
+}
+
+/** Returns what a repeated request of a step counts as. Waits for the model are counted as such. */
+function restartSamples(because: string | undefined, model: string): readonly Sample[] {
+  if (because === undefined || because === 'waited') return []
+  if (because === 'interrupted') return [{ name: 'edgecall_recoveries', labels: {}, value: 1 }]
+  return [{ name: 'edgecall_model_retries', labels: { model, code: because }, value: 1 }]
 }
 
 /** Returns the part of the room that the request of a step has taken; nothing if it is unknown. */

@@ -189,8 +189,10 @@ export class TestConversation {
         list: () => [],
       },
       tools: (caller: Caller) => {
-        const tools = this.toolsOf(caller)
-        return { find: async () => tools, list: async () => ({ tools, unavailable: [] }) }
+        return {
+          find: async () => this.toolsOf(caller),
+          list: async () => ({ tools: this.toolsOf(caller), unavailable: [] }),
+        }
       },
       keyStates: this.keyStates,
       storedKeys: this.storedKeys,

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { DEFAULT_LIMITS } from '../../src/contract/limits.ts'
 import type { ModelEvent } from '../../src/contract/model.ts'
-import { say, types } from '../fixtures/play.ts'
+import { ToolsUnavailable } from '../../src/contract/tool.ts'
+import { say, tool, types } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
 
 const START = 60_000
@@ -111,4 +112,25 @@ describe('a stored run whose model fails for now', () => {
     expect(conversation.store.runs.record(runId(0))).toMatchObject({ status: 'failed', error })
     expect(conversation.requests.length).toBeLessThanOrEqual(20)
   })
+})
+
+test('a stored run whose tools cannot be told now waits until they can', async () => {
+  const conversation = await started(0)
+  let isDown = true
+  const clock = tool('clock')
+  conversation.toolsOf = () => {
+    if (isDown) throw new ToolsUnavailable('The stored tools of this edge cannot be read now.')
+    return [clock]
+  }
+  await conversation.start(1, { tools: [clock.definition] })
+  await settle()
+  for (let alarm = 0; alarm < 8; alarm++) {
+    await conversation.ring()
+    await settle()
+  }
+  expect([conversation.store.runs.row(runId(1))?.status, conversation.requests.length]).toEqual(['queued', 1])
+  isDown = false
+  await conversation.ring()
+  await settle()
+  expect(conversation.store.runs.record(runId(1))).toMatchObject({ status: 'completed', answer: 'Hello.' })
 })

@@ -1,3 +1,4 @@
+import { ToolsUnavailable } from '../../src/contract/tool.ts'
 import { createHash } from 'node:crypto'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { ToolSource } from '../../src/contract/tool.ts'
@@ -432,4 +433,17 @@ describe('CORS', () => {
       'retry-after',
     ])
   })
+})
+
+test('stored tools that cannot be read now give 503, after which the request may be sent again', async () => {
+  const unreadable = () => Promise.reject(new ToolsUnavailable('The stored tools of this edge cannot be read now.'))
+  const source = { list: async () => ({ tools: [], unavailable: [] }), offered: unreadable, find: unreadable }
+  const edge = testEdge({ setup: { tools: () => source } })
+  for (const json of [hello, { ...hello, edgecall: { tools: ['shout'] } }]) {
+    const response = await edge.ask('/v1/chat/completions', { json })
+    const { headers } = response
+    expect([response.status, headers.get('retry-after'), headers.get('x-should-retry')]).toEqual([503, '5', 'true'])
+    expect(await response.json()).toMatchObject({ error: { code: 'tools_unavailable' } })
+  }
+  expect(edge.requests).toEqual([])
 })

@@ -2,7 +2,7 @@ import { MOST_LATER_MS, type ReportedCall } from '../../contract/later.ts'
 import type { RunError } from '../../contract/run.ts'
 import { hiddenConversation } from '../../contract/placement.ts'
 import type { Setup } from '../../contract/setup.ts'
-import type { Caller, Tool } from '../../contract/tool.ts'
+import { type Caller, findIfAvailable, type Tool, ToolsUnavailable } from '../../contract/tool.ts'
 import { run } from '../../loop/run.ts'
 import { budgetPort } from '../../loop/budget-port.ts'
 import type { RunPorts } from '../../loop/running.ts'
@@ -25,7 +25,7 @@ export interface PerformPorts {
 
 /**
  * Performs a run until it ends, waits, or has made as many subrequests as it may. Returns an error if its model is not
- * available or its key may run nothing any more, and `unknown` if that cannot be found out now.
+ * available or its key may run nothing any more, and `unknown` if that, or what its tools are, cannot be found out now.
  */
 export async function performRun(
   open: OpenRun,
@@ -47,6 +47,7 @@ export async function performRun(
   try {
     runPorts = await portsOf(open, ports, mostSubrequests)
   } catch (error) {
+    if (error instanceof ToolsUnavailable) return 'unknown'
     // The interruption of a run that has started is counted when the run is resumed.
     if (state.status === 'queued') journal.countInterruption()
     throw error
@@ -87,7 +88,7 @@ async function portsOf(
       return now.ok ? now.model : model.model
     },
     tools,
-    find: (names: readonly string[]) => setup.tools(state.request.caller).find(names),
+    find: (names: readonly string[]) => findIfAvailable(setup.tools(state.request.caller), names),
     marks: store.marks(),
     history: [...(summary?.messages ?? []), ...messages],
     prompt: {

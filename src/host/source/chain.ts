@@ -1,5 +1,13 @@
 import type { Report } from '../../contract/setup.ts'
-import type { SearchableTools, Tool, ToolListing, ToolSource, ToolText } from '../../contract/tool.ts'
+import { withDeadline } from '../../contract/time-limit.ts'
+import {
+  type SearchableTools,
+  type Tool,
+  type ToolListing,
+  type ToolSource,
+  ToolsUnavailable,
+  type ToolText,
+} from '../../contract/tool.ts'
 import { merge, mergeInOrder } from './merge.ts'
 import { sameOr, toolCountOf, textReader } from '../../search/source-texts.ts'
 import { messageOf } from '../../contract/thrown.ts'
@@ -22,17 +30,32 @@ export function inOrder(sources: readonly ToolSource[], report?: Report): Requir
   return combine(sources, mergeInOrder, report)
 }
 
+/** How long a source may take to answer. */
+const LIST_MS = 15_000
+
 function combine(
   sources: readonly ToolSource[],
   mergeListings: typeof merge,
   report: Report = () => {},
 ): Required<ToolSource> {
-  const gather = async (query: (source: ToolSource) => Promise<readonly Tool[]>): Promise<ToolListing[]> =>
-    Promise.all(
-      sources.map(async (source) => ({ tools: await query(source).catch((): Tool[] => []), unavailable: [] })),
-    )
-  const find = async (names: readonly string[]): Promise<readonly Tool[]> =>
-    names.length === 0 ? [] : mergeListings(await gather((source) => source.find(names))).tools
+  const isOrdered = mergeListings === mergeInOrder
+  const find = async (names: readonly string[]): Promise<readonly Tool[]> => {
+    if (names.length === 0) return []
+    const answers = sources.map((source) => answerOf(source.find(names)))
+    const listings: ToolListing[] = []
+    const missing = new Set(names)
+    let fault: ToolsUnavailable | undefined
+    for (const answer of answers) {
+      // What later sources have of these names is held back anyway, so nobody waits for them.
+      if (isOrdered && missing.size === 0) break
+      const { tools, fault: own } = await answer
+      fault ??= own
+      listings.push({ tools, unavailable: [] })
+      for (const { definition } of tools) missing.delete(definition.name)
+    }
+    if (fault && missing.size > 0) throw fault
+    return mergeListings(listings).tools
+  }
   const textReaders = sources.map(textReader)
   let parts: readonly (readonly ToolText[])[] = []
   let texts: readonly ToolText[] = []
@@ -45,13 +68,15 @@ function combine(
     find,
     list: async (page) => {
       const listings = await Promise.all(
-        sources.map((source, index) => source.list(page).catch(brokenSource(index, report))),
+        sources.map((source, index) => withDeadline(LIST_MS, source.list(page)).catch(brokenSource(index, report))),
       )
       const isPaged = listings.some(({ total }) => total !== undefined)
       return { ...mergeListings(listings), ...(isPaged && { total: totalOf(listings, page?.origin) }) }
     },
     offered: async () => {
-      const offered = await gather((source) => source.offered())
+      const offered = await Promise.all(sources.map((source) => answerOf(source.offered())))
+      const fault = offered.find((answer) => answer.fault)?.fault
+      if (fault) throw fault
       // Looked up again by name: a tool that is not offered may be in conflict with one that is.
       const tools = await find(offered.flatMap(({ tools }) => tools.map((tool) => tool.definition.name)))
       return tools.filter((tool) => tool.offered)
@@ -71,6 +96,17 @@ function combine(
       ])
       return { ...searchable, texts: join([searchable.texts, ...others]) }
     },
+  }
+}
+
+/** Returns the tools of a source; none if it rejects, with the error if it cannot tell now which it has. */
+async function answerOf(
+  answer: Promise<readonly Tool[]>,
+): Promise<{ readonly tools: readonly Tool[]; readonly fault?: ToolsUnavailable }> {
+  try {
+    return { tools: await withDeadline(LIST_MS, answer) }
+  } catch (error) {
+    return { tools: [], ...(error instanceof ToolsUnavailable && { fault: error }) }
   }
 }
 

@@ -2,7 +2,15 @@ import type { DefinitionIssue, DefinitionService, UsableDefinition, ToolHosts } 
 import { TOOL_NAME } from '../../contract/id.ts'
 import { canonicalJson, parseJson } from '../../contract/json.ts'
 import type { Report } from '../../contract/setup.ts'
-import type { ListPage, Tool, ToolDefinition, ToolListing, ToolSource, Unavailable } from '../../contract/tool.ts'
+import {
+  type ListPage,
+  type Tool,
+  type ToolDefinition,
+  type ToolListing,
+  type ToolSource,
+  ToolsUnavailable,
+  type Unavailable,
+} from '../../contract/tool.ts'
 import { cannotUndo, toolChanged } from '../../tool/pinned-tools.ts'
 import type {
   CatalogueService,
@@ -71,7 +79,7 @@ const UNNAMED: WriteTerms = { by: { tenant: 'unknown' } }
  * Makes a source of the tools whose definitions the catalogue holds, read from its copy in KV, and writes them. A write
  * of another isolate is seen at most ten seconds after KV's own delay, a write of this isolate at once. A run that
  * finds its tools again reads at most the index, whatever the number of definitions. A definition that cannot be used
- * is listed as unavailable.
+ * is listed as unavailable. While KV fails, the index that was read last is used; without one, `find` and `offered` reject.
  */
 export function kvSource(options: KvOptions): ToolSource & StoredTools {
   const { owner = 'edge', namespace, catalogue, definitions, hosts, now = Date.now } = options
@@ -94,6 +102,8 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
     }
     return { tools, unavailable }
   }
+  const loadAll = async (namesOf: () => Promise<readonly string[]>): Promise<readonly Tool[]> =>
+    readableTools(await namesOf().then(load).catch(brokenListing))
   const list = async (page: ListPage | undefined): Promise<ToolListing> => {
     const names = await cache.names()
     if (!page) return load(names)
@@ -127,15 +137,12 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
     parseJson((TOOL_NAME.test(name) && (await catalogue.version(name, hash))) || '')
 
   return {
-    find: async (names) => (names.length === 0 ? [] : (await load(names).catch(brokenListing)).tools),
+    find: async (names) => (names.length === 0 ? [] : loadAll(async () => names)),
     list: (page) => list(page).catch(brokenListing),
     size: () => cache.size().catch(() => 0),
     texts: () => cache.texts().catch(() => []),
     searchable: () => cache.searchable().catch(() => ({ removed: [], texts: [] })),
-    offered: async () => {
-      const { tools } = await cache.offered().then(load).catch(brokenListing)
-      return tools.filter((tool) => tool.offered)
-    },
+    offered: async () => (await loadAll(() => cache.offered())).filter((tool) => tool.offered),
     check: async (name, definition) => {
       const [[, current] = []] = await cache.read([name])
       return checkWrite(name, definition, { ...options, owner, rights, current })
@@ -154,6 +161,13 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
     version: versionOf,
     count: () => catalogue.size(),
   }
+}
+
+/** Returns the tools of a listing. Throws ToolsUnavailable if KV cannot tell of one of them now. */
+function readableTools({ tools, unavailable }: ToolListing): readonly Tool[] {
+  if (unavailable.some(({ reason }) => reason === UNREADABLE))
+    throw new ToolsUnavailable('The stored tools of this edge cannot be read now.')
+  return tools
 }
 
 /** Checks a definition, and whether its writer may store it. */

@@ -1,3 +1,4 @@
+import { withDeadline } from '../../contract/time-limit.ts'
 import { type CatalogueIndex, NO_INDEX, readIndex } from './copy.ts'
 
 /** An isolate's cache of an index in KV. Values, never promises: a promise belongs to the request that made it. */
@@ -12,13 +13,29 @@ export interface IndexMemory<Write extends { readonly revision: number }> {
 }
 
 export const FRESH_MS = 10_000
+/** How long KV may take to answer a read. */
+const READ_MS = 2000
+
+/** The part of a KV namespace that reads values. */
+export interface ReadableNamespace {
+  /** Reads at most 100 keys; the value of a key that is not there is null. */
+  get(keys: string[], type: 'text'): Promise<Map<string, string | null>>
+}
+
+/** Reads values of the copy. Rejects if KV fails, or does not answer within two seconds. */
+export function readCopy(
+  namespace: ReadableNamespace,
+  keys: readonly string[],
+): Promise<ReadonlyMap<string, string | null>> {
+  return withDeadline(READ_MS, namespace.get([...keys], 'text'))
+}
 
 /**
  * Returns the index, read again if it is older than ten seconds. An index of a lower revision than the cached one is
  * ignored, since KV may answer from a location that lags behind. Rejects if KV fails and no index is cached.
  */
 export async function currentIndex<Write extends { readonly revision: number }>(
-  namespace: { get(keys: string[], type: 'text'): Promise<ReadonlyMap<string, string | null>> },
+  namespace: ReadableNamespace,
   key: string,
   memory: IndexMemory<Write>,
   now: number,
@@ -27,7 +44,7 @@ export async function currentIndex<Write extends { readonly revision: number }>(
   // Of several callers at the same time the first reads, and the others use the cached index.
   if (memory.index) memory.readAt = now
   try {
-    const text = (await namespace.get([key], 'text')).get(key)
+    const text = (await readCopy(namespace, [key])).get(key)
     const freshIndex = typeof text === 'string' ? readIndex(text) : NO_INDEX
     memory.readAt = now
     memory.unusable?.clear()

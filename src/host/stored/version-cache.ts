@@ -1,14 +1,21 @@
+import { withDeadline } from '../../contract/time-limit.ts'
 import type { UsableDefinition } from '../../contract/definition.ts'
 import type { SearchableTools, ToolText } from '../../contract/tool.ts'
 import { type CatalogueIndex, INDEX_KEY, versionKey } from './copy.ts'
 import { type CatalogueTerms, NO_TERMS, readCatalogueTerms, TERMS_KEY } from './terms.ts'
 import { type CatalogueTexts, NO_TEXTS, readTexts, TEXTS_KEY } from './texts.ts'
-import { currentIndex, forgetOlder, FRESH_MS, type IndexMemory, addOwnWrite } from './index-memory.ts'
+import {
+  currentIndex,
+  forgetOlder,
+  FRESH_MS,
+  type IndexMemory,
+  type ReadableNamespace,
+  addOwnWrite,
+  readCopy,
+} from './index-memory.ts'
 
 /** The part of a KV namespace that is used here. */
-export interface ToolNamespace {
-  /** Reads at most 100 keys; the value of a key that is not there is null. */
-  get(keys: string[], type: 'text'): Promise<Map<string, string | null>>
+export interface ToolNamespace extends ReadableNamespace {
   put(key: string, value: string): Promise<void>
 }
 
@@ -47,6 +54,8 @@ export interface VersionCache {
 
 const KEYS_A_READ = 100
 const MOST_REMEMBERED = 10_000
+/** How long the Worker that checks definitions may take to read a hundred of them. */
+const DEFINITIONS_MS = 10_000
 
 interface Memory extends IndexMemory<OwnWrite> {
   /** Usable versions, by KV key. */
@@ -159,7 +168,7 @@ async function currentTexts(
   { index, now }: { index: CatalogueIndex; now: number },
 ): Promise<CatalogueTexts> {
   if (memory.texts.revision >= index.revision || now - memory.textsAt < FRESH_MS) return memory.texts
-  const values = await namespace.get([TEXTS_KEY], 'text').catch(() => undefined)
+  const values = await readCopy(namespace, [TEXTS_KEY]).catch(() => undefined)
   const text = values?.get(TEXTS_KEY)
   memory.textsAt = now
   const freshTexts = typeof text === 'string' ? readTexts(text, memory.texts) : NO_TEXTS
@@ -178,7 +187,7 @@ async function currentTerms(
   { index, now }: { index: CatalogueIndex; now: number },
 ): Promise<CatalogueTerms> {
   if (memory.terms.revision < index.revision && now - memory.termsAt >= FRESH_MS) {
-    const values = await namespace.get([TERMS_KEY], 'text').catch(() => undefined)
+    const values = await readCopy(namespace, [TERMS_KEY]).catch(() => undefined)
     const text = values?.get(TERMS_KEY)
     if (memory.termsAt === -Infinity) memory.termsCurrentAt = now
     memory.termsAt = now
@@ -199,15 +208,18 @@ async function readBatch(
 ): Promise<(readonly [name: string, record: StoredRecord])[]> {
   try {
     const keyedVersions = versions.map((version) => ({ ...version, key: versionKey(version.name, version.hash) }))
-    const values = await namespace.get(
+    const values = await readCopy(
+      namespace,
       keyedVersions.map(({ key }) => key),
-      'text',
     )
     const present = keyedVersions.flatMap((version) => {
       const text = values.get(version.key)
       return typeof text === 'string' ? [{ ...version, text }] : []
     })
-    const newRecords = present.length === 0 ? [] : await readValues(present.map(({ name, text }) => ({ name, text })))
+    const newRecords =
+      present.length === 0
+        ? []
+        : await withDeadline(DEFINITIONS_MS, readValues(present.map(({ name, text }) => ({ name, text }))))
     if (records.size + present.length > MOST_REMEMBERED) records.clear()
     for (const [index, { key, hash }] of present.entries()) {
       const record = newRecords[index] ?? 'it was not read'

@@ -8,6 +8,7 @@ import type { WaitUntil } from '../request-context.ts'
 import { conversations } from '../surfaces/conversations/conversations.ts'
 import { cors } from '../middleware/cors.ts'
 import { countOpenRequests } from '../middleware/open-requests.ts'
+import { ToolsUnavailable } from '../../contract/tool.ts'
 import { Problem, problemJson } from '../problem.ts'
 import { objectProblem } from '../runs/reach-object.ts'
 import { countPublicRequests } from '../middleware/public-rate.ts'
@@ -83,6 +84,7 @@ export function routes(surfaces: readonly Surface[]): Hono<EdgeEnv> {
   )
   app.onError((error, c) => {
     if (error instanceof Problem) return answerProblem(c.req.path, error)
+    if (error instanceof ToolsUnavailable) return answerProblem(c.req.path, toolsProblem(error))
     const { method, path } = c.req
     const unreachable = objectProblem(error, method)
     if (unreachable) {
@@ -100,6 +102,13 @@ export function routes(surfaces: readonly Surface[]): Hono<EdgeEnv> {
   })
   return app
 }
+
+function toolsProblem({ message }: ToolsUnavailable): Problem {
+  return new Problem({ status: 503, code: 'tools_unavailable', message, retryAfterMs: TOOLS_RETRY_MS })
+}
+
+/** After how long a request may succeed whose tools could not be read. */
+const TOOLS_RETRY_MS = 5000
 
 /** Returns a function that answers with a Problem in the error format of the surface to which a path belongs. */
 function problemAnswer(surfaces: readonly Surface[]): (path: string, problem: Problem) => Response {

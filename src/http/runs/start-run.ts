@@ -2,7 +2,7 @@ import type { StartRequest } from '../../contract/conversation.ts'
 import { begin, reachedActivity } from '../../contract/occupancy.ts'
 import type { RunEvent } from '../../contract/event.ts'
 import type { OnBusy, RunRequest } from '../../contract/run.ts'
-import type { Tool } from '../../contract/tool.ts'
+import { findIfAvailable, type Tool } from '../../contract/tool.ts'
 import { memoryJournal } from '../../loop/journal.ts'
 import { recordOf } from '../../loop/record.ts'
 import { run } from '../../loop/run.ts'
@@ -55,7 +55,7 @@ export function runInWorker(
     const completion = run(state, {
       model,
       tools: byName,
-      find: (names) => setup.tools(request.caller).find(names),
+      find: (names) => findIfAvailable(setup.tools(request.caller), names),
       history: [],
       journal: memoryJournal(request.runId, onEventOfRun, () => Date.now()),
       signal: AbortSignal.any([abort.signal, httpRequest.signal]),

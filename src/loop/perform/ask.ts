@@ -197,6 +197,11 @@ function sizeOf(event: ModelEvent): number {
   return event.type === 'finish' && event.opaque ? JSON.stringify(event.opaque).length : 0
 }
 
+/** Returns the fields of a request that say how often it was made before, as far as it was. */
+function repeats(cuts: number, waits: number): Pick<ModelRequest, 'cuts' | 'waits'> {
+  return { ...(cuts > 0 && { cuts }), ...(waits > 0 && { waits }) }
+}
+
 /** Reads one answer of the model and shows it to readers as it arrives. */
 async function listen(running: Running, step: number, request: ModelRequest): Promise<StepAnswer> {
   const { model, journal, state, signal, commit } = running
@@ -210,12 +215,7 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
     const traceparent = traceparentOf(state.request, chatPart(step, state.step?.attempt ?? 1))
     const cuts = state.step?.cuts ?? 0
     const waits = state.step?.wait?.count ?? 0
-    const ownRequest = {
-      ...request,
-      ...(traceparent !== undefined && { traceparent }),
-      ...(cuts > 0 && { cuts }),
-      ...(waits > 0 && { waits }),
-    }
+    const ownRequest = { ...request, ...(traceparent !== undefined && { traceparent }), ...repeats(cuts, waits) }
     for await (const event of model.stream(ownRequest, signal, retryRecorder(running, step))) {
       if (signal.aborted) break
       hasBegun ||= event.type !== 'error'

@@ -7,6 +7,8 @@ export class FakeKv implements ToolNamespace {
   readonly operations: string[] = []
   /** While it is set, everything fails with it. */
   failure: Error | undefined
+  /** Whether its reads never end. */
+  hangs = false
   /** While it is set, its writes fail. */
   failsFor: string | undefined
   /** When each key was last written, in epoch milliseconds. */
@@ -16,6 +18,7 @@ export class FakeKv implements ToolNamespace {
 
   async get(keys: string[], type: 'text'): Promise<Map<string, string | null>> {
     this.#ask(`get ${keys.length}`)
+    if (this.hangs) await new Promise<never>(() => {})
     if (keys.length > 100) throw new Error('400 You can request a maximum of 100 keys')
     if (type !== 'text') throw new Error('unknown type')
     const values = new Map(keys.map((key) => [key, this.stored.get(key) ?? null]))

@@ -1,5 +1,5 @@
 import { describe, expect, expectTypeOf, test, vi } from 'vitest'
-import { failure, type Tool, type ToolSource } from '../../../src/contract/tool.ts'
+import { failure, type Tool, type ToolSource, ToolsUnavailable } from '../../../src/contract/tool.ts'
 import { bindTools, type ToolRules } from '../../../src/host/policy/source.ts'
 import { canonicalJson, sha256 } from '../../../src/contract/json.ts'
 import type { ToolBinding } from '../../../src/host/worker/answer.ts'
@@ -12,6 +12,7 @@ import { definitionsWorker } from '../../fixtures/definitions.ts'
 import { freezeClock } from '../../fixtures/frozen-clock.ts'
 import { testCatalogue } from '../../catalogue/object.ts'
 import { call, callPinned, CONTROL, text, toolRequest } from './calls.ts'
+import { inOrder } from '../../../src/host/source/chain.ts'
 import { elsewhereOf } from './fake-kv.ts'
 
 const HOSTS = { 'api.example.com': ['SECRET_A'] }
@@ -61,6 +62,21 @@ function setup({ fetch, ...rest }: Partial<KvOptions> & { fetch?: (url: string) 
   /** A source in another isolate. */
   const elsewhere = () => source({ namespace: elsewhereOf(kv) })
   return { kv, catalogue, source, elsewhere, pass, copied, tools: source() }
+}
+
+/** The same, with what is reported to operators. */
+function reported() {
+  const reports: object[] = []
+  return { ...setup({ report: (entry) => void reports.push(entry) }), reports }
+}
+
+/** A source of one tool, which needs no KV. */
+async function boundSource(name: string): Promise<ToolSource> {
+  const { tools } = setup()
+  await store(tools, definition(name))
+  const all = await tools.find([name])
+  const find = async (names: readonly string[]) => all.filter((tool) => names.includes(tool.definition.name))
+  return { list: async () => ({ tools: all, unavailable: [] }), offered: async () => all, find }
 }
 
 async function store(tools: ReturnType<typeof kvSource>, ...definitions: Record<string, unknown>[]): Promise<void> {
@@ -598,8 +614,38 @@ describe('while KV fails', () => {
       tools: [],
       unavailable: [{ origin: 'kv', place: 'TOOLS', reason: 'the stored definitions cannot be read now' }],
     })
-    expect(await tools.find(['a'])).toEqual([])
-    expect(await tools.offered()).toEqual([])
+    const unavailable = new ToolsUnavailable('The stored tools of this edge cannot be read now.')
+    await expect(tools.find(['a'])).rejects.toEqual(unavailable)
+    await expect(tools.offered()).rejects.toEqual(unavailable)
+    expect(await tools.find([])).toEqual([])
+    const worker = await boundSource('bound')
+    const all = inOrder([worker, tools])
+    expect(names(await all.find(['bound']))).toEqual(['bound'])
+    await expect(all.find(['bound', 'a'])).rejects.toEqual(unavailable)
+    await expect(all.offered()).rejects.toEqual(unavailable)
+  })
+
+  test('to answer, that counts as a failure after two seconds, and bound tools are found at once', async () => {
+    const { kv, copied, elsewhere, tools, reports } = reported()
+    await store(tools, definition('a', { default: true }))
+    await copied()
+    const warm = elsewhere()
+    await warm.list()
+    await copied()
+    kv.hangs = true
+    const worker = await boundSource('bound')
+    const cold = elsewhere()
+    vi.useFakeTimers()
+    try {
+      const answers = Promise.allSettled([warm.find(['a']), warm.offered(), cold.find(['a']), cold.offered()])
+      expect(names(await inOrder([worker, cold]).find(['bound']))).toEqual(['bound'])
+      await vi.advanceTimersByTimeAsync(2000)
+      expect((await answers).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected'])
+      expect(names(await warm.offered())).toEqual(['a'])
+    } finally {
+      vi.useRealTimers()
+    }
+    expect(reports).toContainEqual({ event: 'tools.unavailable', place: 'TOOLS', detail: 'no answer within 2000 ms' })
   })
 
   test('values that were never read are listed with the reason', async () => {
@@ -615,6 +661,17 @@ describe('while KV fails', () => {
     kv.during = () => {}
     kv.failure = undefined
     expect(names((await other.list()).tools)).toEqual(['a'])
+  })
+
+  test('a value that was never read is not taken for a tool that does not exist', async () => {
+    const { kv, copied, elsewhere, tools } = setup()
+    await store(tools, definition('a', { default: true }))
+    await copied()
+    const other = elsewhere()
+    kv.during = () => (kv.failure = new Error('too large'))
+    await expect(other.find(['a'])).rejects.toThrow(ToolsUnavailable)
+    await expect(other.offered()).rejects.toThrow(ToolsUnavailable)
+    expect(names(await other.find(['b']))).toEqual([])
   })
 })
 

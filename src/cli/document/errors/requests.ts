@@ -56,6 +56,11 @@ export const ACCESS_ERRORS: ErrorTexts = {
   key_exists: http(409, 'A key with this id is stored, or is in `API_KEYS`.', 'Give the key another id.'),
   key_expired: http(401, 'The `expires` date of the key has passed.', 'Use another key.'),
   keys_not_stored: http(503, 'The edge has no KV namespace `KEYS`.', 'Bind one; see [Deploy](deploy.md#stored-keys).'),
+  tools_unavailable: http(
+    503,
+    'The stored tools could not be read from the KV namespace `TOOLS`, and no index of them is in memory.',
+    'Try again after `Retry-After`. Requests that name only tools of bound Workers succeed meanwhile.',
+  ),
   keys_unavailable: http(503, 'The KV namespace `KEYS` could not be reached.', 'Try again after `Retry-After`.'),
   misconfigured: http(
     503,
