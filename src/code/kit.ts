@@ -9,7 +9,7 @@ const GLOBALS = [
 ].flatMap((line) => line.split(' '))
 
 /** The most characters that a program can print; what it prints beyond is counted. */
-const MOST_PRINTED = 65_536
+const MOST_PRINTED = 32_768
 
 /**
  * The module that runs a program, and the first that is loaded. It takes what it needs itself, removes from the global
@@ -209,7 +209,9 @@ async function drive(reader, writer, program) {
   let end
   // In a microtask, so that a program that throws at once ends as one that throws later.
   const completion = Promise.resolve().then(() => program(tools))
-  completion.then((value) => (end = ending(value)), (error) => (end = failing(error)))
+  completion.then((value) => (end = ending(value)), (error) => {
+    try { end = failing(error) } catch { end = { thrown: { message: 'an error that cannot be read' } } }
+  })
   const queue = []
   for (;;) {
     await macrotask()

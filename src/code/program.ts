@@ -143,23 +143,30 @@ interface Lines {
 function linesOf(body: ReadableStream<Uint8Array>): Lines {
   const reader = body.getReader()
   const decoder = new TextDecoder()
-  let buffer = ''
+  /** The pieces of the line under way, and how long they are. */
+  let pieces: string[] = []
+  let size = 0
+  let rest = ''
   return {
     next: async () => {
       for (;;) {
-        const end = buffer.indexOf('\n')
+        const end = rest.indexOf('\n')
         if (end >= 0) {
-          const line = buffer.slice(0, end)
-          buffer = buffer.slice(end + 1)
+          const line = [...pieces, rest.slice(0, end)].join('')
+          rest = rest.slice(end + 1)
+          pieces = []
+          size = 0
           return turnOf(parseJson(line))
         }
-        if (buffer.length > MOST_LINE) {
+        pieces.push(rest)
+        size += rest.length
+        if (size > MOST_LINE) {
           const message = `The program returned, or sent with its calls, more than ${MOST_LINE} characters. Return less.`
           throw new ProgramStopped('result_too_large', message)
         }
         const { done, value } = await reader.read()
         if (done) throw new ProgramStopped('program_failed', 'The program broke off.')
-        buffer += decoder.decode(value, { stream: true })
+        rest = decoder.decode(value, { stream: true })
       }
     },
   }

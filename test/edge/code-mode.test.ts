@@ -1,9 +1,15 @@
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createTestHarness, type TestHarness } from 'wrangler'
 import { chunksOf, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 
 /** The program that the model writes next. */
 let code = ''
+/** What the model calls, answer by answer, in place of that. */
+let script: readonly (readonly (readonly [tool: string, input: object])[])[] | undefined
+
+/** The example of docs/code-mode.md. */
+const EXPENSES = /```js\n([^]*?)```/.exec(readFileSync('docs/code-mode.md', 'utf8'))?.[1]
 let model: ModelServer
 let harness: TestHarness
 let url: URL
@@ -12,6 +18,12 @@ let number = 0
 beforeAll(async () => {
   model = await startModelServer(({ body }) => {
     const last: any = body.messages.at(-1)
+    const step = script?.[body.messages.filter(({ role }) => role === 'assistant').length]
+    if (step) {
+      const calls = step.map(([tool, input]) => ({ tool, arguments: JSON.stringify(input) }))
+      return { chunks: chunksOf({ calls }) }
+    }
+    if (script) return { chunks: chunksOf({ text: 'Done.' }) }
     if (last.role === 'tool') return { chunks: chunksOf({ text: last.content }) }
     return { chunks: chunksOf({ calls: [{ tool: 'run_code', arguments: JSON.stringify({ code }) }] }) }
   })
@@ -254,5 +266,31 @@ await tools.budget({ person: all.persons[0], quarter: 'Q1' })`)
       'ask',
     ])
     expect(await names('also')).toHaveLength(11)
+  })
+
+  test('checks the expenses of 20 people with a tenth of the tokens, in fewer requests', async () => {
+    const people = Array.from({ length: 20 }, (_, index) => `p${index + 1}`)
+    const quarter = 'Q1'
+    const byHand = [
+      [['team', { department: 'sales' }]],
+      people.flatMap((person) => ['expenses', 'budget'].map((tool) => [tool, { person, quarter }] as const)),
+    ] as const
+    /** Returns how many requests a run makes, and their tokens: a quarter of their characters. */
+    const cost = async (mode: string, answers: readonly (readonly (readonly [string, object])[])[]) => {
+      script = answers
+      const before = model.calls.length
+      const record = await run('', { code: mode })
+      expect(record.status).toBe('completed')
+      const bodies = model.calls.slice(before).map(({ body }) => JSON.stringify(body))
+      script = undefined
+      return { requests: bodies.length, tokens: bodies.reduce((sum, text) => sum + text.length, 0) / 4, record }
+    }
+    const single = await cost('off', byHand)
+    number += 1
+    const program = await cost('only', [[['run_code', { code: EXPENSES }]]])
+    const excess = people.filter((_, index) => index >= 12).length
+    expect(JSON.parse(program.record.calls[0].content[0].text)).toHaveLength(excess)
+    expect([single.requests, program.requests]).toEqual([3, 2])
+    expect(single.tokens / program.tokens).toBeGreaterThan(10)
   })
 })

@@ -7,6 +7,7 @@ import { MOMENTS } from './moments.ts'
 import { describeRound, drawRound, playRound } from './random.ts'
 import { CLASSES } from './script.ts'
 import { playForgedCopies, playOddRequests } from './fuzz.ts'
+import { playPrograms } from './programs.ts'
 import { playKey, playReaders } from './sharing.ts'
 import { endOf, killAt, rowsOf } from './table.ts'
 import { playSimulations } from './simulation/play.ts'
@@ -37,6 +38,7 @@ const PARTS: readonly { readonly name: string; readonly play: (world: World) => 
   { name: 'Killed at each moment', play: playTable },
   { name: `Killed at random, seed ${seed}`, play: playRandom },
   { name: 'Killed while people decide', play: playDecisions },
+  { name: `Programs killed at random, seed ${seed}`, play: playKilledPrograms },
   { name: 'Killed in every life', play: playAgain },
   { name: '100 posts to one conversation at once', play: (world) => playQueue(world, 100) },
   { name: '100 posts at once, killed amid them', play: (world) => playQueue(world, 100, { killAfter: 60 }) },
@@ -93,6 +95,19 @@ async function playTable(world: World): Promise<string[]> {
   return ends.flatMap(({ name, faults, early }) =>
     [...faults, ...(early > 0 ? ['a stream ended before its run'] : [])].map((fault) => `${name}: ${fault}`),
   )
+}
+
+/** Rounds of ten runs, each killed four times. */
+async function playKilledPrograms(world: World): Promise<string[]> {
+  const chance = new Chance(seed)
+  const faultList: string[] = []
+  for (let kills = 0; kills < RUNS;) {
+    const end = await playPrograms(world, chance, { runs: 10, kills: Math.min(4, RUNS - kills) })
+    kills += end.kills
+    console.log(`${kills} kills: ${end.tally.join(', ')}`)
+    faultList.push(...end.faults)
+  }
+  return faultList
 }
 
 async function playRandom(world: World): Promise<string[]> {

@@ -22,6 +22,8 @@ export interface Script {
   readonly token: string
   /** The tools that the model asks for, answer by answer; after them it says the results. */
   readonly rounds: readonly (readonly ToolName[])[]
+  /** A program that the model writes in its first answer, in place of calls. */
+  readonly program?: string
   /** The run goes no further than this point until it settles. */
   readonly pause?: (point: Point) => Promise<unknown>
 }
@@ -47,13 +49,19 @@ export function whatOf(token: string, round: number, index: number): string {
 }
 
 /** The model's answer. The same question gets the same answer. */
-export async function replyOf({ token, rounds, pause = resolved }: Script, request: ModelCall): Promise<ModelReply> {
+export async function replyOf(
+  { token, rounds, program, pause = resolved }: Script,
+  request: ModelCall,
+): Promise<ModelReply> {
   const { round } = placeOf(request)
   await pause(`asked ${round}`)
-  const calls = rounds[round - 1]?.map((tool, index) => ({
-    tool,
-    arguments: JSON.stringify({ what: whatOf(token, round, index) }),
-  }))
+  const runCode = program !== undefined && round === 1
+  const calls = runCode
+    ? [{ tool: 'run_code', arguments: JSON.stringify({ code: program }) }]
+    : rounds[round - 1]?.map((tool, index) => ({
+        tool,
+        arguments: JSON.stringify({ what: whatOf(token, round, index) }),
+      }))
   const last = request.body.messages.findLastIndex((message) => message.role === 'user')
   const results = request.body.messages.slice(last).filter((message) => message.role === 'tool')
   const text = calls ? 'Let me see. ' : `Done with ${token}: ${results.map((result) => result.content).join(', ')}`

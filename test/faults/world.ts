@@ -79,6 +79,7 @@ export async function makeWorld(): Promise<World> {
   })
   const edgeChanges = {
     services: [{ binding: 'TOOL_EFFECTS', service: 'effects' }],
+    worker_loaders: [{ binding: 'LOADER' }],
     vars: { AUTH: 'open', MODEL: 'openai/scripted', OPENAI_BASE_URL: model.baseUrl },
   }
   const site = makeSite([

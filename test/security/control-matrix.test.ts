@@ -7,7 +7,9 @@ import { wireName } from '../../src/contract/wire-name.ts'
 import { serveAgents } from '../../src/agent.ts'
 import { inOrder } from '../../src/host/source/chain.ts'
 import { agentSource } from 'edgecall/agent'
+import { RUN_CODE } from '../../src/contract/program.ts'
 import { type Script, scripted } from '../fixtures/scripted.ts'
+import { vmLoader } from '../fixtures/vm-loader.ts'
 import type { Env } from 'edgecall'
 import { makeSetup } from 'edgecall'
 import { ask, say, tool } from '../fixtures/play.ts'
@@ -54,6 +56,12 @@ const input = 'Go'
 async function inConversation(edge: ControlledEdge, json: object = {}, id = 'c') {
   await edge.as(KEY)('/conversations', { json: { id } })
   return edge.as(KEY)(`/conversations/${id}/runs`, { json: { input, ...json } })
+}
+
+/** A program that makes these calls at once, and returns what comes of them. */
+function programOf(calls: readonly Call[]): string {
+  return `const calls = ${JSON.stringify(calls)}.map(([name, input]) => tools[name](input))
+return Promise.all(calls.map((call) => call.then((value) => value, (error) => error.message)))`
 }
 
 const WAYS: Readonly<Record<string, Way>> = {
@@ -138,6 +146,16 @@ const WAYS: Readonly<Record<string, Way>> = {
       ...inOneRun(before, calls),
     ],
     go: ({ as }) => as(KEY)('/runs', { json: { input } }),
+  },
+  'a program that the model writes': {
+    vars: { LOADER: vmLoader(), CODE_MODE: 'also' },
+    script: (before, calls) => [...before, ask([RUN_CODE, { code: programOf(calls) }]), say('Done.')],
+    go: ({ as }) => as(KEY)('/runs', { json: { input } }),
+  },
+  'a program in a conversation': {
+    vars: { LOADER: vmLoader() },
+    script: (before, calls) => [...before, ask([RUN_CODE, { code: programOf(calls) }]), say('Done.')],
+    go: (edge) => inConversation(edge, { code: 'also' }),
   },
   'execution by the caller': {
     isHandedOut: true,

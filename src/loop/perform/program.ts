@@ -213,7 +213,9 @@ export class ProgramPass implements ProgramCalls {
     if (!call?.result) return { ask, at }
     const { ok, error } = call.result
     if (!ok) return { ask, at, error: { code: error?.code ?? 'tool_failed', message: error?.message ?? '' } }
-    const { content, structured } = wholeOutcome(this.#running, call)
+    const { maxResultBytes } = this.#running.state.offered.get(call.tool) ?? {}
+    // What models may not see of a result, no program may tell them.
+    const { content = [], structured } = maxResultBytes === undefined ? wholeOutcome(this.#running, call) : call.result
     return { ask, at, value: structured ?? contentText(content) }
   }
 }

@@ -32,8 +32,9 @@ export function recordOutcome(running: Running, call: CallState, outcome: ToolOu
   }
   const { maxResultBytes = Infinity } = state.offered.get(tool) ?? {}
   const { resultBytes } = state.request.limits
-  // A program is given the whole result, which no model reads.
-  const limit = parent === undefined ? Math.min(maxResultBytes, resultBytes, roomForResult(running)) : resultBytes
+  // No model reads the result of a program's call.
+  const room = parent === undefined ? roomForResult(running) : Infinity
+  const limit = Math.min(maxResultBytes, resultBytes, room)
   const { visible, cut } = visibleOutcome(outcome, { journal, callId, limit, isReadable: tools.has(READ_RESULT) })
   commit([callSettled(call, applyFaultPolicy(running, call, visible), durationMs, cut)])
   // The last outcome of a step is flushed together with the events that follow from it.

@@ -10,6 +10,8 @@ interface Env {
 interface EffectOptions {
   readonly annotations?: ToolAnnotations
   readonly approval?: 'never' | 'always'
+  /** Whether it has its effect at once, and answers with it at a later poll. */
+  readonly isLater?: boolean
   /** What the tool says of a call whose outcome was lost; `found` is what its effect was answered, '' without one. */
   readonly tells?: (
     matches: string,
@@ -17,7 +19,7 @@ interface EffectOptions {
 }
 
 /** A tool of one delivery class. It asks the recorder for leave, then has its effect there, and answers what that says. */
-function effect(name: string, { annotations = {}, approval = 'never', tells }: EffectOptions = {}) {
+function effect(name: string, { annotations = {}, approval = 'never', tells, isLater = false }: EffectOptions = {}) {
   const post = async (path: string, what: string, { env, signal, ...context }: RunContext<Env>) => {
     const { conversationId, runId, callId, idempotencyKey, attempt, deadline } = context
     const call = { conversationId, runId, callId, idempotencyKey, attempt, deadline }
@@ -32,8 +34,13 @@ function effect(name: string, { annotations = {}, approval = 'never', tells }: E
     approval,
     run: async ({ what }, context: RunContext<Env>) => {
       await post('calls', what, context)
-      return post('effects', what, context)
+      const text = await post('effects', what, context)
+      return isLater ? context.later({ within: 60_000, poll: 1000 }) : text
     },
+    ...(isLater && {
+      poll: ({ what }: { what: string }, _state: string | undefined, context: RunContext<Env>) =>
+        post('status', what, context),
+    }),
     ...(tells && {
       status: async (context: RunContext<Env>, { what }: { what: string }) =>
         tells(await post('status', what, context)),
@@ -46,6 +53,7 @@ export default serveTools(
   effect('idempotent', { annotations: { idempotent: true } }),
   effect('readOnly', { annotations: { readOnly: true } }),
   effect('approved', { approval: 'always' }),
+  effect('later', { isLater: true }),
   effect('tellsOutcome', { tells: (matches) => (matches === '' ? 'absent' : { status: 'done', result: matches }) }),
   effect('tellsDone', { tells: (matches) => (matches === '' ? 'absent' : 'done') }),
   effect('tellsNothing', { tells: () => 'unknown' }),
