@@ -5,7 +5,7 @@ import { isObject } from './json.ts'
 import type { ModelWindow, Patience } from './model.ts'
 import { initialLimits, LIMITS, type Limits, limitsOf, NEVER } from './limits.ts'
 import { type Quotas, quotasOf } from './quotas.ts'
-import { type Compat, optionValues, type RunOptionValues } from './run-options.ts'
+import { type Compat, compatRounds, type DefaultRounds, optionValues, type RunOptionValues } from './run-options.ts'
 import type { Price } from './usage.ts'
 import {
   ConfigError,
@@ -48,6 +48,8 @@ export interface Config extends RunOptionValues {
   /** Whether the one who approves a call may change its arguments, which nobody else then sees. */
   readonly changesArguments: boolean
   readonly compat?: Compat
+  /** Which text of a run the APIs of OpenAI show if a request does not say. */
+  readonly rounds: DefaultRounds
   /** Whether the model searches for tools instead of being sent all of them. */
   readonly toolSearch: 'auto' | 'on' | 'off'
   /** Whether logs may hold arguments and results. */
@@ -111,6 +113,11 @@ export function readConfig(env: Vars): Config {
     callerData: oneOfVar(vars, 'CALLER_DATA', compat ? ['trusted', 'untrusted'] : ['untrusted', 'trusted']),
     ...readFourEyes(vars),
     ...(compat && { compat }),
+    rounds: oneOfVar(
+      vars,
+      'ROUNDS',
+      compatRounds(compat) === 'final' ? ['final', 'auto', 'all'] : ['auto', 'final', 'all'],
+    ),
     toolSearch: oneOfVar(vars, 'TOOL_SEARCH', compat ? ['off', 'auto', 'on'] : ['auto', 'on', 'off']),
     faultDays: countVar(vars, 'FAULT_DAYS', 30),
     log: oneOfVar(vars, 'LOG', ['faults', 'runs']),

@@ -1,6 +1,17 @@
 /** The library whose defaults and texts are used where ours differ: for limits, failed calls and results. */
 export type Compat = 'spring-ai' | 'langchain4j'
 
+/** Which text of a run is shown: only the final answer (`final`), or also text before tool calls (`all`). */
+export type Rounds = 'final' | 'all'
+
+/** Which text is shown if a request does not say. `auto`: in a stream all of it, in a complete answer the final one. */
+export type DefaultRounds = Rounds | 'auto'
+
+/** Returns which text the library shows: a stream of Spring AI leaves out the chunks that come with calls. */
+export function compatRounds(compat: Compat | undefined): DefaultRounds {
+  return compat === 'spring-ai' ? 'final' : 'auto'
+}
+
 /** The rule of one option. Its values are texts, or `false` and `true`, which a variable spells `off` and `on`. */
 interface OptionRule {
   /** The variable that sets the option for all runs of an edge. A request's member of the same name wins over it. */

@@ -10,7 +10,14 @@ import type { InputSchema, OutputOf, StandardIssue, StandardResult } from '../sc
 
 export type ParseResult<Output> =
   | { readonly ok: true; readonly value: Output }
-  | { readonly ok: false; readonly issues: readonly Issue[] }
+  | {
+      readonly ok: false
+      readonly issues: readonly Issue[]
+      /** The parsed arguments without those that do not fit, if the schema tells, and is that of an object without transforms. */
+      readonly partial?: Output
+      /** Whether the run fails, since the model is not to correct the arguments. */
+      readonly fatal?: true
+    }
 
 /** A tool's arguments: the schema that a model is given, and the function that parses what it sends. */
 export interface Arguments<Output> {
@@ -63,25 +70,36 @@ function parser<Output>(schema: InputSchema<Output>, json: JsonSchema): Argument
     }
     const coerced = coerce(json, renamed)
     const result = coerced === renamed ? initial : withoutRemainders(await standard.validate(decode(coerced)))
-    return result.issues
-      ? { ok: false, issues: result.issues.map((issue) => toIssue(issue, json)) }
-      : { ok: true, value: result.value }
+    if (!result.issues) return { ok: true, value: result.value }
+    const issues = result.issues.map((issue) => toIssue(issue, json))
+    return 'value' in result && isPlainObject(schema)
+      ? { ok: false, issues, partial: result.value }
+      : { ok: false, issues }
   }
 }
 
-/** Valibot tells the value also if it has the right type and only a check has failed. */
+const OBJECTS: readonly unknown[] = ['object', 'loose_object', 'strict_object']
+
+/** Whether this is a JSON Schema, or Valibot's schema of an object, and nothing transforms the object as a whole. */
+function isPlainObject(schema: InputSchema): boolean {
+  if (schema['~standard'].vendor === 'json-schema') return true
+  const { type, pipe = [] }: { readonly type?: unknown; readonly pipe?: readonly object[] } = Object(schema)
+  return OBJECTS.includes(type) && pipe.slice(1).every((item) => Reflect.get(item, 'kind') !== 'transformation')
+}
+
+/** Valibot also tells the value of what does not fit, without the parts that do not. `typed`: only a check has failed. */
 type Validation<Output> =
   | StandardResult<Output>
-  | { readonly issues: readonly StandardIssue[]; readonly typed: true; readonly value: Output }
+  | { readonly issues: readonly StandardIssue[]; readonly typed?: boolean; readonly value: Output }
 
 /**
  * Leaves out issues about decimals that are multiples as they are written: Valibot compares remainders in binary, by which
  * 7 is not a multiple of 0.01. A value that has no other issue is valid.
  */
-function withoutRemainders<Output>(result: Validation<Output>): StandardResult<Output> {
+function withoutRemainders<Output>(result: Validation<Output>): Validation<Output> {
   if (!result.issues) return result
   const issues = result.issues.filter((issue) => !isMultipleAsWritten(issue))
-  if (issues.length > 0) return { issues }
+  if (issues.length > 0) return { ...result, issues }
   return 'typed' in result && result.typed ? { value: result.value } : result
 }
 

@@ -136,7 +136,8 @@ export function defineTool<const Schema extends InputSchema, Env = unknown, Resu
     try {
       const parsed = await parseWithNulls({ schema, parse }, rawInput, compat)
       if (parsed.ok) return await work(parsed.value)
-      return failure('invalid_arguments', describeIssues(name, parsed.issues))
+      const misfit = failure('invalid_arguments', describeIssues(name, parsed.issues))
+      return parsed.fatal ? { ...misfit, error: { ...misfit.error, fatal: true } } : misfit
     } catch (error) {
       return failureOf(error)
     }

@@ -31,7 +31,7 @@ export function jsonSchema<Output = Record<string, unknown>>(schema: JsonSchema)
       validate: (value) => {
         const issues = issuesOf(schema, value, LIMITS)
         if (issues.length > 0)
-          return { issues: issues.map(({ path, message }) => ({ message, path: path ? [path] : [] })) }
+          return { issues: issues.map(({ path, message }) => ({ message, path: path ? [path] : [] })), value }
         // Nothing but the schema is known of the value: the caller that names `Output` vouches that the two agree.
         // oxlint-disable-next-line typescript/no-unsafe-type-assertion
         return { value: value as Output }

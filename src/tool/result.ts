@@ -53,7 +53,7 @@ export function withMetadata(value: unknown, metadata: object): unknown {
  * text, bigints decimal text, bytes within JSON base64. A value with no JSON form (a function, a symbol, a stream, a
  * promise, an error, a cycle, one whose `toJSON` or getter throws) is the failure `unserialisable`. Never rejects. With
  * `compat: 'spring-ai'` texts are as that library writes them: undefined is `"Done"`, and a string is quoted unless it
- * is JSON already.
+ * begins with a JSON value, as `3 strings: [a]` does.
  */
 export async function toOutcome(value: unknown, compat?: Compat): Promise<ToolOutcome> {
   try {
@@ -63,7 +63,7 @@ export async function toOutcome(value: unknown, compat?: Compat): Promise<ToolOu
     }
     if (compat === 'spring-ai') {
       if (value === undefined) return text('"Done"')
-      if (typeof value === 'string' && parseJson(value) === undefined) return text(JSON.stringify(value))
+      if (typeof value === 'string' && !beginsWithJson(value)) return text(JSON.stringify(value))
     }
     if (value === undefined) return text('Success')
     if (value instanceof Parts) return { ok: true, content: await Promise.all(value.parts.map(toContent)) }
@@ -77,6 +77,23 @@ export async function toOutcome(value: unknown, compat?: Compat): Promise<ToolOu
       error instanceof Error ? error.message : String(error),
     )
   }
+}
+
+/** Matches a number or a word that a blank or the end follows, or a quoted text. */
+const LEADING_SCALAR = /^(?:"(?:[^"\\]|\\.)*"|[^\s"[{]\S*)/
+
+/** Whether a text begins with a JSON value. Jackson, with which Spring AI decides this, does not read what follows the value. */
+function beginsWithJson(text: string): boolean {
+  const trimmed = text.trimStart()
+  if (!/^[[{]/.test(trimmed)) return parseJson(LEADING_SCALAR.exec(trimmed)?.[0] ?? '') !== undefined
+  let depth = 0
+  // Quoted texts are skipped, with the brackets in them.
+  for (const { 0: token, index } of trimmed.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/g)) {
+    if (token === '[' || token === '{') depth += 1
+    if (token === ']' || token === '}') depth -= 1
+    if (depth === 0) return parseJson(trimmed.slice(0, index + 1)) !== undefined
+  }
+  return false
 }
 
 function text(text: string): ToolOutcome {

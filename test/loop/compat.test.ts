@@ -5,8 +5,8 @@ import type { LoopSetup } from '../../src/contract/hook.ts'
 import type { RunRequest } from '../../src/contract/run.ts'
 import { failure } from '../../src/contract/tool.ts'
 import { executeToolCalls } from '../../src/loop.ts'
-import { defineTool } from '../../src/tool.ts'
-import { answerWithCalls, carried, chat, QUESTION, resultsIn } from '../conformance/scene.ts'
+import { defineTool, jsonSchema } from '../../src/tool.ts'
+import { answerWithCalls, carried, chat, parseWith, QUESTION, resultsIn } from '../conformance/scene.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 
 type Compat = NonNullable<RunRequest['compat']>
@@ -24,25 +24,60 @@ async function callWith(compat: Compat | undefined, args: object, more: v.Object
 }
 
 describe('a required argument that the model left out', () => {
-  test('is null for the tool with compat "spring-ai", and others are validated as ever', async () => {
-    expect(await callWith('spring-ai', { city: 'Oslo' })).toEqual({ city: 'Oslo', days: null, unit: 'C' })
-    expect(await callWith('spring-ai', { days: '2' })).toEqual({ city: null, days: 2, unit: 'C' })
-    expect(await callWith('spring-ai', {})).toEqual({ city: null, days: null, unit: 'C' })
-    expect(await callWith('spring-ai', { city: 'Oslo', days: 'soon' })).toContain('days: ')
+  test.each(['spring-ai', 'langchain4j'] as const)(
+    'is null with compat "%s" unless it is a number or a boolean, and others are validated as ever',
+    async (compat) => {
+      expect(await callWith(compat, { days: '2' })).toEqual({ city: null, days: 2, unit: 'C' })
+      expect(await callWith(compat, { city: null, days: 2 })).toEqual({ city: null, days: 2, unit: 'C' })
+      expect(await callWith(compat, { city: 'Oslo' })).toContain('days: ')
+      expect(await callWith(compat, { days: 'soon' })).toContain('days: ')
+    },
+  )
+
+  test('is null also where a pattern, a format or a length is asked of it', async () => {
+    const more = {
+      code: v.pipe(v.string(), v.regex(/^[A-Z]{3}$/), v.minLength(3)),
+      mail: v.pipe(v.string(), v.email()),
+      day: v.pipe(v.string(), v.isoDate()),
+    }
+    const nulls = { code: null, mail: null, day: null }
+    expect(await callWith('spring-ai', { city: 'Oslo', days: 2 }, more)).toEqual({
+      city: 'Oslo',
+      days: 2,
+      unit: 'C',
+      ...nulls,
+    })
   })
 
-  test('is null with compat "langchain4j" unless it is a number or a boolean', async () => {
-    expect(await callWith('langchain4j', { days: 2 })).toEqual({ city: null, days: 2, unit: 'C' })
-    expect(await callWith('langchain4j', { city: null, days: 2 })).toEqual({ city: null, days: 2, unit: 'C' })
-    expect(await callWith('langchain4j', { city: 'Oslo' })).toContain('days: ')
+  test('is an error where all arguments are transformed together, and never a value among them', async () => {
+    const input = v.pipe(
+      v.object({ city: v.string(), unit: v.string() }),
+      v.transform(({ city, unit }) => `${city} in ${unit}`),
+    )
+    expect(await parseWith(input, { unit: 'C' }, { compat: 'spring-ai' })).toContain('city: is required')
+    const sum = v.pipe(
+      v.object({ a: v.number(), b: v.number() }),
+      v.transform(({ a, b }) => a + b),
+    )
+    expect(await parseWith(sum, {}, { compat: 'spring-ai' })).toContain('a: is required')
+  })
+
+  test('is null for a tool with a JSON Schema', async () => {
+    const input = jsonSchema({
+      type: 'object',
+      properties: { city: { type: 'string', pattern: '^[A-Z]' }, days: { type: 'integer' } },
+      required: ['city', 'days'],
+    })
+    expect(await parseWith(input, { days: 2 }, { compat: 'spring-ai' })).toEqual({ city: null, days: 2 })
+    expect(await parseWith(input, { days: 'soon' }, { compat: 'spring-ai' })).toContain('days: ')
   })
 
   test('is converted beside arguments that the schema transforms', async () => {
     const on = v.pipe(v.string(), v.toDate())
     const more = { on, tags: v.array(v.string()), kind: v.picklist(['a', 'b']), rest: v.object({}) }
-    expect(await callWith('spring-ai', { on: '2026-01-02' }, more)).toEqual({
+    expect(await callWith('spring-ai', { on: '2026-01-02', days: 3 }, more)).toEqual({
       city: null,
-      days: null,
+      days: 3,
       unit: 'C',
       on: new Date('2026-01-02'),
       tags: null,

@@ -147,6 +147,15 @@ test('a result is written as Spring AI does in its compatibility mode', async ()
     [null, 'null'],
     ['hot', '"hot"'],
     ['{"a":1}', '{"a":1}'],
+    ['3 strings processed: [one]', '3 strings processed: [one]'],
+    ['{"a":"}"} is all', '{"a":"}"} is all'],
+    [' [1, [2]]!', ' [1, [2]]!'],
+    ['"quoted" text', '"quoted" text'],
+    ['true enough', 'true enough'],
+    ['3rd place', '"3rd place"'],
+    ['[1, 2', '"[1, 2"'],
+    ['{a} is not JSON', '"{a} is not JSON"'],
+    ['', '""'],
     [{ a: 1 }, '{"a":1}'],
   ] as const
   for (const [value, text] of texts) expect(await textOf(value)).toEqual([{ type: 'text', text }])

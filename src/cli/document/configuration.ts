@@ -125,6 +125,11 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
   [QUOTA_SUBJECT]: [],
   [OPTION_SUBJECT]: [
     variable(
+      'ROUNDS',
+      'Which text the APIs of OpenAI show: `final`, the final answer; `all`, also text before tool calls; `auto`, all in a stream and the final answer otherwise. In a request: `rounds`.',
+      '`auto`; with `COMPAT = "spring-ai"` `final`',
+    ),
+    variable(
       'COMPAT',
       '`spring-ai` or `langchain4j`: uses the defaults and error texts of that library: see [Migrating from Java](migrating-from-java.md). In a request: `compat`.',
       '`none`',

@@ -1,11 +1,12 @@
 import { Hono } from 'hono/tiny'
+import type { Config } from '../../contract/config.ts'
 import { runOfCall } from '../../contract/id.ts'
 import { type InputNeeds, questionsOf } from '../../contract/input.ts'
 import { answersOf, newPart } from '../../wire/client/call-answer.ts'
 import { completionCollector } from '../../wire/client/openai-chat/collect.ts'
 import { type ChatRequest, decodeRequest } from '../../wire/client/openai-chat/request.ts'
 import { completionEncoder } from '../../wire/client/openai-chat/answer.ts'
-import { defaultRounds, isHeldBack } from '../../wire/client/request.ts'
+import { chooseRounds, isHeldBack } from '../../wire/client/request.ts'
 import type { CallToDecide } from '../../wire/client/visible-text.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { readJson } from '../request-body.ts'
@@ -41,8 +42,8 @@ app.post('/', async (c) => {
   const chat = { model: setup.config.model ?? '', ...request }
   const target = conversationTarget(c.req.raw, chat.edgecall.conversation, 'edgecall.conversation')
   const { handle } = await startOrContinue(requestContext(c, chat.stream ? 'text' : 'none'), request, target)
-  if (!chat.stream) return collectRun(handle, completionCollector(answerOptions(handle, chat)))
-  const encoder = completionEncoder({ ...answerOptions(handle, chat), includeUsage: chat.includeUsage })
+  if (!chat.stream) return collectRun(handle, completionCollector(answerOptions(handle, chat, setup.config)))
+  const encoder = completionEncoder({ ...answerOptions(handle, chat, setup.config), includeUsage: chat.includeUsage })
   return streamRun(handle, encoder)
 })
 
@@ -66,6 +67,7 @@ async function startOrContinue(
 function answerOptions(
   { runId, conversation }: RunHandle,
   { model, messages, edgecall, responseFormat, stream }: ChatRequest & { readonly model: string },
+  config: Config,
 ) {
   // Each response of a run has its own id: one that continues with results is named after the last call among them.
   const lastResult = newPart(messages).results.findLast(({ callId }) => runOfCall(callId) === runId)
@@ -74,7 +76,7 @@ function answerOptions(
     model,
     created: Math.floor(Date.now() / 1000),
     conversation,
-    rounds: edgecall.rounds ?? defaultRounds(stream),
+    rounds: chooseRounds(config, edgecall, stream),
     waitsForAnswer: isHeldBack(responseFormat),
     waitingText: (calls: readonly CallToDecide[]) => {
       const questions = (input: InputNeeds) =>

@@ -4,7 +4,7 @@ import { type ResponseOptions, ResponseReader } from '../../wire/client/openai-r
 import { responseEncoder } from '../../wire/client/openai-responses/encode.ts'
 import { parseResponseId, responseId } from '../../wire/client/openai-responses/id.ts'
 import { decodeResponses, type ResponsesRequest } from '../../wire/client/openai-responses/request.ts'
-import { defaultRounds, isHeldBack } from '../../wire/client/request.ts'
+import { chooseRounds, isHeldBack } from '../../wire/client/request.ts'
 import { prepareRun, type RunParameters } from '../runs/prepare-run.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { readJson } from '../request-body.ts'
@@ -67,7 +67,7 @@ app.post('/', async (c) => {
     created: Math.floor(Date.now() / 1000),
     echo: { ...body.echo, ...(target && { conversation: { id: target.id } }) },
     conversation,
-    rounds: body.rounds ?? defaultRounds(body.stream),
+    rounds: chooseRounds(setup.config, body, body.stream),
     waitsForAnswer: !body.stream || isHeldBack(body.responseFormat),
     hasEncryptedContent: body.hasEncryptedContent,
     pendingApprovals: approvals,

@@ -2,7 +2,7 @@ import type { Context } from 'hono'
 import type { CallRecord } from '../../contract/run.ts'
 import { within } from '../../contract/time-limit.ts'
 import { ResponseReader } from '../../wire/client/openai-responses/answer.ts'
-import { defaultRounds } from '../../wire/client/request.ts'
+import { chooseRounds } from '../../wire/client/request.ts'
 import { responseEncoder } from '../../wire/client/openai-responses/encode.ts'
 import { parseResponseId } from '../../wire/client/openai-responses/id.ts'
 import { DEFAULT_ECHO } from '../../wire/client/openai-responses/request.ts'
@@ -59,7 +59,7 @@ interface StoredPlace {
 async function respond(c: Context<EdgeEnv>, place: StoredPlace, isStreamed: boolean, last: string): Promise<Response> {
   const { id, conversation, after } = place
   const approvals: Pick<CallRecord, 'id' | 'arguments'>[] = []
-  const rounds = defaultRounds(isStreamed)
+  const rounds = chooseRounds(c.env.setup.config, {}, isStreamed)
   const textOptions = { rounds, waitsForAnswer: !isStreamed }
   const options = {
     id,

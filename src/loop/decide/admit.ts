@@ -7,7 +7,7 @@ import { parseArguments } from '../../host/parse-arguments.ts'
 import { unknownTool } from '../../host/unknown-tool.ts'
 import { startedCalls } from '../recover.ts'
 import type { CallState, RunState } from '../state.ts'
-import { answersLimit, compatLimit } from './compat.ts'
+import { answersLimit, compatLimit, countsFinalAnswer } from './compat.ts'
 import { needsDataFlowApproval } from './data-flow-guard.ts'
 import { READ_RESULT } from './truncated-result.ts'
 
@@ -155,6 +155,7 @@ function endingLimit(state: RunState, call: CallState): LimitName | undefined {
 /** Returns the limit that ends the run, or its use of tools, with these open calls; undefined if it was reached before. */
 export function limitReached(state: RunState, openCalls: readonly CallState[]): LimitName | undefined {
   if (state.limit) return undefined
+  if (state.steps > state.request.limits.steps && countsFinalAnswer(state.request)) return 'steps'
   for (const call of openCalls) {
     const which = call.status === 'proposed' ? endingLimit(state, call) : undefined
     if (which) return which

@@ -93,6 +93,20 @@ export function directModes(compat: Compat | undefined): readonly (ReturnDirect 
   return compat === undefined ? ['always'] : LIBRARY_RULES[compat].direct
 }
 
+/** Whether the calls of a run are undone for a call of an unknown tool, or with arguments that do not fit. */
+export function undoesForMisfits(compat: Compat | undefined, code: string, isFatal: boolean): boolean {
+  // LangChain4j takes what its strategy for hallucinated names returns as the result of the call, and not as an error.
+  return compat === 'langchain4j' && (code === 'invalid_arguments' || (code === 'unknown_tool' && isFatal))
+}
+
+/**
+ * Whether the limit on steps counts the final answer as well, and fails the run with it. LangChain4j counts all answers of
+ * a model.
+ */
+export function countsFinalAnswer({ compat, onLimit }: RunRequest): boolean {
+  return compat === 'langchain4j' && onLimit === 'fail'
+}
+
 /** Returns the library's text for a call that succeeded and was undone; undefined if the library undoes nothing. */
 export function compatUndone(compat: Compat | undefined, tool: string, failedTool: string): string | undefined {
   if (compat !== 'langchain4j') return undefined

@@ -1,9 +1,10 @@
 import * as v from 'valibot'
+import type { Config } from '../../contract/config.ts'
 import { isObject } from '../../contract/json.ts'
 import type { Message } from '../../contract/message.ts'
 import type { ResponseFormat, ToolChoice } from '../../contract/model.ts'
 import type { Limits } from '../../contract/limits.ts'
-import type { RunOptionValues } from '../../contract/run-options.ts'
+import { type Compat, compatRounds, type Rounds, type RunOptionValues } from '../../contract/run-options.ts'
 import type { ClientTool, OnBusy, RunRequest, ToolSelection } from '../../contract/run.ts'
 import { type DecodeResult, parseBody, duplicateName } from './body.ts'
 import { checkHistory } from './history.ts'
@@ -23,9 +24,6 @@ import {
 } from '../schema.ts'
 import { toolFields } from '../tool-fields.ts'
 
-/** Which text of a run is shown: only the final answer (`final`), or also text before tool calls (`all`). */
-export type Rounds = 'final' | 'all'
-
 /**
  * Whether the answer is shown only once it is known to fit its format. Not with a strict schema, which providers
  * enforce while they generate the text.
@@ -34,11 +32,17 @@ export function isHeldBack(format: ResponseFormat | undefined): boolean {
   return format?.type === 'json_schema' && format.strict !== true
 }
 
-/**
- * Returns which text is shown if a request does not say: a stream shows all at once, a complete answer the last step.
- */
-export function defaultRounds(isStreamed: boolean): Rounds {
-  return isStreamed ? 'all' : 'final'
+/** Returns which text is shown: as the request says, else as the edge does. */
+export function chooseRounds(
+  edge: Pick<Config, 'rounds' | 'compat'>,
+  request: { readonly rounds?: Rounds | undefined; readonly compat?: Compat | undefined },
+  isStreamed: boolean,
+): Rounds {
+  if (request.rounds) return request.rounds
+  // A request that brings `compat` brings its defaults with it.
+  const isNew = request.compat !== undefined && edge.compat === undefined
+  const rounds = isNew ? compatRounds(request.compat) : edge.rounds
+  return rounds === 'auto' ? (isStreamed ? 'all' : 'final') : rounds
 }
 
 /** The options of a run that all surfaces share. */

@@ -3,7 +3,7 @@ import type { InputNeeds } from '../../contract/input.ts'
 import type { ToolCall } from '../../contract/message.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../contract/usage.ts'
 import type { Finish, RunError } from '../../contract/run.ts'
-import type { Rounds } from './request.ts'
+import type { Rounds } from '../../contract/run-options.ts'
 import { BROKEN_OFF, rejection, runErrorOf } from './run-error.ts'
 import type { ChatFinish } from '../provider/openai-chat/types.ts'
 

@@ -9,7 +9,7 @@ import { defineTool } from '../../../src/tool.ts'
 import { ask, play, say, tool } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
 import { carried, native, resultsIn } from '../scene.ts'
-import { undoable } from './scene.ts'
+import { COMPAT, telling, undoable } from './scene.ts'
 
 const broken = tool('broken', () => failure('broken', 'It broke.'))
 const COMPENSATE = { compensate: true } as const
@@ -107,6 +107,25 @@ export const undo: readonly Row[] = [
       expect((await failing(2)).undone).toEqual([done('b'), done('a')])
       expect((await failing(1)).undone).toEqual([done('c'), done('a')])
       expect((await failing(0)).undone).toEqual([done('c'), done('b')])
+      // A call of an unknown tool, and one with arguments that do not fit, fail like any other.
+      const undoneBeside = async (call: [string, object?], loop = {}) => {
+        const undone: string[] = []
+        const tools = [undoable('a', undone), ...(await bank({}))]
+        const { status } = await native({
+          script: [ask(['a'], call), say('sorry')],
+          tools,
+          vars: COMPAT,
+          body: COMPENSATE,
+          setup: { loop },
+        })
+        return [status, ...undone]
+      }
+      const misfit: [string, object] = ['withdraw', { account: 'Ada', amount: 'all' }]
+      expect(await undoneBeside(misfit)).toEqual([502, done('a')])
+      expect(await undoneBeside(['nosuch'])).toEqual([502, done('a')])
+      const loop = telling({ invalid_arguments: 'Correct it.', unknown_tool: 'No such tool.' })
+      expect(await undoneBeside(misfit, loop)).toEqual([200, done('a')])
+      expect(await undoneBeside(['nosuch'], loop)).toEqual([200])
     }),
   },
   {

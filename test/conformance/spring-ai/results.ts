@@ -4,7 +4,8 @@ import type { Compat } from '../../../src/contract/run-options.ts'
 import { executeToolCalls } from '../../../src/loop.ts'
 import { content, defineTool } from '../../../src/tool.ts'
 import { different, type Row, same } from '../rows.ts'
-import { answerWithCalls, carried, parseWith, QUESTION, resultsIn } from '../scene.ts'
+import { ask, say } from '../../fixtures/play.ts'
+import { answerWithCalls, carried, chat, native, parseWith, QUESTION, resultsIn } from '../scene.ts'
 
 /** What a model reads of what a tool returned. */
 async function messagesOf(value: unknown, compat?: Compat): Promise<string | undefined> {
@@ -16,6 +17,8 @@ async function messagesOf(value: unknown, compat?: Compat): Promise<string | und
   )
   return resultsIn(results)[0]
 }
+
+const missing = (place: string) => `The arguments of "add" do not fit:\n- ${place}\nCorrect them and call again.`
 
 const theirs = (value: unknown) => messagesOf(value, 'spring-ai')
 
@@ -77,9 +80,16 @@ export const results: readonly Row[] = [
     row: 77,
     says: 'a text that begins like JSON is told as it is',
     verdict: same(async () => {
-      for (const text of ['3 strings processed: [one, two, three]', 'Object processed: {}']) {
-        expect(await messagesOf(text)).toBe(text)
-      }
+      const number = '3 strings processed: [one, two, three]'
+      const word = 'Object processed: {}'
+      expect([await messagesOf(number), await messagesOf(word)]).toEqual([number, word])
+      const tools = await carried(
+        defineTool({ name: 'number', description: 'Number', input: v.object({}), run: () => number }),
+        defineTool({ name: 'word', description: 'Word', input: v.object({}), run: () => word }),
+      )
+      const script = [ask(['number'], ['word']), say('ok')]
+      const { requests } = await chat({ script, tools, vars: { COMPAT: 'spring-ai' } })
+      expect(resultsIn(requests[1]?.messages)).toEqual([number, `"${word}"`])
     }),
   },
   {
@@ -114,8 +124,30 @@ export const results: readonly Row[] = [
     row: 80,
     says: 'arguments of a wrong type, or that are no JSON, are told to the model',
     verdict: different(
-      'in words that say where and what was expected, not in those of a parser’s exception',
+      'in words that say where and what was expected; a number that is missing fails the run under COMPAT=spring-ai alone',
       async () => {
+        const add = await carried(
+          defineTool({
+            name: 'add',
+            description: 'Adds',
+            input: v.object({ a: v.number(), label: v.string() }),
+            run: ({ a, label }) => ({ sum: a, label }),
+          }),
+        )
+        const calling = (args: object) => ({ script: [ask(['add', args]), say('ok')], tools: add })
+        const vars = { COMPAT: 'spring-ai' }
+        const failed = await native({ ...calling({ label: 'x' }), vars })
+        expect([failed.status, failed.json.code, failed.json.detail]).toEqual([
+          502,
+          'invalid_arguments',
+          missing('a: is required (number)'),
+        ])
+        const wrong = await native({ ...calling({ a: 'many' }), vars })
+        expect([wrong.json.status, wrong.json.calls.map(({ ok }) => ok)]).toEqual(['completed', [false]])
+        const withoutText = await native({ ...calling({ a: 1 }), vars })
+        expect(resultsIn(withoutText.requests[1]?.messages)).toEqual(['{"sum":1,"label":null}'])
+        const ours = await native(calling({ label: 'x' }))
+        expect(resultsIn(ours.requests[1]?.messages)).toEqual([missing('a: is required (number)')])
         const input = v.object({ counts: v.record(v.string(), v.number()) })
         expect(await parseWith(input, { counts: 'many' })).toBe(
           'The arguments of "tool" do not fit:\n- counts: expected Object, received "many"\nCorrect them and call again.',

@@ -28,13 +28,19 @@ export const stream: readonly Row[] = [
     row: 53,
     says: 'of a run with calls the stream holds the answer alone',
     verdict: different(
-      'a stream has all text as it comes; `rounds: "final"` leaves out what precedes calls',
+      'a stream has all text as it comes; `rounds: "final"`, which COMPAT=spring-ai sets, leaves out what precedes calls',
       async () => {
         const script = [[{ type: 'text', text: 'Let me see.' } as const, ...sum], say('It is 3')]
         const { texts, requests } = await chatStream({ script, tools: [add] })
         expect([texts.join(''), requests.length]).toEqual(['Let me see.\n\nIt is 3', 2])
         const final = await chatStream({ script, tools: [add], body: { edgecall: { rounds: 'final' } } })
         expect(final.texts.join('')).toBe('It is 3')
+        const textWith = async (vars: Record<string, string>, edgecall = {}) =>
+          (await chatStream({ script, tools: [add], vars, body: { edgecall } })).texts.join('')
+        expect(await textWith({ COMPAT: 'spring-ai' })).toBe('It is 3')
+        expect(await textWith({}, { compat: 'spring-ai' })).toBe('It is 3')
+        expect(await textWith({ COMPAT: 'spring-ai', ROUNDS: 'auto' })).toBe('Let me see.\n\nIt is 3')
+        expect(await textWith({ ROUNDS: 'final' })).toBe('It is 3')
       },
     ),
   },

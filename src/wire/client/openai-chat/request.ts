@@ -5,7 +5,8 @@ import type { ResponseFormat, ToolChoice } from '../../../contract/model.ts'
 import type { ClientTool } from '../../../contract/run.ts'
 import { type DecodeResult, parseBody, duplicateName } from '../body.ts'
 import { checkHistory } from '../history.ts'
-import type { Rounds, RunOptions } from '../request.ts'
+import type { Rounds } from '../../../contract/run-options.ts'
+import type { RunOptions } from '../request.ts'
 import { choiceWord, either, idSchema, plainObject, runOptionSchemas, textOr, toolReference } from '../../schema.ts'
 import {
   absent,

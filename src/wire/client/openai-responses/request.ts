@@ -6,7 +6,8 @@ import type { ClientTool } from '../../../contract/run.ts'
 import { bodyFault, type DecodeResult, parseBody, duplicateName } from '../body.ts'
 import { answersOf, type CallAnswers, newPart } from '../call-answer.ts'
 import { checkHistory } from '../history.ts'
-import type { Rounds, RunOptions } from '../request.ts'
+import type { Rounds } from '../../../contract/run-options.ts'
+import type { RunOptions } from '../request.ts'
 import {
   byName,
   choiceWord,
