@@ -3,9 +3,11 @@ import { dirname, join, resolve } from 'node:path'
 import { hostsOf, putDefinitions } from './definitions.ts'
 import type { EdgeAddress } from './edge.ts'
 import { Failure } from './failure.ts'
-import { readJsonFile } from './json-file.ts'
+import { readDocumentFile } from './document-file.ts'
 import { type ImportedTool, readOpenApi } from './openapi.ts'
+import { limitOf } from './openapi-filter.ts'
 import { addressOf } from './remote/address.ts'
+import { readSecretHeader } from './secret-header.ts'
 import { bundleOpenApi } from './openapi-bundle.ts'
 
 export interface ImportOptions {
@@ -13,25 +15,38 @@ export interface ImportOptions {
   readonly root: string
   /** Provides EDGECALL_URL and EDGECALL_KEY, if the definitions are put. */
   readonly env: NodeJS.ProcessEnv
-  /** The path of the OpenAPI document, in JSON, relative to the root. */
+  /** The path of the OpenAPI document, in JSON or YAML, relative to the root. */
   readonly file: string
   /** The host of the API. Default: the server that the document names. */
   readonly host?: string | undefined
   /** The name of the secret that calls of the operations send. */
   readonly secret?: string | undefined
+  /** Headers with secrets, such as `x-api-key=SECRET_PETS`, in place of those that the document asks for. */
+  readonly header: readonly string[]
+  /** The operations to import: those that have one of the tags, paths and names of each kind that is given. */
+  readonly tag: readonly string[]
+  readonly path: readonly string[]
+  readonly operation: readonly string[]
+  /** The most definitions to make. Default: one of each operation. */
+  readonly limit?: string | undefined
   /** The folder that the definitions are written to, relative to the root. Default `tools/definitions`. */
   readonly out?: string | undefined
   /** Put the definitions to an edge instead of writing files. */
   readonly put?: boolean | undefined
 }
 
+/** From how many tools on it is said that a model does badly with all of them. */
+const MANY = 100
+
 /**
  * Makes a stored definition of each operation of an OpenAPI 3 document, and writes them as files or puts them to an
  * edge. Prints the operations that are left out, with the reason. Throws a Failure for a document that cannot be read,
  * and if no operation can be used.
  */
-export async function importOpenApi({ root, env, file, out, put, ...options }: ImportOptions): Promise<void> {
-  const { secret } = options
+export async function importOpenApi(options: ImportOptions): Promise<void> {
+  const { root, env, file, out, put, host, secret, header, tag: tags, path: paths, operation: operations } = options
+  const headers = header.map(readSecretHeader)
+  const limit = limitOf(options.limit)
   if (secret !== undefined && !/^SECRET_[A-Z0-9_]+$/.test(secret)) {
     throw new Failure(
       `--secret ${secret} is not a valid name of a secret.`,
@@ -40,37 +55,49 @@ export async function importOpenApi({ root, env, file, out, put, ...options }: I
   }
   const path = resolve(root, file)
   const document = bundleOpenApi(readDocument(path), (other) => readOther(resolve(dirname(path), other)))
-  const { tools, skipped } = readOpenApi(document, options)
+  const filter = { tags, paths, operations, limit }
+  const { tools, skipped, total, selected } = readOpenApi(document, { host, secret, headers, filter })
   for (const { operation, reason } of skipped) print(`Left out ${operation}: ${reason}\n`)
   if (tools.length === 0) throw new Failure(`${file} has no operation that a definition can be made of.`)
   if (put) await putAll(tools, addressOf({ root, env }))
   else writeAll(tools, resolve(root, out ?? 'tools/definitions'))
   const count = tools.length === 1 ? '1 definition' : `${tools.length} definitions`
-  print(`${count} ${put ? 'put' : `written to ${out ?? 'tools/definitions'}`}\n`)
+  const part = selected < total ? `, of ${selected} operations that match among ${total}` : ''
+  print(`${count} ${put ? 'put' : `written to ${out ?? 'tools/definitions'}`}${part}\n`)
+  const beyond = selected - skipped.length - tools.length
+  if (limit !== undefined && beyond > 0) print(`Left out ${beyond} more, beyond --limit ${limit}\n`)
+  if (tools.length > MANY) {
+    print('So many tools cost tokens, and models choose among them less well: import a part with --tag, --path,\n')
+    print('--operation or --limit, or have the edge find tools by words (tool search).\n')
+  }
   const hosts = hostsOf(tools)
-  if (secret === undefined && tools.some(({ wantsKey }) => wantsKey)) {
+  if (secret === undefined && headers.length === 0 && tools.some(({ wantsKey }) => wantsKey)) {
     print('The API needs a key, which these definitions do not send: import again with --secret SECRET_…\n')
   }
-  if (secret !== undefined && !Object.values(hosts).flat().includes(secret)) {
-    print(`The document does not say where a key goes: no definition sends ${secret}.\n`)
+  if (
+    secret !== undefined &&
+    !Object.values(hosts)
+      .flat()
+      .some((each) => each.startsWith(secret))
+  ) {
+    print(`The document does not say where a key goes: say it with --header NAME=${secret}, in place of --secret.\n`)
   }
   print(`To let a deployed edge call them, set HTTP_TOOL_HOSTS = '${JSON.stringify(hosts)}'\n`)
 }
 
 function readDocument(path: string): unknown {
   try {
-    return readJsonFile(path)
+    return readDocumentFile(path)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    const hint = /\.ya?ml$/i.test(path) ? 'Only JSON is read: convert it, such as with `yq -o=json`.' : ''
-    throw new Failure(`${path} cannot be read: ${reason}`, hint)
+    throw new Failure(`${path} cannot be read: ${reason}`)
   }
 }
 
 /** Reads a document that the first one refers to. If it cannot be read, the operations that need it are left out. */
 function readOther(path: string): unknown {
   try {
-    return readJsonFile(path)
+    return readDocumentFile(path)
   } catch {
     return undefined
   }

@@ -12,7 +12,7 @@ const KEY = 'x-bundled'
  * reference leads to a place in one document. A reference to what cannot be read stays as it is.
  */
 export function bundleOpenApi(document: unknown, read: ReadDocument): unknown {
-  if (!isObject(document)) return document
+  if (!isObject(document) || !hasOtherFiles(document)) return document
   const bundled: unknown[] = []
   const numbers = new Map<string, number>()
 
@@ -47,6 +47,15 @@ export function bundleOpenApi(document: unknown, read: ReadDocument): unknown {
 
   const root = rewritten(document, '')
   return bundled.length === 0 || !isObject(root) ? document : { ...root, [KEY]: bundled }
+}
+
+/** Returns whether any reference leads to another document. */
+function hasOtherFiles(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (Array.isArray(value)) return value.some(hasOtherFiles)
+  return Object.entries(value).some(([key, inner]) =>
+    key === '$ref' && typeof inner === 'string' ? !inner.startsWith('#') : hasOtherFiles(inner),
+  )
 }
 
 /** Resolves a path against that of the document in which it stands; it stays in the first one's folder. A URL stays a URL. */

@@ -13,13 +13,14 @@ const MOST_INLINED = 500
 const MOST_INLINED_LEVELS = 64
 /** The deepest level of schemas that is read: the reader is recursive, also across references. */
 const MOST_LEVELS = 500
-
+/** The most schemas that are read for one operation: an edge takes 500. */
+const MOST_SCHEMAS = 1000
 /** Returns a value, or the target of its reference in the document. Throws an UnsupportedError if there is none. */
 export function resolveRef(document: unknown, value: unknown): unknown {
   let at = value
   for (let hops = 0; isObject(at) && typeof at['$ref'] === 'string'; hops++) {
     const { $ref } = at
-    const target = $ref.startsWith('#/') ? partAt(document, pointerKeys(decoded($ref.slice(1)))) : undefined
+    const target = targetOf(document, $ref)
     if (target === undefined || hops === MOST_HOPS)
       throw new UnsupportedError(`the reference ${$ref} leads nowhere in the document`)
     at = target
@@ -27,11 +28,65 @@ export function resolveRef(document: unknown, value: unknown): unknown {
   return at
 }
 
+function targetOf(document: unknown, ref: string): unknown {
+  return ref.startsWith('#/') ? partAt(document, pointerKeys(decoded(ref.slice(1)))) : undefined
+}
+
 function decoded(pointer: string): string {
   try {
     return decodeURIComponent(pointer)
   } catch {
     return pointer
+  }
+}
+
+/** The sizes of a document's schemas, each counted once however many operations refer to it. */
+export class SchemaSizes {
+  readonly #document: unknown
+  readonly #parts = new Map<string, { readonly count: number; readonly refs: ReadonlySet<string> }>()
+  readonly #verdicts = new Map<string, boolean>()
+
+  constructor(document: unknown) {
+    this.#document = document
+  }
+
+  /** Returns whether a reference leads to more schemas than are read for one operation. */
+  isTooLarge(ref: string): boolean {
+    const verdict = this.#verdicts.get(ref)
+    if (verdict !== undefined) return verdict
+    const closure = new Set([ref])
+    let count = 0
+    // A set is walked with what is added meanwhile.
+    for (const each of closure) {
+      const parts = this.#partsOf(each)
+      count += parts.count
+      if (count > MOST_SCHEMAS) break
+      for (const inner of parts.refs) closure.add(inner)
+    }
+    this.#verdicts.set(ref, count > MOST_SCHEMAS)
+    return count > MOST_SCHEMAS
+  }
+
+  #partsOf(ref: string) {
+    const earlier = this.#parts.get(ref)
+    if (earlier) return earlier
+    const refs = new Set<string>()
+    let count = 0
+    const visit = (schema: unknown, levels: number): void => {
+      if (!isObject(schema) || levels === 0 || count > MOST_SCHEMAS) return
+      count += 1
+      if (typeof schema['$ref'] === 'string') refs.add(schema['$ref'])
+      for (const [keyword, value] of Object.entries(schema)) {
+        const holds = HOLDS.get(keyword)
+        if (holds === undefined && keyword !== 'items') continue
+        const inner = Array.isArray(value) ? value : holds === 'map' && isObject(value) ? Object.values(value) : [value]
+        for (const each of inner) if (!isObject(each) || each['readOnly'] !== true) visit(each, levels - 1)
+      }
+    }
+    visit(targetOf(this.#document, ref), MOST_LEVELS)
+    const parts = { count, refs }
+    this.#parts.set(ref, parts)
+    return parts
   }
 }
 
@@ -51,9 +106,13 @@ export class SchemaReader {
   readonly #defs: Record<string, JsonSchema> = {}
   /** The nesting level of the schema that is being read. */
   #level = 0
+  #schemasLeft = MOST_SCHEMAS
 
-  constructor(document: unknown, inline: boolean) {
+  readonly #sizes: SchemaSizes
+
+  constructor(document: unknown, inline: boolean, sizes: SchemaSizes) {
     this.#document = document
+    this.#sizes = sizes
     this.#inlinesLeft = inline ? MOST_INLINED : 0
   }
 
@@ -70,6 +129,7 @@ export class SchemaReader {
 
   #read(schema: unknown, open: readonly string[]): unknown {
     if (this.#level >= MOST_LEVELS) throw new UnsupportedError(`its schemas are nested over ${MOST_LEVELS} levels deep`)
+    if (this.#schemasLeft-- <= 0) throw new UnsupportedError(`it refers to over ${MOST_SCHEMAS} schemas`)
     this.#level += 1
     const read = this.#readWithin(schema, open)
     this.#level -= 1
@@ -80,6 +140,11 @@ export class SchemaReader {
     if (!isObject(schema)) return schema === false ? false : {}
     const { $ref, ...own } = schema
     if (typeof $ref !== 'string') return this.#keywords(schema, open)
+    if (this.#sizes.isTooLarge($ref)) throw new UnsupportedError(`it refers to over ${MOST_SCHEMAS} schemas`)
+    return this.#reference($ref, own, open)
+  }
+
+  #reference($ref: string, own: Readonly<Record<string, unknown>>, open: readonly string[]): unknown {
     // OpenAPI 3.1 allows a description beside a reference; 3.0 allows nothing.
     const { description } = own
     const words = typeof description === 'string' ? { description } : {}
@@ -102,11 +167,13 @@ export class SchemaReader {
   }
 
   #keywords(schema: Record<string, unknown>, open: readonly string[]): JsonSchema {
-    const keywords = Object.entries(schema).filter(([keyword]) => ASSERTING.has(keyword) || WORDS.has(keyword))
+    const keywords = Object.entries(this.#withoutReadOnly(schema)).filter(
+      ([keyword]) => ASSERTING.has(keyword) || WORDS.has(keyword),
+    )
     const read = Object.fromEntries(
       keywords.map(([keyword, value]) => [keyword, this.#keywordValue(keyword, value, open)]),
     )
-    return withNull(withBounds(this.#withoutReadOnly(read, schema)))
+    return withNull(withBounds(read))
   }
 
   #keywordValue(keyword: string, value: unknown, open: readonly string[]): unknown {
@@ -119,18 +186,18 @@ export class SchemaReader {
     )
   }
 
-  #withoutReadOnly(read: JsonSchema, { properties }: Record<string, unknown>): JsonSchema {
+  #withoutReadOnly(schema: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+    const { properties, required } = schema
     const all = Object.entries(isObject(properties) ? properties : {})
     const written = all.filter(([, inner]) => {
       const target = resolveRef(this.#document, inner)
       return isObject(target) && target['readOnly'] === true
     })
-    if (written.length === 0) return read
+    if (written.length === 0) return schema
     const names = new Set<unknown>(written.map(([name]) => name))
-    const { properties: members, required } = read
     return {
-      ...read,
-      properties: Object.fromEntries(Object.entries(Object(members)).filter(([name]) => !names.has(name))),
+      ...schema,
+      properties: Object.fromEntries(all.filter(([name]) => !names.has(name))),
       ...(Array.isArray(required) && { required: required.filter((name) => !names.has(name)) }),
     }
   }

@@ -3,13 +3,19 @@ import { parseStored } from '../definitions/definition.ts'
 import { wireName } from '../contract/wire-name.ts'
 import { Failure } from './failure.ts'
 import { requestArguments } from './openapi-arguments.ts'
-import { resolveRef, SchemaReader, UnsupportedError } from './openapi-schema.ts'
+import { operationSelector, type OperationFilter } from './openapi-filter.ts'
+import type { SecretHeader } from './secret-header.ts'
+import { resolveRef, SchemaReader, SchemaSizes, UnsupportedError } from './openapi-schema.ts'
 
 export interface OpenApiOptions {
   /** The host of the API, such as `api.example.com` or `http://127.0.0.1:8080`. Default: the document's server. */
   readonly host?: string | undefined
   /** The name of the secret to send as the document's security schemes require, such as `SECRET_PETS`. */
   readonly secret?: string | undefined
+  /** Headers that every call sends, with the secrets in them. Default: none. */
+  readonly headers?: readonly SecretHeader[]
+  /** Which operations are read. Default: all. */
+  readonly filter?: OperationFilter
 }
 
 export interface ImportedTool {
@@ -22,6 +28,9 @@ export interface ImportedTool {
 /** The definitions made of a document's operations, and the operations left out, with the reason. */
 export interface ImportedTools {
   readonly tools: readonly ImportedTool[]
+  /** How many operations the document has, and how many of them the filter selects, those beyond its limit too. */
+  readonly total: number
+  readonly selected: number
   readonly skipped: readonly { readonly operation: string; readonly reason: string }[]
 }
 
@@ -48,9 +57,13 @@ export function readOpenApi(document: unknown, options: OpenApiOptions = {}): Im
     const version = typeof swagger === 'string' ? `Swagger ${swagger}` : 'something else'
     throw new Failure(`Expected an OpenAPI 3 document, received ${version}.`, 'Convert it to OpenAPI 3 first.')
   }
+  const { filter } = options
+  const select = filter && operationSelector(filter)
   const names = new Set<string>()
+  const reading: Reading = { document, options, names, sizes: new SchemaSizes(document) }
   const tools: ImportedTool[] = []
   const skipped: { operation: string; reason: string }[] = []
+  let [total, selected] = [0, 0]
   for (const [path, item] of Object.entries(isObject(paths) ? paths : {})) {
     const attempt = (what: string, make: () => void) => {
       try {
@@ -63,14 +76,20 @@ export function readOpenApi(document: unknown, options: OpenApiOptions = {}): Im
     attempt(path, () => {
       for (const operation of operationsOf(document, path, item)) {
         attempt(`${operation.method.toUpperCase()} ${path}`, () => {
-          const tool = toTool(document, { ...operation, fields: fieldsOf(document, operation) }, options, names)
+          total += 1
+          const fields = fieldsOf(document, operation)
+          if (select && !select.isSelected({ ...operation, fields })) return
+          selected += 1
+          if (tools.length >= (filter?.limit ?? Infinity)) return
+          const tool = toTool({ ...operation, fields }, reading)
           names.add(tool.name)
           tools.push(tool)
         })
       }
     })
   }
-  return { tools, skipped }
+  select?.checkAll()
+  return { tools, skipped, total, selected }
 }
 
 function operationsOf(document: Fields, path: string, item: unknown): Operation[] {
@@ -89,35 +108,61 @@ function fieldsOf(document: Fields, { fields }: Operation): Fields {
   return operation
 }
 
-function toTool(document: Fields, operation: Operation, options: OpenApiOptions, names: Set<string>): ImportedTool {
+/** What stays the same while the operations of a document are read. */
+interface Reading {
+  readonly document: Fields
+  readonly options: OpenApiOptions
+  /** The names of the tools so far. */
+  readonly names: Set<string>
+  readonly sizes: SchemaSizes
+}
+
+function toTool(operation: Operation, reading: Reading): ImportedTool {
+  const { document, names, sizes } = reading
   const { method } = operation
+  const schemas = (inline: boolean) => new SchemaReader(document, inline, sizes)
   if (OTHERS.includes(method)) throw new UnsupportedError(`no tool sends ${method.toUpperCase()}`)
   const name = nameOf(operation, names)
   const base = { name, ...saidOf(operation), annotations: annotationsOf(method) }
-  const definitions = [true, false].map((inline) => {
-    const { inputSchema, http } = requestOf(document, operation, options, inline)
-    return visible({ ...base, inputSchema, http })
-  })
-  // If the definition is too large with its references inlined, the one with `$defs` is taken.
-  const checked = definitions.map((definition) => ({ definition, parsed: parseStored(definition) }))
-  const sound = checked.find(({ parsed }) => parsed.ok)
   const [way] = waysOf(document, operation.fields)
   const wantsKey = way !== undefined && way.length > 0
-  if (sound) return { name, definition: sound.definition, wantsKey }
-  const issues = checked.flatMap(({ parsed }) => (parsed.ok ? [] : parsed.issues))
-  throw new UnsupportedError(
-    issues.map(({ path, message }) => `${path}: ${message}`)[0] ?? 'it is not a valid definition',
-  )
+  const reasons: string[] = []
+  // If the definition is too large with its references inlined, the one with `$defs` is taken.
+  for (const inline of [true, false]) {
+    try {
+      const { inputSchema, http } = requestOf(operation, schemas(inline), reading)
+      const definition = visible({ ...base, inputSchema, http })
+      const parsed = parseStored(definition)
+      if (parsed.ok) return { name, definition, wantsKey }
+      const [issue] = parsed.issues
+      if (issue) reasons.push(`${issue.path}: ${issue.message}`)
+    } catch (error) {
+      if (!(error instanceof UnsupportedError)) throw error
+      reasons.push(error.message)
+    }
+  }
+  throw new UnsupportedError(reasons.at(-1) ?? 'it is not a valid definition')
 }
 
-/** Returns a unique name: the operation's id, or else its method and path. */
+const MOST_NAME = 64
+
+/**
+ * Returns a unique name of letters, digits, hyphens and `_`: the operation's id, or else its method and path. The
+ * characters that providers refuse become `_`, and names that are taken are numbered.
+ */
 function nameOf({ fields: { operationId }, method, path }: Operation, names: ReadonlySet<string>): string {
-  const words = `${method} ${path}`.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '')
-  const wanted = typeof operationId === 'string' && operationId.trim() !== '' ? operationId.trim() : words
+  const words = `${method} ${path}`.replaceAll('-', '_')
+  const wanted = plainName(typeof operationId === 'string' ? operationId : '') || plainName(words)
   for (let count = 1; ; count++) {
-    const name = wireName(count === 1 ? wanted : `${wanted}_${count}`)
+    const ending = count === 1 ? '' : `_${count}`
+    const name = wireName(`${wanted.slice(0, MOST_NAME - ending.length)}${ending}`)
     if (!names.has(name)) return name
   }
+}
+
+function plainName(text: string): string {
+  const name = text.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^[_-]+|[_-]+$/g, '')
+  return /^\d/.test(name) ? `_${name}` : name
 }
 
 const MOST_TITLE = 128
@@ -154,16 +199,16 @@ function annotationsOf(method: string): Fields {
 }
 
 function requestOf(
-  document: Fields,
   operation: Operation,
-  options: OpenApiOptions,
-  inline: boolean,
+  schemas: SchemaReader,
+  { document, options }: Reading,
 ): { readonly inputSchema: JsonSchema; readonly http: Fields } {
   const { method, fields } = operation
-  const schemas = new SchemaReader(document, inline)
   const { properties, required, path, query, headers, body, bodyType } = requestArguments(document, operation, schemas)
-  const secret = securityOf(document, fields, options)
-  const all = { ...headers, ...secret?.headers }
+  const own = options.headers ?? []
+  const secret = securityOf(document, fields, own.length > 0 ? {} : options)
+  const all = { ...headers, ...secret?.headers, ...Object.fromEntries(own.map(({ name, value }) => [name, value])) }
+  const secrets = [...new Set([...(secret?.names ?? []), ...own.flatMap((header) => header.secrets)])]
   return {
     inputSchema: {
       type: 'object',
@@ -179,7 +224,7 @@ function requestOf(
       ...(Object.keys(query).length > 0 && { query }),
       ...(body !== undefined && { body }),
       ...(bodyType !== undefined && { bodyType }),
-      ...(secret && { secrets: secret.names }),
+      ...(secrets.length > 0 && { secrets }),
     },
   }
 }

@@ -241,10 +241,20 @@ export const COMMANDS: readonly Command[] = [
   command({
     name: 'import openapi',
     summary: 'make a stored definition of each operation of an OpenAPI 3 document',
-    arguments: { file: { text: 'the document, in JSON' } },
+    arguments: { file: { text: 'the document, in JSON or YAML' } },
     options: {
       host: { type: 'string', text: 'the host of the API; default: the server that the document names' },
       secret: { type: 'string', value: 'SECRET_NAME', text: 'the secret that calls send as the document asks' },
+      header: {
+        type: 'string',
+        value: 'name=SECRET_NAME',
+        multiple: true,
+        text: 'a header that calls send, such as x-api-key=SECRET_A or "authorization=Bearer SECRET_A"',
+      },
+      tag: { type: 'string', multiple: true, text: 'import only operations with this tag' },
+      path: { type: 'string', multiple: true, text: 'import only operations of this path and those below it' },
+      operation: { type: 'string', value: 'id', multiple: true, text: 'import only this operation, or "GET /pets"' },
+      limit: { type: 'string', value: 'number', text: 'import at most so many; default: all' },
       out: { type: 'string', value: 'folder', text: 'where the files are written; default tools/definitions' },
       put: { type: 'boolean', text: 'store them at the edge at EDGECALL_URL instead of writing files' },
     },

@@ -7,7 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { readDefinitions } from '../../src/cli/definitions.ts'
+import { readSecretHeader } from '../../src/cli/secret-header.ts'
 import { readOpenApi } from '../../src/cli/openapi.ts'
+import { limitOf, type OperationFilter } from '../../src/cli/openapi-filter.ts'
 import { bundleOpenApi } from '../../src/cli/openapi-bundle.ts'
 import { definitionsWorker } from '../fixtures/definitions.ts'
 import { CONTROL, toolRequest } from '../host/source/calls.ts'
@@ -298,10 +300,34 @@ describe('an operation', () => {
   })
 
   test.each<[string, object, string]>([
-    ['its own id', { operationId: 'pets/list' }, 'pets_x2f_list'],
+    ['its own id', { operationId: 'pets/list' }, 'pets_list'],
+    ['its own id without what no provider takes', { operationId: '2fa.enable (beta)' }, '_2fa_enable_beta'],
+    ['its method and path if its id has no letter', { operationId: '//' }, 'get_pets_id'],
     ['its method and path', {}, 'get_pets_id'],
   ])('is named by %s', (_, fields, name) => {
     expect(one('get', '/pets/{id}', fields).name).toBe(name)
+  })
+
+  test('gets a number if its name is taken, and a name of at most 64 characters', () => {
+    const long = 'x'.repeat(80)
+    const ids = ['issues/create', 'issues_create', 'issues.create', long, `${long}y`]
+    const paths = Object.fromEntries(ids.map((operationId, at) => [`/p${at}`, { get: { operationId } }]))
+    expect(readOpenApi(api(paths)).tools.map(({ name }) => name)).toEqual([
+      ...['issues_create', 'issues_create_2', 'issues_create_3'],
+      ...['x'.repeat(64), `${'x'.repeat(62)}_2`],
+    ])
+  })
+
+  test('sends headers with secrets that the document does not declare, in place of those that it does', () => {
+    const headers = [readSecretHeader('x-api-key=SECRET_A'), readSecretHeader('Authorization=Bearer SECRET_B')]
+    const paths = { '/x': { get: { security: [{ token: [] }] } } }
+    const { tools } = readOpenApi(api(paths), { headers, secret: 'SECRET_PETS' })
+    expect(tools[0]?.definition['http']).toMatchObject({
+      headers: { 'x-api-key': '{SECRET_A}', Authorization: 'Bearer {SECRET_B}' },
+      secrets: ['SECRET_A', 'SECRET_B'],
+    })
+    for (const text of ['x-api-key', 'x-api-key=abc', 'a b=SECRET_A'])
+      expect(() => readSecretHeader(text)).toThrow(`--header ${text} does not name a header and a secret.`)
   })
 
   test('gets a unique name, its own texts and no invisible characters', () => {
@@ -428,6 +454,49 @@ describe('an operation', () => {
   })
 })
 
+describe('a filter', () => {
+  const operation = (operationId: string, ...tags: string[]) => ({ operationId, tags })
+  const document = api({
+    '/pets': { get: operation('list', 'pets'), post: operation('create', 'pets', 'write') },
+    '/pets/{id}': { get: operation('get', 'pets') },
+    '/petshop': { get: operation('shop', 'shops') },
+  })
+  const NONE = { tags: [], paths: [], operations: [] }
+  const names = (filter: Partial<OperationFilter>) => {
+    const { tools, total, selected } = readOpenApi(document, { filter: { ...NONE, ...filter } })
+    return [tools.map(({ name }) => name), selected, total]
+  }
+
+  test('selects operations by tags, paths and names, and takes no more than its limit', () => {
+    expect(names({})).toEqual([['list', 'create', 'get', 'shop'], 4, 4])
+    expect(names({ tags: ['write', 'shops'] })).toEqual([['create', 'shop'], 2, 4])
+    expect(names({ paths: ['/pets'] })).toEqual([['list', 'create', 'get'], 3, 4])
+    expect(names({ paths: ['/pets/'], tags: ['pets'] })).toEqual([['get'], 1, 4])
+    expect(names({ operations: ['shop', 'POST /pets'] })).toEqual([['create', 'shop'], 2, 4])
+    expect(names({ tags: ['pets'], limit: 2 })).toEqual([['list', 'create'], 3, 4])
+  })
+
+  test('that names what the document does not have is refused', () => {
+    expect(() => names({ tags: ['pets', 'pest'] })).toThrow(
+      expect.objectContaining({
+        message: 'No operation has the tag "pest".',
+        hint: 'Its tags are pets, shops, write.',
+      }),
+    )
+    expect(() => names({ paths: ['pets'] })).toThrow('No operation has the path pets, or one below it.')
+    expect(() => names({ operations: ['lits'] })).toThrow('There is no operation "lits".')
+    expect(() => limitOf('0')).toThrow('--limit 0: expected a whole number from 1.')
+  })
+})
+
+test('an operation that refers to thousands of schemas is left out, and soon', () => {
+  const to = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+  const schemas = Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`S${at}`, { type: 'object' }]))
+  const body = { content: { 'application/json': { schema: { anyOf: Object.keys(schemas).map(to) } } } }
+  const { skipped } = readOpenApi(api({ '/x': { post: { requestBody: body } } }, { components: { schemas } }))
+  expect(skipped).toEqual([{ operation: 'POST /x', reason: 'it refers to over 1000 schemas' }])
+})
+
 test('a definition that would be too large with inlined references keeps its references', () => {
   const wide = (to: string) => ({
     type: 'object',
@@ -463,7 +532,10 @@ test('recursive definitions keep references and are converted quickly', () => {
   expect(Object.keys(inputSchema.$defs).toSorted()).toEqual(some.toSorted())
 })
 
-test.each([100, 20_000])('an operation with endlessly nested schemas is skipped, and no other: %d', (count) => {
+test.each([
+  [100, 'its schemas are nested over 500 levels deep'],
+  [20_000, 'it refers to over 1000 schemas'],
+])('an operation with endlessly nested schemas is skipped, and no other: %d', (count, expected) => {
   const to = (index: number) => ({ $ref: `#/components/schemas/S${index}` })
   const nestSchema = (schema: object) => ({ items: { items: { items: { items: { items: { items: schema } } } } } })
   const schemas = Object.fromEntries(Array.from({ length: count }, (_, at) => [`S${at}`, nestSchema(to(at + 1))]))
@@ -474,7 +546,7 @@ test.each([100, 20_000])('an operation with endlessly nested schemas is skipped,
   )
   const { tools, skipped } = readOpenApi(document)
   expect(tools.map(({ name }) => name)).toEqual(['get_near'])
-  expect(skipped).toEqual([{ operation: 'POST /far', reason: 'its schemas are nested over 500 levels deep' }])
+  expect(skipped).toEqual([{ operation: 'POST /far', reason: expected }])
 })
 
 test('references to other files are bundled transitively, and unreadable files skip their operations', () => {
@@ -591,7 +663,7 @@ describe('the command', () => {
       'is named and not wanted',
       {},
       ['--secret', 'SECRET_A'],
-      'The document does not say where a key goes: no definition sends SECRET_A.',
+      'The document does not say where a key goes: say it with --header NAME=SECRET_A, in place of --secret.',
     ],
   ])('reports that a key %s', async (_, fields, args, line) => {
     const file = JSON.stringify(api({ '/x': { get: { operationId: 'getX', ...fields } } }))
@@ -600,6 +672,29 @@ describe('the command', () => {
       '1 definition written to tools/definitions',
       line,
       `To let a deployed edge call them, set HTTP_TOOL_HOSTS = '{"pets.example.com":[]}'`,
+      '',
+    ])
+  })
+
+  test('reads YAML, and the part of the document that the options name', async () => {
+    const yaml = `openapi: 3.0.3
+info: { version: 2026-01-02 }
+servers: [{ url: 'https://pets.example.com' }]
+x-common: &common
+  tags: [pets]
+paths:
+  /a: { get: { <<: *common, operationId: pets/a, tags: [pets] } }
+  /b: { get: { operationId: pets/b, tags: [pets] } }
+  /c: { get: { operationId: pets/c, tags: [other] } }
+`
+    const args = ['api.yaml', '--tag', 'pets', '--limit', '1', '--header', 'x-key=SECRET_A']
+    const { root, out, errors } = await run({ 'api.yaml': yaml }, args)
+    expect(errors).toBe('')
+    expect(readDefinitions(root).map(({ name }) => name)).toEqual(['pets_a'])
+    expect(out.split('\n')).toEqual([
+      '1 definition written to tools/definitions, of 2 operations that match among 3',
+      'Left out 1 more, beyond --limit 1',
+      `To let a deployed edge call them, set HTTP_TOOL_HOSTS = '{"pets.example.com":["SECRET_A"]}'`,
       '',
     ])
   })
@@ -626,7 +721,8 @@ describe('the command', () => {
   })
 
   test.each<[string, string[], number, RegExp]>([
-    ['YAML', ['api.yaml'], 1, /cannot be read: .+\nOnly JSON is read: /],
+    ['broken YAML', ['broken.yaml'], 1, /broken\.yaml cannot be read: /],
+    ['YAML that grows by aliases', ['bomb.yaml'], 1, /bomb\.yaml cannot be read: /],
     ['a document of 20,000 levels', ['deep.json'], 1, /deep\.json cannot be read: it is nested over 100 levels deep/],
     ['a file that is not there', ['none.json'], 1, /none\.json cannot be read: /],
     ['nothing', [], 2, /^import openapi needs <file>/],
@@ -634,7 +730,17 @@ describe('the command', () => {
     ['a document without operations', ['empty.json'], 1, /^empty\.json has no operation/],
   ])('refuses %s', async (_, args, code, errors) => {
     const deep = `${'{"paths":'.repeat(20_000)}{}${'}'.repeat(20_000)}`
-    const files = { 'api.yaml': 'openapi: 3.0.3', 'empty.json': JSON.stringify(api({})), 'deep.json': deep }
+    const levels = Array.from(
+      { length: 12 },
+      (_, at) => `a${at + 1}: &a${at + 1} [${Array(9).fill(`*a${at}`).join(', ')}]`,
+    )
+    const bomb = `a0: &a0 x\n${levels.join('\n')}\n`
+    const files = {
+      'broken.yaml': 'openapi: [',
+      'bomb.yaml': bomb,
+      'empty.json': JSON.stringify(api({})),
+      'deep.json': deep,
+    }
     expect(await run(files, args)).toMatchObject({ code, errors: expect.stringMatching(errors) })
   })
 })
