@@ -18,11 +18,16 @@ export const CALL_ERRORS: ErrorTexts = {
     'A tool Worker returned a value that is not an outcome.',
     'Use `serveTools`, or correct the Worker.',
   ),
+  caller_needs_conversation: errorText(
+    'A program called a tool that the caller runs itself, and the run is not stored, so the program cannot wait.',
+    'Use a conversation.',
+  ),
   cancelled: errorText(
     'The run was cancelled or ended while the call ran.',
     'None is needed. The call may have taken effect.',
   ),
   cannot_undo: errorText('The tool has no `undo`.', 'Give the tool an `undo`, or do not use `compensate` with it.'),
+  code_unavailable: errorText('`run_code` was called outside of a run.', 'Let a model call it in a run.'),
   expired: errorText('The caller of the run, which performs the tool, sent no result in time.', 'Send results sooner.'),
   in_doubt: errorText(
     'An earlier attempt with the same key was cut off, so `once` does not repeat it. Whether it took effect is unknown.',
@@ -56,6 +61,22 @@ export const CALL_ERRORS: ErrorTexts = {
   no_more_tools: errorText(
     'A limit was reached, so the model was asked for a final answer, and it called a tool again.',
     'Raise the limit.',
+  ),
+  program_diverged: errorText(
+    'A program that was run again after an interruption did not ask for the same calls, and those before may have taken effect; or a call that it no longer asked for was not run.',
+    'Look at the calls that the message names. It should not happen: report it with the code of the program.',
+  ),
+  program_failed: errorText(
+    'A program threw an error that it did not catch, returned what is not JSON, or was stopped by the runtime. The model is told the line.',
+    'None is needed if the model corrects it.',
+  ),
+  program_hung: errorText(
+    'A program waits, and nothing that it waits for is open.',
+    'None is needed if the model corrects it.',
+  ),
+  program_too_slow: errorText(
+    'A program computed for more than 10 s without waiting for a call.',
+    'Let tools do the work, or less of it.',
   ),
   outcome_unknown: errorText(
     'The edge stopped while the call ran. It was not sent again, because the tool is not idempotent.',
