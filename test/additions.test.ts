@@ -23,7 +23,7 @@ function filesNaming(name: RegExp): string[] {
     .sort()
 }
 
-test('a provider of a new format takes 15 files with its tests, as Gemini’s does', () => {
+test('a provider of a new format takes 17 files with its tests, as Gemini’s does', () => {
   expect(filesNaming(/gemini/i)).toEqual([
     'docs/configuration.md', // Written by `npm run openapi`.
     'docs/models.md',
@@ -37,6 +37,8 @@ test('a provider of a new format takes 15 files with its tests, as Gemini’s do
     'src/wire/provider/overflow.ts',
     'test/fixtures/recorded/gemini.sse',
     'test/model/gemini.test.ts',
+    'test/security/README.md',
+    'test/security/mutations.ts',
     'test/wire/overflow.test.ts',
     'test/wire/provider/gemini/ask-answer.test.ts',
     'test/wire/provider/gemini/ask-request.test.ts',

@@ -131,7 +131,7 @@ describe('the usage of a run', () => {
     await conversation.start(2, { request: { caller } })
     await conversation.object.cancel(runId(2))
     await conversation.ring()
-    expect(spendReports.map(([, { tokens }]) => tokens)).toEqual([8 + 2, 15])
+    expect(spendReports.map(([, { tokens }]) => tokens)).toEqual([6 + 2, 15])
     expect(conversation.journal(0).map(({ type }) => type)).toContain('answer.cut')
     expect(conversation.journal(2).map(({ type }) => type)).not.toContain('answer.cut')
   })

@@ -109,6 +109,7 @@ describe('a webhook', () => {
         steps: 1,
         usage: { inputTokens: 10, outputTokens: 5 },
         calls: [],
+        prompts: [{ step: 1, inputTokens: 10, roomLeft: expect.any(Number) }],
       },
     })
     expect(headers['webhook-id']).toBe(`${runId(0)}.${conversation.journal(0).at(-1)!.seq}`)

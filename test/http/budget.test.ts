@@ -241,7 +241,7 @@ describe('a run that is not stored', () => {
     const response = await edge.ask('/runs', { json: { input }, headers })
     await response.body?.cancel()
     await Promise.all(edge.afterwards)
-    expect(await (await edge.ask('/usage', { headers })).json()).toMatchObject({ tokens: 7 + 12, runs: 1 })
+    expect(await (await edge.ask('/usage', { headers })).json()).toMatchObject({ tokens: 5 + 12, runs: 1 })
   })
 
   test('ends with its request if the client never reads, and is counted', async () => {

@@ -114,7 +114,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     control: 'a key guesses at most 100 unknown ids in a minute',
     file: 'http/runs/limit-guesses.ts',
-    text: "if (method !== 'settings') guesses.count(key)",
+    text: "if (method !== 'settings') byKey.count(key)",
     replacement: '',
     test: 'security/guesses.test.ts',
   },
@@ -701,7 +701,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     control: 'a call that failed has the marks of its tool',
-    file: 'loop/fold.ts',
+    file: 'loop/decide/data-flow-guard.ts',
     text: 'const definition = attempt > 0 ? offered.get(tool) : undefined',
     replacement: 'const definition = attempt > 0 && result?.ok ? offered.get(tool) : undefined',
     test: 'loop/data-flow-guard.test.ts',
@@ -779,7 +779,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     control: 'a call without an approval that it needs does not run',
     file: 'loop/decide/admit.ts',
-    text: "if (!isGuarded && !needsDataFlowApproval(state, call.tool)) return { do: 'run' }",
+    text: "if (!isGuarded && !needsDataFlowApproval(state, call)) return { do: 'run' }",
     replacement: "return { do: 'run' }",
     test: 'security/control-matrix.test.ts',
   },

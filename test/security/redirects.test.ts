@@ -82,6 +82,10 @@ describe('a redirect is never followed with credentials', () => {
 
 /** Files of `src` and `tools` that say `fetch` in their code and send nothing to another origin with it. */
 const SENDS_NOTHING = new Set([
+  // The edge and the isolate of a program, which speak through one request.
+  'src/code/kit.ts',
+  'src/code/program.ts',
+  'src/code/sandbox.ts',
   'src/agent.ts',
   'src/cli/check/describe.ts',
   'src/client.ts',

@@ -78,10 +78,6 @@ export function nextAttempt({ state, now }: Pick<CallPorts, 'state' | 'now'>, ca
  * The caller has asked `admit` before, and records what comes of it: `call` need not be among the calls of `state`, and
  * nothing of `state` changes. Never rejects. Failures: those of the tool, and `unknown_tool`, `invalid_arguments`,
  * `timeout`, `cancelled`, `tool_failed` and `hook_failed`.
- *
- * @example
- * const attempt = nextAttempt(running, call)
- * const outcome = await callTool(running, call, attempt, { resultBytes, progress: () => {} })
  */
 export async function callTool(
   ports: CallPorts,
