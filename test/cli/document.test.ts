@@ -57,6 +57,7 @@ test('docs/configuration.md has every variable that the edge reads, and no other
     'DIRECTORIES',
     'DISPATCHER',
     'KEYS',
+    'LOADER',
     'METRICS',
     'TOOLS',
     'TOOL_MCP',

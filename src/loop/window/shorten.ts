@@ -1,4 +1,4 @@
-import { isObject, parseJson } from '../../contract/json.ts'
+import { isObject, parseShallow } from '../../contract/json.ts'
 import {
   type AssistantMessage,
   contentText,
@@ -55,7 +55,7 @@ export function cutCalls(message: AssistantMessage, characters: number): Assista
 
 /** Returns arguments as JSON with the beginning of each text that is longer than its share. */
 function cutArguments(text: string, characters: number): string {
-  const value = parseJson(text)
+  const value = parseShallow(text)
   const share = Math.floor(characters / Math.max(1, isObject(value) ? Object.keys(value).length : 1))
   const cut = JSON.stringify(value, (_, each: unknown) => (typeof each === 'string' ? clip(each, share) : each))
   return cut === undefined || cut.length > 2 * characters ? JSON.stringify({ cut: clip(text, share) }) : cut
@@ -147,7 +147,7 @@ function outcomeOf(result: ToolMessage | undefined): string {
 
 /** Returns arguments in one line, with the beginning of each long text in them, so that what identifies a call is left. */
 function briefArguments(text: string): string {
-  const value = parseJson(text)
+  const value = parseShallow(text)
   const line = value === undefined ? text.replaceAll(/\s+/g, ' ') : JSON.stringify(briefValue(value))
   return clip(line, MOST_ARGUMENTS)
 }
