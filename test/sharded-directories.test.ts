@@ -105,6 +105,7 @@ function runOf(
       tool: 'pay',
       conversation,
       since: at,
+      expires: at + 1000,
       argumentsHash: '',
       caller: { tenant: 'acme' },
     },
@@ -146,11 +147,19 @@ async function viewOf(directories: Objects<RunDirectory>) {
     { isLatest: true, status: 'completed' },
     { from: NOON + 40, to: NOON + 120 },
   ]
+  const [counts, mostCostly] = await Promise.all([
+    directory.runCounts({ status: 'completed', limit: 1 }),
+    directory.runs({ sort: 'cost', limit: 20 }),
+  ])
   return {
     lists: await Promise.all(queries.map((query) => runsOf(directory, { ...query, limit: 4 }))),
     runs: await directory.runs({ limit: 1000 }),
+    counts,
+    // Runs of the same cost come in the order of each list.
+    costs: mostCostly?.map(({ cost }) => cost),
     approvals: await directory.approvals(),
     usage: await directory.usage('2026-03-01', '2026-03-01', 'tool'),
+    days: await directory.usage('2026-03-01', '2026-03-01', 'tool', true),
     // Of these, the order is that of the objects.
     series: new Set(await directory.series()),
     open: new Set(await directory.openRuns()),

@@ -72,6 +72,8 @@ export interface Config extends RunOptionValues {
   readonly fileHosts: readonly string[]
   /** Prices of models, by `provider/name`. */
   readonly prices: Readonly<Record<string, Price>>
+  /** The currency of the prices, as its ISO 4217 code. */
+  readonly currency: string
   /** How long providers keep what they cache of prompts, where they let one choose. */
   readonly promptCache: '5m' | '1h' | 'off'
   /** The context windows of models, by `provider/name` or glob. */
@@ -132,6 +134,7 @@ export function readConfig(env: Vars): Config {
       },
     }),
     prices: objectVar(vars, 'MODEL_PRICES', PRICES, isPrice),
+    currency: readCurrency(vars),
     patience: objectVar(vars, 'MODEL_TIMEOUTS', TIMEOUTS, isPatience),
     promptCache: oneOfVar(vars, 'PROMPT_CACHE', ['5m', '1h', 'off']),
     modelWindows: objectVar(vars, 'MODEL_WINDOWS', WINDOWS, isWindow),
@@ -142,6 +145,12 @@ export function readConfig(env: Vars): Config {
     corsOrigins: listOf(vars, 'CORS_ORIGINS', ORIGINS, /^\w+:\/\/[^/*]+$/) ?? [],
     studio: oneOfVar(vars, 'STUDIO', ['on', 'off']) === 'on',
   }
+}
+
+function readCurrency(vars: Vars): string {
+  const currency = textVar(vars, 'CURRENCY') ?? 'USD'
+  if (/^[A-Z]{3}$/.test(currency)) return currency
+  throw new ConfigError('CURRENCY', 'the ISO 4217 code of a currency, such as EUR')
 }
 
 function readFourEyes(vars: Vars): Pick<Config, 'fourEyes' | 'changesArguments'> {

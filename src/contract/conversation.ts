@@ -161,10 +161,19 @@ export interface PendingApproval {
   readonly input?: InputNeeds | undefined
   /** Who started the run. */
   readonly caller: Pick<RunRequest['caller'], 'tenant' | 'key'>
+  /**
+   * Why it needs approval: `tool`, the rule of its definition or of a policy (`definition.approval`); `setup`, the rule of
+   * the edge's setup; `untrusted_data`, the run has read both untrusted and private data. Absent if it asks for input.
+   */
+  readonly because?: 'tool' | 'setup' | 'untrusted_data'
+  /** The call of the program that made this call, if one did. */
+  readonly parent?: string
+  /** When it is rejected unless somebody decides, in epoch milliseconds. */
+  readonly expires: number
   /** The tool as the model saw it. */
   readonly definition?: Pick<
     ToolDefinition,
-    'title' | 'description' | 'annotations' | 'version' | 'hash' | 'inputSchema' | 'undo'
+    'title' | 'description' | 'annotations' | 'version' | 'hash' | 'inputSchema' | 'undo' | 'approval'
   >
 }
 

@@ -9,6 +9,7 @@ import type {
   RunListing,
   RunQuery,
   ShardQuery,
+  StatusCount,
 } from './run-list.ts'
 
 /**
@@ -48,6 +49,8 @@ export interface RunDirectory {
   listRun(listing: RunListing, shard?: number): Promise<void>
   /** Returns the runs that a query wants, newest first; undefined if the run that they should come after is not listed. */
   runs(query: RunQuery): Promise<readonly ListedRun[] | undefined>
+  /** Returns how many of the runs that a query wants have each status, and what they cost. */
+  runCounts(query: RunQuery): Promise<readonly StatusCount[]>
   /** Returns the calls of all conversations that wait for a person, the one that has waited longest first. */
   approvals(): Promise<readonly ListedApproval[]>
   /**
@@ -55,8 +58,11 @@ export interface RunDirectory {
    * was counted before is not counted again.
    */
   countRuns(reports: readonly RunReport[]): Promise<readonly boolean[]>
-  /** Returns the usage from one day (`2026-02-28`) to another, both included, the greatest cost first. */
-  usage(from: string, to: string, by: UsageKind): Promise<readonly UsageRow[]>
+  /**
+   * Returns the usage from one day (`2026-02-28`) to another, both included, the greatest cost first; with `perDay` that
+   * of each day by itself, the oldest first.
+   */
+  usage(from: string, to: string, by: UsageKind, perDay?: boolean): Promise<readonly UsageRow[]>
   /** Returns the metrics of all runs that were counted. */
   series(): Promise<readonly Series[]>
   /** Returns how many of the listed runs have not ended, by status. */
@@ -64,8 +70,9 @@ export interface RunDirectory {
 }
 
 /** The runs that one of the objects lists, which a directory is divided among. */
-export interface RunShard extends Omit<RunDirectory, 'runs'> {
+export interface RunShard extends Omit<RunDirectory, 'runs' | 'runCounts'> {
   runs(query: ShardQuery): Promise<readonly PlacedRun[]>
+  runCounts(query: ShardQuery): Promise<readonly StatusCount[]>
   /** Returns the place of a run among those of all objects; undefined if it is not listed in this one. */
   placeOf(run: string): Promise<number | undefined>
 }

@@ -98,10 +98,14 @@ export interface RunReport {
 
 /** The usage of one key, model or tool in a range of days. */
 export interface UsageRow {
+  /** The day in UTC, such as `2026-02-28`, if the usage of each day is wanted by itself. */
+  readonly day?: string
   readonly name: string
   readonly runs: number
   readonly calls: number
   readonly inputTokens: number
+  /** The part of `inputTokens` that providers read from their caches; 0 before this was counted. */
+  readonly cachedInputTokens: number
   readonly outputTokens: number
   readonly cost: number
 }

@@ -44,6 +44,8 @@ export interface UnendedRun extends Omit<EndedRun, 'facts'> {
   /** The tools that were called, each once, and the codes of the calls' errors. */
   readonly tools: readonly string[]
   readonly errors: readonly string[]
+  /** The number of answers of models. */
+  readonly steps: number
   readonly usage: Usage
   /** The calls that wait for a person. */
   readonly approvals: readonly PendingApproval[]

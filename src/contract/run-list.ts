@@ -1,4 +1,5 @@
 import type { PendingApproval, RunSummary } from './conversation.ts'
+import type { LimitName } from './limits.ts'
 import type { RunStatus } from './run.ts'
 import type { ToolDefinition } from './tool.ts'
 
@@ -17,6 +18,12 @@ export interface ListedRun extends RunSummary {
   readonly errors: readonly string[]
   /** In the currency of the prices; 0 if the model has none. */
   readonly cost: number
+  /** The number of answers of models; absent, like `tokens`, for runs that an earlier version has listed. */
+  readonly steps?: number
+  /** Input and output tokens together. */
+  readonly tokens?: number
+  /** The limit that the run has reached. */
+  readonly limit?: LimitName
 }
 
 /** A call that waits for a person, as the list of all such calls shows it. */
@@ -28,7 +35,10 @@ export interface ListedApproval extends Omit<PendingApproval, 'definition' | 'ar
   readonly since: number
   /** Absent if they are very long: `GET /conversations/{id}/runs/{run}/calls/{call}` has them. */
   readonly arguments?: unknown
-  readonly definition?: Pick<ToolDefinition, 'title' | 'description' | 'annotations' | 'version' | 'hash' | 'undo'>
+  readonly definition?: Pick<
+    ToolDefinition,
+    'title' | 'description' | 'annotations' | 'version' | 'hash' | 'undo' | 'approval'
+  >
 }
 
 /** How a run stands, for the list of its tenant. */
@@ -45,6 +55,20 @@ export interface RunListing {
 export interface OpenRunCount {
   readonly status: RunStatus
   readonly count: number
+}
+
+/** How many of the wanted runs have a status, and what they cost together. */
+export interface StatusCount extends OpenRunCount {
+  readonly cost: number
+}
+
+/** By what runs can be sorted, the greatest first, instead of by their place in the list. */
+export const RUN_SORTS = ['cost', 'duration', 'tokens', 'steps'] as const
+export type RunSort = (typeof RUN_SORTS)[number]
+
+/** Returns what runs are sorted by, at a time in epoch milliseconds. */
+export function sortValue(run: ListedRun, sort: RunSort, now: number): number {
+  return sort === 'duration' ? (run.ended ?? now) - run.created : (run[sort] ?? 0)
 }
 
 /** Which runs of a tenant are wanted: those for which all of this holds. Times are in epoch milliseconds. */
@@ -68,6 +92,8 @@ export interface RunQuery {
   readonly isLatest?: boolean
   /** Only runs that are listed after this one. */
   readonly before?: string
+  /** Default: the newest first. Not with `before` or `isLatest`. */
+  readonly sort?: RunSort
   readonly limit: number
 }
 

@@ -1,6 +1,13 @@
 import type { RunShard } from '../contract/directory.ts'
 import type { RunReport, Series, UsageKind, UsageRow } from '../contract/metrics.ts'
-import type { ListedApproval, OpenRunCount, PlacedRun, RunListing, ShardQuery } from '../contract/run-list.ts'
+import type {
+  ListedApproval,
+  OpenRunCount,
+  PlacedRun,
+  RunListing,
+  ShardQuery,
+  StatusCount,
+} from '../contract/run-list.ts'
 import { Directory } from './directory.ts'
 import { RunLedger } from './run-ledger.ts'
 import { RunList } from './run-list.ts'
@@ -28,8 +35,8 @@ export class MeteredDirectory extends Directory implements RunShard {
     })
   }
 
-  async usage(from: string, to: string, by: UsageKind): Promise<UsageRow[]> {
-    return this.#ledger.usage(from, to, by, Date.now())
+  async usage(from: string, to: string, by: UsageKind, perDay?: boolean): Promise<UsageRow[]> {
+    return this.#ledger.usage({ from, to, by, perDay }, Date.now())
   }
 
   async series(): Promise<Series[]> {
@@ -42,6 +49,10 @@ export class MeteredDirectory extends Directory implements RunShard {
 
   async runs(query: ShardQuery): Promise<PlacedRun[]> {
     return this.#list.runs(query, Date.now())
+  }
+
+  async runCounts(query: ShardQuery): Promise<StatusCount[]> {
+    return this.#list.counts(query, Date.now())
   }
 
   async placeOf(run: string): Promise<number | undefined> {

@@ -11,6 +11,8 @@ const MOST_DAYS = 400
  * series are not counted.
  */
 const MOST_NAMES = 1000
+/** The most rows of usage by day that are returned. */
+const MOST_ROWS = 10_000
 const MOST_SERIES = 5000
 
 /** How many reports are stored before they are added to the sums, all at once. */
@@ -25,6 +27,7 @@ const SCHEMA = `
   CREATE INDEX IF NOT EXISTS counted_at ON counted (at);
   CREATE TABLE IF NOT EXISTS used (day TEXT NOT NULL, by TEXT NOT NULL, name TEXT NOT NULL, runs INTEGER NOT NULL,
     calls INTEGER NOT NULL, input INTEGER NOT NULL, output INTEGER NOT NULL, cost REAL NOT NULL,
+    cached INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (day, by, name)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS series (name TEXT NOT NULL, labels TEXT NOT NULL, part TEXT NOT NULL, le REAL NOT NULL,
     value REAL NOT NULL, PRIMARY KEY (name, labels, part, le)) WITHOUT ROWID;
@@ -42,7 +45,7 @@ export class RunLedger {
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage
-    this.#schema = new LazySchema(storage.sql, 'counted', () => void storage.sql.exec(SCHEMA))
+    this.#schema = new LazySchema(storage.sql, 'counted', () => migrate(storage.sql))
   }
 
   /** Counts a run. Returns false, and counts nothing, if it was counted before. */
@@ -63,13 +66,18 @@ export class RunLedger {
     return true
   }
 
-  /** Returns the usage from one day to another, both included, the greatest cost first. */
-  usage(from: string, to: string, by: UsageKind, now: number): UsageRow[] {
+  /**
+   * Returns the usage from one day to another, both included, the greatest cost first; with `perDay` that of each day by
+   * itself, the oldest first.
+   */
+  usage({ from, to, by, perDay }: UsageQuery, now: number): UsageRow[] {
     if (!this.#schema.isCreated) return []
     this.#sumUp(now)
-    const query = `SELECT name, sum(runs) AS runs, sum(calls) AS calls, sum(input) AS inputTokens,
-      sum(output) AS outputTokens, sum(cost) AS cost FROM used WHERE by = ? AND day >= ? AND day <= ?
-      GROUP BY name ORDER BY cost DESC, runs DESC, name LIMIT ${MOST_NAMES}`
+    const day = perDay ? 'day, ' : ''
+    const query = `SELECT ${day}name, sum(runs) AS runs, sum(calls) AS calls, sum(input) AS inputTokens,
+      sum(cached) AS cachedInputTokens, sum(output) AS outputTokens, sum(cost) AS cost
+      FROM used WHERE by = ? AND day >= ? AND day <= ?
+      GROUP BY ${day}name ORDER BY ${day}cost DESC, runs DESC, name LIMIT ${perDay ? MOST_ROWS : MOST_NAMES}`
     return this.#storage.sql.exec<UsageRow & Record<string, SqlStorageValue>>(query, by, from, to).toArray()
   }
 
@@ -107,8 +115,9 @@ export class RunLedger {
       }
     }
     for (const { day, by, name, runs, calls, usage } of sums.values()) {
-      const { inputTokens, outputTokens, cost = 0 } = usage
-      const row = [day, by, this.#nameOn(day, by, name), runs, calls, inputTokens, outputTokens, cost]
+      const { inputTokens, outputTokens, cost = 0, cachedInputTokens = 0 } = usage
+      const sums = [runs, calls, inputTokens, outputTokens, cost, cachedInputTokens]
+      const row = [day, by, this.#nameOn(day, by, name), ...sums]
       this.#storage.sql.exec(ADD_USAGE, ...row)
     }
   }
@@ -140,13 +149,30 @@ export class RunLedger {
   }
 }
 
+/** Which usage is wanted. The days are in UTC, such as `2026-02-28`, and both are included. */
+export interface UsageQuery {
+  readonly from: string
+  readonly to: string
+  readonly by: UsageKind
+  /** Whether the usage of each day is wanted by itself. Default: that of all days together. */
+  readonly perDay?: boolean | undefined
+}
+
+/** Creates the tables, and adds what tables of an earlier version lack. */
+function migrate(sql: SqlStorage): void {
+  sql.exec(SCHEMA)
+  const query = "SELECT 1 FROM sqlite_master WHERE name = 'used' AND instr(sql, 'cached') > 0"
+  if (sql.exec(query).toArray().length === 0) sql.exec('ALTER TABLE used ADD COLUMN cached INTEGER NOT NULL DEFAULT 0')
+}
+
 interface Sum extends UsageShare {
   readonly day: string
   readonly runs: number
 }
 
-const ADD_USAGE = `INSERT INTO used VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET runs = runs + ?4,
-  calls = calls + ?5, input = input + ?6, output = output + ?7, cost = cost + ?8`
+const ADD_USAGE = `INSERT INTO used (day, by, name, runs, calls, input, output, cost, cached)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET runs = runs + ?4,
+  calls = calls + ?5, input = input + ?6, output = output + ?7, cost = cost + ?8, cached = cached + ?9`
 const RAISE_SERIES =
   'UPDATE series SET value = value + ?5 WHERE name = ?1 AND labels = ?2 AND part = ?3 AND le = ?4 RETURNING name'
 

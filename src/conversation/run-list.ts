@@ -4,7 +4,9 @@ import type {
   OpenRunCount,
   PlacedRun,
   RunListing,
+  RunSort,
   ShardQuery,
+  StatusCount,
 } from '../contract/run-list.ts'
 import { LazySchema } from '../contract/lazy-schema.ts'
 
@@ -79,7 +81,7 @@ export class RunList {
   /** Returns the runs that a query wants, newest first. */
   runs(query: ShardQuery, now: number): PlacedRun[] {
     if (!this.#schema.isCreated) return []
-    const { below = Number.MAX_SAFE_INTEGER, isLatest, limit } = query
+    const { below = Number.MAX_SAFE_INTEGER, isLatest, limit, sort } = query
     const conditions = conditionsOf(query, now)
     const where = conditions.map(([condition]) => condition).join(' AND ')
     const values = conditions.map(([, value]) => value)
@@ -89,9 +91,25 @@ export class RunList {
       ? `SELECT max(place) AS place, ${columns} FROM listed WHERE ${where} GROUP BY conversation HAVING max(place) < ?`
       : `SELECT place, ${columns} FROM listed WHERE ${where} AND place < ?`
     return this.#storage.sql
-      .exec<Row & Record<string, SqlStorageValue>>(`${select} ORDER BY place DESC LIMIT ?`, ...values, below, limit)
+      .exec<Row & Record<string, SqlStorageValue>>(
+        `${select} ORDER BY ${orderOf(sort, now)} LIMIT ?`,
+        ...values,
+        below,
+        limit,
+      )
       .toArray()
       .map(placedRun)
+  }
+
+  /** Returns how many of the runs that a query wants have each status, and what they cost. */
+  counts(query: ShardQuery, now: number): StatusCount[] {
+    if (!this.#schema.isCreated) return []
+    const conditions = conditionsOf(query, now)
+    const where = conditions.map(([condition]) => condition).join(' AND ')
+    const select = `SELECT status, count(*) AS count, sum(cost) AS cost FROM listed WHERE ${where} GROUP BY status`
+    return this.#storage.sql
+      .exec<StatusCount & Record<string, SqlStorageValue>>(select, ...conditions.map(([, value]) => value))
+      .toArray()
   }
 
   /** Returns the calls that wait for a person, the one that has waited longest first. */
@@ -123,6 +141,18 @@ const PUT = `INSERT INTO listed (id, conversation, status, created, ended, cost,
 const DELETE_OLDEST = `DELETE FROM listed WHERE ended IS NOT NULL
   AND place <= (SELECT place FROM listed ORDER BY place DESC LIMIT 1 OFFSET ?)`
 
+/** How runs are sorted, in SQL. */
+function orderOf(sort: RunSort | undefined, now: number): string {
+  if (sort === undefined) return 'place DESC'
+  const ended = `ifnull(ended, ${Math.floor(now)})`
+  const by = { cost: 'cost', duration: `${ended} - created`, tokens: detail('tokens'), steps: detail('steps') }[sort]
+  return `${by} DESC, place DESC`
+}
+
+function detail(name: 'tokens' | 'steps'): string {
+  return `ifnull(json_extract(details, '$.${name}'), 0)`
+}
+
 const NOT_EXPIRED = 'ifnull(expires > ?, 1)'
 
 /** The conditions of a query as SQL, each with its value. */
@@ -149,6 +179,6 @@ function conditionsOf(query: ShardQuery, now: number): (readonly [condition: str
 }
 
 function placedRun({ place, id, conversation, status, created, ended, cost, details }: Row): PlacedRun {
-  const rest: Pick<ListedRun, 'question' | 'model' | 'key' | 'tools' | 'errors'> = JSON.parse(details)
+  const rest: Omit<ListedRun, keyof Row | 'ended'> = JSON.parse(details)
   return { place, id, conversation, status, created, ...(ended !== null && { ended }), cost, ...rest }
 }

@@ -1,8 +1,8 @@
 import type { Objects } from '../contract/conversation.ts'
 import type { DirectoryService, RunDirectory, RunShard } from '../contract/directory.ts'
-import type { RunReport } from '../contract/metrics.ts'
+import type { RunReport, UsageRow } from '../contract/metrics.ts'
 import type { StoredTotals } from '../contract/quotas.ts'
-import type { PlacedRun, RunQuery } from '../contract/run-list.ts'
+import { type PlacedRun, type RunQuery, sortValue } from '../contract/run-list.ts'
 import { shardOf } from '../contract/shard.ts'
 import type { Part } from './part.ts'
 
@@ -90,14 +90,18 @@ function mergedRuns({ all, at }: TenantObjects<RunShard>): RunDirectory {
     listRun: (listing, shard = 0) => at(shard).listRun(listing, shard),
     countRuns: (reports) => countRuns(reports, at),
     runs: async (query) => (await placedRuns(all, query))?.map(({ place: _place, shard: _shard, ...run }) => run),
+    runCounts: async (query) => {
+      const rows = (await Promise.all(all.map((each) => each.runCounts(query)))).flat()
+      return sumBy(rows, ({ status }) => status, ['count', 'cost'])
+    },
     approvals: async () => {
       const calls = (await Promise.all(all.map((each) => each.approvals()))).flat()
       return calls.toSorted((a, b) => a.since - b.since).slice(0, MOST)
     },
-    usage: async (from, to, by) => {
-      const rows = (await Promise.all(all.map((each) => each.usage(from, to, by)))).flat()
-      const sums = sumBy(rows, ({ name }) => name, ['runs', 'calls', 'inputTokens', 'outputTokens', 'cost'])
-      return sums.toSorted((a, b) => b.cost - a.cost || b.runs - a.runs || (a.name < b.name ? -1 : 1)).slice(0, MOST)
+    usage: async (from, to, by, perDay) => {
+      const rows = (await Promise.all(all.map((each) => each.usage(from, to, by, perDay)))).flat()
+      const sums = sumBy(rows, ({ day, name }) => JSON.stringify([day, name]), USAGE_FIGURES).toSorted(byCost)
+      return perDay ? sums : sums.slice(0, MOST)
     },
     series: async () => {
       const rows = (await Promise.all(all.map((each) => each.series()))).flat()
@@ -108,6 +112,14 @@ function mergedRuns({ all, at }: TenantObjects<RunShard>): RunDirectory {
       return sumBy(rows, ({ status }) => status, ['count'])
     },
   }
+}
+
+const USAGE_FIGURES = ['runs', 'calls', 'inputTokens', 'cachedInputTokens', 'outputTokens', 'cost'] as const
+
+/** Sorts usage by day, where it has one, and then the greatest cost first. */
+function byCost(a: UsageRow, b: UsageRow): number {
+  const { day = '' } = b
+  return (a.day ?? '').localeCompare(day) || b.cost - a.cost || b.runs - a.runs || (a.name < b.name ? -1 : 1)
 }
 
 async function countRuns(reports: readonly RunReport[], at: (shard: number) => RunShard): Promise<readonly boolean[]> {
@@ -140,10 +152,13 @@ async function placedRuns(
     if (place === undefined) return undefined
     bounds = shards.map((_, shard) => (shard > at ? place + 1 : place))
   }
+  const now = Date.now()
+  const { sort } = query
+  const bySort = (a: FoundRun, b: FoundRun) => (sort ? sortValue(b, sort, now) - sortValue(a, sort, now) : 0)
   const find = async (own: Pick<RunQuery, 'limit'>, ofShard: (shard: number) => object) => {
     const wanted = (shard: number) => shards[shard]?.runs({ ...query, ...own, ...ofShard(shard) }) ?? []
     const pages = await Promise.all(shards.map(async (_, shard) => withShard(await wanted(shard), shard)))
-    const runs = pages.flat().toSorted((a, b) => b.place - a.place || a.shard - b.shard)
+    const runs = pages.flat().toSorted((a, b) => bySort(a, b) || b.place - a.place || a.shard - b.shard)
     return query.isLatest ? firstOfEach(runs) : runs
   }
   const page = (await find(query, (shard) => (bounds ? { below: bounds[shard] } : {}))).slice(0, query.limit)

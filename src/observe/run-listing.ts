@@ -4,6 +4,7 @@ import type { EndedRun, UnendedRun } from '../contract/report.ts'
 import { jurisdictionOf } from '../contract/placement.ts'
 import type { RunRequest } from '../contract/run.ts'
 import type { ListedApproval, ListedRun, RunListing } from '../contract/run-list.ts'
+import type { Usage } from '../contract/usage.ts'
 
 /** The most characters of a question, of a tool's description and of the arguments of a call that a list shows. */
 const QUESTION = 200
@@ -16,26 +17,31 @@ const MOST_NAMES = 50
 export function endedListing({ request, acceptedAt, facts, expires }: EndedRun): RunListing | undefined {
   const tools: string[] = []
   const errors: string[] = []
-  let end: Pick<ListedRun, 'status' | 'ended' | 'cost'> | undefined
+  let steps = 0
+  let end: Pick<ListedRun, 'status' | 'ended' | 'cost' | 'tokens' | 'limit'> | undefined
   for (const { event, at } of facts) {
     if (event.type === 'call.settled') tools.push(event.tool)
     const error = event.type === 'call.settled' || event.type === 'run.finished' ? event.error : undefined
     if (error) errors.push(error.code)
-    if (event.type === 'run.finished') end = { status: event.status, ended: at, cost: event.usage.cost ?? 0 }
+    if (event.type === 'step.answered') steps += 1
+    if (event.type === 'run.finished') {
+      const { status, usage, which } = event
+      end = { status, ended: at, ...spentOf(usage), ...(which && { limit: which }) }
+    }
   }
   const { conversation } = request
   if (conversation === undefined || end?.ended === undefined) return undefined
-  const run = { ...end, ...detailsOf(request, tools, errors), created: acceptedAt, conversation }
+  const run = { ...end, ...detailsOf(request, tools, errors), steps, created: acceptedAt, conversation }
   return { run, at: end.ended, ...(expires !== undefined && { expires }), approvals: [] }
 }
 
 /** How the list of runs shows one that has not ended; undefined if no caller can name its conversation. */
 export function unendedListing(unended: UnendedRun): RunListing | undefined {
-  const { request, acceptedAt, status, tools, errors, usage, approvals, since, at, expires } = unended
+  const { request, acceptedAt, status, tools, errors, steps, usage, approvals, since, at, expires } = unended
   const { conversation } = request
   if (conversation === undefined) return undefined
   const details = detailsOf(request, tools, errors)
-  const run = { status, cost: usage.cost ?? 0, ...details, created: acceptedAt, conversation }
+  const run = { status, ...spentOf(usage), ...details, steps, created: acceptedAt, conversation }
   const { question } = details
   const listings = approvals.map((approval) => ({
     conversation,
@@ -44,6 +50,10 @@ export function unendedListing(unended: UnendedRun): RunListing | undefined {
     ...shortened(approval, mayLeave(conversation)),
   }))
   return { run, at, ...(expires !== undefined && { expires }), approvals: listings }
+}
+
+function spentOf({ inputTokens, outputTokens, cost = 0 }: Usage): Pick<ListedRun, 'cost' | 'tokens'> {
+  return { cost, tokens: inputTokens + outputTokens }
 }
 
 /** Whether the list may show content: it is stored outside of all jurisdictions. */

@@ -165,7 +165,8 @@ describe('a request', () => {
     // Asking for more than the edge allows is no use, asking for less is.
     expect(await okOf({ onLimit: 'model', limits: { tools: { a: 9, b: 1 } } })).toEqual([true, false, true, false])
     const failed = await edge.ask('/runs', { json: { input: 'Hi', onLimit: 'fail' } })
-    expect(await failed.json()).toMatchObject({ status: 'failed', finish: 'limit', error: { code: 'limit_reached' } })
+    const run = { status: 'failed', finish: 'limit', which: 'callsPerTool', error: { code: 'limit_reached' } }
+    expect(await failed.json()).toMatchObject({ status: 422, code: 'limit_reached', run })
   })
 
   test('cannot choose an invalid option', async () => {

@@ -260,7 +260,9 @@ describe('tools over HTTP', () => {
   test('are listed, found, and called under the same policy as in a run', async () => {
     const edge = testEdge({ tools: [add, tool('sub')] })
     const list = await edge.ask('/tools?query=ADD')
-    expect(await list.json()).toEqual([{ ...add.definition, source: 'inline', place: 'test', available: true }])
+    expect(await list.json()).toEqual([
+      { ...add.definition, source: 'inline', place: 'test', offered: true, available: true },
+    ])
     expect(await (await edge.ask('/tools/add')).json()).toMatchObject({ name: 'add' })
     expect(await errorOf(await edge.ask('/tools/mul'))).toEqual({ status: 404, code: 'unknown_tool' })
     const outcome = await edge.ask('/tools/add/call', { json: { arguments: { a: 1, b: 2 } } })
@@ -332,7 +334,7 @@ describe('tools over HTTP', () => {
       expect(await names('/tools?query=zebra')).toEqual([])
       expect(await names('/tools?query=+')).toEqual(['clock', 'forecast', 'mail', 'weather_now'])
       expect(await (await edge().ask('/tools?query=forecast')).json()).toEqual([
-        { ...forecast.definition, source: 'inline', place: 'test', available: true },
+        { ...forecast.definition, source: 'inline', place: 'test', offered: true, available: true },
       ])
     })
 

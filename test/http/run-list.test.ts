@@ -59,11 +59,11 @@ describe('GET /runs', () => {
     expect(await list(edge)).toEqual([
       {
         ...{ id: second, conversation: 'b', ...shared, question: 'Hello', tools: [], errors: [] },
-        ...{ created: NOON + 60_000, ended: NOON + 60_000 },
+        ...{ created: NOON + 60_000, ended: NOON + 60_000, steps: 1, tokens: 15 },
       },
       {
         ...{ id: first, conversation: 'a', ...shared, question: 'Add one and two' },
-        ...{ tools: ['add', 'broken'], errors: ['gone'], created: NOON, ended: NOON },
+        ...{ tools: ['add', 'broken'], errors: ['gone'], created: NOON, ended: NOON, steps: 2, tokens: 30 },
       },
     ])
   })
@@ -102,6 +102,29 @@ describe('GET /runs', () => {
     expect(await idsOf('status=gone')).toMatch(/^"status" must be one of queued/)
     expect(await idsOf('cost=much')).toBe('"cost" must be a number from 0.')
     expect(await idsOf('from=yesterday')).toMatch(/^"from" must be a day/)
+  })
+
+  test('sorts by cost, duration, tokens or steps, and counts what the filters select by status', async () => {
+    const edge = listingEdge([ask(['add']), say('Done.'), say('Hello.'), ask(['pay'])], {
+      vars: { ...KEYS, AUTH: 'keys', MODEL_PRICES: '{"test/scripted":{"input":1000,"output":1000}}' },
+    })
+    for (const [conversation, input] of ['Add', 'Hello', 'Pay'].map((each) => [each.toLowerCase(), each] as const)) {
+      await run(edge, conversation, input)
+    }
+    vi.setSystemTime(NOON + 5000)
+    const idsOf = async (query: string) => (await list(edge, `?${query}`)).map(({ conversation }: any) => conversation)
+    expect(await idsOf('sort=tokens')).toEqual(['add', 'pay', 'hello'])
+    expect(await idsOf('sort=cost&limit=1')).toEqual(['add'])
+    expect(await idsOf('sort=duration')).toEqual(['pay', 'hello', 'add'])
+    expect(await idsOf('sort=steps&status=completed')).toEqual(['add', 'hello'])
+    const counts = async (query: string) =>
+      (await edge.fetch(`/runs/counts${query}`, { headers: bearer('web') })).json()
+    const all = { runs: 3, cost: 0.06, statuses: { completed: 2, waiting: 1 } }
+    expect(await counts('')).toEqual({ ...all, cost: expect.closeTo(0.06) })
+    expect(await counts('?tool=add')).toEqual({ runs: 1, cost: expect.closeTo(0.03), statuses: { completed: 1 } })
+    expect(await counts('?status=failed')).toEqual({ runs: 0, cost: 0, statuses: {} })
+    expect(await list(edge, '?sort=size')).toMatchObject({ status: 400, param: 'sort' })
+    expect(await list(edge, '?sort=cost&latest=true')).toMatchObject({ status: 400, param: 'sort' })
   })
 
   test('returns pages, and only the newest match of each conversation if asked to', async () => {
@@ -205,6 +228,30 @@ describe('the runs of a tenant whose directory is divided among objects', () => 
   })
 })
 
+test('GET /usage has the usage of each day by itself, with what came from caches', async () => {
+  const edge = listingEdge([say('Hello.'), say('Hello again.')])
+  await run(edge, 'a', 'Hello')
+  vi.setSystemTime(NOON + 24 * 3_600_000)
+  await run(edge, 'a', 'Hello')
+  const usage = async (query: string): Promise<any> =>
+    (await edge.fetch(`/usage?by=model&from=2026-03-01&to=2026-03-02${query}`, { headers: bearer('operator') })).json()
+  const tokens = { inputTokens: 10, cachedInputTokens: 0, outputTokens: 5 }
+  const row = { name: 'test/scripted', runs: 1, calls: 0, ...tokens, cost: 0 }
+  expect((await usage('&per=day')).usage).toEqual([
+    { day: '2026-03-01', ...row },
+    { day: '2026-03-02', ...row },
+  ])
+  expect((await usage('')).usage).toMatchObject([{ name: 'test/scripted', runs: 2, inputTokens: 20 }])
+  expect(await usage('&per=week')).toMatchObject({ status: 422, param: 'per' })
+})
+
+test('GET /caller tells a page what the key may do, and the currency of costs', async () => {
+  const edge = listingEdge([], { vars: { ...KEYS, AUTH: 'keys', CURRENCY: 'EUR' } })
+  const caller = await edge.fetch('/caller', { headers: bearer('boss') })
+  expect(await caller.json()).toEqual({ tenant: 'acme', key: 'boss', scopes: ['approve'], currency: 'EUR' })
+  expect((await edge.fetch('/caller', { headers: bearer('nobody') })).status).toBe(401)
+})
+
 describe('GET /approvals', () => {
   test('lists the calls of all conversations that wait, with who asked and what is known of undoing them', async () => {
     const edge = listingEdge([ask(['pay', { euros: 5 }]), ask(['pay', { euros: 7 }], ['pay', { euros: 9 }])])
@@ -215,8 +262,14 @@ describe('GET /approvals', () => {
     expect(calls).toHaveLength(3)
     expect(calls[0]).toEqual({
       ...{ conversation: 'a', run: first, id: expect.any(String), tool: 'pay', since: NOON },
-      ...{ arguments: { euros: 5 }, argumentsHash: expect.any(String), caller: { tenant: 'acme', key: 'web' } },
-      definition: expect.objectContaining({ annotations: { destructive: true }, undo: true }),
+      ...{
+        because: 'tool',
+        expires: NOON + 24 * 3_600_000,
+        arguments: { euros: 5 },
+        argumentsHash: expect.any(String),
+        caller: { tenant: 'acme', key: 'web' },
+      },
+      definition: expect.objectContaining({ annotations: { destructive: true }, undo: true, approval: 'always' }),
     })
     expect(calls.map((each: any) => each.arguments.euros)).toEqual([5, 7, 9])
     expect((await waiting(edge, 'both')).map((each: any) => each.question)).toEqual([

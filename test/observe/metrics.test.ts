@@ -67,13 +67,13 @@ test('a run that is reported again is counted once, and has one data point', asy
   await batch.send()
   await batch.send()
   const day = new Date().toISOString().slice(0, 10)
-  const total = { runs: 1, calls: 4, inputTokens: 20, outputTokens: 10, cost: 40 }
+  const total = { runs: 1, calls: 4, inputTokens: 20, cachedInputTokens: 0, outputTokens: 10, cost: 40 }
   const directory = directories.getByName('acme')
   expect(await directory.usage(day, day, 'model')).toEqual([{ name: 'test/scripted', ...total }])
   expect(await directory.usage(day, day, 'tool')).toEqual([
-    { name: 'add', runs: 1, calls: 2, inputTokens: 0, outputTokens: 0, cost: 0 },
-    { name: 'broken', runs: 1, calls: 1, inputTokens: 0, outputTokens: 0, cost: 0 },
-    { name: 'unknown', runs: 1, calls: 1, inputTokens: 0, outputTokens: 0, cost: 0 },
+    { name: 'add', runs: 1, calls: 2, inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, cost: 0 },
+    { name: 'broken', runs: 1, calls: 1, inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, cost: 0 },
+    { name: 'unknown', runs: 1, calls: 1, inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, cost: 0 },
   ])
   expect(await directory.usage('2020-01-01', '2020-01-31', 'model')).toEqual([])
   expect(points).toEqual([dataPointOf(run)])
@@ -98,7 +98,15 @@ test('runs are counted once each, whether their reports are summed up already or
   }
   expect(counted.filter((isNew) => isNew)).toHaveLength(120)
   const directory = makeDirectory(database)
-  const row = { name: 'web', runs: 120, calls: 120, inputTokens: 240, outputTokens: 120, cost: 60 }
+  const row = {
+    name: 'web',
+    runs: 120,
+    calls: 120,
+    inputTokens: 240,
+    cachedInputTokens: 0,
+    outputTokens: 120,
+    cost: 60,
+  }
   expect(await directory.usage(day, day, 'key')).toEqual([row])
   const series = [{ name: 'edgecall_steps', labels: 'model="m"', part: 'value', le: 0, value: 360 }]
   expect(await directory.series()).toEqual(series)

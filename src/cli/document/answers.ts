@@ -142,6 +142,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
   },
   ModelList: object({ object: { const: 'list' }, data: list(ref('Model')) }),
   AcceptedTool: object({ name: text, hash: text }),
+  Caller: object({ tenant: text, scopes: list(text), currency: text }, { key: text }),
   Spend: object(
     {},
     {
@@ -277,7 +278,13 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
   ),
   ReportedCall: object({ id: text, tool: text, arguments: {}, ok: flag, durationMs: count }),
   Tool: object(
-    { name: text, source: text, place: text, available: flag },
+    {
+      name: text,
+      source: text,
+      place: text,
+      available: flag,
+      offered: { ...flag, description: 'Whether it is offered to requests that name no tools.' },
+    },
     {
       ...fieldSchemas(),
       accepted: {

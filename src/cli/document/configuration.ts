@@ -78,6 +78,7 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
       'Prices of one million tokens, as JSON: `{ "provider/name": { "input": 0.4, "output": 1.6, "cachedInput": 0.1 } }`. `cacheWrite` and `longCacheWrite` are those of input that the provider writes to its cache, for minutes or for an hour.',
       'none',
     ),
+    variable('CURRENCY', 'The currency of these prices, as its ISO 4217 code. The studio writes costs in it.', '`USD`'),
     variable(
       'MODEL_TIMEOUTS',
       'Other time limits for some models, as JSON: `{ "provider/name": { "firstByteMs": 300000, "silenceMs": 120000 } }`. A heartbeat of the server also ends a silence.',

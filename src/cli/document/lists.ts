@@ -15,8 +15,18 @@ const APPROVAL = {
   tool: text,
   argumentsHash: text,
   caller: object({ tenant: text }, { key: text }),
+  expires: { type: 'integer', description: 'When it is rejected unless somebody decides, in epoch milliseconds.' },
+}
+const REASON = {
+  because: {
+    enum: ['tool', 'setup', 'untrusted_data'],
+    description:
+      'Why it needs approval: the rule of its definition or of a policy; the rule of the edge’s setup; or that the run has read both untrusted and private data. Absent if the call asks for input.',
+  },
+  parent: { type: 'string', description: 'The call of the program that made this call, if one did.' },
 }
 const SHOWN_TOOL = { description: text, annotations: OBJECT, version: text, hash: text }
+const SHOWN_OPTIONS = { title: text, undo: flag, approval: {} }
 const SUMMARY = {
   id: text,
   status: { enum: RUN_STATUSES },
@@ -28,15 +38,16 @@ const ENDED = { ended: { type: 'integer', description: 'Epoch milliseconds; abse
 export const LIST_ANSWERS: Readonly<Record<string, JsonSchema>> = {
   Approval: object(
     { ...APPROVAL, arguments: {} },
-    { input: INPUT, definition: object({ ...SHOWN_TOOL, inputSchema: OBJECT }, { title: text, undo: flag }) },
+    { ...REASON, input: INPUT, definition: object({ ...SHOWN_TOOL, inputSchema: OBJECT }, SHOWN_OPTIONS) },
   ),
   ListedApproval: object(
     { ...APPROVAL, since: { type: 'integer', description: 'When the run began to wait, in epoch milliseconds.' } },
     {
       question: { type: 'string', description: 'How the last question of the run begins.' },
+      ...REASON,
       arguments: {},
       input: INPUT,
-      definition: object(SHOWN_TOOL, { title: text, undo: flag }),
+      definition: object(SHOWN_TOOL, SHOWN_OPTIONS),
     },
   ),
   RunSummary: object(SUMMARY, ENDED),
@@ -50,8 +61,47 @@ export const LIST_ANSWERS: Readonly<Record<string, JsonSchema>> = {
       errors: { ...list(text), description: 'The codes of its error and of those of its calls, each once.' },
       cost: { type: 'number' },
     },
-    { ...ENDED, key: text },
+    {
+      ...ENDED,
+      key: text,
+      steps: { type: 'integer', description: 'The number of answers of models.' },
+      tokens: { type: 'integer', description: 'Input and output tokens together.' },
+      limit: { type: 'string', description: 'The limit that the run has reached.' },
+    },
   ),
+  RunCounts: object({
+    runs: { type: 'integer' },
+    cost: { type: 'number' },
+    statuses: {
+      type: 'object',
+      additionalProperties: { type: 'integer' },
+      description: 'The number of runs by status.',
+    },
+  }),
+}
+
+const FILTERS = {
+  status: 'A status, such as `failed`.',
+  tool: 'A tool that was called.',
+  error: 'The code of an error of the run or of one of its calls.',
+  model: 'The model, as `provider/name`.',
+  key: 'The id of the API key that started the run.',
+  query: 'A part of the question or of an id.',
+  cost: 'The least cost.',
+  duration: 'The least duration, in milliseconds.',
+  from: 'Accepted on or after this day in UTC or at this time, such as `2026-02-01` or `2026-02-01T08:00:00Z`.',
+  to: 'Accepted up to the end of this day, or before this time.',
+}
+
+export const COUNT_RUNS: DocumentedRoute = {
+  tag: 'Runs',
+  id: 'countRuns',
+  summary: 'Count the runs of all conversations of the tenant, by status, with their cost',
+  description: 'Filters are combined, as in `GET /runs`.',
+  scope: 'chat',
+  query: FILTERS,
+  answers: { 200: { says: 'The counts.', json: 'RunCounts' } },
+  errors: { 404: 'The edge lists no runs.' },
 }
 
 export const LIST_ALL_RUNS: DocumentedRoute = {
@@ -62,19 +112,11 @@ export const LIST_ALL_RUNS: DocumentedRoute = {
     'Filters are combined. A run is listed when it ends, when it begins to wait, or once it has lasted for ten seconds. Runs without a conversation are not listed. The edge needs the part `metrics`.',
   scope: 'chat',
   query: {
-    status: 'A status, such as `failed`.',
-    tool: 'A tool that was called.',
-    error: 'The code of an error of the run or of one of its calls.',
-    model: 'The model, as `provider/name`.',
-    key: 'The id of the API key that started the run.',
-    query: 'A part of the question or of an id.',
-    cost: 'The least cost.',
-    duration: 'The least duration, in milliseconds.',
-    from: 'Accepted on or after this day in UTC or at this time, such as `2026-02-01` or `2026-02-01T08:00:00Z`.',
-    to: 'Accepted up to the end of this day, or before this time.',
+    ...FILTERS,
     latest: '`true`: of each conversation, only the newest run that matches.',
     before: 'Return runs after the run with this id in the list.',
     limit: 'The page size, at most 1000.',
+    sort: '`cost`, `duration`, `tokens` or `steps`: the greatest first. Not with `before` or `latest`.',
   },
   answers: { 200: { says: 'The runs.', json: { type: 'array', items: ref('ListedRun') } } },
   errors: { 404: 'The run in `before` is not listed, or the edge lists no runs.' },

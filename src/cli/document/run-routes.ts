@@ -1,6 +1,6 @@
 import { STREAM_FORMATS } from './client-routes.ts'
 import { ref } from './json-schema.ts'
-import { LIST_ALL_RUNS, LIST_APPROVALS } from './lists.ts'
+import { COUNT_RUNS, LIST_ALL_RUNS, LIST_APPROVALS } from './lists.ts'
 import type { Routes } from './operation.ts'
 
 /** The errors of a request about a conversation or run that is not there. */
@@ -54,6 +54,17 @@ export const RUN_ROUTES: Routes = {
       errors: { ...FAILED, 422: 'A limit failed the run, or the `Idempotency-Key` was used with another body.' },
     },
   },
+  '/runs/counts': { get: COUNT_RUNS },
+  '/caller': {
+    get: {
+      tag: 'Runs',
+      id: 'getCaller',
+      summary: 'Get what the edge knows of the caller',
+      description: 'A page can tell by it what a key may do.',
+      scope: 'none; any key',
+      answers: { 200: { says: 'The tenant, the key and its scopes, and the currency of costs.', json: 'Caller' } },
+    },
+  },
   '/usage': {
     get: {
       tag: 'Runs',
@@ -66,6 +77,7 @@ export const RUN_ROUTES: Routes = {
         by: '`key`, `model` or `tool`: return the usage of all runs of the tenant by these instead. It needs the scope `metrics`.',
         from: 'The first day in UTC, such as `2026-02-01`. Default: the first of this month. With `by` only.',
         to: 'The last day. Default: today.',
+        per: '`day`: return the usage of each day by itself, the oldest first. With `by` only.',
       },
       answers: {
         200: {

@@ -5,11 +5,15 @@ import { canonicalJson, sha256 } from '../../contract/json.ts'
 import { readableArguments } from '../../contract/message.ts'
 import { type Caller, failure, type ToolDefinition, type ToolOutcome } from '../../contract/tool.ts'
 import { callRefused, callSettled } from '../../loop/settled.ts'
-import type { CallState } from '../../loop/state.ts'
+import type { CallState, RunState } from '../../loop/state.ts'
+import { admit } from '../../loop/decide/admit.ts'
 import { marksOfCallerResult } from '../../loop/decide/data-flow-guard.ts'
 import { visibleOutcome } from '../../loop/decide/truncated-result.ts'
 import type { OpenRun } from './open-run.ts'
 import { refusalOf } from './refusals.ts'
+
+/** How long a run waits for a person or its caller. */
+export const MOST_WAIT_MS = 24 * 60 * 60 * 1000
 
 type AnswerableRun = Pick<OpenRun, 'state' | 'journal'>
 
@@ -53,6 +57,7 @@ function nameOf({ key, tenant }: Caller): string {
 export async function pendingApproval(
   open: Pick<OpenRun, 'state'> | undefined,
   callId: string,
+  now = Date.now(),
 ): Promise<PendingApproval | undefined> {
   const call = open?.state.calls.find((candidate) => candidate.callId === callId)
   if (!open || call?.status !== 'awaiting_approval') return undefined
@@ -60,6 +65,7 @@ export async function pendingApproval(
   const { tenant, key } = state.request.caller
   const input = readableArguments(call.arguments)
   const definition = state.offered.get(call.tool)
+  const because = reasonOf(state, call)
   return {
     id: callId,
     run: state.request.runId,
@@ -68,12 +74,27 @@ export async function pendingApproval(
     input: call.needs,
     argumentsHash: await sha256(canonicalJson(input)),
     caller: { tenant, ...(key !== undefined && { key }) },
+    ...(because && { because }),
+    ...(call.parent !== undefined && { parent: call.parent }),
+    expires: (state.waitingSince ?? now) + MOST_WAIT_MS,
     ...(definition && { definition: shownOf(definition) }),
   }
 }
 
-function shownOf({ title, description, annotations, version, hash, inputSchema, undo }: ToolDefinition) {
-  const optional = { ...(title !== undefined && { title }), ...(undo !== undefined && { undo }) }
+/** Why a call waits for a person; undefined if it asks for input. */
+function reasonOf(state: RunState, call: CallState): PendingApproval['because'] {
+  if (call.needs) return undefined
+  const admission = admit(state, call)
+  if ('because' in admission && admission.because === 'untrusted_data') return 'untrusted_data'
+  return call.isGuarded ? 'setup' : 'tool'
+}
+
+function shownOf({ title, description, annotations, version, hash, inputSchema, undo, approval }: ToolDefinition) {
+  const optional = {
+    ...(title !== undefined && { title }),
+    ...(undo !== undefined && { undo }),
+    ...(approval !== undefined && { approval }),
+  }
   return { ...optional, description, annotations, version, hash, inputSchema }
 }
 

@@ -123,12 +123,12 @@ async function reportRun(reporter: RunReporter, id: string, { store, findRun }: 
  */
 async function standOf(open: OpenRun | undefined): Promise<Omit<UnendedRun, 'request' | 'acceptedAt' | 'status'>> {
   const at = Date.now()
-  if (!open) return { at, since: at, tools: [], errors: [], usage: NO_USAGE, approvals: [] }
-  const { calls, usage, waitingSince: since = at } = open.state
+  if (!open) return { at, since: at, tools: [], errors: [], steps: 0, usage: NO_USAGE, approvals: [] }
+  const { calls, steps, usage, waitingSince: since = at } = open.state
   const tools = [...new Set(calls.map(({ tool }) => tool))]
   const errors = [...new Set(calls.flatMap(({ result }) => (result?.error ? [result.error.code] : [])))]
   const approvals = await Promise.all(calls.map(({ callId }) => pendingApproval(open, callId)))
-  return { at, since, tools, errors, usage, approvals: approvals.filter((each) => each !== undefined) }
+  return { at, since, tools, errors, steps, usage, approvals: approvals.filter((each) => each !== undefined) }
 }
 
 /** Reads the facts of a run, and the first news after each, which has the time. Of news there may be thousands. */

@@ -8,7 +8,7 @@ import { recordOf } from '../../loop/record.ts'
 import { recoveryTime, startedCalls } from '../../loop/recover.ts'
 import type { CallState, RunState } from '../../loop/state.ts'
 import { within } from '../../contract/time-limit.ts'
-import { expiryEvent } from './answers.ts'
+import { expiryEvent, MOST_WAIT_MS } from './answers.ts'
 import type { JournalPorts } from './journal.ts'
 import {
   commit,
@@ -31,8 +31,6 @@ const MOST_RESUMES = 3
 const AFTER_FENCE_MS = 1000
 /** How long a cancelled run may take to end by itself. */
 const MOST_CANCEL_MS = 5000
-/** How long a run waits for a person or its caller. */
-const MOST_WAIT_MS = 24 * 60 * 60 * 1000
 
 export interface RunnerPorts extends JournalPorts, PerformPorts {
   /** Has the object woken at a time, in epoch milliseconds, or earlier. */

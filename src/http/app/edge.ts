@@ -53,9 +53,21 @@ const usage = new Hono<EdgeEnv>()
 // The surface `usageBy` answers with the usage of the tenant.
 usage.get('/', (c, next) => (c.req.query('by') === undefined ? answerUsage(c) : next()))
 
+const caller = new Hono<EdgeEnv>()
+caller.get('/', ({ env, json }) => {
+  const { tenant, key, scopes } = env.caller
+  return json({ tenant, key, scopes, currency: env.setup.config.currency })
+})
+
 /** The native API. */
 const NATIVE: Surface = {
-  routes: { '/conversations': conversations, '/runs': runs, '/tools': toolRoutes, '/usage': usage },
+  routes: {
+    '/caller': caller,
+    '/conversations': conversations,
+    '/runs': runs,
+    '/tools': toolRoutes,
+    '/usage': usage,
+  },
 }
 
 /** Makes the app of an edge with these surfaces. Each route is in the document that `npm run openapi` makes. */

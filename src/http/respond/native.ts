@@ -24,11 +24,11 @@ export async function answerRun(request: Request, handle: RunHandle): Promise<Re
 
 /**
  * Answers with the record of a run: 200 if the run has ended, 202 if it waits for others. Throws the Problem of a run
- * that failed with an error, and a Problem 504 if the run still continues.
+ * that failed, and a Problem 504 if the run still continues.
  */
 export function answerRecord(record: RunRecord, handle: RunRef): Response {
   const { status, calls, error, finish = 'error' } = record
-  if (status === 'parked' || (status === 'failed' && finish === 'error')) {
+  if (status === 'parked' || status === 'failed') {
     const hasStarted = calls.some((call) => call.ok !== undefined)
     throw failedProblem({ finish, error }, { run: handle, hasStarted, record })
   }

@@ -1,7 +1,7 @@
 import type { Context } from 'hono'
 import { Hono } from 'hono/tiny'
 import { RUN_STATUSES, type RunStatus } from '../../contract/run.ts'
-import type { RunQuery } from '../../contract/run-list.ts'
+import { RUN_SORTS, type RunQuery, type RunSort } from '../../contract/run-list.ts'
 import type { EdgeEnv } from '../context.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { Problem } from '../problem.ts'
@@ -19,6 +19,17 @@ runs.get('/', async (c) => {
   throw new Problem({ status: 404, code: 'unknown_run', message: 'The run in `before` is not listed.' })
 })
 
+runs.get('/counts', async (c) => {
+  requireScope(c.env.caller, 'chat')
+  const { latest: _latest, before: _before, limit: _limit, sort: _sort, ...filters } = c.req.query()
+  const counts = await directoryOf(c).runCounts(queryOf(filters))
+  return c.json({
+    runs: counts.reduce((sum, { count }) => sum + count, 0),
+    cost: counts.reduce((sum, { cost }) => sum + cost, 0),
+    statuses: Object.fromEntries(counts.map(({ status, count }) => [status, count])),
+  })
+})
+
 approvals.get('/', async (c) => {
   const { caller } = c.env
   requireScope(caller, 'approve')
@@ -28,7 +39,7 @@ approvals.get('/', async (c) => {
 })
 
 /**
- * `GET /runs`: the runs of all conversations of the tenant, filtered. `GET /approvals`: all calls that wait for a person.
+ * `GET /runs`: the runs of all conversations of the tenant, filtered; `/runs/counts` counts them. `GET /approvals`: all calls that wait for a person.
  * The part `metrics` lists them.
  *
  * @example createEdge({ providers: { openai: openaiFromEnv }, use: [metrics, runList] })
@@ -45,7 +56,10 @@ function directoryOf({ env: { setup, caller } }: Context<EdgeEnv>) {
 }
 
 function queryOf(query: Readonly<Record<string, string>>): RunQuery {
-  const { status, tool, error, model, key, query: text, cost, duration, from, to, latest, before, limit } = query
+  const { status, tool, error, model, key, query: text, cost, duration, from, to, latest, before, limit, sort } = query
+  if (sort !== undefined && (before !== undefined || latest === 'true')) {
+    throw invalidRequest({ message: '"sort" cannot be combined with "before" or "latest".', path: 'sort' })
+  }
   return {
     limit: pageSize(limit),
     ...(status !== undefined && { status: statusOf(status) }),
@@ -60,6 +74,7 @@ function queryOf(query: Readonly<Record<string, string>>): RunQuery {
     ...(to !== undefined && { to: timeOf(to, 'to') + (isDay(to) ? DAY_MS : 0) }),
     ...(latest === 'true' && { isLatest: true }),
     ...(before !== undefined && { before }),
+    ...(sort !== undefined && { sort: sortOf(sort) }),
   }
 }
 
@@ -67,6 +82,12 @@ function statusOf(text: string): RunStatus {
   const status = RUN_STATUSES.find((each) => each === text)
   if (status) return status
   throw invalidRequest({ message: `"status" must be one of ${RUN_STATUSES.join(', ')}.`, path: 'status' })
+}
+
+function sortOf(text: string): RunSort {
+  const sort = RUN_SORTS.find((each) => each === text)
+  if (sort) return sort
+  throw invalidRequest({ message: `"sort" must be one of ${RUN_SORTS.join(', ')}.`, path: 'sort' })
 }
 
 function numberOf(text: string, path: string): number {

@@ -8,7 +8,7 @@ import type { Surface } from '../surface.ts'
 
 const app = new Hono<EdgeEnv>()
 
-/** `GET /usage?by=`: the usage of the whole tenant by key, model or tool, from one day to another. */
+/** `GET /usage?by=`: the usage of the whole tenant by key, model or tool, from one day to another; `per=day`: of each day. */
 export const usageBy: Surface = { routes: { '/usage': app } }
 
 app.get('/', (c) => answerUsageBy(c, c.req.query('by') ?? ''))
@@ -26,7 +26,9 @@ async function answerUsageBy(c: Context<EdgeEnv>, kind: string): Promise<Respons
   const from = dayOf(c, 'from') ?? `${today.slice(0, 7)}-01`
   const to = dayOf(c, 'to') ?? today
   if (from > to) throw invalid('from', 'Expected a day up to `to`.')
-  const rows = await runs.usage(from, to, by satisfies UsageKind)
+  const per = c.req.query('per')
+  if (per !== undefined && per !== 'day') throw invalid('per', 'Expected "day".')
+  const rows = await runs.usage(from, to, by satisfies UsageKind, per === 'day')
   return c.json({ by, from, to, usage: rows })
 }
 

@@ -81,14 +81,16 @@ type Entry = Omit<ToolDefinition, 'inputSchema' | 'version' | 'hash' | 'annotati
     source: string
     place: string
     available: boolean
+    offered: boolean
     reason?: string
     accepted?: string | null
   }
 
-function availableEntry({ definition, origin, place, pausedUntil }: Tool): Entry {
-  if (pausedUntil === undefined) return { ...definition, source: origin, place, available: true }
+function availableEntry({ definition, origin, place, pausedUntil, offered }: Tool): Entry {
+  const entry = { ...definition, source: origin, place, offered }
+  if (pausedUntil === undefined) return { ...entry, available: true }
   const reason = `Its last calls all failed: it is not called again before ${timeOf(pausedUntil)}.`
-  return { ...definition, source: origin, place, available: false, reason }
+  return { ...entry, available: false, reason }
 }
 
 function unavailableEntry(unavailable: Unavailable): Entry {
@@ -100,6 +102,7 @@ function unavailableEntry(unavailable: Unavailable): Entry {
     source: origin,
     place,
     available: false,
+    offered: false,
     reason,
   }
 }
