@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -13,26 +13,23 @@ const run = promisify(execFile)
 const root = new URL('../..', import.meta.url).pathname
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
 
-/** The first code block of a language that holds this text. */
-function block(language: string, text: string): string {
-  const blocks = [...readme.matchAll(/^```(\w+)\n(.*?)^```$/gms)].filter(([, name]) => name === language)
-  const block = blocks.map(([, , code]) => code ?? '').find((code) => code.includes(text))
-  if (!block) throw new Error(`README has no ${language} block with ${text}`)
-  return block
+/** The tool that README shows. */
+function tool(): string {
+  const [, code] = /^```ts\n(.*?rollDice.*?)^```$/ms.exec(readme) ?? []
+  if (!code) throw new Error('README shows no tool')
+  return code
 }
 
 const copy = mkdtempSync(join(tmpdir(), 'readme-'))
 afterAll(() => rmSync(copy, { recursive: true }))
 
-test('the tool Worker from README, bound as README says, is found and called', async () => {
+test('the tool from README, in a Worker that `edgecall new tool` has written and bound, is found and called', async () => {
   for (const name of ['src', 'node_modules', 'package.json', 'tsconfig.json'])
     symlinkSync(join(root, name), join(copy, name))
   cpSync(join(root, 'tools'), join(copy, 'tools'), { recursive: true })
-  mkdirSync(join(copy, 'tools/dice'))
-  writeFileSync(join(copy, 'tools/dice/index.ts'), block('ts', 'rollDice'))
-  writeFileSync(join(copy, 'tools/dice/wrangler.toml'), block('toml', 'name = "edgecall-dice"'))
-  const edge = readFileSync(join(root, 'wrangler.toml'), 'utf8')
-  writeFileSync(join(copy, 'wrangler.toml'), `${edge}\n${block('toml', 'binding = "TOOL_DICE"')}`)
+  cpSync(join(root, 'wrangler.toml'), join(copy, 'wrangler.toml'))
+  await run('node', [join(root, 'src/cli/main.ts'), 'new', 'tool', 'roll-dice'], { cwd: copy })
+  writeFileSync(join(copy, 'tools/roll-dice/index.ts'), tool())
   const tools = readdirSync(join(copy, 'tools'))
   const server = createTestHarness({
     root: copy,
@@ -56,8 +53,8 @@ test('the tool Worker from README, bound as README says, is found and called', a
       structured: { rolls: [expect.any(Number), expect.any(Number)] },
     })
     expect(await call({ dice: 101 })).toMatchObject({
-      ok: false,
-      error: { message: 'At most 100 dice at a time; ask for fewer.' },
+      code: 'invalid_arguments',
+      detail: expect.stringContaining('dice: expected <=100, received 101'),
     })
   } finally {
     await server.close()
