@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { type Page, pageOf, pages, ROOT } from './pages.ts'
 
@@ -28,6 +30,20 @@ test('README leads to every page of docs/, directly or by way of another page', 
     for (const target of targets) if (all.has(target)) reached.add(target)
   }
   expect([...all.keys()].filter((path) => path.startsWith('docs/') && !reached.has(path))).toEqual([])
+})
+
+test('README, the pages and the examples are in the package, with every file that they link to', async () => {
+  const run = promisify(execFile)
+  const { stdout } = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: ROOT })
+  const [{ files }]: [{ files: { path: string }[] }] = JSON.parse(stdout)
+  const packed = new Set(files.map(({ path }) => path))
+  expect([...all.keys()].filter((path) => /^(?:docs|examples)\//.test(path) && !packed.has(path))).toEqual([])
+  const missing = [...packed].flatMap((path) => {
+    const links = all.get(path)?.links.filter((link) => !/^(?:https?:|#)/.test(link)) ?? []
+    const targets = links.map((link) => join(dirname(path), link.split('#')[0] ?? ''))
+    return targets.filter((target) => !packed.has(target)).map((target) => `${path}: ${target}`)
+  })
+  expect(missing).toEqual([])
 })
 
 test('README has at most 150 lines', () => {

@@ -56,9 +56,9 @@ async function pack(): Promise<void> {
   const { stdout } = await run('tar', ['tzf', tarball()])
   const files = stdout.trim().split('\n')
   const foreign = files.filter(
-    (file) => !/^package\/(?:dist\/|package\.json$|README\.md$|LICENSE$|CHANGELOG\.md$)/.test(file),
+    (file) => !/^package\/(?:dist\/|docs\/|examples\/|package\.json$|README\.md$|LICENSE$|CHANGELOG\.md$)/.test(file),
   )
-  assert.deepEqual(foreign, [], 'only the compiled code and its documents are packed')
+  assert.deepEqual(foreign, [], 'only the compiled code, its documents and the examples are packed')
   const inDist = files.filter((file) => /^package\/dist\/(?:test|tools)\//.test(file))
   assert.deepEqual(inDist, [], 'no tests or tools are packed')
   const { messages, pkg } = await publint({ pkgDir: ROOT, strict: true })
