@@ -1,4 +1,4 @@
-/** The reference edge Worker, with everything in it. Yours may name less: see docs/first-edge.md. */
+/** The reference edge Worker, with everything in it. Yours may name less: see docs/parts.md. */
 import { createEdge, serveOutcomes } from './edge.ts'
 import { everything } from './everything.ts'
 

@@ -57,7 +57,7 @@ test('a surface takes 8 files beside its tests, as AG-UI does', () => {
   const files = filesNaming(/\bag-?ui\b/i).filter((path) => path !== 'README.md')
   expect(files.filter((path) => !path.startsWith('test/'))).toEqual([
     'docs/calling.md',
-    'docs/first-edge.md',
+    'docs/parts.md',
     'src/cli/document/client-routes.ts',
     'src/edge/parts.ts',
     'src/http/openapi.txt', // Written by `npm run openapi`.
@@ -82,11 +82,11 @@ test('a limit takes two files: its entry in the table, and the place that enforc
     // All else follows: the compiler asks for nothing, and each reader of the table has the limit.
     await run('node_modules/.bin/tsc', ['--noEmit', '--project', '.'], { cwd: copy })
     const readers = `
-      import { configurationText } from './src/cli/document/configuration.ts'
+      import { configurationPages } from './src/cli/document/configuration.ts'
       import { bodySchemas } from './src/cli/document/bodies.ts'
       import { readConfig } from './src/contract/config.ts'
       console.log(JSON.stringify([
-        configurationText().match(/.*MAX_QUESTIONS.*/)[0].replaceAll(/ +/g, ' '),
+        configurationPages()['run-configuration.md'].match(/.*MAX_QUESTIONS.*/)[0].replaceAll(/ +/g, ' '),
         bodySchemas().Limits.properties.questions,
         readConfig({ MAX_QUESTIONS: '7' }).limits.questions,
         readConfig({}).limits.questions,

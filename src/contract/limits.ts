@@ -20,7 +20,7 @@ export const NEVER = 1_000_000
 
 /**
  * The limits of a run. This is the only list of them: the configuration, the schema of requests, the OpenAPI document
- * and docs/configuration.md are made from it, the texts from the comments here. By default, a limit that is reached
+ * and docs/run-configuration.md are made from it, the texts from the comments here. By default, a limit that is reached
  * leads to one last answer without tools (see `OnLimit`); only `runMs` and
  * `answerCharacters` end the run at once. A variable of -1 lifts a limit on calls, steps, tokens or cost.
  */

@@ -7,7 +7,7 @@ interface QuotaRule {
   readonly of: 'storage' | 'tenant' | 'key'
 }
 
-/** The quotas of tenants and keys. The configuration and docs/configuration.md are made from this list. */
+/** The quotas of tenants and keys. The configuration and docs/run-configuration.md are made from this list. */
 export const QUOTAS = {
   /**
    * The maximum number of conversations of a tenant. An isolate reads their number at most once a minute, so conversations

@@ -24,7 +24,7 @@ interface OptionRule {
 
 /**
  * The options of a run. This is the only list of them: the configuration, the schemas of requests, the OpenAPI document
- * and docs/configuration.md are made from it, the texts from the comments here.
+ * and docs/run-configuration.md are made from it, the texts from the comments here.
  */
 export const RUN_OPTIONS = {
   /** Who runs the edge's tools. With `caller`, the caller gets their calls, as it gets those of its own tools. */

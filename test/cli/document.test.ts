@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { configurationText, variableNames } from '../../src/cli/document/configuration.ts'
-import { CONFIGURATION, documentText, TOOL_DEFINITION } from '../../src/cli/document/document.ts'
+import { variableNames } from '../../src/cli/document/configuration.ts'
+import { documentPages, documentText } from '../../src/cli/document/document.ts'
 import { studioFiles } from '../../src/cli/document/studio.ts'
-import { toolFieldsText } from '../../src/cli/document/tool-fields.ts'
 import { createEdge, type Env } from 'edgecall'
 import { everything } from 'edgecall/everything'
 import { servedRoutes } from '../fixtures/served-routes.ts'
@@ -25,13 +24,12 @@ test('the bundled document is that of this code: else run `npm run openapi`', ()
   expect(readFileSync(`${ROOT}src/http/openapi.txt`, 'utf8')).toBe(documentText(ROOT))
 })
 
-test('docs/configuration.md is made from this code: else run `npm run openapi`', () => {
-  expect(readFileSync(`${ROOT}${CONFIGURATION}`, 'utf8')).toBe(configurationText())
-})
-
-test('docs/tool-definition.md is made from this code: else run `npm run openapi`', () => {
-  expect(readFileSync(`${ROOT}${TOOL_DEFINITION}`, 'utf8')).toBe(toolFieldsText())
-})
+test.each(Object.entries(documentPages()))(
+  'docs/%s is made from this code: else run `npm run openapi`',
+  (file, text) => {
+    expect(readFileSync(`${ROOT}docs/${file}`, 'utf8')).toBe(text)
+  },
+)
 
 test('the page of the studio is built from its sources: else run `npm run studio`', async () => {
   const files = await studioFiles(ROOT)
@@ -39,7 +37,7 @@ test('the page of the studio is built from its sources: else run `npm run studio
   for (const [path, content] of Object.entries(files)) expect(readFileSync(ROOT + path, 'utf8')).toBe(content)
 })
 
-test('docs/configuration.md has every variable that the edge reads, and no other', () => {
+test('the pages on configuration have every variable that the edge reads, and no other', () => {
   const names = new Set<string>()
   const vars = new Proxy({} as Env, {
     get: (_, name) => {

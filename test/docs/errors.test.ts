@@ -1,15 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { ERRORS } from '../../src/cli/document/document.ts'
-import { errorsText, errorTexts } from '../../src/cli/document/errors/page.ts'
+import { errorTexts } from '../../src/cli/document/errors/page.ts'
 import { errorCodesOf, httpErrorsOf, sources } from './error-codes.ts'
-import { ROOT } from './pages.ts'
 
 const texts = errorTexts()
-
-test('docs/errors.md is made from this code: else run `npm run openapi`', () => {
-  expect(readFileSync(`${ROOT}${ERRORS}`, 'utf8')).toBe(errorsText())
-})
 
 test('src/cli/document/errors has a text for every error code in src, and for no other', () => {
   const codes = sources().flatMap(({ text, path }) => errorCodesOf(path, text))
@@ -20,7 +13,7 @@ test('src/cli/document/errors has a text for every error code in src, and for no
   )
 })
 
-test('the statuses in docs/errors.md are those that the code answers', () => {
+test('the statuses on the pages of errors are those that the code answers', () => {
   const codes = sources().flatMap(({ text }) => httpErrorsOf(text))
   expect(codes.length).toBeGreaterThan(40)
   // These codes have several statuses; their texts say so.

@@ -72,8 +72,8 @@ test('docs/testing.md shows the test that `edgecall new tool` writes', () => {
   expect(block?.text.replace(/^.*\n/, '')).toBe(files['tools/greeting/greeting.test.ts'])
 })
 
-test('docs/observe.md lists the log entries of the code, with no other', () => {
-  const rows = rowsBelow(pageAt('docs/observe.md')?.text ?? '', '## Logs')
+test('docs/logs.md lists the log entries of the code, with no other', () => {
+  const rows = rowsBelow(pageAt('docs/logs.md')?.text ?? '', '## Entries')
   const events = rows.map(([event = '']) => event.replaceAll('`', ''))
   const sources = globSync('src/**/*.ts', { cwd: ROOT }).filter((path) => !/^src\/(?:studio|cli)\//.test(path))
   const logged = sources.flatMap((path) => {

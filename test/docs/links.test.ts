@@ -50,6 +50,11 @@ test('README has at most 150 lines', () => {
   expect(all.get('README.md')?.text.trimEnd().split('\n').length).toBeLessThanOrEqual(150)
 })
 
+test('every page of docs/ has at most 1,800 words', () => {
+  const counts = [...all.values()].map(({ path, text }) => [path, text.trim().split(/\s+/).length] as const)
+  expect(counts.filter(([path, words]) => path.startsWith('docs/') && words > 1800)).toEqual([])
+})
+
 test('a missing file and a missing heading are reported', () => {
   const text = '# One\n\n[a](two.md) [b](README.md#one) [c](README.md#none) [d](#one) `[e](code.md)`\n'
   const page = pageOf('README.md', text)

@@ -120,7 +120,7 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
       'none',
     ),
     variable('MAX_BODY_BYTES', 'The maximum size of a request body, in bytes.', '`1048576`'),
-    variable('STUDIO', '`off` removes the [studio](observe.md#the-studio) at `/`.', '`on`'),
+    variable('STUDIO', '`off` removes the [studio](studio.md) at `/`.', '`on`'),
   ],
   [LIMIT_SUBJECT]: [],
   [QUOTA_SUBJECT]: [],
@@ -204,12 +204,12 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
     variable(
       'MEMORY_MESSAGES',
       'The maximum number of messages of earlier turns that a model sees. Turns are not cut. The window slides with each turn.',
-      'none: see [Conversations](conversations.md#what-a-model-sees)',
+      'none: see [Conversations](context.md)',
     ),
     variable(
       'MEMORY_TOKENS',
       'The maximum number of tokens of earlier turns that a model sees, estimated. Turns are not cut. The window slides with each turn.',
-      'none: see [Conversations](conversations.md#what-a-model-sees)',
+      'none: see [Conversations](context.md)',
     ),
     variable(
       'MEMORY_SHOW',
@@ -236,7 +236,7 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
     ),
     variable(
       'OUTCOME_SECRET',
-      'Signs the tokens with which tools [report outcomes](later.md#report-the-outcome), [copies of conversations](conversations.md#backup-and-recovery) and [questions to MCP clients](mcp.md#your-tools-for-mcp-clients): any text, or a list, of which the first signs and all are accepted. A secret.',
+      'Signs the tokens with which tools [report outcomes](later.md#report-the-outcome), [copies of conversations](backups.md) and [questions to MCP clients](mcp.md#your-tools-for-mcp-clients): any text, or a list, of which the first signs and all are accepted. A secret.',
       'none: tools can only be polled, no copy is signed, and MCP clients are not asked',
     ),
     variable(
@@ -249,7 +249,7 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
     variable('LOG', '`faults` logs failures only. `runs` also logs each run, step and call.', '`faults`'),
     variable(
       'FAULT_DAYS',
-      'For how many days a conversation stores why requests to models and calls failed, for [operators](observe.md#an-exercise-for-operators).',
+      'For how many days a conversation stores why requests to models and calls failed, for [operators](observe.md#from-an-alert-to-its-cause).',
       '`30`',
     ),
     variable(
@@ -259,7 +259,7 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
     ),
     variable(
       'OTLP_ENDPOINT',
-      'The base URL of the OpenTelemetry collector that [traces](observe.md#traces) are sent to. `OTEL_EXPORTER_OTLP_ENDPOINT` does the same.',
+      'The base URL of the OpenTelemetry collector that [traces](traces.md) are sent to. `OTEL_EXPORTER_OTLP_ENDPOINT` does the same.',
       'none',
     ),
     variable(
@@ -291,23 +291,44 @@ const TABLES: Readonly<Record<string, () => readonly Variable[]>> = {
   [QUOTA_SUBJECT]: quotaVariables,
 }
 
-/** Returns docs/configuration.md: a table of the variables for each subject. */
-export function configurationText(): string {
-  const sections = Object.entries(VARIABLES).map(([subject, variables]) => {
-    const fromTable = TABLES[subject]?.() ?? []
-    return `## ${subject}\n\n${tableOf([...fromTable, ...variables])}`
-  })
-  return `${INTRODUCTION}\n${sections.join('\n')}`
+/** Returns the pages of docs/ on variables, by file: a table of the variables for each subject. */
+export function configurationPages(): Readonly<Record<string, string>> {
+  const isOfRuns = (subject: string) => Object.hasOwn(TABLES, subject)
+  const subjects = Object.keys(VARIABLES)
+  return {
+    'configuration.md': `${INTRODUCTION}\n${sections(subjects.filter((subject) => !isOfRuns(subject)))}`,
+    'run-configuration.md': `${INTRODUCTION_OF_RUNS}\n${sections(subjects.filter(isOfRuns))}`,
+  }
 }
+
+function sections(subjects: readonly string[]): string {
+  const texts = subjects.map((subject) => {
+    const variables = [...(TABLES[subject]?.() ?? []), ...(VARIABLES[subject] ?? [])]
+    return `## ${subject}\n\n${tableOf(variables)}`
+  })
+  return texts.join('\n')
+}
+
+const SOURCE =
+  '<!-- Written by `npm run openapi` from src/cli/document/configuration.ts and the tables in src/contract. -->'
 
 const INTRODUCTION = `# Configuration
 
-These are the variables of an edge. Set them under \`[vars]\` in \`wrangler.toml\`, and secrets with \`npx wrangler secret put NAME\`. For
-\`npm start\`, set them in the environment, such as \`LOG=runs npm start\`, or in \`.dev.vars\`.
+These are the variables of an edge; [limits, quotas and options of runs](run-configuration.md) have a page of their own. Set them under \`[vars]\` in
+\`wrangler.toml\`, and secrets with \`npx wrangler secret put NAME\`. For \`npm start\`, set them in the environment, such as
+\`LOG=runs npm start\`, or in \`.dev.vars\`.
 
 Lists are separated by commas: \`MODELS = "openai/gpt-4.1-mini,anthropic/*"\`. If a value is invalid, the edge answers 503 and names the variable.
 
-<!-- Written by \`npm run openapi\` from the tables in src/contract. -->
+${SOURCE}
+`
+
+const INTRODUCTION_OF_RUNS = `# Configuration of runs
+
+These variables bound and shape the runs of an edge. Set them as [the other variables](configuration.md). A request can lower the limits and
+choose the options for its run: [Call the edge](calling.md#options-of-a-run).
+
+${SOURCE}
 `
 
 function tableOf(variables: readonly Variable[]): string {

@@ -4,8 +4,8 @@ import { isObject, type JsonObject } from '../../contract/json.ts'
 import { ANSWERS } from './answers.ts'
 import { bodySchemas } from './bodies.ts'
 import { CLIENT_ROUTES } from './client-routes.ts'
-import { configurationText } from './configuration.ts'
-import { errorsText } from './errors/page.ts'
+import { configurationPages } from './configuration.ts'
+import { errorPages } from './errors/page.ts'
 import { eventSchemas } from './events.ts'
 import { ref } from './json-schema.ts'
 import { operationOf } from './operation.ts'
@@ -18,10 +18,6 @@ import { TOOL_ROUTES } from './tool-routes.ts'
 
 /** The file of the JSON document. Its name ends in `.txt` because wrangler bundles such a file as text. */
 const FILE = 'src/http/openapi.txt'
-
-export const CONFIGURATION = 'docs/configuration.md'
-export const ERRORS = 'docs/errors.md'
-export const TOOL_DEFINITION = 'docs/tool-definition.md'
 
 const ROUTES = { ...CLIENT_ROUTES, ...RUN_ROUTES, ...OPERATOR_ROUTES, ...BACKUP_ROUTES, ...KEY_ROUTES, ...TOOL_ROUTES }
 
@@ -95,15 +91,16 @@ export function documentText(root: string): string {
   return `${head}${lines(paths)},\n"components":${tail}${lines(schemas)}}}\n`
 }
 
+/** Returns the pages of docs/ that are made from tables, by file. */
+export function documentPages(): Readonly<Record<string, string>> {
+  return { ...configurationPages(), ...errorPages(), 'tool-definition.md': toolFieldsText() }
+}
+
 /** Writes the OpenAPI document, which the edge imports, and the texts of docs/ that are made from tables. */
 export function writeDocument(root: string): void {
   mkdirSync(join(root, 'docs'), { recursive: true })
-  for (const [file, text] of [
-    [FILE, documentText(root)],
-    [CONFIGURATION, configurationText()],
-    [ERRORS, errorsText()],
-    [TOOL_DEFINITION, toolFieldsText()],
-  ] as const) {
+  const pages = Object.entries(documentPages()).map(([file, text]) => [`docs/${file}`, text] as const)
+  for (const [file, text] of [[FILE, documentText(root)] as const, ...pages]) {
     writeFileSync(join(root, file), text)
     process.stdout.write(`wrote ${file}\n`)
   }

@@ -1,4 +1,4 @@
-/** What docs/errors.md says about one error code, as Markdown. */
+/** What the pages on errors say about one error code, as Markdown. */
 export interface ErrorText {
   readonly cause: string
   /** What the reader can do about it. */
