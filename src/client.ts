@@ -1,10 +1,20 @@
 /**
  * The door for callers: a small typed client over fetch, for browsers, Node and Workers.
  */
-import { EdgecallError } from './client/error.ts'
-import { follow } from './client/follow.ts'
-import { requestJson, hasId, type Send, sender } from './client/request.ts'
-import type { ApproveOptions, AskOptions, ClientOptions, EventOf, RecordOf, RunInput } from './client/types.ts'
+import {
+  type ApproveOptions,
+  type AskOptions,
+  type ClientOptions,
+  EdgecallError,
+  type EventOf,
+  follow,
+  hasId,
+  type RecordOf,
+  requestJson,
+  type RunInput,
+  type Send,
+  sender,
+} from './client/request.ts'
 import type { RunSummary, StoredMessage } from './contract/conversation.ts'
 import { newId } from './contract/id.ts'
 import { isObject } from './contract/json.ts'

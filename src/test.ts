@@ -3,11 +3,11 @@
  * stored definitions, models that follow a script or a recording, and tools that fail as a test wants them to.
  */
 export type { ToolContext, ToolDefinition, ToolOutcome, ToolRequest, ToolService } from './contract/tool.ts'
-export { checkConformance } from './testing/conformance.ts'
-export { definitionIssues } from './testing/definition.ts'
+export { checkConformance } from './testing/call-checks.ts'
+export { definitionIssues } from './testing/call-checks.ts'
 export type { ContractPart, Fault } from './testing/fault.ts'
 export { type FaultyTool, type FaultyToolOptions, startFaultyTool, type InjectedFault } from './testing/faulty-tool.ts'
-export { toolServiceAt } from './testing/http-service.ts'
+export { toolServiceAt } from './testing/running-tool.ts'
 export { type RecordedModel, type RecordedModelOptions, startRecordedModel } from './testing/recorded-model.ts'
 export { type RunningTool, startTool, type StartToolOptions } from './testing/running-tool.ts'
 export {
@@ -18,4 +18,4 @@ export {
   type ScriptedSpeech,
   startScriptedModel,
 } from './testing/scripted-model.ts'
-export type { Abort, ConformanceOptions, TestedService, ToolCase } from './testing/tested-service.ts'
+export type { Abort, ConformanceOptions, TestedService, ToolCase } from './testing/call-checks.ts'

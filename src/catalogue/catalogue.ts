@@ -1,6 +1,6 @@
 import { DurableObject } from 'cloudflare:workers'
 import type { Acceptance, AcceptanceService, ToolFingerprint } from '../contract/acceptance.ts'
-import type { EmbeddingService, StoredEmbedding } from '../contract/embedding.ts'
+import type { EmbeddingService, StoredEmbedding } from '../contract/model.ts'
 import type { Report } from '../contract/setup.ts'
 import type { ToolNamespace } from '../host/stored/version-cache.ts'
 import type {

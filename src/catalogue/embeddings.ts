@@ -1,4 +1,4 @@
-import type { StoredEmbedding } from '../contract/embedding.ts'
+import type { StoredEmbedding } from '../contract/model.ts'
 
 /** Runs a query on the tables of the catalogue. */
 type Rows = <Row extends Record<string, SqlStorageValue>>(query: string, ...values: SqlStorageValue[]) => Row[]

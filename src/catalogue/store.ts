@@ -1,14 +1,13 @@
-import type { Author, Change, HistoryEntry, HistoryPage, QuotaRefusal, VersionWrite } from '../contract/catalogue.ts'
-import { LazySchema } from '../contract/lazy-schema.ts'
-import type { ReachedQuota } from '../contract/quotas.ts'
-import type { StoredEmbedding } from '../contract/embedding.ts'
-import type { Owner } from '../contract/owner.ts'
+import { readEmbeddings, writeEmbeddings } from './embeddings.ts'
 import type { Acceptance, ToolFingerprint } from '../contract/acceptance.ts'
+import type { Author, Change, HistoryEntry, HistoryPage, QuotaRefusal, VersionWrite } from '../contract/catalogue.ts'
+import { isObject, parseJson } from '../contract/json.ts'
+import { LazySchema } from '../contract/lazy-schema.ts'
+import type { StoredEmbedding } from '../contract/model.ts'
+import type { Owner } from '../contract/owner.ts'
+import type { ReachedQuota } from '../contract/quotas.ts'
 import { acceptedKey, type IndexEntry } from '../host/stored/copy.ts'
 import type { VersionText } from '../host/stored/texts.ts'
-import { readEmbeddings, writeEmbeddings } from './embeddings.ts'
-import { type HistoryRow, toEntry } from './entry.ts'
-import { MIGRATIONS } from './migrations.ts'
 
 /** The current version of a name. */
 export interface CurrentVersion {
@@ -283,3 +282,72 @@ export class CatalogueStore {
     return this.#schema.isCreated ? this.#storage.sql.exec<Row>(query, ...values).toArray() : []
   }
 }
+
+/** A row of the history, joined with the version that it names. */
+interface HistoryRow extends Record<string, SqlStorageValue> {
+  readonly revision: number
+  readonly action: HistoryEntry['action']
+  readonly hash: string | null
+  readonly version: string | null
+  readonly change: string | null
+  readonly breaks: string | null
+  readonly place: string | null
+  readonly author: string
+  readonly at: number
+}
+
+/** Converts a row to a history entry. */
+function toEntry({ revision, action, hash, version, change, breaks, place, author, at }: HistoryRow): HistoryEntry {
+  return {
+    revision,
+    action,
+    ...(place !== null && { place }),
+    ...(hash !== null && { hash }),
+    ...(version !== null && { version }),
+    ...(isChange(change) && { change, breaks: issuesOf(breaks) }),
+    ...byOf(parseJson(author)),
+    at: new Date(at).toISOString(),
+  }
+}
+
+function isChange(change: string | null): change is Change['change'] {
+  return change !== null
+}
+
+function issuesOf(text: string | null): Change['breaks'] {
+  const issues = parseJson(text ?? '[]')
+  return Array.isArray(issues)
+    ? issues.filter(isObject).map(({ path, message }) => ({ path: String(path), message: String(message) }))
+    : []
+}
+
+function byOf(author: unknown): Pick<HistoryEntry, 'by'> {
+  const { tenant, key } = isObject(author) ? author : {}
+  return typeof tenant === 'string' ? { by: { tenant, ...(typeof key === 'string' && { key }) } } : {}
+}
+
+/** Append new migrations, never edit old ones. Each is applied completely or not at all. */
+export const MIGRATIONS: readonly string[] = [
+  // hash: null for a removal. uncopied: versions that the copy in KV lacks, by the revision that brought them. copy:
+  // the last revision that the copy's index contains.
+  `CREATE TABLE versions (name TEXT NOT NULL, hash TEXT NOT NULL, version TEXT NOT NULL, offered INTEGER NOT NULL,
+     text TEXT NOT NULL, PRIMARY KEY (name, hash));
+   CREATE TABLE history (revision INTEGER PRIMARY KEY, name TEXT NOT NULL, action TEXT NOT NULL, hash TEXT, change TEXT,
+     breaks TEXT, author TEXT NOT NULL, at INTEGER NOT NULL);
+   CREATE INDEX history_of_name ON history (name, revision);
+   CREATE TABLE uncopied (revision INTEGER PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL);
+   CREATE TABLE copy (revision INTEGER NOT NULL);
+   INSERT INTO copy VALUES (0);`,
+  // texts: the last revision that the copy's texts contain.
+  'ALTER TABLE copy ADD COLUMN texts INTEGER NOT NULL DEFAULT 0',
+  // place: the source of a tool that is not stored here and whose definition was accepted; its last row counts.
+  `ALTER TABLE history ADD COLUMN place TEXT;
+   CREATE INDEX history_of_place ON history (place, action);`,
+  // owner: whose definitions these are, and with that the keys of the copy. Catalogues from before are the edge's.
+  "ALTER TABLE copy ADD COLUMN owner TEXT NOT NULL DEFAULT 'edge'",
+  // key: the hash of the text that was embedded. The oldest rows are dropped.
+  'CREATE TABLE embeddings (id INTEGER PRIMARY KEY, model TEXT NOT NULL, key TEXT NOT NULL, bytes BLOB NOT NULL, UNIQUE (model, key))',
+  // server: which of the servers at a place brought the tool.
+  `ALTER TABLE history ADD COLUMN server TEXT;
+   CREATE INDEX history_of_server ON history (place, server, action);`,
+]

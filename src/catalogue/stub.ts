@@ -1,6 +1,6 @@
 import type { AcceptanceService } from '../contract/acceptance.ts'
 import type { CatalogueService } from '../contract/catalogue.ts'
-import type { EmbeddingService } from '../contract/embedding.ts'
+import type { EmbeddingService } from '../contract/model.ts'
 import type { Objects } from '../contract/conversation.ts'
 import type { Owner } from '../contract/owner.ts'
 

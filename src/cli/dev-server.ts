@@ -1,14 +1,14 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EnvFile } from './env-file.ts'
 import { Failure } from './failure.ts'
-import { setGuard } from './guard.ts'
 import { type Output, readOutput } from './output.ts'
 import { family, killAll, type Process, stillRunning } from './processes.ts'
 import { spawnWrangler, UNATTENDED } from './wrangler.ts'
 
-export interface DevServerOptions {
+interface DevServerOptions {
   readonly root: string
   readonly env: NodeJS.ProcessEnv
   /** The configurations, the edge's first: the port and the env file apply to the first only. */
@@ -20,7 +20,7 @@ export interface DevServerOptions {
 }
 
 /** The Workers, running on this machine in workerd, under `wrangler dev`. */
-export interface DevServer {
+interface DevServer {
   readonly output: Output
   /** Resolves when wrangler has ended, for any reason, or will serve no more. */
   readonly ended: Promise<unknown>
@@ -92,4 +92,20 @@ function devEnv({ env, envFile }: DevServerOptions): NodeJS.ProcessEnv {
     // A registry of its own, because two starts on one machine have Workers with the same names.
     WRANGLER_REGISTRY_PATH: join(envFile.folder, 'registry'),
   }
+}
+
+/** Ends a process and removes a folder if this process dies before it has done so itself. */
+interface Guard {
+  /** Ends the guard, once the process has ended and the folder needs no guard. */
+  release(): void
+}
+
+// The pipe to the guard closes however this process ends, even by SIGKILL. Ctrl-C also reaches the guard and must not
+// end it before its work is done.
+const SCRIPT = `trap '' INT TERM HUP; read -r _; kill -TERM "$0"; rm -rf "$1"`
+
+/** Starts a guard: a shell that waits. Release it as soon as the process has ended, because its id may be reused. */
+export function setGuard({ pid, folder }: { pid: number; folder: string }): Guard {
+  const shell = spawn('sh', ['-c', SCRIPT, String(pid), folder], { stdio: ['pipe', 'ignore', 'ignore'] })
+  return { release: () => shell.kill('SIGKILL') }
 }

@@ -1,5 +1,4 @@
-import { isObject, type JsonSchema } from '../contract/json.ts'
-import { pointerKeys, partAt } from '../contract/json-pointer.ts'
+import { isObject, type JsonSchema, partAt, pointerKeys } from '../contract/json.ts'
 import { HOLDS } from '../schema/keywords.ts'
 import { ASSERTING } from '../schema/assertions.ts'
 

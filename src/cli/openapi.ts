@@ -1,6 +1,6 @@
 import { isObject, type JsonSchema } from '../contract/json.ts'
 import { parseStored } from '../definitions/definition.ts'
-import { wireName } from '../contract/wire-name.ts'
+import { wireName } from '../contract/tool-names.ts'
 import { Failure } from './failure.ts'
 import { requestArguments } from './openapi-arguments.ts'
 import { operationSelector, type OperationFilter } from './openapi-filter.ts'

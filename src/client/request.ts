@@ -1,6 +1,11 @@
-import { isObject } from '../contract/json.ts'
-import { EdgecallError, errorFromResponse } from './error.ts'
-import type { ClientOptions } from './types.ts'
+import type { RunEvent } from '../contract/event.ts'
+import { isObject, type JsonObject, parseJson } from '../contract/json.ts'
+import type { Message } from '../contract/message.ts'
+import type { ResponseFormat, ToolChoice } from '../contract/model.ts'
+import type { CallRecord, ClientTool, RunRecord } from '../contract/run.ts'
+import { pause, retryAfterMs } from '../contract/time-limit.ts'
+import type { RunOptions } from '../wire/client/request.ts'
+import { readSse } from '../wire/sse.ts'
 
 export interface SendOptions {
   readonly method?: string
@@ -68,4 +73,162 @@ export async function requestJson<Value>(
     const { status } = response
     throw new EdgecallError('The response is not a valid answer of an edge.', { code: 'bad_answer', status, cause })
   }
+}
+
+/** An error that an edge answered, or a failure of the connection to it. */
+export class EdgecallError extends Error {
+  /**
+   * A stable code, such as `unknown_tool`. `unreachable`, `redirected`, `stream_cut` and `bad_answer` mean that no edge
+   * answered, or not completely; `http_` and the status, that an error response had no code.
+   */
+  readonly code: string
+  /** The HTTP status; 0 without a response. */
+  readonly status: number
+  /** The id of the run that failed, if the edge gave it. */
+  readonly runId: string | undefined
+  /** How long to wait before trying again, in milliseconds, if the edge gave it. */
+  readonly retryAfterMs: number | undefined
+
+  constructor(
+    message: string,
+    {
+      code,
+      status = 0,
+      runId,
+      retryAfterMs,
+      cause,
+    }: {
+      code: string
+      status?: number
+      runId?: string | undefined
+      retryAfterMs?: number | undefined
+      cause?: unknown
+    },
+  ) {
+    super(message, { cause })
+    this.name = 'EdgecallError'
+    this.code = code
+    this.status = status
+    this.runId = runId
+    this.retryAfterMs = retryAfterMs
+  }
+}
+
+/** Converts an error response, which may also come from something other than an edge. */
+async function errorFromResponse(response: Response): Promise<EdgecallError> {
+  const { status, statusText, headers } = response
+  const text = await response.text().catch(() => '')
+  const problem = parseJson(text)
+  const { code, detail, runId } = isObject(problem) ? problem : {}
+  return new EdgecallError(typeof detail === 'string' ? detail : `HTTP ${status} ${statusText}`, {
+    code: typeof code === 'string' ? code : `http_${status}`,
+    status,
+    runId: typeof runId === 'string' ? runId : undefined,
+    retryAfterMs: retryAfterMs((name) => headers.get(name)),
+  })
+}
+
+/** The delays before each attempt to reopen a stream, in milliseconds. An event resets the attempts. */
+const DELAYS_MS = [0, 250, 500, 1000, 2000, 4000, 8000]
+
+/**
+ * Yields the events of a run until it ends or waits for a person or its caller. `open` requests them, from the start or
+ * after an event. With `mayReopen`, a lost connection is reopened after the last event. Throws an EdgecallError if the
+ * edge refuses, and after about 16 seconds without a connection.
+ */
+export async function* follow<Tool extends string>(
+  open: (after: EventOf<Tool> | undefined) => Promise<Response>,
+  { mayReopen, signal }: { mayReopen: boolean; signal: AbortSignal | undefined },
+): AsyncGenerator<EventOf<Tool>, void> {
+  let last: EventOf<Tool> | undefined
+  for (let attempt = 0; ; attempt++) {
+    try {
+      const { body } = await open(last)
+      for await (const frames of body ? readSse(body) : []) {
+        for (const { data } of frames) {
+          last = eventOf<Tool>(data)
+          attempt = 0
+          yield last
+        }
+      }
+      if (last?.type === 'run.finished' || last?.type === 'run.waiting') return
+      throw new Error('The stream ended before its run did.')
+    } catch (cause) {
+      signal?.throwIfAborted()
+      const delay = DELAYS_MS[attempt]
+      if (cause instanceof EdgecallError && !isPassing(cause)) throw cause
+      if (!mayReopen || delay === undefined)
+        throw cause instanceof EdgecallError ? cause : connectionLost(last?.runId, cause)
+      await pause(delay, signal)
+      signal?.throwIfAborted()
+    }
+  }
+}
+
+/** Parses an event. That its tools are among `Tool` is not checked: the caller asserts it. */
+function eventOf<Tool extends string>(line: string): EventOf<Tool> {
+  const event: EventOf<Tool> = JSON.parse(line)
+  if (isObject(event)) return event
+  throw new TypeError('An event is an object.')
+}
+
+/** Tells whether an error may pass: the edge was not reached, or a 5xx response had no code of an edge. */
+function isPassing({ code }: EdgecallError): boolean {
+  return code === 'unreachable' || code.startsWith('http_5')
+}
+
+function connectionLost(runId: string | undefined, cause: unknown): EdgecallError {
+  return new EdgecallError('The event stream of the run ended early.', { code: 'stream_cut', runId, cause })
+}
+
+/** A type with its member `tool` narrowed to the names in `Tool`. */
+type WithToolName<Value, Tool> = Value extends { readonly tool: string }
+  ? Omit<Value, 'tool'> & { readonly tool: Tool }
+  : Value
+
+/** An event of a run, with the names of tools narrowed to `Tool`. */
+export type EventOf<Tool extends string = string> = WithToolName<RunEvent, Tool>
+
+/** The record of a run, with the names of tools narrowed to `Tool`. */
+export type RecordOf<Tool extends string = string> = Omit<RunRecord, 'calls'> & {
+  readonly calls: readonly WithToolName<CallRecord, Tool>[]
+}
+
+/** The input and options of a run, as in `POST …/runs`. A text as `input` is one user message. */
+export interface RunInput<Tool extends string = string> extends Omit<RunOptions, 'tools'> {
+  readonly input: string | readonly Message[]
+  readonly system?: string
+  readonly model?: string
+  readonly tools?: readonly Tool[] | { readonly add?: readonly Tool[]; readonly remove?: readonly Tool[] }
+  readonly clientTools?: readonly ClientTool[]
+  readonly toolChoice?: Extract<ToolChoice, string> | { readonly tool: Tool }
+  readonly responseFormat?: ResponseFormat
+}
+
+/** Where the edge is, and how to reach it. */
+export interface ClientOptions {
+  /** The base URL of the edge, such as `https://edge.example.com`. */
+  readonly url: string
+  /** An API key. Never put one into a public page: let your own server call the edge instead. */
+  readonly key?: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Default: the global `fetch`. */
+  readonly fetch?: (input: string, init?: RequestInit) => Promise<Response>
+}
+
+/** Options of one request for a run. */
+export interface AskOptions {
+  readonly signal?: AbortSignal
+  /** Requests with the same key make one run. Default in a conversation: a new key. */
+  readonly idempotencyKey?: string
+}
+
+/** What a person sends with the approval of a call. */
+export interface ApproveOptions {
+  /** Take the place of the model's arguments. The tool validates them, and the model is told of the change. */
+  readonly arguments?: JsonObject
+  /** SHA-256 of the canonical JSON of the arguments that were seen: a call with others is not approved. */
+  readonly argumentsHash?: string
+  /** What the person filled in, by the names of what the call asks for. */
+  readonly input?: Readonly<Record<string, JsonObject>>
 }

@@ -1,4 +1,4 @@
-import { pause } from './pause.ts'
+import { pause } from './time-limit.ts'
 import type { Report } from './setup.ts'
 import { messageOf } from './thrown.ts'
 

@@ -1,6 +1,5 @@
-import type { ApiKey, CallerTerms } from './api-key.ts'
+import type { ApiKey, CallerTerms, StoredKey } from './api-key.ts'
 import type { Setup } from './setup.ts'
-import type { StoredKey } from './stored-keys.ts'
 import type { Caller } from './tool.ts'
 
 type KeySetup = Pick<Setup, 'config' | 'storedKeys'>

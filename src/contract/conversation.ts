@@ -1,5 +1,5 @@
 import type { BackupReply, BackupRequest } from './backup.ts'
-import type { StoredFault } from './fault.ts'
+import type { StoredFault } from './thrown.ts'
 import type { InputNeeds } from './input.ts'
 import type { JsonObject } from './json.ts'
 import type { ReachedQuota } from './quotas.ts'

@@ -13,19 +13,19 @@ import type { ReportBatch } from './report.ts'
 export interface Isolate {
   /** When each activity under way began, the oldest first, by activity, tenant and key. `contract/occupancy.ts` */
   activities?: Map<string, Set<{ readonly at: number }>>
-  /** Requests without a key by address, and bytes of reports by call. `http/middleware/public-rate.ts` */
+  /** Requests without a key by address, and bytes of reports by call. `http/middleware/rate.ts` */
   publicRates?: { readonly byAddress: RateWindow; readonly byCall: RateWindow }
   /** The public keys of identity providers, by the ids of these. `http/middleware/token.ts` */
   publicKeys?: Map<string, PublicKeys>
   /** The settings of conversations, by tenant and id. `http/runs/conversation-settings.ts` */
   settings?: RecentMap<string, ConversationSettings>
-  /** The requests of keys for conversations that do not exist, and the names of those that do. `http/runs/limit-guesses.ts` */
+  /** The requests of keys for conversations that do not exist, and the names of those that do. `http/runs/conversation-stub.ts` */
   guesses?: { readonly byKey: RateWindow; readonly existing: RecentMap<string, true> }
   /** The number and size of the conversations of tenants, by tenant. `http/runs/storage-quota.ts` */
   totals?: RecentMap<string, LatestTotals>
-  /** The leases of budgets. `http/runs/budget-lease.ts` */
+  /** The leases of budgets. `http/runs/budget.ts` */
   leases?: Leases
-  /** The reports of runs that are about to be sent. `http/runs/report-run.ts` */
+  /** The reports of runs that are about to be sent. `http/runs/run-handle.ts` */
   reports?: OpenReports | undefined
 }
 

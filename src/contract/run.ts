@@ -7,7 +7,7 @@ import type { Compat, RunOptionValues } from './run-options.ts'
 import type { TraceContext } from './trace.ts'
 import type { Usage } from './usage.ts'
 import type { Caller, ToolAnnotations, ToolDefinition } from './tool.ts'
-import { edgeName } from './wire-name.ts'
+import { edgeName } from './tool-names.ts'
 
 /** The tools to offer instead of the default set: exactly those named, or the default set with changes. */
 export type ToolSelection =

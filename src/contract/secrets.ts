@@ -1,6 +1,4 @@
-import { begunEscape, escapeView, unescaped } from './escape-view.ts'
 import { isObject } from './json.ts'
-import { encodedForms, LEAST_PIECE, plainForms, wideForms } from './secret-forms.ts'
 
 /** Removes known secrets from texts and JSON values. What contains none is returned as it is. */
 export interface SecretFilter {
@@ -165,4 +163,176 @@ function cut(text: string, ranges: readonly Range[]): string {
 function once<Value>(make: () => Value): () => Value {
   let memo: { readonly value: Value } | undefined
   return () => (memo ??= { value: make() }).value
+}
+
+/** A shorter piece of base64 says too little of a secret, and is found everywhere. */
+const LEAST_PIECE = 6
+
+/** Returns a secret as texts have it once their escapes are undone (`escape-view.ts`). */
+function plainForms(secret: string): string[] {
+  const bytes = binaryOf(new TextEncoder().encode(secret))
+  // A backslash at the end may be taken for the escape of what follows the secret.
+  const trimmed = [secret, bytes].map((text) => text.replace(/\\+$/, ''))
+  return [...new Set([secret, bytes, ...trimmed, secret.replaceAll(' ', '+')])]
+}
+
+/**
+ * Returns a secret in hexadecimal and in base64, also as it is inside a longer encoded text, and either of these of these
+ * or of its escaped forms.
+ */
+function encodedForms(secret: string): string[] {
+  const firstForms = [...base64Forms(secret), ...hexForms(secret)]
+  const texts = [...firstForms, ...escapesOf(secret)].filter((text) => text !== secret && text.length >= LEAST_PIECE)
+  const secondForms = [...new Set(texts)].flatMap((text) => [...base64Forms(text), ...hexForms(text)])
+  return [...new Set([...firstForms, ...secondForms])].filter((form) => form.length >= LEAST_PIECE)
+}
+
+/** The forms of a text in UTF-16, as the characters that its bytes are, in both orders. */
+function wideForms(text: string): string[] {
+  const units = text.split('').map((unit) => unit.charCodeAt(0))
+  return [0, 8].map((first) =>
+    units.map((unit) => String.fromCharCode((unit >> first) & 255, (unit >> (8 - first)) & 255)).join(''),
+  )
+}
+
+/** Returns bytes as one character each. */
+export function binaryOf(bytes: Uint8Array): string {
+  let text = ''
+  for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192))
+  return text
+}
+
+const NAMES: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' }
+
+/** The ways in which a text is commonly escaped before it is encoded. */
+function escapesOf(secret: string): string[] {
+  const url = encodeURIComponent(secret.toWellFormed())
+  const json = JSON.stringify(secret).slice(1, -1)
+  const ascii = (of: RegExp) => secret.replace(of, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  const entities = (of: (char: string) => string) => secret.replace(/[&<>"']/g, of)
+  return [
+    url,
+    url.replace(/%../g, (code) => code.toLowerCase()),
+    json,
+    json.replaceAll('/', '\\/'),
+    ascii(/[^ -~]/g),
+    ascii(/[^\w]/g),
+    entities((char) => `&#${char.charCodeAt(0)};`),
+    entities((char) => `&${NAMES[char]};`),
+    entities((char) => (char === "'" ? '&#39;' : `&${NAMES[char]};`)),
+  ]
+}
+
+/** The base64 of a text in both alphabets, alone and wherever it stands in a longer text. */
+function base64Forms(text: string): string[] {
+  const bytes = new TextEncoder().encode(text)
+  const pieces = [0, 1, 2].map((shift) => {
+    const shifted = binaryOf(new Uint8Array([...new Uint8Array(shift), ...bytes]))
+    const from = Math.ceil((shift * 8) / 6)
+    return btoa(shifted).slice(from, Math.floor((shifted.length * 8) / 6))
+  })
+  const full = btoa(binaryOf(bytes))
+  const forms = [...pieces, full.replace(/=+$/, ''), full]
+  return [...forms, ...forms.map((piece) => piece.replaceAll('+', '-').replaceAll('/', '_'))]
+}
+
+function hexForms(text: string): string[] {
+  const hex = hexOf(new TextEncoder().encode(text))
+  return [hex, hex.toUpperCase()]
+}
+
+export function hexOf(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+/** A text without its escapes and line breaks, with the part of the source that each of its characters comes from. */
+interface EscapeView {
+  readonly text: string
+  /** Where in the source each character begins, and where it ends. */
+  readonly starts: readonly number[]
+  readonly ends: readonly number[]
+}
+
+/** Matches escapes of JSON, URLs and HTML. Backslashes in a row count as one, however often they were escaped. */
+const ESCAPE =
+  /\\+(?:u[0-9a-fA-F]{4}|["'/nrtbf])?|%[0-9a-fA-F]{2}|&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|amp|lt|gt|quot|apos);/g
+const LINE_BREAK = /[\r\n]+[ \t]*/g
+const IS_ESCAPED = /[\\%&\r\n]/
+/** Matches an end of a text that an escape may begin with. */
+const ESCAPE_AT_END = /(?:\\+(?:u[0-9a-fA-F]{0,3})?|%[0-9a-fA-F]?|&(?:#(?:\d{0,7}|[xX][0-9a-fA-F]{0,6})|[a-z]{0,4})?)$/
+/** How often a text is read again for escapes of escapes. */
+const ROUNDS = 5
+
+const LETTERS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' }
+const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+
+/** Undoes the escapes of JSON, URLs and HTML in a text, those of escapes too, and removes line breaks. */
+function unescaped(text: string): string {
+  if (!IS_ESCAPED.test(text)) return text
+  let view = text
+  for (let round = 0; round < ROUNDS; round++) {
+    const next = view.replace(ESCAPE, charOf)
+    if (next === view) break
+    view = next
+  }
+  return view.replace(LINE_BREAK, '')
+}
+
+/** Does as `unescaped`, and keeps where each character comes from. */
+function escapeView(text: string): EscapeView {
+  let view: EscapeView = {
+    text,
+    starts: Array.from({ length: text.length }, (_, at) => at),
+    ends: Array.from({ length: text.length }, (_, at) => at + 1),
+  }
+  for (let round = 0; round < ROUNDS; round++) {
+    const next = replaceIn(view, ESCAPE, charOf)
+    if (next.text === view.text) break
+    view = next
+  }
+  return replaceIn(view, LINE_BREAK, () => '')
+}
+
+/** Returns where the end of a text begins that may be the beginning of an escape; its length if there is none. */
+function begunEscape(text: string): number {
+  return ESCAPE_AT_END.exec(text)?.index ?? text.length
+}
+
+function charOf(escape: string): string {
+  if (escape.startsWith('%')) return String.fromCharCode(parseInt(escape.slice(1), 16))
+  if (escape.startsWith('&#')) {
+    const code = /[xX]/.test(escape) ? parseInt(escape.slice(3), 16) : parseInt(escape.slice(2), 10)
+    return code <= 0x10ffff ? String.fromCodePoint(code) : escape
+  }
+  if (escape.startsWith('&')) return ENTITIES[escape.slice(1, -1)] ?? escape
+  const end = escape.replace(/^\\+/, '')
+  if (end === '') return '\\'
+  return end.length === 5 ? String.fromCharCode(parseInt(end.slice(1), 16)) : (LETTERS[end] ?? end)
+}
+
+function replaceIn(view: EscapeView, pattern: RegExp, replace: (match: string) => string): EscapeView {
+  const starts: number[] = []
+  const ends: number[] = []
+  let text = ''
+  let at = 0
+  const copyTo = (end: number) => {
+    text += view.text.slice(at, end)
+    for (; at < end; at++) {
+      starts.push(view.starts[at] ?? 0)
+      ends.push(view.ends[at] ?? 0)
+    }
+  }
+  for (const match of view.text.matchAll(pattern)) {
+    copyTo(match.index)
+    const [start, end] = [view.starts[at] ?? 0, view.ends[at + match[0].length - 1] ?? 0]
+    const replacement = replace(match[0])
+    text += replacement
+    for (let unit = 0; unit < replacement.length; unit++) {
+      starts.push(start)
+      ends.push(end)
+    }
+    at += match[0].length
+  }
+  copyTo(view.text.length)
+  return { text, starts, ends }
 }

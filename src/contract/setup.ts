@@ -1,22 +1,21 @@
 import type { Acceptances } from './acceptance.ts'
-import type { BackupReply, BackupRequest } from './backup.ts'
+import type { StoredKeys } from './api-key.ts'
 import type { BackupPorts } from './backup-ports.ts'
+import type { BackupReply, BackupRequest } from './backup.ts'
 import type { StoredTools } from './catalogue.ts'
 import type { Config } from './config.ts'
 import type { ConnectionService } from './connection.ts'
 import type { ConversationService, Objects, Reply } from './conversation.ts'
 import type { DirectoryService, RunDirectory } from './directory.ts'
+import type { LoopSetup } from './hook.ts'
 import type { Isolate } from './isolate.ts'
 import type { ReportAddresses } from './later.ts'
 import type { BinaryContent, LinkedContent } from './message.ts'
 import type { ChatModel } from './model.ts'
-import type { LoopSetup } from './hook.ts'
 import type { HoldingPolicy, PolicySubject, RateLimit } from './policy.ts'
 import type { RunReporter } from './report.ts'
 import type { ToolSelection } from './run.ts'
 import type { SecretFilter } from './secrets.ts'
-import type { Signer } from './signer.ts'
-import type { StoredKeys } from './stored-keys.ts'
 import type { Summaries } from './summaries.ts'
 import type { Caller, ToolFinder, ToolSource } from './tool.ts'
 import type { Webhooks } from './webhooks.ts'
@@ -131,4 +130,10 @@ export function setupOf<Env extends object>(makeSetup: MakeSetup<Env>, env: Env)
   const setup = setups.get(env) ?? makeSetup(env)
   setups.set(env, setup)
   return setup
+}
+
+/** Signs texts with a secret of the deployment, and recognises what it has signed. */
+export interface Signer {
+  sign(text: string): Promise<string>
+  isSigned(text: string, signature: string): Promise<boolean>
 }

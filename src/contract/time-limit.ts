@@ -1,5 +1,3 @@
-import { LONGEST_TIMER_MS } from './pause.ts'
-
 /**
  * Runs `work` with a signal that aborts when `signal` does, or after `ms` milliseconds. Rejects with {@link OutOfTime}
  * if the work failed because its time was up. The timer is cleared when the work ends, whereas that of
@@ -52,4 +50,44 @@ export async function withDeadline<Value>(ms: number, work: Promise<Value>): Pro
   const result = await within<Value | typeof NO_ANSWER>(ms, work, NO_ANSWER)
   if (result === NO_ANSWER) throw new OutOfTime(`no answer within ${ms} ms`)
   return result
+}
+
+/** The longest delay that Node's timers accept, in milliseconds; a longer one fires at once. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1
+
+/**
+ * Resolves after `ms` milliseconds, or as soon as the signal aborts; never rejects.
+ *
+ * @example
+ * await pause(500, signal)
+ */
+export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, Math.min(ms, LONGEST_TIMER_MS))
+  const leave = () => resolve()
+  signal?.addEventListener('abort', leave)
+  await promise
+  clearTimeout(timer)
+  signal?.removeEventListener('abort', leave)
+}
+
+const NUMBER = /^\d+(\.\d+)?$/
+
+/**
+ * Returns how long a server asks its client to wait, in milliseconds, at most {@link LONGEST_TIMER_MS}; undefined if it
+ * does not say. Reads seconds, HTTP dates, and the milliseconds that some providers send. `header` looks up a header by
+ * name.
+ */
+export function retryAfterMs(header: (name: string) => unknown): number | undefined {
+  const [exact = '', after = ''] = ['retry-after-ms', 'retry-after'].map((name) => {
+    const value = header(name)
+    return typeof value === 'string' ? value : ''
+  })
+  const ms = NUMBER.test(exact) ? Number(exact) : NUMBER.test(after) ? Number(after) * 1000 : untilDate(after)
+  return Number.isNaN(ms) ? undefined : Math.min(ms, LONGEST_TIMER_MS)
+}
+
+/** `Date.parse` accepts much that is not a date, such as -5; an HTTP date always contains a time with colons. */
+function untilDate(text: string): number {
+  return text.includes(':') ? Math.max(0, Date.parse(text) - Date.now()) : NaN
 }

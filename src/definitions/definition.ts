@@ -1,14 +1,15 @@
-import * as v from 'valibot'
+import type { DefinitionIssue, StoredDefinition } from '../contract/definition.ts'
 import { TOOL_NAME } from '../contract/id.ts'
-import { isObject, type JsonSchema } from '../contract/json.ts'
-import type { DefinitionIssue } from '../contract/definition.ts'
+import { canonicalJson, isObject, type JsonSchema, parseJson, sha256 } from '../contract/json.ts'
+import type { ToolDefinition } from '../contract/tool.ts'
 import { CODE } from './code/definition.ts'
-import { toIssue } from '../schema/issue.ts'
 import { checkHttpCall, HTTP_CALL } from './http/definition.ts'
-import { plainFault } from '../schema/plain-json.ts'
-import { toolFields } from '../wire/tool-fields.ts'
 import { checkSchema } from '../schema/check.ts'
+import { plainFault } from '../schema/document.ts'
+import { toIssue } from '../schema/issue.ts'
 import { issuesOf as misfitsOf } from '../schema/validate.ts'
+import { toolFields } from '../wire/tool-fields.ts'
+import * as v from 'valibot'
 
 /** The fields that every kind of definition has. */
 const COMMON = { ...toolFields('stored'), default: v.exactOptional(v.boolean()) }
@@ -29,9 +30,9 @@ export const STATIC_TOOL = v.strictObject({
 export const CODE_TOOL = v.strictObject({ ...COMMON, code: CODE })
 
 /** The fields that only the tool of a Worker can have. */
-export const WORKER_FIELDS = (({ reconcile, undo, later }) => ({ reconcile, undo, later }))(toolFields('worker'))
+const WORKER_FIELDS = (({ reconcile, undo, later }) => ({ reconcile, undo, later }))(toolFields('worker'))
 
-export const SCRIPT_TOOL = v.strictObject({
+const SCRIPT_TOOL = v.strictObject({
   ...COMMON,
   ...WORKER_FIELDS,
   worker: v.strictObject({
@@ -60,7 +61,7 @@ export type StoredTool = Readonly<
   | v.InferOutput<typeof SCRIPT_TOOL>
 >
 
-export type ParsedStored =
+type ParsedStored =
   | { readonly ok: true; readonly stored: StoredTool }
   | { readonly ok: false; readonly issues: readonly DefinitionIssue[] }
 
@@ -123,4 +124,57 @@ function staticAnswerIssues(answer: object, outputSchema: JsonSchema): Definitio
 
 function prefixPath(outer: string): (issue: DefinitionIssue) => DefinitionIssue {
   return ({ path, message }) => ({ path: path === '' ? outer : `${outer}.${path}`, message })
+}
+
+/** A stored definition that was read and checked, or the reason why it cannot be used. */
+type StoredRecord = { readonly stored: StoredTool; readonly definition: ToolDefinition } | string
+
+/**
+ * Returns what is stored of a definition: its canonical JSON, so that the order of its keys does not matter. The hash
+ * is that of the whole text, so that a run that has pinned it calls exactly what it was told of: another host or policy
+ * is another version too.
+ */
+export async function encodeDefinition(
+  stored: StoredTool,
+): Promise<{ kept: StoredDefinition; definition: ToolDefinition }> {
+  const text = canonicalJson(stored)
+  const hash = await sha256(text)
+  return {
+    kept: { text, metadata: { default: stored.default === true, hash } },
+    definition: toDefinition(stored, hash),
+  }
+}
+
+/**
+ * Reads the definition that is stored under a name. All of it is checked again, since the store can be written in other
+ * ways: a definition that would not have been stored, or that has another name, cannot be used. Never rejects.
+ */
+export async function decodeDefinition(name: string, text: string): Promise<StoredRecord> {
+  const parsed = parseStored(parseJson(text))
+  if (!parsed.ok) return parsed.issues.map(({ path, message }) => `${path || 'it'}: ${message}`).join('; ')
+  const { stored } = parsed
+  return stored.name === name
+    ? { stored, definition: toDefinition(stored, await sha256(text)) }
+    : `the definition stored here is named "${stored.name}"`
+}
+
+const FIELDS = Object.keys({ ...toolFields('stored'), ...WORKER_FIELDS })
+
+function toDefinition(stored: StoredTool, hash: string): ToolDefinition {
+  // Its arguments go to another host or to code of others, and its results hold what somebody wrote there. The author
+  // cannot say otherwise.
+  const isOutbound =
+    'http' in stored || 'worker' in stored || ('code' in stored && (stored.code.hosts ?? []).length > 0)
+  const { annotations = {}, version = '1' } = stored
+  const definition: Omit<ToolDefinition, 'hash' | 'version' | 'annotations'> = Object.fromEntries(
+    Object.entries(stored)
+      .filter(([field]) => FIELDS.includes(field))
+      .map((entry): readonly unknown[] => entry),
+  )
+  return {
+    ...definition,
+    version,
+    hash,
+    annotations: isOutbound ? { ...annotations, untrusted: true, openWorld: true } : annotations,
+  }
 }

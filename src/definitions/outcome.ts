@@ -1,5 +1,5 @@
 import { contentText } from '../contract/message.ts'
-import type { ToolDefinition, ToolOutcome } from '../contract/tool.ts'
+import { failure, type ToolDefinition, type ToolFailure, type ToolOutcome } from '../contract/tool.ts'
 import { invalidOutput } from '../schema/issue.ts'
 import { issuesOf } from '../schema/validate.ts'
 
@@ -15,4 +15,9 @@ export function checkOutcome(
   const result = 'structured' in outcome ? outcome.structured : contentText(outcome.content)
   const issues = issuesOf(outputSchema, result, LIMITS)
   return issues.length === 0 ? outcome : invalidOutput(name, issues)
+}
+
+/** Makes the failure of a call that was sent, and whose answer did not come before its deadline. */
+export function timedOut(name: string, detail?: string): ToolFailure {
+  return failure('timeout', `The tool "${name}" did not answer in time; whether it took effect is unknown.`, detail)
 }

@@ -9,13 +9,12 @@ import { checkModule, type CodeHost } from './code/worker.ts'
 import { callHttp, type HttpOptions } from './http/call.ts'
 import { checkHosts } from './http/hosts.ts'
 import { checkSchema } from '../schema/check.ts'
-import { uncheckedPatterns } from '../schema/unchecked.ts'
+import { uncheckedPatterns } from '../schema/issue.ts'
 import { fittingArguments, issuesOf } from '../schema/validate.ts'
 import type { VersionedDefinitions } from '../contract/catalogue.ts'
 import { compareTexts } from './change.ts'
-import { parseStored, type StoredTool } from './definition.ts'
+import { decodeDefinition, encodeDefinition, parseStored, type StoredTool } from './definition.ts'
 import { checkOutcome } from './outcome.ts'
-import { encodeDefinition, decodeDefinition } from './record.ts'
 
 /** The longest text that fits into a row of the catalogue, whatever its characters. */
 const MOST_CHARACTERS = 500_000

@@ -1,5 +1,5 @@
 import { conversation } from '../conversation/conversation.ts'
-import { Directory } from '../conversation/directory.ts'
+import { Directory } from '../directory/directory.ts'
 import type { MakeSetup } from '../contract/setup.ts'
 import { edge, type EdgeWorker } from '../http/app/edge.ts'
 import type { Surface } from '../http/surface.ts'

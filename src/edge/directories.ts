@@ -3,7 +3,7 @@ import type { DirectoryService, RunDirectory, RunShard } from '../contract/direc
 import type { RunReport, UsageRow } from '../contract/metrics.ts'
 import type { StoredTotals } from '../contract/quotas.ts'
 import { type PlacedRun, type RunQuery, sortValue } from '../contract/run-list.ts'
-import { shardOf } from '../contract/shard.ts'
+import { shardOf } from '../contract/placement.ts'
 import type { Part } from './part.ts'
 
 /**

@@ -1,7 +1,7 @@
 import type { AcceptanceService } from '../contract/acceptance.ts'
 import type { CatalogueService, VersionedDefinitions } from '../contract/catalogue.ts'
 import type { ConnectionService } from '../contract/connection.ts'
-import type { EmbeddingService } from '../contract/embedding.ts'
+import type { EmbeddingService } from '../contract/model.ts'
 import type { ConversationService, Objects } from '../contract/conversation.ts'
 import type { DirectoryService, RunShard } from '../contract/directory.ts'
 import type { ScriptNamespace } from '../host/worker/script.ts'

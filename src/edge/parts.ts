@@ -1,47 +1,55 @@
-/**
- * All parts but those that serve pages: the package exports them by these names, and `everything` uses them in this
- * order. A new part is written in a file beside this one and named here.
- */
+import { codeHook } from '../code/run-code.ts'
+import type { CodeLoader } from '../code/sandbox.ts'
+import { ConfigError } from '../contract/config.ts'
+import { readIdentityProviders } from '../contract/identity-provider.ts'
+import { isObject } from '../contract/json.ts'
+import type { Signer } from '../contract/setup.ts'
+import { listVar, textVar, type Vars } from '../contract/vars.ts'
+import { backUpConversation } from '../conversation/backup/backup.ts'
+import { modelSummaries } from '../conversation/history/summary.ts'
+import { webhookSender } from '../conversation/run/webhook.ts'
+import { MeteredDirectory } from '../directory/directory.ts'
+import { shardedDirectories, shardedRuns } from './directories.ts'
+import { textOf } from './env.ts'
+import type { Part, Services } from './part.ts'
+import { toolSearch } from './tool-search.ts'
+import { mcpConnections, storedTools, toolPolicies } from './tools.ts'
+import { keyStates } from '../http/middleware/auth.ts'
+import { keyStore } from '../http/middleware/stored-keys.ts'
+import { callerOfToken } from '../http/middleware/token.ts'
+import { fetchFiles } from '../http/runs/files.ts'
+import { makeSigner } from '../http/runs/signer.ts'
+import { reportAddresses } from '../http/runs/take-report.ts'
 import { agUi } from '../http/surfaces/ag-ui.ts'
+import { keyRoutes } from '../http/surfaces/api-keys.ts'
+import { backupRoutes } from '../http/surfaces/backups.ts'
 import { chatCompletions } from '../http/surfaces/chat-completions.ts'
-import { metricsRoute } from '../http/surfaces/metrics.ts'
+import { mcpRoutes } from '../http/surfaces/mcp.ts'
+import { outcomes } from '../http/surfaces/outcomes.ts'
 import { responsesApi } from '../http/surfaces/responses.ts'
 import { runList } from '../http/surfaces/run-list.ts'
 import { uiChat } from '../http/surfaces/ui-chat.ts'
-import { codeMode } from './code-mode.ts'
-import { linkedFiles, summaries, webhooks } from './conversations.ts'
-import { shardedDirectories } from './directories.ts'
-import { disabledKeys, identityTokens, storedKeys } from './keys.ts'
-import { metrics, traces } from './observe.ts'
-import type { Part } from './part.ts'
-import { backups, mcp, reportedOutcomes } from './signing.ts'
-import { toolSearch } from './tool-search.ts'
-import { mcpConnections, storedTools, toolPolicies } from './tools.ts'
+import { metricsRoute, usageBy } from '../http/surfaces/usage.ts'
+import { writesDataPoints } from '../observe/analytics.ts'
+import { metricsReporter } from '../observe/metrics-reporter.ts'
+import { otlpReporter } from '../observe/otlp.ts'
 
+/*
+ * All parts but those that serve pages: the package exports them by these names, and `everything` uses them in this
+ * order. A new part is written here, or in a file of its own beside this one, and named in `allParts`.
+ */
 export {
   agUi,
-  backups,
   chatCompletions,
-  codeMode,
-  disabledKeys,
-  identityTokens,
-  linkedFiles,
-  mcp,
   mcpConnections,
-  metrics,
   metricsRoute,
-  reportedOutcomes,
   responsesApi,
   runList,
   shardedDirectories,
-  storedKeys,
   storedTools,
-  summaries,
   toolPolicies,
   toolSearch,
-  traces,
   uiChat,
-  webhooks,
 }
 
 /** Makes one of each part, as it is without options. */
@@ -71,4 +79,207 @@ export function allParts(): readonly Part[] {
     metrics,
     traces,
   ]
+}
+
+/**
+ * Code mode: models may write programs that call tools (`run_code`), so that what the calls give need not pass through the
+ * model. Off unless `CODE_MODE`, a conversation or a request says `also` or `only`. Needs the binding `LOADER`
+ * (`[[worker_loaders]]`), in which programs run.
+ *
+ * @example createEdge({ providers: { openai: openaiFromEnv }, use: [codeMode()] })
+ */
+export function codeMode(): Part {
+  return {
+    name: 'codeMode',
+    needs: ({ LOADER: loader }, { code }) =>
+      code === 'off' || isLoader(loader) ? undefined : 'the binding LOADER (worker_loaders), or CODE_MODE = "off"',
+    // The last hook: what the others leave out of a step, or bring into it, is seen.
+    extend: ({ env: { LOADER: loader }, hooks }) => ({
+      hooks: [...hooks, codeHook(isLoader(loader) ? loader : undefined)],
+    }),
+  }
+}
+
+function isLoader(binding: unknown): binding is CodeLoader {
+  return isObject(binding) && typeof binding['load'] === 'function'
+}
+
+/**
+ * Summaries: a model makes notes on the messages that leave the window of a conversation (`MEMORY_SUMMARY`, or
+ * `window.summary` of the conversation), which later runs see in place of these messages.
+ *
+ * @example createEdge({ providers: { openai: openaiFromEnv }, use: [summaries] })
+ */
+export const summaries: Part = {
+  name: 'summaries',
+  extend: () => ({ summaries: modelSummaries }),
+}
+
+/**
+ * Webhooks: a URL that a conversation is created with is notified when a run ends or waits for an approval. The messages
+ * are signed with `WEBHOOK_SECRET`, and go to `WEBHOOK_HOSTS` alone.
+ *
+ * @example createEdge({ providers: { openai: openaiFromEnv }, use: [webhooks] })
+ */
+export const webhooks: Part = {
+  name: 'webhooks',
+  extend: ({ env, config: { webhookHosts: hosts, auth }, report }) => ({
+    webhooks: webhookSender({ secret: textOf(env, 'WEBHOOK_SECRET'), hosts, isOpen: auth === 'open', report }),
+  }),
+}
+
+/**
+ * Linked files: the edge fetches the files that messages link to from `FILE_HOSTS`, and that the model's server does not
+ * fetch by itself, so that they are sent as data.
+ *
+ * @example createEdge({ providers: { openai: openaiFromEnv }, use: [linkedFiles] })
+ */
+export const linkedFiles: Part = { name: 'linkedFiles', extend: () => ({ fetchFiles }) }
+
+/**
+ * Tokens of the identity providers that `IDENTITY_PROVIDERS` names, beside API keys. An edge with that variable must name
+ * this part.
+ *
+ * @example createEdge({ providers: { openai: openaiFromEnv }, use: [identityTokens] })
+ */
+export const identityTokens: Part = {
+  name: 'identityTokens',
+  extend: ({ env, config }) => ({
+    config: { ...config, identityProviders: readIdentityProviders(env) },
+    identityTokens: callerOfToken,
+  }),
+}
+
+/**
+ * API keys that are disabled without a deployment: the binding `KEYS`, a KV namespace, lists them, and is told when each
+ * key was last used. An edge with that binding must name this part.
+ *
+ * @example createEdge({ providers: { openai: openaiFromEnv }, use: [disabledKeys] })
+ */
+export const disabledKeys: Part = {
+  name: 'disabledKeys',
+  extend: ({ env: { KEYS: namespace }, report }) => ({ keyStates: namespace && keyStates({ namespace, report }) }),
+}
+
+/**
+ * API keys in the binding `KEYS`, a KV namespace, beside those of `API_KEYS`: `/keys` makes, changes, rotates, disables,
+ * removes and lists them, with the scope `keys`. An edge without that binding has none.
+ *
+ * @example createEdge({ providers: { openai: openaiFromEnv }, use: [disabledKeys, storedKeys] })
+ */
+export const storedKeys: Part = {
+  name: 'storedKeys',
+  surfaces: [keyRoutes],
+  extend: ({ env: { KEYS: namespace }, report }) => ({ storedKeys: namespace && keyStore({ namespace, report }) }),
+}
+
+/**
+ * Metrics and usage: each run that has ended is counted once for its tenant. The part `metricsRoute` serves the metrics,
+ * and `GET /usage?by=` the usage; the part `runList` serves the list of runs and of the calls that wait for people. The
+ * binding `METRICS`, an Analytics Engine dataset, gets a data point for each run too.
+ *
+ * @example createEdge({ providers: { openai: openaiFromEnv }, use: [metrics, metricsRoute] })
+ */
+export const metrics: Part = {
+  name: 'metrics',
+  surfaces: [usageBy],
+  extend: ({ env, config, reporters = [] }) => {
+    const runDirectories = shardedRuns(env.DIRECTORIES, config.directoryShards)
+    const { METRICS: dataset } = env
+    const reporter = metricsReporter(runDirectories, writesDataPoints(dataset) ? dataset : undefined)
+    return { runDirectories, reporters: [...reporters, reporter] }
+  },
+  objects: { Directory: MeteredDirectory },
+}
+
+/**
+ * Traces: each run that has ended is sent to an OpenTelemetry collector over OTLP/HTTP, if `OTLP_ENDPOINT` names one.
+ * OpenTelemetry's own variables, such as `OTEL_EXPORTER_OTLP_ENDPOINT`, do the same.
+ *
+ * @example createEdge({ providers: { openai: openaiFromEnv }, use: [traces] })
+ */
+export const traces: Part = {
+  name: 'traces',
+  extend: ({ env, config: { includeContent }, reporters = [] }) => {
+    const endpoint = textVar(env, 'OTLP_ENDPOINT') ?? textVar(env, 'OTEL_EXPORTER_OTLP_ENDPOINT')
+    if (endpoint === undefined) return {}
+    if (!/^https?:$/.test(URL.parse(endpoint)?.protocol ?? '')) throw new ConfigError('OTLP_ENDPOINT', 'a URL')
+    const base = endpoint.replace(/\/+$/, '')
+    const reporter = otlpReporter({
+      url: base.endsWith('/v1/traces') ? base : `${base}/v1/traces`,
+      headers: headersOf(env['OTLP_HEADERS'] === undefined ? 'OTEL_EXPORTER_OTLP_HEADERS' : 'OTLP_HEADERS', env),
+      service: textVar(env, 'OTEL_SERVICE_NAME') ?? 'edgecall',
+      includeContent,
+    })
+    return { reporters: [...reporters, reporter], hasSpans: true }
+  },
+}
+
+/** Reads headers as OpenTelemetry's variables have them: `name=value,name=value`, with percent-encoded values. */
+function headersOf(name: string, env: Vars): Record<string, string> {
+  const pairs = (listVar(env, name) ?? []).map((pair): [string, string] => {
+    const [, header, value] = /^([\w-]+)\s*=\s*(.+)$/.exec(pair) ?? []
+    if (header === undefined || value === undefined) throw new ConfigError(name, 'a list of name=value')
+    return [header, decodeURIComponent(value)]
+  })
+  return Object.fromEntries(pairs)
+}
+
+/**
+ * Backups: `GET` and `PUT /backups/{conversation}` copy a conversation out of an edge and into one, and
+ * `POST /backups/{conversation}/rewind` takes it back to an earlier time. The scope is `backup`. Copies are signed with
+ * `OUTCOME_SECRET`: one that is not is restored as data of the caller who brings it.
+ *
+ * @example createEdge({ providers: { openai: openaiFromEnv }, use: [backups] })
+ */
+export const backups: Part = {
+  name: 'backups',
+  surfaces: [backupRoutes],
+  extend: (services) => ({ backups: backUpConversation, copySigner: signerFor('copy', services) }),
+}
+
+/**
+ * `/mcp`: the edge's tools for clients of the Model Context Protocol. Questions of tools are passed on to the people
+ * behind these clients, signed with `OUTCOME_SECRET`.
+ *
+ * @example createEdge({ providers: { openai: openaiFromEnv }, use: [mcp] })
+ */
+export const mcp: Part = {
+  name: 'mcp',
+  surfaces: [mcpRoutes],
+  extend: (services) => ({ questionSigner: signerFor('question', services) }),
+}
+
+/**
+ * Outcomes that tools report later: `POST /outcomes/{token}`, and `serveOutcomes` for service bindings. Tokens are signed
+ * with `OUTCOME_SECRET`; an edge that answers on loopback alone needs none.
+ *
+ * @example createEdge({ providers: { openai: openaiFromEnv }, use: [reportedOutcomes] })
+ */
+export const reportedOutcomes: Part = {
+  name: 'reportedOutcomes',
+  surfaces: [outcomes],
+  extend: (services) => {
+    const secrets = signingSecrets(services)
+    const edgeUrl = textVar(services.env, 'EDGE_URL')?.replace(/\/+$/, '')
+    if (edgeUrl !== undefined && !/^https?:\/\/[^/]+$/.test(edgeUrl)) {
+      throw new ConfigError('EDGE_URL', 'an address such as https://edge.example.com')
+    }
+    if (secrets.length === 0) return {}
+    return { reportAddresses: reportAddresses({ secrets, edgeUrl, filter: services.secrets }) }
+  },
+}
+
+/** Returns what signs texts for one purpose; undefined without a secret. */
+function signerFor(purpose: string, services: Services): Signer | undefined {
+  const secrets = signingSecrets(services)
+  return secrets.length > 0 ? makeSigner(secrets, purpose) : undefined
+}
+
+/**
+ * Returns the secrets with which an edge signs what it makes and takes back, such as copies of conversations: the first
+ * signs, all are accepted. An edge that answers on loopback alone needs none.
+ */
+function signingSecrets({ env, config }: Services): readonly string[] {
+  return listVar(env, 'OUTCOME_SECRET') ?? (config.auth === 'open' ? ['open'] : [])
 }

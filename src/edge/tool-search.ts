@@ -1,18 +1,21 @@
 import { embeddingsStub } from '../catalogue/stub.ts'
 import { ConfigError } from '../contract/config.ts'
-import type { Embed } from '../contract/embedding.ts'
+import type { Embed } from '../contract/model.ts'
 import { isObject } from '../contract/json.ts'
 import { type NamedTool, selectsTool } from '../contract/tool-names.ts'
 import type { Caller } from '../contract/tool.ts'
 import { createFinder } from '../search/finder.ts'
-import { createFusedIndex } from '../search/fused-index.ts'
-import { growingVectors } from '../search/growing-vectors.ts'
+import {
+  createFusedIndex,
+  createSemanticIndex,
+  growingVectors,
+  type VectorizeBinding,
+  vectorizeVectors,
+} from '../search/semantic-index.ts'
 import { searchHook, type SearchHookOptions } from '../search/hook.ts'
 import { createKeywordIndex } from '../search/keyword-index.ts'
-import { createSemanticIndex } from '../search/semantic-index.ts'
 import { storedEmbeddings } from '../search/stored-embeddings.ts'
 import type { ToolIndex } from '../search/tool-index.ts'
-import { type VectorizeBinding, vectorizeVectors } from '../search/vectors.ts'
 import type { Env } from './env.ts'
 import type { Part } from './part.ts'
 

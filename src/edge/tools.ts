@@ -1,5 +1,5 @@
 import { catalogueStub } from '../catalogue/stub.ts'
-import { rateLimits, secretOf } from '../contract/bindings.ts'
+import { rateLimits, secretOf } from '../contract/vars.ts'
 import { matches } from '../contract/glob.ts'
 import type { Owner } from '../contract/owner.ts'
 import { outputCheck } from '../host/policy/output.ts'

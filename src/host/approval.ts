@@ -1,7 +1,6 @@
-import { parseJson } from '../contract/json.ts'
+import { parseJson, partAt, pointerKeys } from '../contract/json.ts'
 import type { Approval, Condition } from '../contract/tool.ts'
 import { matches } from '../contract/glob.ts'
-import { pointerKeys, partAt } from '../contract/json-pointer.ts'
 
 /**
  * Returns whether a call needs a person's approval. `args` are its arguments as the text that the model wrote. An

@@ -1,6 +1,6 @@
 import type { ExecuteOptions } from '../contract/hook.ts'
 import type { Progress, Tool, ToolOutcome, ToolRequest } from '../contract/tool.ts'
-import { LONGEST_TIMER_MS } from '../contract/pause.ts'
+import { LONGEST_TIMER_MS } from '../contract/time-limit.ts'
 import { failure } from '../contract/tool.ts'
 import { truncateOutcome } from './truncate.ts'
 import { textOfThrown } from '../contract/thrown.ts'

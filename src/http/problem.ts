@@ -1,7 +1,7 @@
 import type { Refusal } from '../contract/conversation.ts'
-import { openAiErrorObject } from '../wire/client/openai-chat/error.ts'
+import { openAiErrorObject } from '../wire/client/openai-chat/answer.ts'
 import { quotaMessage, QUOTAS, type ReachedQuota } from '../contract/quotas.ts'
-import type { OpenAiFault } from '../wire/client/openai-chat/body.ts'
+import type { OpenAiFault } from '../wire/client/openai-chat/request.ts'
 
 export interface ProblemDetails {
   readonly status: number

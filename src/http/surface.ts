@@ -1,6 +1,6 @@
 import type { Hono } from 'hono/tiny'
 import type { EdgeEnv } from './context.ts'
-import type { Formats } from './respond/format.ts'
+import type { Formats } from './respond/native.ts'
 import type { Problem } from './problem.ts'
 
 /** An API of the edge, in a format of its own. */

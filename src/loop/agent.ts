@@ -23,7 +23,7 @@ import { fittingArguments } from '../schema/validate.ts'
 import { chain } from '../host/source/chain.ts'
 import { memoryJournal } from './journal.ts'
 import { run } from './run.ts'
-import { undoableCalls, undoAgentCalls } from './agent-undo.ts'
+import { undoableCalls, undoAgentCalls } from './perform/undo.ts'
 import { loopPorts } from './running.ts'
 import { newState } from './state.ts'
 

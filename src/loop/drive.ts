@@ -1,13 +1,10 @@
-import { pause } from '../contract/pause.ts'
+import { pause } from '../contract/time-limit.ts'
 import { runCalls } from './perform/act.ts'
 import { askModel } from './perform/ask.ts'
-import { beginStep } from './perform/begin.ts'
-import { decide, type Decision, endEarly } from './decide/decide.ts'
-import { failedRun } from './decide/finish.ts'
-import { SUBREQUEST_LIMIT, withinSubrequests } from './decide/subrequests.ts'
+import { beginStep, drawShare, needsShare } from './perform/begin.ts'
+import { decide, type Decision, endEarly, failedRun, SUBREQUEST_LIMIT, withinSubrequests } from './decide/decide.ts'
 import type { Running } from './running.ts'
-import { applyRefusalPolicy } from './perform/fault-policy.ts'
-import { drawShare, needsShare } from './perform/draw-share.ts'
+import { applyRefusalPolicy } from './perform/hooks.ts'
 import { undoCalls } from './perform/undo.ts'
 
 /** How far a run is driven, and what is called on the way. */

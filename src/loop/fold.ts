@@ -4,7 +4,7 @@ import type { PromptRecord } from '../contract/run.ts'
 import { addUsage } from '../contract/usage.ts'
 import { REPEATED_CALL } from './decide/admit.ts'
 import { compatUndone } from './decide/compat.ts'
-import { subrequestsOf } from './decide/subrequests.ts'
+import { subrequestsOf } from './decide/decide.ts'
 import type { CallState, ProgramState, RunState } from './state.ts'
 import { marksOf, marksOfResult } from './decide/data-flow-guard.ts'
 

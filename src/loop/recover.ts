@@ -1,6 +1,6 @@
 import type { RunFact } from '../contract/event.ts'
 import { failure } from '../contract/tool.ts'
-import { callSettled } from './settled.ts'
+import { callSettled } from './record.ts'
 import type { CallState, RunState } from './state.ts'
 
 /** How often a call may be sent before it is settled as `outcome_unknown`. */

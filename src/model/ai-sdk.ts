@@ -1,7 +1,6 @@
-import { type ChatModel, ALL_CAPABILITIES, type ModelCapabilities, type ModelEvent } from '../contract/model.ts'
-import { partsDecoder } from '../wire/provider/ai-sdk/ask-answer.ts'
-import { thrownError } from '../wire/provider/ai-sdk/ask-error.ts'
-import { type AiSdkVersion, toCallOptions } from '../wire/provider/ai-sdk/ask-request.ts'
+import { ALL_CAPABILITIES, type ChatModel, type ModelCapabilities, type ModelEvent } from '../contract/model.ts'
+import { partsDecoder, thrownError } from '../wire/provider/ai-sdk/answer.ts'
+import { type AiSdkVersion, toCallOptions } from '../wire/provider/ai-sdk/request.ts'
 import { listen, type Timeouts } from './listen.ts'
 
 /** A `LanguageModel` of the AI SDK, as far as it is used. Any of its providers makes one, such as `anthropic('…')`. */

@@ -1,6 +1,5 @@
 import { ALL_CAPABILITIES, type ModelProvider } from '../contract/model.ts'
-import { anthropicAnswers } from '../wire/provider/anthropic/ask-answer.ts'
-import { encodeAnthropicRequest } from '../wire/provider/anthropic/ask-request.ts'
+import { anthropicAnswers, encodeAnthropicRequest } from '../wire/provider/anthropic/codec.ts'
 import { postModels, type ServerOptions } from './post-models.ts'
 
 export interface AnthropicOptions extends ServerOptions {

@@ -1,6 +1,6 @@
 import { ALL_CAPABILITIES, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
-import { geminiAnswers } from '../wire/provider/gemini/ask-answer.ts'
-import { encodeGeminiRequest } from '../wire/provider/gemini/ask-request.ts'
+import { geminiAnswers } from '../wire/provider/gemini/answer.ts'
+import { encodeGeminiRequest } from '../wire/provider/gemini/request.ts'
 import { postModels, type ServerOptions, withoutSlash } from './post-models.ts'
 
 const GOOGLE = 'https://generativelanguage.googleapis.com/v1beta'

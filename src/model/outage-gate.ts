@@ -1,5 +1,5 @@
 import type { ChatModel, ModelError } from '../contract/model.ts'
-import { attempts, failing } from './attempts.ts'
+import { attempts, failing } from './http-models.ts'
 
 /** After so many failures in a row, the requests to a provider are spread. */
 const OUTAGE_FAILURES = 5

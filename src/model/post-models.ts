@@ -1,9 +1,8 @@
 import type { ModelCapabilities, ModelProvider, ModelRequest } from '../contract/model.ts'
-import { inWords } from '../wire/provider/form-in-words.ts'
+import { inWords } from '../wire/provider/strict-schema.ts'
 import type { AnswerCodec } from '../wire/provider/model-answer.ts'
 import { httpModels } from './http-models.ts'
-import type { Timeouts } from './listen.ts'
-import { readText } from './refusal.ts'
+import { readText, type Timeouts } from './listen.ts'
 
 export interface ServerOptions extends Timeouts {
   /** The URL of the server; the function that makes the models says up to which path. Default: the provider's own. */

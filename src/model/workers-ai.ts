@@ -1,6 +1,5 @@
 import { ALL_CAPABILITIES, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
-import { workersAiAnswers } from '../wire/provider/workers-ai/ask-answer.ts'
-import { toInputs } from '../wire/provider/workers-ai/ask-request.ts'
+import { toInputs, workersAiAnswers } from '../wire/provider/workers-ai/codec.ts'
 import { httpModels } from './http-models.ts'
 import type { Timeouts } from './listen.ts'
 

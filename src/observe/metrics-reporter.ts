@@ -3,8 +3,7 @@ import type { RunDirectory } from '../contract/directory.ts'
 import type { RunReport } from '../contract/metrics.ts'
 import type { EndedRun, RunReporter } from '../contract/report.ts'
 import { type DataPoint, type Dataset, dataPointOf } from './analytics.ts'
-import { endedListing, unendedListing } from './run-listing.ts'
-import { reportOf } from './run-report.ts'
+import { endedListing, reportOf, unendedListing } from './run-report.ts'
 
 /**
  * Makes a reporter that counts each run once in the directory of its tenant, whatever is reported twice, and writes a data

@@ -1,7 +1,6 @@
 import type { RunReporter } from '../contract/report.ts'
 import { withTimeLimit } from '../contract/time-limit.ts'
-import type { Attributes, Span } from './span-recorder.ts'
-import { spansOf } from './spans.ts'
+import { type Attributes, type Span, spansOf } from './spans.ts'
 
 export interface OtlpOptions {
   /** The URL that traces are posted to, such as `https://otlp.example.com/v1/traces`. */

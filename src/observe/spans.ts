@@ -2,9 +2,8 @@ import type { RunFact } from '../contract/event.ts'
 import { stepOfCall } from '../contract/id.ts'
 import type { EndedRun, TimedFact } from '../contract/report.ts'
 import type { RunRequest } from '../contract/run.ts'
-import { callPart, chatPart } from '../contract/trace.ts'
+import { callPart, chatPart, spanIdOf, type TraceContext } from '../contract/trace.ts'
 import type { Usage } from '../contract/usage.ts'
-import { type Attributes, type OpenSpan, type Span, type SpanEnd, SpanRecorder } from './span-recorder.ts'
 
 /**
  * Returns the spans of a run that has ended, by OpenTelemetry's semantic conventions for generative AI: `invoke_agent` for
@@ -259,5 +258,93 @@ function usageOf(usage: Usage | undefined): Attributes {
     ...(cachedInputTokens !== undefined && { 'gen_ai.usage.cache_read.input_tokens': cachedInputTokens }),
     ...(cacheWriteTokens !== undefined && { 'gen_ai.usage.cache_creation.input_tokens': cacheWriteTokens }),
     ...(cost !== undefined && { 'edgecall.cost': cost }),
+  }
+}
+
+export type Attributes = Readonly<Record<string, string | number | boolean | readonly string[]>>
+
+/** A span in OpenTelemetry's sense. Times are in epoch milliseconds. */
+export interface Span {
+  readonly name: string
+  readonly kind: 'internal' | 'client'
+  /** 32 hex digits. */
+  readonly traceId: string
+  /** 16 hex digits, made from the ids of the run and of its part: the same whenever they are made again. */
+  readonly spanId: string
+  readonly parentId?: string
+  readonly start: number
+  readonly end: number
+  /** The code of the error; absent if there was none. */
+  readonly error?: string
+  readonly attributes: Attributes
+  readonly events?: readonly SpanEvent[]
+}
+
+interface SpanEvent {
+  readonly name: string
+  readonly at: number
+  readonly attributes?: Attributes
+}
+
+/** A span that has begun, of one part of the run. */
+interface OpenSpan {
+  readonly part: string
+  readonly parent: string
+  readonly name: string
+  readonly kind: Span['kind']
+  readonly start: number
+  readonly attributes?: Attributes
+}
+
+interface SpanEnd {
+  readonly end: number
+  readonly error?: string | undefined
+  readonly attributes?: Attributes
+}
+
+/** Collects the spans of one run, each once it has ended. */
+class SpanRecorder {
+  readonly spans: Span[] = []
+  readonly #runId: string
+  readonly #trace: TraceContext
+  readonly #open = new Map<string, OpenSpan & { readonly events: SpanEvent[] }>()
+
+  constructor(runId: string, trace: TraceContext) {
+    this.#runId = runId
+    this.#trace = trace
+  }
+
+  begin(span: OpenSpan): void {
+    this.#open.set(span.part, { ...span, events: [] })
+  }
+
+  /** Ends the span of a part. Does nothing if it has not begun or has ended. */
+  finish(part: string | undefined, { end, error, attributes }: SpanEnd): void {
+    const span = part === undefined ? undefined : this.#open.get(part)
+    if (!span || part === undefined) return
+    this.#open.delete(part)
+    const { start, events, name, kind, parent } = span
+    const { id: traceId, parent: caller } = this.#trace
+    const parentId = part === '' ? caller : spanIdOf(this.#runId, parent)
+    this.spans.push({
+      ...{ name, kind, traceId, spanId: spanIdOf(this.#runId, part), start, end: Math.max(start, end) },
+      ...(parentId !== undefined && { parentId }),
+      ...(error !== undefined && { error }),
+      attributes: { ...span.attributes, ...(error !== undefined && { 'error.type': error }), ...attributes },
+      ...(events.length > 0 && { events }),
+    })
+  }
+
+  /** Ends all spans but that of the run. */
+  finishAll(end: number, error: string): void {
+    for (const part of [...this.#open.keys()]) if (part !== '') this.finish(part, { end, error })
+  }
+
+  note(part: string, name: string, at: number, attributes?: Attributes): void {
+    this.#open.get(part)?.events.push({ name, at, ...(attributes && { attributes }) })
+  }
+
+  startOf(part: string): number | undefined {
+    return this.#open.get(part)?.start
   }
 }

@@ -1,20 +1,19 @@
 import { canonicalJson, isObject, type JsonObject, type JsonSchema } from '../contract/json.ts'
-import { asOf } from './as.ts'
 import { isExact, parseExactly } from './exact-numbers.ts'
 import {
-  conjunctsOf,
   branchesOf,
+  conjunctsOf,
+  enumOf,
   isOfType,
   listOf,
   mapParts,
-  enumOf,
   step,
   target,
   typesOf,
   type Walk,
   walk,
-} from './shape.ts'
-import { spend, spendText } from './work.ts'
+} from './rule.ts'
+import { spend, spendText } from './pattern.ts'
 
 /**
  * Mends arguments that do not fit their schema into what the model meant. A tool's arguments are validated as the model
@@ -53,7 +52,7 @@ export function coerce(schema: JsonSchema, value: unknown): unknown {
 }
 
 /** Returns whether a value has the shape of a schema without being mended. */
-export function hasShape(walk: Walk, schema: unknown, value: unknown): boolean {
+function hasShape(walk: Walk, schema: unknown, value: unknown): boolean {
   const mended = mend(walk, schema, value)
   return mended.isFit && mended.value === value
 }
@@ -238,4 +237,74 @@ function optionLookup(options: readonly unknown[]): OptionLookup {
 
 function folded(scalar: unknown): string | undefined {
   return /^[sbn]/.test(typeof scalar) ? String(scalar).trim().toLowerCase() : undefined
+}
+
+/**
+ * Returns a function that turns JSON into the values that JSON does not have, where the schema is marked with `AS`,
+ * such as a text into a Date. A value that does not fit its mark stays as it is.
+ */
+export function decoder(schema: JsonSchema): (value: unknown) => unknown {
+  return isMarked(schema) ? (value) => walk(schema, value, (walk) => decodePart(walk, schema, value)) : (value) => value
+}
+
+function isMarked(schema: unknown): boolean {
+  return typeof schema === 'object' && schema !== null && (AS in schema || Object.values(schema).some(isMarked))
+}
+
+function decodePart(walk: Walk, schema: unknown, value: unknown): unknown {
+  if (!isObject(schema)) return value
+  const as = asOf(schema)
+  if (as && !as.fits(value)) return value
+  return step(walk, () => {
+    const branch = branchesOf(schema).find((each) => hasShape(walk, each, value))
+    let decoded = mapParts(schema, value, (inner, part) => decodePart(walk, inner, part))
+    for (const also of [branch, ...conjunctsOf(walk, schema)]) decoded = decodePart(walk, also, decoded)
+    return as ? as.make(decoded) : decoded
+  })
+}
+
+/**
+ * The key under which a schema made by `convertInput` names a kind of value that JSON lacks, such as `date`, and that
+ * its JSON is converted to. It is a symbol, so that it never leaves this Worker.
+ */
+export const AS: unique symbol = Symbol('as')
+
+interface As {
+  readonly fits: (value: unknown) => boolean
+  readonly make: (value: unknown) => unknown
+}
+
+const DIGITS = /^\s*-?\d+\s*$/
+const ISO = /^(\d{4}-\d\d-\d\d)(?:[t ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(z|[+-]\d\d:?\d\d)?)?$/i
+
+/** Values that JSON does not have: which JSON fits each kind, and how it is converted. A time without a zone is UTC. */
+const KINDS: Readonly<Record<string, As>> = {
+  date: {
+    fits: (value) => toDate(value) !== undefined,
+    make: toDate,
+  },
+  bigint: {
+    // An integer that a JavaScript number cannot hold arrives as text (`parseExactly`).
+    fits: (value) => Number.isInteger(value) || (typeof value === 'string' && DIGITS.test(value)),
+    make: (value) => BigInt(typeof value === 'number' ? value : String(value)),
+  },
+  set: { fits: Array.isArray, make: (value) => new Set(list(value)) },
+  map: { fits: isObject, make: (value) => new Map(isObject(value) ? Object.entries(value) : []) },
+}
+
+function asOf(schema: object): As | undefined {
+  const as: unknown = Reflect.get(schema, AS)
+  return typeof as === 'string' ? KINDS[as] : undefined
+}
+
+function toDate(value: unknown): Date | undefined {
+  const [text, day = '', zone] = typeof value === 'string' ? (ISO.exec(value.trim()) ?? []) : []
+  // `Date` takes the 31st of a shorter month for a day of the next one, so the day is compared.
+  if (text === undefined || !(new Date(day).toJSON() ?? '').startsWith(day)) return undefined
+  const date = new Date(zone !== undefined || text === day ? text : `${text}Z`)
+  return Number.isNaN(date.valueOf()) ? undefined : date
+}
+
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
 }

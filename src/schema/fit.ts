@@ -1,10 +1,10 @@
 import { isObject, type JsonObject, type JsonSchema } from '../contract/json.ts'
 import { documentOf } from './document.ts'
-import { fitAll, type Look, MOST_REASONS, type ValuePart, reportMisfit, evaluatedKeys, startLook } from './look.ts'
+import { evaluatedKeys, fitAll, type Look, MOST_REASONS, reportMisfit, startLook, type ValuePart } from './check.ts'
 import { likeliest, type Misfit, misfit } from './misfit.ts'
 import type { Rule, Union } from './rule.ts'
-import { describeSchema } from './wording.ts'
-import { MOST_WORK, spend, WorkError } from './work.ts'
+import { describeSchema } from './issue.ts'
+import { MOST_WORK, spend, WorkError } from './pattern.ts'
 
 const MOST_DEPTH = 500
 

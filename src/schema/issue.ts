@@ -1,5 +1,10 @@
-import { isObject, type JsonSchema } from '../contract/json.ts'
+import type { DefinitionIssue } from '../contract/definition.ts'
+import { isObject, type JsonObject, type JsonSchema } from '../contract/json.ts'
 import { failure, type ToolFailure } from '../contract/tool.ts'
+import { documentOf, patternsOf, type SchemaDocument } from './document.ts'
+import { parseExactly } from './exact-numbers.ts'
+import { refsOf } from './keywords.ts'
+import { longestMatched } from './pattern.ts'
 import type { StandardIssue } from './standard-schema.ts'
 
 /** A fault in a value: its path, empty for the whole value, and a message such as `expected string, received 5`. */
@@ -93,4 +98,124 @@ export function received(value: unknown): string {
   }
   if (Array.isArray(value)) return 'Array'
   return typeof value === 'object' && value !== null ? 'Object' : String(value)
+}
+
+const MOST_NESTED = 4
+/** The most values or branches that are named: messages are cut long before. */
+const MOST_NAMED = 20
+
+/** Describes a schema in a few words, such as `string | null` or `"asc" | "desc"`. */
+export function describeSchema(document: SchemaDocument, schema: unknown, depth = 0): string {
+  const parts = depth < MOST_NESTED && isObject(schema) ? namesOf(document, schema, depth + 1) : []
+  return [...new Set(parts)].join(' | ') || 'a value'
+}
+
+function namesOf(document: SchemaDocument, schema: JsonObject, depth: number): string[] {
+  const { const: only, enum: values, type, anyOf, oneOf, properties, required } = schema
+  if (only !== undefined) return [JSON.stringify(only)]
+  if (Array.isArray(values)) return values.slice(0, MOST_NAMED).map((value) => JSON.stringify(value))
+  if (type === 'object' && Array.isArray(required) && required.length > 0) {
+    return [`object with ${required.slice(0, MOST_NAMED).join(', ')}`]
+  }
+  if (type !== undefined) return [type].flat().map(String)
+  const [ref] = refsOf(schema)
+  if (ref !== undefined) return [describeSchema(document, document.resolve(schema, ref), depth)]
+  const branches = anyOf ?? oneOf
+  if (Array.isArray(branches))
+    return branches.slice(0, MOST_NAMED).map((branch) => describeSchema(document, branch, depth))
+  return properties === undefined ? [] : ['object']
+}
+
+/** The length of a long argument. There is no warning if only longer texts are not checked. */
+const LONG = 1000
+
+/**
+ * Returns the patterns of a sound schema that are never checked, or only on short texts, because they might take too
+ * long on others (`pattern.ts`). The model still sees them, but values that they would reject are accepted.
+ */
+export function uncheckedPatterns(schema: JsonSchema): DefinitionIssue[] {
+  const document = documentOf(schema)
+  return document.places.flatMap(({ schema: place, path }) =>
+    patternsOf(place).flatMap(({ path: inner, pattern }) => {
+      const longest = document.mayRun(pattern) ? longestMatched(pattern) : 0
+      return longest >= LONG ? [] : [warning([...path, ...inner], longest)]
+    }),
+  )
+}
+
+function warning(path: readonly string[], longest: number): DefinitionIssue {
+  const message =
+    longest === 0
+      ? 'this pattern is never checked: it does not compile, might take too long on some text, or the schema names too many Unicode properties'
+      : `this pattern is only checked on texts of up to ${longest} characters: it might take too long on others`
+  return { path: path.join('.'), message }
+}
+
+/** Keywords that allow an object keys that `properties` does not name. */
+const OTHERS = ['$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'if', 'patternProperties', 'dependentSchemas']
+
+/**
+ * Renames the keys of arguments to the names that their schema has. A model may write a name in another case (`City`,
+ * `first-name` for `firstName`), or put all arguments inside one key (`{"arguments": {…}}`). If every field is
+ * optional, such arguments fit the schema, and the tool would see none of them. Returns the value itself if there is
+ * nothing to rename, and if the schema allows other keys.
+ */
+export function withKnownKeys(schema: JsonSchema, value: unknown): unknown {
+  const propertyNames = keyNames(schema)
+  if (!propertyNames || !isObject(value)) return value
+  const renamed = rename(propertyNames, value)
+  if (Object.keys(renamed).some((key) => propertyNames.has(key))) return renamed
+  const [only, ...more] = Object.entries(renamed)
+  const inner = only && more.length === 0 ? asObject(only[1]) : undefined
+  if (!inner) return renamed
+  const unwrapped = rename(propertyNames, inner)
+  const keys = Object.keys(unwrapped)
+  return keys.length > 0 && keys.every((key) => propertyNames.has(key)) ? unwrapped : renamed
+}
+
+/** Returns what is wrong with arguments of which the tool would see none, since the schema names none of their keys. */
+export function unknownKeys(schema: JsonSchema, value: unknown): Issue | undefined {
+  const propertyNames = keyNames(schema)
+  const [first, ...others] = isObject(value) ? Object.keys(value) : []
+  if (!propertyNames || first === undefined || [first, ...others].some((key) => propertyNames.has(key)))
+    return undefined
+  return { path: first, message: `expected ${[...propertyNames].slice(0, 20).join(', ')}, received another name` }
+}
+
+/** Returns the names of a schema's properties, or undefined if it may take others. */
+function keyNames(schema: JsonSchema): ReadonlySet<string> | undefined {
+  const { properties, additionalProperties = false } = schema
+  if (!isObject(properties) || additionalProperties !== false || OTHERS.some((keyword) => keyword in schema))
+    return undefined
+  const names = Object.keys(properties)
+  return names.length > 0 ? new Set(names) : undefined
+}
+
+function rename(propertyNames: ReadonlySet<string>, value: JsonObject): JsonObject {
+  const keys = Object.keys(value)
+  const names = new Map<string, string>()
+  for (const key of keys) {
+    if (propertyNames.has(key)) continue
+    const same = (each: string) => folded(each) === folded(key)
+    const [name, ...more] = [...propertyNames].filter(same)
+    // With two similar names, or two keys for one name, it is unclear which was meant.
+    if (name !== undefined && more.length === 0 && keys.filter(same).length === 1) names.set(key, name)
+  }
+  if (names.size === 0) return value
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [names.get(key) ?? key, inner]))
+}
+
+function folded(name: string): string {
+  return name.toLowerCase().replace(/[\s_-]/g, '')
+}
+
+function asObject(value: unknown): JsonObject | undefined {
+  if (isObject(value)) return value
+  if (typeof value !== 'string' || !value.trim().startsWith('{')) return undefined
+  try {
+    const parsed: unknown = parseExactly(value)
+    return isObject(parsed) ? parsed : undefined
+  } catch {
+    return undefined
+  }
 }

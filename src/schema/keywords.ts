@@ -1,9 +1,8 @@
-/** The keywords of JSON Schema, 2020-12 and draft-07, as tables. Those that hold schemas are applied by `fit`. */
-import { isMultiple } from './exact-numbers.ts'
 import { canonicalJson, isObject, type JsonObject } from '../contract/json.ts'
-import { FORMATS } from './format.ts'
-import { ValueSet } from './values.ts'
-import { spend, spendText, startWork, type Work } from './work.ts'
+import { isMultiple } from './exact-numbers.ts'
+import { spend, spendText, startWork, type Work } from './pattern.ts'
+
+/** The keywords of JSON Schema, 2020-12 and draft-07, as tables. Those that hold schemas are applied by `fit`. */
 
 /**
  * Three functions are marked as free of side effects, so that bundles of Workers that check no schema omit the tables.
@@ -193,4 +192,89 @@ function codePoints(text: string, work: Work): number {
     if ((text.charCodeAt(at) & 0xfc00) === 0xd800 && (text.charCodeAt(at + 1) & 0xfc00) === 0xdc00) pairs += 1
   }
   return text.length - pairs
+}
+
+/** A set of JSON values. Equal objects are the same value, whatever the order of their keys. */
+class ValueSet {
+  readonly #scalars = new Set<unknown>()
+  readonly #texts = new Set<string>()
+
+  /** Adds a value; returns false if it is in the set already. */
+  add(work: Work, value: unknown): boolean {
+    const [set, key] = this.#place(work, value)
+    if (set.has(key)) return false
+    set.add(key)
+    return true
+  }
+
+  has(work: Work, value: unknown): boolean {
+    if (isCompound(value) && this.#texts.size === 0) return false
+    const [set, key] = this.#place(work, value)
+    return set.has(key)
+  }
+
+  #place(work: Work, value: unknown): readonly [set: Set<unknown>, key: unknown] {
+    if (typeof value === 'string') spendText(work, value)
+    else spend(work, 1)
+    return isCompound(value) ? [this.#texts, textOf(work, value)] : [this.#scalars, value]
+  }
+}
+
+function isCompound(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
+
+/** Returns JSON with sorted keys. A key whose value is undefined is left out. */
+function textOf(work: Work, value: unknown): string {
+  if (!isCompound(value)) {
+    if (typeof value === 'string') spendText(work, value)
+    return JSON.stringify(value) ?? 'null'
+  }
+  const cachedText = work.texts.get(value)
+  if (cachedText !== undefined) return cachedText
+  const text = Array.isArray(value) ? textOfList(work, value) : textOfObject(work, value)
+  spendText(work, text)
+  work.texts.set(value, text)
+  return text
+}
+
+function textOfList(work: Work, items: readonly unknown[]): string {
+  spend(work, 4 + 4 * items.length)
+  return `[${items.map((item) => textOf(work, item)).join()}]`
+}
+
+function textOfObject(work: Work, value: object): string {
+  const entries = Object.entries(value).filter(([, inner]) => inner !== undefined)
+  spend(work, 8 + 8 * entries.length)
+  const sorted = entries.sort(([a], [b]) => (a < b ? -1 : 1))
+  return `{${sorted.map(([key, inner]) => `${JSON.stringify(key)}:${textOf(work, inner)}`).join()}}`
+}
+
+type Format = readonly [holds: (text: string) => boolean, words?: string]
+
+/** The formats that are checked, each with a description for messages. Any other format is only a hint to the model. */
+const FORMATS: ReadonlyMap<unknown, Format> = new Map<unknown, Format>([
+  ['date', [isDate, 'a date such as 2026-01-31']],
+  ['time', [isTime, 'a time with its zone, such as 14:30:00Z']],
+  ['date-time', [isDateTime, 'a date and time with its zone, such as 2026-01-31T14:30:00Z']],
+  ['email', [(text) => /^[^\s@]+@[^\s@]+$/.test(text)]],
+  ['hostname', [(text) => /^(?:[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?(?:\.(?!$)|$))+$/i.test(text)]],
+  ['ipv4', [(text) => /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/.test(text)]],
+  ['ipv6', [(text) => /^[\da-f:.]+$/i.test(text) && URL.canParse(`http://[${text}]`)]],
+  ['uri', [(text) => /^[a-z][a-z\d+.-]*:[^\s"<>\\^`{|}]*$/i.test(text) && URL.canParse(text)]],
+  ['uuid', [(text) => /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text)]],
+])
+
+/** Checks the day as well: `Date` takes the 31st of a shorter month for a day of the next one. */
+function isDate(text: string): boolean {
+  return /^\d{4}-\d\d-\d\d$/.test(text) && (new Date(text).toJSON() ?? '').startsWith(text)
+}
+
+function isTime(text: string): boolean {
+  return /^(?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/i.test(text)
+}
+
+function isDateTime(text: string): boolean {
+  const [date = '', time = '', more] = text.split(/t/i)
+  return isDate(date) && isTime(time) && more === undefined
 }

@@ -4,7 +4,7 @@ import { documentOf, type SchemaDocument } from './document.ts'
 import { refsOf } from './keywords.ts'
 import { received } from './issue.ts'
 import { fitsSchema } from './fit.ts'
-import { startLook } from './look.ts'
+import { startLook } from './check.ts'
 import { ASSERTING, asserted, bareText, kindsOf, misfitsOf, valuesOf } from './assertions.ts'
 
 /** The state of a comparison: the pairs of schemas that are being compared, and how many steps are left. */

@@ -3,12 +3,10 @@ import type { DefinitionIssue } from '../contract/definition.ts'
 import type { ToolDefinition, ToolFailure, ToolRequest } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 import { coerce } from './coerce.ts'
-import { absence, describeIssues } from './issue.ts'
-import { plainFault, type PlainLimits } from './plain-json.ts'
-import { documentOf } from './document.ts'
+import { absence, describeIssues, unknownKeys, withKnownKeys } from './issue.ts'
+import { documentOf, plainFault, type PlainLimits } from './document.ts'
 import { misfits } from './fit.ts'
-import { unknownKeys, withKnownKeys } from './known-keys.ts'
-import { TOO_MUCH_WORK } from './work.ts'
+import { TOO_MUCH_WORK } from './pattern.ts'
 
 /**
  * Checks arguments against a JSON Schema that `checkSchema` found sound. Returns undefined if they fit, else the

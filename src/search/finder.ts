@@ -1,6 +1,6 @@
-import type { SearchableTools, ToolFinder, ToolSource, ToolText } from '../contract/tool.ts'
-import { toolCountOf, textReader } from './source-texts.ts'
+import type { SearchableTools, Tool, ToolFinder, ToolSource, ToolText } from '../contract/tool.ts'
 import { createKeywordIndex, keywordIndex } from './keyword-index.ts'
+import { textReader, toolCountOf } from './source-texts.ts'
 import { readTerms } from './stored-terms.ts'
 import { type ToolIndex, update } from './tool-index.ts'
 
@@ -57,4 +57,52 @@ function searchableTools(source: ToolSource): () => Promise<SearchableTools> {
 function textsOnly(source: ToolSource): () => Promise<SearchableTools> {
   const readTexts = textReader(source)
   return async () => ({ removed: [], texts: await readTexts() })
+}
+
+interface FindOptions {
+  readonly limit: number
+  /** Looks up tools as the caller may see them; a tool that it does not return is not found. */
+  readonly find: ToolSource['find']
+  /** Whether a tool with this name may be found. Default: every tool. */
+  readonly isWanted?: (name: string) => boolean
+}
+
+/** If the caller may use few of the candidates, more are requested, until there are at least this many. */
+const MOST_TRIED = 1000
+
+/** Finds the tools that fit a question best: at most `limit`, best first. */
+export async function findTools(
+  finder: ToolFinder,
+  text: string,
+  { limit, find, isWanted = () => true }: FindOptions,
+): Promise<readonly Tool[]> {
+  const triedNames = new Set<string>()
+  const tools: Tool[] = []
+  for (let most = limit; ; most *= 4) {
+    const names = await finder.search(text, most)
+    const candidates = names.filter((name) => !triedNames.has(name) && isWanted(name))
+    const byName = new Map((await find(candidates)).map((tool) => [tool.definition.name, tool]))
+    tools.push(...candidates.flatMap((name) => byName.get(name) ?? []))
+    if (tools.length >= limit || names.length < most || most >= MOST_TRIED) return tools.slice(0, limit)
+    for (const name of names) triedNames.add(name)
+  }
+}
+
+/**
+ * Joins two finders over different tools. Their scores cannot be compared, so their answers alternate, best first; a
+ * name that both find counts once.
+ */
+export function joinFinders(first: ToolFinder, second: ToolFinder): ToolFinder {
+  return {
+    size: async () => {
+      const [one, other] = await Promise.all([first.size(), second.size()])
+      return one + other
+    },
+    search: async (text, limit) => {
+      const [firstNames, secondNames] = await Promise.all([first.search(text, limit), second.search(text, limit)])
+      const longest = Math.max(firstNames.length, secondNames.length)
+      const names = Array.from({ length: longest }, (_, at) => [firstNames[at], secondNames[at]]).flat()
+      return [...new Set(names.filter((name) => name !== undefined))].slice(0, limit)
+    },
+  }
 }

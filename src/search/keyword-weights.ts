@@ -1,7 +1,6 @@
 import type { ToolText } from '../contract/tool.ts'
-import { textsOf } from './definition-texts.ts'
-import type { Term, Terms } from './keyword-terms.ts'
-import { chunksOf, FILLERS, textWords, type Word, wordsOf } from './words.ts'
+import { textsOf } from './source-texts.ts'
+import { chunksOf, FILLERS, type Term, type Terms, textWords, type Word, wordsOf } from './keyword-terms.ts'
 
 /** BM25's b: how much the length of a field counts. */
 const LENGTH = 0.5

@@ -1,6 +1,6 @@
 import type { ToolText } from '../contract/tool.ts'
 import type { FoundTool, ToolIndex } from './tool-index.ts'
-import { FILLERS } from './words.ts'
+import { FILLERS } from './keyword-terms.ts'
 
 /**
  * Makes an index that finds tools whose name or description contains words of the question literally, in any case (the

@@ -1,9 +1,9 @@
-import type { Embed } from '../contract/embedding.ts'
+import { sha256 } from '../contract/json.ts'
+import type { Embed, EmbeddingService } from '../contract/model.ts'
 import type { ToolText } from '../contract/tool.ts'
-import type { ToolIndex } from './tool-index.ts'
-import { memoryVectors, type VectorStore } from './vectors.ts'
+import type { FoundTool, ToolIndex } from './tool-index.ts'
 
-export interface SemanticOptions {
+interface SemanticOptions {
   /** Contract: resolves with one vector for each text, in their order, all of one length. */
   readonly embed: Embed
   /** As `embed`, for the texts of tools, such as `storedEmbeddings(…)`. Default: `embed`. */
@@ -65,3 +65,206 @@ function describe({ name, title, description, group }: ToolText): string {
   const place = group === undefined ? '' : ` (${group})`
   return `${title ?? name.replace(/[_.-]+/g, ' ')}${place}: ${description}`
 }
+
+/**
+ * Combines several indexes, such as keyword and semantic. A tool's score is the sum of its scores in their answers,
+ * each divided by the best score of that answer. Unlike a fusion of ranks, this gives little weight to an index whose
+ * best tools are hardly better than the rest. Added tools are passed to each index with the next search. An index that
+ * fails is left out of the answer, and gets the tools that it failed to add again. If all indexes fail, the search
+ * rejects with the first error.
+ *
+ * @example
+ * toolSearch({ index: () => createFusedIndex(createKeywordIndex(), createSemanticIndex({ embed })) })
+ */
+export function createFusedIndex(...indexes: readonly [ToolIndex, ...ToolIndex[]]): ToolIndex {
+  const parts = indexes.map((index) => ({ index, waiting: new Map<string, ToolText | undefined>() }))
+  return {
+    async add(tools) {
+      for (const { waiting: pending } of parts) for (const tool of tools) pending.set(tool.name, tool)
+    },
+    async remove(names) {
+      for (const { waiting: pending } of parts) for (const name of names) pending.set(name, undefined)
+    },
+    async search(text, limit) {
+      const answers = await Promise.allSettled(
+        parts.map(async ({ index, waiting: pending }) => {
+          const changes = [...pending]
+          const removals = changes.flatMap(([name, tool]) => (tool ? [] : [name]))
+          const additions = changes.flatMap(([, tool]) => tool ?? [])
+          if (removals.length > 0) await index.remove(removals)
+          if (additions.length > 0) await index.add(additions)
+          for (const [name, tool] of changes) if (pending.get(name) === tool) pending.delete(name)
+          return index.search(text, Math.max(limit * 4, 20))
+        }),
+      )
+      const failures = answers.filter((answer) => answer.status === 'rejected')
+      if (failures.length === answers.length) throw failures[0]?.reason
+      const scores = new Map<string, number>()
+      for (const answer of answers) {
+        if (answer.status === 'rejected') continue
+        const most = answer.value[0]?.score ?? 1
+        for (const { name, score } of answer.value) scores.set(name, (scores.get(name) ?? 0) + score / most)
+      }
+      const matches: FoundTool[] = [...scores].map(([name, score]) => ({ name, score }))
+      return matches.sort((a, b) => b.score - a.score || (a.name < b.name ? -1 : 1)).slice(0, limit)
+    },
+  }
+}
+
+interface GrowingVectorsOptions {
+  /** Holds the vectors once there are more than `most`, such as `vectorizeVectors(…)`. */
+  readonly large: VectorStore
+  /** Stores which vectors `large` has, for all isolates. */
+  readonly service: EmbeddingService
+  /** The name of that record. */
+  readonly name: string
+  /** The most vectors that are kept in the memory of the isolate. Default 20,000. */
+  readonly most?: number
+}
+
+/** How many vectors are moved at once; Vectorize takes at most 1,000. */
+const MOVED_AT_ONCE = 500
+
+/**
+ * Makes a store that keeps vectors in the isolate's memory and, above `most`, in an external store. A vector is sent
+ * there once for all isolates. Vectors that are removed stay in the external store, since another isolate may need
+ * them.
+ */
+export function growingVectors({ large, service, name, most = 20_000 }: GrowingVectorsOptions): VectorStore {
+  const memory = memoryVectors()
+  let isOutside = false
+
+  async function send(vectors: readonly Vector[]): Promise<void> {
+    const records = await Promise.all(
+      vectors.map(async ({ id, values }) => {
+        const [key, print] = await Promise.all([sha256(id), sha256(toBytes(values).join())])
+        return { key, values: new TextEncoder().encode(print) }
+      }),
+    )
+    const earlierRecords = await service.embeddings(
+      name,
+      records.map(({ key }) => key),
+    )
+    const isSent = (at: number) =>
+      earlierRecords[at] != null && String(earlierRecords[at]) === String(records[at]?.values)
+    const unsent = vectors.filter((_, at) => !isSent(at))
+    if (unsent.length === 0) return
+    await large.put(unsent)
+    await service.storeEmbeddings(
+      name,
+      records.filter((_, at) => !isSent(at)),
+    )
+  }
+
+  return {
+    async put(vectors) {
+      if (isOutside) return send(vectors)
+      await memory.put(vectors)
+      const all = memory.all()
+      if (all.length <= most) return
+      for (let from = 0; from < all.length; from += MOVED_AT_ONCE) await send(all.slice(from, from + MOVED_AT_ONCE))
+      await memory.remove(all.map(({ id }) => id))
+      isOutside = true
+    },
+    remove: (ids) => memory.remove(ids),
+    nearest: (values, limit) => (isOutside ? large : memory).nearest(values, limit),
+  }
+}
+
+interface Vector {
+  readonly id: string
+  readonly values: ArrayLike<number>
+}
+
+interface NearVector {
+  readonly id: string
+  /** The cosine similarity: 1 for the same direction. */
+  readonly score: number
+}
+
+interface VectorStore {
+  /** Stores vectors; a vector replaces one of the same id. */
+  put(vectors: readonly Vector[]): Promise<void>
+  remove(ids: readonly string[]): Promise<void>
+  /** Finds at most `limit` vectors, nearest first. */
+  nearest(values: ArrayLike<number>, limit: number): Promise<readonly NearVector[]>
+}
+
+/** Makes a store in the memory of the isolate; a number takes one byte, so that 20,000 vectors of 1,024 take 20 MiB. */
+export function memoryVectors(): VectorStore & { readonly all: () => readonly Vector[] } {
+  const vectorsById = new Map<string, Int8Array>()
+  return {
+    all: () => [...vectorsById].map(([id, values]) => ({ id, values })),
+    async put(vectors) {
+      for (const { id, values } of vectors) vectorsById.set(id, toBytes(values))
+    },
+    async remove(ids) {
+      for (const id of ids) vectorsById.delete(id)
+    },
+    async nearest(values, limit) {
+      const query = toBytes(values)
+      const neighbours = [...vectorsById].map(([id, vector]) => ({ id, score: cosine(vector, query) }))
+      return neighbours.sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1)).slice(0, limit)
+    },
+  }
+}
+
+/** The length of a vector in bytes: the largest signed integer of a byte. */
+const BYTE_LENGTH = 127
+
+/**
+ * Converts a vector to signed bytes, at a length of 127. The angles between vectors change by less than one percent.
+ */
+export function toBytes(values: ArrayLike<number>): Int8Array {
+  const scale = BYTE_LENGTH / (lengthOf(values) || 1)
+  return Int8Array.from(values, (value) => Math.round(value * scale))
+}
+
+function lengthOf(values: ArrayLike<number>): number {
+  let sum = 0
+  for (let at = 0; at < values.length; at++) sum += (values[at] ?? 0) ** 2
+  return Math.sqrt(sum)
+}
+
+function cosine(a: Int8Array, b: Int8Array): number {
+  let sum = 0
+  for (let at = 0; at < a.length; at++) sum += (a[at] ?? 0) * (b[at] ?? 0)
+  return sum / (lengthOf(a) * lengthOf(b) || 1)
+}
+
+/** The part of a Vectorize binding that is used; the index must measure by `cosine`. */
+export interface VectorizeBinding {
+  upsert(vectors: VectorizeVector[]): Promise<unknown>
+  deleteByIds(ids: string[]): Promise<unknown>
+  query(values: number[], options: VectorizeQueryOptions): Promise<Pick<VectorizeMatches, 'matches'>>
+}
+
+/**
+ * Makes a store in a Vectorize index, under a namespace. Ids are unique in a whole Vectorize index, so that the
+ * namespace is hashed into them. Changes show after some seconds; vectors outlive the isolate.
+ */
+export function vectorizeVectors(binding: VectorizeBinding, namespace: string): VectorStore {
+  const idOf = (id: string) => sha256(`${namespace}\n${id}`)
+  return {
+    async put(vectors) {
+      const rows = vectors.map(async ({ id, values }) => {
+        return { id: await idOf(id), values: Array.from(values), namespace, metadata: { id } }
+      })
+      await binding.upsert(await Promise.all(rows))
+    },
+    async remove(ids) {
+      await binding.deleteByIds(await Promise.all(ids.map(idOf)))
+    },
+    async nearest(values, limit) {
+      const options = { namespace, topK: Math.min(limit, MOST_MATCHES), returnMetadata: 'all' } as const
+      const { matches } = await binding.query(Array.from(values), options)
+      return matches.flatMap(({ metadata, score }) => {
+        const id = metadata?.['id']
+        return typeof id === 'string' ? [{ id, score }] : []
+      })
+    },
+  }
+}
+
+/** The most matches that Vectorize returns with metadata. */
+const MOST_MATCHES = 20

@@ -1,6 +1,6 @@
-import type { Embed, EmbeddingService } from '../contract/embedding.ts'
+import type { Embed, EmbeddingService } from '../contract/model.ts'
 import { sha256 } from '../contract/json.ts'
-import { toBytes } from './vectors.ts'
+import { toBytes } from './semantic-index.ts'
 
 export interface StoredEmbeddingsOptions {
   /** The model's name, under which its vectors are stored. */

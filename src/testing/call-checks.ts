@@ -1,13 +1,23 @@
+import { readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
+import { TOOL_NAME } from '../contract/id.ts'
 import { isObject } from '../contract/json.ts'
-import type { ToolContext, ToolDefinition, ToolOutcome, ToolRequest, ToolSuccess } from '../contract/tool.ts'
+import type {
+  ToolContext,
+  ToolDefinition,
+  ToolOutcome,
+  ToolRequest,
+  ToolService,
+  ToolSuccess,
+} from '../contract/tool.ts'
+import { parseStored } from '../definitions/definition.ts'
 import { readAnswer } from '../host/worker/answer.ts'
 import { Outcome, Status } from '../host/worker/call.ts'
+import { checkSchema } from '../schema/check.ts'
 import { issuesOf } from '../schema/validate.ts'
-import type { ConformanceOptions, TestedService, ToolCase } from './tested-service.ts'
 import { newContext } from './context.ts'
 import type { ContractPart, Fault } from './fault.ts'
-import { settled } from './settled.ts'
+import { settled, type Settled } from './recorded-model.ts'
 
 /** The most bytes of a result that models see, if neither the tool nor the operator says otherwise. */
 const MOST_RESULT_BYTES = 65_536
@@ -22,7 +32,7 @@ interface CallCheckOptions extends Omit<ConformanceOptions, 'cases'> {
 }
 
 /** Calls a tool with effect, and checks what it answers. */
-export async function callFaults(
+async function callFaults(
   service: TestedService,
   tool: ToolDefinition,
   options: CallCheckOptions,
@@ -202,4 +212,162 @@ function retried(request: ToolRequest): ToolRequest {
 
 function noMethod(name: string): Promise<never> {
   return Promise.reject(new Error(`the definition promises ${name}(), and there is none`))
+}
+
+/** Calls a tool in ways that must fail, and checks that each failure is a value that says why. */
+async function refusalFaults(service: ToolService, tool: ToolDefinition, settleMs: number): Promise<Fault[]> {
+  const { name, inputSchema, hash } = tool
+  const faults: Fault[] = []
+  const expectFailure = async (
+    check: ContractPart,
+    request: { hash: string; arguments: Record<string, unknown> },
+    code: string,
+  ) => {
+    const result = await settled(service.call({ name, ...request, context: newContext() }), settleMs)
+    const message = faultOf(result, [code])
+    if (message !== undefined) faults.push({ tool: name, check, message })
+  }
+  await expectFailure('hash', { hash: `${hash}-of-another-definition`, arguments: {} }, 'schema_mismatch')
+  for (const wrong of wrongArguments(inputSchema))
+    await expectFailure('bad-input', { hash, arguments: wrong }, 'invalid_arguments')
+  return faults
+}
+
+/** Returns arguments that cannot fit: without the required ones, and with null for each. */
+function wrongArguments({ required, properties }: ToolDefinition['inputSchema']): Record<string, unknown>[] {
+  if (!Array.isArray(required) || required.length === 0) return []
+  if (!isObject(properties)) return [{}]
+  return [{}, Object.fromEntries(Object.keys(properties).map((key) => [key, null]))]
+}
+
+async function unknownToolFaults(service: ToolService, settleMs: number): Promise<Fault[]> {
+  const request = { name: 'no-such-tool', arguments: {}, hash: '', context: newContext() }
+  const message = faultOf(await settled(service.call(request), settleMs), ['unknown_tool', 'schema_mismatch'])
+  return message === undefined ? [] : [{ check: 'unknown-tool', message }]
+}
+
+/** Returns what is wrong with an outcome that must be a failure with one of these codes. */
+function faultOf(result: Settled<ToolOutcome>, codes: readonly string[]): string | undefined {
+  const expected = `expected a failure with the code ${codes.join(' or ')}`
+  if (!result.ok) return `The call threw (${result.reason}): ${expected} as a value.`
+  const { value } = result
+  if (!isObject(value) || typeof value.ok !== 'boolean') return `The result is not a tool outcome: ${expected}.`
+  if (value.ok) return `The call succeeded: ${expected}.`
+  const { code, message } = value.error
+  if (!codes.includes(code)) return `The code is "${code}": ${expected}.`
+  return message.trim() === '' ? 'The failure has no message for the model.' : undefined
+}
+
+/**
+ * Checks that a Worker keeps the tool contract, in whatever language it is written. Returns what is wrong; an empty list
+ * means nothing. Tools that have a case are called about ten times with effect, also twice at once, with a result that
+ * nobody wants, and while the Worker is lost; all others are called with wrong arguments alone, without effect.
+ *
+ * @example
+ * const tool = await startTool('tools/greeting')
+ * expect(await checkConformance(tool.service)).toEqual([])
+ */
+export async function checkConformance(
+  service: TestedService,
+  options: ConformanceOptions = {},
+): Promise<readonly Fault[]> {
+  const { cases = {}, settleMs = 10_000 } = options
+  const tools = await describedTools(service, settleMs)
+  if ('check' in tools) return [tools]
+  const names = tools.map(({ name }) => name)
+  const twice = names.filter((name, at) => names.indexOf(name) !== at)
+  const faults: Fault[] = twice.map((tool) => ({ tool, check: 'describe', message: 'Two tools have this name.' }))
+  for (const tool of Object.keys(cases))
+    if (!names.includes(tool)) faults.push({ tool, check: 'describe', message: 'There is a case for it, and no tool.' })
+  const nextTools = await describedTools(service, settleMs)
+  for (const tool of tools) {
+    const toolCase = cases[tool.name]
+    faults.push(...definitionFaults(tool, nextTools), ...(await refusalFaults(service, tool, settleMs)))
+    if (toolCase) faults.push(...(await callFaults(service, tool, { ...options, settleMs, toolCase })))
+  }
+  return [...faults, ...(await unknownToolFaults(service, settleMs))]
+}
+
+/** Returns the tools that a Worker describes, or the fault in its description. */
+async function describedTools(service: ToolService, settleMs: number): Promise<readonly ToolDefinition[] | Fault> {
+  const description = await settled(service.describe(), settleMs)
+  if (!description.ok) return { check: 'describe', message: `describe() threw: ${description.reason}` }
+  const { value } = description
+  if (isObject(value) && value.contract === 1 && Array.isArray(value.tools)) return value.tools
+  return { check: 'describe', message: 'describe() must answer { contract: 1, tools: [] }.' }
+}
+
+/** Checks a definition. `nextTools`: what the Worker described the next time, which must be the same. */
+function definitionFaults(tool: ToolDefinition, nextTools: readonly ToolDefinition[] | Fault): Fault[] {
+  const { name, description, inputSchema, outputSchema, hash, version } = tool
+  const faults: Fault[] = []
+  const add = (check: ContractPart, message: string) => void faults.push({ tool: name, check, message })
+  if (!TOOL_NAME.test(name)) add('describe', 'A name has 1 to 64 letters, digits, "_" or "-".')
+  if (typeof description !== 'string' || description.trim() === '') add('describe', 'A description is missing.')
+  if (typeof hash !== 'string' || hash === '') add('describe', 'A hash of the definition is missing.')
+  if (typeof version !== 'string') add('describe', 'A version is missing.')
+  if (!isObject(tool.annotations)) add('describe', 'annotations must be an object, which may be empty.')
+  const other = 'check' in nextTools ? undefined : nextTools.find((each) => each.name === name)
+  if (other?.hash !== hash) add('describe', 'The hash differs from one describe() to the next.')
+  if (!isObject(inputSchema) || inputSchema['type'] !== 'object') add('schema', 'inputSchema needs type "object".')
+  else for (const issue of checkSchema(inputSchema)) add('schema', `inputSchema: ${issueText(issue)}`)
+  if (outputSchema === undefined) return faults
+  for (const issue of checkSchema(outputSchema, 'any')) add('schema', `outputSchema: ${issueText(issue)}`)
+  return faults
+}
+
+function issueText(issue: unknown): string {
+  return typeof issue === 'string' ? issue : JSON.stringify(issue)
+}
+
+/** The service of a tool Worker, as far as the checks need it. */
+export interface TestedService extends ToolService {
+  /**
+   * Calls, and says after some time that the outcome is not wanted any more. Resolves with an outcome; over HTTP, where
+   * nobody reads that, once the server answers again. Default: neither timeout nor cancellation is checked.
+   */
+  callAborted?(request: Parameters<ToolService['call']>[0], abort: Abort): Promise<unknown>
+}
+
+export interface Abort {
+  readonly afterMs: number
+  readonly reason: 'timeout' | 'cancelled'
+}
+
+type ToolArguments = Readonly<Record<string, unknown>>
+
+/** How a tool is called with effect. */
+export interface ToolCase {
+  /** Arguments of a call that succeeds, or a function that returns those of another call each time. */
+  readonly arguments: ToolArguments | (() => ToolArguments)
+  /** Replaces parts of what the tool is told beside its arguments. */
+  readonly context?: Partial<ToolContext>
+  /** Counts the effects so far. Default: effects are not counted. */
+  readonly effects?: () => number | Promise<number>
+  /**
+   * Resolves once the call of the check `crash` has got as far as it should when the Worker is lost, such as between an
+   * effect and its record. Default: as soon as it was sent.
+   */
+  readonly untilCrash?: () => Promise<unknown>
+}
+
+export interface ConformanceOptions {
+  /** How tools are called with effect, by name. Tools without a case are called in ways that must fail alone. */
+  readonly cases?: Readonly<Record<string, ToolCase>>
+  /** Loses the Worker with all calls in flight, and starts it again on its storage. Default: the check is left out. */
+  readonly crash?: () => Promise<unknown>
+  /** How long a refusal, or a call that is not wanted any more, may take, in milliseconds. Default: 10 seconds. */
+  readonly settleMs?: number
+}
+
+/**
+ * Returns what an edge would refuse about a stored definition, by the path of its file. An empty list means nothing.
+ * Throws an Error if the file is missing or not JSON.
+ *
+ * @example
+ * expect(definitionIssues('tools/definitions/rate.json')).toEqual([])
+ */
+export function definitionIssues(file: string): readonly string[] {
+  const parsed = parseStored(JSON.parse(readFileSync(file, 'utf8')))
+  return parsed.ok ? [] : parsed.issues.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`))
 }

@@ -2,9 +2,10 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { dirname } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { isObject, parseJson } from '../contract/json.ts'
-import { startLoopbackServer, sendJson } from './loopback.ts'
+import { sendJson, startLoopbackServer } from './loopback.ts'
 
 export interface RecordedModelOptions {
   /** The file with the recorded requests and answers, one line of JSON for each. */
@@ -208,4 +209,34 @@ function numberIds(body: unknown): unknown {
     },
   )
   return JSON.parse(numbered)
+}
+
+/** Copies the plain data of an answer over RPC, which comes with functions to release it. */
+export function copied<Value>(value: Value): Value {
+  return JSON.parse(JSON.stringify(value))
+}
+
+/** An answer over RPC, or why there is none. */
+export type Settled<Value> =
+  | { readonly ok: true; readonly value: Value }
+  | { readonly ok: false; readonly reason: string }
+
+/** Waits for an answer, and no longer than `limitMs`. */
+export async function settled<Value>(answer: PromiseLike<Value>, limitMs: number): Promise<Settled<Value>> {
+  const timer = new AbortController()
+  const timeLimit = sleep(limitMs, undefined, { signal: timer.signal, ref: false }).then(
+    () => ({ ok: false as const, reason: `no answer within ${limitMs / 1000} s` }),
+    () => ({ ok: false as const, reason: '' }),
+  )
+  const result = await Promise.race([settledAnswer(answer), timeLimit])
+  timer.abort()
+  return result
+}
+
+async function settledAnswer<Value>(answer: PromiseLike<Value>): Promise<Settled<Value>> {
+  try {
+    return { ok: true, value: copied(await answer) }
+  } catch (error) {
+    return { ok: false, reason: error instanceof Error ? error.message : String(error) }
+  }
 }

@@ -1,12 +1,11 @@
 import { isObject, type JsonSchema } from '../contract/json.ts'
-import { coerce } from '../schema/coerce.ts'
-import { decoder } from '../schema/decode.ts'
+import type { Compat } from '../contract/run-options.ts'
+import { coerce, decoder } from '../schema/coerce.ts'
+import { rebase } from '../schema/document.ts'
 import { isMultiple } from '../schema/exact-numbers.ts'
-import { type Issue, toIssue } from '../schema/issue.ts'
-import { unknownKeys, withKnownKeys } from '../schema/known-keys.ts'
-import { convertInput, plain } from './input-schema.ts'
-import { rebase } from '../schema/rebase-refs.ts'
+import { type Issue, toIssue, unknownKeys, withKnownKeys } from '../schema/issue.ts'
 import type { InputSchema, OutputOf, StandardIssue, StandardResult } from '../schema/standard-schema.ts'
+import { convertInput, plain } from './input-schema.ts'
 
 export type ParseResult<Output> =
   | { readonly ok: true; readonly value: Output }
@@ -115,4 +114,41 @@ function objectOf(json: JsonSchema): JsonSchema | undefined {
   const { type } = json
   const isOfObjects = type === undefined ? !OTHER_ROOTS.some((key) => key in json) : [type].flat().includes('object')
   return isOfObjects ? Object.assign({ type: 'object', properties: {} }, json, { type: 'object' }) : undefined
+}
+
+/**
+ * Parses arguments as Spring AI and LangChain4j do, which call a method with null for a required argument that the model
+ * left out. The tool's `run` gets null there, whatever its schema says of the value. There is no null for a number or a
+ * boolean: with Spring AI the run fails, with LangChain4j the arguments do not fit. Without `compat`, if other arguments do
+ * not fit, and behind a transform of all arguments together, this parses as the schema says.
+ */
+export async function parseWithNulls<Output>(
+  { schema, parse }: Arguments<Output>,
+  input: unknown,
+  compat: Compat | undefined,
+): Promise<ParseResult<Output>> {
+  const parsed = await parse(input)
+  if (parsed.ok || !compat) return parsed
+  const values = isObject(input) ? input : {}
+  const missing = requiredOf(schema).filter(([name]) => (values[name] ?? null) === null)
+  const isMissing = (path: string) => missing.some(([name]) => path === name || path.startsWith(`${name}.`))
+  if (!parsed.issues.every(({ path }) => isMissing(path))) return parsed
+  if (missing.some(([, { type }]) => PRIMITIVE.test(String(type)))) {
+    return compat === 'spring-ai' ? { ...parsed, fatal: true } : parsed
+  }
+  if (parsed.partial === undefined) return parsed
+  for (const [name] of missing) Reflect.set(Object(parsed.partial), name, null)
+  return { ok: true, value: parsed.partial }
+}
+
+const PRIMITIVE = /^(?:number|integer|boolean)$/
+
+type Property = readonly [name: string, schema: JsonSchema]
+
+function requiredOf({ properties, required }: JsonSchema): readonly Property[] {
+  const schemaOf = (name: string) => (isObject(properties) ? properties[name] : undefined)
+  return (Array.isArray(required) ? required : []).map((name): Property => {
+    const schema = schemaOf(String(name))
+    return [String(name), isObject(schema) ? schema : {}]
+  })
 }

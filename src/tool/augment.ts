@@ -6,7 +6,7 @@ import { coerce } from '../schema/coerce.ts'
 import { type DefinedTool, definitionHash, describer } from './define.ts'
 import { describeIssues } from '../schema/issue.ts'
 import { cannotUndo, toolChanged } from './pinned-tools.ts'
-import { rebase } from '../schema/rebase-refs.ts'
+import { rebase } from '../schema/document.ts'
 import type { InputSchema } from '../schema/standard-schema.ts'
 import { messageOf } from '../contract/thrown.ts'
 

@@ -1,17 +1,24 @@
-import { canonicalJson, sha256 } from '../contract/json.ts'
-import type { CallStatus, ToolDefinition, ToolOutcome, ToolSuccess, ToolTerms } from '../contract/tool.ts'
-import { failure } from '../contract/tool.ts'
-import { parseWithNulls } from './missing-arguments.ts'
-import { argumentsOf } from './arguments.ts'
-import { describeIssues } from '../schema/issue.ts'
-import { isToolError, toFailure, ToolError } from './tool-error.ts'
-import { outputOf } from './output.ts'
-import type { Finding, KeyStatus } from './once.ts'
+import { canonicalJson, type JsonSchema, sha256 } from '../contract/json.ts'
+import { contentText } from '../contract/message.ts'
+import { nameOf, wireName } from '../contract/tool-names.ts'
+import {
+  type CallStatus,
+  failure,
+  type ToolDefinition,
+  type ToolOutcome,
+  type ToolSuccess,
+  type ToolTerms,
+} from '../contract/tool.ts'
+import { decoder } from '../schema/coerce.ts'
+import { describeIssues, invalidOutput, toIssue } from '../schema/issue.ts'
+import type { InputSchema, OutputOf } from '../schema/standard-schema.ts'
+import { argumentsOf, parseWithNulls } from './arguments.ts'
+import { convertInput, plain } from './input-schema.ts'
 import { Later, laterOutcome } from './later.ts'
+import type { Finding, KeyStatus } from './once.ts'
 import { toOutcome } from './result.ts'
 import type { RunContext } from './run-context.ts'
-import type { InputSchema, OutputOf } from '../schema/standard-schema.ts'
-import { nameOf, wireName } from '../contract/wire-name.ts'
+import { isToolError, toFailure, ToolError } from './tool-error.ts'
 
 export type { RunContext }
 
@@ -60,10 +67,10 @@ export interface ToolHandlers<Input, Env, Result> {
   readonly undo?: (input: Input, outcome: ToolSuccess, context: RunContext<Env>) => unknown
 }
 
-export type ErrorAnswer = string | ToolError | undefined | void
+type ErrorAnswer = string | ToolError | undefined | void
 
 /** `started` (the call began, and was not seen to end) counts as `unknown`. */
-export type StatusAnswer<Result> = KeyStatus | 'unknown' | Finding<Result>
+type StatusAnswer<Result> = KeyStatus | 'unknown' | Finding<Result>
 
 export interface ToolOptions<Schema extends InputSchema, Env, Result>
   extends ToolSettings, ToolHandlers<OutputOf<Schema>, Env, Result> {
@@ -101,7 +108,7 @@ export interface DefinedTool<Env = unknown> {
   readonly poll?: (input: unknown, state: string | undefined, context: RunContext<Env>) => Promise<ToolOutcome>
 }
 
-export type ToolOutline = Omit<ToolDefinition, 'hash'>
+type ToolOutline = Omit<ToolDefinition, 'hash'>
 
 /**
  * Defines a tool. Throws a TypeError at once, when the Worker starts, for an empty name or description, and for a
@@ -250,4 +257,31 @@ export function definitionHash(
 ): Promise<string> {
   const { name, description, inputSchema, outputSchema } = definition
   return sha256(canonicalJson({ name, description, inputSchema, outputSchema }))
+}
+
+/** A tool's output schema: its published form, and the check of a result. */
+interface Output {
+  readonly schema: JsonSchema
+  /** Returns the outcome if its structured result, else its text, fits; else the failure `invalid_output`. */
+  readonly check: (outcome: ToolOutcome) => Promise<ToolOutcome>
+}
+
+/** Makes the check of a tool's results. Throws a TypeError that names the tool if the schema has no JSON form. */
+function outputOf(tool: string, schema: InputSchema, subject: string): Output {
+  const json = convertInput(schema, subject)
+  const decode = decoder(json)
+  return {
+    schema: plain(json),
+    check: async (outcome) => {
+      if (!outcome.ok) return outcome
+      const result = 'structured' in outcome ? outcome.structured : contentText(outcome.content)
+      const { issues } = await schema['~standard'].validate(decode(result))
+      return issues
+        ? invalidOutput(
+            tool,
+            issues.map((issue) => toIssue(issue)),
+          )
+        : outcome
+    },
+  }
 }

@@ -3,7 +3,7 @@ import type * as v from 'valibot'
 import { isObject, type JsonSchema } from '../contract/json.ts'
 import { toJson } from './result.ts'
 import type { InputSchema } from '../schema/standard-schema.ts'
-import { AS } from '../schema/as.ts'
+import { AS } from '../schema/coerce.ts'
 
 /**
  * Returns the JSON Schema (2020-12) of a schema's input: the value that a model must send, before defaults and

@@ -1,6 +1,5 @@
 import { isObject, type JsonSchema } from '../contract/json.ts'
-import type { ToolSettings } from './define.ts'
-import { type DefinedTool, defineTool, type ToolHandlers } from './define.ts'
+import { type DefinedTool, defineTool, type ToolHandlers, type ToolSettings } from './define.ts'
 import type { RunContext } from './run-context.ts'
 import { checkSchema } from '../schema/check.ts'
 import { issuesOf } from '../schema/validate.ts'

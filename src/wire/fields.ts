@@ -26,3 +26,8 @@ export function countAt(value: unknown, name: string): number {
 export function objectsOf(value: unknown): readonly Readonly<Record<string, unknown>>[] {
   return Array.isArray(value) ? value.filter(isObject) : []
 }
+
+/** Cuts a text to at most `most` characters; an ellipsis stands for what was cut off. */
+export function brief(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most)}…` : text
+}

@@ -1,7 +1,6 @@
 import * as v from 'valibot'
-import { isObject } from '../contract/json.ts'
+import { isObject, POINTER } from '../contract/json.ts'
 import { byName, optionalCount, either, isText } from './schema.ts'
-import { POINTER } from '../contract/json-pointer.ts'
 
 const flag = v.exactOptional(v.boolean())
 

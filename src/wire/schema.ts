@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { type Limit, limitRules } from '../contract/limits.ts'
 import { optionRules, type RunOptionValues } from '../contract/run-options.ts'
 import { ID, TOOL_NAME } from '../contract/id.ts'
-import { edgeName } from '../contract/wire-name.ts'
+import { edgeName } from '../contract/tool-names.ts'
 import { isObject } from '../contract/json.ts'
 import type { Content } from '../contract/message.ts'
 

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test, vi } from 'vitest'
 import { catalogue } from '../../src/catalogue/catalogue.ts'
-import { MIGRATIONS } from '../../src/catalogue/migrations.ts'
+import { MIGRATIONS } from '../../src/catalogue/store.ts'
 import { freezeClock } from '../fixtures/frozen-clock.ts'
 import { copiedAcceptances, copiedIndex } from '../fixtures/kv-copy.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { costOf, MONTHLY, usageOfRun } from '../../src/cli/cost/estimate.ts'
+import { costOf, MONTHLY, usageOfRun } from '../../src/cli/cost/print.ts'
 import { start } from './command.ts'
 
 const MAIN = new URL('../../src/cli/main.ts', import.meta.url).pathname

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { setGuard } from '../../src/cli/guard.ts'
+import { setGuard } from '../../src/cli/dev-server.ts'
 import { family, killAll, type Process, stillRunning } from '../../src/cli/processes.ts'
 import { eventually } from '../fixtures/eventually.ts'
 
@@ -55,7 +55,7 @@ test('a guard ends its process and removes its folder when its owner is killed',
   const folder = folderHere()
   const pid = node(`
     import { spawn } from 'node:child_process'
-    import { setGuard } from ${JSON.stringify(new URL('../../src/cli/guard.ts', import.meta.url).href)}
+    import { setGuard } from ${JSON.stringify(new URL('../../src/cli/dev-server.ts', import.meta.url).href)}
     setGuard({ pid: spawn('sleep', ['60']).pid, folder: ${JSON.stringify(folder)} })
   `)
   const members = await familyOf(pid, 3)

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { declarationsOf } from '../../src/code/declarations.ts'
-import { runCodeTool } from '../../src/code/run-code.ts'
+import { declarationsOf, runCodeTool } from '../../src/code/run-code.ts'
 import { vmLoader } from '../fixtures/vm-loader.ts'
 
 describe('declarations', () => {

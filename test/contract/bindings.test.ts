@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { rateLimits, secretOf, toolWorkers } from '../../src/contract/bindings.ts'
+import { rateLimits, secretOf, toolWorkers } from '../../src/contract/vars.ts'
 
 const worker = { describe: async () => ({ contract: 1 as const, tools: [] }) }
 

@@ -43,7 +43,7 @@ test('the compiler names every consumer of events when the union gets a new even
       'src/loop/fold.ts',
       'src/observe/log.ts',
       'src/observe/spans.ts',
-      'src/wire/client/blocks.ts',
+      'src/wire/client/history.ts',
       'src/wire/client/visible-text.ts',
       'src/wire/events.ts',
     ])

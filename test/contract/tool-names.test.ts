@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { foreignNames, operatorNames, selectsTool } from '../../src/contract/tool-names.ts'
-import { wireName } from '../../src/contract/wire-name.ts'
+import { foreignNames, operatorNames, selectsTool, wireName } from '../../src/contract/tool-names.ts'
 
 const long = `files.${'read.'.repeat(20)}all`
 

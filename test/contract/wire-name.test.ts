@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { nameOf, wireName } from '../../src/contract/wire-name.ts'
+import { nameOf, wireName } from '../../src/contract/tool-names.ts'
 
 const PROVIDERS_TAKE = /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/
 

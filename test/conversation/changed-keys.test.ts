@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { StoredKey } from '../../src/contract/stored-keys.ts'
+import type { StoredKey } from '../../src/contract/api-key.ts'
 import type { Caller, Tool } from '../../src/contract/tool.ts'
 import { failure } from '../../src/contract/tool.ts'
 import { apiKey } from '../fixtures/keys.ts'

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../src/contract/limits.ts'
 import { writeTables } from '../../src/conversation/backup/copy.ts'
 import { takeOver } from '../../src/conversation/backup/take-over.ts'
-import { migrate } from '../../src/conversation/store/migrations.ts'
+import { migrate } from '../../src/conversation/store/database.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
 import { copyOf, type ForgedRow, forgedRequest, forgedTool, runRow } from '../security/forged-copy.ts'
 

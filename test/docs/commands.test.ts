@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { findCommand, parse } from '../../src/cli/command/parse.ts'
+import { findCommand, parse } from '../../src/cli/command/run.ts'
 import { variableNames } from '../../src/cli/document/configuration.ts'
 import { COMMANDS } from '../../src/cli/table.ts'
 import { type Block, pages, ROOT } from './pages.ts'

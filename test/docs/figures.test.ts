@@ -1,7 +1,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { costOf, usageOfRun } from '../../src/cli/cost/estimate.ts'
-import { printCost } from '../../src/cli/cost/print.ts'
+import { costOf, printCost, usageOfRun } from '../../src/cli/cost/print.ts'
 import type { Terminal } from '../../src/cli/command/terminal.ts'
 import { PLATFORM_LIMITS } from '../../src/contract/platform.ts'
 import { namesOf } from '../../src/cli/project/names.ts'

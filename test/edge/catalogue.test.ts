@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { EmbeddingService } from '../../src/contract/embedding.ts'
+import type { EmbeddingService } from '../../src/contract/model.ts'
 import { INDEX_KEY, readIndex, versionKey } from '../../src/host/stored/copy.ts'
 import { chunksOf, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { type Stage, startStage } from './stage.ts'

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
-import type { ToolCase } from '../../src/testing/tested-service.ts'
+import type { ToolCase } from '../../src/testing/call-checks.ts'
 import { type RunningTool, startTool } from '../../src/testing/running-tool.ts'
 import { hasSamples } from './stage.ts'
 

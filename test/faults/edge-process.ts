@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parse } from 'smol-toml'
-import { setGuard } from '../../src/cli/guard.ts'
+import { setGuard } from '../../src/cli/dev-server.ts'
 import { family, killAll, type Process, stillRunning } from '../../src/cli/processes.ts'
 import { spawnWrangler, UNATTENDED } from '../../src/cli/wrangler.ts'
 

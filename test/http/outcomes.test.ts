@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { secretFilter } from '../../src/contract/secrets.ts'
 import { serveOutcomes } from '../../src/http/app/outcome-service.ts'
-import { reportAddresses } from '../../src/http/runs/report-addresses.ts'
+import { reportAddresses } from '../../src/http/runs/take-report.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { type KeptEdge, keptEdge } from './kept-edge.ts'
 

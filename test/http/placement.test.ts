@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/contract/config.ts'
-import { reportAddresses } from '../../src/http/runs/report-addresses.ts'
+import { reportAddresses } from '../../src/http/runs/take-report.ts'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { keptEdge } from './kept-edge.ts'

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ChatModel, ModelError, ModelEvent, ModelRequest } from '../../src/contract/model.ts'
-import { fallingBack, type FallbackOptions } from '../../src/model/fallback.ts'
-import { retrying } from '../../src/model/retry.ts'
+import { type FallbackOptions, fallingBack, retrying } from '../../src/model/retry.ts'
 import { say, type Script, scripted } from '../fixtures/scripted.ts'
 
 const REQUEST: ModelRequest = { messages: [{ role: 'user', content: 'Hi' }], tools: [] }

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ChatModel, ModelRequest } from '../../src/contract/model.ts'
 import { anthropic } from '../../src/model/anthropic.ts'
-import { openai } from '../../src/model/openai.ts'
-import { responses } from '../../src/model/responses.ts'
+import { openai, responses } from '../../src/model/openai.ts'
 import { workersAi } from '../../src/model/workers-ai.ts'
 
 const REQUEST: ModelRequest = { messages: [{ role: 'user', content: 'Hi' }], tools: [], cacheKey: 'conv_1' }

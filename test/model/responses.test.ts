@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import type { ChatModel, ModelEvent, ModelRequest } from '../../src/contract/model.ts'
-import { responses, type ResponsesOptions } from '../../src/model/responses.ts'
+import { responses, type ResponsesOptions } from '../../src/model/openai.ts'
 import { type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { responsesEvents, responsesReply } from '../fixtures/responses-events.ts'
 import { modelSuite, type Scene } from '../suites/model.ts'

@@ -4,7 +4,7 @@ import type { JsonSchema } from '../../src/contract/json.ts'
 import { coerce } from '../../src/schema/coerce.ts'
 import { jsonSchema } from 'edgecall/tool'
 import { misfits } from '../../src/schema/fit.ts'
-import { unknownKeys, withKnownKeys } from '../../src/schema/known-keys.ts'
+import { unknownKeys, withKnownKeys } from '../../src/schema/issue.ts'
 import { defineTool } from 'edgecall/tool'
 import { CONTEXT } from '../fixtures/run-context.ts'
 

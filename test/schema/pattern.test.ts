@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { longestMatched, matcher } from '../../src/schema/pattern.ts'
-import { startWork } from '../../src/schema/work.ts'
+import { longestMatched, matcher, startWork } from '../../src/schema/pattern.ts'
 
 /** Whether the pattern matches, where nothing was run before it. */
 function isMatch(pattern: string, text: string): boolean | undefined {

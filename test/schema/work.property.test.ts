@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest'
 import type { JsonSchema } from '../../src/contract/json.ts'
 import { documentOf } from '../../src/schema/document.ts'
 import { fitsSchema } from '../../src/schema/fit.ts'
-import { startLook } from '../../src/schema/look.ts'
+import { startLook } from '../../src/schema/check.ts'
 import { fittingArguments, issuesOf } from '../../src/schema/validate.ts'
-import { MOST_WORK, TOO_MUCH_WORK } from '../../src/schema/work.ts'
+import { MOST_WORK, TOO_MUCH_WORK } from '../../src/schema/pattern.ts'
 
 const VALUES = 9000
 

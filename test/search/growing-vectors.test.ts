@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { growingVectors } from '../../src/search/growing-vectors.ts'
-import { memoryVectors } from '../../src/search/vectors.ts'
+import { growingVectors, memoryVectors } from '../../src/search/semantic-index.ts'
 import { testCatalogue } from '../catalogue/object.ts'
 
 const vector = (id: string, ...values: number[]) => ({ id, values })

@@ -1,9 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { createFusedIndex } from '../../src/search/fused-index.ts'
+import {
+  createFusedIndex,
+  createSemanticIndex,
+  memoryVectors,
+  type VectorizeBinding,
+  vectorizeVectors,
+} from '../../src/search/semantic-index.ts'
 import { createKeywordIndex } from '../../src/search/keyword-index.ts'
-import { createSemanticIndex } from '../../src/search/semantic-index.ts'
 import type { ToolIndex } from '../../src/search/tool-index.ts'
-import { memoryVectors, type VectorizeBinding, vectorizeVectors } from '../../src/search/vectors.ts'
 import { definitionOf } from './definitions.ts'
 
 /** Meanings for a test: money, weather, and all else. */

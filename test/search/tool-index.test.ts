@@ -1,7 +1,6 @@
-import { createFusedIndex } from '../../src/search/fused-index.ts'
+import { createFusedIndex, createSemanticIndex } from '../../src/search/semantic-index.ts'
 import { createKeywordIndex } from '../../src/search/keyword-index.ts'
 import { createRegexIndex } from '../../src/search/regex-index.ts'
-import { createSemanticIndex } from '../../src/search/semantic-index.ts'
 import { toolIndexSuite } from '../suites/tool-index.ts'
 
 /** Meanings for a test: money, weather, and all else. */

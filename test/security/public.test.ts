@@ -1,5 +1,5 @@
 import { beforeEach, afterEach, describe, expect, test, vi } from 'vitest'
-import { reportAddresses } from '../../src/http/runs/report-addresses.ts'
+import { reportAddresses } from '../../src/http/runs/take-report.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { keptEdge } from '../http/kept-edge.ts'
 import { ROUTES } from './routes.ts'

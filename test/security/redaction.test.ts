@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { redactor } from '../../src/definitions/http/redact.ts'
+import { redactor } from '../../src/definitions/http/result.ts'
 import { sendOutbound } from '../../src/definitions/code/outbound.ts'
 
 const SECRET = 'sk-Ab/9+"<é&\'zZ%\\q=='

@@ -89,8 +89,8 @@ const SENDS_NOTHING = new Set([
   'src/agent.ts',
   'src/cli/check/describe.ts',
   'src/client.ts',
-  'src/client/types.ts',
-  'src/definitions/code/main.ts',
+  'src/client/request.ts',
+  'src/definitions/code/worker.ts',
   'src/definitions/code/worker.ts',
   // Passes requests on to a Worker of the dispatch namespace.
   'src/host/worker/script.ts',

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { reportAddresses } from '../../src/http/runs/report-addresses.ts'
+import { reportAddresses } from '../../src/http/runs/take-report.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import type { Script } from '../fixtures/scripted.ts'
 import { type KeptEdge, keptEdge } from '../http/kept-edge.ts'

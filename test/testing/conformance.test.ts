@@ -6,8 +6,7 @@ import {
   type ToolRequest,
   type ToolService,
 } from '../../src/contract/tool.ts'
-import { checkConformance } from '../../src/testing/conformance.ts'
-import type { TestedService, ToolCase } from '../../src/testing/tested-service.ts'
+import { checkConformance, type TestedService, type ToolCase } from '../../src/testing/call-checks.ts'
 
 const DEFINITION: ToolDefinition = {
   name: 'add',

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { burst } from '../../src/wire/burst.ts'
+import { burst } from '../../src/wire/sse.ts'
 
 test('additions in consecutive microtasks are flushed together, and those after a pause separately', async () => {
   let buffer = ''

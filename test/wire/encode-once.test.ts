@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { encodeGrowing } from '../../src/wire/encode-once.ts'
+import { encodeGrowing } from '../../src/wire/events.ts'
 
 /** An encoder of lists, and the items that it has encoded. */
 function encoder() {

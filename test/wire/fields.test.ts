@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { countAt } from '../../src/wire/fields.ts'
-import { chatUsage } from '../../src/wire/provider/openai-chat/usage.ts'
+import { chatUsage } from '../../src/wire/provider/openai-chat/answer.ts'
 
 describe('a count that a server reports', () => {
   test.each([0, 7, 1.5, Number.MAX_SAFE_INTEGER])('is taken if it is %d', (count) => {

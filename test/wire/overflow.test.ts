@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { overflowOf } from '../../src/wire/provider/overflow.ts'
+import { overflowOf } from '../../src/wire/provider/model-error.ts'
 
 /** What servers answer to a prompt that is too long, and what is read from it. */
 const OVERFLOWS: readonly (readonly [server: string, message: string, expected: object])[] = [

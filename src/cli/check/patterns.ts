@@ -1,7 +1,7 @@
 import type { PolicySubject } from '../../contract/policy.ts'
 import { readToolPatterns, type ToolPattern, unmatchedPatterns } from '../../contract/tool-patterns.ts'
 import { ConfigError } from '../../contract/vars.ts'
-import { edgeName } from '../../contract/wire-name.ts'
+import { edgeName } from '../../contract/tool-names.ts'
 import type { DefinitionFile } from '../definitions.ts'
 import type { ListedTool } from '../listing.ts'
 import type { Descriptions } from './describe.ts'

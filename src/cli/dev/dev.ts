@@ -1,22 +1,21 @@
-import { resolve } from 'node:path'
-import { shellCommand } from '../command/shell.ts'
+import { relative, resolve } from 'node:path'
 import { askQuestion } from '../ask.ts'
+import { shellCommand } from '../command/shell.ts'
 import { hostsOf } from '../definitions.ts'
+import { explainBlocks } from './explain.ts'
+import { type DevEnvironment, orPrint, type Project, readProject, readReadable } from './project.ts'
+import { runLog } from './run-log.ts'
+import { type Session, storeAll, withWorkers } from './session.ts'
+import { claimState, STATE_DIR } from './state.ts'
+import { watchFolder } from './watch.ts'
 import { Failure } from '../failure.ts'
-import { listAllTools } from '../listing.ts'
+import { listAllTools, type ListedTool } from '../listing.ts'
 import { type OfflineServer, startOffline } from '../offline.ts'
 import { checkFree, readPort } from '../port.ts'
 import { runPrinter } from '../print.ts'
 import { newKey } from '../variables.ts'
 import { findWorkers, type Workers } from '../workers.ts'
-import { type Changes, projectChanges } from './changes.ts'
-import { orPrint, type DevEnvironment, type Project, readProject, readReadable } from './project.ts'
-import { exampleQuestion } from './example.ts'
-import { explainBlocks } from './explain.ts'
-import { runLog } from './run-log.ts'
-import { type Session, storeAll, withWorkers } from './session.ts'
-import { serveForever, type Stage } from './serve.ts'
-import { claimState, STATE_DIR } from './state.ts'
+import { isObject } from '../../contract/json.ts'
 
 export interface DevOptions {
   /** The repository's folder. */
@@ -157,4 +156,203 @@ async function askAndPrint({ edge, project, signal }: Session, question: string)
 
 function print(text: string): void {
   process.stdout.write(text)
+}
+
+const TIME = 'What time is it in Tokyo?'
+
+/** A question to show how an edge answers. */
+export interface ExampleQuestion {
+  readonly text: string
+  /** Whether the tool that answers it has no effects, so that it can be asked without being told to. */
+  readonly isFree: boolean
+}
+
+/**
+ * Returns a question that the tools of an edge can answer: the time if a tool tells it, else what the first tool is for,
+ * with an example for each argument that it requires.
+ */
+export function exampleQuestion(tools: readonly ListedTool[]): ExampleQuestion {
+  const available = tools.filter((tool) => tool.available)
+  if (available.some(({ name }) => /time/i.test(name))) return { text: TIME, isFree: true }
+  const [first] = available
+  if (!first) return { text: 'What can you do?', isFree: false }
+  const { name, inputSchema, annotations } = first
+  const { properties, required } = isObject(inputSchema) ? inputSchema : {}
+  const schemas = isObject(properties) ? properties : {}
+  const parts = (Array.isArray(required) ? required : []).map((each) => {
+    const schema = schemas[String(each)]
+    return `${wordsOf(String(each))} ${exampleValue(isObject(schema) ? schema : {})}`
+  })
+  const words = wordsOf(name)
+  const text = `${words.slice(0, 1).toUpperCase()}${words.slice(1)}${parts.length > 0 ? ` with ${parts.join(' and ')}` : ''}`
+  return { text, isFree: annotations?.readOnly === true }
+}
+
+function wordsOf(name: string): string {
+  return name
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+    .toLowerCase()
+    .trim()
+}
+
+/** Returns an example that the schema names, or else any value of its type. */
+function exampleValue({ examples, enum: values, description, type }: Readonly<Record<string, unknown>>): string {
+  for (const list of [examples, values]) if (Array.isArray(list) && list.length > 0) return String(list[0])
+  const text = typeof description === 'string' ? description : ''
+  const [, inQuotes, word] = /\bsuch as (?:"([^"]+)"|([^\s,;.)"]+))/.exec(text) ?? []
+  const example = inQuotes ?? word
+  if (example !== undefined) return example
+  if (type === 'number' || type === 'integer') return '2'
+  return type === 'boolean' ? 'true' : 'example'
+}
+
+/** How the Workers of a project are started. */
+export interface Stage<Session> {
+  /**
+   * Starts the Workers as the files are now, does the work once they are ready, and ends them. Throws a Failure if they
+   * cannot start or end by themselves, and the reason of the signal if that aborts.
+   */
+  readonly play: (options: PlayOptions<Session>) => Promise<void>
+  /** What is done while they serve. Resolves when they must be started again. */
+  readonly serve: (session: Session) => Promise<void>
+  readonly print: (text: string) => void
+}
+
+export interface PlayOptions<Session> {
+  readonly signal: AbortSignal
+  readonly work: (session: Session) => Promise<void>
+}
+
+/** The changes for which Workers that are being started are started again, since they may have read the file already. */
+const OF_WORKERS: readonly FileChange[] = ['setup', 'definitions', 'code']
+
+/** The reason why a start is given up: the files are not what they were. */
+const OUTDATED = new Error('The files have changed.')
+
+/**
+ * Serves a project until the signal aborts. It is always in one of three states, and a change of a file leaves each of
+ * them: Workers that start are started again, those that serve follow it or are started again, and after a failure, when
+ * nothing runs, they are started.
+ */
+export async function serveForever<Session>(
+  stage: Stage<Session>,
+  changes: Changes,
+  signal: AbortSignal,
+): Promise<never> {
+  for (;;) {
+    try {
+      await startAndServe(stage, changes, signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      if (error === OUTDATED) changes.clear()
+      else await failed(error, { stage, changes, signal })
+    }
+    stage.print('\nRestarting, since the files have changed\n')
+  }
+}
+
+async function startAndServe<Session>(
+  { play, serve }: Stage<Session>,
+  changes: Changes,
+  signal: AbortSignal,
+): Promise<void> {
+  const outdated = new AbortController()
+  const ready = new AbortController()
+  const untilReady = AbortSignal.any([signal, ready.signal])
+  const start = play({
+    signal: AbortSignal.any([signal, outdated.signal]),
+    work: async (session) => {
+      ready.abort()
+      await serve(session)
+    },
+  })
+  changes.arrival(OF_WORKERS, untilReady).then(
+    () => outdated.abort(OUTDATED),
+    () => {},
+  )
+  try {
+    await start
+  } finally {
+    ready.abort()
+  }
+}
+
+interface FailedOptions {
+  readonly stage: Pick<Stage<unknown>, 'print'>
+  readonly changes: Changes
+  readonly signal: AbortSignal
+}
+
+/** Prints a Failure, and waits for the change of any file. Throws any other error. */
+async function failed(error: unknown, { stage, changes, signal }: FailedOptions): Promise<void> {
+  if (!(error instanceof Failure)) throw error
+  const hint = error.hint === '' ? '' : `${error.hint}\n`
+  stage.print(`${error.message}\n${hint}Waiting for a change of the files…\n`)
+  await changes.next(signal)
+}
+
+/**
+ * What a changed file is: `setup` needs a new start, `definitions` are stored again, `code` is followed by wrangler.
+ * Anything else may still be what a Worker that does not start waits for.
+ */
+export type FileChange = 'setup' | 'definitions' | 'code' | 'other'
+
+/** Collects changes of files until they are asked for. */
+export class Changes {
+  #pendingChanges = new Set<FileChange>()
+  #arrival = Promise.withResolvers<void>()
+
+  add(changes: Iterable<FileChange>): void {
+    for (const change of changes) this.#pendingChanges.add(change)
+    this.#arrival.resolve()
+    this.#arrival = Promise.withResolvers()
+  }
+
+  clear(): void {
+    this.#pendingChanges.clear()
+  }
+
+  /** Resolves with the changes since the last call, as soon as there are any. Throws the reason of the signal. */
+  async next(signal: AbortSignal): Promise<ReadonlySet<FileChange>> {
+    await this.#until(() => this.#pendingChanges.size > 0, signal)
+    const changes = this.#pendingChanges
+    this.#pendingChanges = new Set()
+    return changes
+  }
+
+  /** Resolves as soon as there is a change of these kinds, which `next` still returns. Throws the reason of the signal. */
+  async arrival(kinds: readonly FileChange[], signal: AbortSignal): Promise<void> {
+    await this.#until(() => kinds.some((kind) => this.#pendingChanges.has(kind)), signal)
+  }
+
+  async #until(isThere: () => boolean, signal: AbortSignal): Promise<void> {
+    const aborted = Promise.withResolvers<void>()
+    const onAbort = () => aborted.resolve()
+    signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      signal.throwIfAborted()
+      while (!isThere()) {
+        await Promise.race([this.#arrival.promise, aborted.promise])
+        signal.throwIfAborted()
+      }
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+    }
+  }
+}
+
+/** Collects the changes of a project's files until the signal aborts. `stateDir`: where the edge stores its data. */
+export function projectChanges(root: string, stateDir: string, signal: AbortSignal): Changes {
+  const changes = new Changes()
+  const state = relative(root, stateDir).replaceAll('\\', '/')
+  const ignores = (folder: string) => folder === state || /(?:^|\/)(?:node_modules|\.[^/]*)$/.test(folder)
+  watchFolder(root, (paths) => changes.add([...paths].map(changeOf)), { ignores, signal })
+  return changes
+}
+
+function changeOf(path: string): FileChange {
+  if (/(?:^|\/)(?:wrangler\.(?:toml|jsonc?)|\.dev\.vars|\.env)$/.test(path)) return 'setup'
+  if (/^tools\/definitions\/[^/]+\.(?:json|js)$/.test(path)) return 'definitions'
+  return /^(?:src|tools)\/.*\.[cm]?[jt]sx?$/.test(path) ? 'code' : 'other'
 }

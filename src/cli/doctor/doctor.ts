@@ -1,27 +1,30 @@
-import { shellCommand } from '../command/shell.ts'
-import { descriptionProblems } from '../check/descriptions.ts'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { parseEnv } from 'node:util'
 import { startBundles } from '../check/describe.ts'
+import { descriptionProblems } from '../check/descriptions.ts'
 import { patternProblems } from '../check/patterns.ts'
+import type { CheckProblem } from '../check/problem.ts'
 import { standInProblems } from '../check/stand-ins.ts'
 import { edgeConfigOf, readTargets, type Target } from '../check/target.ts'
 import { checkTypes } from '../check/types.ts'
 import { readVersions, versionProblems } from '../check/versions.ts'
+import { shellCommand } from '../command/shell.ts'
 import type { Terminal } from '../command/terminal.ts'
-import { type DefinitionFile, definitionFiles, readDefinition } from '../definitions.ts'
-import { reasonsNotToAnswer } from '../deploy/answering.ts'
+import { type DefinitionFile, definitionFiles, hostsOf, readDefinition } from '../definitions.ts'
 import { openAccount } from '../deploy/account-api.ts'
+import { reasonsNotToAnswer } from '../deploy/answering.ts'
 import { type Bundle, makeBundle } from '../deploy/bundle.ts'
-import { planOf, secretNames } from '../deploy/plan.ts'
+import { changedDefinitions } from '../deploy/definitions.ts'
+import { planOf, secretNames, type Step } from '../deploy/plan.ts'
 import { readIdentity } from '../deploy/project.ts'
-import { lostRecordText, readRecord } from '../deploy/record.ts'
+import { type DeployRecord, lostRecordText, readRecord } from '../deploy/record.ts'
 import { missingResources } from '../deploy/resources.ts'
+import { type DoctorFinding, findingsOf } from './finding.ts'
+import { type FoundTools, toolsAtEdge, toolsHere } from './tools.ts'
 import { Failure } from '../failure.ts'
 import { findAddress } from '../remote/address.ts'
 import { findWorkers, looseBindings } from '../workers.ts'
-import { drift } from './drift.ts'
-import { type DoctorFinding, findingsOf } from './finding.ts'
-import { missingHere, missingInAccount, neededSecrets } from './secrets.ts'
-import { type FoundTools, toolsAtEdge, toolsHere } from './tools.ts'
 
 export interface DoctorOptions {
   readonly root: string
@@ -221,4 +224,107 @@ async function examineAccount(
     ...missingFindings,
     ...drift({ record, steps, definitions, edge }),
   ]
+}
+
+/** Returns the names of the secrets that a Worker needs, as far as its configuration and the definitions tell. */
+export function neededSecrets({ role, settings }: Target, definitions: readonly DefinitionFile[]): readonly string[] {
+  const texts = Object.values(settings.vars).filter((value) => typeof value === 'string')
+  // The hosts of definitions may be sent any secret that HTTP_TOOL_HOSTS names.
+  const inTexts = texts.flatMap((text) => text.match(/\bSECRET_[A-Z0-9_]+/g) ?? [])
+  const inDefinitions = role === 'edge' ? Object.values(hostsOf(definitions)).flat() : []
+  return [...new Set([...(settings.secrets?.required ?? []), ...inTexts, ...inDefinitions])]
+}
+
+/** Returns the secrets that a Worker on this machine would not have: those not in `.dev.vars` beside its configuration. */
+export function missingHere(
+  root: string,
+  { config, role, baseName }: Target,
+  { names, env }: { readonly names: readonly string[]; readonly env: NodeJS.ProcessEnv },
+): readonly CheckProblem[] {
+  const file = join(dirname(config), '.dev.vars')
+  const variables = existsSync(join(root, file)) ? parseEnv(readFileSync(join(root, file), 'utf8')) : {}
+  const has = (name: string) => variables[name] || (role === 'edge' && env[name])
+  return names.flatMap((name) =>
+    has(name)
+      ? []
+      : [{ file, message: `${baseName} needs ${name} on this machine.`, remedy: `Add a line ${name}=… to the file.` }],
+  )
+}
+
+/** Returns the secrets that a deployed Worker does not have. */
+export function missingInAccount(
+  { config, name }: Target,
+  { names, present }: { readonly names: readonly string[]; readonly present: readonly string[] },
+): readonly CheckProblem[] {
+  return names.flatMap((secret) =>
+    present.includes(secret)
+      ? []
+      : [
+          {
+            file: config,
+            message: `The deployed Worker ${name} does not have the secret ${secret}.`,
+            remedy: `Run npx wrangler secret put ${secret} -c ${config} --name ${name}.`,
+          },
+        ],
+  )
+}
+
+export interface DeploymentState {
+  readonly record: DeployRecord
+  /** What is live of each Worker here. */
+  readonly steps: readonly Step[]
+  readonly definitions: readonly DefinitionFile[]
+  /** The edge here. */
+  readonly edge: Target
+}
+
+const DEPLOY = `Run ${shellCommand('deploy')}.`
+
+/** Returns how the project, the record of its deployments and the account differ. */
+export function drift({ record, steps, definitions, edge }: DeploymentState): readonly DoctorFinding[] {
+  const { attempt, current } = record
+  const error = (file: string, message: string, remedy: string) =>
+    findingsOf({ level: 'error', topic: 'drift' }, [{ file, message, remedy }])
+  const warning = (file: string, message: string, remedy: string) =>
+    findingsOf({ level: 'warning', topic: 'drift' }, [{ file, message, remedy }])
+  const findings: DoctorFinding[] = []
+  if (attempt) {
+    const remedy = `Run ${shellCommand(attempt.kind === 'rollback' ? 'rollback' : 'deploy --continue')}.`
+    findings.push(...error(edge.config, `A ${attempt.kind} was begun at ${attempt.at} and is not finished.`, remedy))
+  }
+  // What a deployment that is not finished has put live is its own.
+  const deployed = new Map(
+    [...(current?.workers ?? []), ...(attempt?.live ?? [])].map((worker) => [worker.name, worker]),
+  )
+  for (const { bundle, live, isCurrent, foreign } of steps) {
+    const { name, config } = bundle.target
+    const worker = deployed.get(name)
+    if (!worker) findings.push(...(attempt ? [] : warning(config, `${name} is not deployed.`, DEPLOY)))
+    else if (!live) findings.push(...error(config, `${name} was deployed, but the account has no such Worker.`, DEPLOY))
+    else if (foreign.length > 0) {
+      const message = `The account runs a version of ${name} that edgecall did not deploy.`
+      findings.push(...warning(config, message, `Run ${shellCommand('deploy')} to replace it.`))
+    } else if (!isCurrent && !attempt && worker.rollout === undefined) {
+      const message = `The account runs another version of ${name} than the one that was deployed at ${current?.at}.`
+      findings.push(...warning(config, message, DEPLOY))
+    } else if (worker.hash !== bundle.hash) {
+      findings.push(...warning(config, `${name} here is not what was deployed at ${current?.at}.`, DEPLOY))
+    }
+  }
+  for (const name of deployed.keys()) {
+    if (steps.some(({ bundle }) => bundle.target.name === name)) continue
+    const remedy = `Remove it if nothing uses it: npx wrangler delete --name ${name}.`
+    findings.push(...warning(edge.config, `${name} is deployed, but no Worker here has that name.`, remedy))
+  }
+  const stored = current?.definitions ?? []
+  for (const { file, name } of changedDefinitions(definitions, stored)) {
+    const remedy = `Run ${shellCommand('deploy --only definitions')}.`
+    findings.push(...warning(file, `${name} is not stored at the edge as it is here.`, remedy))
+  }
+  for (const { name } of stored) {
+    if (definitions.some((each) => each.name === name)) continue
+    const message = `${name} is stored at the edge, but there is no file of it.`
+    findings.push(...warning(`tools/definitions/${name}.json`, message, `Run ${shellCommand(`remove ${name}`)}.`))
+  }
+  return findings
 }

@@ -1,7 +1,7 @@
 import { type JsonSchema as MadeSchema, toJsonSchemaDefs } from '@valibot/to-json-schema'
 import * as v from 'valibot'
 import type { JsonSchema } from '../../contract/json.ts'
-import { CODE_TOOL, ALIAS, HTTP_TOOL, SCRIPT_BODY, STATIC_TOOL } from '../../definitions/definition.ts'
+import { ALIAS, CODE_TOOL, HTTP_TOOL, SCRIPT_BODY, STATIC_TOOL } from '../../definitions/definition.ts'
 import { conversationBody, forkBody } from '../../wire/client/conversation.ts'
 import { callBody, message, runBody } from '../../wire/client/request.ts'
 import { contentPart, parametersSchema, runOptionSchemas } from '../../wire/schema.ts'

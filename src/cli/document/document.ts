@@ -1,6 +1,5 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isObject, type JsonObject } from '../../contract/json.ts'
 import { ANSWERS } from './answers.ts'
 import { bodySchemas } from './bodies.ts'
 import { CLIENT_ROUTES } from './client-routes.ts'
@@ -8,13 +7,164 @@ import { configurationPages } from './configuration.ts'
 import { errorPages } from './errors/page.ts'
 import { eventSchemas } from './events.ts'
 import { ref } from './json-schema.ts'
-import { operationOf } from './operation.ts'
-import { BACKUP_ROUTES } from './backup-routes.ts'
-import { KEY_ROUTES } from './key-routes.ts'
-import { OPERATOR_ROUTES } from './operator-routes.ts'
-import { RUN_ROUTES } from './run-routes.ts'
+import { operationOf, type Routes } from './operation.ts'
+import { MISSING_RUN, RUN_ROUTES } from './run-routes.ts'
 import { toolFieldsText } from './tool-fields.ts'
 import { TOOL_ROUTES } from './tool-routes.ts'
+import { isObject, type JsonObject } from '../../contract/json.ts'
+
+/** The routes by which operators look into the runs of conversations, and resume them. */
+const OPERATOR_ROUTES: Routes = {
+  '/conversations/{id}/runs/{run}/steps/{step}/request': {
+    get: {
+      tag: 'Runs',
+      id: 'getStepRequest',
+      summary: 'Get the request that the model got in a step',
+      description:
+        'It is built again from the events of the run, before hooks and the provider’s format change it. Messages of earlier turns are chosen by the present window and summary.',
+      scope: 'tools:admin and chat',
+      answers: { 200: { says: 'The last request of the step.', json: 'StepRequest' } },
+      errors: { ...MISSING_RUN, 400: '`step` is not a whole number from 1.' },
+    },
+  },
+  '/conversations/{id}/runs/{run}/faults': {
+    get: {
+      tag: 'Runs',
+      id: 'listFaults',
+      summary: 'List the faults of a run, with their details for operators',
+      description:
+        'Failed requests to models, failed calls, and errors of hooks, as they are logged. At most 50 of a run, for `FAULT_DAYS` days.',
+      scope: 'tools:admin and chat',
+      answers: { 200: { says: 'The faults, in the order in which they happened.', json: 'Faults' } },
+      errors: MISSING_RUN,
+    },
+  },
+  '/conversations/{id}/runs/{run}/retry': {
+    post: {
+      tag: 'Runs',
+      id: 'retryRun',
+      summary: 'Resume a parked run',
+      description: 'A run is parked if its conversation crashed three times while resuming it.',
+      scope: 'chat',
+      answers: { 200: { says: 'The run in its current state.', json: 'Run' } },
+      errors: { ...MISSING_RUN, 409: 'The run is not parked.' },
+    },
+  },
+}
+
+const UNKNOWN = {
+  404: 'The conversation does not exist, or it belongs to another tenant.',
+}
+
+/** The routes that copy conversations and take them back in time. */
+const BACKUP_ROUTES: Routes = {
+  '/backups/{id}': {
+    get: {
+      tag: 'Conversations',
+      id: 'copyConversation',
+      summary: 'Copy a conversation',
+      description:
+        'An exact copy of at most 30 MiB, which `PUT` takes. It is signed if the deployment has an `OUTCOME_SECRET`.',
+      scope: 'backup',
+      answers: {
+        200: { says: 'One JSON value per line, for each row of its tables.', type: 'application/x-ndjson' },
+      },
+      errors: { ...UNKNOWN, 410: 'The conversation was deleted.', 413: 'The copy would be too large.' },
+    },
+    put: {
+      tag: 'Conversations',
+      id: 'restoreConversation',
+      summary: 'Make a conversation of a copy',
+      description:
+        'The body is a copy. Runs that had not ended are cancelled in the new conversation. A copy that this deployment has not signed for this tenant and id counts as written by the caller: its requests are checked, and nothing in it is anybody else’s.',
+      scope: 'backup',
+      answers: {
+        201: {
+          says: 'The conversation is there. `signed`: whether the copy counts as made by this deployment.',
+          json: 'RestoredConversation',
+        },
+      },
+      errors: {
+        409: 'A conversation with this id exists.',
+        413: 'The body is too large.',
+        422: 'The copy is damaged, or has values that no request may have.',
+      },
+    },
+  },
+  '/backups/{id}/rewind': {
+    post: {
+      tag: 'Conversations',
+      id: 'rewindConversation',
+      summary: 'Take a conversation back to an earlier time',
+      description: 'Of the last 30 days, also from before it was deleted. Runs under way are cancelled.',
+      scope: 'backup',
+      body: 'RewindBody',
+      answers: { 202: { says: 'The conversation is taken back.', json: 'ConversationReference' } },
+      errors: { ...UNKNOWN, 501: 'This platform keeps no earlier states, or none of that time.' },
+    },
+  },
+}
+
+const UNKNOWN_KEY = { 404: 'No key with this id is stored.' }
+const SCOPES = { 403: 'The caller lacks the scope, or one of those of the key.' }
+
+/** The routes by which operators make and change stored API keys. */
+const KEY_ROUTES: Routes = {
+  '/keys': {
+    get: {
+      tag: 'Keys',
+      id: 'listKeys',
+      summary: 'List the stored API keys of all tenants',
+      description: 'By id, 100 at a time. Those of `API_KEYS` are not among them.',
+      scope: 'keys',
+      query: { after: 'Where the page begins: `next` of the page before.' },
+      answers: { 200: { says: 'A page of keys, without their hashes.', json: 'KeyPage' } },
+    },
+    post: {
+      tag: 'Keys',
+      id: 'createKey',
+      summary: 'Make an API key',
+      description: 'The answer has the key, which is shown this once. It can have no scope that the caller lacks.',
+      scope: 'keys',
+      body: 'KeyBody',
+      answers: { 201: { says: 'The key, and what it may do.', json: 'NewKey' } },
+      errors: { ...SCOPES, 409: 'There is a key with this id.' },
+    },
+  },
+  '/keys/{id}': {
+    patch: {
+      tag: 'Keys',
+      id: 'changeKey',
+      summary: 'Change or disable a stored API key',
+      description:
+        'Null removes a term. A body of `disabled: true` alone disables any key; other changes need the scopes of the key.',
+      scope: 'keys',
+      body: 'KeyChange',
+      answers: { 200: { says: 'The key as it is now.', json: 'StoredKey' } },
+      errors: { ...UNKNOWN, ...SCOPES },
+    },
+    delete: {
+      tag: 'Keys',
+      id: 'deleteKey',
+      summary: 'Remove a stored API key',
+      scope: 'keys',
+      answers: { 204: { says: 'The key is removed.' } },
+      errors: UNKNOWN_KEY,
+    },
+  },
+  '/keys/{id}/rotate': {
+    post: {
+      tag: 'Keys',
+      id: 'rotateKey',
+      summary: 'Replace the secret of a stored API key',
+      description: 'With `keepOld`, the one before works too, until the key is rotated again.',
+      scope: 'keys',
+      body: 'KeyRotation',
+      answers: { 200: { says: 'The new key, which is shown this once, and what it may do.', json: 'NewKey' } },
+      errors: { ...UNKNOWN, ...SCOPES },
+    },
+  },
+}
 
 /** The file of the JSON document. Its name ends in `.txt` because wrangler bundles such a file as text. */
 const FILE = 'src/http/openapi.txt'
@@ -32,7 +182,7 @@ const TAGS = {
 }
 
 /** Makes the OpenAPI 3.1 document of the edge: its routes, and the schemas that check requests. */
-export function openApiDocument(version: string): JsonObject {
+function openApiDocument(version: string): JsonObject {
   return withOpenObjects({
     openapi: '3.1.0',
     info: { title: 'Edgecall', version, license: { name: 'MIT', identifier: 'MIT' } },

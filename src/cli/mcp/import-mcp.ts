@@ -3,11 +3,6 @@ import { dirname, join, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Terminal } from '../command/terminal.ts'
 import { Failure } from '../failure.ts'
-import { readEdge } from '../project/add.ts'
-import { bindService } from '../project/bind.ts'
-import { findConfig, readConfigFile } from '../project/config-file.ts'
-import { writeFiles } from '../project/files.ts'
-import { listServerTools } from './list-tools.ts'
 import {
   type ClientConfig,
   type McpEntry,
@@ -16,8 +11,12 @@ import {
   secretName,
   urlFault,
 } from './client-config.ts'
-import { readEntries, writeEntries } from './worker-config.ts'
-import { mcpWorkerFiles } from './worker-files.ts'
+import { readEdge } from '../project/add.ts'
+import { bindService } from '../project/bind.ts'
+import { findConfig, parseConfig, readConfigFile } from '../project/config-file.ts'
+import { type Files, writeFiles } from '../project/files.ts'
+import { privateWorker } from '../project/tool-files.ts'
+import { isObject, parseJson } from '../../contract/json.ts'
 
 const FOLDER = 'tools/mcp'
 
@@ -127,4 +126,108 @@ function secretsOf(servers: readonly McpEntry[]): string[] {
     Object.values(headers).flatMap((value) => value.match(/SECRET_\w+/g) ?? []),
   )
   return [...new Set(names)]
+}
+
+/**
+ * Returns the names of the tools of these servers as models would see them, or the reason why they cannot be listed. The
+ * Worker itself asks the servers, on workerd, with the secrets in the `.dev.vars` beside its configuration.
+ */
+export async function listServerTools(
+  folder: string,
+  servers: readonly McpEntry[],
+): Promise<readonly string[] | string> {
+  const { startTool } = await import('../../testing/running-tool.ts')
+  try {
+    const worker = await startTool(folder, { vars: { MCP_SERVERS: JSON.stringify(servers) } })
+    const names = worker.definitions.map(({ name }) => name)
+    await worker.close()
+    return names
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+/** The files of the Worker that offers the tools of MCP servers. */
+export function mcpWorkerFiles(service: string): Files {
+  const config = privateWorker(
+    service,
+    'Offers the tools of other MCP servers. It needs no change but the servers below.',
+  )
+  return {
+    'tools/mcp/index.ts': `export { default, McpConnection } from 'edgecall/mcp'\n`,
+    'tools/mcp/wrangler.toml': `${config.replace('# Private', 'compatibility_flags = ["global_fetch_strictly_public"]\n# Private')}
+[vars]
+# Secrets are named, as in "Bearer {SECRET_GITHUB}", never written here: \`npx wrangler secret put SECRET_GITHUB -c
+# tools/mcp/wrangler.toml\`; on your machine, in a file \`.dev.vars\` beside this one. By adding a server you trust the
+# descriptions of its tools.
+MCP_SERVERS = "[]"
+# Where authorization servers send people back to after they have signed in: /connections/callback of the edge.
+# MCP_CALLBACK_URL = "https://${service.replace(/-mcp$/, '')}.example.workers.dev/connections/callback"
+
+# The tokens of servers with "oauth", one object for each server and owner.
+[[durable_objects.bindings]]
+name = "CONNECTIONS"
+class_name = "McpConnection"
+
+[[migrations]]
+tag = "v1"
+new_sqlite_classes = ["McpConnection"]
+`,
+  }
+}
+
+/** Returns the servers that a configuration of the MCP Worker names. Throws a Failure for a value that is not a list. */
+export function readEntries(path: string, text: string): readonly McpEntry[] {
+  const value = serversValue(parseConfig(path, text))
+  const entries = typeof value === 'string' ? parseJson(value || '[]') : (value ?? [])
+  if (Array.isArray(entries)) return entries
+  throw new Failure(`MCP_SERVERS in ${path} is not a list in JSON.`, 'Correct it, or set it to "[]".')
+}
+
+/**
+ * Returns the text of a configuration with other servers in `MCP_SERVERS`. All other text stays as it is. Throws a
+ * Failure if the file is laid out in a way that cannot be changed.
+ */
+export function writeEntries(path: string, text: string, entries: readonly McpEntry[]): string {
+  const isToml = path.endsWith('.toml')
+  const next = isToml ? inToml(text, entries) : inJsonc(text, entries)
+  const before = parseConfig(path, text)
+  const expected = { ...before, vars: { ...Object(before['vars']), MCP_SERVERS: entries } }
+  const after = next === undefined ? {} : parseConfig(path, next)
+  const written = { ...after, vars: { ...Object(after['vars']), MCP_SERVERS: parsedEntries(after) } }
+  if (next !== undefined && isDeepStrictEqual(plain(written), plain(expected))) return next
+  throw new Failure(`MCP_SERVERS could not be written into ${path}.`, `Write it yourself: ${JSON.stringify(entries)}`)
+}
+
+function parsedEntries(config: Readonly<Record<string, unknown>>): unknown {
+  const value = serversValue(config)
+  return typeof value === 'string' ? parseJson(value) : value
+}
+
+function serversValue({ vars }: Readonly<Record<string, unknown>>): unknown {
+  return isObject(vars) ? vars['MCP_SERVERS'] : undefined
+}
+
+/** Makes plain objects of what the TOML parser returns, for comparing. */
+function plain(value: unknown): unknown {
+  return structuredClone(value)
+}
+
+/** A value of TOML: a text in one of its four forms. */
+const TOML_VALUE = /^(MCP_SERVERS[ \t]*=[ \t]*)(?:'''[^]*?'''|"""[^]*?"""|'[^'\n]*'|"(?:\\.|[^"\\\n])*")/m
+
+function inToml(text: string, entries: readonly McpEntry[]): string | undefined {
+  const lines = entries.map((entry) => `  ${JSON.stringify(entry)}`)
+  const value = lines.length === 0 ? '"[]"' : `'''[\n${lines.join(',\n')}\n]'''`
+  if (TOML_VALUE.test(text)) return text.replace(TOML_VALUE, (_, key: string) => `${key}${value}`)
+  // Variables belong to the table above them.
+  return /^\[vars\][^\n]*\n/m.test(text)
+    ? text.replace(/^\[vars\][^\n]*\n/m, (header) => `${header}MCP_SERVERS = ${value}\n`)
+    : `${text.trimEnd()}\n\n[vars]\nMCP_SERVERS = ${value}\n`
+}
+
+function inJsonc(text: string, entries: readonly McpEntry[]): string | undefined {
+  const pattern = /("MCP_SERVERS"\s*:\s*)"(?:\\.|[^"\\])*"/
+  if (!pattern.test(text)) return undefined
+  return text.replace(pattern, (_, key: string) => `${key}${JSON.stringify(JSON.stringify(entries))}`)
 }

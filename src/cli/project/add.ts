@@ -1,14 +1,12 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Failure } from '../failure.ts'
-import { agentFiles } from './agent-files.ts'
 import { bindService, type ServiceBinding } from './bind.ts'
 import { findConfig, readConfigFile } from './config-file.ts'
 import { exportedTools, exportTool } from './exported-tools.ts'
-import { writeFiles } from './files.ts'
-import { httpToolFiles } from './http-tool-files.ts'
-import { namesOf } from './names.ts'
-import { toolFiles } from './tool-files.ts'
+import { type Files, writeFiles } from './files.ts'
+import { type Names, namesOf } from './names.ts'
+import { privateWorker, toolFiles } from './tool-files.ts'
 
 /** What was added to a project. */
 export interface Added {
@@ -77,4 +75,86 @@ export function readEdge(root: string): { readonly config: string; readonly edge
   const { name } = readConfigFile(root, config)
   if (typeof name !== 'string') throw new Failure(`${config} has no \`name\`.`)
   return { config, edge: name }
+}
+
+/** The files of a stored tool that sends an HTTP request, and its test. */
+export function httpToolFiles({ kebab, camel }: Names): Files {
+  const definition = {
+    name: camel,
+    description:
+      'Tells the reference exchange rate between two currencies. Use it to convert money. Answers how much one unit of the base currency is worth in the other one.',
+    inputSchema: {
+      type: 'object',
+      properties: {
+        base: { type: 'string', description: 'Currency to convert from, as its ISO 4217 code, such as USD' },
+        quote: { type: 'string', description: 'Currency to convert to, as its ISO 4217 code, such as EUR' },
+      },
+      required: ['base', 'quote'],
+      additionalProperties: false,
+    },
+    annotations: { readOnly: true, idempotent: true, openWorld: true },
+    timeoutMs: 10_000,
+    http: {
+      method: 'GET',
+      url: 'https://api.frankfurter.dev/v1/latest',
+      query: { base: '{base}', symbols: '{quote}' },
+      result: '/rates',
+    },
+  }
+  return {
+    [`tools/definitions/${kebab}.json`]: `${JSON.stringify(definition, null, 2)}\n`,
+    [`tools/definitions/${kebab}.test.ts`]: `import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { definitionIssues } from 'edgecall/test'
+
+test('${camel} is a definition that an edge accepts', () => {
+  assert.deepEqual(definitionIssues(\`\${import.meta.dirname}/${kebab}.json\`), [])
+})
+`,
+  }
+}
+
+/** The files of a Worker with one agent, and its test. */
+export function agentFiles({ kebab, camel, words }: Names, service: string): Files {
+  const folder = `tools/${kebab}`
+  return {
+    [`${folder}/index.ts`]: `import { allProviders, type Env, makeSetup } from 'edgecall'
+import { serveAgents } from 'edgecall/agent'
+import { ${camel} } from './agent.ts'
+
+export default serveAgents((env: Env) => makeSetup(env, { providers: allProviders }), [${camel}])
+`,
+    [`${folder}/agent.ts`]: `import type { AgentOptions } from 'edgecall/agent'
+
+export const ${camel} = {
+  name: '${camel}',
+  // The model that calls an agent chooses it by this description, as it chooses a tool.
+  description: 'A ${words}: takes a task in words. Use it for what a ${words} does. Answers with the result alone.',
+  // What the agent itself is told: what to do, what to keep, and how to answer.
+  instructions: 'You are a ${words}. Do the task that you are given, and answer with its result alone.',
+  annotations: { readOnly: true, idempotent: true, openWorld: false },
+} as const satisfies AgentOptions
+`,
+    [`${folder}/${kebab}.test.ts`]: `import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { startTool, type RunningTool } from 'edgecall/test'
+
+let agent: RunningTool
+
+before(async () => {
+  agent = await startTool(import.meta.dirname, { vars: { MODEL: 'openai/test', OPENAI_BASE_URL: 'http://127.0.0.1:9/v1' } })
+})
+after(() => agent.close())
+
+test('is on offer as a tool', () => {
+  assert.deepEqual(agent.definitions.map(({ name }) => name), ['${camel}'])
+})
+`,
+    [`${folder}/wrangler.toml`]: `${privateWorker(service, 'A Worker of agents: models with instructions and tools of their own, which models call as tools.', ['global_fetch_strictly_public'])}
+# The agent's own model. Set its key with \`npx wrangler secret put OPENAI_API_KEY -c ${folder}/wrangler.toml\`; on your
+# machine, put both into a file \`.dev.vars\` beside this one. Without a model the edge lists the agent as unavailable.
+[vars]
+# MODEL = "openai/gpt-4.1-mini"
+`,
+  }
 }

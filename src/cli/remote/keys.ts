@@ -1,19 +1,20 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readApiKeys, SCOPES } from '../../contract/api-key.ts'
-import { isStrings } from '../../contract/api-key.ts'
-import { isObject } from '../../contract/json.ts'
-import { ConfigError } from '../../contract/vars.ts'
-import type { Terminal } from '../command/terminal.ts'
+import { text } from 'node:stream/consumers'
 import { failureOf } from '../check/problem.ts'
 import { readTargets } from '../check/target.ts'
+import type { Terminal } from '../command/terminal.ts'
 import { openAccount } from '../deploy/account-api.ts'
 import { readIdentity } from '../deploy/project.ts'
 import { Failure } from '../failure.ts'
 import { findConfig, readConfigFile } from '../project/config-file.ts'
 import { findWorkers } from '../workers.ts'
-import { runWrangler } from './run-wrangler.ts'
+import { spawnWrangler, UNATTENDED } from '../wrangler.ts'
+import { isStrings, readApiKeys, SCOPES } from '../../contract/api-key.ts'
+import { isObject } from '../../contract/json.ts'
+import { ConfigError } from '../../contract/vars.ts'
 
 /** The file with the entries of `API_KEYS`: hashes of keys, never a key. */
 const FILE = 'api-keys.json'
@@ -190,4 +191,24 @@ async function setSecret(root: string, env: NodeJS.ProcessEnv, entries: readonly
   const { edge } = findWorkers(root)
   const input = JSON.stringify(entries)
   await runWrangler(['secret', 'put', 'API_KEYS', '-c', edge.config], { root, env, input })
+}
+
+export interface RunWranglerOptions {
+  readonly root: string
+  readonly env: NodeJS.ProcessEnv
+  /** What it reads from standard input, such as a secret. Default: nothing. */
+  readonly input?: string
+}
+
+/** Runs a command of wrangler, unattended, and returns what it prints. Throws a Failure with its reason. */
+export async function runWrangler(
+  args: readonly string[],
+  { root, env, input = '' }: RunWranglerOptions,
+): Promise<string> {
+  const child = spawnWrangler(args, { root, env: { ...env, ...UNATTENDED }, stdio: ['pipe', 'pipe', 'pipe'] })
+  if (!child.stdin || !child.stdout || !child.stderr) throw new Failure('wrangler could not be started.')
+  child.stdin.end(input)
+  const [out, problems] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+  if (child.exitCode === 0) return out
+  throw new Failure(`wrangler ${args.slice(0, 3).join(' ')} failed. It wrote:`, `${out}${problems}`.trim())
 }

@@ -4,7 +4,7 @@ import type { Refusal, Reply } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
 import type { ConversationBackups } from '../../contract/setup.ts'
 import { messageOf } from '../../contract/thrown.ts'
-import { refusalOf, DELETED, UNKNOWN } from '../run/refusals.ts'
+import { DELETED, refusalOf, UNKNOWN } from '../run/cancel-run.ts'
 import { copyTables, faultOfCopy, writeTables } from './copy.ts'
 import { takeOver } from './take-over.ts'
 

@@ -8,11 +8,11 @@ import { decodeConversationBody } from '../../wire/client/conversation.ts'
 import { decodeCopiedMessage, decodeCopiedRequest, decodeCopiedRun, decodeCopiedTools } from '../../wire/client/copy.ts'
 import { decodeLine, encodeLine } from '../../wire/events.ts'
 import { ID } from '../../contract/id.ts'
-import { messageKind, LAST_PLACE, positionOf } from '../store/messages.ts'
+import { LAST_PLACE, messageKind, positionOf } from '../store/messages.ts'
 import { latePrefix } from '../store/full-results.ts'
 import { shortDefinition } from '../store/runs.ts'
 import { isContent, isRecord, isUsage } from '../store/shapes.ts'
-import { CopiedTexts } from './copied-texts.ts'
+import { CopiedTexts } from './copy.ts'
 
 /** The caller who brings a copy, the id of the conversation that is made of it, and the limits of the edge. */
 export interface NewOwner {

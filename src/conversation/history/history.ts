@@ -1,10 +1,12 @@
-import type { StoredMessage, WindowOptions } from '../../contract/conversation.ts'
-import type { MessageTable } from '../store/messages.ts'
-import { positionOf } from '../store/messages.ts'
 import type { ContextReduction, PlacedMessage } from '../../contract/context.ts'
-import { repair, type RepairedHistory } from './repair.ts'
-import { windowOf } from '../../loop/window/sliding.ts'
+import type { ConversationSettings, StoredMessage, WindowOptions } from '../../contract/conversation.ts'
+import type { ToolCall, ToolMessage } from '../../contract/message.ts'
+import type { Setup } from '../../contract/setup.ts'
+import { replayRecord } from '../run/replay.ts'
+import { type MessageTable, positionOf } from '../store/messages.ts'
+import type { Store } from '../store/store.ts'
 import { outlineOf } from '../../loop/window/shorten.ts'
+import { WINDOW, windowOf } from '../../loop/window/sliding.ts'
 import { tokensOf } from '../../loop/window/tokens.ts'
 
 /** The most system messages that are still shown from turns before those that are read. */
@@ -65,4 +67,79 @@ function tellInterruption(placed: PlacedMessage): PlacedMessage {
   const { position, message } = placed
   if (message.role !== 'assistant' || !message.wasInterrupted) return placed
   return { position, message: { role: 'assistant', content: `${message.content}\n\n${INTERRUPTED}` } }
+}
+
+/** A history that models accept, and how many messages were dropped from it and filled in. */
+interface RepairedHistory {
+  readonly messages: readonly PlacedMessage[]
+  readonly dropped: number
+  readonly filled: number
+}
+
+/**
+ * Ensures that every call has exactly one result, right after the calls and in their order: results without a call are
+ * dropped, missing results are filled in as interrupted.
+ */
+export function repair(messages: readonly PlacedMessage[]): RepairedHistory {
+  const history: PlacedMessage[] = []
+  let dropped = 0
+  let filled = 0
+  for (let at = 0; at < messages.length; at++) {
+    const placed = messages[at]
+    if (!placed) continue
+    const { message, position } = placed
+    if (message.role === 'tool') {
+      dropped += 1
+      continue
+    }
+    history.push(placed)
+    if (message.role !== 'assistant') continue
+    const results = new Map<string, PlacedMessage>()
+    const calls = message.calls ?? []
+    for (let next = messages[at + 1]; next?.message.role === 'tool'; next = messages[at + 1]) {
+      const { callId } = next.message
+      if (results.has(callId) || !calls.some((call) => call.callId === callId)) dropped += 1
+      else results.set(callId, next)
+      at += 1
+    }
+    filled += calls.length - results.size
+    history.push(...calls.map((call) => results.get(call.callId) ?? { position, message: interruptedResult(call) }))
+  }
+  return { messages: history, dropped, filled }
+}
+
+function interruptedResult({ callId, tool }: ToolCall): ToolMessage {
+  const text = 'interrupted: the result of this call was lost; whether it took effect is unknown.'
+  return { role: 'tool', callId, tool, ok: false, content: [{ type: 'text', text }] }
+}
+
+/** Streams a conversation as lines of JSON, each made only when it is read. */
+export function exportStream(store: Store, settings: ConversationSettings): ReadableStream<Uint8Array> {
+  const lines = linesOf(store, settings)
+  const encoder = new TextEncoder()
+  return new ReadableStream({
+    type: 'bytes',
+    pull: (controller) => {
+      const { done, value } = lines.next()
+      if (done) return controller.close()
+      controller.enqueue(encoder.encode(`${JSON.stringify(value)}\n`))
+    },
+  })
+}
+
+function* linesOf(store: Store, settings: ConversationSettings): Generator<object> {
+  yield { type: 'conversation', settings }
+  for (const { id, created } of store.runs.all()) {
+    const run = replayRecord(store, id)
+    if (run) yield { type: 'run', created, ...run }
+  }
+  for (const message of store.messages.all()) yield { type: 'message', ...message }
+}
+
+/** Returns how much a model sees of the turns before a run: as the conversation says, else the edge, else by default. */
+export function windowOptions({ config }: Pick<Setup, 'config'>, store: Store): HistoryView {
+  const configured = { ...config.window, ...store.settings().window }
+  const { messages, tokens, show = 'all' } = configured
+  const isSliding = messages !== undefined || tokens !== undefined || show !== 'all'
+  return { options: { ...WINDOW, ...configured }, isSliding }
 }

@@ -4,13 +4,13 @@ import type { RunFact } from '../../contract/event.ts'
 import { canonicalJson, sha256 } from '../../contract/json.ts'
 import { readableArguments } from '../../contract/message.ts'
 import { type Caller, failure, type ToolDefinition, type ToolOutcome } from '../../contract/tool.ts'
-import { callRefused, callSettled } from '../../loop/settled.ts'
+import { callRefused, callSettled } from '../../loop/record.ts'
 import type { CallState, RunState } from '../../loop/state.ts'
 import { admit } from '../../loop/decide/admit.ts'
 import { marksOfCallerResult } from '../../loop/decide/data-flow-guard.ts'
 import { visibleOutcome } from '../../loop/decide/truncated-result.ts'
-import type { OpenRun } from './open-run.ts'
-import { refusalOf } from './refusals.ts'
+import type { OpenRun } from './open-runs.ts'
+import { refusalOf } from './cancel-run.ts'
 
 /** How long a run waits for a person or its caller. */
 export const MOST_WAIT_MS = 24 * 60 * 60 * 1000

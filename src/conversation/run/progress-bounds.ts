@@ -1,7 +1,6 @@
 import { isObject, parseJson } from '../../contract/json.ts'
 import { typeOfLine } from '../../wire/events.ts'
-import type { EventRow } from '../store/events.ts'
-import { numberOf } from '../store/events.ts'
+import { type EventRow, numberOf } from '../store/events.ts'
 
 /** The most characters of progress that are stored of one call, and of a run. */
 const MOST_OF_CALL = 1024 * 1024

@@ -1,6 +1,6 @@
 import type { NewsFilter } from '../../contract/conversation.ts'
 import type { RunNews } from '../../contract/event.ts'
-import { burst } from '../../wire/burst.ts'
+import { burst } from '../../wire/sse.ts'
 
 const HEARTBEAT_MS = 15_000
 /** How long a reader who is behind may read nothing before its stream fails. It may reconnect and read on. */

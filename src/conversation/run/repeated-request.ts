@@ -2,9 +2,9 @@ import type { Refusal, Repeat, StartRequest } from '../../contract/conversation.
 import { lowerLimits } from '../../contract/limits.ts'
 import type { RunRequest } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
-import { shardOf } from '../../contract/shard.ts'
+import { shardOf } from '../../contract/placement.ts'
 import type { StoredRun } from '../store/runs.ts'
-import { refusalOf } from './refusals.ts'
+import { refusalOf } from './cancel-run.ts'
 
 /**
  * Builds the request that repeats an earlier run, perhaps for another caller: with that caller's trusted values, under

@@ -2,7 +2,7 @@ import type { Refusal, Reply } from '../../contract/conversation.ts'
 import { canonicalJson } from '../../contract/json.ts'
 import type { CallReport } from '../../contract/later.ts'
 import type { AcceptPorts } from './accept-run.ts'
-import { PARKED, refusalOf, UNKNOWN_RUN } from './refusals.ts'
+import { PARKED, refusalOf, UNKNOWN_RUN } from './cancel-run.ts'
 
 export interface ReportedCallIds {
   readonly runId: string

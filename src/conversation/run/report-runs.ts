@@ -3,7 +3,7 @@ import { isNewsType, type RunEvent } from '../../contract/event.ts'
 import { isObject } from '../../contract/json.ts'
 import { isTerminal } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
-import { shardOf } from '../../contract/shard.ts'
+import { shardOf } from '../../contract/placement.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { NO_USAGE } from '../../contract/usage.ts'
 import { decodeLine, typeOfLine } from '../../wire/events.ts'
@@ -11,7 +11,7 @@ import { withDeadline } from '../../contract/time-limit.ts'
 import { LISTING } from '../store/outbox.ts'
 import type { Store } from '../store/store.ts'
 import { pendingApproval } from './answers.ts'
-import type { OpenRun } from './open-run.ts'
+import type { OpenRun } from './open-runs.ts'
 
 /** The delays before the second, third and fourth attempts, and before all later ones, in milliseconds. */
 const RETRY_DELAYS_MS = [5000, 30_000, 5 * 60_000]

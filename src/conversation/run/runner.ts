@@ -15,15 +15,16 @@ import {
   giveUpEvents,
   isHanging,
   isReady,
+  isWaiting,
   NO_PROGRESS,
   type OpenRun,
+  OpenRuns,
+  type PerformPorts,
+  performRun,
   reasonToEnd,
-  isWaiting,
-} from './open-run.ts'
-import { OpenRuns } from './open-runs.ts'
-import { performRun, type PerformPorts } from './perform-run.ts'
+} from './open-runs.ts'
 import { WATCHDOG_MS } from './schedule.ts'
-import type { Waiters } from './waiters.ts'
+import type { Waiters } from './cancel-run.ts'
 
 /** After so many instances in a row that did not survive resuming a run, the run is parked. */
 const MOST_RESUMES = 3

@@ -4,7 +4,7 @@ import type { Setup } from '../../contract/setup.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { withDeadline } from '../../contract/time-limit.ts'
 import type { Store } from '../store/store.ts'
-import { refuseQuota } from './refusals.ts'
+import { refuseQuota } from './cancel-run.ts'
 
 /** How long a request waits for the directory, in milliseconds. */
 const ROOM_MS = 2000

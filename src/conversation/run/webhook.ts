@@ -2,7 +2,7 @@ import { isTerminal, type RunRecord } from '../../contract/run.ts'
 import type { Report } from '../../contract/setup.ts'
 import { withTimeLimit } from '../../contract/time-limit.ts'
 import type { MessageOutbox, OutboxMessage, Webhooks } from '../../contract/webhooks.ts'
-import { inPool } from '../../loop/perform/pool.ts'
+import { inPool } from '../../loop/perform/act.ts'
 
 /** The delays before the second attempt and those after it, in milliseconds. */
 const RETRY_DELAYS_MS = [5000, 5 * 60_000, 30 * 60_000, 2 * 3_600_000, 5 * 3_600_000, 10 * 3_600_000]

@@ -3,7 +3,7 @@ import { FIRST_BYTES } from '../../contract/quotas.ts'
 import { Chunks } from './chunks.ts'
 
 /** A row that cannot be read. */
-export interface BrokenRow {
+interface BrokenRow {
   readonly table: string
   readonly key: string | number
   readonly reason: string
@@ -12,7 +12,7 @@ export interface BrokenRow {
 /** Receives the rows that were set aside, to report them to operators. */
 export type OnBroken = (row: BrokenRow) => void
 
-export interface DatabaseEvents {
+interface DatabaseEvents {
   readonly onBroken: OnBroken
   /** Called each time that about 128 KiB of text were written, by whomever. */
   readonly onGrowth: () => void
@@ -77,4 +77,94 @@ export class Database {
     this.sql.exec('INSERT INTO quarantine (place, content, reason) VALUES (?, ?, ?)', place, content, row.reason)
     this.#events.onBroken(row)
   }
+}
+
+/**
+ * The statements that make a new database. Values are passed as parameters only, because traces record the SQL text.
+ *
+ * runs: event numbers up to `reserved` may be in use; since the run last made progress: `interrupted` counts its
+ * interruptions, `stalled` is the time of the first one, and `idle` counts the milliseconds for which an instance has
+ * driven it after that; `resumes` counts the instances that began to resume it and were not seen to survive; `ended`,
+ * in epoch milliseconds; `pruned`, the number of the last event that pruning removed, 0 if it removed none. messages:
+ * `kind`, system, user, answer (without calls), work (calls and results), or old (its turn was replaced). wholes:
+ * complete results of which models see a part, and outcomes that came late.
+ */
+const SCHEMA = `
+  CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+  CREATE TABLE runs (place INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, status TEXT NOT NULL,
+    request TEXT NOT NULL, toolset INTEGER NOT NULL REFERENCES toolsets (id), record TEXT,
+    reserved INTEGER NOT NULL DEFAULT 0, interrupted INTEGER NOT NULL DEFAULT 0, created INTEGER NOT NULL,
+    stalled INTEGER, ended INTEGER, pruned INTEGER, idle INTEGER NOT NULL DEFAULT 0,
+    resumes INTEGER NOT NULL DEFAULT 0);
+  CREATE INDEX runs_open ON runs (place) WHERE record IS NULL;
+  CREATE INDEX runs_unpruned ON runs (ended) WHERE ended IS NOT NULL AND pruned IS NULL;
+  CREATE TABLE toolsets (id INTEGER PRIMARY KEY, definitions TEXT NOT NULL);
+  CREATE TABLE events (run TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, lines TEXT NOT NULL,
+    PRIMARY KEY (run, first)) WITHOUT ROWID;
+  CREATE TABLE messages (position INTEGER PRIMARY KEY, run TEXT NOT NULL, message TEXT NOT NULL,
+    kind TEXT NOT NULL DEFAULT 'work');
+  CREATE INDEX messages_system ON messages (position) WHERE kind = 'system';`
+
+/** Tables that are created by the same statements in a new database and in the first migration. */
+const LATER_TABLES = `
+  CREATE TABLE chunks (id INTEGER NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, part))
+    WITHOUT ROWID;
+  CREATE TABLE wholes (call TEXT PRIMARY KEY, content TEXT NOT NULL) WITHOUT ROWID;
+  CREATE TABLE quarantine (id INTEGER PRIMARY KEY, place TEXT NOT NULL, content TEXT NOT NULL, reason TEXT NOT NULL);
+  CREATE TABLE joined (id TEXT PRIMARY KEY, run TEXT NOT NULL, fingerprint TEXT NOT NULL) WITHOUT ROWID;
+  CREATE TABLE notices (id TEXT PRIMARY KEY, body TEXT NOT NULL, due INTEGER NOT NULL, attempt INTEGER NOT NULL)
+    WITHOUT ROWID;`
+
+/**
+ * The statements that migrate a database from version 1 to 2, from 2 to 3, and so on. A new version appends an entry,
+ * never edits an earlier one, and changes `SCHEMA` in the same way.
+ */
+const MIGRATIONS: readonly string[] = [
+  `ALTER TABLE runs ADD COLUMN stalled INTEGER;
+   ALTER TABLE runs ADD COLUMN ended INTEGER;
+   ALTER TABLE runs ADD COLUMN pruned INTEGER;
+   UPDATE runs SET ended = created WHERE record IS NOT NULL;
+   CREATE INDEX runs_unpruned ON runs (ended) WHERE ended IS NOT NULL AND pruned IS NULL;
+   ALTER TABLE messages ADD COLUMN kind TEXT NOT NULL DEFAULT 'work';
+   UPDATE messages SET kind = CASE json_extract(message, '$.role') WHEN 'assistant' THEN 'answer'
+       ELSE json_extract(message, '$.role') END
+     WHERE CASE WHEN json_valid(message) THEN json_extract(message, '$.role') <> 'tool'
+       AND json_extract(message, '$.calls') IS NULL END;
+   CREATE INDEX messages_system ON messages (position) WHERE kind = 'system';
+   ${LATER_TABLES}
+   INSERT INTO meta SELECT 'usage', json_object('runs', count(*), 'usage', json_object(
+       'inputTokens', ifnull(sum(json_extract(record, '$.usage.inputTokens')), 0),
+       'outputTokens', ifnull(sum(json_extract(record, '$.usage.outputTokens')), 0),
+       'cachedInputTokens', ifnull(sum(json_extract(record, '$.usage.cachedInputTokens')), 0),
+       'reasoningTokens', ifnull(sum(json_extract(record, '$.usage.reasoningTokens')), 0)))
+     FROM runs WHERE json_valid(record);`,
+  `ALTER TABLE runs ADD COLUMN idle INTEGER NOT NULL DEFAULT 0;
+   ALTER TABLE runs ADD COLUMN resumes INTEGER NOT NULL DEFAULT 0;`,
+]
+
+const NEWEST = MIGRATIONS.length + 1
+
+/** Creates the database, or migrates it to the newest version, in one transaction. */
+export function migrate(storage: DurableObjectStorage): void {
+  const { sql } = storage
+  const version = hasSchema(storage) ? versionOf(sql) : 0
+  // The database of a newer edge is left unchanged: that edge may be deployed again.
+  if (version >= NEWEST) return
+  storage.transactionSync(() => {
+    if (version === 0) sql.exec(SCHEMA + LATER_TABLES)
+    else for (const statements of MIGRATIONS.slice(version - 1)) sql.exec(statements)
+    sql.exec("INSERT OR REPLACE INTO meta VALUES ('version', ?)", String(NEWEST))
+  })
+}
+
+function versionOf(sql: SqlStorage): number {
+  const [row] = sql.exec<{ value: string }>("SELECT value FROM meta WHERE key = 'version'").toArray()
+  const version = Number(row?.value)
+  // An unreadable version is taken for the newest, to which every instance migrates the database when it starts.
+  return Number.isInteger(version) && version > 0 ? version : NEWEST
+}
+
+/** Whether the database has been created. The check itself creates nothing. */
+export function hasSchema({ sql }: DurableObjectStorage): boolean {
+  return sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'").toArray().length > 0
 }

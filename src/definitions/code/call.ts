@@ -1,13 +1,17 @@
 import type { ToolHosts } from '../../contract/definition.ts'
-import { failure, type Tool } from '../../contract/tool.ts'
-import { signalOf } from '../../tool/control.ts'
-import { redactor } from '../http/redact.ts'
-import { OutOfTime, withTimeLimit } from '../../contract/time-limit.ts'
+import { isObject, parseJson } from '../../contract/json.ts'
+import { decodeText, readBody } from '../../contract/read-body.ts'
+import type { Compat } from '../../contract/run-options.ts'
 import { messageOf } from '../../contract/thrown.ts'
-import { timedOut } from '../timed-out.ts'
+import { OutOfTime, withTimeLimit } from '../../contract/time-limit.ts'
+import { failure, type Tool, type ToolOutcome } from '../../contract/tool.ts'
 import { checkCodeHosts, type Code, originsOf } from './definition.ts'
-import { readCodeResult } from './result.ts'
 import { type CodeHost, prepareCode, URL_OF_CODE } from './worker.ts'
+import { redactor, type Redactor } from '../http/result.ts'
+import { timedOut } from '../outcome.ts'
+import { plainFault } from '../../schema/document.ts'
+import { signalOf } from '../../tool/control.ts'
+import { toOutcome } from '../../tool/result.ts'
 
 export interface CodeOptions {
   /** Runs the code; absent in a deployment that runs none. */
@@ -67,4 +71,39 @@ export function callCode(
       return failure('tool_failed', `The tool "${name}" failed.`, detail)
     }
   }
+}
+
+const MOST_BYTES = 1024 * 1024
+const MOST_DETAIL = 2000
+const LIMITS = { depth: 64, values: 1_000_000 }
+
+interface ReadOptions {
+  readonly redact: Redactor
+  readonly compat?: Compat | undefined
+}
+
+/**
+ * Turns the answer of a dynamic Worker into an outcome. It is not trusted to be that of the main module, since the module runs
+ * beside it. An answer of more than 1 MiB, or that is not JSON, is a failure.
+ */
+async function readCodeResult(tool: string, response: Response, { redact, compat }: ReadOptions): Promise<ToolOutcome> {
+  const fail = (code: string, problem: string, detail?: string) =>
+    failure(
+      code,
+      `The tool "${tool}" ${problem}`,
+      detail === undefined ? detail : redact.text(detail).slice(0, MOST_DETAIL),
+    )
+  const { bytes, isComplete } = await readBody(response, MOST_BYTES)
+  const text = decodeText(bytes)
+  if (!isComplete) return fail('result_too_large', `answered with more than ${MOST_BYTES} bytes.`)
+  const message = parseJson(text)
+  if (!isObject(message)) return fail('tool_failed', 'failed.', 'the dynamic Worker answered no JSON')
+  const { value, thrown: error, unserialisable } = message
+  if (typeof error === 'string') return fail('tool_failed', 'failed.', error)
+  if (typeof unserialisable === 'string') {
+    return fail('unserialisable', 'returned a value that cannot be written as JSON.', unserialisable)
+  }
+  const fault = value === undefined ? undefined : plainFault(value, LIMITS)
+  if (fault) return fail('result_unusable', 'answered with unusable JSON.', fault.message)
+  return toOutcome(redact.json(value), compat)
 }

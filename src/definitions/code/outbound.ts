@@ -1,6 +1,6 @@
 import { decodeText, readBody } from '../../contract/read-body.ts'
 import { HEADER_VALUE } from '../http/definition.ts'
-import { redactor } from '../http/redact.ts'
+import { redactor } from '../http/result.ts'
 import type { Origins } from './definition.ts'
 
 /**

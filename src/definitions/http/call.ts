@@ -1,15 +1,12 @@
-import type { Tool } from '../../contract/tool.ts'
-import { failure } from '../../contract/tool.ts'
-import { signalOf } from '../../tool/control.ts'
-import { OutOfTime, withTimeLimit } from '../../contract/time-limit.ts'
 import { messageOf } from '../../contract/thrown.ts'
-import { timedOut } from '../timed-out.ts'
+import { OutOfTime, withTimeLimit } from '../../contract/time-limit.ts'
+import { failure, type Tool } from '../../contract/tool.ts'
 import type { HttpCall } from './definition.ts'
-import { checkHosts, type HttpToolHosts } from './hosts.ts'
-import { redactor } from './redact.ts'
-import { redirectedRequest } from './redirect.ts'
-import { buildRequest, type HttpRequest, UnfitArgument } from './request.ts'
-import { readHttpResult } from './result.ts'
+import { checkHosts, grantedSecrets, type HttpToolHosts } from './hosts.ts'
+import { buildRequest, type HttpRequest, PLAIN_HEADERS, UnfitArgument } from './request.ts'
+import { readHttpResult, redactor, type Redactor } from './result.ts'
+import { timedOut } from '../outcome.ts'
+import { signalOf } from '../../tool/control.ts'
 
 export interface HttpOptions {
   readonly hosts: HttpToolHosts
@@ -66,4 +63,34 @@ export function callHttp(name: string, http: HttpCall, options: HttpOptions): To
       return { ok: false, error: { code: 'http_unreachable', message, detail, retryable: true } }
     }
   }
+}
+
+interface RedirectOptions {
+  readonly hosts: HttpToolHosts
+  readonly redact: Redactor
+}
+
+const STATUSES = new Set([301, 302, 303, 307, 308])
+const OF_EFFECTS = new Set(['content-type', 'idempotency-key'])
+
+/**
+ * Returns the request by which a redirect is followed, checked as the first request was. Undefined for a response that
+ * is not a redirect, or that may not be followed: to an origin that is not allowed, with a user name or a secret in the
+ * URL, or by repeating a request that may have an effect. Another origin gets no header of the definition.
+ */
+function redirectedRequest(
+  { url, method, headers }: HttpRequest,
+  response: Response,
+  { hosts, redact }: RedirectOptions,
+): HttpRequest | undefined {
+  const { status } = response
+  const location = response.headers.get('location')
+  const isRead = method === 'GET' || method === 'HEAD'
+  if (location === null || !STATUSES.has(status) || !(isRead || status === 303)) return undefined
+  const next = URL.parse(location, url)
+  if (!next || next.username !== '' || next.password !== '' || !grantedSecrets(next, hosts)) return undefined
+  if ([location, next.href].some((text) => redact.text(text) !== text)) return undefined
+  const isHere = next.origin === new URL(url).origin
+  const sameOriginHeaders = Object.fromEntries(Object.entries(headers).filter(([name]) => !OF_EFFECTS.has(name)))
+  return { url: next.href, method: isRead ? method : 'GET', headers: isHere ? sameOriginHeaders : PLAIN_HEADERS }
 }

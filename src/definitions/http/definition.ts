@@ -1,8 +1,7 @@
 import * as v from 'valibot'
-import { isObject, type JsonSchema } from '../../contract/json.ts'
+import { isObject, type JsonSchema, POINTER } from '../../contract/json.ts'
 import type { DefinitionIssue } from '../../contract/definition.ts'
 import { byName } from '../../wire/schema.ts'
-import { POINTER } from '../../contract/json-pointer.ts'
 import { parseEndpoint } from './endpoint.ts'
 import { namesIn } from './template.ts'
 

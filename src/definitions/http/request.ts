@@ -2,8 +2,7 @@ import type { ToolRequest } from '../../contract/tool.ts'
 import { received } from '../../schema/issue.ts'
 import { HEADER_VALUE, type HttpCall } from './definition.ts'
 import { isDots, parseEndpoint } from './endpoint.ts'
-import { type EncodedBody, encodeForm } from './form.ts'
-import { asText, fillJson, fillText, namesIn, type Values, valueOf } from './template.ts'
+import { asText, type EncodedBody, encodeForm, fillJson, fillText, namesIn, valueOf, type Values } from './template.ts'
 
 export interface HttpRequest {
   readonly url: string

@@ -1,9 +1,8 @@
-import type { ToolOutcome, ToolSuccess } from '../../contract/tool.ts'
-import { failure } from '../../contract/tool.ts'
-import { plainFault } from '../../schema/plain-json.ts'
-import { pointerKeys, partAt } from '../../contract/json-pointer.ts'
+import { partAt, pointerKeys } from '../../contract/json.ts'
 import { decodeText, readBody } from '../../contract/read-body.ts'
-import type { Redactor } from './redact.ts'
+import { binaryOf, secretFilter, type SecretFilter } from '../../contract/secrets.ts'
+import { failure, type ToolOutcome, type ToolSuccess } from '../../contract/tool.ts'
+import { plainFault } from '../../schema/document.ts'
 
 const MOST_BYTES = 1024 * 1024
 const MOST_EXCERPT_BYTES = 16 * 1024
@@ -78,4 +77,36 @@ function contentType(response: Response): 'json' | 'text' | 'other' {
   const type = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? ''
   if (/^application\/(?:[\w.+-]+\+)?json$/.test(type)) return 'json'
   return /^(?:text\/.+|application\/(?:[\w.+-]+\+)?(?:xml|yaml))$/.test(type) ? 'text' : 'other'
+}
+
+/** Removes known secrets from what a server sent back, in every form in which servers echo what they were sent. */
+export interface Redactor extends SecretFilter {
+  /** Redacts a stream of bytes, text or not. A secret is found wherever the chunks cut it. */
+  readonly stream: (body: ReadableStream<Uint8Array>) => ReadableStream<Uint8Array>
+}
+
+/** Redacts nothing. */
+const NONE: Redactor = {
+  text: (text) => text,
+  json: (value) => value,
+  pieces: () => ({ add: (piece) => piece, rest: () => '' }),
+  stream: (body) => body,
+}
+
+/** Makes a redactor of the secrets of one tool, of any length. */
+export function redactor(secrets: readonly string[]): Redactor {
+  const filter = secretFilter(secrets, { least: 1 })
+  const bytes = secretFilter(secrets, { least: 1, bytes: true })
+  return filter && bytes ? { ...filter, stream: (body) => body.pipeThrough(redactBytes(bytes)) } : NONE
+}
+
+function redactBytes({ pieces }: SecretFilter): TransformStream<Uint8Array, Uint8Array> {
+  const text = pieces()
+  const send = (controller: TransformStreamDefaultController<Uint8Array>, piece: string) => {
+    if (piece !== '') controller.enqueue(Uint8Array.from(piece, (char) => char.charCodeAt(0)))
+  }
+  return new TransformStream({
+    transform: (chunk, controller) => send(controller, text.add(binaryOf(chunk))),
+    flush: (controller) => send(controller, text.rest()),
+  })
 }

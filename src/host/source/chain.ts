@@ -9,7 +9,7 @@ import {
   type ToolText,
 } from '../../contract/tool.ts'
 import { merge, mergeInOrder } from './merge.ts'
-import { sameOr, toolCountOf, textReader } from '../../search/source-texts.ts'
+import { sameOr, textReader, toolCountOf } from '../../search/source-texts.ts'
 import { messageOf } from '../../contract/thrown.ts'
 
 /**

@@ -1,15 +1,13 @@
 import type { StoredTools } from '../../contract/catalogue.ts'
 import type { Report } from '../../contract/setup.ts'
-import type { Caller, ToolDefinition, ToolFinder, ToolSource } from '../../contract/tool.ts'
+import type { Caller, Tool, ToolDefinition, ToolFinder, ToolListing, ToolSource } from '../../contract/tool.ts'
 import { reportUnmatched } from '../policy/report-unmatched.ts'
 import { bindTools, type ToolRules } from '../policy/source.ts'
-import { behind } from './behind.ts'
 import { inOrder } from './chain.ts'
-import { NOTHING_STORED } from './nothing-stored.ts'
 import type { ServiceSource } from './service.ts'
 import type { OwnedTools, StoredParts } from './stored-tools.ts'
 
-export interface EdgeToolsOptions {
+interface EdgeToolsOptions {
   /** The operator's own tool Workers. */
   readonly services: ServiceSource
   /** Tool Workers that bring in the tools of others, such as other MCP servers. Default: none. */
@@ -89,5 +87,57 @@ function reporting(source: ToolSource, reportOnce: (() => Promise<void>) | undef
     ...source,
     list: (page) => withReport(source.list(page)),
     offered: () => withReport(source.offered()),
+  }
+}
+
+const REFUSAL = {
+  ok: false,
+  issues: [
+    { path: '', message: 'expected an edge with the part storedTools and the bindings CATALOG, TOOLS and DEFINITIONS' },
+  ],
+} as const
+
+/** The stored tools of an edge that cannot store any. */
+export const NOTHING_STORED: StoredTools = {
+  check: async () => REFUSAL,
+  put: async () => REFUSAL,
+  rollback: async () => undefined,
+  remove: async () => false,
+  history: async () => [],
+  count: async () => 0,
+  version: async () => undefined,
+}
+
+/**
+ * Gives the operator's own Workers precedence over the tools of others, also while a Worker cannot be described: a tool
+ * of others whose name that Worker may have is held back, and listed with the reason. Until an isolate has seen a
+ * description of the Worker, that applies to every name.
+ */
+function behind(source: ServiceSource, own: ServiceSource): ServiceSource {
+  const behindOwn = (inner: ToolSource): ToolSource => {
+    const split = async (tools: readonly Tool[]): Promise<ToolListing> => {
+      const holderOf = tools.length === 0 ? () => undefined : await own.undescribed()
+      const heldTools = tools.flatMap(({ definition: { name }, origin, place }) => {
+        const holder = holderOf(name)
+        const reason = `The tool "${name}" of ${place} is held back: ${holder} may have a tool of this name, and cannot be described now.`
+        return holder === undefined ? [] : [{ origin, place, name, reason }]
+      })
+      const heldNames = new Set(heldTools.map(({ name }) => name))
+      return { tools: tools.filter(({ definition }) => !heldNames.has(definition.name)), unavailable: heldTools }
+    }
+    return {
+      list: async (page) => {
+        const listing = await inner.list(page)
+        const { tools, unavailable } = await split(listing.tools)
+        return { ...listing, tools, unavailable: [...listing.unavailable, ...unavailable] }
+      },
+      offered: async () => (await split(await inner.offered())).tools,
+      find: async (names) => (await split(await inner.find(names))).tools,
+    }
+  }
+  return {
+    ...behindOwn(source),
+    undescribed: () => source.undescribed(),
+    sourceOfBinding: (binding) => source.sourceOfBinding(binding),
   }
 }

@@ -1,6 +1,6 @@
 import { isObject, parseJson } from '../../contract/json.ts'
 import type { ToolText } from '../../contract/tool.ts'
-import { textsOf } from '../../search/definition-texts.ts'
+import { textsOf } from '../../search/source-texts.ts'
 
 /**
  * The key of the search texts of all stored tools, one value in KV, so that a search reads no definition: a line with

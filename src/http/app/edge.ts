@@ -1,20 +1,18 @@
+import type { MiddlewareHandler } from 'hono'
 import { Hono } from 'hono/tiny'
 import { ConfigError } from '../../contract/config.ts'
 import { type MakeSetup, type Setup, setupOf } from '../../contract/setup.ts'
-import { authenticate, isLoopback } from '../middleware/auth.ts'
-import { answerUsage } from '../runs/usage.ts'
-import type { EdgeEnv } from '../context.ts'
-import type { WaitUntil } from '../request-context.ts'
-import { conversations } from '../surfaces/conversations/conversations.ts'
-import { cors } from '../middleware/cors.ts'
-import { countOpenRequests } from '../middleware/open-requests.ts'
 import { ToolsUnavailable } from '../../contract/tool.ts'
+import type { EdgeEnv } from '../context.ts'
+import { authenticate, isLoopback } from '../middleware/auth.ts'
+import { countOpenRequests, countPublicRequests, countRequest } from '../middleware/rate.ts'
 import { Problem, problemJson } from '../problem.ts'
-import { objectProblem } from '../runs/reach-object.ts'
-import { countPublicRequests } from '../middleware/public-rate.ts'
-import { countRequest } from '../middleware/rate.ts'
-import type { Formats } from '../respond/format.ts'
+import type { WaitUntil } from '../request-context.ts'
+import type { Formats } from '../respond/native.ts'
+import { objectProblem } from '../runs/conversation-stub.ts'
+import { answerUsage } from '../runs/quota-usage.ts'
 import type { Surface } from '../surface.ts'
+import { conversations } from '../surfaces/conversations/conversations.ts'
 import { runs } from '../surfaces/runs.ts'
 import { toolRoutes } from '../surfaces/tools/tools.ts'
 
@@ -140,4 +138,32 @@ function misconfigured({ hostname }: URL, error: unknown): Problem {
   const message = isLocal ? error.message : 'The setup of this edge failed; its log has the reason.'
   console.error(JSON.stringify({ event: 'edge.misconfigured', detail: String(error) }))
   return new Problem({ status: 503, code: 'misconfigured', message })
+}
+
+const EXPOSED_HEADERS =
+  'x-run-id, x-conversation-id, x-total-count, x-run-joined, x-should-retry, x-model-attempts, idempotent-replayed, etag, location, retry-after'
+
+/** Allows pages of the configured origins, compared exactly, and never credentials (CORS protocol, Fetch standard). */
+const cors: MiddlewareHandler<EdgeEnv> = async (c, next) => {
+  const { corsOrigins } = c.env.setup.config
+  const origin = c.req.header('origin')
+  const isAllowed = origin !== undefined && corsOrigins.includes(origin)
+  if (c.req.method === 'OPTIONS') c.res = preflight(c.req.header('access-control-request-headers'))
+  else await next()
+  if (corsOrigins.length === 0) return
+  // `c.header` would make a new Response.
+  const { headers } = c.res
+  headers.append('vary', 'origin')
+  if (!isAllowed) return
+  headers.set('access-control-allow-origin', origin)
+  headers.set('access-control-expose-headers', EXPOSED_HEADERS)
+}
+
+/** Answers a preflight request. Any header may be sent: access depends on the API key in one of them alone. */
+function preflight(headers = ''): Response {
+  const allowHeaders = {
+    'access-control-allow-methods': 'GET, POST, PUT, DELETE',
+    'access-control-allow-headers': headers,
+  }
+  return new Response(null, { status: 204, headers: { ...allowHeaders, 'access-control-max-age': '86400' } })
 }

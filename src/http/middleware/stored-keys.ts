@@ -1,7 +1,7 @@
 import { isObject, parseJson } from '../../contract/json.ts'
 import { RecentMap } from '../../contract/recent-map.ts'
 import type { Report } from '../../contract/setup.ts'
-import { readStoredKey, storedForm, type StoredKey, type StoredKeys } from '../../contract/stored-keys.ts'
+import { readStoredKey, storedForm, type StoredKey, type StoredKeys } from '../../contract/api-key.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { Problem } from '../problem.ts'
 

@@ -1,10 +1,8 @@
 import type { NewsFilter } from '../../contract/conversation.ts'
 import type { RunEvent } from '../../contract/event.ts'
-import { burst } from '../../wire/burst.ts'
-import { openUntil } from './open-streams.ts'
+import { runHeaders, throwIfFailed } from '../runs/start-run.ts'
 import type { RunHandle } from '../runs/run-handle.ts'
-import { throwIfFailed } from '../runs/failed-run.ts'
-import { runHeaders } from '../runs/run-headers.ts'
+import { burst } from '../../wire/sse.ts'
 
 const HEARTBEAT_MS = 15_000
 const HEARTBEAT = ': alive\n\n'
@@ -13,7 +11,7 @@ const HEARTBEAT = ': alive\n\n'
 const MOST_BUFFERED_BYTES = 1024 * 1024
 
 /** Encodes the events of a run as the text of a response. */
-export interface EventEncoder {
+interface EventEncoder {
   /** Returns the text of an event; may be empty. */
   event(event: RunEvent): string
   /** Returns the text after the last event; may be empty. */
@@ -127,4 +125,29 @@ export async function streamRun(
 
 function isPrelude({ type }: RunEvent): boolean {
   return /^(?:history\.|(?:run|step)\.started|run\.resumed|model\.retried)/.test(type)
+}
+
+/** When each stream that is under way has ended, by the body of its response. */
+const endings = new WeakMap<ReadableStream, Promise<unknown>>()
+
+/** Makes the request of a stream count as open until `ended` settles. Returns the stream. */
+export function openUntil<Body extends ReadableStream>(body: Body, ended: Promise<unknown>): Body {
+  endings.set(body, ended)
+  return body
+}
+
+/** Passes a stream of another Worker on, whose request counts as open until it ends or is cancelled. */
+export function passThrough(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+  // In workerd, an identity stream passes bytes on outside of JavaScript.
+  const Identity = typeof IdentityTransformStream === 'undefined' ? TransformStream : IdentityTransformStream
+  const { readable, writable } = new Identity()
+  return openUntil(
+    readable,
+    body.pipeTo(writable).catch(() => {}),
+  )
+}
+
+/** Returns when the stream of a response ends; undefined for any other response. */
+export function endOf({ body }: Response): Promise<unknown> | undefined {
+  return body ? endings.get(body) : undefined
 }

@@ -6,8 +6,8 @@ import type { RequestContext } from '../request-context.ts'
 import { type ContinuedRun, continueRun, nothingToAnswer, runOfAnswers, systemOf } from './continue-run.ts'
 import { conversationStubOfRun } from './conversation-stub.ts'
 import { startEphemeral } from './start-run.ts'
-import { storedRunHandle, type RunHandle } from './run-handle.ts'
-import { messagePages } from './message-pages.ts'
+import { type RunHandle, storedRunHandle } from './run-handle.ts'
+import { messagePages } from './copy-messages.ts'
 import { startStateless } from './place-run.ts'
 
 /** The new part of a request that sends its whole history: answers to calls, and the messages that follow them. */

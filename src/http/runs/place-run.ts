@@ -3,12 +3,17 @@ import { ID } from '../../contract/id.ts'
 import type { RunEvent } from '../../contract/event.ts'
 import type { Finish, RunError } from '../../contract/run.ts'
 import type { RequestContext } from '../request-context.ts'
-import { type PreparedRun, runInWorker, startEphemeral, startInConversation } from './start-run.ts'
+import {
+  failedProblem,
+  type PreparedRun,
+  runHeaders,
+  runInWorker,
+  startEphemeral,
+  startInConversation,
+} from './start-run.ts'
 import type { RunHandle } from './run-handle.ts'
 import { cacheSettings } from './conversation-settings.ts'
 import { countCreated } from './storage-quota.ts'
-import { runHeaders } from './run-headers.ts'
-import { failedProblem } from './failed-run.ts'
 import { Problem } from '../problem.ts'
 
 export interface ConversationTarget {

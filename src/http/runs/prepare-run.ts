@@ -11,7 +11,7 @@ import {
 } from '../../contract/run.ts'
 import { type Limits, lowerLimits } from '../../contract/limits.ts'
 import { chooseOptions, type RunOptionValues } from '../../contract/run-options.ts'
-import { shardOf } from '../../contract/shard.ts'
+import { shardOf } from '../../contract/placement.ts'
 import { traceOf } from '../../contract/trace.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { Caller, ToolDefinition } from '../../contract/tool.ts'
@@ -22,11 +22,10 @@ import { shareOfBudget } from './budget.ts'
 import type { RequestContext, EdgeContext } from '../request-context.ts'
 import { conversationStubOfRun } from './conversation-stub.ts'
 import type { PreparedRun } from './start-run.ts'
-import { selectTools } from './select-tools.ts'
+import { requestValues, selectTools } from './select-tools.ts'
 import { Problem } from '../problem.ts'
-import { withFiles } from './with-files.ts'
+import { withFiles } from './files.ts'
 import { settingsOf, withDefaults } from './conversation-settings.ts'
-import { requestValues } from './request-values.ts'
 
 /** A decoded request for a run, in the form that all surfaces share. */
 export interface RunParameters extends Partial<RunOptionValues> {

@@ -1,6 +1,10 @@
+import type { Context } from 'hono'
 import { underWay } from '../../contract/occupancy.ts'
 import type { Quota } from '../../contract/quotas.ts'
+import type { EdgeEnv } from '../context.ts'
+import { requireScope } from '../middleware/auth.ts'
 import type { EdgeContext } from '../request-context.ts'
+import { budgetUsageOf } from './budget.ts'
 import { storedTotals } from './storage-quota.ts'
 
 /** How much of a quota is used. */
@@ -10,7 +14,7 @@ interface QuotaUse {
 }
 
 /** Returns how much of each quota the caller's tenant and key use. What is under way is that of this isolate. */
-export async function quotaUsage(context: EdgeContext): Promise<Record<string, QuotaUse>> {
+async function quotaUsage(context: EdgeContext): Promise<Record<string, QuotaUse>> {
   const { caller, setup } = context
   const { config, stored } = setup
   const [{ conversations, storedBytes }, definitions] = await Promise.all([
@@ -32,4 +36,11 @@ export async function quotaUsage(context: EdgeContext): Promise<Record<string, Q
     count === undefined ? [] : [[name, { used: count, limit: limits[name] }] as const],
   )
   return Object.fromEntries(uses)
+}
+
+/** `GET /usage`: the usage of the caller's key in the period of its budget, if it has one, and of its quotas. */
+export async function answerUsage(c: Context<EdgeEnv>): Promise<Response> {
+  requireScope(c.env.caller, 'chat')
+  const [budget, quotas] = await Promise.all([budgetUsageOf(c.env), quotaUsage(c.env)])
+  return c.json({ key: c.env.caller.key, ...budget, quotas })
 }

@@ -1,8 +1,9 @@
+import type { Config } from '../../contract/config.ts'
 import type { LoopSetup } from '../../contract/hook.ts'
 import type { RunRequest, ToolSelection } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
-import type { Tool, ToolSource } from '../../contract/tool.ts'
-import { edgeName, nameOf } from '../../contract/wire-name.ts'
+import { edgeName, nameOf } from '../../contract/tool-names.ts'
+import type { Tool, ToolDefinition, ToolSource } from '../../contract/tool.ts'
 import { Problem } from '../problem.ts'
 
 /**
@@ -65,4 +66,45 @@ async function toolsNamed(source: ToolSource, names: readonly string[]): Promise
     const message = `There is no tool "${ownName}" at this edge.${hint}`
     throw new Problem({ status: 400, code: 'unknown_tool', message, param: 'tools' })
   })
+}
+
+/** How many lists an isolate caches. */
+const MOST_LISTS = 16
+
+interface CachedList {
+  readonly definitions: readonly ToolDefinition[]
+  readonly text: string
+}
+
+/** The latest lists, the newest first. */
+let lists: readonly CachedList[] = []
+
+/**
+ * Returns the JSON of the definitions of these tools. Definitions are the same objects as long as a description is cached,
+ * so most requests have a list that is in JSON already.
+ */
+export function definitionsText(tools: readonly Tool[]): string {
+  const list = lists.find(
+    ({ definitions }) =>
+      definitions.length === tools.length && tools.every(({ definition }, index) => definition === definitions[index]),
+  )
+  if (list) return list.text
+  const definitions = tools.map(({ definition }) => definition)
+  const text = JSON.stringify(definitions)
+  lists = [{ definitions, text }, ...lists].slice(0, MOST_LISTS)
+  return text
+}
+
+/**
+ * Returns the tool context of a request: the edge's defaults, overridden by the values that the request sends, and all
+ * of these by the edge's pinned values. If none of them has a `timeZone`, that of the place from which the request came
+ * is added, if the platform knows it.
+ */
+export function requestValues(
+  request: Request,
+  { context, pinnedContext }: Pick<Config, 'context' | 'pinnedContext'>,
+  values: Readonly<Record<string, unknown>> = {},
+): Readonly<Record<string, unknown>> {
+  const timeZone = request.cf?.timezone
+  return { ...(timeZone !== undefined && { timeZone }), ...context, ...values, ...pinnedContext }
 }

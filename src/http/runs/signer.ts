@@ -1,4 +1,7 @@
-import type { Signer } from '../../contract/signer.ts'
+import { canonicalJson, isObject, parseJson, sha256 } from '../../contract/json.ts'
+import { hexOf } from '../../contract/secrets.ts'
+import type { Signer } from '../../contract/setup.ts'
+import type { Caller } from '../../contract/tool.ts'
 
 /**
  * Signs texts with HMAC-SHA256. The first secret signs; what any of them has signed counts. `purpose` keeps a signature
@@ -41,4 +44,102 @@ export function toBase64Url(bytes: Uint8Array): string {
 
 export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (char) => char.charCodeAt(0))
+}
+
+/** Adds to the last line of a copy the signature of all that comes before, for the tenant. */
+export async function signCopy(copy: Uint8Array, tenant: string, signer: Signer): Promise<Uint8Array<ArrayBuffer>> {
+  const { body, end } = partsOf(copy)
+  const signature = await signer.sign(await copyText(body, tenant))
+  const line = new TextEncoder().encode(`${JSON.stringify({ ...end, signature })}\n`)
+  const signedCopy = new Uint8Array(body.byteLength + line.byteLength)
+  signedCopy.set(body)
+  signedCopy.set(line, body.byteLength)
+  return signedCopy
+}
+
+/** Whether this deployment made and signed a copy, of this tenant's conversation with this id. */
+export async function isSignedCopy(
+  copy: Uint8Array,
+  { tenant, id }: { readonly tenant: string; readonly id: string },
+  signer: Signer | undefined,
+): Promise<boolean> {
+  const { body, end } = partsOf(copy)
+  const { signature } = end
+  if (!signer || typeof signature !== 'string') return false
+  const head = jsonOf(body.subarray(0, body.indexOf(NEWLINE) + 1))
+  return head['id'] === id && signer.isSigned(await copyText(body, tenant), signature)
+}
+
+const NEWLINE = 10
+
+/** Returns the last line of a copy, and what comes before it. */
+function partsOf(copy: Uint8Array): { readonly body: Uint8Array; readonly end: Readonly<Record<string, unknown>> } {
+  const start = copy.lastIndexOf(NEWLINE, copy.byteLength - 2) + 1
+  return { body: copy.subarray(0, start), end: jsonOf(copy.subarray(start)) }
+}
+
+function jsonOf(line: Uint8Array): Readonly<Record<string, unknown>> {
+  const value = parseJson(new TextDecoder().decode(line))
+  return isObject(value) ? value : {}
+}
+
+/** Its number of rows need not be signed: a copy with another number is refused as incomplete. */
+async function copyText(body: Uint8Array, tenant: string): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', body.slice())
+  return `${tenant} ${hexOf(new Uint8Array(digest))}`
+}
+
+/** The call that a question is about. An answer counts for the same key, tool and arguments alone. */
+export interface QuestionedCall {
+  readonly caller: Caller
+  readonly tool: string
+  readonly arguments: Readonly<Record<string, unknown>>
+}
+
+/** What an edge without sessions has to know of a question when its answers come. */
+export interface QuestionState {
+  /** The id of the call, which it keeps. */
+  readonly call: string
+  /** The names of what was asked for. Answers to anything else do not count. */
+  readonly names: readonly string[]
+  /** Whether the question is whether the call may be performed, and not one of the tool. */
+  readonly isApproval: boolean
+  /** Whether a person has allowed the call before. */
+  readonly isApproved: boolean
+  /** Whether a person was asked, and not the client. */
+  readonly isOfPerson: boolean
+  /** What the tool gets back. */
+  readonly state?: string | undefined
+}
+
+/** How long a person may take, in milliseconds. */
+const LIFETIME_MS = 3_600_000
+
+/** Makes the `requestState` of a question: its state as base64url of JSON, and the signature of that and of the call. */
+export async function signState(signer: Signer, call: QuestionedCall, question: QuestionState): Promise<string> {
+  const fields = { ...question, expires: Date.now() + LIFETIME_MS }
+  const payload = toBase64Url(new TextEncoder().encode(JSON.stringify(fields)))
+  return `${payload}.${await signer.sign(await stateText(payload, call))}`
+}
+
+/** Reads a `requestState`; undefined for one that was not made for this call, was changed, or has expired. */
+export async function readState(
+  signer: Signer,
+  call: QuestionedCall,
+  text: string,
+): Promise<QuestionState | undefined> {
+  const [, payload = '', signature = ''] = /^([\w-]+)\.([\w-]{43})$/.exec(text) ?? []
+  if (!(await signer.isSigned(await stateText(payload, call), signature))) return undefined
+  const fields = parseJson(new TextDecoder().decode(fromBase64Url(payload)))
+  return isState(fields) && fields.expires > Date.now() ? fields : undefined
+}
+
+/** What is signed holds what it was signed with: this is for the compiler. */
+function isState(fields: unknown): fields is QuestionState & { readonly expires: number } {
+  return isObject(fields) && typeof fields['expires'] === 'number' && Array.isArray(fields['names'])
+}
+
+async function stateText(payload: string, { caller, tool, arguments: args }: QuestionedCall): Promise<string> {
+  const { tenant, key = '' } = caller
+  return JSON.stringify([payload, tenant, key, tool, await sha256(canonicalJson(args))])
 }

@@ -1,23 +1,22 @@
 import type { StartRequest } from '../../contract/conversation.ts'
+import type { RunEvent, RunFinished } from '../../contract/event.ts'
 import { begin, reachedActivity } from '../../contract/occupancy.ts'
-import type { RunEvent } from '../../contract/event.ts'
-import type { OnBusy, RunRequest } from '../../contract/run.ts'
+import { timedFacts } from '../../contract/report.ts'
+import type { OnBusy, RunRecord, RunRequest } from '../../contract/run.ts'
 import { findIfAvailable, type Tool } from '../../contract/tool.ts'
+import { Problem, quotaProblem, unwrapReply } from '../problem.ts'
+import type { RequestContext } from '../request-context.ts'
+import { countSpend } from './budget.ts'
+import { conversationStubOfRun } from './conversation-stub.ts'
+import { definitionsText } from './select-tools.ts'
+import { cancelledOnDisconnect, reportRun, type RunHandle, storedRunHandle } from './run-handle.ts'
+import { requireBytes } from './storage-quota.ts'
+import { budgetPort } from '../../loop/perform/begin.ts'
 import { memoryJournal } from '../../loop/journal.ts'
 import { recordOf } from '../../loop/record.ts'
 import { run } from '../../loop/run.ts'
-import { budgetPort } from '../../loop/budget-port.ts'
 import { loopPorts } from '../../loop/running.ts'
 import { newState } from '../../loop/state.ts'
-import { timedFacts } from '../../contract/report.ts'
-import { countSpend } from './budget.ts'
-import { reportRun } from './report-run.ts'
-import type { RequestContext } from '../request-context.ts'
-import { conversationStubOfRun } from './conversation-stub.ts'
-import { requireBytes } from './storage-quota.ts'
-import { definitionsText } from './definitions-text.ts'
-import { cancelledOnDisconnect, storedRunHandle, type RunHandle } from './run-handle.ts'
-import { unwrapReply, Problem, quotaProblem } from '../problem.ts'
 
 /** A checked request for a run, and the edge's tools on offer in the run. */
 export interface PreparedRun {
@@ -127,5 +126,64 @@ export async function startInConversation(
     created,
     replayed,
     joined: joinedAfter !== undefined,
+  }
+}
+
+/** Makes the Problem of a failed run. `started`: a tool call had started, so clients must not retry by themselves. */
+export function failedProblem(
+  { error, finish }: Pick<RunFinished, 'finish'> & { readonly error?: RunFinished['error'] | undefined },
+  { run, hasStarted, record }: { run: RunRef; hasStarted: boolean; record?: RunRecord },
+): Problem {
+  const { code = 'run_failed', message = 'The run failed.', retryAfterMs, retryable = false, attempts } = error ?? {}
+  return new Problem({
+    status: statusOf(code, finish),
+    code,
+    message,
+    retryAfterMs,
+    mayRetry: retryable && !hasStarted,
+    extra: { runId: run.runId, run: record },
+    headers: { ...runHeaders(run), ...(attempts !== undefined && { 'x-model-attempts': String(attempts) }) },
+  })
+}
+
+/** Throws the Problem of a run that failed before any visible event: its response can still have an error status. */
+export function throwIfFailed(event: RunEvent, run: RunRef): void {
+  if (event.type !== 'run.finished' || event.status !== 'failed') return
+  throw failedProblem(event, { run, hasStarted: false })
+}
+
+function statusOf(code: string, finish: RunFinished['finish']): number {
+  return STATUSES[code] ?? (finish === 'limit' ? 422 : 502)
+}
+
+/**
+ * The statuses of failed runs. What the provider refuses for good has one that no SDK retries; the refusal of the edge's
+ * own key is 424 (RFC 4918, section 11.4), so that no caller takes it for a refusal of its key.
+ */
+const STATUSES: Readonly<Record<string, number>> = {
+  run_timeout: 504,
+  run_cancelled: 409,
+  run_not_allowed: 409,
+  run_parked: 503,
+  subrequest_limit: 422,
+  model_not_configured: 503,
+  model_refused_request: 400,
+  model_context_exceeded: 400,
+  model_without_tools: 400,
+  model_quota_exceeded: 402,
+  model_not_found: 404,
+  model_unauthorized: 424,
+  model_rate_limited: 429,
+}
+
+export type RunRef = Pick<RunHandle, 'runId' | 'conversation' | 'replayed' | 'joined'>
+
+/** Returns the headers of every response with a run, in all formats. */
+export function runHeaders({ runId, conversation, replayed, joined }: RunRef): Record<string, string> {
+  return {
+    'x-run-id': runId,
+    ...(conversation !== undefined && { 'x-conversation-id': conversation }),
+    ...(replayed === true && { 'idempotent-replayed': 'true' }),
+    ...(joined === true && { 'x-run-joined': 'true' }),
   }
 }

@@ -1,12 +1,14 @@
-import * as v from 'valibot'
 import { isObject } from '../../contract/json.ts'
-import { type CallReport, MOST_PROGRESS, type ReportedCall } from '../../contract/later.ts'
+import { type CallReport, MOST_PROGRESS, type ReportAddresses, type ReportedCall } from '../../contract/later.ts'
+import type { SecretFilter } from '../../contract/secrets.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { failure, type ToolOutcome } from '../../contract/tool.ts'
 import { readAnswer } from '../../host/worker/answer.ts'
 import { Outcome } from '../../host/worker/call.ts'
 import { Problem, unwrapReply } from '../problem.ts'
 import { conversationStubOfRun } from './conversation-stub.ts'
+import { fromBase64Url, makeSigner, toBase64Url } from './signer.ts'
+import * as v from 'valibot'
 
 /** Returns the call that a token names. Throws a Problem for one that this edge has not signed, or that has expired. */
 export async function reportedCall({ reportAddresses }: Setup, token: string): Promise<ReportedCall> {
@@ -70,4 +72,45 @@ function successOf(result: unknown): ToolOutcome {
 function badReport(detail: string): Problem {
   const message = `Send { "progress" }, { "result" }, { "error" } or { "outcome" }: ${detail}.`
   return new Problem({ status: 400, code: 'invalid_request', message })
+}
+
+interface ReportAddressOptions {
+  /** The first one signs; tokens that any of them has signed are accepted. At least one. */
+  readonly secrets: readonly string[]
+  /** The public address of the edge, such as `https://edge.example.com`. Default: tokens alone are made. */
+  readonly edgeUrl?: string | undefined
+  /** Removes the edge's own secrets from reports. */
+  readonly filter: SecretFilter | undefined
+}
+
+/**
+ * Makes the addresses to which tools report: `/outcomes/<token>`. A token names a call and when it expires, as base64url
+ * of JSON, and has the HMAC-SHA256 of that, so that a wrong one is refused without waking any conversation.
+ */
+export function reportAddresses({ secrets, edgeUrl, filter }: ReportAddressOptions): ReportAddresses {
+  const signer = makeSigner(secrets, 'outcome')
+  return {
+    filter,
+    make: async ({ tenant, conversation = '', run, call, expires }) => {
+      const payload = toBase64Url(new TextEncoder().encode(JSON.stringify([tenant, conversation, run, call, expires])))
+      const token = `${payload}.${await signer.sign(payload)}`
+      return { token, ...(edgeUrl !== undefined && { url: `${edgeUrl}/outcomes/${token}` }) }
+    },
+    read: async (token) => {
+      const [, payload, signature] = /^([\w-]{1,1024})\.([\w-]{43})$/.exec(token) ?? []
+      if (payload === undefined || signature === undefined || !(await signer.isSigned(payload, signature)))
+        return undefined
+      return callOf(JSON.parse(new TextDecoder().decode(fromBase64Url(payload))))
+    },
+  }
+}
+
+function callOf([tenant, conversation, run, call, expires]: readonly [
+  string,
+  string,
+  string,
+  string,
+  number,
+]): ReportedCall {
+  return { tenant, ...(conversation !== '' && { conversation }), run, call, expires }
 }

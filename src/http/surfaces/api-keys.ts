@@ -1,7 +1,7 @@
 import { Hono } from 'hono/tiny'
 import { newId } from '../../contract/id.ts'
 import { isObject, sha256 } from '../../contract/json.ts'
-import { readStoredKey, storedForm, type StoredKey, type StoredKeys } from '../../contract/stored-keys.ts'
+import { readStoredKey, storedForm, type StoredKey, type StoredKeys } from '../../contract/api-key.ts'
 import { ConfigError } from '../../contract/vars.ts'
 import type { EdgeEnv } from '../context.ts'
 import { requireScope } from '../middleware/auth.ts'

@@ -6,10 +6,10 @@ import type { EdgeEnv } from '../context.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { bodyTooLarge, readJson } from '../request-body.ts'
 import { unwrapReply } from '../problem.ts'
-import { isSignedCopy, signCopy } from '../runs/signed-copy.ts'
+import { isSignedCopy, signCopy } from '../runs/signer.ts'
 import { countCreated, requireRoom } from '../runs/storage-quota.ts'
 import type { Surface } from '../surface.ts'
-import { conversationIdOfPath, conversationOfPath } from './conversations/addressed.ts'
+import { conversationIdOfPath, conversationOfPath } from './conversations/conversations.ts'
 import { invalidRequest } from './runs.ts'
 
 const app = new Hono<EdgeEnv>()

@@ -2,7 +2,7 @@ import { newId } from '../../contract/id.ts'
 import { type CallInput, INPUT_REQUIRED, type InputNeeds } from '../../contract/input.ts'
 import { failure, type Tool, type ToolOutcome } from '../../contract/tool.ts'
 import { fieldsOf } from '../../wire/fields.ts'
-import { isElicitation, readInput, toInputRequired } from '../../wire/client/mcp/input.ts'
+import { isElicitation, readInput, toCallResult, toInputRequired } from '../../wire/client/mcp/tool.ts'
 import {
   CLIENT_CAPABILITIES,
   INVALID_PARAMS,
@@ -11,10 +11,9 @@ import {
   type McpMessage,
   mcpFault,
 } from '../../wire/client/mcp/message.ts'
-import { toCallResult } from '../../wire/client/mcp/tool.ts'
 import { requireScope } from '../middleware/auth.ts'
 import type { EdgeContext } from '../request-context.ts'
-import { type QuestionedCall, type QuestionState, readState, signState } from '../runs/request-state.ts'
+import { type QuestionedCall, type QuestionState, readState, signState } from '../runs/signer.ts'
 
 /** A call with the answers that it brings. */
 export interface AnsweredCall {

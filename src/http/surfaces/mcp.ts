@@ -1,13 +1,26 @@
 import { Hono } from 'hono/tiny'
+import { pause } from '../../contract/time-limit.ts'
+import { edgeName } from '../../contract/tool-names.ts'
 import type { Progress, ToolDefinition, ToolSource } from '../../contract/tool.ts'
+import { type EdgeEnv, requestContext } from '../context.ts'
+import { requireScope } from '../middleware/auth.ts'
+import { Problem, problemHeaders } from '../problem.ts'
+import { readJson } from '../request-body.ts'
+import type { EdgeContext, RequestContext } from '../request-context.ts'
+import { openUntil, SSE_HEADERS } from '../respond/stream.ts'
+import { shareOfBudget } from '../runs/budget.ts'
+import { callOutsideRun } from '../runs/call-outside-run.ts'
+import type { Surface } from '../surface.ts'
+import { answerCall, askableMethods, mayApprove, readAnswers } from './mcp-questions.ts'
+import { toolPage } from './tools/find-tool.ts'
 import {
   HEADER_MISMATCH,
   INTERNAL_ERROR,
   INVALID_PARAMS,
   INVALID_REQUEST,
   isFault,
-  type McpMessage,
   mcpFault,
+  type McpMessage,
   METHOD_NOT_FOUND,
   PARSE_ERROR,
   readMessage,
@@ -16,25 +29,10 @@ import {
   toNotice,
   VERSIONS,
 } from '../../wire/client/mcp/message.ts'
-import { paramMismatch } from '../../wire/client/mcp/param-headers.ts'
-import { progressNotices, toMcpTool } from '../../wire/client/mcp/tool.ts'
+import { paramMismatch, progressNotices, toMcpTool } from '../../wire/client/mcp/tool.ts'
 import { decodeCallBody } from '../../wire/client/request.ts'
-import { encodeData } from '../../wire/sse.ts'
-import { requireScope } from '../middleware/auth.ts'
-import { readJson } from '../request-body.ts'
-import { shareOfBudget } from '../runs/budget.ts'
-import { callOutsideRun } from '../runs/call-outside-run.ts'
-import { requestContext, type EdgeEnv } from '../context.ts'
-import type { EdgeContext, RequestContext } from '../request-context.ts'
-import { edgeName } from '../../contract/wire-name.ts'
-import { Problem, problemHeaders } from '../problem.ts'
-import { openUntil } from '../respond/open-streams.ts'
-import { SSE_HEADERS } from '../respond/stream.ts'
 import { fieldsOf } from '../../wire/fields.ts'
-import { answerCall, askableMethods, mayApprove, readAnswers } from './mcp-questions.ts'
-import { watchTools } from './mcp-tool-changes.ts'
-import { toolPage } from './tools/tool-page.ts'
-import type { Surface } from '../surface.ts'
+import { encodeData } from '../../wire/sse.ts'
 
 /** The most tools on a page, counting those that cannot be called here. Many clients read only the first page. */
 const PAGE = 1000
@@ -87,7 +85,7 @@ app.get('/', (c) => {
 app.all('/', (c) => c.body(null, 405, { allow: 'GET, POST' }))
 
 /** Answers with a Problem as a JSON-RPC error, under the Problem's HTTP status. */
-export function mcpProblem({ details }: Problem): Response {
+function mcpProblem({ details }: Problem): Response {
   const { status, code, message } = details
   const number = code === 'malformed_body' ? PARSE_ERROR : status < 500 ? INVALID_REQUEST : INTERNAL_ERROR
   const fault = mcpFault(number, message, status)
@@ -219,4 +217,33 @@ function streamMessages(
     },
   })
   return new Response(openUntil(stream, ended.promise), { headers: SSE_HEADERS })
+}
+
+/** How often tools are compared with the earlier ones, in milliseconds. Most of what is read comes from caches. */
+const CHECK_MS = 1000
+/** How many checks there are between two signs of life, by which a disconnected client is noticed. */
+const QUIET_CHECKS = 15
+/** How long changes are reported. Then the client must send a new request, whose key is checked again. */
+const MOST_MS = 600_000
+
+/**
+ * Reports each change of the tools of a source that has `texts`, until the signal aborts or ten minutes have passed.
+ * `isAlive` is called in between, so that a stream without changes is not silent.
+ */
+async function watchTools(
+  source: ToolSource,
+  signal: AbortSignal,
+  { onChange, isAlive }: { readonly onChange: () => void; readonly isAlive: () => void },
+): Promise<void> {
+  const read = async () => source.texts?.().catch(() => undefined)
+  let last = await read()
+  for (let checks = 1; checks <= MOST_MS / CHECK_MS; checks++) {
+    await pause(CHECK_MS, signal)
+    if (signal.aborted) return
+    const current = await read()
+    if (checks % QUIET_CHECKS === 0) isAlive()
+    if (current === undefined || current === last) continue
+    if (last !== undefined) onChange()
+    last = current
+  }
 }

@@ -1,6 +1,6 @@
 import { Hono } from 'hono/tiny'
 import type { EdgeEnv } from '../context.ts'
-import { countAddress, countReport, MOST_PUBLIC_BYTES } from '../middleware/public-rate.ts'
+import { countAddress, countReport, MOST_PUBLIC_BYTES } from '../middleware/rate.ts'
 import { readJson } from '../request-body.ts'
 import { reportedCall, takeReport } from '../runs/take-report.ts'
 import type { Surface } from '../surface.ts'

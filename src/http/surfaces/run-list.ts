@@ -6,7 +6,7 @@ import type { EdgeEnv } from '../context.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { Problem } from '../problem.ts'
 import type { SurfacePart } from '../surface.ts'
-import { pageSize } from './conversations/addressed.ts'
+import { pageSize } from './conversations/conversations.ts'
 import { invalidRequest } from './runs.ts'
 
 const runs = new Hono<EdgeEnv>()

@@ -1,11 +1,12 @@
-import type { RunFact, RunFinished } from '../../contract/event.ts'
+import type { RunEventBody, RunFact, RunFinished } from '../../contract/event.ts'
+import type { LimitName } from '../../contract/limits.ts'
+import { contentText } from '../../contract/message.ts'
+import type { RunError } from '../../contract/run.ts'
 import { failure, type ToolFailure } from '../../contract/tool.ts'
-import { admit, limitReached, namesOnOffer } from './admit.ts'
-import { answersLimit } from './compat.ts'
-import { callRefused } from '../settled.ts'
+import { admit, limitReached, namedTools, namesOnOffer, NO_MORE_TOOLS } from './admit.ts'
+import { answersLimit, compatLimit, directModes, returnsErrors, undoesForMisfits } from './compat.ts'
+import { callRefused } from '../record.ts'
 import type { CallState, RunState, StepState } from '../state.ts'
-import { planUndo, type UndoPlan } from './undo-plan.ts'
-import { cancelledRun, handedOverRun, limitedRun, timedOutRun, runEnd } from './finish.ts'
 
 /** What comes next in a run. `record`: events that follow from the state alone. */
 export type Decision =
@@ -179,4 +180,153 @@ function callRequested({ callId, tool, arguments: text, parent }: CallState): Ru
 
 function record(...events: RunFact[]): Decision {
   return { do: 'record', events }
+}
+
+/** Returns how the run ends with this step, whose calls are all settled; undefined if the model continues. */
+function runEnd(state: RunState, step: StepState): RunFinished | undefined {
+  const { answer } = step
+  // What a program's calls have come to is in the program's own result.
+  const calls = step.calls.filter(({ parent }) => parent === undefined)
+  const failed = calls.find((call) => !call.result?.ok)
+  if (state.limit && calls.length > 0 && calls.every((call) => call.result?.error?.code === NO_MORE_TOOLS))
+    return limitedRun(state, state.limit.which)
+  const exceeding = calls.find((call) => call.result?.error?.code === 'limit')
+  if (exceeding && answersLimit(state.request, state.limit?.which)) {
+    const answer = exceeding.result?.error?.message ?? ''
+    return runFinished(state, {
+      status: 'completed',
+      finish: 'limit',
+      ...(state.limit && { which: state.limit.which }),
+      answer,
+    })
+  }
+  const fatal = step.calls.find((call) => call.result?.error?.fatal) ?? (state.request.toolErrors === 'fail' && failed)
+  if (fatal) {
+    const { code = 'tool_failed', message = '' } = fatal.result?.error ?? {}
+    return failedRun(state, { code, message })
+  }
+  // Input that arrived meanwhile is answered first.
+  if (state.pendingInput.length > 0) return undefined
+  if (calls.length === 0) return answeredRun(state, answer)
+  if ((failed === undefined || returnsErrors(state.request.compat)) && returnsDirect(state, calls)) {
+    const answer = calls.map(({ result }) => result?.error?.message ?? contentText(result?.content ?? [])).join('\n\n')
+    return runFinished(state, { status: 'completed', finish: 'return_direct', answer })
+  }
+  return undefined
+}
+
+function answeredRun(state: RunState, answer: StepState['answer']): RunFinished {
+  const text = answer?.text ?? ''
+  if (state.limit)
+    return runFinished(state, { status: 'completed', finish: 'limit', which: state.limit.which, answer: text })
+  // Some servers finish with `tool_calls` without any call.
+  const finish = answer === undefined || answer.finish === 'tool_calls' ? 'stop' : answer.finish
+  return runFinished(state, { status: 'completed', finish, answer: text })
+}
+
+export function failedRun(state: RunState, error: NonNullable<RunFinished['error']>): RunFinished {
+  return runFinished(state, { status: 'failed', finish: 'error', answer: '', error })
+}
+
+/** Ends a run that was cancelled. Its answer is the text that the model had written by then, if any. */
+function cancelledRun(state: RunState): RunFinished {
+  const last = state.messages.at(-1)
+  const answer = last?.role === 'assistant' && last.wasInterrupted ? last.content : ''
+  return runFinished(state, { status: 'cancelled', finish: 'cancelled', answer })
+}
+
+/** Ends a run that is not stored, at the point where it hands calls to its caller. */
+function handedOverRun(state: RunState): RunFinished {
+  return runFinished(state, { status: 'completed', finish: 'tool_calls', answer: state.step?.answer?.text ?? '' })
+}
+
+function timedOutRun(state: RunState): RunFinished {
+  const error = { code: 'run_timeout', message: `The run took longer than ${state.request.limits.runMs} ms.` }
+  return runFinished(state, { status: 'failed', finish: 'limit', which: 'runMs', answer: '', error })
+}
+
+/** Ends a run that fails because of a limit: with `onLimit: 'fail'`, or if the model's last answer asked for tools. */
+function limitedRun(state: RunState, which: LimitName): RunFinished {
+  const isLast = state.limit !== undefined
+  const { compat, limits } = state.request
+  const tool = state.calls.at(-1)?.tool ?? ''
+  const libraryText = compat && compatLimit(compat, which, limits, namedTools(state, tool).tool)
+  const defaultText = `The limit "${which}" is reached${isLast ? ', and the model asked for tools instead of answering' : ''}.`
+  return runFinished(state, {
+    status: 'failed',
+    finish: 'limit',
+    which,
+    answer: '',
+    error: { code: 'limit_reached', message: libraryText ?? defaultText },
+  })
+}
+
+function runFinished(state: RunState, end: Omit<RunFinished, 'type' | 'usage'>): RunFinished {
+  return { type: 'run.finished', ...end, usage: state.usage }
+}
+
+/** Whether the results are the answer: all tools say `always`, or the last says `if-last`. */
+function returnsDirect({ offered, request }: RunState, calls: readonly CallState[]): boolean {
+  const modes = calls.map((call) => offered.get(call.tool)?.returnDirect)
+  const direct = directModes(request.compat)
+  return modes.every((mode) => direct.includes(mode)) || modes.at(-1) === 'if-last'
+}
+
+/** The finished calls to undo, newest first, and the failed call that is the reason. */
+export interface UndoPlan {
+  readonly calls: readonly CallState[]
+  readonly because: CallState
+}
+
+/** The codes of failures that happen before the tool does anything, so that nothing has to be undone. */
+const HARMLESS = new Set(['invalid_arguments', 'schema_mismatch', 'tool_changed'])
+
+/** Returns what to undo because of a failed call of this step, if the run compensates; undefined if nothing. */
+function planUndo({ request, calls, offered }: RunState, step: StepState): UndoPlan | undefined {
+  if (!request.compensate) return undefined
+  const because = step.calls.find(({ result, attempt, wasUndone }) => {
+    // The result of a call that was undone is an error too.
+    if (wasUndone !== undefined || !result?.error) return false
+    const { code, fatal = false } = result.error
+    if (undoesForMisfits(request.compat, code, fatal)) return true
+    return attempt > 0 && !HARMLESS.has(code)
+  })
+  const undoable = calls.filter(
+    (call) => call.result?.ok && call.wasUndone === undefined && offered.get(call.tool)?.undo,
+  )
+  return because && undoable.length > 0 ? { calls: undoable.toReversed(), because } : undefined
+}
+
+/** The events that each stand for one request of the run to a model, a tool or a store. */
+const SUBREQUESTS: ReadonlySet<RunEventBody['type']> = new Set([
+  'history.compacted',
+  'tools.added',
+  'step.started',
+  'step.restarted',
+  'model.retried',
+  'call.started',
+  'call.deferred',
+  'call.undone',
+] as const)
+
+/** Returns how many subrequests of its invocation an event stands for. */
+export function subrequestsOf(event: RunEventBody): number {
+  // Only a summary of what was left out is a request.
+  if (event.type === 'context.reduced') return Number(event.usage !== undefined) + Number(event.because !== undefined)
+  return Number(SUBREQUESTS.has(event.type))
+}
+
+/** Returns as much of a decision as may be performed with so many subrequests; undefined if none of it may. */
+export function withinSubrequests(next: Decision, most: number): Decision | undefined {
+  if (!('calls' in next)) return next.do !== 'begin' || most > 0 ? next : undefined
+  let count = 0
+  // A call that started before the model's answer was complete makes no further subrequest.
+  const calls = next.calls.filter(({ status }) => status === 'started' || count++ < most)
+  return calls.length > 0 ? { ...next, calls } : undefined
+}
+
+/** The error of a run that cannot be continued in another invocation. */
+export const SUBREQUEST_LIMIT: RunError = {
+  code: 'subrequest_limit',
+  message: 'The run needs too many subrequests. Run it in a conversation.',
 }

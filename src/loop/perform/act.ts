@@ -1,14 +1,15 @@
 import { mostResultBytes } from '../../contract/limits.ts'
-import { pause } from '../../contract/pause.ts'
+import type { ToolCall } from '../../contract/message.ts'
+import { pause } from '../../contract/time-limit.ts'
 import type { Tool } from '../../contract/tool.ts'
-import { groupSize, targetOf } from '../decide/admit.ts'
+import { admitEarly, groupSize, targetOf } from '../decide/admit.ts'
 import { marksOfProgram } from '../decide/data-flow-guard.ts'
 import { callTool, isTimeout, nextAttempt } from './call-tool.ts'
-import { type Group, inPool } from './pool.ts'
-import { mayRepeat, startedCalls } from '../recover.ts'
+import { isGuardedBySetup } from './hooks.ts'
 import { lookForOutcome } from './late-call.ts'
 import { ProgramPass } from './program.ts'
 import { recordOutcome } from './record-outcome.ts'
+import { mayRepeat, startedCalls } from '../recover.ts'
 import type { Running } from '../running.ts'
 import type { CallState } from '../state.ts'
 
@@ -70,7 +71,7 @@ async function runProgram(running: Running, call: CallState, add: (call: CallSta
 }
 
 /** Runs one call. `early`: it starts before the model's answer is complete, so the record includes its arguments. */
-export async function runCall(running: Running, call: CallState, early = false): Promise<void> {
+async function runCall(running: Running, call: CallState, early = false): Promise<void> {
   const { state, tools, signal, commit, flush, now, journal } = running
   const { callId, tool, arguments: text, parent } = call
   const next = nextAttempt(running, call)
@@ -142,4 +143,87 @@ function groupOf({ state }: Running, { tool }: Pick<CallState, 'tool'>): Group |
   const size = groupSize(state, tool)
   if (size === undefined) return undefined
   return { name: typeof exclusive === 'string' ? `group:${exclusive}` : `tool:${targetOf(state, tool)}`, size }
+}
+
+/** A group of items, of which at most `size` may be worked on at once, from 1. */
+interface Group {
+  readonly name: string
+  readonly size: number
+}
+
+interface PoolOptions<Item> {
+  /** The most items to work on at once, from 1. */
+  readonly size: number
+  readonly groupOf: (item: Item) => Group | undefined
+  /** Whether an item takes no place in the pool, since it waits for others that it adds. Default: every item takes one. */
+  readonly takesNoPlace?: (item: Item) => boolean
+  /**
+   * Works on an item; `add` adds another one to the pool. Contract: after a rejection no further item starts, and the pool
+   * rejects once the running ones have settled.
+   */
+  readonly work: (item: Item, add: (item: Item) => void) => Promise<void>
+}
+
+/** Works on all items, starting each in order, as early as the limits of the pool and of its group allow. */
+export async function inPool<Item>(items: readonly Item[], options: PoolOptions<Item>): Promise<void> {
+  const { size, groupOf, takesNoPlace = () => false, work } = options
+  const queue = [...items]
+  let added = Promise.withResolvers<void>()
+  const add = (item: Item) => {
+    queue.push(item)
+    added.resolve()
+  }
+  const activeCounts = new Map<string, number>()
+  const isFree = (group: Group | undefined) => {
+    const count = group && activeCounts.get(group.name)
+    // One item of a group may always run; otherwise a group of size 0 would never finish.
+    return !group || !count || count < group.size
+  }
+  const active = new Set<Promise<void>>()
+  let places = 0
+  const take = (): Item | undefined => {
+    const at = queue.findIndex((item) => (takesNoPlace(item) || places < size) && isFree(groupOf(item)))
+    return at < 0 ? undefined : queue.splice(at, 1)[0]
+  }
+  const failures: unknown[] = []
+  for (;;) {
+    added = Promise.withResolvers<void>()
+    for (let item = failures.length === 0 ? take() : undefined; item !== undefined; item = take()) {
+      active.add(track(item))
+      if (failures.length > 0) break
+    }
+    if (active.size === 0) break
+    await Promise.race([...active, added.promise])
+  }
+  if (failures.length > 0) throw failures[0]
+
+  function track(item: Item): Promise<void> {
+    const group = groupOf(item)
+    if (group) activeCounts.set(group.name, (activeCounts.get(group.name) ?? 0) + 1)
+    const place = takesNoPlace(item) ? 0 : 1
+    places += place
+    const task = work(item, add)
+      .catch((error: unknown) => void failures.push(error))
+      .finally(() => {
+        active.delete(task)
+        places -= place
+        if (group) activeCounts.set(group.name, (activeCounts.get(group.name) ?? 1) - 1)
+      })
+    return task
+  }
+}
+
+/**
+ * Starts a call before the model's answer is complete, if the run wants that and the rules of calls admit it. `before`: the
+ * calls before it in this answer. Which answers are left to the caller (`runsCalls`) is not known before their end.
+ */
+export function startEarly(running: Running, call: ToolCall, before: readonly ToolCall[]): void {
+  const { state, loop, tools, signal, inFlight } = running
+  const proposed: CallState = { ...call, status: 'proposed', attempt: 0 }
+  if (signal.aborted || loop.runsCalls || !tools.has(call.tool)) return
+  if (admitEarly(state, proposed, before).do !== 'early' || isGuardedBySetup(running, call)) return
+  const work = runCall(running, proposed, true).finally(() => inFlight.delete(call.callId))
+  // The rejection reaches those who await `inFlight`; this keeps it from being reported as unhandled before.
+  work.catch(() => {})
+  inFlight.set(call.callId, work)
 }

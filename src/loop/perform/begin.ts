@@ -1,9 +1,16 @@
+import { amountsOf, limitedAmounts, type Measure, MEASURES, periodOf } from '../../contract/budget.ts'
+import { termsOfCaller } from '../../contract/caller-terms.ts'
 import type { RunFact } from '../../contract/event.ts'
+import type { RunRequest } from '../../contract/run.ts'
+import type { Setup } from '../../contract/setup.ts'
+import { messageOf } from '../../contract/thrown.ts'
+import { withDeadline } from '../../contract/time-limit.ts'
+import { edgeName } from '../../contract/tool-names.ts'
 import type { Tool } from '../../contract/tool.ts'
-import { edgeName } from '../../contract/wire-name.ts'
-import { HookFailure } from './middleware.ts'
 import { namesOnOffer } from '../decide/admit.ts'
-import { hookContext, type Running } from '../running.ts'
+import { HookFailure } from './hooks.ts'
+import { hookContext, type Running, type RunPorts } from '../running.ts'
+import type { RunState } from '../state.ts'
 
 /**
  * Begins a step with the tools that the hooks choose. A tool that was not on offer before joins the run if it is found,
@@ -61,4 +68,69 @@ async function chooseTools(running: Running): Promise<readonly (string | Tool)[]
     throw new HookFailure(error)
   }
   return chosen
+}
+
+/**
+ * Whether the run needs another share of its key's budget before it continues: what is left of its own is less than a
+ * step, or it has expired. A run that is about to end needs none.
+ */
+export function needsShare({ state, drawBudget, now }: Running): boolean {
+  const { request, status, step, finished, limit } = state
+  const { budget = request.budget } = state
+  if (!drawBudget || !budget || status !== 'running' || finished || limit) return false
+  if (step?.answer && step.calls.every((call) => call.status === 'settled')) return false
+  return now() >= (budget.until ?? Infinity) || MEASURES.some((name) => isNearlyUsed(state, name))
+}
+
+/** Draws another share. If nothing is left, the run ends as at a limit. */
+export async function drawShare({ state, drawBudget, flush }: Running): Promise<void> {
+  flush()
+  const { budget = state.request.budget ?? {} } = state
+  const nearlyUsed = MEASURES.filter((name) => isNearlyUsed(state, name))
+  const NOTHING = -1
+  const rest = limitedAmounts(budget, (name, amount) =>
+    nearlyUsed.length === 0 || nearlyUsed.includes(name) ? NOTHING : amount,
+  )
+  state.budget = (await drawBudget?.(state)) ?? rest
+}
+
+/** Whether less is left of the run's share than what its steps use on average. */
+function isNearlyUsed({ request, budget = request.budget, usage, steps }: RunState, name: Measure): boolean {
+  const used = amountsOf(usage)[name]
+  return used + used / Math.max(1, steps) > (budget?.[name] ?? Infinity)
+}
+
+/** How long a run waits for the ledger, in milliseconds. */
+const LEDGER_MS = 5000
+
+/**
+ * Draws shares from the ledger of the key's budget, which is told what the run has used so far. If it does not answer, the
+ * run continues with what it has, and asks again before its next step.
+ */
+export function budgetPort(setup: Setup, { runId, caller, budget: first }: RunRequest): Pick<RunPorts, 'drawBudget'> {
+  const { directories, report } = setup
+  const { tenant, key } = caller
+  const budget = termsOfCaller(setup, caller)?.budget
+  if (!first || !budget || key === undefined || MEASURES.every((name) => budget[name] === undefined)) return {}
+  return {
+    drawBudget: async ({ usage, steps, budget: current = first }) => {
+      const now = Date.now()
+      const used = amountsOf(usage)
+      const request = {
+        ...{ budget, run: runId },
+        // Enough for two steps, so that it does not draw before each of them.
+        ...(steps > 0 && { least: limitedAmounts(budget, (name) => (2 * used[name]) / steps) }),
+        ...(used.tokens > 0 && { spend: { run: runId, key, at: now, ...used } }),
+      }
+      try {
+        const directory = directories.getByName(tenant)
+        const { from } = periodOf(budget.per, now)
+        const { lease } = await withDeadline(LEDGER_MS, directory.spendTotals(key, from, request))
+        return lease && { ...limitedAmounts(lease.share, (name, share) => used[name] + share), until: lease.until }
+      } catch (error) {
+        report({ event: 'budget.unknown', tenant, key, runId, detail: messageOf(error) })
+        return { ...current, until: now }
+      }
+    },
+  }
 }

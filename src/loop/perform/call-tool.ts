@@ -24,8 +24,7 @@ import { hookContext, type Running } from '../running.ts'
 import type { CallState } from '../state.ts'
 import { placedMessages, reductionOf } from '../window/fit.ts'
 import { visibleMessages } from '../window/plan.ts'
-import { hookFailed } from './fault-policy.ts'
-import { compose, HOOK_FAILED, HookFailure, type Middleware } from './middleware.ts'
+import { compose, HOOK_FAILED, hookFailed, HookFailure, type Middleware } from './hooks.ts'
 
 /**
  * What a call needs of what it belongs to: a run in progress, or a state of its own where it is made outside of a run.

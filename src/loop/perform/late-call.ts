@@ -1,9 +1,12 @@
+import type { RunFact } from '../../contract/event.ts'
 import { failure, type ToolFailure, type ToolOutcome } from '../../contract/tool.ts'
 import { isOutageOf } from '../../host/breaker.ts'
+import { askStatus, pollTool, receiveOutcome } from './call-tool.ts'
+import { deferralOf, recordOutcome } from './record-outcome.ts'
+import { canReconcile, startedCalls } from '../recover.ts'
 import type { Running } from '../running.ts'
+import { callSettled } from '../record.ts'
 import type { CallState } from '../state.ts'
-import { pollTool, receiveOutcome } from './call-tool.ts'
-import { recordOutcome } from './record-outcome.ts'
 
 /**
  * Looks for the outcome of a call that its tool answers later: a reported one, or that of a poll. It passes the same
@@ -44,3 +47,26 @@ function tooLate(name: string): ToolFailure {
   const message = `The tool "${name}" gave no result in the time that it had asked for; whether it took effect is unknown.`
   return failure('no_outcome', message)
 }
+
+/** Asks tools that support it (`reconcile`) for the status of calls that were in flight when the run stopped. */
+export async function reconcile(running: Running): Promise<RunFact[]> {
+  const openCalls = startedCalls(running.state).filter((call) => !call.hasReport && canReconcile(running.state, call))
+  return (await Promise.all(openCalls.map((call) => reconcileCall(running, call)))).flat()
+}
+
+async function reconcileCall(running: Running, call: CallState): Promise<RunFact[]> {
+  const status = await askStatus(running, call)
+  const { callId, tool } = call
+  if (status === 'unknown') return []
+  if (status === 'absent') return [{ type: 'call.interrupted', callId, tool }]
+  const outcome = status === 'done' ? TOOK_EFFECT : status
+  const deferral = deferralOf(running, call, outcome)
+  return deferral
+    ? [deferral]
+    : [callSettled(call, outcome, Math.max(0, running.now() - (call.startedAt ?? running.now())))]
+}
+
+const TOOK_EFFECT = {
+  ok: true,
+  content: [{ type: 'text', text: 'The call took effect, but its result was lost.' }],
+} as const

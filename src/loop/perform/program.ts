@@ -3,11 +3,10 @@ import { contentText } from '../../contract/message.ts'
 import { type ProgramAsk, type ProgramCalls, type ProgramRelease, ProgramStopped } from '../../contract/program.ts'
 import { failure } from '../../contract/tool.ts'
 import { decideCalls } from '../decide/decide.ts'
-import { callRefused } from '../settled.ts'
+import { callRefused } from '../record.ts'
 import type { CallState, ProgramState } from '../state.ts'
 import type { Running } from '../running.ts'
-import { applyRefusalPolicy } from './fault-policy.ts'
-import { isGuardedBySetup } from './middleware.ts'
+import { applyRefusalPolicy, isGuardedBySetup } from './hooks.ts'
 import { wholeOutcome } from './record-outcome.ts'
 
 /** The most calls of a program, whatever its run may make. */

@@ -6,10 +6,10 @@ import type { ToolOutcome, ToolSuccess } from '../../contract/tool.ts'
 import { READ_RESULT, visibleOutcome } from '../decide/truncated-result.ts'
 import { startedCalls } from '../recover.ts'
 import type { Running } from '../running.ts'
-import { callSettled } from '../settled.ts'
+import { callSettled } from '../record.ts'
 import type { CallState } from '../state.ts'
 import { roomForResult } from '../window/fit.ts'
-import { applyFaultPolicy } from './fault-policy.ts'
+import { applyFaultPolicy } from './hooks.ts'
 import { isForPerson } from './call-tool.ts'
 
 /**

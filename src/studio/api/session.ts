@@ -1,6 +1,5 @@
 import { signal } from '@preact/signals'
-import { EdgecallError } from '../../client/error.ts'
-import { sender, type SendOptions } from '../../client/request.ts'
+import { EdgecallError, sender, type SendOptions } from '../../client/request.ts'
 
 const STORED = 'edgecall-key'
 

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { EdgecallError } from '../../client/error.ts'
+import { EdgecallError } from '../../client/request.ts'
 import type { ListedRun } from '../../contract/run-list.ts'
 import { useLoaded } from '../api/loaded.ts'
 import { ErrorNote } from '../part/problem.tsx'

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
-import type { StoredFault } from '../../contract/fault.ts'
+import type { StoredFault } from '../../contract/thrown.ts'
 import { fetchJson } from '../api/session.ts'
 import { ErrorNote } from '../part/problem.tsx'
 import { duration, moment, visible } from '../part/text.ts'

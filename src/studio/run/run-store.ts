@@ -1,5 +1,5 @@
 import { type Signal, signal } from '@preact/signals'
-import { follow } from '../../client/follow.ts'
+import { follow } from '../../client/request.ts'
 import type { RunSummary } from '../../contract/conversation.ts'
 import type { RunEvent } from '../../contract/event.ts'
 import { fetchJson, part, sendRequest } from '../api/session.ts'

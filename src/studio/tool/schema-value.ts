@@ -1,5 +1,4 @@
-import { pointerKeys, partAt } from '../../contract/json-pointer.ts'
-import { isObject, type JsonObject, type JsonSchema } from '../../contract/json.ts'
+import { isObject, type JsonObject, type JsonSchema, partAt, pointerKeys } from '../../contract/json.ts'
 
 /** What a field of a form is for. `json`: a schema that no field fits, written as JSON. */
 export type FieldKind = 'text' | 'number' | 'integer' | 'boolean' | 'choice' | 'object' | 'list' | 'variants' | 'json'

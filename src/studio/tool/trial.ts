@@ -1,4 +1,4 @@
-import { follow } from '../../client/follow.ts'
+import { follow } from '../../client/request.ts'
 import type { ClientTool } from '../../contract/run.ts'
 import { sendRequest } from '../api/session.ts'
 import type { CatalogueTool } from './catalogue.ts'

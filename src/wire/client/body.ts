@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { brief } from '../brief.ts'
+import { brief } from '../fields.ts'
 
 /** A fault of a body. `path` is for example `limits.steps`, or '' for the body as a whole. */
 export interface BodyFault {

@@ -4,7 +4,7 @@ import type { ToolCall } from '../../contract/message.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../contract/usage.ts'
 import type { Finish, RunError } from '../../contract/run.ts'
 import type { Rounds } from '../../contract/run-options.ts'
-import { BROKEN_OFF, rejection, runErrorOf } from './run-error.ts'
+import { BROKEN_OFF, rejection, runErrorOf } from './call-answer.ts'
 import type { ChatFinish } from '../provider/openai-chat/types.ts'
 
 /**

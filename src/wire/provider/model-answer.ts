@@ -1,9 +1,9 @@
-import { parseJson } from '../../contract/json.ts'
+import { isObject, parseJson, parseShallow } from '../../contract/json.ts'
 import type { Opaque } from '../../contract/message.ts'
 import type { ModelError, ModelEvent, ModelFinish } from '../../contract/model.ts'
 import type { Usage } from '../../contract/usage.ts'
 import { fieldsOf } from '../fields.ts'
-import { badResponse, modelError, type ProviderFault, STREAM_CUT } from './model-error.ts'
+import { badResponse, modelError, NOTHING, type ProviderFault, STREAM_CUT } from './model-error.ts'
 import { explainError, UNEXPLAINED } from './openai-chat/error.ts'
 import type { SseFrame } from '../sse.ts'
 
@@ -11,7 +11,7 @@ import type { SseFrame } from '../sse.ts'
  * Reads one answer of a model, frame by frame. Pure. Contract: the events that `push` and `end` return, in order, are a
  * stream as `ChatModel` promises it; whatever comes after its `finish` or `error` is ignored.
  */
-export interface AnswerDecoder {
+interface AnswerDecoder {
   /** True once the answer has come to its `finish` or `error`. */
   readonly isDone: boolean
   /** Takes a frame of a stream, or the whole body of an answer from a server that does not stream. */
@@ -135,4 +135,99 @@ export function finishOf(reason: string, hasCalls: boolean): ModelFinish {
 export function toUsage({ inputTokens, outputTokens, ...parts }: Usage): Usage | undefined {
   if (inputTokens + outputTokens === 0) return undefined
   return { inputTokens, outputTokens, ...Object.fromEntries(Object.entries(parts).filter(([, tokens]) => tokens > 0)) }
+}
+
+/** Returns the list that a codec kept of an earlier answer; empty if it kept none, or if another codec did. */
+export function opaqueDataOf(codec: string, opaque: Opaque | undefined): readonly unknown[] {
+  return opaque?.codec === codec && Array.isArray(opaque.data) ? opaque.data : []
+}
+
+/** Returns the arguments of an earlier call as an object, since servers take nothing else: other values are wrapped. */
+export function argumentsObject(text: string): Readonly<Record<string, unknown>> {
+  const value = parseShallow(text.trim() || '{}')
+  return isObject(value) ? value : { unreadable: text }
+}
+
+/** Returns the same as JSON text: if the text is an object already, it stays as the model wrote it. */
+export function argumentsText(text: string): string {
+  return isObject(parseShallow(text)) ? text : JSON.stringify(argumentsObject(text))
+}
+
+/**
+ * Makes the tool's name, or the id, of an earlier call valid: servers refuse a history with a name of invalid form. A
+ * call that named no tool is given one.
+ */
+export function calledName(tool: string): string {
+  return tool.replace(/[^\w-]/g, '_').slice(0, 64) || 'unnamed'
+}
+
+/**
+ * Encodes an object of these members, and of lists whose items are encoded already, each by itself or joined by commas.
+ * Empty lists are left out.
+ */
+export function jsonText(members: object, lists: Readonly<Record<string, string | readonly string[]>>): string {
+  let text = JSON.stringify(members).slice(0, -1)
+  // Texts are appended, not joined: joining copies each of them once more.
+  for (const [name, items] of Object.entries(lists)) {
+    if (items.length > 0)
+      text += `${text === '{' ? '' : ','}"${name}":[${typeof items === 'string' ? items : items.join()}]`
+  }
+  return `${text}}`
+}
+
+/** Encodes items as the inside of a JSON list, without its brackets; '' for no items. */
+export function joinItems(items: readonly object[]): string {
+  return JSON.stringify(items).slice(1, -1)
+}
+
+/** Reads one answer in its provider's own format. */
+export interface NativeAnswer {
+  /** Takes a chunk, or a whole answer, and pushes its events to `events`. Returns whether it was the last chunk. */
+  readonly take: (chunk: Fields, events: ModelEvent[]) => boolean
+  readonly hasBegun: () => boolean
+  /** Returns the provider's own stop reason; '' as long as there is none. */
+  readonly reason: () => string
+  readonly calls: () => readonly SpokenCall[]
+  readonly usage: () => Usage | undefined
+  /** Returns the data that the provider wants back with this answer. */
+  readonly opaque: () => Opaque | undefined
+}
+
+export interface SpokenCall {
+  readonly tool: string
+  readonly arguments: string
+  /** Whether no fragment of its arguments was emitted. */
+  readonly isSilent?: boolean
+}
+
+const FAILED = /pause_turn|malformed|unexpected_tool|too_many|signature|other|no_image/i
+
+/**
+ * Makes the codec of a native format. An answer is complete once its last chunk, or a stop reason, has come. Its calls
+ * are emitted at its end, unless the answer ran out of tokens, was filtered or was cut.
+ */
+export function nativeAnswers(begin: () => NativeAnswer): AnswerCodec {
+  return answerCodec(() => answerOf(begin()))
+}
+
+function answerOf({ take, hasBegun, reason, calls, usage, opaque }: NativeAnswer): DecodedAnswer {
+  function close(events: ModelEvent[]): ModelEvent {
+    const finishReason = reason()
+    if (!hasBegun()) return errorEvent(NOTHING)
+    if (FAILED.test(finishReason)) return errorEvent(badResponse(`The model stopped: ${finishReason}.`))
+    const finish = finishOf(finishReason, calls().length > 0)
+    for (const [index, { isSilent, ...call }] of finish === 'tool_calls' ? calls().entries() : []) {
+      const isWhole = call.tool !== '' && parseJson(call.arguments) !== undefined
+      if (finishReason === '' && !isWhole) return errorEvent(STREAM_CUT)
+      if (isSilent) events.push({ type: 'call.delta', index, arguments: call.arguments })
+      events.push({ type: 'call', index, ...call })
+    }
+    return finishEvent(finish, usage(), opaque(), finishReason)
+  }
+
+  return {
+    take: (chunk, events) => (take(chunk, events) ? close(events) : undefined),
+    isOver: () => reason() !== '',
+    close,
+  }
 }

@@ -1,6 +1,5 @@
-import { CONTEXT_EXCEEDED, type ModelError } from '../../contract/model.ts'
-import { brief } from '../brief.ts'
-import { overflowOf } from './overflow.ts'
+import { CONTEXT_EXCEEDED, type ModelError, type Overflow } from '../../contract/model.ts'
+import { brief } from '../fields.ts'
 
 /** What a provider said about a failure, whatever the format in which it did. */
 export interface ProviderFault {
@@ -95,4 +94,96 @@ function statusOf(code: string): number {
   if (/not_found/i.test(code)) return 404
   if (/invalid|context_length|too_large|unsupported|policy|image_/i.test(code)) return 400
   return 500
+}
+
+/**
+ * How servers say that a request is longer than the context window of their model, in the order in which they are tried.
+ * Groups: `limit`, the window in tokens; `req`, the tokens of the request; `inp` and `out`, the tokens of the prompt and
+ * the room for the answer. Figures are read only from patterns whose unit is tokens.
+ */
+const OVERFLOWS: readonly RegExp[] = [
+  // Anthropic.
+  /prompt is too long: (?<req>\d+) tokens > (?<limit>\d+)/i,
+  /exceed context limit:\s*(?<inp>\d+) \+ (?<out>\d+) > (?<limit>\d+)/i,
+  // OpenAI, Azure, DeepSeek, OpenRouter, older vLLM.
+  /context length is (?<limit>\d+) tokens[.,] ?(?:however, )?(?:your messages resulted in|you requested(?: about)?) (?<req>\d+) tokens/i,
+  // vLLM, Workers AI. `lower`: vLLM stops counting at the limit, so the figure is less than the prompt.
+  /context length is (?<limit>\d+) tokens\. However, you requested (?<out>\d+) output tokens and your prompt contains (?<lower>at least )?(?<inp>\d+) (?<unit>\w+)/i,
+  /context length of (?<limit>\d+) tokens\. You requested a total of (?<req>\d+) tokens: (?<inp>\d+) tokens from the input messages and (?<out>\d+)/i,
+  // Workers AI.
+  /input and maximum output tokens \((?<req>\d+)\) exceeded this model context window limit \((?<limit>\d+)\)/i,
+  // Azure.
+  /configured limit of (?<limit>\d+) tokens\. your messages resulted in (?<req>\d+)/i,
+  // OpenAI's Responses API.
+  /exceeds the context window of this model/i,
+  // Gemini.
+  /input token count(?: \((?<req>\d+)\))? exceeds the maximum number of tokens allowed \(?(?<limit>\d+)/i,
+  // xAI.
+  /prompt length is (?<limit>\d+) but the request contains (?<req>\d+)/i,
+  // Mistral.
+  /prompt contains (?<req>\d+) tokens.*model with (?<limit>\d+) maximum context/i,
+  // Groq, Cerebras.
+  /reduce the length of the messages or completion\.?(?: current length is (?<req>\d+) while limit is (?<limit>\d+))?/i,
+  // llama.cpp.
+  /request(?: \((?<req>\d+) tokens\))? exceeds the available context size(?: \((?<limit>\d+) tokens\))?/i,
+  // Ollama.
+  /longer than the context length currently|input length exceeds the context length|prompt too long; exceeded (?:max )?context/i,
+  // LM Studio.
+  /keep the first (?<req>\d+) tokens when context.*length of only (?<limit>\d+)/i,
+  /initial prompt is greater than the context length|context size has been exceeded|reached context length of \d+/i,
+  // Together, text-generation-inference.
+  /`inputs` tokens \+ `max_new_tokens` must be <= (?<limit>\d+)|input(?: \((?<req>\d+) tokens\))? is longer than the model'?s context length/i,
+  // Bedrock.
+  /input is too long for requested model|too many total text bytes|number of input tokens exceeds maximum length/i,
+  // SGLang and others.
+  /prompt is too long: (?<req>\d+), model maximum context length: (?<limit>\d+)/i,
+]
+
+/** Groq's refusal of a request that is larger than its tokens per minute: waiting never helps, a shorter prompt does. */
+const LARGER_THAN_RATE = /request too large .*\(TPM\): Limit (?<limit>\d+), Requested (?<req>\d+)/i
+
+/** Matches limits of rate, of the answer or of one field, whose words resemble those above. */
+const LOOK_ALIKES =
+  /rate limit|too many tokens, please wait|per (?:min|minute|day|60s)\b|\bTPD\b|extra usage is required|at most \d+ completion tokens|max_tokens must be less|string_above_max_length/i
+
+/** The providers' own codes for a prompt that is too long. `3051` is Mistral's. */
+const OVERFLOW_CODES = /^(?:context_length_exceeded|exceed_context_size_error|request_too_large|3051)$/
+
+/**
+ * Returns what a provider's refusal says of its context window; undefined if the refusal is about something else. A
+ * status of 413 counts, as servers answer with it where they say nothing more.
+ */
+export function overflowOf(message: string, code = '', status?: number): Overflow | undefined {
+  const tooLargeForRate = LARGER_THAN_RATE.exec(message)
+  if (tooLargeForRate) return figuresOf(tooLargeForRate.groups)
+  if (LOOK_ALIKES.test(message)) return undefined
+  for (const pattern of OVERFLOWS) {
+    const match = pattern.exec(message)
+    if (match) return figuresOf(match.groups)
+  }
+  return OVERFLOW_CODES.test(code) || status === 413 ? {} : undefined
+}
+
+function figuresOf({
+  limit,
+  req,
+  inp,
+  out,
+  lower,
+  unit = 'tokens',
+}: Record<string, string | undefined> = {}): Overflow {
+  const contextTokens = positive(limit)
+  // Characters, or a count that ended at the limit, say nothing about the size of the prompt.
+  const isSize = lower === undefined && /^(?:input|tokens?)$/i.test(unit)
+  const sum = inp !== undefined && out !== undefined ? Number(inp) + Number(out) : undefined
+  const requestTokens = isSize ? (positive(req) ?? sum) : undefined
+  return {
+    ...(contextTokens !== undefined && { contextTokens }),
+    ...(requestTokens !== undefined && { requestTokens }),
+  }
+}
+
+function positive(digits: string | undefined): number | undefined {
+  const value = Number(digits)
+  return Number.isSafeInteger(value) && value > 0 ? value : undefined
 }

@@ -1,7 +1,7 @@
-import type { Message } from '../../contract/message.ts'
+import type { BinaryContent, LinkedContent, Message } from '../../contract/message.ts'
 
 /** Consecutive messages of one side. */
-export interface Turn {
+interface Turn {
   readonly isAnswer: boolean
   /** The encoded parts of each message. */
   readonly parts: string[]
@@ -27,4 +27,9 @@ export function byTurns(messages: readonly Message[], encode: (message: Message)
 /** Returns the texts of the system messages, wherever they stand, for formats that keep them apart. */
 export function systemTexts(messages: readonly Message[]): string[] {
   return messages.flatMap((message) => (message.role === 'system' && message.content.trim() ? message.content : []))
+}
+
+/** Returns the URL of a file, which is a data URL if the file is at hand. */
+export function urlOf(part: BinaryContent | LinkedContent): string {
+  return 'url' in part ? part.url : `data:${part.mediaType};base64,${part.data}`
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { exampleQuestion } from '../../../src/cli/dev/example.ts'
+import { exampleQuestion } from '../../../src/cli/dev/dev.ts'
 import type { ListedTool } from '../../../src/cli/listing.ts'
 
 function toolOf(name: string, more: Partial<ListedTool> = {}): ListedTool {

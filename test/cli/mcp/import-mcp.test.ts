@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { readClientConfig } from '../../../src/cli/mcp/client-config.ts'
-import { readEntries, writeEntries } from '../../../src/cli/mcp/worker-config.ts'
+import { readEntries, writeEntries } from '../../../src/cli/mcp/import-mcp.ts'
 import { McpServer } from '../../tools/mcp-server.ts'
 import { start } from '../command.ts'
 

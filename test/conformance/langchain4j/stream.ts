@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import type { RunEvent } from '../../../src/contract/event.ts'
 import type { ModelEvent } from '../../../src/contract/model.ts'
-import { chatCodec } from '../../../src/wire/provider/openai-chat/ask-answer.ts'
+import { chatCodec } from '../../../src/wire/provider/openai-chat/answer.ts'
 import { testEdge } from '../../fixtures/edge.ts'
 import { ask, bodies, id, play, say, tool, types } from '../../fixtures/play.ts'
 import { inPieces, replay } from '../../fixtures/replay.ts'

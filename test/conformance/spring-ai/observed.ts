@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { Span } from '../../../src/observe/span-recorder.ts'
+import type { Span } from '../../../src/observe/spans.ts'
 import { type SpanOptions, spans } from '../../fixtures/spans.ts'
 import { ask, id, play, say, tool } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { ModelEvent, ModelFinish } from '../../../src/contract/model.ts'
 import type { Usage } from '../../../src/contract/usage.ts'
 import type { Opaque } from '../../../src/contract/message.ts'
-import { chatCodec } from '../../../src/wire/provider/openai-chat/ask-answer.ts'
+import { chatCodec } from '../../../src/wire/provider/openai-chat/answer.ts'
 import { call, first, more, reasoning, text } from '../model-events.ts'
 import { readWhole, testRecorded } from '../recorded.ts'
 

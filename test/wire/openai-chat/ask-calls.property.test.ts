@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { ModelEvent } from '../../../src/contract/model.ts'
-import { callAssembly } from '../../../src/wire/provider/openai-chat/ask-calls.ts'
+import { callAssembly } from '../../../src/wire/provider/openai-chat/answer.ts'
 
 const argumentsText = fc
   .dictionary(fc.string({ maxLength: 5 }), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 })

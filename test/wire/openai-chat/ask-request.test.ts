@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Message } from '../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../src/contract/model.ts'
-import { type ChatAsk, encodeChatRequest } from '../../../src/wire/provider/openai-chat/ask-request.ts'
+import { type ChatAsk, encodeChatRequest } from '../../../src/wire/provider/openai-chat/request.ts'
 import { CLOCK, counted, USER } from '../clock.ts'
 import { requestCodecSuite } from '../../suites/request-codec.ts'
 

@@ -3,8 +3,11 @@ import type { Response as OpenAiResponse } from 'openai/resources/responses/resp
 import { describe, expect, test } from 'vitest'
 import type { RunEvent, RunEventBody } from '../../../src/contract/event.ts'
 import type { CallRecord } from '../../../src/contract/run.ts'
-import { type ResponseOptions, ResponseReader } from '../../../src/wire/client/openai-responses/answer.ts'
-import { responseEncoder } from '../../../src/wire/client/openai-responses/encode.ts'
+import {
+  responseEncoder,
+  type ResponseOptions,
+  ResponseReader,
+} from '../../../src/wire/client/openai-responses/answer.ts'
 import { ask, id, type Play, play, RUN_ID, say, tool } from '../../fixtures/play.ts'
 
 const HEAD = { id: 'resp_1', model: 'probe', created: 1790000000 }

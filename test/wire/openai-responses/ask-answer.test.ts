@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Opaque } from '../../../src/contract/message.ts'
 import type { ModelEvent, ModelFinish } from '../../../src/contract/model.ts'
 import type { Usage } from '../../../src/contract/usage.ts'
-import { responsesAnswers } from '../../../src/wire/provider/openai-responses/ask-answer.ts'
+import { responsesAnswers } from '../../../src/wire/provider/openai-responses/answer.ts'
 import { readWhole, testRecorded } from '../recorded.ts'
 
 const text = (text: string): ModelEvent => ({ type: 'text', text })

@@ -12,7 +12,7 @@ import { describe, expect, test } from 'vitest'
 import type { AssistantMessage, Message, ToolMessage } from '../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../src/contract/model.ts'
 import type { ToolDefinition } from '../../../src/contract/tool.ts'
-import { encodeResponsesRequest } from '../../../src/wire/provider/openai-responses/ask-request.ts'
+import { encodeResponsesRequest } from '../../../src/wire/provider/openai-responses/request.ts'
 import { CLOCK, USER } from '../clock.ts'
 import { requestCodecSuite } from '../../suites/request-codec.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { parseResponseId, responseId } from '../../../src/wire/client/openai-responses/id.ts'
+import { parseResponseId, responseId } from '../../../src/wire/client/openai-responses/output.ts'
 import { decodeResponses } from '../../../src/wire/client/openai-responses/request.ts'
 
 function decoded(body: unknown) {

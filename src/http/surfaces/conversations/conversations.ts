@@ -1,25 +1,201 @@
 import { Hono } from 'hono/tiny'
+import { termsOfCaller } from '../../../contract/caller-terms.ts'
+import type { CallAnswer, ConversationService, ConversationSettings, Location } from '../../../contract/conversation.ts'
+import { ID, newId } from '../../../contract/id.ts'
 import { isFilledIn } from '../../../contract/input.ts'
 import { canonicalJson, isObject, sha256 } from '../../../contract/json.ts'
-import type { CallAnswer, ConversationService } from '../../../contract/conversation.ts'
-import { parseEventId } from '../../../wire/events.ts'
-import { decodeRunBody } from '../../../wire/client/request.ts'
-import { prepareRun } from '../../runs/prepare-run.ts'
-import { conversationIdOfPath, pageOf, pageSize, positive, runIdOfPath, conversationOfPath } from './addressed.ts'
-import { passThrough } from '../../respond/open-streams.ts'
+import { idIn, jurisdictionOf } from '../../../contract/placement.ts'
+import type { Setup } from '../../../contract/setup.ts'
+import { traceOf } from '../../../contract/trace.ts'
+import { type EdgeEnv, requestContext } from '../../context.ts'
 import { requireScope } from '../../middleware/auth.ts'
+import { Problem, unwrapReply } from '../../problem.ts'
 import { readJson } from '../../request-body.ts'
-import { requestContext, type EdgeEnv } from '../../context.ts'
+import { answerFormat, answerRecord, queryFormat, wantsEvents } from '../../respond/native.ts'
+import { passThrough, SSE_HEADERS } from '../../respond/stream.ts'
+import { shareOfBudget } from '../../runs/budget.ts'
 import { signAnswer } from '../../runs/continue-run.ts'
-import { conversationLife } from './conversation-life.ts'
-import { answerFormat, queryFormat } from '../../respond/format.ts'
-import { startInConversation } from '../../runs/start-run.ts'
+import { cacheSettings } from '../../runs/conversation-settings.ts'
+import { conversationStub } from '../../runs/conversation-stub.ts'
+import { copyMessages } from '../../runs/copy-messages.ts'
+import { prepareRun } from '../../runs/prepare-run.ts'
 import { storedRunHandle } from '../../runs/run-handle.ts'
-import { answerRecord, wantsEvents } from '../../respond/native.ts'
-import { unwrapReply, Problem } from '../../problem.ts'
-import { runHeaders } from '../../runs/run-headers.ts'
+import { runHeaders, startInConversation } from '../../runs/start-run.ts'
+import { countCreated, type CreationContext, requireRoom } from '../../runs/storage-quota.ts'
 import { invalidRequest } from '../runs.ts'
-import { SSE_HEADERS } from '../../respond/stream.ts'
+import { decodeConversationBody, decodeForkBody } from '../../../wire/client/conversation.ts'
+import { decodeRunBody } from '../../../wire/client/request.ts'
+import { parseEventId } from '../../../wire/events.ts'
+
+interface RouteContext {
+  readonly req: { param(name: 'id' | 'run'): string }
+  readonly env: EdgeEnv['Bindings']
+}
+
+/** Returns the conversation that the path names. */
+export function conversationOfPath(c: RouteContext): ConversationService {
+  return conversationStub(c.env, conversationIdOfPath(c))
+}
+
+/** Returns the conversation's id in the path. An invalid id gets the same 404 as an unknown one or another tenant's. */
+export function conversationIdOfPath(c: RouteContext): string {
+  const id = c.req.param('id')
+  if (ID.test(id)) return id
+  throw new Problem({ status: 404, code: 'unknown_conversation', message: 'There is no such conversation.' })
+}
+
+/** Returns the run's id in the path. Throws a Problem 404 for an invalid one. */
+function runIdOfPath(c: RouteContext): string {
+  const run = c.req.param('run')
+  if (ID.test(run)) return run
+  throw new Problem({ status: 404, code: 'unknown_run', message: 'This conversation has no such run.' })
+}
+
+const MOST_PER_PAGE = 1000
+
+export function pageSize(limit: string | undefined): number {
+  return limit === undefined ? MOST_PER_PAGE : Math.min(positive(limit, 'limit'), MOST_PER_PAGE)
+}
+
+/** Reads which page a query asks for: `limit` entries, all before the number `before`. */
+export function pageOf({ before, limit }: Readonly<Record<string, string | undefined>>): Page {
+  return { before: before === undefined ? before : positive(before, 'before'), limit: pageSize(limit) }
+}
+
+interface Page {
+  readonly before: number | undefined
+  readonly limit: number
+}
+
+/** Parses the parameter `path`, which must be a whole number from 1. Throws a Problem 400 for other text. */
+function positive(text: string, path: string): number {
+  if (/^[1-9]\d{0,15}$/.test(text)) return Number(text)
+  throw invalidRequest({ message: `"${path}" must be a whole number from 1.`, path })
+}
+
+/** The routes that create, fork, export and delete conversations, and that run a turn again. */
+const conversationLife = new Hono<EdgeEnv>()
+
+conversationLife.post('/', async (c) => {
+  requireScope(c.env.caller, 'chat')
+  const { setup } = c.env
+  const hasBody = c.req.header('content-type') !== undefined
+  const decoded = decodeConversationBody(hasBody ? await readJson(c.req.raw, setup.config.maxBodyBytes) : {})
+  if (!decoded.ok) throw invalidRequest(decoded.error)
+  const { location, jurisdiction, id: requestedId, ...settings } = decoded.request
+  const { jurisdiction: ofKey } = termsOfCaller(setup, c.env.caller) ?? {}
+  const id = requestedId ?? idIn(jurisdiction ?? ofKey, newId('conv'))
+  if (jurisdiction !== undefined && jurisdictionOf(id) !== jurisdiction) {
+    throw invalidRequest({
+      message: `The id of a conversation in this jurisdiction must begin with "${jurisdiction}__".`,
+      path: 'id',
+    })
+  }
+  checkSettings(setup, settings)
+  await createConversation(c.env, { id, settings, ...(location && { location }) })
+  return c.json({ id }, 201)
+})
+
+conversationLife.post('/:id/fork', async (c) => {
+  requireScope(c.env.caller, 'chat')
+  const { setup } = c.env
+  const source = conversationOfPath(c)
+  const decoded = decodeForkBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
+  if (!decoded.ok) throw invalidRequest(decoded.error)
+  const { at } = decoded.request
+  const [last] = unwrapReply(await source.messages({ before: at + 1, limit: 1 })).messages
+  if (last?.position !== at)
+    throw new Problem({ status: 404, code: 'unknown_message', message: 'There is no such message.' })
+  const { role } = last.message
+  if (role === 'tool' || (role === 'assistant' && last.message.calls)) {
+    const message = 'A conversation can be forked only at a user message or at an answer, not in the middle of a turn.'
+    throw new Problem({ status: 422, code: 'not_a_turn', message, param: 'at' })
+  }
+  const { settings } = unwrapReply(await source.settings())
+  const jurisdiction = jurisdictionOf(c.req.param('id'))
+  const { id = idIn(jurisdiction, newId('conv')) } = decoded.request
+  if (jurisdictionOf(id) !== jurisdiction) {
+    throw invalidRequest({ message: 'A fork must be in the jurisdiction of its conversation.', path: 'id' })
+  }
+  const target = await createConversation(c.env, { id, settings, isNew: true })
+  try {
+    await copyMessages(source, target, { before: at + 1 })
+  } catch (error) {
+    // A part of the messages is of no use, and the tenant has no room for it.
+    if (error instanceof Problem && error.details.code === 'quota_exceeded') await target.remove()
+    throw error
+  }
+  return c.json({ id }, 201)
+})
+
+conversationLife.post('/:id/runs/:run/regenerate', async (c) => {
+  requireScope(c.env.caller, 'chat')
+  const service = conversationOfPath(c)
+  const answer = answerFormat(c)
+  const runId = newId('run')
+  const budget = await shareOfBudget(c.env, runId)
+  const trace = traceOf(c.req.raw.headers.get('traceparent'), runId, c.env.setup.hasSpans === true)
+  const repeat = { runId, caller: c.env.caller, ...(budget && { budget }), ...(trace && { trace }) }
+  unwrapReply(await service.regenerate(runIdOfPath(c), repeat))
+  return answer(storedRunHandle(c.env, { runId, conversation: c.req.param('id'), after: 0 }))
+})
+
+conversationLife.get('/:id/export', async (c) => {
+  requireScope(c.env.caller, 'chat')
+  const { stream } = unwrapReply(await conversationOfPath(c).export())
+  return new Response(stream, { headers: { 'content-type': 'application/x-ndjson' } })
+})
+
+conversationLife.delete('/:id', async (c) => {
+  requireScope(c.env.caller, 'chat')
+  const { setup, caller } = c.env
+  const reply = await conversationOfPath(c).remove()
+  // Also if the conversation was deleted before, but could not be removed from the directory.
+  if (reply.ok || reply.code === 'conversation_deleted') {
+    await setup.directories.getByName(caller.tenant).remove(c.req.param('id'))
+  }
+  unwrapReply(reply)
+  return c.body(null, 204)
+})
+
+/**
+ * Creates a conversation. Returns an existing one instead, unless the request has settings, which never change, or
+ * wants a new one: then throws a Problem 409.
+ */
+async function createConversation(
+  context: CreationContext,
+  { location, isNew = false, id, settings }: NewConversation,
+): Promise<ReturnType<typeof conversationStub>> {
+  const { tenant } = context.caller
+  await requireRoom(context, id, isNew ? Infinity : JSON.stringify(settings).length)
+  const service = conversationStub(context, id, location)
+  const { created } = unwrapReply(await service.create({ tenant, id, settings }))
+  if (created) {
+    cacheSettings(context, id, settings)
+    countCreated(context)
+  }
+  if (created || (!isNew && Object.keys(settings).length === 0)) return service
+  const message = 'A conversation with this id already exists; its settings cannot be changed.'
+  throw new Problem({ status: 409, code: 'conversation_exists', message, param: 'id' })
+}
+
+interface NewConversation {
+  readonly id: string
+  readonly settings: ConversationSettings
+  readonly location?: Location
+  readonly isNew?: boolean
+}
+
+function checkSettings({ models, webhooks, summaries }: Setup, { model, webhook, window }: ConversationSettings): void {
+  const resolved = model === undefined ? undefined : models.resolve(model)
+  if (resolved?.ok === false) throw invalidRequest({ message: resolved.message, path: 'model' })
+  if (window?.summary && !summaries) {
+    throw invalidRequest({ message: 'This edge makes no summaries.', path: 'window.summary' })
+  }
+  if (webhook === undefined) return
+  const message = webhooks ? webhooks.refusal(webhook) : 'This edge sends no webhooks.'
+  if (message !== undefined) throw invalidRequest({ message, path: 'webhook' })
+}
 
 /** `/conversations`: creates, lists and deletes them; starts, follows and cancels their runs; answers calls. */
 export const conversations = new Hono<EdgeEnv>()

@@ -1,16 +1,24 @@
 import type { Context } from 'hono'
 import { Hono } from 'hono/tiny'
-import { isTenantPlace } from '../../../contract/owner.ts'
 import type { HistoryEntry, StoredTools, WriteReply, WriteTerms } from '../../../contract/catalogue.ts'
-import { pageOf } from '../conversations/addressed.ts'
-import { authorOf, requireScope } from '../../middleware/auth.ts'
-import { readHash, readJson } from '../../request-body.ts'
+import { isTenantPlace } from '../../../contract/owner.ts'
+import { digestOf } from '../../../host/definition-digest.ts'
+import { untightened } from '../../../host/policy/policies.ts'
 import type { EdgeEnv } from '../../context.ts'
+import { authorOf, requireScope } from '../../middleware/auth.ts'
 import { Problem, quotaProblem } from '../../problem.ts'
-import { acceptTool } from './accept-tool.ts'
-import { definitionsToWrite, defaultOwner, requestedOwner, type Whose } from './definition-owner.ts'
-import { findTool, toolNameOfPath, callerTools, unknownToolProblem } from './find-tool.ts'
-import { invalidDefinition, refusalText, withEdgeName } from './unstored-tool.ts'
+import { readHash, readJson } from '../../request-body.ts'
+import { pageOf } from '../conversations/conversations.ts'
+import {
+  defaultOwner,
+  definitionsToWrite,
+  invalidDefinition,
+  refusalText,
+  requestedOwner,
+  type Whose,
+  withEdgeName,
+} from './unstored-tool.ts'
+import { callerTools, findTool, toolNameOfPath, unknownToolProblem } from './find-tool.ts'
 
 const DEFAULT_VERSIONS = '100'
 
@@ -143,4 +151,30 @@ function answerWrite(c: Context<EdgeEnv>, name: string, reply: WriteReply): Resp
   if (!('code' in reply)) throw invalidDefinition(issues)
   const { code, current } = reply
   throw new Problem({ status: 412, code, message: refusalText(issues), extra: { current: current ?? null } })
+}
+
+/** `POST /tools/{name}/accept`: accepts the current definition of a tool, if its hash is the one in the body. */
+async function acceptTool(c: Context<EdgeEnv>, name: string): Promise<Response> {
+  const { caller, setup } = c.env
+  requireScope(caller, 'tools:admin')
+  const hash = await readHash(c.req.raw, setup.config.maxBodyBytes, 'a definition')
+  const { tools, unavailable } = await setup.tools(caller).list()
+  const all = [...tools, ...unavailable.flatMap(({ place, pending }) => (pending ? { place, ...pending } : []))]
+  const candidates = await Promise.all(
+    all
+      .filter(({ definition }) => definition.name === name)
+      .map(async ({ definition: listedDefinition, place }) => {
+        const definition = untightened(listedDefinition)
+        return { name, place, hash: await digestOf(definition), definition }
+      }),
+  )
+  const match = candidates.find((tool) => tool.hash === hash)
+  if (match) {
+    await setup.acceptances?.accept(match, authorOf(caller))
+    return c.json({ name, hash })
+  }
+  const [candidate] = candidates
+  if (!candidate) throw unknownToolProblem(name)
+  const message = `The tool "${name}" has another definition now.`
+  throw new Problem({ status: 409, code: 'tool_changed', message, extra: { current: candidate.hash } })
 }

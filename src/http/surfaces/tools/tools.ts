@@ -3,17 +3,23 @@ import type { Setup } from '../../../contract/setup.ts'
 import type { Caller, Tool, ToolDefinition, ToolFinder, Unavailable } from '../../../contract/tool.ts'
 import { decodeCallBody } from '../../../wire/client/request.ts'
 import { timeOf } from '../../../host/breaker.ts'
-import { findTool, toolNameOfPath, callerTools, unknownToolProblem } from './find-tool.ts'
-import { pageSize } from '../conversations/addressed.ts'
+import {
+  callerTools,
+  entryName,
+  findTool,
+  rankedTools,
+  toolNameOfPath,
+  toolPage,
+  unknownToolProblem,
+  visiblePolicies,
+} from './find-tool.ts'
+import { pageSize } from '../conversations/conversations.ts'
 import { requireScope } from '../../middleware/auth.ts'
 import { readJson } from '../../request-body.ts'
 import { shareOfBudget } from '../../runs/budget.ts'
 import { callOutsideRun } from '../../runs/call-outside-run.ts'
 import { requestContext, type EdgeEnv } from '../../context.ts'
 import { Problem } from '../../problem.ts'
-import { rankedTools } from './ranked-tools.ts'
-import { entryName, toolPage } from './tool-page.ts'
-import { visiblePolicies } from './tool-policies.ts'
 import { unstoredTool } from './unstored-tool.ts'
 
 /** `/tools`: lists and calls tools. An edge with stored tools has further routes (`storedDefinitions`). */

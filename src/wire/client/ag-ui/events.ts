@@ -3,9 +3,9 @@ import { type Question, questionsOf } from '../../../contract/input.ts'
 import { contentText, type ToolCall } from '../../../contract/message.ts'
 import type { RunError } from '../../../contract/run.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../../contract/usage.ts'
-import { type Block, Blocks } from '../blocks.ts'
+import { type Block, Blocks } from '../history.ts'
 import { eventId } from '../../events.ts'
-import { BROKEN_OFF, runErrorOf } from '../run-error.ts'
+import { BROKEN_OFF, runErrorOf } from '../call-answer.ts'
 import { encodeData } from '../../sse.ts'
 
 /** The events that add nothing to this format. A new event must be handled, or added here. */

@@ -1,6 +1,5 @@
 import { isObject } from '../../../contract/json.ts'
-import { brief } from '../../brief.ts'
-import { fieldsOf, textAt } from '../../fields.ts'
+import { brief, fieldsOf, textAt } from '../../fields.ts'
 
 const MODERN = '2026-07-28'
 const MOST_SHOWN = 100

@@ -1,6 +1,9 @@
-import { isObject } from '../../../contract/json.ts'
+import type { CallInput, InputNeeds, InputRequest } from '../../../contract/input.ts'
+import { isObject, type JsonObject, type JsonSchema } from '../../../contract/json.ts'
 import type { Content } from '../../../contract/message.ts'
 import type { Progress, ToolDefinition, ToolOutcome } from '../../../contract/tool.ts'
+import { type McpFault, missingCapability } from './message.ts'
+import { fieldsOf } from '../../fields.ts'
 
 /** Converts a tool to an entry of `tools/list`. */
 export function toMcpTool({
@@ -64,3 +67,98 @@ export function progressNotices(progressToken: unknown): (news: Progress) => obj
 }
 
 const LEAST_STEP = 0.001
+
+/** The keyword by which a schema asks clients to repeat an argument in the header `Mcp-Param-{its value}`. */
+const MARK = 'x-mcp-header'
+const WRAPPED = /^=\?base64\?(.*)\?=$/
+
+/**
+ * Checks that the `Mcp-Param-*` headers of a call repeat its arguments as the tool's schema requires (SEP-2243), so
+ * that a proxy that routes by a header routes by what the tool receives. Returns what is wrong, or undefined.
+ */
+export function paramMismatch(schema: JsonSchema, args: unknown, headers: Headers): string | undefined {
+  const properties = isObject(schema['properties']) ? Object.entries(schema['properties']) : []
+  for (const [key, property] of properties) {
+    if (!isObject(property)) continue
+    const value = isObject(args) && Object.hasOwn(args, key) ? args[key] : undefined
+    const { [MARK]: name } = property
+    const fault =
+      typeof name === 'string' && TOKEN.test(name)
+        ? headerMismatch(`Mcp-Param-${name}`, value, headers)
+        : paramMismatch(property, value, headers)
+    if (fault !== undefined) return fault
+  }
+  return undefined
+}
+
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+
+function headerMismatch(header: string, value: unknown, headers: Headers): string | undefined {
+  const text = textOf(value)
+  const received = headers.get(header) ?? undefined
+  const decoded = received === undefined ? undefined : decode(received)
+  if (decoded === null) return `The header ${header} is not valid Base64.`
+  return decoded === text ? undefined : `The header ${header} must repeat the argument that the schema marks with it.`
+}
+
+/** Returns a value as a header repeats it; undefined for one that has no plain text. */
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined
+}
+
+/** Decodes a header that may be wrapped as Base64. Null if it is wrapped and not valid. */
+function decode(value: string): string | null {
+  const [, base64] = WRAPPED.exec(value) ?? []
+  if (base64 === undefined) return value
+  try {
+    const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
+    // `atob` accepts texts without their padding.
+    return base64.length % 4 === 0 ? new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) : null
+  } catch {
+    return null
+  }
+}
+
+/** Reads the answers that a repeated `tools/call` brings (SEP-2322), with what it says to be the state of the question. */
+export function readInput({ inputResponses, requestState }: JsonObject): CallInput {
+  const responses = Object.entries(fieldsOf(inputResponses)).flatMap(([key, value]) =>
+    isObject(value) ? [[key, value] as const] : [],
+  )
+  return {
+    responses: Object.fromEntries(responses),
+    ...(typeof requestState === 'string' && { state: requestState }),
+  }
+}
+
+/** What a client is asked for. */
+interface InputRequiredResult {
+  readonly resultType: 'input_required'
+  readonly inputRequests: Readonly<Record<string, InputRequest>>
+}
+
+/**
+ * Asks the client for the input that a call needs, as far as the client's capabilities allow; an error if they allow
+ * none of it.
+ */
+export function toInputRequired(
+  { requests }: Pick<InputNeeds, 'requests'>,
+  capabilities: unknown,
+): InputRequiredResult | McpFault {
+  const entries = Object.entries(requests ?? {}).filter(([, request]) => typeof request?.method === 'string')
+  const servable = entries.filter(([, { method }]) => capabilityOf(method) in fieldsOf(capabilities))
+  if (entries.length > 0 && servable.length === 0) {
+    return missingCapability(Object.fromEntries(entries.map(([, { method }]) => [capabilityOf(method), {}])))
+  }
+  return { resultType: 'input_required', inputRequests: Object.fromEntries(servable) }
+}
+
+/** Whether a request asks a person, and not the client or its model. */
+export function isElicitation({ method }: InputRequest): boolean {
+  return capabilityOf(method) === 'elicitation'
+}
+
+/** Returns the client capability that a method needs: the part of its name before the slash. */
+function capabilityOf(method: string): string {
+  return method.split('/', 1)[0] ?? method
+}

@@ -1,12 +1,20 @@
-import type { RunEvent } from '../../../contract/event.ts'
+import type { CallSettled, RunEvent } from '../../../contract/event.ts'
+import { readableArguments, type ToolCall } from '../../../contract/message.ts'
+import type { RunError } from '../../../contract/run.ts'
+import { CUT, type VisiblePart, VisibleText, type VisibleTextOptions } from '../visible-text.ts'
+import { toChatCall } from '../../provider/openai-chat/request.ts'
+import type {
+  ChatCompletion,
+  ChatDelta,
+  ChatErrorObject,
+  ChatFinish,
+  ChatToolCall,
+  EdgecallReport,
+} from '../../provider/openai-chat/types.ts'
+import { toChatUsage } from '../../provider/openai-chat/answer.ts'
 import { encodeData } from '../../sse.ts'
-import { openAiErrorObject } from './error.ts'
-import { toChatCall } from '../../provider/openai-chat/call.ts'
-import { CUT, VisibleText, type VisibleTextOptions, type VisiblePart } from '../visible-text.ts'
-import type { ChatDelta, ChatFinish } from '../../provider/openai-chat/types.ts'
-import { toChatUsage } from '../../provider/openai-chat/usage.ts'
 
-export interface CompletionOptions extends VisibleTextOptions {
+interface CompletionOptions extends VisibleTextOptions {
   readonly id: string
   /** The model as the request named it. */
   readonly model: string
@@ -15,7 +23,7 @@ export interface CompletionOptions extends VisibleTextOptions {
 }
 
 /** Encodes a run's events as a streamed completion. Events after its end belong to another answer and are ignored. */
-export interface CompletionEncoder {
+interface CompletionEncoder {
   /** Returns the SSE text of an event, or '' if the event adds nothing. */
   readonly event: (event: RunEvent) => string
   /** Returns the text after the last event: '', or an error if the events stopped before the end of the run. */
@@ -74,4 +82,128 @@ export function completionEncoder({
     news: 'text',
     canRestart: () => visible.canRestart,
   }
+}
+
+type CompletionResult =
+  | { readonly ok: true; readonly body: ChatCompletion }
+  | { readonly ok: false; readonly error: RunError }
+
+/** Collects a run's events into a complete answer, without streaming. */
+interface CompletionCollector {
+  readonly event: (event: RunEvent) => void
+  /** Returns the completion, or the error of the run. Call it after the last event. */
+  readonly result: () => CompletionResult
+}
+
+/** Makes a collector. The answer has the text that a stream would show, without that of repeated attempts. */
+export function completionCollector(
+  options: CompletionOptions & { readonly conversation?: string | undefined },
+): CompletionCollector {
+  const { id, created, model, conversation } = options
+  const visible = new VisibleText({ ...options, waitsForAnswer: true })
+  const texts = { text: '', reasoning: '' }
+  const toolCalls: ChatToolCall[] = []
+  const callerCalls: (ToolCall & { readonly parent?: string })[] = []
+  const results = new Map<string, CallSettled>()
+  let end: Extract<VisiblePart, { type: 'end' | 'failure' }> = CUT
+  let runId = ''
+  let steps = 0
+
+  function take(part: VisiblePart): void {
+    if ('text' in part) texts[part.type] += part.text
+    else if (part.type === 'call') toolCalls.push(toChatCall(part.call))
+    else end = part
+  }
+
+  /** The settled calls, in the order in which the model asked for them. */
+  function report(): EdgecallReport['calls'] {
+    return callerCalls.flatMap(({ callId, parent, tool, arguments: text }) => {
+      const outcome = results.get(callId)
+      if (!outcome) return []
+      const id = { id: callId, ...(parent !== undefined && { parent }) }
+      return [{ ...id, tool, arguments: readableArguments(text), ok: outcome.ok, durationMs: outcome.durationMs }]
+    })
+  }
+
+  return {
+    event: (event) => {
+      // Events after the end belong to another answer.
+      if (end !== CUT) return
+      runId = event.runId
+      // `step.answered` has all the text of the deltas, and none of an earlier attempt.
+      if (event.type.endsWith('.delta')) return
+      if (event.type === 'call.settled') results.set(event.callId, event)
+      if (event.type === 'call.issued') callerCalls.push(event)
+      if (event.type === 'step.answered') {
+        steps += 1
+        callerCalls.push(...event.calls)
+      }
+      for (const part of visible.take(event)) take(part)
+    },
+    result: () => {
+      if (end.type === 'failure') return { ok: false, error: end.error }
+      const message = {
+        role: 'assistant',
+        content: texts.text || (toolCalls.length > 0 ? null : ''),
+        refusal: null,
+        ...(texts.reasoning && { reasoning_content: texts.reasoning }),
+        ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
+      } as const
+      const body: ChatCompletion = {
+        id,
+        object: 'chat.completion',
+        created,
+        model,
+        choices: [{ index: 0, message, logprobs: null, finish_reason: end.reason }],
+        usage: toChatUsage(end.usage),
+        edgecall: { runId, conversation, steps, calls: report(), finish: end.finish },
+      }
+      return { ok: true, body }
+    },
+  }
+}
+
+/** OpenAI's codes for ours. Codes that are not listed are the same. */
+const OPENAI_CODES: Readonly<Record<string, string>> = {
+  unauthorized: 'invalid_api_key',
+  key_expired: 'invalid_api_key',
+  key_disabled: 'invalid_api_key',
+  unknown_model: 'model_not_found',
+  model_context_exceeded: 'context_length_exceeded',
+  rate_limited: 'rate_limit_exceeded',
+  model_rate_limited: 'rate_limit_exceeded',
+  budget_exhausted: 'insufficient_quota',
+  model_quota_exceeded: 'insufficient_quota',
+}
+
+interface ErrorDetails {
+  readonly code: string
+  readonly message: string
+  readonly param?: string | undefined
+  /** Default, for an error within a stream: 500. */
+  readonly status?: number
+}
+
+/**
+ * Makes the error object of OpenAI's API, with its codes and types, which programs compare. If its code is not ours,
+ * ours is added as `edgecall`.
+ */
+export function openAiErrorObject({ code, message, param, status = 500 }: ErrorDetails): ChatErrorObject {
+  const openAiCode = OPENAI_CODES[code] ?? code
+  return {
+    error: {
+      message,
+      type: typeOf(openAiCode, status),
+      param: param ?? null,
+      code: openAiCode,
+      ...(openAiCode !== code && { edgecall: code }),
+    },
+  }
+}
+
+function typeOf(code: string, status: number): string {
+  if (code === 'insufficient_quota') return code
+  if (code === 'rate_limit_exceeded' || status === 429) return 'rate_limit_error'
+  // 424: the provider refused the edge's key, which is not an error of the caller.
+  return status < 500 && status !== 424 ? 'invalid_request_error' : 'server_error'
 }

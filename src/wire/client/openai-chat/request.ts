@@ -1,29 +1,203 @@
-import * as v from 'valibot'
 import { isObject } from '../../../contract/json.ts'
-import type { Message } from '../../../contract/message.ts'
+import { contentText, type Message } from '../../../contract/message.ts'
 import type { ResponseFormat, ToolChoice } from '../../../contract/model.ts'
-import type { ClientTool } from '../../../contract/run.ts'
-import { type DecodeResult, parseBody, duplicateName } from '../body.ts'
-import { checkHistory } from '../history.ts'
 import type { Rounds } from '../../../contract/run-options.ts'
+import type { ClientTool, ToolSelection } from '../../../contract/run.ts'
+import { type BodyFault, type DecodeResult, duplicateName, parseBody } from '../body.ts'
+import { checkHistory, dataUrl, fileUrl } from '../history.ts'
 import type { RunOptions } from '../request.ts'
-import { choiceWord, either, idSchema, plainObject, runOptionSchemas, textOr, toolReference } from '../../schema.ts'
+import { fromChatCall } from '../../provider/openai-chat/request.ts'
 import {
-  absent,
-  allowedMode,
-  chooseTools,
-  optionalFlag,
-  formatMembers,
-  functionMembers,
-  number,
-  openAiFault,
-  type OpenAiFault,
-  whichRounds,
-  optionalText,
-  toClientTool,
-  toFormat,
-} from './body.ts'
-import { messageSchema } from './messages.ts'
+  choiceWord,
+  either,
+  idSchema,
+  isText,
+  parametersSchema,
+  partsOf,
+  plainObject,
+  runOptionSchemas,
+  someText,
+  textOr,
+  toolName,
+  toolReference,
+} from '../../schema.ts'
+import * as v from 'valibot'
+
+/** Schemas that the request bodies of OpenAI's two formats share. */
+export const optionalText = v.nullish(v.string())
+export const number = v.nullish(v.number())
+export const optionalFlag = v.nullish(v.boolean())
+export const absent = v.nullish(v.custom<undefined>(() => false, 'is not supported.'))
+
+/** The members of a function, which is a tool that the caller runs. */
+export const functionMembers = {
+  name: toolName,
+  description: v.nullish(v.string(), ''),
+  parameters: v.nullish(parametersSchema, {}),
+  strict: optionalFlag,
+}
+
+type CallerFunction = v.InferOutput<v.ObjectSchema<typeof functionMembers, undefined>>
+
+export function toClientTool({ name, description, parameters, strict }: CallerFunction): ClientTool {
+  return { name, description, inputSchema: parameters, ...(strict && { strict }) }
+}
+
+/** The members of an answer format of type `json_schema`. */
+export const formatMembers = { name: v.string(), schema: plainObject, strict: optionalFlag }
+
+type AnswerFormat =
+  | { readonly type: 'text' | 'json_object' }
+  | ({ readonly type: 'json_schema' } & v.InferOutput<v.ObjectSchema<typeof formatMembers, undefined>>)
+
+export function toFormat(format: AnswerFormat): ResponseFormat {
+  if (format.type !== 'json_schema') return format
+  const { strict, ...rest } = format
+  return { ...rest, ...(typeof strict === 'boolean' && { strict }) }
+}
+
+/** The mode of a tool choice of type `allowed_tools`. */
+export const allowedMode = v.picklist(['auto', 'required'])
+
+/** A tool choice that names a tool, or all tools that the model may call. */
+export interface ChoiceOfTools {
+  readonly tool?: string
+  readonly names?: readonly string[]
+  readonly mode?: 'auto' | 'required'
+}
+
+interface ChosenTools {
+  readonly clientTools: readonly ClientTool[]
+  readonly toolChoice?: ToolChoice | undefined
+  /** The tools of the edge that the choice allows, if it names any. */
+  readonly tools?: ToolSelection
+}
+
+/**
+ * Applies a tool choice. Client tools that it does not allow count as not sent; other allowed names are tools of the
+ * edge.
+ */
+export function chooseTools(
+  choice: ToolChoice | ChoiceOfTools | null | undefined,
+  clientTools: readonly ClientTool[],
+): ChosenTools {
+  if (isText(choice) || !choice) return { clientTools, toolChoice: choice ?? undefined }
+  if (!('names' in choice)) return { clientTools, toolChoice: { tool: choice.tool ?? '' } }
+  const { names = [], mode } = choice
+  const ownNames = clientTools.map(({ name }) => name)
+  return {
+    clientTools: clientTools.filter(({ name }) => names.includes(name)),
+    toolChoice: mode,
+    tools: names.filter((name) => !ownNames.includes(name)),
+  }
+}
+
+/** Which text of the run is shown; a member of `edgecall`. */
+export const whichRounds = v.exactOptional(v.picklist(['final', 'all']))
+
+/** A fault of a body, in the form of OpenAI's error object. */
+export interface OpenAiFault {
+  readonly message: string
+  /** The path of what is wrong; null for the whole body. */
+  readonly param: string | null
+  readonly code: string
+}
+
+/** Converts a fault to OpenAI's form. `unsupported`: members that are refused. `codeAt`: the code for other paths. */
+export function openAiFault(
+  { path, message, missing }: BodyFault,
+  unsupported: object,
+  codeAt: (path: string) => string = () => 'invalid_value',
+): OpenAiFault {
+  const [member = ''] = path.split(/\W/, 1)
+  const code = missing ? 'missing_required_parameter' : member in unsupported ? 'unsupported_parameter' : codeAt(path)
+  return { message, param: path || null, code }
+}
+
+const textPart = v.object({ type: v.literal('text'), text: v.string() })
+
+const refusalPart = v.pipe(
+  v.object({ type: v.literal('refusal'), refusal: v.string() }),
+  v.transform(({ refusal: text }) => ({ type: 'text' as const, text })),
+)
+
+const imagePart = v.pipe(
+  v.object({
+    type: v.literal('image_url'),
+    image_url: v.object({ url: fileUrl('image/*') }),
+  }),
+  v.transform(({ image_url: { url } }) => ({ type: 'image' as const, ...url })),
+)
+
+const filePart = v.pipe(
+  v.object({
+    type: v.literal('file'),
+    file: v.object({ file_data: dataUrl() }),
+  }),
+  v.transform(({ type, file: { file_data: data } }) => ({ type, ...data })),
+)
+
+const toolCall = v.pipe(
+  v.object({
+    id: someText,
+    type: v.nullish(v.literal('function')),
+    function: v.object({ name: toolName, arguments: v.string() }),
+  }),
+  v.transform(fromChatCall),
+)
+
+const texts = textOr(textPart)
+
+const anyMessage = v.variant('role', [
+  v.pipe(
+    v.object({ role: v.picklist(['system', 'developer']), content: texts }),
+    v.transform(({ content }) => ({ role: 'system' as const, content: contentText(content) })),
+  ),
+  v.object({ role: v.literal('user'), content: textOr(v.variant('type', [textPart, imagePart, filePart])) }),
+  v.pipe(
+    v.object({
+      role: v.literal('assistant'),
+      content: v.nullish(textOr(v.variant('type', [textPart, refusalPart]))),
+      refusal: v.nullish(v.string()),
+      reasoning_content: v.nullish(v.string()),
+      tool_calls: v.nullish(v.array(toolCall)),
+    }),
+    v.transform(({ role, content, refusal, reasoning_content: reasoning, tool_calls: calls }) => ({
+      role,
+      content: contentText(content ?? refusal ?? ''),
+      ...(reasoning && { reasoning }),
+      ...(calls?.length && { calls }),
+    })),
+  ),
+  v.pipe(
+    v.object({ role: v.literal('tool'), tool_call_id: v.string(), content: texts }),
+    v.transform(({ role, tool_call_id: callId, content }) => {
+      return { role, callId, tool: '', ok: true, content: partsOf(content) }
+    }),
+  ),
+])
+
+interface PlainMessage {
+  readonly role: 'system' | 'user' | 'assistant'
+  readonly content: string
+}
+
+/** Whether a message has a role, a text and nothing else, and so needs no conversion. */
+function isPlain(value: unknown): value is PlainMessage {
+  if (!isObject(value) || typeof value['content'] !== 'string') return false
+  const { role } = value
+  return (role === 'user' || role === 'assistant' || role === 'system') && Object.keys(value).length === 2
+}
+
+/**
+ * Accepts plain messages, the bulk of long histories, without the full check, which would take longer than parsing
+ * them.
+ */
+const runUnlessPlain: (typeof anyMessage)['~run'] = (dataset, config) =>
+  isPlain(dataset.value) ? { typed: true, value: dataset.value } : anyMessage['~run'](dataset, config)
+
+/** Converts a message of the format to ours. `checkHistory` later adds the tool of a result, which is unknown here. */
+const messageSchema = { ...anyMessage, '~run': runUnlessPlain }
 
 /** The body of `POST /v1/chat/completions`, converted to our types. */
 export interface ChatRequest {
@@ -45,7 +219,7 @@ interface EdgecallOptions extends RunOptions {
   readonly rounds?: Rounds
 }
 
-export type DecodedChat =
+type DecodedChat =
   | { readonly ok: true; readonly request: ChatRequest }
   | { readonly ok: false; readonly error: OpenAiFault }
 

@@ -1,21 +1,26 @@
 import type { CallSettled, RunEvent } from '../../../contract/event.ts'
 import { contentText, type ToolCall } from '../../../contract/message.ts'
-import type { CallRecord, RunError } from '../../../contract/run.ts'
-import { CUT, VisibleText, type VisiblePart } from '../visible-text.ts'
 import type { Rounds } from '../../../contract/run-options.ts'
-import { encodeEncryptedContent } from './encrypted-content.ts'
-import { APPROVAL_ITEM, CALL_ITEM, itemSuffix } from './id.ts'
-import { ResponseOutput, type ResponseEvent } from './output.ts'
-import { echoedArguments } from '../../provider/openai-responses/arguments-text.ts'
+import type { CallRecord, RunError } from '../../../contract/run.ts'
+import {
+  APPROVAL_ITEM,
+  CALL_ITEM,
+  encodeEncryptedContent,
+  itemSuffix,
+  type ResponseEvent,
+  ResponseOutput,
+} from './output.ts'
 import {
   type End,
   errorOf,
-  responseFinish,
   INCOMPLETE,
   type JsonFields,
+  responseFinish,
   responseStatus,
   responseUsage,
 } from './shapes.ts'
+import { CUT, type VisiblePart, VisibleText } from '../visible-text.ts'
+import { echoedArguments } from '../../provider/openai-responses/request.ts'
 
 /** The events that add nothing to this format. A new event must be handled, or added here. */
 type IgnoredEvent =
@@ -314,5 +319,30 @@ export class ResponseReader {
     const at = output.items.length - 1
     events.push(...output.setArguments(at, `${type}_arguments`, echoedArguments(value)))
     return [...events, output.done(at, { status: 'completed' })]
+  }
+}
+
+/**
+ * Makes an encoder of a run's events to the SSE text of a streamed response, whose events are numbered from 0. Those up
+ * to the number `after` are left out.
+ */
+export function responseEncoder(
+  options: ResponseOptions,
+  after = -1,
+): { event: (event: RunEvent) => string; end: () => string; news: 'text'; canRestart: () => boolean } {
+  const reader = new ResponseReader(options)
+  let number = 0
+  const encode = (events: ReturnType<ResponseReader['end']>) =>
+    events
+      .map(({ type, ...rest }) => {
+        const data = JSON.stringify({ type, sequence_number: number, ...rest })
+        return number++ > after ? `event: ${type}\ndata: ${data}\n\n` : ''
+      })
+      .join('')
+  return {
+    event: (event) => encode(reader.take(event)),
+    end: () => encode(reader.end()),
+    news: 'text',
+    canRestart: () => reader.canRestart,
   }
 }

@@ -10,11 +10,10 @@ import {
 } from '../../../contract/message.ts'
 import { bodyFault, type DecodeResult } from '../body.ts'
 import { type CallAnswers, decisionOf } from '../call-answer.ts'
-import { dataUrl, fileUrl } from '../data-url.ts'
+import { dataUrl, fileUrl } from '../history.ts'
 import { either, isText, partsOf, plainObject, someText, textOr, toolName } from '../../schema.ts'
-import { decodeEncryptedContent } from './encrypted-content.ts'
-import { responsesOpaque } from '../../provider/openai-responses/ask-opaque.ts'
-import { callOfItem, type ItemPlace, parseItemId } from './id.ts'
+import { callOfItem, decodeEncryptedContent, type ItemPlace, parseItemId } from './output.ts'
+import { responsesOpaque } from '../../provider/openai-responses/request.ts'
 import { summaryPart } from './shapes.ts'
 
 /** The media type of a file of which no more is known. */

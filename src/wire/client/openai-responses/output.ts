@@ -1,6 +1,8 @@
+import { isObject, parseShallow } from '../../../contract/json.ts'
+import type { Opaque } from '../../../contract/message.ts'
 import { type JsonFields, summaryPart, textPart } from './shapes.ts'
 
-export type Item = JsonFields & { readonly id: string; readonly type: string }
+type Item = JsonFields & { readonly id: string; readonly type: string }
 
 /** An event of a response, without its sequence number. */
 export type ResponseEvent = JsonFields & { readonly type: string }
@@ -131,5 +133,99 @@ export class ResponseOutput {
   #patch(at: number, patch: JsonFields): Item | undefined {
     const item = this.items[at]
     return item && (this.items[at] = { ...item, ...patch })
+  }
+}
+
+/** The place of a response: its run, and where in the run it begins. */
+interface ResponsePlace {
+  readonly runId: string
+  /** Undefined for a run that was not stored. */
+  readonly conversation?: string | undefined
+  /** The number of the run's event after which the response begins: a run that waited has several responses. */
+  readonly after: number
+}
+
+/** Returns the id of a response, which contains its place. */
+export function responseId({ runId, conversation, after }: ResponsePlace): string {
+  const id = `resp_${runId.replace(/^run_/, '')}_${after}`
+  return conversation === undefined ? id : `${id}_${conversation}`
+}
+
+/** Parses the id of a response. Undefined if no edge made the id, or if the response was not stored. */
+export function parseResponseId(id: string): (ResponsePlace & { readonly conversation: string }) | undefined {
+  const [, run, after, conversation] = /^resp_([A-Za-z0-9]{22})_(\d{1,15})_([A-Za-z0-9_-]{1,64})$/.exec(id) ?? []
+  return conversation === undefined ? undefined : { runId: `run_${run}`, after: Number(after), conversation }
+}
+
+/** The prefixes of item ids of calls that the edge runs: of an `mcp_call`, and of an `mcp_approval_request` for it. */
+export const CALL_ITEM = 'mcp_'
+export const APPROVAL_ITEM = 'mcpr_'
+
+/** The place where an item is stored. */
+export interface ItemPlace {
+  /** The id of a call; for other items, that of the run without its prefix, and the number of an event. */
+  readonly name: string
+  readonly runId: string
+  /** '' for an item of a run that was not stored. */
+  readonly conversation: string
+}
+
+/** Returns the end of the ids of a response's items, by which a reference to an item finds its conversation. */
+export function itemSuffix(conversation: string | undefined): string {
+  return conversation === undefined ? '' : `_${conversation}`
+}
+
+/** Parses the id of an item. Undefined if no edge made the id. */
+export function parseItemId(id: string): ItemPlace | undefined {
+  const pattern = /^[a-z]+_((?:call_([A-Za-z0-9]{22})_\d+|([A-Za-z0-9]{22}))_\d+)(?:_([A-Za-z0-9_-]{1,64}))?$/
+  const [, name, ofCall, ofText, conversation = ''] = pattern.exec(id) ?? []
+  return name === undefined ? undefined : { name, runId: `run_${ofCall ?? ofText}`, conversation }
+}
+
+/** Returns the id of the call that an `mcp_call` or `mcp_approval_request` with this id stands for. */
+export function callOfItem(id: string): string {
+  return parseItemId(id)?.name ?? id.replace(/^mcpr?_/, '')
+}
+
+/** The opaque data of one answer of a model, as the `encrypted_content` of a reasoning item holds it. */
+interface EncryptedContent {
+  readonly opaque: Opaque
+  /** Whether the reasoning item follows the text of its answer, which was streamed before the data was known. */
+  readonly isLate: boolean
+}
+
+/** The prefix of content that an edge made. */
+const PREFIX = 'edgecall.'
+
+/**
+ * Encodes the data that a provider wants back with an answer, so that a caller whose responses are not stored can
+ * return it. The edge does not encrypt it: it is the provider's data, and belongs to an answer that the caller has.
+ */
+export function encodeEncryptedContent({ opaque, isLate }: EncryptedContent): string {
+  const { codec, data } = opaque
+  return PREFIX + btoa(JSON.stringify({ codec, data, ...(isLate && { isLate }) }).replace(NOT_ASCII, escapeCode))
+}
+
+/** Decodes content that an edge made. Undefined for any other, such as OpenAI's own. */
+export function decodeEncryptedContent(content: string): EncryptedContent | undefined {
+  const value = content.startsWith(PREFIX) ? parseShallow(textOf(content.slice(PREFIX.length))) : undefined
+  if (!isObject(value) || typeof value['codec'] !== 'string') return undefined
+  const { codec, data, isLate } = value
+  return { opaque: { codec, data }, isLate: isLate === true }
+}
+
+/** `btoa` takes no other characters. */
+const NOT_ASCII = /[\u0080-\uffff]/g
+
+function escapeCode(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+}
+
+/** Decodes base64; '' if it is not valid. */
+function textOf(base64: string): string {
+  try {
+    return atob(base64)
+  } catch {
+    return ''
   }
 }

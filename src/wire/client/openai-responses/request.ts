@@ -23,18 +23,18 @@ import {
   allowedMode,
   type ChoiceOfTools,
   chooseTools,
-  optionalFlag,
   formatMembers,
   functionMembers,
   number,
   openAiFault,
   type OpenAiFault,
+  optionalFlag,
   optionalText,
   toClientTool,
   toFormat,
   whichRounds,
-} from '../openai-chat/body.ts'
-import { type ItemPlace, parseItemId } from './id.ts'
+} from '../openai-chat/request.ts'
+import { type ItemPlace, parseItemId } from './output.ts'
 import { cutAtReference, inputItemsSchema, readItems } from './items.ts'
 
 /** The body of `POST /v1/responses`, converted to our types. */

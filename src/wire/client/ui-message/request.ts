@@ -4,7 +4,7 @@ import { isObject } from '../../../contract/json.ts'
 import type { UserContent, UserMessage } from '../../../contract/message.ts'
 import { bodyFault, type DecodeResult, prefixFault, parseBody } from '../body.ts'
 import { type CallAnswers, decisionOf } from '../call-answer.ts'
-import { fileSource } from '../data-url.ts'
+import { fileSource } from '../history.ts'
 import { decodeRunBody, type RunBody } from '../request.ts'
 import { idSchema, plainObject } from '../../schema.ts'
 

@@ -2,8 +2,8 @@ import type { CallSettled, RunEvent, RunFinished } from '../../../contract/event
 import { questionsOf } from '../../../contract/input.ts'
 import { readableArguments, contentText, type ToolCall } from '../../../contract/message.ts'
 import type { Finish, RunError } from '../../../contract/run.ts'
-import { Blocks } from '../blocks.ts'
-import { BROKEN_OFF, runErrorOf } from '../run-error.ts'
+import { Blocks } from '../history.ts'
+import { BROKEN_OFF, runErrorOf } from '../call-answer.ts'
 import { encodeData } from '../../sse.ts'
 
 /** The events that add nothing to this format. An event that is new to the union must be handled, or added here. */

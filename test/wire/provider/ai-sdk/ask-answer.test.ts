@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ModelEvent } from '../../../../src/contract/model.ts'
-import { partsDecoder } from '../../../../src/wire/provider/ai-sdk/ask-answer.ts'
-import { thrownError } from '../../../../src/wire/provider/ai-sdk/ask-error.ts'
+import { partsDecoder, thrownError } from '../../../../src/wire/provider/ai-sdk/answer.ts'
 
 const STOP = { type: 'finish', finishReason: { unified: 'stop', raw: 'end_turn' }, usage: {} }
 const CALLS = { type: 'finish', finishReason: { unified: 'tool-calls', raw: 'tool_use' }, usage: {} }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { AssistantMessage, Message } from '../../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../../src/contract/model.ts'
-import { type AiSdkVersion, toCallOptions } from '../../../../src/wire/provider/ai-sdk/ask-request.ts'
+import { type AiSdkVersion, toCallOptions } from '../../../../src/wire/provider/ai-sdk/request.ts'
 import { CLOCK, USER } from '../../clock.ts'
 import { requestCodecSuite } from '../../../suites/request-codec.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ModelEvent, ModelFinish } from '../../../../src/contract/model.ts'
 import type { Usage } from '../../../../src/contract/usage.ts'
-import { anthropicAnswers } from '../../../../src/wire/provider/anthropic/ask-answer.ts'
+import { anthropicAnswers } from '../../../../src/wire/provider/anthropic/codec.ts'
 import { call, first, more, reasoning, text } from '../../model-events.ts'
 import { readWhole, testRecorded } from '../../recorded.ts'
 

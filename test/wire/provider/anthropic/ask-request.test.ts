@@ -2,8 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { AssistantMessage, Content, Message } from '../../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../../src/contract/model.ts'
-import { anthropicAnswers } from '../../../../src/wire/provider/anthropic/ask-answer.ts'
-import { type AnthropicSettings, encodeAnthropicRequest } from '../../../../src/wire/provider/anthropic/ask-request.ts'
+import {
+  anthropicAnswers,
+  type AnthropicSettings,
+  encodeAnthropicRequest,
+} from '../../../../src/wire/provider/anthropic/codec.ts'
 import { call, CLOCK, counted, NOON, PICTURE, result, USER } from '../../clock.ts'
 import { keptAnswer, someArguments, someText, someToolName } from '../../kept-answer.ts'
 import { requestCodecSuite } from '../../../suites/request-codec.ts'

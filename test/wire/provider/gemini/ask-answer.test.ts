@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ModelEvent, ModelFinish } from '../../../../src/contract/model.ts'
 import type { Usage } from '../../../../src/contract/usage.ts'
-import { geminiAnswers } from '../../../../src/wire/provider/gemini/ask-answer.ts'
+import { geminiAnswers } from '../../../../src/wire/provider/gemini/answer.ts'
 import { call, first, reasoning, text } from '../../model-events.ts'
 import { readWhole, testRecorded } from '../../recorded.ts'
 

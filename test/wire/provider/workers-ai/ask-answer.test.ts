@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ModelEvent, ModelFinish } from '../../../../src/contract/model.ts'
 import type { Usage } from '../../../../src/contract/usage.ts'
-import { workersAiAnswers } from '../../../../src/wire/provider/workers-ai/ask-answer.ts'
+import { workersAiAnswers } from '../../../../src/wire/provider/workers-ai/codec.ts'
 import { call, first, more, reasoning, text } from '../../model-events.ts'
 import { readWhole, testRecorded } from '../../recorded.ts'
 

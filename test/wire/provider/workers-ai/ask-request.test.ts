@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Message } from '../../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../../src/contract/model.ts'
-import { toInputs } from '../../../../src/wire/provider/workers-ai/ask-request.ts'
+import { toInputs } from '../../../../src/wire/provider/workers-ai/codec.ts'
 import { CLOCK, USER } from '../../clock.ts'
 import { requestCodecSuite } from '../../../suites/request-codec.ts'
 

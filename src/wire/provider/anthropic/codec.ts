@@ -1,0 +1,342 @@
+import { isObject, type JsonSchema } from '../../../contract/json.ts'
+import { type AssistantMessage, contentText, type Message, type UserContent } from '../../../contract/message.ts'
+import type { ModelEvent, ModelRequest } from '../../../contract/model.ts'
+import type { ToolDefinition } from '../../../contract/tool.ts'
+import { encodeOnce } from '../../events.ts'
+import { countAt, fieldsOf, objectsOf, textAt } from '../../fields.ts'
+import {
+  argumentsText,
+  calledName,
+  type Fields,
+  joinItems,
+  jsonText,
+  type NativeAnswer,
+  nativeAnswers,
+  opaqueDataOf,
+  type SpokenCall,
+  toUsage,
+} from '../model-answer.ts'
+import { inWords, narrow, withoutChoice } from '../strict-schema.ts'
+import { byTurns, systemTexts } from '../turns.ts'
+
+export interface AnthropicSettings {
+  readonly model: string
+  /** The limit of tokens of an answer, if the request sets none. */
+  readonly maxTokens: number
+  /**
+   * For how long the provider caches the parts that the next request repeats, which are marked; `off` marks none.
+   */
+  readonly cache: '5m' | '1h' | 'off'
+  /** Whether the definition of a tool that a search found is loaded where the result names it. Default true. */
+  readonly deferLoading?: boolean
+  /** Whether to leave out what some models refuse: thinking, effort, and deferred loading of definitions. */
+  readonly isPlain?: boolean
+}
+
+/**
+ * Encodes the body of a streamed request. Each definition and message is encoded once, so that a step costs only what
+ * it added. Throws an UnsupportedSchema for a response format that cannot be enforced.
+ */
+export function encodeAnthropicRequest(request: ModelRequest, options: AnthropicSettings): string {
+  const { model, maxTokens, cache, deferLoading = true, isPlain } = options
+  const { responseFormat: format, sampling = {} } = request
+  const messages = isPlain || !deferLoading ? request.messages.map(withoutFound) : request.messages
+  const { max_completion_tokens, max_tokens, stop, temperature, top_p, top_k } = sampling
+  const foundNames = foundIn({ ...request, messages })
+  const tools = toolsOf(request, (name) => !foundNames.has(name))
+  const effort = isPlain ? undefined : effortOf(sampling.reasoning_effort)
+  const thinking = isPlain ? undefined : (sampling.thinking ?? (effort && ADAPTIVE))
+  const schema = format?.type === 'json_schema' ? toOutputSchema(format.schema, format.name) : undefined
+  const head = {
+    model,
+    max_tokens: max_completion_tokens ?? max_tokens ?? maxTokens,
+    stream: true,
+    temperature,
+    // Newer models refuse `temperature` and `top_p` together.
+    top_p: temperature === undefined ? top_p : undefined,
+    top_k,
+    stop_sequences: typeof stop === 'string' ? [stop] : stop,
+    thinking,
+    output_config: effort || schema ? { effort, format: schema && { type: 'json_schema', schema } } : undefined,
+    tool_choice: tools.length > 0 ? toToolChoice(request) : undefined,
+  }
+  const system = systemTexts(messages)
+  if (format?.type === 'json_object') system.push(inWords(format))
+  const [instructions, ...notes] = system.map(toText)
+  // Four marks are allowed, and two are on messages. Notes change when earlier messages are reduced; what precedes them
+  // does not.
+  const hasNotes = instructions !== undefined && notes.length > 0
+  return jsonText(head, {
+    // The cache mark may not be on a deferred definition: these come after it.
+    tools: [
+      ...marked(tools, hasNotes ? 'off' : cache),
+      ...request.tools.flatMap((tool) => (foundNames.has(tool.name) ? deferredTool(tool) : [])),
+    ],
+    system: instructions === undefined ? [] : [...marked([instructions], cache), ...marked(notes, cache)],
+    messages: encodeTurns(messages, cache),
+  })
+}
+
+function encodeTurns(messages: readonly Message[], cache: AnthropicSettings['cache']): readonly string[] {
+  const turns = byTurns(messages, encodeMessage)
+  return turns.map(({ isAnswer, parts }, index) => {
+    // The marks are on the user's newest turn, and on the one before it, with which the last request ended.
+    const isMarked = !isAnswer && index > turns.length - 4
+    return jsonText({ role: isAnswer ? 'assistant' : 'user' }, { content: marked(parts, isMarked ? cache : 'off') })
+  })
+}
+
+/** The model decides how much it thinks, and summarizes its thinking. */
+const ADAPTIVE = { type: 'adaptive', display: 'summarized' }
+
+function effortOf(effort: unknown): unknown {
+  if (effort === 'minimal') return 'low'
+  return effort === 'none' ? undefined : effort
+}
+
+function toText(text: string): string {
+  return JSON.stringify({ type: 'text', text })
+}
+
+/** Marks the last of these encoded objects: the cache is read and written up to a mark. */
+function marked(texts: readonly string[], cache: AnthropicSettings['cache']): readonly string[] {
+  const last = texts.at(-1)
+  if (cache === 'off' || last === undefined) return texts
+  const control = cache === '1h' ? '{"type":"ephemeral","ttl":"1h"}' : '{"type":"ephemeral"}'
+  return [...texts.slice(0, -1), `${last.slice(0, -1)},"cache_control":${control}}`]
+}
+
+/**
+ * Returns the names of the tools that searches have found, without one that `toolChoice` names. Their definitions stay
+ * out of the context until a result names them, so that what precedes it stays cached (“custom tool search” of the
+ * Messages API).
+ */
+function foundIn({ messages, toolChoice }: ModelRequest): ReadonlySet<string> {
+  const names = messages.flatMap((message) => (message.role === 'tool' && message.found) || [])
+  return new Set(names.filter((name) => typeof toolChoice !== 'object' || toolChoice.tool !== name))
+}
+
+const withoutFound = encodeOnce((message: Message): Message => {
+  if (message.role !== 'tool' || !message.found) return message
+  const { found: _, ...plain } = message
+  return plain
+})
+
+function deferredTool(tool: ToolDefinition): string {
+  return `${encodeTool(tool).slice(0, -1)},"defer_loading":true}`
+}
+
+/**
+ * Encodes the tools for which `isSaid` is true. Without any tools, those called earlier are named, since a history with
+ * calls is refused otherwise; `tool_choice` then forbids new calls.
+ */
+function toolsOf({ tools, messages }: ModelRequest, isSaid: (name: string) => boolean): readonly string[] {
+  if (tools.length > 0) return tools.filter(({ name }) => isSaid(name)).map(encodeTool)
+  const calls = messages.flatMap((message) => (message.role === 'assistant' && message.calls) || [])
+  const names = new Set(calls.map(({ tool }) => calledName(tool)))
+  return [...names].map((name) => JSON.stringify({ name, input_schema: { type: 'object' } }))
+}
+
+const encodeTool = encodeOnce(({ name, description, inputSchema }: ToolDefinition) =>
+  JSON.stringify({ name, description: description || undefined, input_schema: withoutChoice(inputSchema) }),
+)
+
+const CHOICES = { auto: 'auto', none: 'none', required: 'any' }
+
+function toToolChoice({ tools, toolChoice = 'auto', sampling }: ModelRequest): object {
+  const choice = tools.length > 0 ? toolChoice : 'none'
+  const disable_parallel_tool_use = (choice !== 'none' && sampling?.parallel_tool_calls === false) || undefined
+  if (typeof choice === 'object') return { type: 'tool', name: choice.tool, disable_parallel_tool_use }
+  return { type: CHOICES[choice], disable_parallel_tool_use }
+}
+
+/** Encodes the blocks of a message as the inside of a JSON list; '' if it has none. */
+const encodeMessage = encodeOnce((message: Message): string => {
+  switch (message.role) {
+    case 'system':
+      return ''
+    case 'user': {
+      const { content } = message
+      return joinItems(typeof content === 'string' ? textBlocks(content) : content.flatMap(toBlock))
+    }
+    case 'assistant':
+      return answerBlocks(message)
+    case 'tool': {
+      const { callId, ok, content, found = [] } = message
+      // The content of an error may only be text.
+      const resultContent = ok ? content.flatMap(toBlock) : textBlocks(contentText(content))
+      // A reference stands for the whole definition of the tool.
+      const blocks =
+        found.length > 0 ? found.map((name) => ({ type: 'tool_reference', tool_name: name })) : resultContent
+      const result = { type: 'tool_result', tool_use_id: calledName(callId), is_error: !ok || undefined }
+      return JSON.stringify({ ...result, content: blocks.length > 0 ? blocks : undefined })
+    }
+  }
+})
+
+/** The kinds of blocks that are sent back as they came. A caller may have written any others, such as another's file. */
+const THINKING: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking'])
+
+/** Encodes an answer: blocks in their original order if thinking must keep its place, else the text, then the calls. */
+function answerBlocks({ content, calls = [], opaque }: AssistantMessage): string {
+  // Thinking alone, of an answer that broke off, would be refused.
+  if (content.trim() === '' && calls.length === 0) return ''
+  const uses = calls.map(({ callId, tool, arguments: text }) => {
+    const use = JSON.stringify({ type: 'tool_use', id: calledName(callId), name: calledName(tool) })
+    return `${use.slice(0, -1)},"input":${argumentsText(text)}}`
+  })
+  let at = 0
+  const blocks = opaqueDataOf(ANTHROPIC, opaque).map((place) => {
+    if (isObject(place)) return THINKING.has(place['type']) ? JSON.stringify(place) : ''
+    return typeof place === 'number' ? joinItems(textBlocks(content.slice(at, (at += place)))) : uses.shift()
+  })
+  return [...blocks, joinItems(textBlocks(content.slice(at))), ...uses].filter(Boolean).join()
+}
+
+function textBlocks(text: string): readonly object[] {
+  return text.trim() === '' ? [] : [{ type: 'text', text }]
+}
+
+/** Converts a part. Images, PDFs and text files are sent as they are; other files are only named, in a text. */
+function toBlock(part: UserContent): readonly object[] {
+  if (part.type === 'text') return textBlocks(part.text)
+  if ('url' in part)
+    return [{ type: part.type === 'image' ? 'image' : 'document', source: { type: 'url', url: part.url } }]
+  const { mediaType: media_type, data } = part
+  const source = { type: 'base64', media_type, data }
+  if (/^image\/(jpeg|png|gif|webp)$/.test(media_type)) return [{ type: 'image', source }]
+  if (media_type === 'application/pdf') return [{ type: 'document', source }]
+  const text = /^text\/|json$/.test(media_type) ? decodeText(data) : ''
+  if (text === '') return textBlocks(contentText([part]))
+  return [{ type: 'document', source: { type: 'text', media_type: 'text/plain', data: text } }]
+}
+
+/** Decodes base64 to text; '' if it is not valid. */
+function decodeText(data: string): string {
+  try {
+    return new TextDecoder().decode(Uint8Array.from(atob(data), (character) => character.charCodeAt(0)))
+  } catch {
+    return ''
+  }
+}
+
+/** The label of the opaque data of Anthropic's answers. */
+const ANTHROPIC = 'anthropic'
+
+/**
+ * A block of an answer. The blocks are kept in order: thinking as it came, a text as its length, the next call as null.
+ * The texts and calls themselves are in the message.
+ */
+type BlockPlace = Readonly<Record<string, unknown>> | number | null
+
+/** The codec for the answers of servers that speak Anthropic Messages. */
+export const anthropicAnswers = nativeAnswers(anthropicAnswer)
+
+/** A content block, as far as it has arrived. `text`: its text, its thinking, or the arguments of its call. */
+interface Block {
+  readonly value: Fields
+  /** The index of the call among the answer's calls; -1 for a block that is not a call. */
+  readonly call: number
+  text: string
+  signature: string
+}
+
+function anthropicAnswer(): NativeAnswer {
+  const blocks: Block[] = []
+  /** The blocks by index. If the server sends no indexes, the only entry is the latest block. */
+  const byIndex = new Map<unknown, Block>()
+  let calls = 0
+  let hasBegun = false
+  let reason = ''
+  let counts: Fields = {}
+
+  function begin(index: unknown, value: Fields, events: ModelEvent[]): Block {
+    const call = value.type === 'tool_use' ? calls++ : -1
+    const block = { value, call, text: '', signature: '' }
+    blocks.push(block)
+    byIndex.set(index, block)
+    if (call >= 0) events.push({ type: 'call.delta', index: call, tool: textAt(value, 'name'), arguments: '' })
+    add(block, value, events)
+    return block
+  }
+
+  function add(block: Block, delta: unknown, events: ModelEvent[]): void {
+    const text = textAt(delta, 'text')
+    const reasoning = textAt(delta, 'thinking')
+    const part = textAt(delta, 'partial_json')
+    block.text += text + reasoning + part
+    block.signature += textAt(delta, 'signature')
+    if (text) events.push({ type: 'text', text })
+    if (reasoning) events.push({ type: 'reasoning', text: reasoning })
+    if (part && block.call >= 0) events.push({ type: 'call.delta', index: block.call, arguments: part })
+  }
+
+  /** Takes members of the message: its first event has some, its last the stop reason; a whole message has all. */
+  function note({ usage, content, ...message }: Fields, events: ModelEvent[]): void {
+    hasBegun = true
+    reason ||= textAt(message, 'stop_reason')
+    // The last event repeats the counts of the first, on some servers as zeros.
+    counts = { ...counts, ...Object.fromEntries(Object.entries(fieldsOf(usage)).filter(([, count]) => count)) }
+    for (const [index, block] of objectsOf(content).entries()) begin(index, block, events)
+  }
+
+  return {
+    take: (event, events) => {
+      const { type, index, delta, message, content_block, usage } = event
+      if (type === 'message') note(event, events)
+      else if (isObject(message)) note(message, events)
+      else if (isObject(content_block)) begin(index, content_block, events)
+      else if (type === 'message_delta') note({ ...fieldsOf(delta), usage }, events)
+      else if (delta) add(byIndex.get(index) ?? begin(index, kindOf(delta), events), delta, events)
+      return type === 'message_stop'
+    },
+    hasBegun: () => hasBegun,
+    reason: () => reason,
+    calls: () => blocks.filter(({ call }) => call >= 0).map(toCall),
+    usage: () => {
+      const cachedInputTokens = countAt(counts, 'cache_read_input_tokens')
+      const cacheWriteTokens = countAt(counts, 'cache_creation_input_tokens')
+      return toUsage({
+        // `input_tokens` excludes the tokens that were read from the cache or written to it.
+        inputTokens: countAt(counts, 'input_tokens') + cachedInputTokens + cacheWriteTokens,
+        outputTokens: countAt(counts, 'output_tokens'),
+        cachedInputTokens,
+        cacheWriteTokens,
+        longCacheWriteTokens: countAt(counts.cache_creation, 'ephemeral_1h_input_tokens'),
+        reasoningTokens: countAt(counts.output_tokens_details, 'thinking_tokens'),
+      })
+    },
+    opaque: () => {
+      const data = blocks.flatMap(placeOf)
+      return data.some(isObject) ? { codec: ANTHROPIC, data } : undefined
+    },
+  }
+}
+
+/** Returns the value of a block that no event began: its type is that of its fragments. */
+function kindOf(delta: unknown): Fields {
+  return { type: textAt(delta, 'type').replace('_delta', '') }
+}
+
+/** Converts a block to a call. Anthropic sends `input` in fragments, unless empty; others send it with the block. */
+function toCall({ value, text }: Block): SpokenCall {
+  const { input = {} } = value
+  const completeArguments = typeof input === 'string' ? input || '{}' : JSON.stringify(input)
+  return { tool: textAt(value, 'name'), arguments: text || completeArguments, isSilent: !text }
+}
+
+function placeOf({ value, call, text, signature }: Block): readonly BlockPlace[] {
+  if (call >= 0) return [null]
+  if (value.type === 'text') return [text.length]
+  if (value.type === 'redacted_thinking') return [value]
+  // Thinking that broke off before it was signed would be refused.
+  return value.type === 'thinking' && signature ? [{ ...value, thinking: text, signature }] : []
+}
+
+/** The keywords that Anthropic's structured outputs enforce. */
+const ENFORCED = { plain: /^(type|title|required|enum|const)$/, lists: /^(anyOf|oneOf|allOf)$/, isClosed: true }
+
+/** Converts the schema of an answer. Throws an UnsupportedSchema that says what cannot be enforced, and where. */
+function toOutputSchema(schema: JsonSchema, name: string): JsonSchema {
+  return narrow(schema, `"${name}"`, ENFORCED)
+}

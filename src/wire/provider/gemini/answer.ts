@@ -1,0 +1,130 @@
+import { isObject } from '../../../contract/json.ts'
+import type { ModelEvent } from '../../../contract/model.ts'
+import { countAt, fieldsOf, objectsOf, textAt } from '../../fields.ts'
+import { type Fields, type NativeAnswer, nativeAnswers, type SpokenCall, toUsage } from '../model-answer.ts'
+
+/** The label of the opaque data of Gemini's answers. */
+export const GEMINI = 'gemini'
+
+/**
+ * A part of an answer. The parts are kept in order: a text as its length, the next call with the id that Gemini gave
+ * it, a signed thought as it came. The texts and calls themselves are in the message. A signature must go back in the
+ * same part in which it came.
+ */
+interface PartPlace {
+  text?: number
+  readonly call?: true
+  readonly part?: Readonly<Record<string, unknown>>
+  readonly id?: string
+  readonly thoughtSignature?: string
+}
+
+/** The codec for the answers of servers that speak `generateContent`. Only the stream's end marks the last chunk. */
+export const geminiAnswers = nativeAnswers(geminiAnswer)
+
+function geminiAnswer(): NativeAnswer {
+  const calls: SpokenCall[] = []
+  const places: PartPlace[] = []
+  let hasBegun = false
+  let reason = ''
+  let counts: unknown
+
+  /** The arguments of the last call, if they come in parts. */
+  let partialArguments: unknown
+
+  /** Whether a call has no name, and so adds to the last one: Vertex AI streams arguments so. */
+  function isContinuation({ name, args }: Fields): boolean {
+    return !name && args === undefined && calls.at(-1)?.isSilent === true
+  }
+
+  /** Adds the `partialArgs` of a call to its arguments. */
+  function addToCall({ partialArgs, willContinue }: Fields): void {
+    const last = calls.at(-1)
+    if (!last || !(Array.isArray(partialArgs) || willContinue === true || last.isSilent)) return
+    if (!last.isSilent) partialArguments = {}
+    for (const argument of objectsOf(partialArgs)) partialArguments = addArgument(partialArguments, argument)
+    calls[calls.length - 1] = { ...last, arguments: JSON.stringify(partialArguments), isSilent: true }
+  }
+
+  function takePart(part: Fields, events: ModelEvent[]): void {
+    const { functionCall, thought } = part
+    const text = textAt(part, 'text')
+    const thoughtSignature = textAt(part, 'thoughtSignature')
+    const signed = thoughtSignature ? { thoughtSignature } : undefined
+    if (isObject(functionCall)) {
+      if (isContinuation(functionCall)) return addToCall(functionCall)
+      const { args, willContinue, partialArgs } = functionCall
+      const isPartial = willContinue === true || Array.isArray(partialArgs)
+      const call = { tool: textAt(functionCall, 'name'), arguments: JSON.stringify(args ?? {}) }
+      events.push({ type: 'call.delta', index: calls.length, ...call, ...(isPartial && { arguments: '' }) })
+      calls.push(call)
+      addToCall(functionCall)
+      const id = textAt(functionCall, 'id')
+      places.push({ call: true, ...(id && { id }), ...signed })
+      return
+    }
+    if (text) events.push({ type: thought ? 'reasoning' : 'text', text })
+    const last = places.at(-1)
+    const isText = 'text' in part && !thought
+    // A signed part is never merged with another.
+    if (isText && !signed && last?.text !== undefined && !last.thoughtSignature) last.text += text.length
+    else if (isText && (text || signed)) places.push({ text: text.length, ...signed })
+    else if (signed) places.push({ part })
+  }
+
+  return {
+    take: ({ candidates, promptFeedback, usageMetadata }, events) => {
+      counts = usageMetadata ?? counts
+      const [candidate] = objectsOf(candidates)
+      // A prompt that was blocked has no candidate.
+      const blocked = textAt(promptFeedback, 'blockReason') && 'SAFETY'
+      hasBegun ||= Boolean(candidate || blocked)
+      const finishReason = textAt(candidate, 'finishReason')
+      reason = blocked || (/UNSPECIFIED/.test(finishReason) ? '' : finishReason) || reason
+      for (const part of objectsOf(fieldsOf(candidate?.content).parts)) takePart(part, events)
+      return false
+    },
+    hasBegun: () => hasBegun,
+    reason: () => reason,
+    calls: () => calls,
+    usage: () => {
+      // The token count of the candidates excludes thoughts.
+      const thoughts = countAt(counts, 'thoughtsTokenCount')
+      const input = countAt(counts, 'promptTokenCount') + countAt(counts, 'toolUsePromptTokenCount')
+      const output = countAt(counts, 'candidatesTokenCount') + thoughts
+      const cachedInputTokens = countAt(counts, 'cachedContentTokenCount')
+      return toUsage({ inputTokens: input, outputTokens: output, cachedInputTokens, reasoningTokens: thoughts })
+    },
+    opaque: () =>
+      places.some(({ part, id, thoughtSignature }) => part || id || thoughtSignature)
+        ? { codec: GEMINI, data: places }
+        : undefined,
+  }
+}
+
+const VALUES = ['stringValue', 'numberValue', 'boolValue', 'nullValue'] as const
+
+/**
+ * Adds a part of a call's arguments to what came before, and returns them together. The part is a `PartialArg` of
+ * Vertex AI: a `jsonPath` such as `$.items[0].name`, and a value there. A text continues from the text at the same
+ * path.
+ */
+function addArgument(target: unknown, part: Fields): unknown {
+  const field = VALUES.find((name) => name in part)
+  const keys = [...String(part.jsonPath).matchAll(/\.([^.[\]]+)|\[(\d+)\]|\['([^']*)'\]|\["([^"]*)"\]/g)].map(
+    ([, name, index, single, double]) => (index === undefined ? (name ?? single ?? double ?? '') : Number(index)),
+  )
+  return field === undefined ? target : withValue(target, keys, field === 'nullValue' ? null : part[field])
+}
+
+/** Returns a copy of a value with another one at a path. What is missing on the way is made. */
+function withValue(target: unknown, [key, ...rest]: readonly (string | number)[], value: unknown): unknown {
+  if (key === undefined) return typeof target === 'string' && typeof value === 'string' ? target + value : value
+  if (typeof key === 'number') {
+    const list: unknown[] = Array.isArray(target) ? [...target] : []
+    list[Math.min(key, list.length)] = withValue(list[key], rest, value)
+    return list
+  }
+  const object = isObject(target) ? target : {}
+  return { ...object, [key]: withValue(Object.hasOwn(object, key) ? object[key] : undefined, rest, value) }
+}

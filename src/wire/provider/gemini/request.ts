@@ -1,0 +1,178 @@
+import { isObject, type JsonSchema } from '../../../contract/json.ts'
+import {
+  type AssistantMessage,
+  type Content,
+  contentText,
+  type Message,
+  type ToolMessage,
+  type UserContent,
+} from '../../../contract/message.ts'
+import type { ModelRequest, ToolChoice } from '../../../contract/model.ts'
+import type { ToolDefinition } from '../../../contract/tool.ts'
+import { encodeOnce } from '../../events.ts'
+import { objectsOf } from '../../fields.ts'
+import { GEMINI } from './answer.ts'
+import { argumentsObject, calledName, joinItems, jsonText, opaqueDataOf } from '../model-answer.ts'
+import { narrow, withoutChoice } from '../strict-schema.ts'
+import { byTurns, systemTexts } from '../turns.ts'
+
+/**
+ * Encodes the body of a request. Each definition and message is encoded once, so that a step costs only what it added.
+ * `isPlain` leaves out what older models refuse: the thinking level, and files in results, which are only named. Throws
+ * an UnsupportedSchema that says which schema cannot be expressed, and where.
+ */
+export function encodeGeminiRequest(request: ModelRequest, isPlain = false): string {
+  const { messages, tools, toolChoice, responseFormat: form, sampling = {} } = request
+  const { max_completion_tokens, max_tokens, stop, reasoning_effort: effort } = sampling
+  const texts = systemTexts(messages).map((text) => ({ text }))
+  const head = {
+    systemInstruction: texts.length > 0 ? { parts: texts } : undefined,
+    toolConfig: tools.length > 0 && toolChoice ? { functionCallingConfig: toMode(toolChoice) } : undefined,
+    generationConfig: {
+      temperature: sampling.temperature,
+      topP: sampling.top_p,
+      topK: sampling.top_k,
+      seed: sampling.seed,
+      presencePenalty: sampling.presence_penalty,
+      frequencyPenalty: sampling.frequency_penalty,
+      maxOutputTokens: max_completion_tokens ?? max_tokens,
+      stopSequences: typeof stop === 'string' ? [stop] : stop,
+      thinkingConfig: typeof effort === 'string' && !isPlain ? toThinking(effort) : undefined,
+      responseMimeType: form && form.type !== 'text' ? 'application/json' : undefined,
+      responseJsonSchema: form?.type === 'json_schema' ? toSchema(form.schema, form.name) : undefined,
+    },
+  }
+  const contents = isPlain ? messages.map(withoutFiles) : messages
+  const offered = jsonText({}, { functionDeclarations: tools.map(encodeTool) })
+  return jsonText(head, { tools: tools.length > 0 ? [offered] : [], contents: encodeContents(contents) })
+}
+
+const withoutFiles = encodeOnce((message: Message): Message =>
+  message.role === 'tool' ? { ...message, content: [{ type: 'text', text: contentText(message.content) }] } : message,
+)
+
+const encodeTool = encodeOnce(({ name, description, inputSchema }: ToolDefinition) =>
+  JSON.stringify({ name, description, parametersJsonSchema: toSchema(withoutChoice(inputSchema), name) }),
+)
+
+const MODES = { auto: 'AUTO', none: 'NONE', required: 'ANY' }
+
+function toMode(choice: ToolChoice): object {
+  return typeof choice === 'object' ? { mode: 'ANY', allowedFunctionNames: [choice.tool] } : { mode: MODES[choice] }
+}
+
+/** Converts an effort. No model stops thinking altogether; their lowest levels differ, but all of them know `low`. */
+function toThinking(effort: string): object {
+  const thinkingLevel = /none|minimal/.test(effort) ? 'low' : /low|medium/.test(effort) ? effort : 'high'
+  return { thinkingLevel, includeThoughts: effort !== 'none' }
+}
+
+/** The keywords that Gemini documents for `parametersJsonSchema` and `responseJsonSchema`; it ignores others. */
+const DOCUMENTED = {
+  plain: /^(type|title|format|required|enum|(min|max)(Items|imum)|additionalProperties)$/,
+  lists: /^(anyOf|oneOf|prefixItems)$/,
+}
+
+/** Converts a schema for Gemini. Throws an UnsupportedSchema for a reference that leads out of it, and says where. */
+function toSchema(schema: JsonSchema, name: string): JsonSchema {
+  return narrow(schema, `"${name}"`, DOCUMENTED)
+}
+
+/** Encodes the `contents` of a request. Roles alternate; results count as the user's. Empty messages are left out. */
+function encodeContents(messages: readonly Message[]): readonly string[] {
+  /** The ids that Gemini gave to calls, by our call ids. */
+  const ids = new Map<string, unknown>()
+  const turns = byTurns(messages, (message) => {
+    if (message.role === 'assistant') {
+      const places = placesOf(message).filter(({ call }) => call)
+      for (const [index, { callId }] of (message.calls ?? []).entries()) ids.set(callId, places[index]?.id)
+    }
+    const parts = encodeParts(message)
+    if (message.role !== 'tool') return parts
+    const id = ids.get(message.callId)
+    return `{"functionResponse":${id ? `{"id":${JSON.stringify(id)},${parts.slice(1)}` : parts}}`
+  })
+  return turns.map(({ isAnswer, parts }) => jsonText({ role: isAnswer ? 'model' : 'user' }, { parts }))
+}
+
+/** Encodes the parts of a message as the inside of a JSON list, or the response of a result; '' if there are none. */
+const encodeParts = encodeOnce((message: Message): string => {
+  switch (message.role) {
+    case 'system':
+      return ''
+    case 'user': {
+      const { content } = message
+      return joinItems(typeof content === 'string' ? toText(content) : content.flatMap(toPart))
+    }
+    case 'assistant':
+      return answerParts(message)
+    case 'tool':
+      return JSON.stringify(toResponse(message))
+  }
+})
+
+/** The signature that Google accepts for a call that no Gemini signed, such as one of another provider's model. */
+const UNSIGNED = 'skip_thought_signature_validator'
+
+/** The members of parts that are sent back as they came. A caller may have written any others, such as another's file. */
+const GENERATED = new Set([
+  'text',
+  'thought',
+  'thoughtSignature',
+  'inlineData',
+  'executableCode',
+  'codeExecutionResult',
+])
+
+/** Encodes an answer: its parts in their original order if it was kept, else the text, then the calls. */
+function answerParts(message: AssistantMessage): string {
+  const { content, calls = [] } = message
+  const remainingCalls = [...calls]
+  let at = 0
+
+  function pushCall(id?: unknown, signature?: unknown): readonly object[] {
+    // The first call of an answer must be signed.
+    const thoughtSignature = signature ?? (remainingCalls.length === calls.length ? UNSIGNED : undefined)
+    const call = remainingCalls.shift()
+    if (!call) return []
+    const functionCall = { id, name: calledName(call.tool), args: argumentsObject(call.arguments) }
+    return [{ functionCall, thoughtSignature }]
+  }
+
+  const parts = placesOf(message).flatMap(({ part, text, call, id, thoughtSignature }): readonly object[] => {
+    if (call) return pushCall(id, thoughtSignature)
+    if (isObject(part)) return Object.keys(part).every((name) => GENERATED.has(name)) ? [part] : []
+    const piece = content.slice(at, (at += Number(text)))
+    return piece || thoughtSignature ? [{ text: piece, thoughtSignature }] : []
+  })
+  parts.push(...toText(content.slice(at)))
+  while (remainingCalls.length > 0) parts.push(...pushCall())
+  return joinItems(parts)
+}
+
+function placesOf({ opaque }: AssistantMessage): readonly Readonly<Record<string, unknown>>[] {
+  return objectsOf(opaqueDataOf(GEMINI, opaque))
+}
+
+/** Converts a result with the files that Gemini accepts in one; other files are only named, in the text. */
+function toResponse({ tool, ok, content }: ToolMessage): object {
+  const isFile = (part: Content) => part.type !== 'text' && IN_RESULTS.test(part.mediaType)
+  const parts = content.filter(isFile).flatMap(toPart)
+  const text = contentText(content.filter((part) => !isFile(part)))
+  return {
+    name: calledName(tool),
+    response: { [ok ? 'output' : 'error']: text },
+    parts: parts.length > 0 ? parts : undefined,
+  }
+}
+
+const IN_RESULTS = /^(image\/(png|jpeg|webp)|application\/pdf|text\/plain)$/
+
+function toText(text: string): readonly object[] {
+  return text === '' ? [] : [{ text }]
+}
+
+function toPart(part: UserContent): readonly object[] {
+  if ('url' in part) return [{ fileData: { mimeType: part.mediaType, fileUri: part.url } }]
+  return part.type === 'text' ? toText(part.text) : [{ inlineData: { mimeType: part.mediaType, data: part.data } }]
+}

@@ -1,0 +1,269 @@
+import { parseJson } from '../../../contract/json.ts'
+import type { Opaque } from '../../../contract/message.ts'
+import type { ModelError, ModelEvent } from '../../../contract/model.ts'
+import { TOOL_SEARCH } from '../../../contract/tool.ts'
+import type { Usage } from '../../../contract/usage.ts'
+import { countAt, fieldsOf, objectsOf, textAt } from '../../fields.ts'
+import { answerCodec, type DecodedAnswer, errorEvent, type Fields, finishEvent, toUsage } from '../model-answer.ts'
+import { modelError, NOTHING, STREAM_CUT } from '../model-error.ts'
+import { explainError } from '../openai-chat/error.ts'
+import { echoedArguments, type OutputPart, responsesOpaque } from './request.ts'
+
+/** The codec for the answers of Responses servers. */
+export const responsesAnswers = answerCodec(responsesAnswer)
+
+const ENDS = /^response\.(?:completed|incomplete|failed|cancelled)$/
+
+/** Reads one answer. It is complete with the response object that ends it; a stream that ends before was cut. */
+function responsesAnswer(): DecodedAnswer {
+  const output = outputAssembler()
+
+  /** Emits what the complete response holds and no event told, and returns how the answer ended. */
+  function endOf(
+    { status, error, incomplete_details, output: items, usage }: Fields,
+    events: ModelEvent[],
+  ): ModelEvent {
+    if (error || status === 'failed' || status === 'cancelled') {
+      return errorEvent(modelError(explainError({ error }) ?? { message: `The response is ${String(status)}.` }))
+    }
+    const isWhole = status !== 'incomplete'
+    const fault = output.close(items, isWhole, events)
+    if (fault) return errorEvent(fault)
+    const totalUsage = usageOf(fieldsOf(usage))
+    if (isWhole) return finishEvent(output.hasCalls() ? 'tool_calls' : 'stop', totalUsage, output.opaque())
+    const isFiltered = textAt(incomplete_details, 'reason') === 'content_filter'
+    return finishEvent(isFiltered ? 'content_filter' : 'length', totalUsage, undefined)
+  }
+
+  return {
+    take: (chunk, events, event) => {
+      const { type = event, object, response } = chunk
+      if (object === 'response') return endOf(chunk, events)
+      // The type of the event gives the status of a response that has none.
+      if (ENDS.test(String(type))) return endOf({ status: String(type).slice(9), ...fieldsOf(response) }, events)
+      output.take(chunk, type, events)
+      return undefined
+    },
+    isOver: () => false,
+    close: (_, isWhole) => errorEvent(isWhole ? NOTHING : STREAM_CUT),
+  }
+}
+
+function usageOf(usage: Fields): Usage | undefined {
+  return toUsage({
+    inputTokens: countAt(usage, 'input_tokens'),
+    outputTokens: countAt(usage, 'output_tokens'),
+    cachedInputTokens: countAt(usage.input_tokens_details, 'cached_tokens'),
+    cacheWriteTokens: countAt(usage.input_tokens_details, 'cache_write_tokens'),
+    reasoningTokens: countAt(usage.output_tokens_details, 'reasoning_tokens'),
+  })
+}
+
+/** Assembles the output of one response from its events. The model events are pushed to `events`. */
+interface OutputAssembler {
+  /** Takes an event of the response. Events that are not about the output add nothing. */
+  readonly take: (chunk: Fields, type: unknown, events: ModelEvent[]) => void
+  /** Takes the complete output, and emits what was not emitted yet; calls only if the response `isComplete`. */
+  readonly close: (output: unknown, isComplete: boolean, events: ModelEvent[]) => ModelError | undefined
+  readonly hasCalls: () => boolean
+  readonly opaque: () => Opaque | undefined
+}
+
+function outputAssembler(): OutputAssembler {
+  const items = openItems()
+  const calls: ItemCall[] = []
+  /** The number of calls emitted as complete: always the first ones, so that calls are emitted in order. */
+  let emittedCalls = 0
+
+  function addToCall(open: OpenItem, name: string, addition: string, events: ModelEvent[]): ItemCall {
+    const call = (open.call ??= { index: calls.length, tool: '', arguments: '', isComplete: false })
+    calls[call.index] = call
+    const toolField = !call.tool && name ? { tool: name } : undefined
+    call.tool ||= name
+    call.arguments += addition
+    if (toolField || addition) events.push({ type: 'call.delta', index: call.index, ...toolField, arguments: addition })
+    return call
+  }
+
+  function emitCalls(events: ModelEvent[]): void {
+    for (const { isComplete, ...call } of calls.slice(emittedCalls)) {
+      if (!isComplete) return
+      events.push({ type: 'call', ...call })
+      emittedCalls += 1
+    }
+  }
+
+  /** Takes a complete item, and emits what no delta had of it. */
+  function complete(open: OpenItem, item: Fields, events: ModelEvent[]): void {
+    if (open.isComplete || !item.type) return
+    open.isComplete = true
+    if (item.type === 'message') {
+      if (open.emittedLength === 0) emitText(open, 'text', textIn(item.content, ''), events)
+      open.part = { text: open.emittedLength, ...(typeof item.phase === 'string' && { phase: item.phase }) }
+    } else if (item.type === 'reasoning') {
+      if (open.emittedLength === 0)
+        emitText(open, 'reasoning', textIn(item.summary, '\n\n') || textIn(item.content, ''), events)
+      if (item.encrypted_content) open.part = { reasoning: item }
+    } else if (item.type === 'function_call' && item.status !== 'incomplete') {
+      const call = addToCall(open, textAt(item, 'name'), open.call?.arguments ? '' : textAt(item, 'arguments'), events)
+      // The complete text takes precedence over the deltas.
+      call.arguments = textAt(item, 'arguments') || call.arguments
+      call.isComplete = call.tool !== ''
+      open.part = { call: call.index }
+      emitCalls(events)
+    }
+  }
+
+  function closeCalls(events: ModelEvent[]): ModelError | undefined {
+    for (const call of calls) {
+      if (!call.isComplete && parseJson(call.arguments) === undefined) return STREAM_CUT
+      call.isComplete = true
+    }
+    emitCalls(events)
+    return undefined
+  }
+
+  return {
+    take: (chunk, type, events) => {
+      const item = itemOf(chunk.item)
+      const delta = textAt(chunk, 'delta')
+      const kind = TEXTS[String(type)]
+      const open = items.withKeys(
+        [item.id ?? chunk.item_id, item.call_id, chunk.output_index],
+        KINDS[String(type)] ?? itemKind(item.type),
+      )
+      const isCall = item.type === 'function_call'
+      if (kind) emitText(open, kind, delta, events)
+      else if (type === 'response.output_item.added' && isCall) addToCall(open, textAt(item, 'name'), '', events)
+      else if (type === 'response.output_item.done') complete(open, item, events)
+      else if (type === 'response.function_call_arguments.delta') addToCall(open, '', delta, events)
+      else if (type === 'response.function_call_arguments.done' && chunk.name)
+        addToCall(open, textAt(chunk, 'name'), open.call?.arguments ? '' : textAt(chunk, 'arguments'), events)
+      else if (type === 'response.reasoning_summary_part.added' && open.emittedLength > 0)
+        emitText(open, 'reasoning', '\n\n', events)
+    },
+    close: (output, isComplete, events) => {
+      const repeatedItems = new Set<OpenItem>()
+      for (const rawItem of Array.isArray(output) ? output : []) {
+        const item = itemOf(rawItem)
+        if (!isComplete && item.type === 'function_call') continue
+        complete(items.streamed(item, repeatedItems), item, events)
+      }
+      return isComplete ? closeCalls(events) : undefined
+    },
+    hasCalls: () => calls.length > 0,
+    opaque: () => responsesOpaque(items.all.flatMap(({ part }) => part ?? [])),
+  }
+}
+
+/** Returns an item's fields. A search that the server does not run becomes a call; its arguments are JSON, not text. */
+function itemOf(value: unknown): Fields {
+  const item = fieldsOf(value)
+  if (item.type !== 'tool_search_call' || item.execution === 'server') return item
+  return { ...item, type: 'function_call', name: TOOL_SEARCH, arguments: echoedArguments(item.arguments) }
+}
+
+/** The types of events whose `delta` is text or reasoning. */
+const TEXTS: Readonly<Record<string, 'text' | 'reasoning'>> = {
+  'response.output_text.delta': 'text',
+  'response.refusal.delta': 'text',
+  'response.reasoning_text.delta': 'reasoning',
+  'response.reasoning_summary_text.delta': 'reasoning',
+}
+
+function emitText(open: OpenItem, type: 'text' | 'reasoning', text: string, events: ModelEvent[]): void {
+  if (text === '') return
+  open.emittedLength += text.length
+  events.push({ type, text })
+}
+
+/** Returns the text of an item's parts. A refusal counts as text. */
+function textIn(parts: unknown, between: string): string {
+  const texts = objectsOf(parts).map((part) => textAt(part, 'text') || textAt(part, 'refusal'))
+  return texts.filter(Boolean).join(between)
+}
+
+/** The kinds of items that are read. */
+type Kind = 'message' | 'reasoning' | 'function_call'
+
+/** An item of the output, as far as it has arrived. */
+interface OpenItem {
+  kind?: Kind | undefined
+  /** The number of characters of text or reasoning that were emitted. */
+  emittedLength: number
+  isComplete: boolean
+  part?: OutputPart
+  call?: ItemCall
+}
+
+interface ItemCall {
+  readonly index: number
+  tool: string
+  arguments: string
+  isComplete: boolean
+}
+
+/** The items of one response, in the order in which they were first mentioned. */
+interface OpenItems {
+  readonly all: readonly OpenItem[]
+  /**
+   * Returns the item with the first of these keys that is known, or a new one, which then has them all. The keys are
+   * the id of the item, that of its call, and its index: gateways change all but one of them from event to event.
+   */
+  readonly withKeys: (keys: readonly unknown[], kind?: Kind) => OpenItem
+  /**
+   * Returns the item of the stream that an item of the complete output repeats, and adds it to `repeatedItems`. One
+   * whose ids were not streamed is the next of its kind; a call must have the same name and arguments, too.
+   */
+  readonly streamed: (item: Fields, repeatedItems: Set<OpenItem>) => OpenItem
+}
+
+function openItems(): OpenItems {
+  const all: OpenItem[] = []
+  const byKey = new Map<unknown, OpenItem>()
+
+  function withKeys(keys: readonly unknown[], kind?: Kind): OpenItem {
+    const usableKeys = keys.filter((key) => key !== undefined && key !== '')
+    // Some servers send no keys: their items come one after the other.
+    if (usableKeys.length === 0) usableKeys.push('')
+    const isOther = (open?: OpenItem) => !open || (kind && open.kind && open.kind !== kind)
+    let open = usableKeys.map((key) => byKey.get(key)).find((each) => !isOther(each))
+    if (!open) all.push((open = { emittedLength: 0, isComplete: false }))
+    open.kind ??= kind
+    for (const key of usableKeys) if (isOther(byKey.get(key))) byKey.set(key, open)
+    return open
+  }
+
+  return {
+    all,
+    withKeys,
+    streamed: (item, repeatedItems) => {
+      const isNext = (open: OpenItem) => !repeatedItems.has(open) && open.kind === item.type && isAlike(open, item)
+      const open =
+        byKey.get(item.id) ??
+        byKey.get(item.call_id) ??
+        all.find(isNext) ??
+        withKeys([item.id, item.call_id], itemKind(item.type))
+      repeatedItems.add(open)
+      return open
+    },
+  }
+}
+
+/** The kinds of items to which events belong that name no item. */
+const KINDS: Readonly<Record<string, Kind>> = {
+  'response.output_text.delta': 'message',
+  'response.refusal.delta': 'message',
+  'response.reasoning_text.delta': 'reasoning',
+  'response.reasoning_summary_text.delta': 'reasoning',
+  'response.function_call_arguments.delta': 'function_call',
+}
+
+function itemKind(type: unknown): Kind | undefined {
+  return type === 'message' || type === 'reasoning' || type === 'function_call' ? type : undefined
+}
+
+/** Whether an item may be this one of the complete output, whose ids are other ones. */
+function isAlike({ call }: OpenItem, item: Fields): boolean {
+  return !call || (call.tool === item.name && call.arguments === item.arguments)
+}

@@ -1,0 +1,233 @@
+import { isObject } from '../../../contract/json.ts'
+import {
+  contentText,
+  type Message,
+  type Opaque,
+  type ToolMessage,
+  type UserContent,
+} from '../../../contract/message.ts'
+import type { ModelRequest, ToolChoice } from '../../../contract/model.ts'
+import { TOOL_SEARCH, type ToolDefinition } from '../../../contract/tool.ts'
+import { encodeOnce } from '../../events.ts'
+import { objectsOf, textAt } from '../../fields.ts'
+import { argumentsObject, argumentsText, calledName, jsonText, opaqueDataOf } from '../model-answer.ts'
+import { toolText, toParameters } from '../strict-schema.ts'
+import { urlOf } from '../turns.ts'
+
+/**
+ * Encodes the body of a streamed request for an answer that the server does not store. Reasoning comes and goes back
+ * encrypted; `isPlain` leaves it out, for models that refuse it. `deferLoading`: the definitions that a search found
+ * are sent with its result, not with the tools.
+ */
+export function encodeResponsesRequest(
+  model: string,
+  request: ModelRequest,
+  isPlain = false,
+  deferLoading = false,
+): string {
+  const { messages, tools, toolChoice, responseFormat, sampling } = request
+  const { parallel_tool_calls, max_tokens, max_completion_tokens, reasoning_effort, verbosity, ...passed } =
+    sampling ?? {}
+  const head = {
+    prompt_cache_key: request.cacheKey,
+    ...passed,
+    // Fields of Chat Completions that servers refuse in this format.
+    stop: undefined,
+    seed: undefined,
+    logit_bias: undefined,
+    model,
+    stream: true,
+    store: false,
+    include: isPlain ? undefined : ['reasoning.encrypted_content'],
+    max_output_tokens: max_completion_tokens ?? max_tokens,
+    reasoning: reasoning_effort && { effort: reasoning_effort },
+    ...((responseFormat || verbosity !== undefined) && { text: { format: responseFormat, verbosity } }),
+    ...(tools.length > 0 && { tool_choice: toToolChoice(toolChoice), parallel_tool_calls }),
+  }
+  const foundTools = deferLoading ? foundIn(request) : undefined
+  const beforehand = tools.filter(({ name }) => !foundTools?.has(name))
+  return jsonText(head, {
+    tools: beforehand.map((tool) =>
+      foundTools && tool.name === TOOL_SEARCH ? encodeSearchTool(tool) : encodeTool(tool),
+    ),
+    input: encodeInput(messages, isPlain, foundTools),
+  })
+}
+
+function toToolChoice(choice: ToolChoice | undefined): unknown {
+  return typeof choice === 'object' ? { type: 'function', name: choice.tool } : choice
+}
+
+interface InputItem {
+  readonly text: string
+  /** The name of the tool that the item calls, or ''. */
+  readonly tool: string
+}
+
+/**
+ * Encodes messages as input items. `found`: the definitions that searches have found, by name. With it, searches become
+ * the format's own search items, and a call of a tool that was found names a namespace, which has the tool's own name:
+ * OpenAI refuses the call without (“Missing namespace”).
+ */
+function encodeInput(
+  messages: readonly Message[],
+  isPlain: boolean,
+  foundTools?: ReadonlyMap<string, string>,
+): readonly string[] {
+  const encode = isPlain ? encodePlainly : foundTools ? encodeSearching : encodeMessage
+  const loaded = new Set<string>()
+  return messages.flatMap((message) => {
+    if (!foundTools || !isSearch(message)) {
+      return encode(message).map(({ text, tool }) =>
+        loaded.has(tool) ? `${text.slice(0, -1)},"namespace":"${tool}"}` : text,
+      )
+    }
+    const names = (message.found ?? []).filter((name) => foundTools.has(name))
+    for (const name of names) loaded.add(name)
+    const definitions = names.flatMap((name) => foundTools.get(name) ?? [])
+    return encodeSearchOutput(message.callId, definitions)
+  })
+}
+
+const encodeMessage = encoder(true, false)
+const encodeSearching = encoder(true, true)
+const encodePlainly = encoder(false, false)
+
+function encoder(withReasoning: boolean, withSearch: boolean): (message: Message) => readonly InputItem[] {
+  return encodeOnce((message) => toItems(message, withReasoning, withSearch).map(encodeItem))
+}
+
+/** Encodes an item without members that are null, which servers send but do not accept. Only calls have a name. */
+function encodeItem(item: object): InputItem {
+  return { text: JSON.stringify(item, (_, value: unknown) => value ?? undefined), tool: textAt(item, 'name') }
+}
+
+function toItems(message: Message, withReasoning: boolean, withSearch: boolean): readonly object[] {
+  switch (message.role) {
+    case 'assistant': {
+      const { content, calls = [], opaque } = message
+      const callItems = calls.map(({ callId, tool, arguments: text }) =>
+        withSearch && tool === TOOL_SEARCH
+          ? toSearchCall(callId, text)
+          : { type: 'function_call', call_id: callId, name: calledName(tool), arguments: argumentsText(text) },
+      )
+      return outputItems(content, callItems, withReasoning ? opaque : undefined)
+    }
+    case 'tool': {
+      const { callId, content } = message
+      const isText = content.every(({ type }) => type === 'text')
+      return [
+        { type: 'function_call_output', call_id: callId, output: isText ? contentText(content) : content.map(toPart) },
+      ]
+    }
+    default: {
+      const { role, content } = message
+      return [{ role, content: typeof content === 'string' ? content : content.map(toPart) }]
+    }
+  }
+}
+
+function toPart(part: UserContent): object {
+  if (part.type === 'text') return { type: 'input_text', text: part.text }
+  const url = urlOf(part)
+  if (part.type === 'file' && 'url' in part) return { type: 'input_file', file_url: url }
+  return part.type === 'image'
+    ? { type: 'input_image', detail: 'auto', image_url: url }
+    : { type: 'input_file', filename: 'file', file_data: url }
+}
+
+/** Encodes a tool. `strict` is always sent: it defaults to true, and most tools break the rules of strict schemas. */
+const encodeTool = encodeOnce((tool: ToolDefinition) => {
+  const { name, description, strict = false } = tool
+  return toolText({ type: 'function', name, description, parameters: toParameters(tool), strict })
+})
+
+/**
+ * What all items of the format's “client-executed tool search” share. The model asks for a search by an item of its own
+ * kind, and the item that answers holds the definitions found, so that the request before it stays cached at the
+ * server. Shapes: `ToolSearchTool`, `ResponseToolSearchCall`, `ResponseToolSearchOutputItemParam` and `FunctionTool` of
+ * the package `openai`.
+ */
+const DONE = { execution: 'client', status: 'completed' }
+
+/**
+ * Returns the definitions on offer that searches have found, encoded, by name; without a tool that `toolChoice` names.
+ * Undefined if it is not known what a search found, or if `toolChoice` names the search itself.
+ */
+function foundIn({ messages, tools, toolChoice }: ModelRequest): ReadonlyMap<string, string> | undefined {
+  const chosen = typeof toolChoice === 'object' ? toolChoice.tool : ''
+  const searches = messages.filter(isSearch)
+  if (chosen === TOOL_SEARCH || searches.some(({ found }) => !found)) return undefined
+  const names = new Set(searches.flatMap(({ found = [] }) => found))
+  names.delete(chosen)
+  names.delete(TOOL_SEARCH)
+  const foundTools = tools.filter(({ name }) => names.has(name))
+  return new Map(foundTools.map((tool) => [tool.name, `${encodeTool(tool).slice(0, -1)},"defer_loading":true}`]))
+}
+
+function isSearch(message: Message): message is ToolMessage {
+  return message.role === 'tool' && message.tool === TOOL_SEARCH
+}
+
+function encodeSearchTool({ description, inputSchema }: ToolDefinition): string {
+  return JSON.stringify({ type: 'tool_search', execution: 'client', description, parameters: inputSchema })
+}
+
+function toSearchCall(call_id: string, text: string): object {
+  return { type: 'tool_search_call', ...DONE, call_id, arguments: argumentsObject(text) }
+}
+
+/** Encodes the result of a search: these definitions, or none if it failed. The format has no place for a message. */
+function encodeSearchOutput(call_id: string, definitions: readonly string[]): string {
+  const head = JSON.stringify({ type: 'tool_search_output', ...DONE, call_id })
+  return `${head.slice(0, -1)},"tools":[${definitions.join()}]}`
+}
+
+/**
+ * A part of an answer. All are kept, in order, because the server wants its reasoning back in its place: a reasoning
+ * item as it came, a message as the length of its text and its phase, a call as its index.
+ */
+export type OutputPart =
+  | { readonly reasoning: unknown }
+  | { readonly text: number; readonly phase?: unknown }
+  | { readonly call: number }
+
+const CODEC = 'openai-responses'
+
+/** Returns the data that must go back with an answer; undefined if it has neither reasoning items nor phases. */
+export function responsesOpaque(parts: readonly OutputPart[]): Opaque | undefined {
+  return parts.some((part) => 'reasoning' in part || 'phase' in part) ? { codec: CODEC, data: parts } : undefined
+}
+
+/** Converts an earlier answer back to items, with its opaque data. Text and calls without a place in it come last. */
+function outputItems(text: string, calls: readonly object[], opaque: Opaque | undefined): readonly object[] {
+  const items: object[] = []
+  const remainingCalls = new Map(calls.entries())
+  let at = 0
+
+  function pushText(end: number, phase?: unknown): void {
+    const content = text.slice(at, end)
+    at = Math.max(at, end)
+    if (content !== '') items.push({ role: 'assistant', content, phase })
+  }
+
+  for (const part of objectsOf(opaqueDataOf(CODEC, opaque))) {
+    // A caller may have written any other item, such as a reference to another's.
+    if (isObject(part.reasoning)) items.push(...(part.reasoning['type'] === 'reasoning' ? [part.reasoning] : []))
+    else if (typeof part.text === 'number') pushText(at + part.text, part.phase)
+    else if (typeof part.call === 'number') {
+      const call = remainingCalls.get(part.call)
+      remainingCalls.delete(part.call)
+      if (call) items.push(call)
+    }
+  }
+  pushText(text.length)
+  items.push(...remainingCalls.values())
+  // OpenAI refuses a reasoning item that no other item follows.
+  return items.slice(0, 1 + items.findLastIndex((item) => !('summary' in item)))
+}
+
+/** Returns the `arguments` of a function call as this format sends them: JSON text, `{}` for none. */
+export function echoedArguments(value: unknown): string {
+  return typeof value === 'string' ? value || '{}' : JSON.stringify(value)
+}
