@@ -25,5 +25,5 @@ export default {
   // Links to the code lead out of the site.
   ignoreDeadLinks: [/\.\.\//],
   themeConfig: { sidebar, outline: 'deep', search: { provider: 'local' } },
-  vite: { resolve: { alias: { vue } } },
+  vite: { resolve: { alias: { vue } }, ssr: { noExternal: true } },
 }

@@ -4,7 +4,8 @@ import { describe, expect, test } from 'vitest'
 import { findCommand, parse } from '../../src/cli/command/run.ts'
 import { variableNames } from '../../src/cli/document/configuration.ts'
 import { COMMANDS } from '../../src/cli/table.ts'
-import { type Block, pages, ROOT } from './pages.ts'
+import { codingGuide } from '../../src/cli/project/coding-guide.ts'
+import { type Block, pageOf, pages, ROOT } from './pages.ts'
 
 const { scripts } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { scripts: Record<string, string> }
 const { paths } = JSON.parse(readFileSync(`${ROOT}src/http/openapi.txt`, 'utf8')) as { paths: Record<string, object> }
@@ -62,6 +63,7 @@ function faultOfNpx(args: readonly string[]): string | undefined {
   if (program === 'wrangler') return WRANGLER.test(line) ? undefined : `unlisted command of wrangler: ${line}`
   if (/^vitepress@[\d.]+$/.test(program)) return words.join(' ') === 'build docs' ? undefined : `not tried: ${line}`
   if (program === 'typedoc') return line === '' ? undefined : `not tried: ${line}`
+  if (program === 'node' && words[0] === '--test') return undefined
   if (program === 'vitest') return words[1] && !existsSync(join(ROOT, words[1])) ? `no ${words[1]}` : undefined
   if (program === 'edgecall') return faultOfEdgecall(words)
   return line.startsWith('src/cli/main.ts ') ? faultOfEdgecall(words.slice(1)) : `unknown program ${program}`
@@ -91,11 +93,24 @@ function faultOfCurl(command: string): string | undefined {
   return method in operations ? undefined : `no route ${method.toUpperCase()} ${path}`
 }
 
-const blocks = pages().flatMap((page) => page.blocks.filter(({ language }) => ['sh', 'bash'].includes(language)))
+/** What `init` writes for coding agents, as a page. */
+const guide = pageOf('AGENTS.md of a project', codingGuide('my-edge')['AGENTS.md'] ?? '')
+const blocks = [...pages(), guide].flatMap((page) =>
+  page.blocks.filter(({ language }) => ['sh', 'bash'].includes(language)),
+)
 
 describe('a command in the documentation', () => {
   test.each(blocks.map((block) => [`${block.page}:${block.line}`, block] as const))('at %s exists', (_place, block) => {
     const faults = commandsOf(block).map((command) => [command, faultOf(command)])
+    expect(faults.filter(([, fault]) => fault !== undefined)).toEqual([])
+  })
+
+  test('within a sentence exists too, on the pages for coding agents', () => {
+    const forAgents = [guide, ...pages().filter(({ path }) => /AGENTS|SKILL|coding-agents/.test(path))]
+    const commands = forAgents.flatMap(({ text }) => text.match(/(?<=`)(?:npx|npm) [^`\n]+(?=`)/g) ?? [])
+    // `<tool>` stands for a name.
+    const faults = commands.map((command) => [command, faultOf(command.replaceAll(/[<>]/g, ''))])
+    expect(commands.length).toBeGreaterThan(15)
     expect(faults.filter(([, fault]) => fault !== undefined)).toEqual([])
   })
 

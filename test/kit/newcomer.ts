@@ -5,11 +5,11 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { freePort } from '../cli/command.ts'
-import { pages } from '../docs/pages.ts'
+import { pageOf, pages } from '../docs/pages.ts'
 import { startAccount } from '../fixtures/account/account.ts'
 import { startEdge } from '../fixtures/account/edge.ts'
 
@@ -62,6 +62,25 @@ export async function followDocs(folder: string, tarball: string, step: Step): P
       writeFileSync(join(project, path), code)
     }
     await inProject('npm test')
+  })
+  await step('AGENTS.md of the project: a tool with a database, its test, and a policy', async () => {
+    const { blocks } = pageOf('AGENTS.md', readFileSync(join(project, 'AGENTS.md'), 'utf8'))
+    for (const path of ['tools/orders/index.ts', 'tools/orders/orders.test.ts']) {
+      const block = blocks.find(({ text }) => text.startsWith(`// ${path}\n`))
+      assert.ok(block, `AGENTS.md has ${path}`)
+      writeFileSync(join(project, path), block.text)
+    }
+    const configs = { 'tools/orders/wrangler.toml': '[[d1_databases]]', 'wrangler.toml': '[[ratelimits]]' }
+    for (const [path, stanza] of Object.entries(configs)) {
+      const block = blocks.find(({ language, text }) => language === 'toml' && text.includes(stanza))
+      assert.ok(block, `AGENTS.md has ${stanza}`)
+      // A second table `vars` would be an error.
+      const text = readFileSync(join(project, path), 'utf8').replace(/^\[vars\]\n/m, '')
+      writeFileSync(join(project, path), `${text}\n${block.text}`)
+    }
+    await inProject('npm test')
+    await inProject('npx node --test tools/orders/orders.test.ts')
+    await inProject('npx edgecall doctor')
   })
   await step('docs/deploy.md: what it says it will deploy, then the deployment', async () => {
     const account = await startAccount()

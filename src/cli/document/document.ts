@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { skillText } from '../project/coding-guide.ts'
 import { ANSWERS } from './answers.ts'
 import { bodySchemas } from './bodies.ts'
 import { CLIENT_ROUTES } from './client-routes.ts'
@@ -243,7 +244,8 @@ export function documentText(root: string): string {
 
 /** Returns the pages of docs/ that are made from tables, by file. */
 export function documentPages(): Readonly<Record<string, string>> {
-  return { ...configurationPages(), ...errorPages(), 'tool-definition.md': toolFieldsText() }
+  const skill = { 'skills/edgecall/SKILL.md': skillText() }
+  return { ...configurationPages(), ...errorPages(), 'tool-definition.md': toolFieldsText(), ...skill }
 }
 
 /** Writes the OpenAPI document, which the edge imports, and the texts of docs/ that are made from tables. */

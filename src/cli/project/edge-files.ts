@@ -1,3 +1,4 @@
+import { codingGuide } from './coding-guide.ts'
 import type { Files } from './files.ts'
 import { COMPATIBILITY_DATE, privateWorker } from './tool-files.ts'
 
@@ -20,6 +21,7 @@ export interface EdgeFilesOptions {
 export function commonFiles(options: EdgeFilesOptions): Files {
   return {
     'package.json': manifest(options),
+    ...codingGuide(options.name),
     'tsconfig.json': TSCONFIG,
     '.dev.vars.example': DEV_VARS,
     '.gitignore': 'node_modules/\n.wrangler/\n.dev.vars*\n!.dev.vars.example\n',
