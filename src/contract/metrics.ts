@@ -106,6 +106,8 @@ export interface UsageRow {
   readonly inputTokens: number
   /** The part of `inputTokens` that providers read from their caches; 0 before this was counted. */
   readonly cachedInputTokens: number
+  /** The part of `inputTokens` that providers wrote to their caches; 0 before this was counted. */
+  readonly cacheWriteTokens: number
   readonly outputTokens: number
   readonly cost: number
 }

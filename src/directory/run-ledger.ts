@@ -27,7 +27,7 @@ const SCHEMA = `
   CREATE INDEX IF NOT EXISTS counted_at ON counted (at);
   CREATE TABLE IF NOT EXISTS used (day TEXT NOT NULL, by TEXT NOT NULL, name TEXT NOT NULL, runs INTEGER NOT NULL,
     calls INTEGER NOT NULL, input INTEGER NOT NULL, output INTEGER NOT NULL, cost REAL NOT NULL,
-    cached INTEGER NOT NULL DEFAULT 0,
+    cached INTEGER NOT NULL DEFAULT 0, written INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (day, by, name)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS series (name TEXT NOT NULL, labels TEXT NOT NULL, part TEXT NOT NULL, le REAL NOT NULL,
     value REAL NOT NULL, PRIMARY KEY (name, labels, part, le)) WITHOUT ROWID;
@@ -75,7 +75,7 @@ export class RunLedger {
     this.#sumUp(now)
     const day = perDay ? 'day, ' : ''
     const query = `SELECT ${day}name, sum(runs) AS runs, sum(calls) AS calls, sum(input) AS inputTokens,
-      sum(cached) AS cachedInputTokens, sum(output) AS outputTokens, sum(cost) AS cost
+      sum(cached) AS cachedInputTokens, sum(written) AS cacheWriteTokens, sum(output) AS outputTokens, sum(cost) AS cost
       FROM used WHERE by = ? AND day >= ? AND day <= ?
       GROUP BY ${day}name ORDER BY ${day}cost DESC, runs DESC, name LIMIT ${perDay ? MOST_ROWS : MOST_NAMES}`
     return this.#storage.sql.exec<UsageRow & Record<string, SqlStorageValue>>(query, by, from, to).toArray()
@@ -115,8 +115,8 @@ export class RunLedger {
       }
     }
     for (const { day, by, name, runs, calls, usage } of sums.values()) {
-      const { inputTokens, outputTokens, cost = 0, cachedInputTokens = 0 } = usage
-      const sums = [runs, calls, inputTokens, outputTokens, cost, cachedInputTokens]
+      const { inputTokens, outputTokens, cost = 0, cachedInputTokens = 0, cacheWriteTokens = 0 } = usage
+      const sums = [runs, calls, inputTokens, outputTokens, cost, cachedInputTokens, cacheWriteTokens]
       const row = [day, by, this.#nameOn(day, by, name), ...sums]
       this.#storage.sql.exec(ADD_USAGE, ...row)
     }
@@ -161,8 +161,11 @@ interface UsageQuery {
 /** Creates the tables, and adds what tables of an earlier version lack. */
 function migrate(sql: SqlStorage): void {
   sql.exec(SCHEMA)
-  const query = "SELECT 1 FROM sqlite_master WHERE name = 'used' AND instr(sql, 'cached') > 0"
-  if (sql.exec(query).toArray().length === 0) sql.exec('ALTER TABLE used ADD COLUMN cached INTEGER NOT NULL DEFAULT 0')
+  const query = "SELECT 1 FROM sqlite_master WHERE name = 'used' AND instr(sql, ?) > 0"
+  for (const column of ['cached', 'written']) {
+    if (sql.exec(query, ` ${column} INTEGER`).toArray().length > 0) continue
+    sql.exec(`ALTER TABLE used ADD COLUMN ${column} INTEGER NOT NULL DEFAULT 0`)
+  }
 }
 
 interface Sum extends UsageShare {
@@ -170,9 +173,10 @@ interface Sum extends UsageShare {
   readonly runs: number
 }
 
-const ADD_USAGE = `INSERT INTO used (day, by, name, runs, calls, input, output, cost, cached)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET runs = runs + ?4,
-  calls = calls + ?5, input = input + ?6, output = output + ?7, cost = cost + ?8, cached = cached + ?9`
+const ADD_USAGE = `INSERT INTO used (day, by, name, runs, calls, input, output, cost, cached, written)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET runs = runs + ?4,
+  calls = calls + ?5, input = input + ?6, output = output + ?7, cost = cost + ?8, cached = cached + ?9,
+  written = written + ?10`
 const RAISE_SERIES =
   'UPDATE series SET value = value + ?5 WHERE name = ?1 AND labels = ?2 AND part = ?3 AND le = ?4 RETURNING name'
 

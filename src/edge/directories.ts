@@ -114,7 +114,8 @@ function mergedRuns({ all, at }: TenantObjects<RunShard>): RunDirectory {
   }
 }
 
-const USAGE_FIGURES = ['runs', 'calls', 'inputTokens', 'cachedInputTokens', 'outputTokens', 'cost'] as const
+const TOKENS = ['inputTokens', 'cachedInputTokens', 'cacheWriteTokens', 'outputTokens'] as const
+const USAGE_FIGURES = ['runs', 'calls', ...TOKENS, 'cost'] as const
 
 /** Sorts usage by day, where it has one, and then the greatest cost first. */
 function byCost(a: UsageRow, b: UsageRow): number {

@@ -235,7 +235,7 @@ test('GET /usage has the usage of each day by itself, with what came from caches
   await run(edge, 'a', 'Hello')
   const usage = async (query: string): Promise<any> =>
     (await edge.fetch(`/usage?by=model&from=2026-03-01&to=2026-03-02${query}`, { headers: bearer('operator') })).json()
-  const tokens = { inputTokens: 10, cachedInputTokens: 0, outputTokens: 5 }
+  const tokens = { inputTokens: 10, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 5 }
   const row = { name: 'test/scripted', runs: 1, calls: 0, ...tokens, cost: 0 }
   expect((await usage('&per=day')).usage).toEqual([
     { day: '2026-03-01', ...row },

@@ -67,13 +67,48 @@ test('a run that is reported again is counted once, and has one data point', asy
   await batch.send()
   await batch.send()
   const day = new Date().toISOString().slice(0, 10)
-  const total = { runs: 1, calls: 4, inputTokens: 20, cachedInputTokens: 0, outputTokens: 10, cost: 40 }
+  const total = {
+    runs: 1,
+    calls: 4,
+    inputTokens: 20,
+    cachedInputTokens: 0,
+    cacheWriteTokens: 0,
+    outputTokens: 10,
+    cost: 40,
+  }
   const directory = directories.getByName('acme')
   expect(await directory.usage(day, day, 'model')).toEqual([{ name: 'test/scripted', ...total }])
   expect(await directory.usage(day, day, 'tool')).toEqual([
-    { name: 'add', runs: 1, calls: 2, inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, cost: 0 },
-    { name: 'broken', runs: 1, calls: 1, inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, cost: 0 },
-    { name: 'unknown', runs: 1, calls: 1, inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, cost: 0 },
+    {
+      name: 'add',
+      runs: 1,
+      calls: 2,
+      inputTokens: 0,
+      cachedInputTokens: 0,
+      cacheWriteTokens: 0,
+      outputTokens: 0,
+      cost: 0,
+    },
+    {
+      name: 'broken',
+      runs: 1,
+      calls: 1,
+      inputTokens: 0,
+      cachedInputTokens: 0,
+      cacheWriteTokens: 0,
+      outputTokens: 0,
+      cost: 0,
+    },
+    {
+      name: 'unknown',
+      runs: 1,
+      calls: 1,
+      inputTokens: 0,
+      cachedInputTokens: 0,
+      cacheWriteTokens: 0,
+      outputTokens: 0,
+      cost: 0,
+    },
   ])
   expect(await directory.usage('2020-01-01', '2020-01-31', 'model')).toEqual([])
   expect(points).toEqual([dataPointOf(run)])
@@ -104,6 +139,7 @@ test('runs are counted once each, whether their reports are summed up already or
     calls: 120,
     inputTokens: 240,
     cachedInputTokens: 0,
+    cacheWriteTokens: 0,
     outputTokens: 120,
     cost: 60,
   }
@@ -112,6 +148,29 @@ test('runs are counted once each, whether their reports are summed up already or
   expect(await directory.series()).toEqual(series)
   expect(await directory.countRuns([report('run-7')])).toEqual([false])
   expect(await directory.series()).toEqual(series)
+})
+
+test('usage that an earlier version counted gets columns for what came from caches', async () => {
+  const at = Date.now()
+  const day = new Date(at).toISOString().slice(0, 10)
+  const usage = { inputTokens: 9, outputTokens: 1, cachedInputTokens: 4, cacheWriteTokens: 2 }
+  const before = { name: 'web', runs: 2, calls: 3, inputTokens: 20, outputTokens: 10, cost: 0 }
+  const used = 'day TEXT, by TEXT, name TEXT, runs INTEGER, calls INTEGER, input INTEGER, output INTEGER, cost REAL'
+  for (const [columns, values] of [
+    ['', ''],
+    [', cached INTEGER NOT NULL DEFAULT 0', ', 0'],
+  ]) {
+    const database = new DatabaseSync(':memory:')
+    database.exec(`CREATE TABLE counted (run TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE TABLE used (${used}${columns}, PRIMARY KEY (day, by, name)) WITHOUT ROWID;
+      INSERT INTO used VALUES ('${day}', 'key', 'web', 2, 3, 20, 10, 0${values})`)
+    const directory = makeDirectory(database)
+    expect(await directory.usage(day, day, 'key')).toEqual([{ ...before, cachedInputTokens: 0, cacheWriteTokens: 0 }])
+    await directory.countRuns([{ run: 'r', at, shares: [{ by: 'key', name: 'web', calls: 0, usage }], series: [] }])
+    expect(await makeDirectory(database).usage(day, day, 'key')).toEqual([
+      { ...before, runs: 3, inputTokens: 29, cachedInputTokens: 4, cacheWriteTokens: 2, outputTokens: 11 },
+    ])
+  }
 })
 
 test('reading the metrics and the usage of a tenant without runs stores nothing', async () => {

@@ -3,6 +3,7 @@ import type { UsageRow } from '../../src/contract/metrics.ts'
 import type { RunReporter } from '../../src/contract/report.ts'
 import { traceOf } from '../../src/contract/trace.ts'
 import type { RunFact } from '../../src/contract/event.ts'
+import type { ModelEvent } from '../../src/contract/model.ts'
 import { metricsReporter } from '../../src/observe/metrics-reporter.ts'
 import { reportOf } from '../../src/observe/run-report.ts'
 import { spansOf } from '../../src/observe/spans.ts'
@@ -22,9 +23,17 @@ async function settle(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
+/** The provider reads a part of each request from its cache, and writes another part to it. */
+const cached = (events: readonly ModelEvent[]): ModelEvent[] =>
+  events.map((event) =>
+    event.type === 'finish' && event.usage
+      ? { ...event, usage: { ...event.usage, cachedInputTokens: 4, cacheWriteTokens: 3 } }
+      : event,
+  )
+
 const pay = (reporters: readonly RunReporter[]) => {
   const conversation = new TestConversation(
-    ({ messages }) => (messages.at(-1)?.role === 'tool' ? say('Done.') : ask(['pays', { a: 1 }], ['looks'])),
+    ({ messages }) => cached(messages.at(-1)?.role === 'tool' ? say('Done.') : ask(['pays', { a: 1 }], ['looks'])),
     [tool('pays', () => 'paid'), tool('looks', () => 'seen', { annotations: { readOnly: true } })],
   )
   conversation.reporters = reporters
@@ -80,9 +89,11 @@ async function play(seed: number): Promise<{ counted: UsageRow[]; journalled: ob
   const journals = ids.map((id) => conversation.journal(id.slice(4)))
   const ends = journals.flatMap((events) => events.filter((event) => event.type === 'run.finished'))
   const calls = journals.flat().filter(({ type }) => type === 'call.settled').length
-  const total = { inputTokens: 0, outputTokens: 0 }
+  const total = { inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0 }
   for (const { usage } of ends) {
     total.inputTokens += usage.inputTokens
+    total.cachedInputTokens += usage.cachedInputTokens ?? 0
+    total.cacheWriteTokens += usage.cacheWriteTokens ?? 0
     total.outputTokens += usage.outputTokens
   }
   expect(ends.length).toBe(ids.length)
