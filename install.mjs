@@ -18,7 +18,10 @@ for (const folder of folders.length === 0 ? ['.'] : folders) {
   linkNode(join(folder, 'node_modules'))
 }
 
-/** Whether the packages of a folder are those of its lock file. npm lists what it has installed in a lock file too. */
+/**
+ * Whether the packages of a folder are those of its lock file. npm lists what it has installed in a lock file too, which
+ * `npm ci --dry-run` of npm 10 writes although it installs nothing.
+ */
 function isInstalled(folder) {
   const locked = packagesOf(join(folder, 'package-lock.json'))
   const installed = packagesOf(join(folder, 'node_modules/.package-lock.json'))
@@ -28,7 +31,7 @@ function isInstalled(folder) {
       const found = installed[path]
       // Of those for other platforms nothing is installed. The path of the project itself is empty.
       if (!found) return path === '' || optional === true
-      return found.version === version && found.integrity === integrity
+      return found.version === version && found.integrity === integrity && existsSync(join(folder, path))
     })
   )
 }

@@ -6,7 +6,7 @@ export { Catalog } from './edge.ts'
 
 const edge = createEdge(everything)
 
-export const { Conversation, Directory } = edge
+export const { Conversation, Directory, Schedules } = edge
 /** Where Workers report over a service binding. */
 export const Outcomes = serveOutcomes(edge.setup)
 export default edge

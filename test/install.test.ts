@@ -33,7 +33,7 @@ function install(): string | undefined {
 
 function writeInstalled(value: object): string {
   const path = join(folder, 'node_modules/.package-lock.json')
-  mkdirSync(join(folder, 'node_modules'))
+  mkdirSync(join(folder, 'node_modules/a'), { recursive: true })
   writeFileSync(path, JSON.stringify(value))
   return path
 }
@@ -50,6 +50,12 @@ test.each([
   ['a package too many', { ...INSTALLED.packages, 'node_modules/b': { version: '1.0.0', integrity: 'sha512-b' } }],
 ])('packages are installed if there is %s', (_, packages) => {
   writeInstalled({ packages })
+  expect(install()).toBe('ci --loglevel=error')
+})
+
+test('packages are installed if one is listed as installed, and is not there', () => {
+  writeInstalled(INSTALLED)
+  rmSync(join(folder, 'node_modules/a'), { recursive: true })
   expect(install()).toBe('ci --loglevel=error')
 })
 

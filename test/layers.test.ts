@@ -21,6 +21,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   conversation: ['contract', 'wire', 'tool', 'loop'],
   directory: ['contract'],
   http: ['contract', 'wire', 'search', 'host', 'loop'],
+  triggers: ['contract', 'wire', 'conversation', 'http'],
   studio: ['contract', 'client'],
   edge: [
     'contract',
@@ -33,6 +34,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'conversation',
     'directory',
     'http',
+    'triggers',
     'studio',
   ],
   testing: ['contract', 'schema', 'definitions', 'host'],
@@ -50,6 +52,7 @@ const MAY_IMPORT_RUNTIME = [
   'src/mcp.d.ts',
   'src/stored.ts',
   'src/tool/serve.ts',
+  'src/triggers/schedules.ts',
 ]
 
 /** Static, type-only, bare and dynamic imports, and re-exports. */

@@ -14,6 +14,7 @@ export const SCOPES = [
   'metrics',
   'backup',
   'keys',
+  'schedules',
 ] as const
 
 export type Scope = (typeof SCOPES)[number]

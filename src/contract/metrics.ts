@@ -56,6 +56,11 @@ export const METRICS = {
   },
   edgecall_open_approvals: { type: 'gauge', help: 'Calls that wait for approval.', labels: [] },
   edgecall_held_tools: { type: 'gauge', help: 'Tools that are held back until they are accepted.', labels: [] },
+  edgecall_scheduled: {
+    type: 'counter',
+    help: 'Due times of schedules, and runs that were started from them at once.',
+    labels: ['outcome'],
+  },
   edgecall_recoveries: { type: 'counter', help: 'How often runs were continued after a crash.', labels: [] },
 } as const satisfies Record<string, Metric>
 

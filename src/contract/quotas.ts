@@ -23,6 +23,8 @@ export const QUOTAS = {
   storedBytes: { variable: 'MAX_STORED_BYTES', initial: 10 * 1024 ** 3, of: 'storage' },
   /** The maximum number of stored definitions of a tenant. Those of the edge have no quota. */
   definitions: { variable: 'MAX_DEFINITIONS', initial: 1000, of: 'storage' },
+  /** The maximum number of schedules of a tenant. */
+  schedules: { variable: 'MAX_SCHEDULES', initial: 10_000, of: 'storage' },
   /**
    * The maximum number of open requests of a tenant, including streams. Each isolate counts its own requests, each for at
    * most five minutes.

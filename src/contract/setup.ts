@@ -15,6 +15,7 @@ import type { ChatModel } from './model.ts'
 import type { HoldingPolicy, PolicySubject, RateLimit } from './policy.ts'
 import type { RunReporter } from './report.ts'
 import type { ToolSelection } from './run.ts'
+import type { ScheduleService } from './schedule.ts'
 import type { SecretFilter } from './secrets.ts'
 import type { Summaries } from './summaries.ts'
 import type { Caller, ToolFinder, ToolSource } from './tool.ts'
@@ -88,6 +89,8 @@ export interface Setup {
   readonly reporters?: readonly RunReporter[] | undefined
   /** List and count runs, for metrics and usage by day. Default: none are listed or counted. */
   readonly runDirectories?: Objects<RunDirectory> | undefined
+  /** Keep the schedules of tenants. Default: no run can be scheduled. */
+  readonly schedules?: Objects<ScheduleService> | undefined
   /** Whether spans are made of runs, which then begin a trace unless their callers name one. Default: no. */
   readonly hasSpans?: boolean | undefined
   /** Selects tools by model, for requests that name none. Default: the configured default set, for all models. */

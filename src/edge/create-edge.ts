@@ -4,7 +4,7 @@ import type { MakeSetup } from '../contract/setup.ts'
 import { edge, type EdgeWorker } from '../http/app/edge.ts'
 import type { Surface } from '../http/surface.ts'
 import type { Env } from './env.ts'
-import type { Part } from './part.ts'
+import type { Part, SchedulesClass } from './part.ts'
 import { type EdgeOptions, partsIn } from './options.ts'
 import { makeSetup } from './setup.ts'
 
@@ -14,6 +14,8 @@ export interface Edge extends EdgeWorker<Env> {
   readonly Conversation: ReturnType<typeof conversation<Env>>
   /** The Durable Object class of the binding `DIRECTORIES`. */
   readonly Directory: typeof Directory
+  /** The Durable Object class of the binding `SCHEDULES`, if the edge has the part `schedules`. */
+  readonly Schedules: SchedulesClass | undefined
   /** Puts the services of this edge together, for a Worker of agents: `serveAgents(edge.setup, […])`. */
   readonly setup: MakeSetup<Env>
 }
@@ -36,6 +38,7 @@ export function createEdge(options: EdgeOptions): Edge {
     ...edge(setup, surfacesOf(parts)),
     Conversation: conversation(setup),
     Directory: parts.findLast(({ objects }) => objects?.Directory)?.objects?.Directory ?? Directory,
+    Schedules: parts.findLast(({ objects }) => objects?.Schedules)?.objects?.Schedules?.(setup),
     setup,
   }
 }

@@ -4,6 +4,7 @@ import type { ConnectionService } from '../contract/connection.ts'
 import type { EmbeddingService } from '../contract/model.ts'
 import type { ConversationService, Objects } from '../contract/conversation.ts'
 import type { DirectoryService, RunShard } from '../contract/directory.ts'
+import type { ScheduleService } from '../contract/schedule.ts'
 import type { ScriptNamespace } from '../host/worker/script.ts'
 
 /**
@@ -19,6 +20,8 @@ export interface Env {
   readonly TOOLS?: KVNamespace
   /** Needed for stored tools, and to check structured answers. */
   readonly DEFINITIONS?: VersionedDefinitions
+  /** Needed for schedules. */
+  readonly SCHEDULES?: Objects<ScheduleService>
   /** The Worker `tools/mcp`, which is a tool Worker too. Needed for access to MCP servers by OAuth. */
   readonly TOOL_MCP?: ConnectionService
   /** A dispatch namespace, whose Workers stored definitions may name. */

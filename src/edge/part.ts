@@ -1,11 +1,12 @@
 import type { Config } from '../contract/config.ts'
 import type { Hook, LoopSetup } from '../contract/hook.ts'
-import type { Setup } from '../contract/setup.ts'
+import type { MakeSetup, Setup } from '../contract/setup.ts'
 import type { Tool, ToolFinder, ToolListing, ToolSource } from '../contract/tool.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { ToolRules } from '../host/policy/source.ts'
 import type { OwnedTools, StoredParts } from '../host/source/stored-tools.ts'
 import type { Surface } from '../http/surface.ts'
+import type { schedulesObject } from '../triggers/schedules.ts'
 import type { Env } from './env.ts'
 import type { ProviderFromEnv } from './providers.ts'
 
@@ -51,9 +52,15 @@ export interface Part {
    * there. Called once per isolate, in the order of `use`. Throws a ConfigError for a variable that it cannot read.
    */
   readonly extend?: (services: Services) => Partial<Services>
-  /** The Durable Object classes that it replaces, which the module of the edge exports. */
-  readonly objects?: { readonly Directory?: typeof Directory }
+  /** The Durable Object classes that it replaces or adds, which the module of the edge exports. */
+  readonly objects?: {
+    readonly Directory?: typeof Directory
+    readonly Schedules?: (makeSetup: MakeSetup<Env>) => SchedulesClass
+  }
 }
+
+/** The Durable Object class of the binding `SCHEDULES`. */
+export type SchedulesClass = ReturnType<typeof schedulesObject<Env>>
 
 /**
  * What the parts of an edge extend, one after the other: the services that requests and runs use (`Setup`), and those of

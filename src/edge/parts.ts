@@ -33,6 +33,8 @@ import { metricsRoute, usageBy } from '../http/surfaces/usage.ts'
 import { writesDataPoints } from '../observe/analytics.ts'
 import { metricsReporter } from '../observe/metrics-reporter.ts'
 import { otlpReporter } from '../observe/otlp.ts'
+import { scheduleRoutes } from '../triggers/routes.ts'
+import { schedulesObject } from '../triggers/schedules.ts'
 
 /*
  * All parts but those that serve pages: the package exports them by these names, and `everything` uses them in this
@@ -74,6 +76,7 @@ export function allParts(): readonly Part[] {
     backups,
     reportedOutcomes,
     webhooks,
+    schedules,
     summaries,
     shardedDirectories,
     metrics,
@@ -126,6 +129,21 @@ export const webhooks: Part = {
   extend: ({ env, config: { webhookHosts: hosts, auth }, report }) => ({
     webhooks: webhookSender({ secret: textOf(env, 'WEBHOOK_SECRET'), hosts, isOpen: auth === 'open', report }),
   }),
+}
+
+/**
+ * Schedules: runs that start by themselves, by cron, at a time or every so many seconds (`PUT /schedules/{name}`). Needs
+ * the binding `SCHEDULES`, and the class `Schedules` among the exports; an edge without that binding has no schedules.
+ *
+ * @example
+ * const edge = createEdge({ providers: { openai: openaiFromEnv }, use: [schedules] })
+ * export const { Conversation, Directory, Schedules } = edge
+ */
+export const schedules: Part = {
+  name: 'schedules',
+  surfaces: [scheduleRoutes],
+  extend: ({ env: { SCHEDULES: namespace } }) => ({ schedules: namespace }),
+  objects: { Schedules: schedulesObject },
 }
 
 /**

@@ -57,6 +57,7 @@ test('the pages on configuration have every variable that the edge reads, and no
     'KEYS',
     'LOADER',
     'METRICS',
+    'SCHEDULES',
     'TOOLS',
     'TOOL_MCP',
   ]

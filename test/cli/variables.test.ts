@@ -121,7 +121,17 @@ test('an edge that requires keys gets a new key in addition to its own', async (
   const { key = '', variables } = await localEdge(env, OPTIONS)
   expect(key).toMatch(/^ek_[\w-]{32}$/)
   const sha256 = createHash('sha256').update(key).digest('hex')
-  const scopes = ['chat', 'tools:read', 'tools:write', 'tools:admin', 'approve', 'metrics', 'backup', 'keys']
+  const scopes = [
+    'chat',
+    'tools:read',
+    'tools:write',
+    'tools:admin',
+    'approve',
+    'metrics',
+    'backup',
+    'keys',
+    'schedules',
+  ]
   expect(JSON.parse(variables['API_KEYS'] ?? '')).toEqual([
     { ...theirs, id: 'abababababab', sha256: [theirs.sha256] },
     { sha256, tenant: 'local', scopes },

@@ -20,8 +20,8 @@ function expand(path: string): readonly string[] {
 }
 
 test('the table of controls has the number of scopes', () => {
-  expect(SCOPES).toHaveLength(8)
-  expect(README).toContain('| Eight scopes, and those of `TOOL_POLICY`.')
+  expect(SCOPES).toHaveLength(9)
+  expect(README).toContain('| Nine scopes, and those of `TOOL_POLICY`.')
 })
 
 test('every file that the tables of controls name exists', () => {

@@ -18,6 +18,7 @@ function unknown(targets: Targets): Targets {
     tool: 'answer00',
     hash: change(targets.hash),
     key: 'other-key',
+    schedule: 'rep000',
   }
 }
 

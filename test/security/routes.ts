@@ -57,6 +57,8 @@ export const BODIES: Readonly<Record<string, (targets: Targets) => unknown>> = {
   SignInCode: () => ({ code: 'K7QF-2M9P' }),
   HashBody: ({ hash }) => ({ hash }),
   RewindBody: () => ({ at: '2026-02-28T14:30:00Z' }),
+  ScheduleBody: () => ({ cron: '0 0 1 1 *', run: { input: 'Hello' } }),
+  ScheduleChange: () => ({ paused: true }),
   CallBody: () => ({ arguments: {} }),
 }
 
@@ -72,6 +74,7 @@ export function fill(route: Route, targets: Targets): { path: string; init: { me
     hash,
     step: '1',
   }
+  if (route.path.startsWith('/schedules')) values['name'] = targets.schedule
   if (route.path.startsWith('/keys')) values['id'] = key
   if (route.path.startsWith('/v1/models')) values['name'] = 'test/scripted'
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? 'x')

@@ -13,6 +13,7 @@ import { makeSetup } from '../../src/edge/setup.ts'
 import { memoryDirectories } from '../fixtures/directories.ts'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
+import { schedulesObject } from '../../src/triggers/schedules.ts'
 import { FakeKv } from '../host/source/fake-kv.ts'
 
 export const SCOPES = [
@@ -24,6 +25,7 @@ export const SCOPES = [
   'metrics',
   'backup',
   'keys',
+  'schedules',
 ] as const
 
 /** The scopes of keys that act for their tenant; `tools:admin` and `keys` act for the whole edge. */
@@ -44,6 +46,7 @@ export interface Targets {
   readonly hash: string
   /** The id of a stored API key. */
   readonly key: string
+  readonly schedule: string
 }
 
 export interface World {
@@ -152,6 +155,7 @@ export async function openWorld(): Promise<World> {
     CONVERSATIONS: failing(objects<ConversationService>((ctx) => new Conversation(ctx, env), databases)),
     DIRECTORIES: failing(memoryDirectories(databases)),
     CATALOG: failing(objects((ctx) => new Catalog(ctx, env), databases)),
+    SCHEDULES: failing(objects((ctx) => new Schedules(ctx, env), databases)),
   } as unknown as Env
   const model = {
     name: 'test/scripted',
@@ -163,6 +167,7 @@ export async function openWorld(): Promise<World> {
   const setup = (own: Env) => makeSetup(own, { ...everything, providers })
   const Conversation = conversation<Env>(setup)
   const Catalog = catalogue<Env>(catalogueParts)
+  const Schedules = schedulesObject<Env>(setup)
   const app = edge<Env>(setup, fullSurfaces)
   const send: World['send'] = async (request) => app.fetch(request, env, { waitUntil: () => {} })
   const ask: World['ask'] = (path, as, { method = 'GET', json } = {}) =>
@@ -187,6 +192,7 @@ export async function openWorld(): Promise<World> {
   const response = await create('/v1/responses', { input: 'Hello', model: 'test/scripted' })
   const definition = { description: 'Answers.', inputSchema: { type: 'object' }, static: { text: '42' } }
   const { hash } = await create('/tools/answer42', definition, 'PUT')
+  await create('/schedules/report', { everySeconds: 3600, run: { input: 'Hello' } }, 'PUT')
   const targets = {
     conversation: 'mine',
     run: run.id,
@@ -195,6 +201,7 @@ export async function openWorld(): Promise<World> {
     tool: 'answer42',
     hash,
     key: 'billing-key',
+    schedule: 'report',
   }
   const rowsWritten = () =>
     databases.reduce((sum, each) => sum + Number(each.prepare('SELECT total_changes() AS sum').get()?.['sum']), 0)

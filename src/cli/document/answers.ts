@@ -3,6 +3,7 @@ import { RUN_STATUSES } from '../../contract/run.ts'
 import { count, DEPLOYMENT, flag, list, object, ref, SOURCE, text } from './json-schema.ts'
 import { LIST_ANSWERS } from './lists.ts'
 import { OPERATOR_ANSWERS } from './operator-answers.ts'
+import { SCHEDULE_ANSWERS } from './schedule-routes.ts'
 import { fieldSchemas } from './tool-fields.ts'
 
 const OBJECT = { type: 'object' }
@@ -111,6 +112,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
   ),
   ...LIST_ANSWERS,
   ...OPERATOR_ANSWERS,
+  ...SCHEDULE_ANSWERS,
   StoredMessage: object(
     { position: count, run: text, message: OBJECT },
     { replaced: { const: true }, isCut: { const: true } },

@@ -4,6 +4,7 @@ import type { JsonSchema } from '../../contract/json.ts'
 import { ALIAS, CODE_TOOL, HTTP_TOOL, SCRIPT_BODY, STATIC_TOOL } from '../../definitions/definition.ts'
 import { conversationBody, forkBody } from '../../wire/client/conversation.ts'
 import { callBody, message, runBody } from '../../wire/client/request.ts'
+import { scheduleBody, scheduleChange } from '../../wire/client/schedule.ts'
 import { contentPart, parametersSchema, runOptionSchemas } from '../../wire/schema.ts'
 import { CLIENT_BODIES } from './client-routes.ts'
 import { limitTexts } from './configuration.ts'
@@ -25,6 +26,8 @@ const CHECKED = {
   CallBody: callBody,
   ConversationBody: conversationBody,
   ForkBody: forkBody,
+  ScheduleBody: scheduleBody,
+  ScheduleChange: scheduleChange,
   ...CLIENT_BODIES,
   HttpTool: HTTP_TOOL,
   ToolAlias: ALIAS,

@@ -10,6 +10,7 @@ import { eventSchemas } from './events.ts'
 import { ref } from './json-schema.ts'
 import { operationOf, type Routes } from './operation.ts'
 import { MISSING_RUN, RUN_ROUTES } from './run-routes.ts'
+import { SCHEDULE_ROUTES } from './schedule-routes.ts'
 import { toolFieldsText } from './tool-fields.ts'
 import { TOOL_ROUTES } from './tool-routes.ts'
 import { isObject, type JsonObject } from '../../contract/json.ts'
@@ -170,12 +171,21 @@ const KEY_ROUTES: Routes = {
 /** The file of the JSON document. Its name ends in `.txt` because wrangler bundles such a file as text. */
 const FILE = 'src/http/openapi.txt'
 
-const ROUTES = { ...CLIENT_ROUTES, ...RUN_ROUTES, ...OPERATOR_ROUTES, ...BACKUP_ROUTES, ...KEY_ROUTES, ...TOOL_ROUTES }
+const ROUTES = {
+  ...CLIENT_ROUTES,
+  ...RUN_ROUTES,
+  ...SCHEDULE_ROUTES,
+  ...OPERATOR_ROUTES,
+  ...BACKUP_ROUTES,
+  ...KEY_ROUTES,
+  ...TOOL_ROUTES,
+}
 
 const TAGS = {
   OpenAI: 'The APIs of OpenAI, for its clients and compatible ones.',
   Runs: 'A run takes one input and calls the model and tools until it has an answer.',
   Conversations: 'A conversation stores messages and runs, so that later runs see earlier ones.',
+  Schedules: 'Runs that start by themselves.',
   Tools: 'The tools that models can call, and their stored definitions.',
   Keys: 'API keys that operators make and change without a deployment.',
   Clients: 'The protocols of other clients, such as the AI SDK and MCP.',

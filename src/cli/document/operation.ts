@@ -15,7 +15,7 @@ export type RouteAnswer =
   | { readonly says: string; readonly type?: string }
 
 export interface DocumentedRoute {
-  readonly tag: 'OpenAI' | 'Runs' | 'Conversations' | 'Tools' | 'Keys' | 'Clients' | 'Edge'
+  readonly tag: 'OpenAI' | 'Runs' | 'Conversations' | 'Schedules' | 'Tools' | 'Keys' | 'Clients' | 'Edge'
   /** The unique `operationId`, after which code generators name functions. */
   readonly id: string
   readonly summary: string
@@ -90,6 +90,7 @@ const PATH_TEXTS: Readonly<Record<string, string>> = {
   run: 'The id of the run.',
   server: 'The name of the server in `MCP_SERVERS`.',
   '/chat/id': 'The id of the chat, as the AI SDK sent it.',
+  '/schedules/name': 'The name of the schedule.',
   '/v1/models/name': 'The name of the model.',
   '/v1/responses/id': 'The id of the response.',
 }

@@ -96,7 +96,7 @@ export { Catalog } from 'edgecall'
 
 const edge = createEdge(everything)
 
-export const { Conversation, Directory } = edge
+export const { Conversation, Directory, Schedules } = edge
 export default edge
 `
 
@@ -125,7 +125,7 @@ jobs:
 const FULL_CONFIG: Omit<EdgeConfig, 'name'> = {
   note: "The edge Worker. A tool Worker is bound by one [[services]] stanza: a name that begins with TOOL_, and the Worker's name.",
   secrets: 'OPENAI_API_KEY, API_KEYS, SECRET_*',
-  classes: { CONVERSATIONS: 'Conversation', DIRECTORIES: 'Directory', CATALOG: 'Catalog' },
+  classes: { CONVERSATIONS: 'Conversation', DIRECTORIES: 'Directory', CATALOG: 'Catalog', SCHEDULES: 'Schedules' },
 }
 
 function storedToolBindings(name: string): string {

@@ -16,16 +16,18 @@ interface QuotaUse {
 /** Returns how much of each quota the caller's tenant and key use. What is under way is that of this isolate. */
 async function quotaUsage(context: EdgeContext): Promise<Record<string, QuotaUse>> {
   const { caller, setup } = context
-  const { config, stored } = setup
-  const [{ conversations, storedBytes }, definitions] = await Promise.all([
+  const { config, stored, schedules } = setup
+  const [{ conversations, storedBytes }, definitions, scheduleCount] = await Promise.all([
     storedTotals(context),
     stored('tenant', caller).count(),
+    schedules?.getByName(caller.tenant).count(),
   ])
   const [requests, runs] = (['openRequests', 'concurrentRuns'] as const).map((name) => underWay(setup, name, caller))
   const used: Record<Quota, number | undefined> = {
     conversations,
     storedBytes,
     definitions,
+    schedules: scheduleCount,
     openRequests: requests?.tenant,
     openRequestsPerKey: requests?.key,
     concurrentRuns: runs?.tenant,

@@ -14,8 +14,9 @@ app.get('/', async (c) => {
   requireScope(caller, 'metrics')
   const directory = setup.runDirectories?.getByName(caller.tenant)
   if (!directory) return c.notFound()
-  const [series, openRuns, approvals, { unavailable }] = await Promise.all([
+  const [series, scheduled, openRuns, approvals, { unavailable }] = await Promise.all([
     directory.series(),
+    setup.schedules?.getByName(caller.tenant).series() ?? [],
     directory.openRuns(),
     directory.approvals(),
     // Whatever tools are stored, all of those that are held back are listed.
@@ -29,7 +30,7 @@ app.get('/', async (c) => {
     gauge('edgecall_open_approvals', approvals.length),
     gauge('edgecall_held_tools', heldTools),
   ]
-  return c.body(openMetrics([...series, ...gauges]), 200, { 'content-type': TYPE })
+  return c.body(openMetrics([...series, ...scheduled, ...gauges]), 200, { 'content-type': TYPE })
 })
 
 /** `GET /metrics`: the metrics of the caller's tenant as OpenMetrics text. */

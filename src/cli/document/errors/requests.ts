@@ -200,6 +200,17 @@ export const REQUEST_ERRORS: ErrorTexts = {
     'The key to make, change or rotate has a scope that the caller lacks. The message names it.',
     'Use a key with all scopes of that key. Disabling and removing a key needs none of them.',
   ),
+  time_passed: http(
+    400,
+    'The schedule has no due time that is still to come.',
+    'Send a later `at`, or a `cron` whose days exist.',
+  ),
+  unknown_schedule: http(404, 'The tenant has no schedule with this name.', 'See `GET /schedules`.'),
+  overlap: http(
+    409,
+    'The run that the schedule started before has not ended. In its history, not as an answer.',
+    'End that run, or set `overlap` to `queue`.',
+  ),
   unknown_key: http(404, 'No key with this id is stored.', 'See `GET /keys`. Keys of `API_KEYS` are not stored.'),
   unknown_message: http(404, 'The conversation has no message at that position.', 'Read `GET …/messages`.'),
   unknown_model: http(404, 'The model is not in `MODELS`, or its provider is not set up.', 'See `GET /v1/models`.'),
