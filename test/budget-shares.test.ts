@@ -77,7 +77,7 @@ describe('a budget', () => {
     'is used up by one run alone, which draws a share now and then (conversation %s)',
     async (id) => {
       const { run, used, counted, draws } = budgetedIsolates(6000)
-      expect(await run(0, id)).toMatchObject({ http: 200, finish: 'limit', which: 'tokens' })
+      expect(await run(0, id)).toMatchObject({ http: 422, run: { finish: 'limit', which: 'tokens' } })
       expect(used()).toBeGreaterThanOrEqual(6000)
       expect(used()).toBeLessThanOrEqual(6000 + 2 * STEP)
       expect(await counted()).toBe(used())
@@ -143,7 +143,7 @@ test('a run continues with the share that it has while the ledger does not answe
     if (draws.mock.calls.length > 1) throw new Error('overloaded')
     return { tokens: 0, cost: 0, runs: 0, lease: { share: { tokens: 100 }, until: NOON + 60_000, isOfRun: true } }
   })
-  expect(await run(0)).toMatchObject({ finish: 'limit', which: 'tokens' })
+  expect(await run(0)).toMatchObject({ run: { finish: 'limit', which: 'tokens' } })
   // Six steps use 90 tokens. The seventh uses more than the share, and then comes the last answer.
   expect(used()).toBe(8 * STEP)
 })

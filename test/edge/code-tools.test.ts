@@ -454,7 +454,9 @@ test('without the binding LOADER, code is refused, and stored code is listed as 
     const { TOOLS } = await bare.server.getWorker<{ TOOLS: KVNamespace }>('edgecall').getEnv()
     await putCopy(TOOLS, { name: 'slug', ...defined(body('return 1')) })
     const listing = await (await bare.ask('/tools?source=kv')).json()
-    expect(listing).toEqual([{ name: 'slug', source: 'kv', place: 'tool:slug', available: false, reason }])
+    expect(listing).toEqual([
+      { name: 'slug', source: 'kv', place: 'tool:slug', offered: false, available: false, reason },
+    ])
 
     const refusal = await bare.ask('/tools/other', { method: 'PUT', json: defined(body('return 1')) })
     expect([refusal.status, ((await refusal.json()) as any).issues]).toEqual([422, [{ path: 'code', message: reason }]])

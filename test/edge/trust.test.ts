@@ -111,7 +111,7 @@ test('with FOUR_EYES an approver does not replace the arguments alone', async ()
 
 test('a limit of tokens holds with eager calls too', async () => {
   const names = Array.from({ length: 8 }, () => 'overcharges').join(' ')
-  const run = await ask('chatter', '/runs', { input: names, limits: { tokens: 20 }, eager: true })
+  const { run } = await ask('chatter', '/runs', { input: names, limits: { tokens: 20 }, eager: true })
   const completed = run.calls.filter(({ ok }: { ok: boolean }) => ok)
   expect([run.finish, run.which, completed.length]).toEqual(['limit', 'tokens', 1])
 })

@@ -119,14 +119,17 @@ describe('a key with approve alone', () => {
       tool: 'danger',
       arguments: { n: 1 },
       argumentsHash: await sha256(canonicalJson({ n: 1 })),
+      because: 'tool',
       caller: { tenant: 'acme', key: keyName('program') },
       definition: {
         description: danger.definition.description,
         annotations: {},
+        approval: 'always',
         version: danger.definition.version,
         hash: danger.definition.hash,
         inputSchema: danger.definition.inputSchema,
       },
+      expires: expect.any(Number),
     })
     // Neither calls that wait for no decision, nor runs, messages, events and lists.
     for (const call of [at.safe, at.handed, 'call_x'])

@@ -574,6 +574,6 @@ describe('a request with `eager: true`', () => {
       script: [...Array.from({ length: 8 }, (_, n) => ask(['pay', { n }])), say('Done.')],
     })
     const { body } = await as(KEY)('/runs', { json: { input, eager: true } })
-    expect([reached, body.finish, body.which]).toEqual([1, 'limit', which])
+    expect([reached, body.run.finish, body.run.which]).toEqual([1, 'limit', which])
   })
 })
