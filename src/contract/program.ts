@@ -26,7 +26,7 @@ export interface ProgramCalls {
   readonly startedAt: number
   /** The same each time. Random numbers are made from it. */
   readonly seed: string
-  /** Takes what the program asks for next. Throws a {@link ProgramStopped} if the program must end. */
+  /** Takes what the program asks for next. Throws a `ProgramStopped` if the program must end. */
   ask(asks: readonly ProgramAsk[]): void
   /**
    * Waits for answers, and returns them in the order in which they are to be released. Empty: nothing that the program has

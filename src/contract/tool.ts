@@ -397,7 +397,7 @@ export interface ToolSource {
   /** Lists at least the requested page; a source may list more. Default: all tools. */
   list(page?: ListPage): Promise<ToolListing>
   /**
-   * Returns the default set, at a cost that does not grow with the other tools. Rejects with {@link ToolsUnavailable} if
+   * Returns the default set, at a cost that does not grow with the other tools. Rejects with `ToolsUnavailable` if
    * the source cannot tell now what is in it, like `find`.
    */
   offered(): Promise<readonly Tool[]>

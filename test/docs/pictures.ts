@@ -1,6 +1,7 @@
 /**
  * `npm run pictures`: takes the pictures of docs/pictures in Chromium, from the studio of an edge that `npm start` runs.
  * Run it after a change of the studio's looks. The tools are those of this repository; the model follows the script below.
+ * Then `diagrams.ts` draws the diagrams.
  */
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
