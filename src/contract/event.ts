@@ -240,9 +240,9 @@ export type RunFact =
   | { readonly type: 'run.waiting'; readonly for: 'approval' | 'caller' | 'tool'; readonly at: number }
   | { readonly type: 'run.resumed'; readonly at: number }
   | { readonly type: 'run.cancelling' }
-  /** The object was lost each time it resumed the run. Nothing resumes the run until somebody retries or cancels it. */
-  | { readonly type: 'run.parked'; readonly reason: string; readonly at: number }
-  /** Somebody has the parked run resumed. */
+  /** The run could not be resumed. `retryAt`: when it is tried again by itself; absent if somebody must retry or cancel it. */
+  | { readonly type: 'run.parked'; readonly reason: string; readonly at: number; readonly retryAt?: number }
+  /** The parked run continues: somebody retried it, or its time has come. */
   | { readonly type: 'run.retried'; readonly at: number }
   /** Exactly once, and last but for \`call.late\`. */
   | RunFinished

@@ -84,7 +84,7 @@ export const RUN_STATUSES = [
   'cancelled',
 ] as const
 
-/** `parked`: its object was lost each time it resumed the run; only a retry resumes it. */
+/** `parked`: it could not be resumed; it is tried again later and later, and continues when somebody retries it. */
 export type RunStatus = (typeof RUN_STATUSES)[number]
 
 export type Finish =

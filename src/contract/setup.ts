@@ -59,6 +59,8 @@ export interface Setup {
   readonly conversations: Objects<ConversationService>
   readonly directories: Objects<DirectoryService>
   readonly report: Report
+  /** The id of the deployed version, where the edge binds its version metadata. */
+  readonly deployment?: string | undefined
   /** Removes the edge's secrets from what is stored for operators. Default: there are none. */
   readonly secrets?: SecretFilter | undefined
   /** The rate limits that API keys name. A key whose rate limit is missing here is refused. */

@@ -1,10 +1,10 @@
 import type { RunRecord } from './run.ts'
 
-/** Notifies URLs of runs that end or wait for an approval. */
+/** Notifies URLs of runs that end, wait for an approval, or are parked. */
 export interface Webhooks {
   /** Returns why a webhook may not go to a URL; undefined if it may. */
   refusal(url: string): string | undefined
-  /** Returns the body of the message on a run that has ended or waits for an approval; undefined for any other run. */
+  /** Returns the body of the message on a run that has ended, waits for an approval or is parked; else undefined. */
   bodyOf(run: RunRecord, now: number): string | undefined
   /** Sends the messages that are due. One that was not accepted is sent again later, or given up. */
   send(outbox: MessageOutbox, url: string): Promise<void>

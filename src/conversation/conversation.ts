@@ -74,6 +74,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       reportUnended: (run) => alarms.reportUnended(run),
       window: () => windowOptions(setup, store),
       onStatus: (state, eventId) => alarms.onStatus(state, eventId),
+      onParked: (record, eventId) => alarms.onParked(record, eventId),
     })
     this.#view = new RunReader({ store, runs: this.#runner.runs, readers, waiters })
     try {
@@ -92,6 +93,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       this.#runner.pump()
       void this.#alarms.restore()
     }
+    this.#runner.retryParked()
     if (!this.#runner.countResume()) return resume()
     this.#runner.hold(recoveryDelay(ctx.id.toString()))
     void ctx.blockConcurrencyWhile(async () => {

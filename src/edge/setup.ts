@@ -2,6 +2,7 @@ import { exports } from 'cloudflare:workers'
 import { oldVars, rateLimits, rateNames, toolWorkers } from '../contract/vars.ts'
 import { ConfigError, readConfig } from '../contract/config.ts'
 import { matches } from '../contract/glob.ts'
+import { isObject } from '../contract/json.ts'
 import type { LoopSetup } from '../contract/hook.ts'
 import type { ModelProvider } from '../contract/model.ts'
 import { secretFilter } from '../contract/secrets.ts'
@@ -59,6 +60,7 @@ function initialServices(
     config,
     isolate: {},
     report,
+    deployment: versionOf(env),
     secrets,
     setup,
     conversations: env.CONVERSATIONS,
@@ -72,6 +74,10 @@ function initialServices(
     isForeign: (binding) => matches(config.holdChanged, binding),
     rules: { secrets, breaker: config.breaker && createBreaker(config.breaker) },
   }
+}
+
+function versionOf({ CF_VERSION_METADATA: metadata }: Env): string | undefined {
+  return isObject(metadata) && typeof metadata.id === 'string' ? metadata.id : undefined
 }
 
 /** Makes the setup of services that all parts have extended, without those that it is only made of. */

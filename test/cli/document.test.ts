@@ -50,6 +50,7 @@ test('the pages on configuration have every variable that the edge reads, and no
   const bindings = [
     'AI',
     'CATALOG',
+    'CF_VERSION_METADATA',
     'CONVERSATIONS',
     'DEFINITIONS',
     'DIRECTORIES',

@@ -93,7 +93,7 @@ describe('a copy of a conversation', () => {
     )
     await from.start('a')
     await from.object.record(runId('a'), 10_000)
-    from.store.park(runId('a'), 'A test parks it.')
+    from.store.runs.setStatus(runId('a'), 'parked')
     const { copy = new Uint8Array() } = (await from.object.backup({ do: 'copy' })) as BackupReply
     const caller = { tenant: 'acme', scopes: ['chat'] }
     for (const isSigned of [true, false]) {

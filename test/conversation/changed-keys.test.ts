@@ -156,7 +156,7 @@ describe('a run whose key has been removed fails, and asks no model,', () => {
     const { talk, deploy } = conversation([tool('pay', () => 'x', { approval: 'always' })], [ask(['pay'])])
     await talk.start('a', { request })
     await record(talk, 'a')
-    talk.store.park(runId('a'), 'A test parks it.')
+    talk.store.runs.setStatus(runId('a'), 'parked')
     deploy()
     await talk.object.retry(runId('a'))
     await talk.object.answer(runId('a'), { [`call_${runId('a').slice(4)}_1_0`]: { decision: 'approve' } })

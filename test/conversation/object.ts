@@ -42,6 +42,8 @@ export class TestConversation {
   /** Told before and after each transaction; what it throws fails that. */
   onTransaction: (moment: 'before' | 'after') => void = () => {}
   answer: Answer
+  /** The id of the deployed version of the edge. */
+  deployment: string | undefined
   webhook: Pick<WebhookOptions, 'secret' | 'hosts'> | undefined
   /** Takes what is told of spending; may throw. */
   count: (tenant: string, spend: Spend) => void | Promise<void> = () => {}
@@ -180,6 +182,7 @@ export class TestConversation {
     const report = (entry: Record<string, unknown>) => void this.reports.push(entry)
     return {
       config,
+      deployment: this.deployment,
       isolate: {},
       models: {
         resolve: (name = 'test/scripted') =>

@@ -35,6 +35,9 @@ async function loseObject(conversation: TestConversation, afterMs = 1000): Promi
   await settle()
 }
 
+/** What the journal tells of each time that the first run was parked. */
+const parkings = (conversation: TestConversation) => conversation.journal(0).filter(({ type }) => type === 'run.parked')
+
 const statuses = (conversation: TestConversation) =>
   [0, 1].map((run) => conversation.store.runs.row(runId(run))?.status)
 
@@ -52,10 +55,10 @@ describe('a run that no instance survives resuming', () => {
       event: 'run.parked',
       runId: runId(0),
       detail: 'The object was lost 3 times while it resumed this run.',
+      retryAt: Date.now() + MINUTE,
     })
     const requests = conversation.requests.length
     await loseObject(conversation)
-    await conversation.ring()
     expect([statuses(conversation)[0], conversation.requests.length]).toEqual(['parked', requests])
   })
 
@@ -125,15 +128,25 @@ describe('a parked run', () => {
   test('is told to the webhook when it is cancelled', async () => {
     const conversation = await parked({ webhook: 'https://hooks.example.com/' })
     const notices = () => conversation.rows(`SELECT id, body FROM notices WHERE id LIKE '${runId(0)}.%'`)
-    expect(notices()).toEqual([])
+    const message = `This run is parked, since it could not be resumed. It is tried again at ${new Date(Date.now() + MINUTE).toISOString()}. Retry or cancel it.`
+    const parking = { status: 'parked', steps: 0, usage: NO_USAGE, error: { code: 'run_parked', message }, calls: [] }
+    expect(notices().map(({ body }) => JSON.parse(String(body)))).toEqual([
+      {
+        type: 'run.parked',
+        timestamp: new Date().toISOString(),
+        data: { run: runId(0), conversation: 'conv_1', ...parking },
+      },
+    ])
     expect(await conversation.object.cancel(runId(0))).toEqual({ ok: true, status: 'cancelled' })
     const { seq } = conversation.journal(0).at(-1) ?? {}
     const end = { status: 'cancelled', finish: 'cancelled', steps: 0, calls: [], usage: NO_USAGE }
     const data = { run: runId(0), conversation: 'conv_1', ...end }
     const timestamp = new Date().toISOString()
-    expect(notices().map(({ id, body }) => [id, JSON.parse(String(body))])).toEqual([
-      [`${runId(0)}.${seq}`, { type: 'run.finished', timestamp, data }],
-    ])
+    expect(
+      notices()
+        .slice(1)
+        .map(({ id, body }) => [id, JSON.parse(String(body))]),
+    ).toEqual([[`${runId(0)}.${seq}`, { type: 'run.finished', timestamp, data }]])
     expect(conversation.alarmAt).toBe(Date.now() + 1)
   })
 
@@ -154,6 +167,40 @@ describe('a parked run', () => {
       'step.finished',
       'run.finished',
     ])
+  })
+
+  test('is tried again by itself, later and later, by two instances each time', async () => {
+    const conversation = await parked()
+    const requests = conversation.requests.length
+    conversation.answer = async function* () {
+      yield await new Promise<never>(() => {})
+    }
+    for (const [attempt, minutes] of [1, 5, 15, 60, 180, 720, 1440].entries()) {
+      const due = Date.now() + minutes * MINUTE
+      expect(parkings(conversation).at(-1)).toMatchObject({ type: 'run.parked', retryAt: due })
+      while (conversation.alarmAt < due) await conversation.ring()
+      expect(statuses(conversation)[0]).toBe('parked')
+      await conversation.ring()
+      await settle()
+      expect([statuses(conversation)[0], conversation.requests.length]).toEqual(['running', requests + 2 * attempt + 1])
+      await loseObject(conversation)
+      await loseObject(conversation)
+      expect(statuses(conversation)[0]).toBe('parked')
+    }
+    expect(parkings(conversation).at(-1)).not.toHaveProperty('retryAt')
+    expect(await conversation.object.record(runId(0), 0)).toMatchObject({
+      record: { error: { message: 'This run is parked, since it could not be resumed. Retry or cancel it.' } },
+    })
+    conversation.answer = () => say('Done.')
+    await conversation.object.retry(runId(0))
+    expect(await conversation.object.record(runId(0), 10_000)).toMatchObject({ record: { status: 'completed' } })
+  })
+
+  test('is tried again at once by another version of the edge', async () => {
+    const conversation = await parked()
+    conversation.deployment = 'next'
+    await loseObject(conversation)
+    expect(await conversation.object.record(runId(0), 10_000)).toMatchObject({ record: { status: 'completed' } })
   })
 
   test('is cancelled without being read', async () => {
@@ -204,7 +251,12 @@ describe('a run whose journal has a fact that only a newer version knows', () =>
     const conversation = await rolledBack('call.delegated')
     expect(statuses(conversation)).toEqual(['parked', 'completed'])
     const reason = 'Its journal has an event that this version of the edge does not know: call.delegated.'
-    expect(conversation.reports).toContainEqual({ event: 'run.parked', runId: runId(0), detail: reason })
+    expect(conversation.reports).toContainEqual({
+      event: 'run.parked',
+      runId: runId(0),
+      detail: reason,
+      retryAt: Date.now() + MINUTE,
+    })
     expect((await conversation.events(0)).at(-1)).toMatchObject({ type: 'run.parked', reason })
     expect(await conversation.object.answer(runId(0), {})).toMatchObject({ code: 'run_parked' })
   })

@@ -67,6 +67,7 @@ class World {
       waiters: new Waiters(),
       now: () => this.now,
       reportUnended: () => {},
+      onParked: () => {},
       wakeAt: (time) => void (this.wakeAt = time),
       window: () => ({
         options: { messages: 200, tokens: 100_000, show: 'all', summary: false },

@@ -237,10 +237,15 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
     required: { for: { enum: ['approval', 'caller', 'tool'] }, at: time },
   },
   'run.parked': {
-    summary: 'The run could not be resumed. It stays parked until somebody retries or cancels it.',
+    summary:
+      'The run could not be resumed. It is tried again at `retryAt`; without that it stays parked until somebody retries or cancels it.',
     required: { reason: text, at: time },
+    optional: { retryAt: time },
   },
-  'run.retried': { summary: 'A retry of the parked run was requested.', required: { at: time } },
+  'run.retried': {
+    summary: 'The parked run continues: somebody retried it, or its time has come.',
+    required: { at: time },
+  },
   'run.resumed': { summary: 'The run continues after waiting.', required: { at: time } },
   'run.cancelling': { summary: 'The run is being cancelled; its open calls are told to stop.', required: {} },
   'run.finished': {

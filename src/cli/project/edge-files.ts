@@ -179,6 +179,10 @@ ${bindings}# The keys that \`edgecall keys revoke\` has disabled, and those of \
 binding = "KEYS"
 
 ${objects.join('\n')}
+# Tells the edge which version of it is deployed: a new one tries runs again that an earlier one could not resume.
+[version_metadata]
+binding = "CF_VERSION_METADATA"
+
 [[migrations]]
 tag = "v1"
 new_sqlite_classes = [${Object.values(classes)

@@ -9,6 +9,7 @@ import { shardOf } from '../../contract/placement.ts'
 import { recordOf } from '../../loop/record.ts'
 import type { RunState } from '../../loop/state.ts'
 import { isWaiting } from './open-runs.ts'
+import { nextParkedDue } from './parked-runs.ts'
 import type { Runner } from './runner.ts'
 import { type DueTimes, isDue, nextDue, PRUNE_MS, WATCHDOG_MS } from './schedule.ts'
 import { reportGrowth } from './storage-quota.ts'
@@ -80,6 +81,7 @@ export class Alarms {
     const now = Date.now()
     const due = this.#dueTimes()
     if (isDue(due, 'expire', now)) return this.#expire()
+    runner.retryParked()
     runner.checkCurrent()
     runner.pump()
     if (isDue(due, 'prune', now)) {
@@ -120,7 +122,7 @@ export class Alarms {
     const isReporting = store.outbox.hasReports()
     const expires = Math.min(store.time('expires'), store.time('idle'))
     return {
-      run,
+      run: Math.min(run, nextParkedDue(store)),
       // A current or queued run delays expiry; one that waits for others does not. Usage and runs that are not reported
       // yet are reported first, and the conversation is listed before it is removed from the list.
       expire: isOwing || isReporting ? Infinity : open && !isWaiting(open) ? Math.max(expires, run) : expires,
@@ -295,6 +297,12 @@ export class Alarms {
   /** Handles the end of a run whose journal is not read, within the transaction that stores it. */
   onEndUnread(record: RunRecord, eventId: string): void {
     this.#reportEnd(record.id)
+    this.#notify(() => record, eventId)
+  }
+
+  /** Handles a run that is parked, within the transaction that stores it. */
+  onParked(record: RunRecord, eventId: string): void {
+    this.watch()
     this.#notify(() => record, eventId)
   }
 

@@ -7,6 +7,7 @@ import { messageOf, type RunFault } from '../../contract/thrown.ts'
 import { type Caller, findIfAvailable, type Tool, ToolsUnavailable } from '../../contract/tool.ts'
 import { historyBefore, type HistoryView } from '../history/history.ts'
 import { type JournalPorts, RunJournal } from './journal.ts'
+import { type ParkingPorts, parkRun } from './parked-runs.ts'
 import { isKeyRead, presentCaller, withdrawTool } from './present-caller.ts'
 import { type ReplayedRun, stateBefore, stateOf } from './replay.ts'
 import { positionOf } from '../store/messages.ts'
@@ -20,9 +21,7 @@ import { type Ledger, loopPorts, openLedger, type RunPorts } from '../../loop/ru
 import type { RunState } from '../../loop/state.ts'
 import { pinTools } from '../../tool/pinned-tools.ts'
 
-interface OpenRunsPorts extends JournalPorts {
-  readonly setup: Setup
-}
+type OpenRunsPorts = JournalPorts & ParkingPorts
 
 /** The unfinished runs of a conversation that are in memory, at most one OpenRun for each. */
 export class OpenRuns {
@@ -77,12 +76,11 @@ export class OpenRuns {
   }
 
   #load(stored: StoredRun, isNew = false): OpenRun | undefined {
-    const { store, setup } = this.#ports
+    const { store } = this.#ports
     const open = openRun(this.#ports, stored, isNew)
     if (open.unknown !== undefined) {
       const reason = `Its journal has an event that this version of the edge does not know: ${open.unknown}.`
-      store.park(stored.id, reason)
-      setup.report({ event: 'run.parked', runId: stored.id, detail: reason })
+      parkRun(this.#ports, stored.id, reason)
       return undefined
     }
     // The journal says how the run stands; the row may have been damaged.

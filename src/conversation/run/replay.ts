@@ -1,5 +1,5 @@
 import type { RunRecord } from '../../contract/run.ts'
-import { NO_USAGE } from '../../contract/usage.ts'
+import { parkedRecord } from './parked-runs.ts'
 import { recordOf } from '../../loop/record.ts'
 import { fold } from '../../loop/fold.ts'
 import { newState, type RunState } from '../../loop/state.ts'
@@ -60,7 +60,7 @@ export function stateOf(store: Store, stored: StoredRun): ReplayedRun {
 export function replayRecord(store: Store, id: string): RunRecord | undefined {
   // The conversation may have expired while the caller waited for this record.
   if (store.life() !== 'open') return undefined
-  if (store.runs.row(id)?.status === 'parked') return parkedRecord(id)
+  if (store.runs.row(id)?.status === 'parked') return parkedRecord(store, id)
   const stored = store.runs.get(id)
   const state = stored && stateOf(store, stored).state
   const storedRecord = store.runs.record(id)
@@ -74,20 +74,6 @@ function readableRecord(state: RunState): RunRecord | undefined {
     return recordOf(state)
   } catch {
     return undefined
-  }
-}
-
-/** Returns the record of a parked run, whose journal is not read. */
-function parkedRecord(id: string): RunRecord {
-  const message = 'This run is parked, since it could not be resumed. Retry or cancel it.'
-  return {
-    id,
-    status: 'parked',
-    answer: '',
-    steps: 0,
-    usage: NO_USAGE,
-    calls: [],
-    error: { code: 'run_parked', message },
   }
 }
 

@@ -24,6 +24,7 @@ import {
   reasonToEnd,
 } from './open-runs.ts'
 import { WATCHDOG_MS } from './schedule.ts'
+import { dueParkedRuns, type ParkingPorts, parkRun, unparkRun } from './parked-runs.ts'
 import type { Waiters } from './cancel-run.ts'
 
 /** After so many instances in a row that did not survive resuming a run, the run is parked. */
@@ -33,7 +34,7 @@ const AFTER_FENCE_MS = 1000
 /** How long a cancelled run may take to end by itself. */
 const MOST_CANCEL_MS = 5000
 
-export interface RunnerPorts extends JournalPorts, PerformPorts {
+export interface RunnerPorts extends JournalPorts, PerformPorts, ParkingPorts {
   /** Has the object woken at a time, in epoch milliseconds, or earlier. */
   readonly wakeAt: (time: number) => void
   /** Reports the status of an unfinished run. */
@@ -63,7 +64,7 @@ export class Runner {
    * is on disk before the run is.
    */
   countResume(): boolean {
-    const { store, setup } = this.#ports
+    const { store } = this.#ports
     for (const id of store.runs.unfinished()) {
       const { status = 'waiting', resumes = 0 } = store.runs.row(id) ?? {}
       if (status === 'waiting') return false
@@ -72,8 +73,7 @@ export class Runner {
         return true
       }
       const reason = `The object was lost ${resumes} times while it resumed this run.`
-      store.park(id, reason)
-      setup.report({ event: 'run.parked', runId: id, detail: reason })
+      parkRun(this.#ports, id, reason)
     }
     return false
   }
@@ -90,13 +90,25 @@ export class Runner {
     this.pump()
   }
 
-  /** Resumes a parked run. */
+  /** Resumes a parked run, as a person wants. */
   retry(id: string): void {
+    this.#unpark(id, 0)
+    this.pump()
+  }
+
+  /**
+   * Has the parked runs continue whose time has come, or that an earlier deployment of the edge could not resume. Contract:
+   * called before any run is read, and before `countResume`.
+   */
+  retryParked(): void {
+    for (const id of dueParkedRuns(this.#ports)) this.#unpark(id, MOST_RESUMES - 1)
+  }
+
+  #unpark(id: string, resumes: number): void {
     const { store, wakeAt, now, reportUnended } = this.#ports
-    store.retry(id)
+    unparkRun(store, id, { now: now(), resumes })
     reportUnended(id)
     wakeAt(now() + WATCHDOG_MS)
-    this.pump()
   }
 
   /**

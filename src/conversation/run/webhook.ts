@@ -47,8 +47,8 @@ function webhookBody(run: RunRecord, now: number): string | undefined {
   const { id, status, answer: _answer, preambles: _preambles, calls, ...rest } = run
   const openCalls = calls.filter((call) => call.status === 'approval').map((call) => ({ id: call.id, tool: call.tool }))
   const needsApproval = status === 'waiting' && openCalls.length > 0
-  if (!needsApproval && !isTerminal(status)) return undefined
-  const type = needsApproval ? 'run.waiting' : 'run.finished'
+  if (!needsApproval && status !== 'parked' && !isTerminal(status)) return undefined
+  const type = needsApproval ? 'run.waiting' : status === 'parked' ? 'run.parked' : 'run.finished'
   return JSON.stringify({
     type,
     timestamp: new Date(now).toISOString(),

@@ -284,9 +284,9 @@ export class RunTable {
     this.#change('UPDATE runs SET interrupted = interrupted + 1, stalled = ifnull(stalled, ?) WHERE id = ?', now, id)
   }
 
-  /** Resets the counts of a run's interruptions and idle time, because it has made progress. */
-  clearStall(id: string): void {
-    this.#change('UPDATE runs SET interrupted = 0, stalled = NULL, idle = 0, resumes = 0 WHERE id = ?', id)
+  /** Resets the counts of a run's interruptions and idle time, because it has made progress or is retried. */
+  clearStall(id: string, resumes = 0): void {
+    this.#change('UPDATE runs SET interrupted = 0, stalled = NULL, idle = 0, resumes = ? WHERE id = ?', resumes, id)
   }
 
   /** Counts time in which an instance has driven the run without progress, and so has survived resuming it. */

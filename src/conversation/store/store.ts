@@ -29,6 +29,7 @@ export type MetaKey =
   | 'marks'
   | 'owed'
   | 'owner'
+  | 'parked'
   | 'reduction'
   | 'settings'
   | 'spendRetry'
@@ -331,24 +332,6 @@ export class Store {
       this.appendFact(id, { type: 'run.finished', ...end })
       this.runs.end({ id, steps: 0, calls: [], ...end }, Date.now())
     }
-  }
-
-  /** Parks a run, without reading its journal. */
-  park(id: string, reason: string): void {
-    this.transaction(() => {
-      this.appendFact(id, { type: 'run.parked', reason, at: Date.now() })
-      this.runs.setStatus(id, 'parked')
-      this.addUnendedReport(id, Date.now())
-    })
-  }
-
-  /** Makes a parked run continue. */
-  retry(id: string): void {
-    this.transaction(() => {
-      this.appendFact(id, { type: 'run.retried', at: Date.now() })
-      this.runs.setStatus(id, 'running')
-      this.runs.clearStall(id)
-    })
   }
 
   /** Adds a fact to the journal of a run that is not in memory. Returns its number. */

@@ -38,8 +38,8 @@ export const RUN_ERRORS: ErrorTexts = {
   ),
   run_parked: http(
     503,
-    'The run is parked: it does not resume by itself. The event `run.parked` has the reason.',
-    'Remove the cause, then retry or cancel the run.',
+    'The run is parked: it could not be resumed, and is tried again later and later. The event `run.parked` has the reason.',
+    'Wait, or remove the cause and retry the run.',
   ),
   run_timeout: http(504, 'The run took longer than `RUN_TIMEOUT_MS`.', 'Raise it, or use faster tools.'),
   subrequest_limit: http(
