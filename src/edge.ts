@@ -89,3 +89,22 @@ export { gemini } from './model/gemini.ts'
 export { openai } from './model/openai.ts'
 export { responses } from './model/openai.ts'
 export { workersAi } from './model/workers-ai.ts'
+export {
+  type CronEvent,
+  cronTrigger,
+  type QueueEvent,
+  queueTrigger,
+  type Trigger,
+  type Triggers,
+  type TriggerStart,
+  type WebhookEvent,
+  webhookTrigger,
+} from './triggers/triggers.ts'
+export {
+  githubWebhooks,
+  type SignedRequest,
+  slackWebhooks,
+  standardWebhooks,
+  stripeWebhooks,
+  type WebhookScheme,
+} from './triggers/verify.ts'

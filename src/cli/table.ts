@@ -2,6 +2,7 @@ import { BACKUP_COMMANDS } from './backup-commands.ts'
 import { AT_EDGE, type Command, command } from './command/command.ts'
 import { remote } from './command/remote.ts'
 import { COST_COMMAND } from './cost/command.ts'
+import { SCHEDULE_COMMANDS } from './schedules.ts'
 
 /** A command that has a stored key let somebody in, or nobody. */
 function switchCommand(verb: 'disable' | 'enable', summary: string): Command {
@@ -314,6 +315,7 @@ export const COMMANDS: readonly Command[] = [
     },
   }),
   ...KEY_COMMANDS,
+  ...SCHEDULE_COMMANDS,
   command({
     name: 'import openapi',
     summary: 'make a stored definition of each operation of an OpenAPI 3 document',

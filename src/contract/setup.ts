@@ -91,6 +91,8 @@ export interface Setup {
   readonly reporters?: readonly RunReporter[] | undefined
   /** List and count runs, for metrics and usage by day. Default: none are listed or counted. */
   readonly runDirectories?: Objects<RunDirectory> | undefined
+  /** The env, for the functions of triggers. Default: there are none. */
+  readonly triggerEnv?: Readonly<Record<string, unknown>> | undefined
   /** Keep the schedules of tenants. Default: no run can be scheduled. */
   readonly schedules?: Objects<ScheduleService> | undefined
   /** Whether spans are made of runs, which then begin a trace unless their callers name one. Default: no. */

@@ -3,13 +3,14 @@ import { Directory } from '../directory/directory.ts'
 import type { MakeSetup } from '../contract/setup.ts'
 import { edge, type EdgeWorker } from '../http/app/edge.ts'
 import type { Surface } from '../http/surface.ts'
+import type { TriggerHandlers } from '../triggers/triggers.ts'
 import type { Env } from './env.ts'
 import type { Part, SchedulesClass } from './part.ts'
 import { type EdgeOptions, partsIn } from './options.ts'
 import { makeSetup } from './setup.ts'
 
 /** An edge Worker: the default export of its module. `Conversation` and `Directory` must be exported too. */
-export interface Edge extends EdgeWorker<Env> {
+export interface Edge extends EdgeWorker<Env>, Partial<TriggerHandlers<Env>> {
   /** The Durable Object class of the binding `CONVERSATIONS`. */
   readonly Conversation: ReturnType<typeof conversation<Env>>
   /** The Durable Object class of the binding `DIRECTORIES`. */
@@ -36,6 +37,7 @@ export function createEdge(options: EdgeOptions): Edge {
   const setup: MakeSetup<Env> = (env) => makeSetup(env, options)
   return {
     ...edge(setup, surfacesOf(parts)),
+    ...parts.findLast(({ handlers }) => handlers)?.handlers?.(setup),
     Conversation: conversation(setup),
     Directory: parts.findLast(({ objects }) => objects?.Directory)?.objects?.Directory ?? Directory,
     Schedules: parts.findLast(({ objects }) => objects?.Schedules)?.objects?.Schedules?.(setup),

@@ -6,6 +6,7 @@ import type { Directory } from '../directory/directory.ts'
 import type { ToolRules } from '../host/policy/source.ts'
 import type { OwnedTools, StoredParts } from '../host/source/stored-tools.ts'
 import type { Surface } from '../http/surface.ts'
+import type { TriggerHandlers } from '../triggers/triggers.ts'
 import type { schedulesObject } from '../triggers/schedules.ts'
 import type { Env } from './env.ts'
 import type { ProviderFromEnv } from './providers.ts'
@@ -52,6 +53,8 @@ export interface Part {
    * there. Called once per isolate, in the order of `use`. Throws a ConfigError for a variable that it cannot read.
    */
   readonly extend?: (services: Services) => Partial<Services>
+  /** The handlers of events other than requests, which the module of the edge exports. */
+  readonly handlers?: (makeSetup: MakeSetup<Env>) => TriggerHandlers<Env>
   /** The Durable Object classes that it replaces or adds, which the module of the edge exports. */
   readonly objects?: {
     readonly Directory?: typeof Directory

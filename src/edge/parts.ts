@@ -35,6 +35,7 @@ import { metricsReporter } from '../observe/metrics-reporter.ts'
 import { otlpReporter } from '../observe/otlp.ts'
 import { scheduleRoutes } from '../triggers/routes.ts'
 import { schedulesObject } from '../triggers/schedules.ts'
+import { triggerHandlers, type Triggers, webhookRoutes } from '../triggers/triggers.ts'
 
 /*
  * All parts but those that serve pages: the package exports them by these names, and `everything` uses them in this
@@ -144,6 +145,29 @@ export const schedules: Part = {
   surfaces: [scheduleRoutes],
   extend: ({ env: { SCHEDULES: namespace } }) => ({ schedules: namespace }),
   objects: { Schedules: schedulesObject },
+}
+
+/**
+ * Triggers: events that start runs, by name: times of the platform's cron triggers, messages of queues, and signed
+ * requests of other services (`POST /triggers/{name}`). The edge then also has the handlers `scheduled` and `queue`.
+ *
+ * @example
+ * const edge = createEdge({
+ *   providers: { openai: openaiFromEnv },
+ *   use: [
+ *     triggers({
+ *       orders: queueTrigger({ queue: 'orders', as: 'orders', start: ({ body }) => ({ run: { input: JSON.stringify(body) } }) }),
+ *     }),
+ *   ],
+ * })
+ */
+export function triggers(table: Triggers): Part {
+  return {
+    name: 'triggers',
+    surfaces: [webhookRoutes(table)],
+    extend: ({ env }) => ({ triggerEnv: env }),
+    handlers: (makeSetup) => triggerHandlers(table, makeSetup),
+  }
 }
 
 /**

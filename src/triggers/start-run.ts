@@ -1,7 +1,7 @@
 import { presentCaller } from '../conversation/run/present-caller.ts'
 import type { Scope } from '../contract/api-key.ts'
 import { termsOfCaller } from '../contract/caller-terms.ts'
-import { deriveRunId } from '../contract/id.ts'
+import { deriveRunId, ID } from '../contract/id.ts'
 import type { JsonObject } from '../contract/json.ts'
 import { idIn } from '../contract/placement.ts'
 import { isTerminal } from '../contract/run.ts'
@@ -17,7 +17,7 @@ import { cacheSettings } from '../http/runs/conversation-settings.ts'
 import { conversationStubOfRun } from '../http/runs/conversation-stub.ts'
 import { prepareRun } from '../http/runs/prepare-run.ts'
 import { startInConversation } from '../http/runs/start-run.ts'
-import { requireBytes } from '../http/runs/storage-quota.ts'
+import { countCreated, requireBytes, requireRoom } from '../http/runs/storage-quota.ts'
 import { invalidRequest } from '../http/surfaces/runs.ts'
 import { decodeRunBody } from '../wire/client/request.ts'
 
@@ -42,6 +42,8 @@ export interface TriggeredRun {
   /** Default: one of its own, which is kept for `keepDays`. */
   readonly conversation?: string | undefined
   readonly keepDays?: number | undefined
+  /** Whether the named conversation is made if it does not exist. Default: the run is not started then. */
+  readonly create?: boolean | undefined
   /** The run that must have ended before this one is started. Default: none. */
   readonly after?: RunPlace | undefined
 }
@@ -86,7 +88,17 @@ export async function startTriggeredRun(
 
 async function start(
   setup: Setup,
-  { source, key, caller: storedCaller, scopes, body, conversation, keepDays = KEEP_DAYS, after }: TriggeredRun,
+  {
+    source,
+    key,
+    caller: storedCaller,
+    scopes,
+    body,
+    conversation,
+    keepDays = KEEP_DAYS,
+    create = false,
+    after,
+  }: TriggeredRun,
   { waitUntil }: { readonly waitUntil: WaitUntil },
 ): Promise<StartOutcome> {
   const now = Date.now()
@@ -101,6 +113,10 @@ async function start(
     return { ok: false, because: 'busy', code: 'overlap', message, status: 409 }
   }
   await countRequest(setup, caller)
+  if (conversation !== undefined && !ID.test(conversation)) {
+    const message = `A conversation's id must match ${ID.source}.`
+    throw new Problem({ status: 400, code: 'invalid_conversation_id', message })
+  }
   const decoded = decodeRunBody(body)
   if (!decoded.ok) throw invalidRequest(decoded.error)
   const request = new Request(`https://triggers.invalid/${source}`, { headers: { 'idempotency-key': key } })
@@ -112,12 +128,17 @@ async function start(
     cacheSettings(context, id, {})
   }
   const prepared = await prepareRun(context, decoded.request, { conversation: id })
-  const { runId } = await startInConversation(context, prepared, {
+  if (conversation !== undefined && create) await requireRoom(context, id)
+  const { runId, created } = await startInConversation(context, prepared, {
     id,
     onBusy: 'queue',
-    create: conversation === undefined,
+    create: conversation === undefined || create,
     ...(conversation === undefined && { expires: now + keepDays * DAY_MS }),
   })
+  if (created && conversation !== undefined) {
+    cacheSettings(context, id, {})
+    countCreated(context)
+  }
   return { ok: true, run: runId, conversation: id }
 }
 

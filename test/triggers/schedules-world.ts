@@ -2,6 +2,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { vi } from 'vitest'
 import type { ScheduleService } from '../../src/contract/schedule.ts'
 import type { Setup } from '../../src/contract/setup.ts'
+import { edge, type EdgeWorker } from '../../src/http/app/edge.ts'
+import type { Surface } from '../../src/http/surface.ts'
 import { schedulesObject } from '../../src/triggers/schedules.ts'
 import { type KeptEdge, keptEdge } from '../http/kept-edge.ts'
 import { say } from '../fixtures/play.ts'
@@ -161,6 +163,11 @@ interface AskOptions {
   readonly method?: string
   readonly json?: unknown
   readonly headers?: Record<string, string>
+}
+
+/** The handler of an edge with one more surface. */
+export function workerOf(setup: Setup, surface: Surface): EdgeWorker<object> {
+  return edge(() => setup, [surface])
 }
 
 /** Lets what is under way come to where it waits. */

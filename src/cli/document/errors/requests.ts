@@ -205,6 +205,11 @@ export const REQUEST_ERRORS: ErrorTexts = {
     'The schedule has no due time that is still to come.',
     'Send a later `at`, or a `cron` whose days exist.',
   ),
+  invalid_signature: http(
+    401,
+    'A request to a trigger has no signature, a wrong one, or one that is older than five minutes.',
+    'Check the secret of the trigger’s scheme, and the clock of the sender.',
+  ),
   unknown_schedule: http(404, 'The tenant has no schedule with this name.', 'See `GET /schedules`.'),
   overlap: http(
     409,

@@ -1,0 +1,265 @@
+import { Hono } from 'hono/tiny'
+import { SCOPES } from '../contract/api-key.ts'
+import { parseJson, sha256 } from '../contract/json.ts'
+import type { Message } from '../contract/message.ts'
+import { readBody } from '../contract/read-body.ts'
+import { type MakeSetup, type Setup, setupOf } from '../contract/setup.ts'
+import { textOfThrown } from '../contract/thrown.ts'
+import type { Caller } from '../contract/tool.ts'
+import { listVar } from '../contract/vars.ts'
+import type { EdgeEnv } from '../http/context.ts'
+import { countAddress } from '../http/middleware/rate.ts'
+import { Problem } from '../http/problem.ts'
+import { bodyTooLarge } from '../http/request-body.ts'
+import type { WaitUntil } from '../http/request-context.ts'
+import type { Surface } from '../http/surface.ts'
+import { type StartFault, type StartOutcome, startTriggeredRun } from './start-run.ts'
+import type { WebhookScheme } from './verify.ts'
+
+type TriggerEnv = Readonly<Record<string, unknown>>
+
+/** The run that an event starts. */
+export interface TriggerStart {
+  /** The body of a run, as `POST /runs` takes it. */
+  readonly run: Readonly<Record<string, unknown>> & { readonly input: string | readonly Message[] }
+  /** The conversation of the run, which is made if it does not exist. Default: one of its own. */
+  readonly conversation?: string
+  /** How many days a conversation of its own is kept. Default: 30. */
+  readonly keepDays?: number
+}
+
+/** What all triggers have. */
+interface TriggerOptions<Event> {
+  /** The id of the API key as which the runs are started, with its scopes, budget and quotas. */
+  readonly as: string
+  /** The scopes that the runs have, out of those of the key. Default: all of these. */
+  readonly scopes?: readonly string[]
+  /** Returns the run that an event starts; undefined for none. */
+  readonly start: (event: Event, env: TriggerEnv) => TriggerStart | undefined | Promise<TriggerStart | undefined>
+}
+
+/** A time of a cron trigger of the platform. */
+export interface CronEvent {
+  readonly cron: string
+  /** Epoch milliseconds. */
+  readonly scheduledTime: number
+}
+
+/** A message of a queue. */
+export interface QueueEvent {
+  readonly id: string
+  readonly body: unknown
+  /** How often it was delivered, from 1 on. */
+  readonly attempts: number
+}
+
+/** A request of another service whose signature was checked. */
+export interface WebhookEvent {
+  /** The same for a delivery that is sent again. */
+  readonly id: string
+  readonly headers: Headers
+  /** The body as JSON; undefined if it is not JSON. */
+  readonly body: unknown
+  /** The body as it was sent. */
+  readonly text: string
+}
+
+interface CronTrigger extends TriggerOptions<CronEvent> {
+  readonly on: 'cron'
+  readonly cron: string
+}
+
+interface QueueTrigger extends TriggerOptions<QueueEvent> {
+  readonly on: 'queue'
+  readonly queue: string
+}
+
+interface WebhookTrigger extends TriggerOptions<WebhookEvent> {
+  readonly on: 'webhook'
+  readonly scheme: WebhookScheme
+}
+
+export type Trigger = CronTrigger | QueueTrigger | WebhookTrigger
+
+/** Triggers by their names, which are part of the keys of their runs and of the paths of webhooks. */
+export type Triggers = Readonly<Record<string, Trigger>>
+
+/**
+ * Starts a run at each time of a cron trigger of the platform: `cron` must be one of `[triggers] crons` in wrangler.toml.
+ * Schedules (`PUT /schedules/{name}`) need no deployment.
+ *
+ * @example cronTrigger({ cron: '0 2 * * *', as: 'nightly', start: () => ({ run: { input: 'Tidy up.' } }) })
+ */
+export function cronTrigger(options: Omit<CronTrigger, 'on'>): Trigger {
+  return { on: 'cron', ...options }
+}
+
+/**
+ * Starts a run for each message of a queue that this Worker consumes. A message is acknowledged when its run is accepted,
+ * or nothing is to be started, and else delivered again by the queue.
+ *
+ * @example queueTrigger({ queue: 'orders', as: 'orders', start: ({ body }) => ({ run: { input: JSON.stringify(body) } }) })
+ */
+export function queueTrigger(options: Omit<QueueTrigger, 'on'>): Trigger {
+  return { on: 'queue', ...options }
+}
+
+/**
+ * Starts a run for each request to `POST /triggers/{name}` that another service has signed. The answer is 202 with the
+ * run, or 204 if nothing is started.
+ *
+ * @example webhookTrigger({ scheme: githubWebhooks('GITHUB_SECRET'), as: 'github', start: () => ({ run: { input: 'Look at the news.' } }) })
+ */
+export function webhookTrigger(options: Omit<WebhookTrigger, 'on'>): Trigger {
+  return { on: 'webhook', ...options }
+}
+
+/** The part of a queue's batch that is used here. */
+interface QueueBatch {
+  readonly queue: string
+  readonly messages: readonly {
+    readonly id: string
+    readonly body: unknown
+    readonly attempts: number
+    ack(): void
+    retry(options?: { readonly delaySeconds?: number }): void
+  }[]
+}
+
+/** The handlers of a Worker that has triggers. */
+export interface TriggerHandlers<Env> {
+  scheduled(controller: CronEvent, env: Env, ctx: { waitUntil: WaitUntil }): Promise<void>
+  queue(batch: QueueBatch, env: Env, ctx: { waitUntil: WaitUntil }): Promise<void>
+}
+
+/** The longest delay before a message is delivered again, in seconds. */
+const MOST_DELAY = 3600
+
+/** Makes the handlers of these triggers. */
+export function triggerHandlers<Env extends object>(
+  triggers: Triggers,
+  makeSetup: MakeSetup<Env>,
+): TriggerHandlers<Env> {
+  const entries = Object.entries(triggers)
+  return {
+    scheduled: async ({ cron, scheduledTime }, env, ctx) => {
+      const setup = setupOf(makeSetup, env)
+      const own = entries.filter(
+        (entry): entry is [string, CronTrigger] => entry[1].on === 'cron' && entry[1].cron === cron,
+      )
+      const outcomes = await Promise.all(
+        own.map(([name, trigger]) => {
+          const event = { id: new Date(scheduledTime).toISOString(), value: { cron, scheduledTime } }
+          return startRun(setup, { name, trigger, event, env }, ctx)
+        }),
+      )
+      const fault = outcomes.find((outcome): outcome is StartFault => outcome?.ok === false)
+      // The platform shows it among the past events.
+      if (fault) throw new Error(`${fault.code}: ${fault.message}`)
+    },
+    queue: async ({ queue, messages }, env, ctx) => {
+      const setup = setupOf(makeSetup, env)
+      const entry = entries.find(
+        (each): each is [string, QueueTrigger] => each[1].on === 'queue' && each[1].queue === queue,
+      )
+      if (!entry) throw new Error(`No trigger is for the queue "${queue}".`)
+      const [name, trigger] = entry
+      const handle = async (message: QueueBatch['messages'][number]) => {
+        const { id, body, attempts } = message
+        const outcome = await startRun(setup, { name, trigger, event: { id, value: { id, body, attempts } }, env }, ctx)
+        if (!outcome || outcome.ok) return message.ack()
+        const delaySeconds = Math.min(MOST_DELAY, Math.ceil((outcome.retryAfterMs ?? 0) / 1000))
+        message.retry(delaySeconds > 0 ? { delaySeconds } : undefined)
+      }
+      await Promise.all(messages.map(handle))
+    },
+  }
+}
+
+interface TriggerCall<Event> {
+  readonly name: string
+  readonly trigger: TriggerOptions<Event>
+  readonly event: { readonly id: string; readonly value: Event }
+  readonly env: object
+}
+
+/** Starts the run of an event; undefined if it starts none. Never rejects. */
+async function startRun<Event>(
+  setup: Setup,
+  { name, trigger, event, env }: TriggerCall<Event>,
+  ports: { readonly waitUntil: WaitUntil },
+): Promise<StartOutcome | undefined> {
+  const source = `triggers/${name}`
+  try {
+    const caller = await callerOfKey(setup, trigger.as)
+    if (!caller) {
+      const message = `There is no API key with the id "${trigger.as}".`
+      return report(setup, source, { ok: false, because: 'forbidden', code: 'run_not_allowed', message, status: 403 })
+    }
+    const start = await trigger.start(event.value, { ...env })
+    if (!start) return undefined
+    const { run: body, conversation, keepDays } = start
+    const key = await keyOfId(event.id)
+    const run = { source, key, caller, scopes: trigger.scopes, body, conversation, keepDays, create: true }
+    return report(setup, source, await startTriggeredRun(setup, run, ports))
+  } catch (error) {
+    setup.report({ event: 'trigger.failed', source, detail: textOfThrown(error) })
+    return { ok: false, because: 'later', code: 'internal_error', message: 'The trigger failed.', status: 500 }
+  }
+}
+
+function report(setup: Setup, source: string, outcome: StartOutcome): StartOutcome {
+  if (!outcome.ok) {
+    const { because, code, message } = outcome
+    setup.report({ event: 'trigger.not_started', source, because, code, detail: message })
+  }
+  return outcome
+}
+
+/** Returns the caller that a key is, of `API_KEYS` or stored; with `AUTH=open`, the one caller that there is. */
+async function callerOfKey({ config, storedKeys }: Setup, id: string): Promise<Caller | undefined> {
+  if (config.auth === 'open') return { tenant: 'local', scopes: SCOPES }
+  const key = config.apiKeys.findLast((each) => each.id === id) ?? (await storedKeys?.load(id))
+  return key && { tenant: key.tenant, key: key.id, scopes: key.scopes }
+}
+
+/**
+ * Makes `POST /triggers/{name}` for requests that other services have signed. The signature is the right to send them.
+ */
+export function webhookRoutes(triggers: Triggers): Surface {
+  const app = new Hono<EdgeEnv>()
+  app.post('/:name', async (c) => {
+    const { setup, waitUntil } = c.env
+    const { triggerEnv: env = {}, config } = setup
+    const name = c.req.param('name')
+    const trigger = Object.hasOwn(triggers, name) ? triggers[name] : undefined
+    if (trigger?.on !== 'webhook')
+      throw new Problem({ status: 404, code: 'not_found', message: 'There is no such trigger.' })
+    const { bytes, isComplete } = await readBody(c.req.raw, config.maxBodyBytes)
+    if (!isComplete) throw bodyTooLarge(config.maxBodyBytes)
+    const { headers } = c.req.raw
+    const text = new TextDecoder().decode(bytes)
+    const { secret, verify, challenge } = trigger.scheme
+    const id = await verify({ headers, body: text, now: Date.now() }, listVar(env, secret) ?? [])
+    if (id === undefined) {
+      countAddress(setup, c.req.raw)
+      const message = 'The signature is missing, wrong or older than five minutes.'
+      throw new Problem({ status: 401, code: 'invalid_signature', message })
+    }
+    const body = parseJson(text)
+    const answer = challenge?.(body)
+    if (answer !== undefined) return c.text(answer)
+    const event = { id, value: { id, headers, body, text } }
+    const outcome = await startRun(setup, { name, trigger, event, env }, { waitUntil })
+    if (!outcome) return c.body(null, 204)
+    if (outcome.ok) return c.json({ run: outcome.run, conversation: outcome.conversation }, 202)
+    const { status, code, message, retryAfterMs } = outcome
+    throw new Problem({ status, code, message, retryAfterMs })
+  })
+  return { routes: { '/triggers': app }, isPublic: true, limitsRate: true }
+}
+
+/** Returns an id as the key of a run: others than printable ASCII, and long ones, by their hash. */
+async function keyOfId(id: string): Promise<string> {
+  return /^[\x21-\x7e]{1,200}$/.test(id) ? id : sha256(id)
+}

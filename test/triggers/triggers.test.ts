@@ -1,0 +1,261 @@
+import { createHmac } from 'node:crypto'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import {
+  cronTrigger,
+  queueTrigger,
+  triggerHandlers,
+  type Triggers,
+  type WebhookEvent,
+  webhookRoutes,
+  webhookTrigger,
+} from '../../src/triggers/triggers.ts'
+import {
+  githubWebhooks,
+  slackWebhooks,
+  standardWebhooks,
+  stripeWebhooks,
+  type WebhookScheme,
+} from '../../src/triggers/verify.ts'
+import { apiKey, withKeys } from '../fixtures/keys.ts'
+import { say } from '../fixtures/play.ts'
+import { keptEdge } from '../http/kept-edge.ts'
+import { workerOf } from './schedules-world.ts'
+
+const NOW = Date.parse('2026-01-01T08:00:00Z')
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: NOW }))
+afterEach(() => void vi.useRealTimers())
+
+const SECRET = 'a secret of the service'
+const ctx = { waitUntil: () => {} }
+
+/** An edge with these triggers in plain Node, and what its conversations were sent. */
+function triggeredEdge(table: Triggers, vars: Record<string, unknown> = {}) {
+  const reports: Record<string, unknown>[] = []
+  const env = { HOOK_SECRET: `an older secret, ${SECRET}` }
+  const own = keptEdge({
+    script: Array.from({ length: 20 }, () => say('Done.')),
+    vars,
+    setup: { triggerEnv: env, report: (entry) => void reports.push(entry) },
+  })
+  const app = workerOf(own.setup, webhookRoutes(table))
+  const conversations = () => [...own.objects.keys()].map((name) => name.replace('v1/', ''))
+  const post = async (name: string, body: string, headers: Record<string, string> = {}) => {
+    const request = new Request(`http://127.0.0.1:8787/triggers/${name}`, { method: 'POST', body, headers })
+    const response = await app.fetch(request, {}, ctx)
+    const text = await response.text()
+    return { status: response.status, body: text.startsWith('{') ? JSON.parse(text) : text }
+  }
+  return { own, post, conversations, reports, handlers: triggerHandlers(table, () => own.setup) }
+}
+
+const hex = (text: string, secret = SECRET) => createHmac('sha256', secret).update(text).digest('hex')
+const base64 = (text: string) => createHmac('sha256', SECRET).update(text).digest('base64')
+const seconds = (time = Date.now()) => String(Math.floor(time / 1000))
+
+interface SignedCase {
+  readonly scheme: WebhookScheme
+  readonly body: string
+  readonly sign: (body: string, time: string) => Record<string, string>
+  /** Whether the signature is of a time. */
+  readonly isTimed: boolean
+}
+
+const CASES: Readonly<Record<string, SignedCase>> = {
+  'Standard Webhooks': {
+    scheme: standardWebhooks('HOOK_SECRET'),
+    body: '{"type":"invoice.paid"}',
+    sign: (body, time) => ({
+      'webhook-id': 'msg_1',
+      'webhook-timestamp': time,
+      'webhook-signature': `v1a,x v1,${base64(`msg_1.${time}.${body}`)}`,
+    }),
+    isTimed: true,
+  },
+  GitHub: {
+    scheme: githubWebhooks('HOOK_SECRET'),
+    body: '{"action":"opened"}',
+    sign: (body) => ({ 'x-hub-signature-256': `sha256=${hex(body)}` }),
+    isTimed: false,
+  },
+  Stripe: {
+    scheme: stripeWebhooks('HOOK_SECRET'),
+    body: '{"id":"evt_1"}',
+    sign: (body, time) => ({ 'stripe-signature': `t=${time},v1=${hex('x')},v1=${hex(`${time}.${body}`)},v0=y` }),
+    isTimed: true,
+  },
+  Slack: {
+    scheme: slackWebhooks('HOOK_SECRET'),
+    body: '{"event_id":"Ev1"}',
+    sign: (body, time) => ({
+      'x-slack-request-timestamp': time,
+      'x-slack-signature': `v0=${hex(`v0:${time}:${body}`)}`,
+    }),
+    isTimed: true,
+  },
+}
+
+describe.each(Object.entries(CASES))('a webhook of %s', (_, { scheme, body, sign, isTimed }) => {
+  const hooked = () => {
+    const events: WebhookEvent[] = []
+    const start = (event: WebhookEvent) => {
+      events.push(event)
+      return { run: { input: event.text } }
+    }
+    return { events, ...triggeredEdge({ hook: webhookTrigger({ scheme, as: 'hook', start }) }) }
+  }
+
+  test('starts one run, however often it is delivered', async () => {
+    const { own, post, events } = hooked()
+    const first = await post('hook', body, sign(body, seconds()))
+    expect(first).toEqual({ status: 202, body: { run: expect.any(String), conversation: expect.any(String) } })
+    vi.setSystemTime(NOW + 60_000)
+    expect(await post('hook', body, sign(body, seconds()))).toEqual(first)
+    expect(events.map((event) => event.body)).toEqual(Array.from({ length: 2 }, () => JSON.parse(body)))
+    expect(own.objects.size).toBe(1)
+    expect(own.requests.map(({ messages }) => messages.at(-1)?.content)).toEqual([body])
+  })
+
+  test('starts nothing unless it is signed with one of the secrets, as it is', async () => {
+    const { own, post, events } = hooked()
+    const signature = sign(body, seconds())
+    const refusal = { status: 401, body: expect.objectContaining({ code: 'invalid_signature' }) }
+    expect(await post('hook', body)).toEqual(refusal)
+    expect(await post('hook', `${body} `, signature)).toEqual(refusal)
+    for (const name of Object.keys(signature)) {
+      expect(await post('hook', body, { ...signature, [name]: '' })).toEqual(refusal)
+      const other = signature[name]?.replaceAll(/[0-9a-f]/g, (digit) => (digit === '0' ? '1' : '0')) ?? ''
+      expect(await post('hook', body, { ...signature, [name]: other })).toEqual(refusal)
+    }
+    expect([events, own.objects.size]).toEqual([[], 0])
+  })
+
+  test('starts nothing if its signature is older than five minutes, or of the future', async () => {
+    if (!isTimed) return
+    const { own, post } = hooked()
+    const at = async (ms: number) => (await post('hook', body, sign(body, seconds(NOW + ms)))).status
+    expect([await at(-301_000), await at(301_000), await at(-299_000)]).toEqual([401, 401, 202])
+    expect(own.objects.size).toBe(1)
+  })
+})
+
+describe('signatures', () => {
+  test('are those of the documentation of GitHub and of Slack', async () => {
+    const github = { headers: new Headers(), body: 'Hello, World!', now: NOW }
+    github.headers.set('x-hub-signature-256', 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17')
+    expect(await githubWebhooks('X').verify(github, ["It's a Secret to Everybody"])).toEqual(expect.any(String))
+    const body =
+      'token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN&trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c'
+    const slack = { headers: new Headers(), body, now: 1_531_420_618_000 }
+    slack.headers.set('x-slack-request-timestamp', '1531420618')
+    slack.headers.set('x-slack-signature', 'v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503')
+    expect(await slackWebhooks('X').verify(slack, ['8f742231b10e8888abcd99yyyzzz85a5'])).toEqual(expect.any(String))
+  })
+
+  test('count for nothing without a secret', async () => {
+    const request = { headers: new Headers(), body: 'x', now: NOW }
+    request.headers.set('x-hub-signature-256', `sha256=${hex('x', '')}`)
+    expect(await githubWebhooks('X').verify(request, [''])).toBeUndefined()
+    expect(await githubWebhooks('X').verify(request, [])).toBeUndefined()
+  })
+})
+
+test('the challenge of Slack is answered, if it is signed, and starts nothing', async () => {
+  const start = () => ({ run: { input: 'x' } })
+  const { own, post } = triggeredEdge({
+    hook: webhookTrigger({ scheme: slackWebhooks('HOOK_SECRET'), as: 'x', start }),
+  })
+  const body = '{"type":"url_verification","challenge":"3eZbrw"}'
+  expect((await post('hook', body)).status).toBe(401)
+  const signature = CASES['Slack']?.sign(body, seconds())
+  expect(await post('hook', body, signature)).toEqual({ status: 200, body: '3eZbrw' })
+  expect(own.objects.size).toBe(0)
+})
+
+test('a webhook that starts nothing gets 204, and only webhooks have an address', async () => {
+  const { post } = triggeredEdge({
+    hook: webhookTrigger({ scheme: githubWebhooks('HOOK_SECRET'), as: 'x', start: () => undefined }),
+    nightly: cronTrigger({ cron: '0 2 * * *', as: 'x', start: () => undefined }),
+  })
+  const signature = CASES['GitHub']?.sign('{}', '') ?? {}
+  expect((await post('hook', '{}', signature)).status).toBe(204)
+  for (const name of ['nightly', 'none', '__proto__']) expect((await post(name, '{}', signature)).status).toBe(404)
+})
+
+describe('a queue', () => {
+  const messageOf = (id: string, body: unknown) => ({ id, body, attempts: 1, ack: vi.fn(), retry: vi.fn() })
+  const orders = (start: (event: { body: unknown }) => any) => ({
+    orders: queueTrigger({ queue: 'orders', as: 'orders', start }),
+  })
+
+  test('has each message acknowledged by itself once its run is accepted, and starts one run for each id', async () => {
+    const { own, handlers, reports } = triggeredEdge(
+      orders(({ body }: any) => {
+        if (body === 'throw') throw new Error('no such order')
+        if (body === 'ignore') return undefined
+        return { run: body === 'bad' ? { input: 'x', limits: { steps: 0 } } : { input: body }, conversation: 'orders' }
+      }),
+    )
+    const messages = ['first', 'throw', 'ignore', 'bad', 'last'].map((body, index) => messageOf(`m${index}`, body))
+    await handlers.queue({ queue: 'orders', messages }, {}, ctx)
+    const count = (name: 'ack' | 'retry') => messages.map((message) => message[name].mock.calls.length)
+    expect([count('ack'), count('retry')]).toEqual([
+      [1, 0, 1, 0, 1],
+      [0, 1, 0, 1, 0],
+    ])
+    expect(reports).toMatchObject([
+      { event: 'trigger.failed', source: 'triggers/orders' },
+      { event: 'trigger.not_started', source: 'triggers/orders', code: 'invalid_request' },
+    ])
+    await handlers.queue({ queue: 'orders', messages: [messageOf('m0', 'first')] }, {}, ctx)
+    const runs: any = await (await own.fetch('/conversations/orders/runs')).json()
+    expect(runs).toHaveLength(2)
+    // The conversation was made and listed.
+    expect(await (await own.fetch('/conversations')).json()).toEqual([{ id: 'orders' }])
+  })
+
+  test('without a trigger fails, so that its messages are delivered again', async () => {
+    const { handlers } = triggeredEdge({})
+    await expect(handlers.queue({ queue: 'other', messages: [] }, {}, ctx)).rejects.toThrow(
+      'No trigger is for the queue',
+    )
+  })
+})
+
+describe('a time of a cron trigger', () => {
+  const nightly = {
+    nightly: cronTrigger({ cron: '0 2 * * *', as: 'nightly', start: () => ({ run: { input: 'Tidy up.' } }) }),
+  }
+
+  test('starts one run, as the key that is named, also if it comes twice', async () => {
+    const vars = withKeys(apiKey('n', { id: 'nightly', tenant: 'ops', scopes: ['chat'] }))
+    const { own, handlers, conversations } = triggeredEdge(nightly, vars)
+    for (let time = 0; time < 2; time++) await handlers.scheduled({ cron: '0 2 * * *', scheduledTime: NOW }, {}, ctx)
+    await handlers.scheduled({ cron: '0 3 * * *', scheduledTime: NOW }, {}, ctx)
+    expect(conversations()).toEqual([expect.stringMatching(/^ops\/conv_/)])
+    expect(own.requests).toHaveLength(1)
+  })
+
+  test('fails and is logged if the key is not there or may start no run', async () => {
+    const { handlers, conversations, reports } = triggeredEdge(nightly, withKeys(apiKey('n', { id: 'other' })))
+    const time = { cron: '0 2 * * *', scheduledTime: NOW }
+    await expect(handlers.scheduled(time, {}, ctx)).rejects.toThrow('There is no API key with the id "nightly".')
+    expect(reports).toMatchObject([{ event: 'trigger.not_started', code: 'run_not_allowed', because: 'forbidden' }])
+    const scopeless = triggeredEdge(nightly, withKeys(apiKey('n', { id: 'nightly', scopes: [] })))
+    await expect(scopeless.handlers.scheduled(time, {}, ctx)).rejects.toThrow('run_not_allowed')
+    expect([conversations(), scopeless.conversations()]).toEqual([[], []])
+  })
+})
+
+test('an event cannot name a conversation that no caller may name', async () => {
+  const start = ({ body }: any) => ({ run: { input: 'x' }, conversation: body.id })
+  const { own, post } = triggeredEdge({
+    hook: webhookTrigger({ scheme: githubWebhooks('HOOK_SECRET'), as: 'x', start }),
+  })
+  for (const id of ['~run_1', '../other', '']) {
+    const body = JSON.stringify({ id })
+    const reply = await post('hook', body, CASES['GitHub']?.sign(body, ''))
+    expect(reply).toMatchObject({ status: 400, body: { code: 'invalid_conversation_id' } })
+  }
+  expect(own.objects.size).toBe(0)
+})
