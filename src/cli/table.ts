@@ -67,8 +67,8 @@ const KEY_COMMANDS: readonly Command[] = [
       await rotateStoredKey({ ...invocation.arguments, keepOld }, await remote(invocation, url))
     },
   }),
-  switchCommand('disable', 'have an API key that an edge stores let nobody in'),
-  switchCommand('enable', 'let an API key in again that an edge stores as disabled'),
+  switchCommand('disable', 'disable an API key that an edge stores'),
+  switchCommand('enable', 'enable an API key that an edge stores and that was disabled'),
   command({
     name: 'keys revoke',
     summary: 'disable an API key of the deployed edge at once, without a deployment',
@@ -366,6 +366,6 @@ export const COMMANDS: readonly Command[] = [
   }),
   ...BACKUP_COMMANDS,
   COST_COMMAND,
-  runsCommand('retry', 'have a parked run resumed'),
+  runsCommand('retry', 'resume a parked run'),
   runsCommand('cancel', 'cancel a run that has not ended'),
 ]

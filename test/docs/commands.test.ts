@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { findCommand, parse } from '../../src/cli/command/run.ts'
 import { variableNames } from '../../src/cli/document/configuration.ts'
 import { COMMANDS } from '../../src/cli/table.ts'
-import { codingGuide } from '../../src/cli/project/coding-guide.ts'
+import { codingGuide, SINGLE_WORKER } from '../../src/cli/project/coding-guide.ts'
 import { type Block, pageOf, pages, ROOT } from './pages.ts'
 
 const { scripts } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { scripts: Record<string, string> }
@@ -94,7 +94,7 @@ function faultOfCurl(command: string): string | undefined {
 }
 
 /** What `init` writes for coding agents, as a page. */
-const guide = pageOf('AGENTS.md of a project', codingGuide('my-edge')['AGENTS.md'] ?? '')
+const guide = pageOf('AGENTS.md of a project', codingGuide('my-edge', SINGLE_WORKER)['AGENTS.md'] ?? '')
 const blocks = [...pages(), guide].flatMap((page) =>
   page.blocks.filter(({ language }) => ['sh', 'bash'].includes(language)),
 )

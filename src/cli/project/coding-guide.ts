@@ -150,14 +150,20 @@ ${READING}
 ${GUIDE}`
 }
 
-/** Returns `AGENTS.md` of a new project, which coding agents read. */
-export function codingGuide(name: string): Files {
+/** What is different in a project whose tools are in the Worker of the edge. */
+export const SINGLE_WORKER = `This project is one Worker: \`src/index.ts\` exports the tools instead of binding them. So what a tool needs (databases, secrets, variables) stands
+in the \`wrangler.toml\` and \`.dev.vars\` of the edge too; tests read those of the tool. Secrets are set without \`-c\`.
+
+`
+
+/** Returns `AGENTS.md` of a new project, which coding agents read. `note`: what is different in it. */
+export function codingGuide(name: string, note = ''): Files {
   return {
     'AGENTS.md': `# For coding agents
 
 ${name} is an Edgecall edge: it runs the calls of language models to the tools in \`tools/\`, on Cloudflare Workers. ${READING}
 
-${GUIDE}`,
+${note}${GUIDE}`,
   }
 }
 

@@ -3,6 +3,7 @@ import { basename, relative, resolve } from 'node:path'
 import { Failure } from '../failure.ts'
 import { readJsonFile } from '../json-file.ts'
 import { bindService } from './bind.ts'
+import { codingGuide, SINGLE_WORKER } from './coding-guide.ts'
 import {
   commonFiles,
   type EdgeConfig,
@@ -92,6 +93,7 @@ export function singleFiles(options: EdgeFilesOptions): Files {
   const { name } = options
   return {
     ...commonFiles(options),
+    ...codingGuide(name, SINGLE_WORKER),
     'wrangler.toml': edgeConfig({ name, ...CONFIG }),
     'src/index.ts': EDGE,
     'README.md': readme(name),

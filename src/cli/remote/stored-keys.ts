@@ -34,7 +34,7 @@ export async function rotateStoredKey(
   printSecret(await ask(options, `${id} was not rotated`, request), options)
 }
 
-/** Has a stored key let nobody in, or lets it in again. */
+/** Disables or enables a stored key. */
 export async function switchStoredKey(
   { id, disabled }: { readonly id: string; readonly disabled: boolean },
   options: StoredKeyOptions,

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { unstable_readConfig } from 'wrangler'
 import { addHttpTool, addWorker } from '../../../src/cli/project/add.ts'
+import { SINGLE_WORKER } from '../../../src/cli/project/coding-guide.ts'
 import { exportedTools } from '../../../src/cli/project/exported-tools.ts'
 import { init, nextSteps } from '../../../src/cli/project/init.ts'
 import { findWorkers, unbound } from '../../../src/cli/workers.ts'
@@ -38,6 +39,15 @@ test('init depends on this version, and on the wrangler that it was tested with'
   const { dependencies, devDependencies } = JSON.parse(readFileSync(join(project(), 'package.json'), 'utf8'))
   expect(dependencies.edgecall).toBe(`^${own.version}`)
   expect(devDependencies.wrangler).toBe(own.devDependencies.wrangler)
+})
+
+test('init tells coding agents how to work on the project, and what is different in a single Worker', () => {
+  const root = emptyFolder()
+  init({ root, folder: 'one', edgecall: undefined, single: true })
+  const several = readFileSync(join(project(), 'AGENTS.md'), 'utf8')
+  const single = readFileSync(join(root, 'one/AGENTS.md'), 'utf8')
+  expect(single.replace(SINGLE_WORKER, '').replaceAll('one is', 'my-edge is')).toBe(several)
+  expect(several.match(/^## .*$/gm)).toEqual(['## Add a tool', '## Test it', '## Set a policy', '## Deploy'])
 })
 
 test('init refuses a folder that is not empty, and writes nothing', () => {
