@@ -83,3 +83,11 @@ test('docs/logs.md lists the log entries of the code, with no other', () => {
   })
   expect(events.sort()).toEqual([...new Set(logged)].sort())
 })
+
+test('README has the figures of docs/performance.md', () => {
+  const [readme = '', performance = ''] = ['README.md', 'docs/performance.md'].map((path) => pageAt(path)?.text ?? '')
+  const [, mean] = /^\| CPU, geometric mean +\| +([\d.]+) ×/m.exec(performance) ?? []
+  const [, size] = /about (\d+ KiB) gzip with one provider/.exec(performance) ?? []
+  expect(readme).toContain(`**Small**: ${size} gzip and ${mean} times the CPU time of a loop written by hand.`)
+  expect(readme).toMatch(new RegExp(`^\\| Smallest Worker with a loop, gzip +\\| ${size} `, 'm'))
+})

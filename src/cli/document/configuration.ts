@@ -204,12 +204,12 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
     variable(
       'MEMORY_MESSAGES',
       'The maximum number of messages of earlier turns that a model sees. Turns are not cut. The window slides with each turn.',
-      'none: see [Conversations](context.md)',
+      'none: see [What a model sees](context.md)',
     ),
     variable(
       'MEMORY_TOKENS',
       'The maximum number of tokens of earlier turns that a model sees, estimated. Turns are not cut. The window slides with each turn.',
-      'none: see [Conversations](context.md)',
+      'none: see [What a model sees](context.md)',
     ),
     variable(
       'MEMORY_SHOW',
