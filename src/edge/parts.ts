@@ -35,6 +35,7 @@ import { metricsReporter } from '../observe/metrics-reporter.ts'
 import { otlpReporter } from '../observe/otlp.ts'
 import { scheduleRoutes } from '../triggers/routes.ts'
 import { schedulesObject } from '../triggers/schedules.ts'
+import { scheduleToolSource } from '../triggers/tools.ts'
 import { triggerHandlers, type Triggers, webhookRoutes } from '../triggers/triggers.ts'
 
 /*
@@ -145,6 +146,17 @@ export const schedules: Part = {
   surfaces: [scheduleRoutes],
   extend: ({ env: { SCHEDULES: namespace } }) => ({ schedules: namespace }),
   objects: { Schedules: schedulesObject },
+}
+
+/**
+ * Tools with which a model makes, lists and removes schedules: `setSchedule`, which a person approves, `listSchedules` and
+ * `removeSchedule`, for keys with the scope `schedules`. They are offered to requests that name them.
+ *
+ * @example createEdge({ providers: { openai: openaiFromEnv }, use: [schedules, scheduleTools] })
+ */
+export const scheduleTools: Part = {
+  name: 'scheduleTools',
+  extend: ({ sources, setup }) => ({ sources: [...sources, scheduleToolSource(setup)] }),
 }
 
 /**

@@ -7,6 +7,7 @@ import type { EdgeEnv } from '../http/context.ts'
 import { requireScope } from '../http/middleware/auth.ts'
 import { Problem, quotaProblem, unwrapReply } from '../http/problem.ts'
 import { readJson } from '../http/request-body.ts'
+import type { EdgeContext } from '../http/request-context.ts'
 import { conversationStub } from '../http/runs/conversation-stub.ts'
 import { modelOf } from '../http/runs/prepare-run.ts'
 import type { Surface } from '../http/surface.ts'
@@ -20,7 +21,8 @@ const app = new Hono<EdgeEnv>()
 /** `/schedules`: runs that start by themselves. */
 export const scheduleRoutes: Surface = { routes: { '/schedules': app } }
 
-const SCHEDULES: Scope = 'schedules'
+/** The scope of requests about schedules. */
+export const SCHEDULES: Scope = 'schedules'
 /** The most bytes of the definition of a schedule: it is a row of the object, and read each time that it is due. */
 const MOST_BYTES = 256 * 1024
 
@@ -42,7 +44,7 @@ app.put('/:name', async (c) => {
   const decoded = decodeScheduleBody(await readJson(c.req.raw, Math.min(MOST_BYTES, setup.config.maxBodyBytes)))
   if (!decoded.ok) throw invalidRequest(decoded.error)
   const definition = decoded.request
-  await check(c.env, definition)
+  await checkSchedule(c.env, definition)
   const { created, schedule } = unwrap(await service.put(name, definition, caller))
   return c.json(schedule, created ? 201 : 200)
 })
@@ -90,7 +92,7 @@ function noSchedule(): never {
 }
 
 /** Checks what can be checked of a run before it is due: its times, its scopes, its model and its conversation. */
-async function check({ caller, setup }: EdgeEnv['Bindings'], definition: ScheduleDefinition): Promise<void> {
+export async function checkSchedule({ caller, setup }: EdgeContext, definition: ScheduleDefinition): Promise<void> {
   const { scopes = caller.scopes, conversation, run } = definition
   const now = Date.now()
   const timing = timingOf(definition, now)

@@ -1,0 +1,150 @@
+import type { Schedule, ScheduleService, ScheduleSummary } from '../contract/schedule.ts'
+import { canonicalJson, type JsonSchema, sha256 } from '../contract/json.ts'
+import type { Setup } from '../contract/setup.ts'
+import type { Caller, Tool, ToolDefinition, ToolOutcome, ToolRequest, ToolSource } from '../contract/tool.ts'
+import { failure } from '../contract/tool.ts'
+import { Problem } from '../http/problem.ts'
+import { decodeScheduleBody } from '../wire/client/schedule.ts'
+import { checkSchedule, SCHEDULES } from './routes.ts'
+
+interface ScheduleTool {
+  readonly declaration: Pick<ToolDefinition, 'name' | 'title' | 'description' | 'annotations' | 'approval'> & {
+    readonly inputSchema: JsonSchema
+  }
+  readonly run: (request: ToolRequest, service: ScheduleService, setup: Setup) => Promise<ToolOutcome>
+}
+
+const NAME = { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$', description: 'The name of the schedule.' }
+
+const SET: ScheduleTool = {
+  declaration: {
+    name: 'setSchedule',
+    title: 'Set a schedule',
+    description:
+      'Makes or replaces a schedule, by which a task is given to you again at later times by itself. Use it when someone asks that something be done every day, every Monday, at a time or every few minutes. Give exactly one of `cron`, `at` and `everySeconds`. Answers the next time.',
+    inputSchema: {
+      type: 'object',
+      properties: {
+        name: NAME,
+        task: {
+          type: 'string',
+          minLength: 1,
+          maxLength: 8000,
+          description: 'What is to be done each time, complete in itself, such as "Write the report of the day".',
+        },
+        cron: {
+          type: 'string',
+          description: 'Five fields: minute, hour, day, month, weekday. "0 8 * * 1-5" is every weekday at 8.',
+        },
+        timeZone: {
+          type: 'string',
+          description: 'The IANA time zone of `cron`, that of the person who asks, such as "Europe/Berlin".',
+        },
+        at: { type: 'string', description: 'One time, with its offset, such as "2026-11-20T09:30:00+01:00".' },
+        everySeconds: { type: 'integer', minimum: 60, description: 'The seconds between two times.' },
+        here: {
+          type: 'boolean',
+          description: 'Whether the task is given in this conversation. Default: in a new one each time.',
+        },
+      },
+      required: ['name', 'task'],
+      additionalProperties: false,
+    },
+    annotations: { readOnly: false, idempotent: true, destructive: false, openWorld: false },
+    // A schedule acts later and again, with the rights of the caller: a person sees it first.
+    approval: 'always',
+  },
+  run: async ({ arguments: args, context }, service, setup) => {
+    const { name, task, here, ...times } = args
+    const { caller, conversationId } = context
+    if (here === true && conversationId === undefined)
+      return failure('invalid_arguments', 'This run has no conversation. Leave out "here".')
+    const definition = { ...times, run: { input: task }, ...(here === true && { conversation: conversationId }) }
+    const decoded = decodeScheduleBody(definition)
+    if (!decoded.ok) return failure('invalid_arguments', decoded.error.message.replace('run.input', 'task'))
+    await checkSchedule({ setup, caller }, decoded.request)
+    const reply = await service.put(String(name), decoded.request, caller)
+    return reply.ok ? answer(briefOf(reply.schedule)) : failure(reply.code, reply.message)
+  },
+}
+
+const LIST: ScheduleTool = {
+  declaration: {
+    name: 'listSchedules',
+    title: 'List schedules',
+    description: 'Lists the schedules, each with its times, its next time and what the last one came to.',
+    inputSchema: { type: 'object', properties: {}, additionalProperties: false },
+    annotations: { readOnly: true, idempotent: true, openWorld: false },
+  },
+  run: async (_, service) => answer({ schedules: (await service.list('', MOST_LISTED)).map(briefOf) }),
+}
+
+/** The most schedules that a model is told of. */
+const MOST_LISTED = 100
+
+const REMOVE: ScheduleTool = {
+  declaration: {
+    name: 'removeSchedule',
+    title: 'Remove a schedule',
+    description: 'Removes a schedule, so that it starts nothing any more. Use it when the task is no longer wanted.',
+    inputSchema: { type: 'object', properties: { name: NAME }, required: ['name'], additionalProperties: false },
+    annotations: { readOnly: false, idempotent: true, destructive: true, openWorld: false },
+  },
+  run: async ({ arguments: { name } }, service) =>
+    (await service.remove(String(name)))
+      ? answer({ name, removed: true })
+      : failure('unknown_schedule', `There is no schedule "${String(name)}". listSchedules has the names.`),
+}
+
+/**
+ * Returns the source of tools with which a model makes, lists and removes schedules of the caller's tenant. They are known
+ * and not offered by default, need the scope `schedules`, and are there only if the edge keeps schedules.
+ */
+export function scheduleToolSource(setup: () => Setup): ToolSource {
+  const tools = new Map([SET, LIST, REMOVE].map((tool) => [tool.declaration.name, tool]))
+  const find = async (names: readonly string[]) => {
+    if (!setup().schedules) return []
+    const wanted = [...tools.values()].filter(({ declaration }) => names.includes(declaration.name))
+    return Promise.all(wanted.map((tool) => toolOf(tool, setup)))
+  }
+  return {
+    find,
+    list: async () => ({ tools: await find([...tools.keys()]), unavailable: [] }),
+    offered: async () => [],
+  }
+}
+
+async function toolOf({ declaration, run }: ScheduleTool, setup: () => Setup): Promise<Tool> {
+  return {
+    definition: { ...declaration, version: '1', hash: await sha256(canonicalJson(declaration)) },
+    origin: 'inline',
+    place: 'schedules',
+    offered: false,
+    call: async (request) => {
+      const { caller } = request.context
+      const service = serviceOf(setup(), caller)
+      if (!service) return failure('tool_not_allowed', `The key of this run lacks the scope "${SCHEDULES}".`)
+      try {
+        return await run(request, service, setup())
+      } catch (error) {
+        if (error instanceof Problem) return failure(error.details.code, error.details.message)
+        throw error
+      }
+    },
+  }
+}
+
+function serviceOf({ schedules }: Setup, { tenant, scopes }: Caller): ScheduleService | undefined {
+  return scopes.includes(SCHEDULES) ? schedules?.getByName(tenant) : undefined
+}
+
+/** What a model is told of a schedule. */
+function briefOf({ name, cron, timeZone, at, everySeconds, next, paused, last }: Schedule | ScheduleSummary): object {
+  const lastTime = last && { due: last.due, outcome: last.outcome }
+  return { name, cron, timeZone, at, everySeconds, next, ...(paused && { paused }), last: lastTime }
+}
+
+function answer(structured: object): ToolOutcome {
+  const text = JSON.stringify(structured)
+  return { ok: true, content: [{ type: 'text', text }], structured: JSON.parse(text) }
+}
