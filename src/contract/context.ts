@@ -25,6 +25,8 @@ export interface ContextReduction {
   readonly files: number
   /** The most characters of a result, and of the arguments of a call, that are shown. Default: all of them. */
   readonly characters?: number
+  /** The tools that the step offered, if they were not all tools of the run: what was left out may have found them. */
+  readonly tools?: readonly string[]
   /** The model for which it was reduced, as `provider/name`. */
   readonly model: string
   /** The context window in tokens, if the provider's refusal told it. */

@@ -435,6 +435,9 @@ export async function findIfAvailable(
 /** The name of the tool with which a model finds others. Some providers have a native form of it. */
 export const TOOL_SEARCH = 'tool_search'
 
+/** The name of the tool with which a model reads more of a result that was cut or put aside. */
+export const READ_RESULT = 'read_result'
+
 export function failure(code: string, message: string, detail?: string): ToolFailure {
   return { ok: false, error: detail === undefined ? { code, message } : { code, message, detail } }
 }

@@ -2,7 +2,7 @@ import type { CallSettled, RunEventBody, RunFinished } from '../contract/event.t
 import { type DataMark, marksAmong, type ToolCall, type ToolMessage } from '../contract/message.ts'
 import type { PromptRecord } from '../contract/run.ts'
 import { addUsage } from '../contract/usage.ts'
-import { REPEATED_CALL } from './decide/admit.ts'
+import { namesOnOffer, REPEATED_CALL } from './decide/admit.ts'
 import { compatUndone } from './decide/compat.ts'
 import { subrequestsOf } from './decide/decide.ts'
 import type { CallState, ProgramState, RunState } from './state.ts'
@@ -28,8 +28,7 @@ export function fold(state: RunState, event: RunEventBody): void {
     case 'context.reduced':
       return foldReduction(state, event)
     case 'tools.added':
-      state.offered = new Map([...state.offered, ...event.tools.map((tool) => [tool.name, tool] as const)])
-      return
+      return foldTools(state, event)
     case 'step.started':
       return foldStep(state, event)
     case 'step.restarted':
@@ -172,9 +171,19 @@ function describePrompt({ prompts }: RunState, prompt: PromptRecord): void {
 
 type EventOf<Type extends RunEventBody['type']> = Extract<RunEventBody, { type: Type }>
 
+function foldTools(state: RunState, { tools }: EventOf<'tools.added'>): void {
+  const { offered, added } = state
+  const names = tools.map(({ name }) => name).filter((name) => !offered.has(name))
+  state.offered = new Map([...offered, ...tools.map((tool) => [tool.name, tool] as const)])
+  state.added = new Set([...added, ...names])
+}
+
 function foldStep(state: RunState, { step, tools }: EventOf<'step.started'>): void {
   state.steps = step
   state.step = { step, attempt: 1, cuts: 0, calls: [], early: [], rejections: [], ...(tools && { tools }) }
+  const { toolOrder } = state
+  const names = namesOnOffer(state).filter((name) => !toolOrder.includes(name))
+  if (names.length > 0) state.toolOrder = [...toolOrder, ...names]
 }
 
 function foldRestart({ step }: RunState, { attempt, because }: EventOf<'step.restarted'>): void {

@@ -1,6 +1,7 @@
 import type { PlacedMessage } from '../contract/context.ts'
 import { type Content, marksAmong, type Message } from '../contract/message.ts'
 import { messageOf } from '../contract/thrown.ts'
+import { READ_RESULT } from '../contract/tool.ts'
 import { compose, HOOK_FAILED, HookFailure, type Middleware } from './perform/hooks.ts'
 import { restoreTools } from './perform/begin.ts'
 import { endEarly, failedRun } from './decide/decide.ts'
@@ -9,7 +10,7 @@ import { reconcile } from './perform/late-call.ts'
 import { recover } from './recover.ts'
 import { hookContext, openLedger, type Running, type RunPorts } from './running.ts'
 import type { RunState } from './state.ts'
-import { READ_RESULT, readResultTool } from './decide/truncated-result.ts'
+import { readResultTool } from './decide/truncated-result.ts'
 import { roomForResult, placedMessages } from './window/fit.ts'
 
 /**

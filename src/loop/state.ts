@@ -160,6 +160,10 @@ export interface RunState {
   /** In epoch milliseconds, like \`parkedSince\`. */
   waitingSince?: number
   parkedSince?: number
+  /** The names of the tools of the edge that have joined the run since it began. */
+  added: ReadonlySet<string>
+  /** The names of the tools that the model was offered, in the order in which it first was. */
+  toolOrder: readonly string[]
   /** The marks of all data that the model has read, in this run or before it. */
   readonly marks: Set<DataMark>
   /** Whether a result was cut, so that `read_result` is on offer. */
@@ -180,6 +184,8 @@ export function newState(request: RunRequest, offered: ReadonlyMap<string, ToolD
     status: 'queued',
     messages: [...request.input],
     pendingInput: [],
+    toolOrder: [],
+    added: new Set(),
     marks: new Set(),
     hasTruncatedResult: false,
     steps: 0,

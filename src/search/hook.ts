@@ -1,7 +1,14 @@
 import type { Hook } from '../contract/hook.ts'
 import type { Message } from '../contract/message.ts'
 import type { ToolSelection } from '../contract/run.ts'
-import { type Caller, type Tool, TOOL_SEARCH, type ToolDefinition, type ToolFinder } from '../contract/tool.ts'
+import {
+  type Caller,
+  READ_RESULT,
+  type Tool,
+  TOOL_SEARCH,
+  type ToolDefinition,
+  type ToolFinder,
+} from '../contract/tool.ts'
 import { encodeOnce } from '../wire/events.ts'
 import { type NamedTool, selectsTool } from '../contract/tool-names.ts'
 import { findTools } from './finder.ts'
@@ -63,7 +70,7 @@ export function searchHook(options: SearchHookOptions = {}): Hook {
       if (!finder || namesAll(run.selection)) return run
       return when === 'on' || (await finder(run.caller).size()) > mostTools ? { ...run, searchesAll: true } : run
     },
-    activate: (names, { run, offered, history, messages, find }) => {
+    activate: (names, { run, offered, history, messages, earlierTools, find }) => {
       const all = run.searchesAll ? finder?.(run.caller) : undefined
       // A caller that executes calls itself could not execute a search.
       if (run.execution === 'caller' || (when === 'auto' && offered.size < FEW && !all)) return names
@@ -80,8 +87,14 @@ export function searchHook(options: SearchHookOptions = {}): Hook {
       const otherNames = names.filter((name) => !searchableNames.has(name) && name !== TOOL_SEARCH)
       const isWanted = (name: string) =>
         searchableNames.has(name) || (all !== undefined && !isRemoved(run.selection, name))
-      const foundNames = foundTools([...history, ...messages], isWanted, keep)
-      const withTool = (tool: Tool, names = foundNames) => [...otherNames, tool, ...visible, ...names]
+      // What a search has found stays on offer when its result has left the prompt.
+      const earlier = keep === 'all' ? earlierTools.filter((name) => isWanted(name) && !otherNames.includes(name)) : []
+      const foundNames = [...new Set([...earlier, ...foundTools([...history, ...messages], isWanted, keep)])]
+      // Where a conversation finds tools, `read_result` is on offer from the start, so that they follow it in each of its runs.
+      const isStored = run.conversation !== undefined && !otherNames.includes(READ_RESULT)
+      const beforeNames = isStored ? [...otherNames, READ_RESULT] : otherNames
+      // What is found comes last, in the order found: the tools of a request begin with those of the one before.
+      const withTool = (tool: Tool, names = foundNames) => [...beforeNames, tool, ...visible, ...names]
       if (!all) {
         const session = `${run.caller.tenant}/${run.conversation ?? run.runId}`
         return search.open(session, tools).then((tool) => withTool(tool))

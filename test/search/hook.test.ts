@@ -102,6 +102,60 @@ describe('tool search', () => {
     expect(requests[0]?.tools.map(({ name }) => name).toSorted()).toEqual(['getWeather', 'tool_search'])
   })
 
+  test('adds what it finds to the end of the tools, in the order found, whatever joins between', async () => {
+    const clientTools = [{ name: 'pick', description: 'Picks', inputSchema: { type: 'object' } }]
+    const conversation = 'conv_1'
+    const loop = { hooks: [searchHook({ maxResults: 1 })] }
+    const [entry, ...others] = filler(60)
+    const long = tool('readBook', () => 'word '.repeat(200), { description: 'Reads a whole book aloud.' })
+    const tools = [entry, weather, ...others, long].flatMap((each) => each ?? [])
+    const first = await play({
+      script: [
+        ask(['tool_search', { query: 'read a book' }]),
+        ask(['tool_search', { query: 'weather in a city' }], ['readBook']),
+        ask(['tool_search', { query: 'ledger entry number 0' }]),
+        say('Done.'),
+      ],
+      ...{ tools, loop, request: { conversation, clientTools, limits: { resultBytes: 300 } } },
+    })
+    const names = first.requests.map(({ tools }) => tools.map(({ name }) => name))
+    const start = ['pick', 'read_result', 'tool_search']
+    expect(names).toEqual([
+      start,
+      [...start, 'readBook'],
+      [...start, 'readBook', 'getWeather'],
+      [...start, 'readBook', 'getWeather', 'ledgerEntry0'],
+    ])
+    const history = first.state.messages
+    const next = await play({ script: [say('Yes.')], tools, loop, history, request: { conversation, clientTools } })
+    expect(next.requests[0]?.tools).toEqual(first.requests.at(-1)?.tools)
+  })
+
+  test('keeps what it found on offer when the result of the search has been left out to make room', async () => {
+    const filling = tool('fill', () => 'word '.repeat(3000), { description: 'Fills the window.', tags: ['always'] })
+    const first = await play({
+      script: [
+        ask(['tool_search', { query: 'weather in a city', maxResults: 1 }]),
+        ...Array.from({ length: 24 }, (_, page) => ask(['fill', { page }])),
+        say('Done.'),
+      ],
+      tools: [...filler(60), weather, filling],
+      request: { conversation: 'conv_1', limits: { steps: 30, calls: 30, callsPerTool: 30 } },
+      window: { contextTokens: 16_000 },
+      loop: { hooks: [searchHook()] },
+    })
+    const { reduction } = first.state
+    expect(reduction?.tools).toEqual(['read_result', 'tool_search', 'fill', 'getWeather'])
+    const next = await play({
+      script: [say('Yes.')],
+      tools: [...filler(60), weather, filling],
+      request: { conversation: 'conv_1' },
+      before: (state) => void Object.assign(state, { reduction }),
+      loop: { hooks: [searchHook()] },
+    })
+    expect(next.requests[0]?.tools).toEqual(first.requests.at(-1)?.tools)
+  })
+
   test('removes tools that a later search did not find, if only the latest counts', async () => {
     const { requests } = await play({
       script: [
@@ -183,7 +237,7 @@ test('a tool that the request forces is offered without a search', async () => {
     loop: { hooks: [searchHook({ when: 'on' })] },
   })
   expect(requests[0]?.toolChoice).toEqual({ tool: 'look' })
-  expect(requests[0]?.tools.map(({ name }) => name)).toEqual(['look', 'tool_search'])
+  expect(requests[0]?.tools.map(({ name }) => name)).toEqual(['tool_search', 'look'])
 })
 
 describe('a search of all tools of the edge', () => {

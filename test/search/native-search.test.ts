@@ -46,7 +46,7 @@ test('a run with OpenAI’s tool search receives a tool where the search found i
     description: expect.any(String),
     parameters: expect.any(Object),
   }
-  const beforehand = [{ type: 'function', name: 'help', description: 'Test tool help', ...parameterFields }, search]
+  const beforehand = [search, { type: 'function', name: 'help', description: 'Test tool help', ...parameterFields }]
   const question = { role: 'user', content: 'What is the weather in Delft?' }
   const [searched, request] = [id(1, 0), id(2, 0)]
   const items = [

@@ -194,7 +194,7 @@ describe('a tool that the caller may not call cannot be found', () => {
     const { calls }: any = await response.json()
     expect(calls[0].structured).toEqual({ tools: names })
     expect([calls.map(({ ok }: any) => ok), toolCalls]).toEqual([settled, names])
-    expect(namesOf(edge.requests[1]?.tools)).toEqual([...names, 'tool_search'])
+    expect(namesOf(edge.requests[1]?.tools)).toEqual(['tool_search', ...names])
   })
 
   test('or seen as a name that two places define', async () => {

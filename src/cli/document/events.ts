@@ -56,7 +56,7 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
       reduction: {
         ...object(
           { from: count, results: count, files: count, model: text },
-          { turn: count, notes: text, summary: text, characters: count, contextTokens: count },
+          { turn: count, notes: text, summary: text, characters: count, contextTokens: count, tools: list(text) },
         ),
         description: 'What the model is sent from here on, by the positions of messages.',
       },

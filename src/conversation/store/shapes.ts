@@ -34,8 +34,9 @@ export function isStoredFault(value: unknown): value is StoredFault {
 
 export function isReduction(value: unknown): value is ContextReduction {
   if (!isObject(value)) return false
-  const { from, turn, notes, summary, results, files, characters, model, contextTokens } = value
+  const { from, turn, notes, summary, results, files, characters, model, contextTokens, tools } = value
   return (
+    isAbsentOr(tools, isTexts) &&
     [from, results, files].every(isNumber) &&
     isText(model) &&
     [turn, characters, contextTokens].every((each) => isAbsentOr(each, isNumber)) &&

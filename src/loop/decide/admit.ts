@@ -1,7 +1,7 @@
 import { type LimitName, mostCalls, NEVER } from '../../contract/limits.ts'
 import type { ToolCall } from '../../contract/message.ts'
 import type { NamedTool } from '../../contract/tool-names.ts'
-import { failure, mayCall, type ToolFailure } from '../../contract/tool.ts'
+import { failure, mayCall, READ_RESULT, type ToolFailure } from '../../contract/tool.ts'
 import { needsApproval } from '../../host/approval.ts'
 import { parseArguments } from '../../host/parse-arguments.ts'
 import { unknownTool } from '../../host/unknown-tool.ts'
@@ -9,7 +9,6 @@ import { startedCalls } from '../recover.ts'
 import type { CallState, RunState } from '../state.ts'
 import { answersLimit, compatLimit, countsFinalAnswer } from './compat.ts'
 import { needsDataFlowApproval } from './data-flow-guard.ts'
-import { READ_RESULT } from './truncated-result.ts'
 
 /**
  * What happens to a call that a model has proposed. `early`: it may start before the model's answer is complete. `answer`:
@@ -103,7 +102,7 @@ function refusalOf(state: RunState, call: CallState): ToolFailure | undefined {
 export function namesOnOffer({ offered, request, step, hasTruncatedResult }: RunState): readonly string[] {
   const edgeNames = [...offered.values()].filter((tool) => mayCall(tool, 'model')).map(({ name }) => name)
   const names = step?.tools ?? [...edgeNames, ...request.clientTools.map((tool) => tool.name)]
-  return hasTruncatedResult ? [...names, READ_RESULT] : names
+  return hasTruncatedResult && !names.includes(READ_RESULT) ? [...names, READ_RESULT] : names
 }
 
 /** Returns the names of the tools that programs may call: whether or not the model sees them in this step. */

@@ -1,9 +1,8 @@
 import type { DataMark, Message, ToolMessage } from '../../contract/message.ts'
 import type { ClientTool } from '../../contract/run.ts'
-import type { ToolDefinition } from '../../contract/tool.ts'
+import { READ_RESULT, type ToolDefinition } from '../../contract/tool.ts'
 import { withoutHidden } from '../../contract/hidden-characters.ts'
 import type { CallState, RunState } from '../state.ts'
-import { READ_RESULT } from './truncated-result.ts'
 
 /**
  * Whether a call needs approval because of what the run has read. Untrusted text, private data and a call that sends

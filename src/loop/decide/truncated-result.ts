@@ -1,11 +1,8 @@
 import { isObject } from '../../contract/json.ts'
 import { type Content, contentText } from '../../contract/message.ts'
-import { failure, type Tool, type ToolDefinition, type ToolOutcome } from '../../contract/tool.ts'
+import { failure, READ_RESULT, type Tool, type ToolDefinition, type ToolOutcome } from '../../contract/tool.ts'
 import { truncateOutcome, sizeOf, fullContent } from '../../host/truncate.ts'
 import type { Journal } from '../journal.ts'
-
-/** The name of the tool with which a model reads more of a result that was cut. */
-export const READ_RESULT = 'read_result'
 
 /** The definition of that tool, which is on offer once a result was cut. */
 export const READ_RESULT_DEFINITION: ToolDefinition = {

@@ -6,11 +6,12 @@ import type { Setup } from '../../contract/setup.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { withDeadline } from '../../contract/time-limit.ts'
 import { edgeName } from '../../contract/tool-names.ts'
-import type { Tool } from '../../contract/tool.ts'
+import { READ_RESULT, type Tool } from '../../contract/tool.ts'
 import { namesOnOffer } from '../decide/admit.ts'
 import { HookFailure } from './hooks.ts'
 import { hookContext, type Running, type RunPorts } from '../running.ts'
 import type { RunState } from '../state.ts'
+import { reductionOf } from '../window/fit.ts'
 
 /**
  * Begins a step with the tools that the hooks choose. A tool that was not on offer before joins the run if it is found,
@@ -23,7 +24,8 @@ export async function beginStep(running: Running, step: number): Promise<void> {
   if (chosen.length === before.length && chosen.every((tool, index) => tool === before[index])) {
     return commit([{ type: 'step.started', step }])
   }
-  const all = new Set(before)
+  // What was put aside can be read whenever a hook offers that.
+  const all = new Set([...before, READ_RESULT])
   const hookTools = chosen.filter((tool) => typeof tool !== 'string')
   const names = chosen.map((tool) => (typeof tool === 'string' ? tool : tool.definition.name))
   const missing = names.filter(
@@ -57,7 +59,8 @@ async function chooseTools(running: Running): Promise<readonly (string | Tool)[]
       const hookTools = new Map(
         chosen.flatMap((tool) => (typeof tool === 'string' ? [] : [[tool.definition.name, tool]])),
       )
-      const choice = hook.activate(names, { ...hookContext(running), offered: state.offered, find })
+      const { tools: earlierTools = [] } = reductionOf(running) ?? {}
+      const choice = hook.activate(names, { ...hookContext(running), offered: state.offered, earlierTools, find })
       // Anything but an array is a promise; `instanceof Promise` would miss that of an RPC stub.
       if (!Array.isArray(choice)) flush()
       const next = await choice

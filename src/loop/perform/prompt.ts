@@ -4,9 +4,10 @@ import { parseJson } from '../../contract/json.ts'
 import type { Message } from '../../contract/message.ts'
 import type { ChatModel, ModelRequest, ToolChoice } from '../../contract/model.ts'
 import type { ClientTool, RunError } from '../../contract/run.ts'
-import { mayCall, type ToolDefinition } from '../../contract/tool.ts'
+import { mayCall, READ_RESULT, type ToolDefinition } from '../../contract/tool.ts'
+import { namesOnOffer } from '../decide/admit.ts'
 import { asData } from '../decide/data-flow-guard.ts'
-import { READ_RESULT, READ_RESULT_DEFINITION } from '../decide/truncated-result.ts'
+import { READ_RESULT_DEFINITION } from '../decide/truncated-result.ts'
 import type { Running } from '../running.ts'
 import type { RunState, StepState } from '../state.ts'
 import { placedMessages, reductionOf } from '../window/fit.ts'
@@ -53,30 +54,62 @@ const systemMessages = new WeakMap<RunState['offered'], { readonly system: strin
  * Returns the system text of the run with the instructions of its tools; undefined if there is neither. As long as both
  * stay the same, so does the object, so that a codec can encode what follows it once.
  */
-function systemMessage({ request: { system = '' }, offered }: RunState): Message | undefined {
+function systemMessage({ request: { system = '' }, offered, added }: RunState): Message | undefined {
   const cached = systemMessages.get(offered)
   if (cached?.system === system) return cached.message
-  const texts = [system, instructionsOf(offered.values()) ?? ''].filter((text) => text !== '')
+  const first = [...offered.values()].filter(({ name }) => !added.has(name))
+  const texts = [system, instructionsOf(first) ?? ''].filter((text) => text !== '')
   const message: Message | undefined = texts.length > 0 ? { role: 'system', content: texts.join('\n\n') } : undefined
   systemMessages.set(offered, { system, ...(message && { message }) })
   return message
 }
 
-const definitionLists = new WeakMap<RunState['offered'], readonly ToolDefinition[]>()
-
-/** Returns the same array as long as the tools of the run stay the same, so that a codec can encode it once. */
-function definitions({ offered, request, step, hasTruncatedResult }: RunState): readonly ToolDefinition[] {
-  let list = definitionLists.get(offered)
-  if (!list) {
-    const ofEdge = [...offered.values()].filter((tool) => mayCall(tool, 'model'))
-    definitionLists.set(offered, (list = [...ofEdge, ...request.clientTools.map(toDefinition)]))
-  }
-  const active = step?.tools ? list.filter(({ name }) => step.tools?.includes(name)) : list
-  return hasTruncatedResult && !offered.has(READ_RESULT) ? [...active, READ_RESULT_DEFINITION] : active
+interface DefinitionList {
+  readonly names: readonly string[]
+  readonly definitions: readonly ToolDefinition[]
 }
 
+const definitionLists = new WeakMap<RunState['offered'], DefinitionList>()
+
+/**
+ * Returns the tools of the step in the order in which the model was first offered each, so that those that were found come
+ * last and a provider's cache has all others. It is the same array as long as the tools stay the same, so that a codec
+ * can encode it once.
+ */
+function definitions(state: RunState): readonly ToolDefinition[] {
+  const { offered, request, toolOrder, added } = state
+  const onOffer = namesOnOffer(state)
+  const names = [...new Set([...toolOrder.filter((name) => onOffer.includes(name)), ...onOffer])]
+  const cached = definitionLists.get(offered)
+  if (cached?.names.length === names.length && names.every((name, at) => name === cached.names[at]))
+    return cached.definitions
+  const byName = new Map([[READ_RESULT, READ_RESULT_DEFINITION]])
+  for (const tool of request.clientTools) byName.set(tool.name, toDefinition(tool))
+  for (const tool of offered.values())
+    if (mayCall(tool, 'model')) byName.set(tool.name, added.has(tool.name) ? withInstructions(tool) : tool)
+  const definitions = names.flatMap((name) => byName.get(name) ?? [])
+  definitionLists.set(offered, { names, definitions })
+  return definitions
+}
+
+const clientDefinitions = new WeakMap<ClientTool, ToolDefinition>()
+
 function toDefinition(tool: ClientTool): ToolDefinition {
-  return { ...tool, version: '1', hash: '', annotations: {} }
+  let definition = clientDefinitions.get(tool)
+  if (!definition) clientDefinitions.set(tool, (definition = { ...tool, version: '1', hash: '', annotations: {} }))
+  return definition
+}
+
+const describedTools = new WeakMap<ToolDefinition, ToolDefinition>()
+
+/** Returns a tool that joined the run with its instructions in its description: the system text stays as it was. */
+function withInstructions(tool: ToolDefinition): ToolDefinition {
+  const instructions = instructionsOf([tool])
+  if (instructions === undefined) return tool
+  let described = describedTools.get(tool)
+  if (!described)
+    describedTools.set(tool, (described = { ...tool, description: `${tool.description}\n\n${instructions}` }))
+  return described
 }
 
 /** The most characters of one text. The description of a tool Worker is not bounded by a stored definition's limit. */

@@ -182,6 +182,7 @@ async function reduce(running: Running, options: ReduceOptions): Promise<boolean
     ...plan.reduction,
     ...(summary && { summary: summary.text }),
     ...(contextTokens !== undefined && { contextTokens }),
+    ...(state.step?.tools && { tools: state.step.tools }),
   }
   if (aside) journal.storeFullResult(aside.id, [{ type: 'text', text: aside.text }])
   const fact: RunFact = {

@@ -1,6 +1,6 @@
 import type { ContextReduction, PlacedMessage } from '../../contract/context.ts'
 import type { Message } from '../../contract/message.ts'
-import { READ_RESULT } from '../decide/truncated-result.ts'
+import { READ_RESULT } from '../../contract/tool.ts'
 import { cutCalls, cutResult, lineOfTurn, shortResult, withoutFiles } from './shorten.ts'
 import { textTokens } from './tokens.ts'
 

@@ -6,7 +6,7 @@ import {
   type ToolMessage,
   type UserContent,
 } from '../../contract/message.ts'
-import { READ_RESULT } from '../decide/truncated-result.ts'
+import { READ_RESULT } from '../../contract/tool.ts'
 
 /** A result that is not longer than this is not shortened: the line in its place would be as long. */
 const SHORT_CHARACTERS = 240

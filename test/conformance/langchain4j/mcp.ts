@@ -95,8 +95,8 @@ export const mcp: readonly Row[] = [
         loop: { hooks: [searchHook({ when: 'on', always: ['b_look'] })] },
       })
       expect(requests.map(namesIn)).toEqual([
-        ['b_look', TOOL_SEARCH],
-        ['b_look', TOOL_SEARCH],
+        [TOOL_SEARCH, 'b_look'],
+        [TOOL_SEARCH, 'b_look'],
       ])
       expect(resultsIn(state.messages)).toEqual(['look done'])
       expect([first, second].map((server) => server.of('tools/call').length)).toEqual([0, 1])
