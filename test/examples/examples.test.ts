@@ -11,6 +11,7 @@ import { DefaultChatTransport } from 'ai'
 import { build } from 'esbuild'
 import { expect, onTestFinished, test } from 'vitest'
 import { editor, researcher, reviewer } from '../../examples/agents/src/agents.ts'
+import * as writers from '../../examples/morning-report/src/agents.ts'
 import { Chat, linesOf } from '../../examples/browser-chat/page/chat.ts'
 import { edgeFiles } from '../../src/cli/project/edge-files.ts'
 import { readPackageVersions } from '../../src/cli/project/init.ts'
@@ -249,6 +250,61 @@ test('the agents delegate: the editor has facts found and its text reviewed', as
     'editor',
   ])
   expect(answer.usage.total_tokens).toBe(8 * 15)
+})
+
+test('a report is written by three agents when its schedule is due, and sent once a person has read it', async () => {
+  const definition = JSON.parse(readFileSync(`${ROOT}examples/morning-report/report.json`, 'utf8'))
+  const report = 'The build is green. Acme has signed for 40 seats.'
+  const requests: string[] = []
+  const roles: Record<string, string> = {
+    [writers.editor.instructions]: 'editor',
+    [writers.collector.instructions]: 'collector',
+  }
+  const edge = await startExample('morning-report', ({ body }) => {
+    const system = String(body.messages.find(({ role }) => role === 'system')?.content)
+    const results = body.messages.filter(({ role }) => role === 'tool').length
+    const who = system === definition.run.system ? 'run' : (roles[system] ?? 'checker')
+    requests.push(who)
+    if (who === 'run')
+      return (
+        [
+          { tool: 'editor', arguments: { question: 'Write the report.' } },
+          { tool: 'sendReport', arguments: { to: 'team@example.com', text: report } },
+        ][results] ?? 'The report is sent.'
+      )
+    if (who === 'editor')
+      return (
+        [
+          { tool: 'collector', arguments: { question: 'What came in?' } },
+          { tool: 'checker', arguments: { draft: report } },
+        ][results] ?? report
+      )
+    if (results === 0) return { tool: 'readInbox' }
+    return who === 'checker' ? 'fine' : '1: the build is green. 2: Acme has signed for 40 seats.'
+  })
+  const put = async (name: string, body: object) => {
+    const init = { method: 'PUT', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }
+    return (await fetch(new URL(`/schedules/${name}`, edge.url), init)).json()
+  }
+  expect(await put('report', definition)).toMatchObject({ name: 'report', next: expect.any(String) })
+  // The same report, in a second rather than on the next weekday.
+  const at = new Date(Date.now() + 1000).toISOString()
+  await put('soon', { at, run: definition.run, keepDays: definition.keepDays })
+  const [approval] = await eventually(async () => {
+    const calls = await edge.ask('/approvals')
+    expect(calls).toHaveLength(1)
+    return calls
+  })
+  expect(approval).toMatchObject({ tool: 'sendReport', arguments: { to: 'team@example.com', text: report } })
+  const { last } = await edge.ask('/schedules/soon')
+  expect(last).toMatchObject({ due: at, outcome: 'started', run: approval.run, conversation: approval.conversation })
+  const path = `/conversations/${approval.conversation}/runs/${approval.run}`
+  await edge.ask(`${path}/calls/${approval.id}`, { decision: 'approve' })
+  await eventually(async () =>
+    expect(await edge.ask(path)).toMatchObject({ status: 'completed', answer: 'The report is sent.' }),
+  )
+  const turns = ['run', 'editor', 'collector', 'collector', 'editor', 'checker', 'checker', 'editor', 'run', 'run']
+  expect(requests).toEqual(turns)
 })
 
 test('a film is rendered by a Workflow, which reports to the run that waits for it', async () => {
