@@ -81,6 +81,20 @@ const KEY_COMMANDS: readonly Command[] = [
   }),
 ]
 
+const TRIGGER_COMMAND = command({
+  name: 'new trigger',
+  summary: 'add what starts a run without a caller: a signed request, a message of a queue, or a time',
+  arguments: { name: { text: 'its name, such as new-orders' } },
+  options: { on: { type: 'string', value: 'event', text: 'webhook, queue or cron; default: webhook' } },
+  node: 20,
+  run: async ({ root, terminal, arguments: { name }, options: { on } }) => {
+    const { addTrigger } = await import('./project/trigger-files.ts')
+    const added = addTrigger(root, name, on)
+    for (const line of [...added.files, added.note ?? '']) terminal.print(`${line}\n`)
+    terminal.emit(added)
+  },
+})
+
 /** A command of `new`, which adds files to a project. */
 function newCommand(kind: 'tool' | 'http-tool' | 'agent', summary: string): Command {
   return command({
@@ -137,6 +151,7 @@ export const COMMANDS: readonly Command[] = [
   newCommand('tool', 'add a tool Worker, with a test, and bind it to the edge'),
   newCommand('http-tool', 'add a stored tool that sends an HTTP request, with a test'),
   newCommand('agent', 'add a Worker of agents, with a test, and bind it to the edge'),
+  TRIGGER_COMMAND,
   command({
     name: 'dev',
     summary: 'run the edge and every tool Worker on this machine until Ctrl-C',

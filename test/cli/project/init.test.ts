@@ -1,11 +1,13 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { transformSync } from 'esbuild'
 import { expect, onTestFinished, test } from 'vitest'
 import { unstable_readConfig } from 'wrangler'
 import { addHttpTool, addWorker } from '../../../src/cli/project/add.ts'
 import { SINGLE_WORKER } from '../../../src/cli/project/coding-guide.ts'
 import { exportedTools } from '../../../src/cli/project/exported-tools.ts'
+import { addTrigger, TRIGGER_KINDS } from '../../../src/cli/project/trigger-files.ts'
 import { init, nextSteps } from '../../../src/cli/project/init.ts'
 import { findWorkers, unbound } from '../../../src/cli/workers.ts'
 import { definitionIssues } from 'edgecall/test'
@@ -136,6 +138,21 @@ test('new http-tool adds a definition that an edge accepts', () => {
   addHttpTool(root, 'exchange-rates')
   expect(definitionIssues(join(root, 'tools/definitions/exchange-rates.json'))).toEqual([])
 })
+
+test.each(TRIGGER_KINDS)(
+  'new trigger adds a trigger of the kind %s that compiles, and says what else it needs',
+  (kind) => {
+    const root = project()
+    const { files, note } = addTrigger(root, 'new-orders', kind)
+    expect(files).toEqual(['src/triggers/new-orders.ts'])
+    expect(note).toContain('triggers({ newOrders })')
+    const source = readFileSync(join(root, 'src/triggers/new-orders.ts'), 'utf8')
+    expect(source).toContain(`export const newOrders = ${kind}Trigger({`)
+    expect(transformSync(source, { loader: 'ts' }).warnings).toEqual([])
+    expect(() => addTrigger(root, 'new-orders', kind)).toThrow('There is already src/triggers/new-orders.ts.')
+    expect(() => addTrigger(root, 'other', 'mail')).toThrow('"mail" starts no runs.')
+  },
+)
 
 test('init --single makes one Worker, which exports its tool and each new one', () => {
   const root = emptyFolder()
