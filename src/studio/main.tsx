@@ -5,6 +5,8 @@
 import { render } from 'preact'
 import { App } from './app.tsx'
 import { followAddress } from './route.ts'
+import { followTheme } from './theme.ts'
 
 followAddress()
+followTheme()
 render(<App />, document.body)

@@ -1,14 +1,21 @@
 import { signal } from '@preact/signals'
 
-/** What the address shows. Every page of the studio has an address, after the `#`. */
+/** What the address shows. Every view of the studio has an address, after the `#`. */
 export type StudioRoute =
+  /** `item`: the row of the run whose details are shown, a call's id or `step-N`. */
   | { readonly page: 'chat'; readonly conversation?: string; readonly run?: string; readonly item?: string }
-  /** `filter`: a query of `GET /runs`. */
-  | { readonly page: 'conversations'; readonly filter?: string }
-  | { readonly page: 'approvals' }
+  /** `filter`: a query of `GET /runs`; `since` in it is a number of hours. */
+  | { readonly page: 'runs'; readonly filter?: string }
+  | { readonly page: 'run'; readonly conversation: string; readonly run: string; readonly item?: string }
+  /** `call`: the run and the id of the call that is shown. */
+  | { readonly page: 'approvals'; readonly filter?: string; readonly call?: string }
   | { readonly page: 'tools'; readonly tool?: string }
   | { readonly page: 'define'; readonly tool?: string }
   | { readonly page: 'compare'; readonly first: RunAddress; readonly second: RunAddress }
+  /** `range`: of days, such as `7` for the last seven. */
+  | { readonly page: 'usage'; readonly range?: string }
+  | { readonly page: 'key' }
+  | { readonly page: 'more' }
 
 export interface RunAddress {
   readonly conversation: string
@@ -25,31 +32,55 @@ export function parseRoute(hash: string): StudioRoute {
   if (page === 'c' && first) {
     return { page: 'chat', conversation: first, ...(second && { run: second }), ...(third && { item: third }) }
   }
-  if (page === 'conversations') return { page, ...(first && { filter: first }) }
-  if (page === 'approvals') return { page }
+  if (page === 'run' && first && second) {
+    return { page, conversation: first, run: second, ...(third && { item: third }) }
+  }
+  // `conversations`: what the list was called before.
+  if (page === 'runs' || page === 'conversations') return { page: 'runs', ...(first && { filter: first }) }
+  if (page === 'approvals') return { page, ...(first && { filter: first }), ...(second && { call: second }) }
   if (page === 'tools' || page === 'define') return { page, ...(first && { tool: first }) }
+  if (page === 'usage') return { page, ...(first && { range: first }) }
+  if (page === 'key' || page === 'more') return { page }
   if (page === 'compare' && first && second && third && fourth) {
     return { page, first: { conversation: first, run: second }, second: { conversation: third, run: fourth } }
   }
   return { page: 'chat' }
 }
 
-/** Makes the address of a page. */
+/** Makes the address of a view. */
 export function hrefOf(route: StudioRoute): string {
   return `#/${partsOf(route).map(encodeURIComponent).join('/')}`
 }
 
 function partsOf(route: StudioRoute): string[] {
-  if (route.page === 'compare') {
-    const { first, second } = route
-    return ['compare', first.conversation, first.run, second.conversation, second.run]
+  switch (route.page) {
+    case 'compare': {
+      const { first, second } = route
+      return ['compare', first.conversation, first.run, second.conversation, second.run]
+    }
+    case 'chat':
+      return route.conversation ? ['c', route.conversation, ...optional(route.run, route.item)] : ['']
+    case 'run':
+      return ['run', route.conversation, route.run, ...optional(route.item)]
+    case 'runs':
+      return ['runs', ...optional(route.filter)]
+    case 'approvals':
+      return ['approvals', ...(route.call ? [route.filter ?? '', route.call] : optional(route.filter))]
+    case 'usage':
+      return ['usage', ...optional(route.range)]
+    case 'tools':
+    case 'define':
+      return [route.page, ...optional(route.tool)]
+    case 'key':
+    case 'more':
+      return [route.page]
   }
-  if (route.page === 'chat') {
-    const { conversation, run, item } = route
-    return conversation ? ['c', conversation, ...(run ? [run, ...(item ? [item] : [])] : [])] : ['']
-  }
-  if (route.page === 'conversations') return [route.page, ...(route.filter ? [route.filter] : [])]
-  return [route.page, ...('tool' in route && route.tool ? [route.tool] : [])]
+}
+
+/** The parts up to the first that is missing. */
+function optional(...parts: readonly (string | undefined)[]): string[] {
+  const end = parts.findIndex((part) => !part)
+  return parts.slice(0, end < 0 ? parts.length : end).filter((part) => part !== undefined)
 }
 
 function decoded(part: string): string {
@@ -60,10 +91,10 @@ function decoded(part: string): string {
   }
 }
 
-/** The page that is shown. */
+/** The view that is shown. */
 export const route = signal<StudioRoute>({ page: 'chat' })
 
-/** Shows a page; `replace` makes no entry in the history of the tab. */
+/** Shows a view; `replace` makes no entry in the history of the tab. */
 export function go(to: StudioRoute, replace = false): void {
   if (replace) history.replaceState(null, '', hrefOf(to))
   else history.pushState(null, '', hrefOf(to))

@@ -1,5 +1,5 @@
 import axe from 'axe-core'
-import type { Browser, BrowserContextOptions, CDPSession, Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { launchChromium, missingChromium } from '../fixtures/chromium.ts'
 import { npmStart } from './npm-start.ts'
@@ -9,6 +9,7 @@ const WEATHER = 'What is the weather in Paris and in Oslo tomorrow?'
 const MAIL = 'Send a mail to ada@example.com with subject "Hi" saying "Hello there"'
 const RUNS = 500
 const STEPS = 200
+const TOOLS = 1020
 
 /** Answers for a conversation with many runs, of which the last has many steps. */
 async function serveLongConversation(page: Page): Promise<void> {
@@ -29,44 +30,55 @@ async function serveLongConversation(page: Page): Promise<void> {
       arguments: JSON.stringify({ page: step, of: 'a'.repeat(200) }),
     }
     const at = step * 100
+    const isGone = step === 50
     events.push(
       { type: 'step.started', step, at },
+      ...(step === 150 ? [{ type: 'model.retried', step, code: 'model_rate_limited', durationMs: 5, at: at + 5 }] : []),
       ...'Let me look at it.'.split(' ').map((text) => ({ type: 'text.delta', step, text: `${text} ` })),
       { type: 'step.answered', step, text: 'Let me look at it.', calls: [call], finish: 'tool_calls', at: at + 10 },
       { type: 'call.started', ...call, step, attempt: 1, at: at + 10 },
       {
-        ...{ type: 'call.settled', callId: call.callId, tool: 'look', ok: true, durationMs: 50, at: at + 60 },
-        content: [
-          { type: 'text', text: JSON.stringify({ found: step, rows: Array.from({ length: 20 }, (_, id) => id) }) },
-        ],
+        ...{ type: 'call.settled', callId: call.callId, tool: 'look', ok: !isGone, at: at + 60 },
+        ...{ durationMs: step === 100 ? 80 : 50 },
+        ...(isGone
+          ? { error: { code: 'gone', message: 'The page is gone.' } }
+          : { content: [{ type: 'text', text: JSON.stringify({ found: step }) }] }),
       },
       { type: 'step.finished', step, finish: 'tool_calls' },
     )
   }
   const usage = { inputTokens: 1, outputTokens: 1 }
-  events.push({ type: 'run.finished', status: 'completed', finish: 'stop', answer: 'Done.', usage })
+  events.push({ type: 'run.finished', status: 'completed', finish: 'stop', answer: 'Done.', usage, at: 20_200 })
   const frames = events.map((event, index) => {
     const data = { ...event, runId: 'run_499', seq: index + 1 }
     return `event: ${(event as { type: string }).type}\nid: run_499.${index + 1}\ndata: ${JSON.stringify(data)}\n\n`
   })
-  await page.route('**/conversations/conv_long/runs?**', (route) => route.fulfill({ json: runs }))
+  await page.route('**/conversations/conv_long/runs/*/faults', (route) => route.fulfill({ json: { faults: [] } }))
   await page.route('**/conversations/conv_long/messages?**', (route) => route.fulfill({ json: messages }))
   await page.route('**/conversations/conv_long/runs/*/events', (route) =>
     route.fulfill({ contentType: 'text/event-stream', body: frames.join('') }),
   )
-  await page.route('**/runs?latest=false**', (route) => route.fulfill({ json: runs.toReversed() }))
+  await page.route(/\/runs\?/, (route) => {
+    const query = new URL(route.request().url()).searchParams
+    if (!query.has('status')) return route.fulfill({ json: [] })
+    const all = runs.toReversed()
+    const before = all.findIndex(({ id }) => id === query.get('before'))
+    return route.fulfill({ json: all.slice(before + 1, before + 1 + Number(query.get('limit'))) })
+  })
+  await page.route('**/conversations/conv_long/runs?**', (route) => route.fulfill({ json: runs }))
+  const tools = Array.from({ length: TOOLS }, (_, index) => ({
+    ...{ name: `tool_${String(index).padStart(4, '0')}`, description: `Tool ${index}`, source: 'kv', place: 'TOOLS' },
+    ...{ available: true, offered: index >= 15 },
+  }))
+  await page.route(/\/tools\?/, (route) => {
+    const after = new URL(route.request().url()).searchParams.get('after') ?? ''
+    return route.fulfill({ json: tools.filter(({ name }) => name > after).slice(0, 1000) })
+  })
 }
 
-/** How much of the processor each task of the page took, in milliseconds: a busy machine makes none of them longer. */
-async function longTasks(client: CDPSession): Promise<number[]> {
-  const tasks: number[] = []
-  client.on('Tracing.dataCollected', ({ value }) => {
-    for (const { name, tdur } of value as unknown as { name: string; tdur?: number }[])
-      if (name === 'ThreadControllerImpl::RunTask' && tdur !== undefined) tasks.push(tdur / 1000)
-  })
-  await new Promise<void>((resolve) => client.on('Tracing.tracingComplete', () => resolve()))
-  if (tasks.length === 0) throw new Error('This Chromium reports no tasks')
-  return tasks
+/** The beginnings of the names of rows of a timeline, without what is said of the call. */
+function rowNames(texts: readonly string[]): string[] {
+  return texts.map((text) => /^(?:\d+ Model|look|.*steps)/.exec(text.replaceAll(/\s+/g, ' ').trim())?.[0] ?? text)
 }
 
 const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
@@ -119,20 +131,20 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
     async () => {
       const { page, faults } = await open()
       await ask(page, WEATHER)
-      await page.getByRole('status').filter({ hasText: 'completed' }).waitFor()
+      await page.getByRole('status').filter({ hasText: 'Completed' }).waitFor()
       const rows = page.getByRole('list', { name: 'Timeline' }).getByRole('listitem')
-      const names = await rows.locator('.name').allInnerTexts()
-      expect(names.map((name) => name.trim().split(/\s/)[0])).toEqual([
-        'Step',
+      const names = await rows.locator('.nm').allInnerTexts()
+      expect(names.map((name) => name.replaceAll(/\s+/g, ' ').trim().split(',')[0])).toEqual([
+        '1 Model asks for 1 call',
         'currentTime',
-        'Step',
-        'forecast',
-        'forecast',
-        'Step',
+        '2 Model asks for 2 calls',
+        'forecast Paris',
+        'forecast Oslo',
+        '3 Model answers',
       ])
       await rows.filter({ hasText: 'Oslo' }).getByRole('link').click()
       await page.getByRole('group', { name: 'Result' }).getByText('Oslo').waitFor()
-      await rows.filter({ hasText: 'Step' }).last().getByRole('link').press('Enter')
+      await rows.filter({ hasText: 'Model' }).last().getByRole('link').press('Enter')
       await page.getByText('Request to the model').press('Enter')
       await page.getByText(/^Requests are not stored/).waitFor()
       await page.getByRole('heading', { name: '6 messages' }).waitFor()
@@ -159,21 +171,29 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
       const chat = page.url()
       await page.getByRole('link', { name: 'Approvals' }).click()
       const form = page.getByRole('form', { name: 'Approve sendMail?' })
-      await form.getByText('ada@example.com').waitFor()
+      await form.getByRole('group', { name: 'Arguments', exact: true }).getByText('ada@example.com').waitFor()
       expect(await violations(page)).toEqual([])
-      await form.getByText('It is destructive').waitFor()
-      await page.getByText(', asked by local').waitFor()
-      await form.getByLabel('Reason').fill('Looks right')
+      await form.getByText('Cannot be undone.').waitFor()
+      const facts = await form.locator('.facts').innerText()
+      expect(facts).toContain('The rule of the tool: every call needs approval')
+      expect(facts).toMatch(/tenant local, at \d\d:\d\d/)
+      await form.getByLabel('Note to the model').fill('Looks right')
       await page.keyboard.press('Enter')
-      await form.getByRole('button', { name: 'Change arguments' }).click()
       const changed = { to: 'grace@example.com', subject: 'Hi', text: 'Hello there' }
-      await form.getByLabel('Changed arguments').fill(JSON.stringify(changed))
+      await form.getByRole('button', { name: 'JSON' }).click()
+      await form.getByLabel('Arguments as JSON').fill(JSON.stringify({ ...changed, to: 'ada@example.com' }))
+      await form.getByRole('button', { name: 'Approve', exact: true }).waitFor()
+      await form.getByLabel('Arguments as JSON').fill(JSON.stringify(changed))
       await form.getByRole('button', { name: 'Approve with changes' }).click()
-      await page.getByText('was approved').waitFor()
+      const card = page.getByRole('group', { name: 'Decision about sendMail' })
+      await card.getByText('was approved').waitFor()
+      expect(await card.getByRole('heading').innerText()).toMatch(/^Approved with changes, \d\d:\d\d$/)
+      expect(await page.evaluate('document.activeElement.textContent')).toMatch(/^Approved with changes/)
+      expect(await violations(page)).toEqual([])
       await page.goto(chat)
-      await page.getByRole('status').filter({ hasText: 'completed' }).waitFor()
+      await page.getByRole('status').filter({ hasText: 'Completed' }).waitFor()
       await page.getByRole('list', { name: 'Timeline' }).getByRole('link', { name: 'sendMail' }).click()
-      await page.getByText(/^Approved with changed arguments.*: Looks right$/).waitFor()
+      await page.getByText('Approved with changed arguments by local').waitFor()
       expect(faults).toEqual([])
     },
   )
@@ -185,25 +205,28 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
       inputSchema: { type: 'object', properties: { [HOSTILE]: { type: 'string', description: HOSTILE } } },
       static: { text: HOSTILE },
     }
-    await page.getByLabel('Name').fill('hostile')
+    await page.getByLabel('Name', { exact: true }).fill('hostile')
     const check = page.getByRole('region', { name: 'Check' })
     await page.getByLabel('Definition').fill(JSON.stringify({ ...definition, static: { text: 5 } }))
     await check.getByText('expected either { text } or { structured }').waitFor()
     await page.getByLabel('Definition').fill(JSON.stringify(definition))
-    await check.getByText('Valid. Storing it adds a tool.').waitFor()
-    await check.getByText('Try it before it is stored').click()
+    await check.getByText('Valid. Saving it adds a tool.').waitFor()
+    await check.getByText('Try it before it is saved').click()
     await check.getByRole('button', { name: 'Call', exact: true }).click()
     await check.getByRole('group', { name: 'Result' }).getByText(HOSTILE).waitFor()
     expect(await violations(page)).toEqual([])
-    await page.getByRole('button', { name: 'Store' }).click()
+    await page.getByLabel('Offer it by default').check()
+    await page.getByRole('button', { name: 'Save tool' }).click()
     await page.getByRole('link', { name: 'Edit' }).waitFor()
+    await page.getByText('Offered by default', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Call', exact: true }).click()
     await page.getByRole('group', { name: 'Result' }).getByText(HOSTILE).waitFor()
     expect(await violations(page)).toEqual([])
     await page.getByRole('link', { name: 'Edit' }).click()
     await expect.poll(() => page.getByLabel('Definition').inputValue()).toContain('static')
     await page.getByLabel('Definition').fill(JSON.stringify({ ...definition, static: { text: 'calm' } }, null, 2))
-    await page.getByRole('button', { name: 'Store' }).click()
+    await page.getByRole('button', { name: 'Save tool' }).click()
+    await page.getByText('On request', { exact: true }).waitFor()
     await page.getByText('What changed').click()
     await page.locator('ins').filter({ hasText: 'calm' }).waitFor()
     await page.getByRole('button', { name: 'Roll back to this' }).click()
@@ -268,8 +291,10 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
       opening.route('**/tools/look_up', (route) => route.fulfill({ json: tool })),
     )
     await page.getByRole('region', { name: 'Policy look_*' }).getByText('finance').waitFor()
-    const rules = page.getByRole('region', { name: /^Policy / }).locator('dl > div')
-    expect((await rules.allInnerTexts()).map((text) => text.replace(/\s+/g, ' '))).toEqual([
+    const rules = page.getByRole('region', { name: /^Policy / })
+    const terms = await rules.locator('dt').allInnerTexts()
+    const values = await rules.locator('dd').allInnerTexts()
+    expect(terms.map((term, index) => `${term} ${values[index]}`)).toEqual([
       'Approval always',
       'Needs the scopes finance',
       'For the tenants none',
@@ -286,58 +311,82 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
   test('asks again in a branch and compares the two runs, exports a conversation and deletes it', async () => {
     const { page, faults } = await open()
     await ask(page, 'What time is it in Tokyo?')
-    await page.getByRole('status').filter({ hasText: 'completed' }).waitFor()
+    await page.getByRole('status').filter({ hasText: 'Completed' }).waitFor()
     await ask(page, 'And in Oslo?')
-    await page.getByRole('status').filter({ hasText: 'completed' }).nth(1).waitFor()
-    await page.getByRole('button', { name: 'Ask again with…' }).nth(1).click()
+    await page.getByRole('status').filter({ hasText: 'Completed' }).nth(1).waitFor()
+    await page.getByRole('button', { name: 'Ask again' }).nth(1).click()
     await page.getByRole('button', { name: 'Ask and compare' }).click()
     const sides = page.getByRole('region', { name: /^(?:First|Second) run$/ })
-    await expect.poll(() => sides.locator('.row-step').count()).toBeGreaterThan(1)
+    await expect.poll(() => sides.locator('.nm.d0').count()).toBeGreaterThan(1)
     expect(await violations(page)).toEqual([])
     await sides.nth(1).getByRole('heading').getByRole('link').click()
-    await page.getByText('from another conversation').waitFor()
+    await page.getByText('From another chat').waitFor()
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       page.getByRole('button', { name: 'Export' }).click(),
     ])
     expect(download.suggestedFilename()).toMatch(/^conv_\w+\.jsonl$/)
     await page.getByRole('button', { name: 'Delete' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
-    await page.getByRole('heading', { name: 'Conversations' }).waitFor()
+    const dialog = page.getByRole('dialog')
+    expect(await dialog.innerText()).toContain('edgecall rewind')
+    await dialog.getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('heading', { name: 'Runs' }).waitFor()
     expect(faults).toEqual([])
   })
 
   test.runIf(hasSamples('clock'))(
-    'filters conversations at the edge by question, tool, error and status, with the filter in the address',
+    'lists runs in a table: filters by question, tool, error and status, counts and sorts, all of it in the address',
     async () => {
       const { page, faults } = await open()
       await ask(page, 'What time is it in Tokyo?')
-      await page.getByRole('status').filter({ hasText: 'completed' }).waitFor()
+      await page.getByRole('status').filter({ hasText: 'Completed' }).waitFor()
       await page.getByRole('link', { name: 'New chat' }).click()
       await ask(page, 'What time is it in Atlantis?')
       await page
         .getByRole('status')
-        .filter({ hasText: /completed|failed/ })
+        .filter({ hasText: /Completed|Failed/ })
         .waitFor()
-      await page.getByRole('link', { name: 'Conversations' }).click()
-      const rows = page.getByRole('listitem')
+      await page.getByRole('link', { name: 'Runs', exact: true }).click()
+      const rows = page.getByRole('table', { name: 'Runs' }).locator('tbody tr')
       await rows.filter({ hasText: 'Atlantis' }).first().waitFor()
-      await page.getByLabel('Search conversations').fill('TOKYO')
+      expect(await page.getByRole('columnheader').allInnerTexts()).toEqual([
+        ...['Status', 'Question', 'Tools or fault', 'Model', 'Steps', 'Time', 'Tokens', 'Cost', 'Key', 'Started'],
+      ])
+      await page
+        .getByRole('group', { name: 'Status' })
+        .getByText(/^All \d+$/)
+        .waitFor()
+      await page.getByLabel('Search runs').fill('TOKYO')
       await expect.poll(() => rows.filter({ hasText: 'Atlantis' }).count()).toBe(0)
-      expect(await rows.filter({ hasText: 'Tokyo' }).count()).toBeGreaterThan(0)
+      await rows.filter({ hasText: 'Tokyo' }).first().waitFor()
       expect(await violations(page)).toEqual([])
-      await page.getByLabel('Status').selectOption('failed')
-      await page.getByText('None matches.').waitFor()
+      await page.getByRole('group', { name: 'Status' }).getByRole('link', { name: 'Failed' }).click()
+      await page.getByText('No failed run about “TOKYO”').waitFor()
       const other = await open(new URL(page.url()).hash)
-      await other.page.getByText('None matches.').waitFor()
-      expect(await other.page.getByLabel('Search conversations').inputValue()).toBe('TOKYO')
-      await page.getByLabel('Status').selectOption('')
-      await page.getByLabel('Search conversations').fill('')
-      await page.getByText('More filters').click()
-      await page.getByLabel('Tool').fill('currentTime')
+      await other.page.getByText('No failed run about “TOKYO”').waitFor()
+      expect(await other.page.getByLabel('Search runs').inputValue()).toBe('TOKYO')
+      await page.getByRole('button', { name: 'Clear filters' }).click()
+      await page.getByText('Filter', { exact: true }).click()
+      await page.getByLabel('Tool', { exact: true }).fill('currentTime')
       await rows.filter({ hasText: 'Tokyo' }).first().waitFor()
       await page.getByLabel('Error code').fill('no_such_code')
-      await page.getByText('None matches.').waitFor()
+      await page.getByText('No run with currentTime with the error no_such_code').waitFor()
+      await page.getByRole('textbox', { name: 'Error code' }).press('Escape')
+      await page.getByRole('button', { name: 'Remove the filter Error code' }).click()
+      await page.getByRole('button', { name: 'Tokens' }).click()
+      await expect.poll(() => page.url()).toContain('sort%3Dtokens')
+      await page.locator('th[aria-sort=descending]').filter({ hasText: 'Tokens' }).waitFor()
+      const tokens = (await rows.locator('td:nth-child(7)').allInnerTexts()).map(Number)
+      expect(tokens).toEqual(tokens.toSorted((a, b) => b - a))
+      await rows.first().getByRole('link').press('ArrowDown')
+      expect(
+        await rows
+          .nth(1)
+          .getByRole('link')
+          .evaluate((link) => link.matches(':focus')),
+      ).toBe(true)
+      await page.keyboard.press('Enter')
+      await page.getByRole('link', { name: 'Open chat' }).waitFor()
       expect([...faults, ...other.faults]).toEqual([])
     },
   )
@@ -347,29 +396,55 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
     await ask(page, WEATHER)
     await page.waitForURL(/#\/c\/conv_\w+\/run_/)
     await page.reload()
-    await page.getByRole('status').filter({ hasText: 'completed' }).waitFor()
+    await page.getByRole('status').filter({ hasText: 'Completed' }).waitFor()
     await page.getByRole('list', { name: 'Timeline' }).getByRole('listitem').first().waitFor()
     expect(faults).toEqual([])
   })
 
-  test('shows a conversation of 500 runs and a run of 200 steps in tasks of less than 100 ms', async () => {
-    const { page } = await open('', {}, (opening) => serveLongConversation(opening))
-    const client = await page.context().newCDPSession(page)
-    const tasks = longTasks(client)
-    await client.send('Tracing.start', {
-      transferMode: 'ReportEvents',
-      traceConfig: { includedCategories: ['toplevel'] },
-    })
-    await page.goto(`${edge.url}/#/c/conv_long/run_499`)
+  test('draws few rows of 500 runs, of a run of 200 steps and of 1,020 tools, and reaches all of them', async () => {
+    const { page, faults } = await open('', {}, (opening) => serveLongConversation(opening))
+    await page.goto(`${edge.url}/#/run/conv_long/run_499`)
     const rows = page.getByRole('list', { name: 'Timeline' }).getByRole('listitem')
-    await expect.poll(() => rows.count()).toBe(400)
-    for (let turn = 0; turn < 4; turn++) await page.getByRole('log').evaluate((log) => log.scrollBy(0, -2000))
-    await rows.nth(301).getByRole('link').click()
-    await page.getByRole('heading', { name: 'look' }).waitFor()
-    await page.goto(`${edge.url}/#/conversations/latest=false`)
-    await expect.poll(() => page.getByRole('listitem').count()).toBe(500)
-    await client.send('Tracing.end')
-    expect((await tasks).filter((ms) => ms >= 100)).toEqual([])
+    // Steps that are alike are folded, but for the one that failed, the one that was retried and the slowest.
+    await expect
+      .poll(() => rows.locator('.nm').allInnerTexts().then(rowNames))
+      .toEqual([
+        ...['1–49 49 similar steps', '50 Model', 'look', '51–99 49 similar steps', '100 Model', 'look'],
+        ...['101–149 49 similar steps', '150 Model', 'look', '151–200 50 similar steps'],
+      ])
+    await page.getByRole('button', { name: 'Failed 1' }).click()
+    await page.getByText('The page is gone.').first().waitFor()
+    expect(await rows.count()).toBe(1)
+    await page.getByRole('button', { name: 'Failed 1' }).click()
+    await page.getByRole('button', { name: /^Slowest/ }).click()
+    await expect.poll(() => page.url()).toMatch(/call_100$/)
+    await rows.first().getByRole('button').click()
+    await expect.poll(() => rows.count()).toBe(10 + 98)
+    await page.getByRole('button', { name: 'Zoom in' }).click()
+    await page.getByRole('button', { name: 'Show all' }).click()
+    await page.goto(`${edge.url}/#/runs/status=completed`)
+    const runs = page.getByRole('table', { name: 'Runs' }).locator('tbody tr')
+    await expect.poll(() => runs.count()).toBe(60)
+    const shownRows = await runs.evaluateAll(
+      (all) => all.filter((row) => row.getBoundingClientRect().bottom < 777).length,
+    )
+    expect(shownRows).toBe(25)
+    for (let count = 120; count <= 480; count += 60) {
+      await page.getByRole('button', { name: 'Show older runs' }).click()
+      await expect.poll(() => runs.count()).toBe(count)
+    }
+    await page.goto(`${edge.url}/#/tools`)
+    await page.getByText('1,020, of them 1,005 offered by default').waitFor()
+    const tools = page.getByRole('region', { name: 'All tools' }).getByRole('link')
+    expect(await tools.count()).toBe(150)
+    const list = page.locator('.items')
+    await expect
+      .poll(async () => {
+        await list.evaluate((element) => (element.scrollTop = element.scrollHeight))
+        return tools.count()
+      })
+      .toBe(1020)
+    expect(faults).toEqual([])
   })
 
   test('shows the turn of the run to which a link leads, above later turns', async () => {
@@ -386,29 +461,74 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
     await expect.poll(isInView).toBe(true)
   })
 
-  test('reports an unknown conversation, and links to the list of conversations', async () => {
+  test('reports an unknown conversation, and links to the runs', async () => {
     const { page } = await open('#/c/none/run_none')
     await page.getByRole('alert').getByText('unknown_conversation').waitFor()
-    await page.getByRole('link', { name: 'All conversations' }).click()
-    await page.getByRole('heading', { name: 'Conversations' }).waitFor()
+    await page.getByRole('link', { name: 'All runs' }).click()
+    await page.getByRole('heading', { name: 'Runs' }).waitFor()
     expect(await violations(page)).toEqual([])
   })
 
-  test('asks for a key if the edge requires one, and keeps it only in the tab', async () => {
+  test('asks for a key if the edge requires one, says why one was refused, and keeps it only in the tab', async () => {
     const page = await (await browser.newContext()).newPage()
     page.setDefaultTimeout(100_000)
     const problem = { status: 401, code: 'unauthorized', detail: 'Send a valid key: Authorization: Bearer …' }
-    await page.route('**/v1/models', (route) =>
-      route.request().headers()['authorization'] === 'Bearer ek_secret'
-        ? route.continue()
-        : route.fulfill({ status: 401, contentType: 'application/problem+json', body: JSON.stringify(problem) }),
-    )
+    const expired = { status: 401, code: 'key_expired', detail: 'This key has expired.' }
+    await page.route('**/caller', (route) => {
+      const bearer = route.request().headers()['authorization']
+      if (bearer === 'Bearer ek_secret') return route.continue()
+      const body = JSON.stringify(bearer === 'Bearer ek_old' ? expired : problem)
+      return route.fulfill({ status: 401, contentType: 'application/problem+json', body })
+    })
     await page.goto(edge.url)
-    await page.getByLabel('API key').fill('ek_secret')
-    await page.getByRole('button', { name: 'Use' }).click()
+    await page.getByText(/asks for an API key\./).waitFor()
+    expect(await page.getByRole('alert').count()).toBe(0)
+    expect(await page.getByRole('navigation').count()).toBe(0)
+    const tryKey = async (key: string) => {
+      await page.getByLabel('API key').fill(key)
+      await page.getByRole('button', { name: 'Use key' }).click()
+    }
+    await tryKey('ek_wrong')
+    await page.getByRole('alert').getByText('This key was not accepted.').waitFor()
+    await tryKey('ek_old')
+    await page.getByRole('alert').getByText('This key has expired.').waitFor()
+    expect(await violations(page)).toEqual([])
+    await tryKey('ek_secret')
     await page.getByLabel('Question').waitFor()
     const storage = await page.evaluate('[Object.values(sessionStorage), localStorage.length, document.cookie]')
     expect(storage).toEqual([['ek_secret'], 0, ''])
+  })
+
+  test('shows only what the scopes of a key allow, and names the scope that is missing', async () => {
+    const caller = { tenant: 'acme', key: 'desk', scopes: ['tools:read'], currency: 'EUR' }
+    const refuse = (scope: string) => ({
+      status: 403,
+      contentType: 'application/problem+json',
+      body: JSON.stringify({
+        ...{ status: 403, code: 'missing_scope', detail: `This request needs a key with the scope "${scope}".` },
+      }),
+    })
+    const { page } = await open('#/tools', {}, async (opening) => {
+      await opening.route('**/caller', (route) => route.fulfill({ json: caller }))
+      await opening.route('**/runs?**', (route) => route.fulfill(refuse('chat')))
+      await opening.route('**/usage?**', (route) => route.fulfill(refuse('metrics')))
+    })
+    await page.getByRole('link', { name: 'currentTime' }).waitFor()
+    const entries = page.getByRole('navigation').locator('ul').first().getByRole('link')
+    await expect.poll(() => entries.allInnerTexts()).toEqual(['Tools'])
+    expect(await page.getByRole('link', { name: 'Write a tool' }).count()).toBe(0)
+    await page.getByRole('link', { name: 'currentTime' }).click()
+    await page.getByText('Input schema').waitFor()
+    expect(await page.getByRole('button', { name: 'Call', exact: true }).count()).toBe(0)
+    await page.goto(`${edge.url}/#/runs`)
+    await page.getByRole('alert').getByText('It lacks the scope chat.').waitFor()
+    expect(await violations(page)).toEqual([])
+    await page.goto(`${edge.url}/#/usage`)
+    await page.getByRole('alert').getByText('It lacks the scope metrics.').waitFor()
+    await page.goto(`${edge.url}/#/approvals`)
+    await page.getByText('It lacks the scope approve.').waitFor()
+    await page.getByRole('link', { name: 'desk' }).click()
+    await page.getByText('In use: desk of the tenant acme.').waitFor()
   })
 
   test('shows what differs in a tool that is held back, and accepts it', async () => {
@@ -423,7 +543,7 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
     const now = { ...changedTool, ...before, description: `Looks it up. ${HOSTILE}`, hash: 'new', accepted: 'old' }
     const requests: unknown[] = []
     const answerForTool = async (page: Page) => {
-      await page.route('**/tools?limit=1000', (route) =>
+      await page.route('**/tools?limit=1000*', (route) =>
         route.fulfill({ json: requests.length > 0 ? [{ ...now, available: true }] : [now] }),
       )
       await page.route('**/tools/look_up/versions/old', (route) => route.fulfill({ json: before }))
@@ -434,14 +554,15 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
     }
     const { page, faults } = await open('', {}, answerForTool)
     await page.getByRole('link', { name: 'Tools' }).click()
-    await page.getByText('1 not available').waitFor()
+    await page.getByText('1 tool, 1 not available').waitFor()
     await page.getByRole('link', { name: 'Approvals' }).click()
+    await page.getByRole('region', { name: 'Queue' }).getByRole('link', { name: 'look_up' }).click()
     const form = page.getByRole('region', { name: 'Accept look_up?' })
     await form.locator('del').waitFor()
     expect(await form.locator('del').allInnerTexts()).toEqual(['−   "description": "Looks it up.",\n'])
     expect(await form.locator('ins').innerText()).toContain('<img src=x')
-    await form.getByRole('button', { name: 'Accept it as it is now' }).click()
-    await page.getByText('No tool is held back.').waitFor()
+    await form.getByRole('button', { name: 'Accept today’s version' }).click()
+    await form.waitFor({ state: 'detached' })
     expect(requests).toEqual([{ hash: 'new' }])
     expect(faults).toEqual([])
   })
@@ -451,9 +572,9 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
     await ask(page, `What is the weather in "${HOSTILE}"?`)
     await page
       .getByRole('status')
-      .filter({ hasText: /completed|failed/ })
+      .filter({ hasText: /Completed|Failed/ })
       .waitFor()
-    expect(await page.getByLabel('Conversation').innerText()).toContain(HOSTILE)
+    expect(await page.getByRole('log').innerText()).toContain(HOSTILE)
     expect(await page.locator('img').count()).toBe(0)
     expect(await page.title()).toBe('Edgecall studio')
     expect(faults).toEqual([])
@@ -464,13 +585,14 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
     await page.getByLabel('Question').waitFor()
     await page.keyboard.type('What time is it in Tokyo?')
     await page.keyboard.press('Enter')
-    await page.getByRole('status').filter({ hasText: 'completed' }).waitFor()
+    await page.getByRole('status').filter({ hasText: 'Completed' }).waitFor()
     for (let presses = 0; presses < 60; presses++) {
       await page.keyboard.press('Tab')
-      if (await page.evaluate(`document.activeElement.matches('.row-call a')`)) break
+      if (await page.evaluate(`document.activeElement.matches('.chip')`)) break
     }
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'currentTime' }).waitFor()
+    await page.getByRole('link', { name: 'Back to the timeline' }).waitFor()
     const width = await page.evaluate(`document.documentElement.scrollWidth`)
     expect(width).toBe(390)
     expect(await violations(page)).toEqual([])

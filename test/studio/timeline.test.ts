@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { RunEvent, RunEventBody } from '../../src/contract/event.ts'
 import { foldEvent } from '../../src/studio/run/fold.ts'
 import { callsOf, emptyRun, type RunView } from '../../src/studio/run/run-view.ts'
-import { timelineOf } from '../../src/studio/run/timeline.ts'
+import { foldSimilar, hasMark, slowestRow, timelineOf } from '../../src/studio/run/timeline.ts'
 
 const START = 1_000_000
 
@@ -10,6 +10,11 @@ function fold(...events: readonly RunEventBody[]): RunView {
   return events
     .map((event, index): RunEvent => ({ ...event, runId: 'run_1', seq: index + 1 }))
     .reduce(foldEvent, emptyRun('run_1'))
+}
+
+/** An event with its time. */
+function at(ms: number, event: RunEventBody): RunEventBody & { readonly at: number } {
+  return { ...event, at: START + ms }
 }
 
 const STARTED = { type: 'run.started', model: 'test/model', tools: ['slow', 'fast'], at: START } as const
@@ -69,9 +74,9 @@ describe('the timeline of a run', () => {
       STARTED,
       { type: 'step.started', step: 1 },
       STEP_ANSWER,
-      { type: 'approval.requested', callId: 'a', tool: 'slow', arguments: '{}' },
+      at(500, { type: 'approval.requested', callId: 'a', tool: 'slow', arguments: '{}' }),
       { type: 'run.waiting', for: 'approval', at: START + 500 },
-      { type: 'approval.decided', callId: 'a', decision: 'approve', by: 'acme' },
+      at(500 + hour, { type: 'approval.decided', callId: 'a', decision: 'approve', by: 'acme' }),
       { type: 'run.resumed', at: START + 500 + hour },
       started('a', 500 + hour),
       settled('a', 440),
@@ -79,12 +84,18 @@ describe('the timeline of a run', () => {
     )
     const { rows, modelMs, waitMs, toolMs } = timelineOf(run, 0)
     expect({ modelMs, waitMs, toolMs }).toEqual({ modelMs: 500, waitMs: hour, toolMs: 440 })
-    const [step, wait, call] = rows.map(({ bars: [bar] }) => bar)
-    expect(step).toEqual({ kind: 'model', left: 0, width: 50, ms: 500 })
-    expect(wait?.width).toBeCloseTo(6)
-    expect(call?.left).toBeCloseTo(56)
-    expect(call?.width).toBeCloseTo(44)
-    expect(callsOf(run)[0]?.approval).toEqual({ decision: 'approve', by: 'acme' })
+    const bars = rows.map((row) =>
+      row.bars.map(({ kind, left, width, ms }) => [kind, Math.round(left), Math.round(width), ms]),
+    )
+    expect(bars).toEqual([
+      [['model', 0, 48, 500]],
+      [
+        ['waiting', 48, 10, hour],
+        ['tool', 58, 42, 440],
+      ],
+      [],
+    ])
+    expect(callsOf(run)[0]?.approval).toMatchObject({ decision: 'approve', by: 'acme', askedAt: START + 500 })
   })
 
   test('shows an attempt that was lost with the edge until the one after it', () => {
@@ -99,7 +110,7 @@ describe('the timeline of a run', () => {
     )
     const bars = timelineOf(run, START + 1000).rows.find(({ key }) => key === 'a')?.bars
     expect(bars).toEqual([
-      { kind: 'lost', left: 10, width: 50, ms: 500 },
+      { kind: 'retried', left: 10, width: 50, ms: 500 },
       { kind: 'tool', left: 60, width: 40, ms: 400 },
     ])
   })
@@ -134,11 +145,14 @@ describe('the view of a run', () => {
       { type: 'step.started', step: 1 },
       { type: 'text.delta', step: 1, text: 'Half of' },
       { type: 'call.proposed', callId: 'a', tool: 'slow', arguments: '{}' },
-      { type: 'step.restarted', step: 1, attempt: 2 },
+      { type: 'step.restarted', step: 1, attempt: 2, because: 'interrupted' },
       { type: 'text.delta', step: 1, text: 'All.' },
     )
     expect(run.steps).toEqual([
-      { number: 1, attempt: 2, text: 'All.', reasoning: '', calls: [], isAnswered: false, rejected: [] },
+      {
+        ...{ number: 1, attempt: 2, text: 'All.', reasoning: '', calls: [], isAnswered: false, rejected: [] },
+        ...{ lostAttempts: [{ code: 'interrupted' }], pauses: [] },
+      },
     ])
   })
 
@@ -183,4 +197,104 @@ test('a step tells what room its prompt left, and what was reduced for it', () =
     { number: 1, roomLeft: 2000, reductions: [{ before: 9000, after: 6100, because: 'refused' }] },
   ])
   expect(run.notes).toEqual([])
+})
+
+describe('what went wrong in a run', () => {
+  test('is drawn as such: attempts that failed, the wait for the model, and the answer that never came', () => {
+    const run = fold(
+      STARTED,
+      at(0, { type: 'step.started', step: 1 }),
+      at(200, { type: 'model.retried', step: 1, code: 'model_rate_limited', status: 429, durationMs: 200 }),
+      { type: 'model.waiting', step: 1, code: 'model_unavailable', attempts: 1, at: START + 300, until: START + 5300 },
+      at(5300, { type: 'step.restarted', step: 1, attempt: 2, because: 'waited' }),
+      at(5500, {
+        ...{ type: 'run.finished', status: 'failed', finish: 'error', answer: '', usage: USAGE },
+        error: { code: 'model_unavailable', message: 'The model fails.' },
+      }),
+    )
+    const { rows, waitMs, modelMs } = timelineOf(run, 0)
+    expect(rows[0]?.bars.map(({ kind, ms }) => [kind, ms])).toEqual([
+      ['retried', 200],
+      ['retried', 100],
+      ['waiting', 5000],
+      ['failed', 200],
+    ])
+    expect({ waitMs, modelMs }).toEqual({ waitMs: 5000, modelMs: 200 })
+    expect(run.steps[0]?.error).toEqual({ code: 'model_unavailable', message: 'The model fails.' })
+    expect(run.steps[0]?.lostAttempts.map(({ code, status }) => [code, status])).toEqual([
+      ['model_rate_limited', 429],
+      ['model_unavailable', undefined],
+    ])
+  })
+
+  test('is the last attempt of a failed call; the attempts before it were retried', () => {
+    const run = fold(
+      STARTED,
+      { type: 'step.started', step: 1 },
+      STEP_ANSWER,
+      started('a', 100),
+      { type: 'call.interrupted', callId: 'a', tool: 'slow', because: 'timeout' },
+      started('a', 600, 2),
+      at(1000, {
+        ...{ type: 'call.settled', callId: 'a', tool: 'slow', ok: false, durationMs: 400 },
+        error: { code: 'timeout', message: 'It took too long.' },
+      }),
+    )
+    const row = timelineOf(run, START + 1000).rows.find(({ key }) => key === 'a')
+    expect(row?.bars.map(({ kind, ms }) => [kind, ms])).toEqual([
+      ['retried', 500],
+      ['failed', 400],
+    ])
+  })
+})
+
+test('the calls of a program stand below it, one level deeper, with their own bars', () => {
+  const program = { callId: 'p', tool: 'run_code', arguments: '{"code":"await tools.fast({})"}' }
+  const run = fold(
+    STARTED,
+    { type: 'step.started', step: 1 },
+    { ...STEP_ANSWER, calls: [program] },
+    { type: 'call.started', ...program, attempt: 1, at: START + 100, deadline: 0, isProgram: true },
+    at(110, { type: 'call.issued', callId: 'p_0', parent: 'p', ask: 0, tool: 'fast', arguments: '{"n":1}' }),
+    { ...started('p_0', 110), tool: 'fast' } as RunEventBody,
+    { ...settled('p_0', 50), tool: 'fast' } as RunEventBody,
+    at(180, { type: 'program.woken', callId: 'p', ask: 1, at: START + 180 }),
+    at(190, { type: 'program.diverged', callId: 'p', ask: 2 }),
+    settled('p', 100),
+  )
+  const { rows } = timelineOf(run, START + 200)
+  expect(rows.map(({ key, depth, ms }) => [key, depth, ms])).toEqual([
+    ['step-1', 0, 100],
+    ['p', 1, 100],
+    ['p_0', 2, 50],
+  ])
+  expect(callsOf(run)[0]?.notes).toEqual([
+    'The timer with the number 1 of the program rang.',
+    'Run again, the program asked for something else from its request 2 on.',
+  ])
+})
+
+test('similar steps of a long run fold; failed ones and the slowest do not, and an open fold shows its rows', () => {
+  const events = Array.from({ length: 30 }, (_, index): RunEventBody[] => {
+    const [step, callId, from] = [index + 1, `call_${index}`, index * 100]
+    const failed = { ok: false, error: { code: 'gone', message: 'It is gone.' } }
+    return [
+      at(from, { type: 'step.started', step }),
+      {
+        type: 'step.answered',
+        step,
+        text: '',
+        calls: [{ callId, tool: 'fast', arguments: '{}' }],
+        finish: 'tool_calls',
+      },
+      started(callId, from + 10),
+      { ...settled(callId, index === 20 ? 80 : 40), ...(index === 10 && failed) },
+    ]
+  })
+  const { rows } = timelineOf(fold(STARTED, ...events.flat()), START + 3000)
+  const keys = (open: readonly string[]) => foldSimilar(rows, (key) => open.includes(key)).map(({ key }) => key)
+  expect(keys([])).toEqual(['fold-1', 'step-11', 'call_10', 'fold-12', 'step-21', 'call_20', 'fold-22'])
+  expect(keys(['fold-12'])).toHaveLength(7 + 18)
+  expect(slowestRow(rows)?.key).toBe('call_20')
+  expect(rows.filter((row) => hasMark(row, 'failed')).map(({ key }) => key)).toEqual(['call_10'])
 })

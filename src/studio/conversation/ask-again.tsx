@@ -37,15 +37,16 @@ export function AskAgain({ conversation, turn, onClose }: AskAgainProps): JSX.El
     }
   }
   return (
-    <Dialog title="Ask again with…" onClose={onClose}>
-      <p class="note">The question is asked in a branch of its own, and both runs are shown side by side.</p>
+    <Dialog title="Ask again" onClose={onClose}>
+      <p class="dim">The question is asked in a branch of its own, and both runs are shown side by side.</p>
       <QuestionFields />
       {error.value !== undefined && <ErrorNote error={error.value} />}
-      <div class="line end">
-        <button type="button" onClick={onClose}>
+      <div class="bar">
+        <span class="grow" />
+        <button type="button" class="btn" onClick={onClose}>
           Cancel
         </button>
-        <button type="button" class="main" disabled={isBusy.value || contextFault.value !== ''} onClick={start}>
+        <button type="button" class="btn solid" disabled={isBusy.value || contextFault.value !== ''} onClick={start}>
           Ask and compare
         </button>
       </div>

@@ -4,6 +4,7 @@ import { fetchJson, part, sendRequest } from '../api/session.ts'
 import { hasEnded } from '../run/run-view.ts'
 import { watchRun } from '../run/run-store.ts'
 import { go } from '../route.ts'
+import { loadRecent } from './recent.ts'
 import { type ConversationTurn, turnsOf } from './turns.ts'
 
 /** The turns that are loaded at a time. */
@@ -18,14 +19,14 @@ export interface Opened {
   readonly hasMore: boolean
 }
 
-/** The conversation that is shown; undefined for one that does not exist yet. */
+/** The conversation that is current; undefined for one that does not exist yet. */
 export const opened = signal<Opened | undefined>(undefined)
 export const openingError = signal<unknown>(undefined)
 
 /** The conversation that was asked for last: answers about another one come too late. */
 let wanted: string | undefined
 
-/** Shows a conversation, and follows those of its runs that have not ended. One that is shown stays if this fails. */
+/** Shows a conversation, and follows those of its runs that have not ended. One that is current stays if this fails. */
 export async function openConversation(id: string | undefined, most = PAGE): Promise<void> {
   wanted = id
   openingError.value = undefined
@@ -48,6 +49,15 @@ export async function openConversation(id: string | undefined, most = PAGE): Pro
   }
 }
 
+/** Shows the runs of a conversation that began elsewhere, such as in another tab. */
+export async function followOthers(id: string): Promise<void> {
+  const current = opened.peek()
+  if (current?.id !== id) return
+  const [newest] = await fetchJson<RunSummary[]>(`/conversations/${part(id)}/runs?limit=1`).catch(() => [])
+  const isKnown = newest === undefined || current.turns.some(({ run }) => run === newest.id)
+  if (!isKnown && opened.peek() === current) await openConversation(id, Math.max(PAGE, current.turns.length + 1))
+}
+
 /** Asks in a conversation, which is created for the first question. Shows the run as it happens. */
 export async function askIn(id: string | undefined, question: string, options: object): Promise<void> {
   const conversation = id ?? (await createConversation())
@@ -61,7 +71,9 @@ export async function askIn(id: string | undefined, question: string, options: o
   const current = opened.value?.id === conversation ? opened.value : { id: conversation, turns: [], hasMore: false }
   opened.value = { ...current, turns: [...current.turns, turn] }
   watchRun({ conversation, run }, response)
+  // The newest run is selected unless the address names another one.
   go({ page: 'chat', conversation, run }, id !== undefined)
+  loadRecent().catch(() => {})
 }
 
 export async function createConversation(): Promise<string> {

@@ -8,10 +8,10 @@ import { chosenTools, contextFault, contextText, model, models, system } from '.
 export function QuestionFields(): JSX.Element {
   const id = useId()
   return (
-    <div class="options">
+    <div class="options stack2">
       <ModelField />
-      <label>
-        System text
+      <label class="field">
+        <span class="label">System text</span>
         <textarea
           rows={2}
           value={system.value}
@@ -19,8 +19,8 @@ export function QuestionFields(): JSX.Element {
           onInput={(event) => (system.value = event.currentTarget.value)}
         />
       </label>
-      <label>
-        Tool context, which no model sees
+      <label class="field">
+        <span class="label">Tool context, which no model sees</span>
         <textarea
           class="code"
           rows={2}
@@ -43,8 +43,8 @@ export function QuestionFields(): JSX.Element {
 /** The model that is asked, by default the edge's. */
 export function ModelField(): JSX.Element {
   return (
-    <label>
-      Model
+    <label class="field">
+      <span class="label">Model</span>
       <select value={model.value} onChange={(event) => (model.value = event.currentTarget.value)}>
         <option value="">The edge’s default</option>
         {models.value.map((name) => (
@@ -70,8 +70,8 @@ function ToolChoice(): JSX.Element {
     <fieldset>
       <legend>Tools</legend>
       <label class="check">
-        <input type="radio" name={name} checked={!chosen} onChange={() => (chosenTools.value = undefined)} /> The
-        default set
+        <input type="radio" name={name} checked={!chosen} onChange={() => (chosenTools.value = undefined)} /> Those
+        offered by default
       </label>
       <label class="check">
         <input type="radio" name={name} checked={chosen !== undefined} onChange={() => (chosenTools.value = [])} /> Only

@@ -8,6 +8,9 @@ export const contextText = signal('')
 /** The tools to offer instead of the default set. */
 export const chosenTools = signal<readonly string[] | undefined>(undefined)
 
+/** A question that stands in the composer and is not sent. It outlives a change of the view. */
+export const draft = signal('')
+
 /** The models that the edge lets a request name. */
 export const models = signal<readonly string[]>([])
 

@@ -1,15 +1,19 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
+import { costText } from '../api/session.ts'
+import { CopyButton } from '../part/copy-button.tsx'
+import { Icon } from '../part/icon.tsx'
 import { memo } from '../part/memo.tsx'
-import { FaultNote, ErrorNote } from '../part/problem.tsx'
-import { argumentHint, duration, moment, visible } from '../part/text.ts'
+import { ErrorNote, FaultNote } from '../part/problem.tsx'
+import { Prose } from '../part/prose.tsx'
+import { callLook, runLook, State, type StateLook } from '../part/state.tsx'
+import { argumentHint, duration, moment, quantity, visible } from '../part/text.ts'
 import { go, hrefOf } from '../route.ts'
 import { ApprovalForm } from '../run/approval-form.tsx'
-import { CALL_STATE } from '../run/chart.tsx'
 import { ResultForm } from '../run/result-form.tsx'
 import { type RunStore, watchRun } from '../run/run-store.ts'
-import { hasEnded, type CallView, type RunView, type StepView } from '../run/run-view.ts'
+import { type CallView, hasEnded, type RunView, type StepView } from '../run/run-view.ts'
 import { AskAgain } from './ask-again.tsx'
 import { fork, openConversation } from './conversation-store.ts'
 import type { ConversationTurn } from './turns.ts'
@@ -26,25 +30,36 @@ export const TurnItem = memo(ShownTurn)
 function ShownTurn({ conversation, turn, isSelected }: TurnProps): JSX.Element {
   const { run, question, summary, isReplaced } = turn
   const isFollowed = summary !== undefined && (isSelected || !hasEnded(summary))
+  const isRaw = useSignal(false)
   const store = useMemo(
     () => (isFollowed ? watchRun({ conversation, run }) : undefined),
     [isFollowed, conversation, run],
   )
+  const shared = { conversation, run, isRaw: isRaw.value }
   return (
     <article class={isReplaced ? 'turn replaced' : 'turn'} aria-label={question} aria-current={isSelected || undefined}>
-      <p class="question">{visible(question)}</p>
-      {store ? (
-        <Followed store={store} turn={turn} />
-      ) : (
-        <Steps steps={turn.steps} conversation={conversation} run={run} />
-      )}
-      <TurnFoot conversation={conversation} turn={turn} store={store} isSelected={isSelected} />
+      <p class="ask text">{visible(question)}</p>
+      {store ? <Followed store={store} turn={turn} isRaw={isRaw.value} /> : <Steps steps={turn.steps} {...shared} />}
+      <TurnFoot
+        conversation={conversation}
+        turn={turn}
+        store={store}
+        isSelected={isSelected}
+        isRaw={isRaw.value}
+        onRaw={(next) => (isRaw.value = next)}
+      />
     </article>
   )
 }
 
+interface FollowedProps {
+  readonly store: RunStore
+  readonly turn: ConversationTurn
+  readonly isRaw: boolean
+}
+
 /** A turn whose run is under way, or whose events are loaded. */
-function Followed({ store, turn }: { readonly store: RunStore; readonly turn: ConversationTurn }): JSX.Element {
+function Followed({ store, turn, isRaw }: FollowedProps): JSX.Element {
   const view = store.view.value
   const { conversation, run } = store.address
   const isToRefresh = hasEnded(view) && turn.summary?.ended === undefined
@@ -56,14 +71,37 @@ function Followed({ store, turn }: { readonly store: RunStore; readonly turn: Co
   const steps = view.steps.length > 0 ? view.steps : turn.steps
   const last = steps.at(-1)
   const isAnswerShown = view.answer === '' || view.answer === last?.text || steps !== view.steps
+  const waits = last?.pauses.at(-1)
   return (
     <>
-      <Steps steps={steps} conversation={conversation} run={run} store={store} />
-      {!isAnswerShown && <p class="text">{visible(view.answer)}</p>}
+      <Steps steps={steps} conversation={conversation} run={run} store={store} isRaw={isRaw} />
+      {!isAnswerShown && <ModelText text={view.answer} isRaw={isRaw} />}
+      {!hasEnded(view) && waits && last?.isAnswered === false && last.text === '' && (
+        <p class="note wait" role="status">
+          <Icon name="clock" />
+          <span>
+            <b>The model fails ({waits.code}).</b>{' '}
+            {`It is asked again at ${new Date(waits.until).toLocaleTimeString()}.`}
+          </span>
+        </p>
+      )}
       {view.error && <FaultNote {...view.error} />}
       {store.error.value !== undefined && <ErrorNote error={store.error.value} />}
     </>
   )
+}
+
+/** What the model has said: its Markdown, or the text as it is. */
+function ModelText({
+  text,
+  isRaw,
+  isWriting = false,
+}: {
+  readonly text: string
+  readonly isRaw: boolean
+  readonly isWriting?: boolean
+}): JSX.Element {
+  return isRaw ? <p class="text mono">{visible(text)}</p> : <Prose text={text} isWriting={isWriting} />
 }
 
 interface StepsProps {
@@ -71,13 +109,15 @@ interface StepsProps {
   readonly run: string
   readonly steps: readonly StepView[]
   readonly store?: RunStore
+  readonly isRaw: boolean
 }
 
 function Steps({ steps, ...place }: StepsProps): JSX.Element {
+  const isOver = place.store === undefined || hasEnded(place.store.view.value)
   return (
     <>
       {steps.map((step) => (
-        <Step key={step.number} step={step} {...place} />
+        <Step key={step.number} step={step} isOver={isOver} {...place} />
       ))}
     </>
   )
@@ -85,49 +125,81 @@ function Steps({ steps, ...place }: StepsProps): JSX.Element {
 
 interface StepProps extends Omit<StepsProps, 'steps'> {
   readonly step: StepView
+  readonly isOver: boolean
 }
 
 const Step = memo(ShownStep)
 
-function ShownStep({ conversation, run, step, store }: StepProps): JSX.Element {
+function ShownStep({ conversation, run, step, store, isRaw, isOver }: StepProps): JSX.Element {
+  const waiting = store && !isOver ? step.calls.filter(({ state }) => state === 'approval' || state === 'caller') : []
   return (
-    <div class="step">
+    <div class="stepbox">
       {step.reasoning !== '' && (
-        <details class="note">
+        <details class="hint">
           <summary>Reasoning</summary>
           <p class="text">{visible(step.reasoning)}</p>
         </details>
       )}
-      {step.text !== '' && <p class="text">{visible(step.text)}</p>}
-      {step.calls.length > 0 && (
-        <ul class="calls" aria-label={`Calls of step ${step.number}`}>
-          {step.calls.map((call) => (
-            <li key={call.id}>
-              <Chip call={call} href={hrefOf({ page: 'chat', conversation, run, item: call.id })} />
-            </li>
-          ))}
-        </ul>
-      )}
-      {store && step.calls.map((call) => <CallDecision key={call.id} call={call} store={store} />)}
+      {step.text !== '' && <ModelText text={step.text} isRaw={isRaw} isWriting={!step.isAnswered && !isOver} />}
+      {step.calls.length > 0 && <Calls step={step} conversation={conversation} run={run} />}
+      {store && waiting.map((call) => <CallDecision key={call.id} call={call} store={store} />)}
     </div>
   )
 }
 
-/** The form of a call that waits for a person. */
-function CallDecision({ call, store }: { readonly call: CallView; readonly store: RunStore }): JSX.Element | null {
-  if (hasEnded(store.view.value)) return null
-  if (call.state === 'approval') return <ApprovalForm call={call} address={store.address} />
-  return call.state === 'caller' ? <ResultForm call={call} address={store.address} /> : null
+interface CallsProps {
+  readonly step: StepView
+  readonly conversation: string
+  readonly run: string
 }
 
-function Chip({ call, href }: { readonly call: CallView; readonly href: string }): JSX.Element {
-  const { tool, state, durationMs, progress } = call
-  const more = state === 'ok' && durationMs !== undefined ? duration(durationMs) : CALL_STATE[state]
+/** The calls of a step. Those of a program stand with it in its run, and neighbours of one tool that are done fold. */
+function Calls({ step, conversation, run }: CallsProps): JSX.Element {
+  const own = step.calls.filter(({ parent }) => parent === undefined)
+  const groups: CallView[][] = []
+  for (const call of own) {
+    const last = groups.at(-1)
+    const isLike = last?.[0]?.tool === call.tool && last[0].state === 'ok' && call.state === 'ok'
+    if (last && isLike) last.push(call)
+    else groups.push([call])
+  }
   return (
-    <a class={`chip is-${state}`} href={href}>
-      <b>{tool}</b> <span>{[argumentHint(call.arguments), progress?.message ?? more].filter(Boolean).join(' · ')}</span>
+    <ul class="chips" aria-label={`Calls of step ${step.number}`}>
+      {groups.map((calls) => (
+        <li key={calls[0]?.id}>
+          <Chip calls={calls} href={hrefOf({ page: 'chat', conversation, run, item: calls[0]?.id ?? '' })} />
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** The form of a call that waits for a person. */
+function CallDecision({ call, store }: { readonly call: CallView; readonly store: RunStore }): JSX.Element {
+  if (call.state === 'approval') return <ApprovalForm call={call} address={store.address} />
+  return <ResultForm call={call} address={store.address} />
+}
+
+function Chip({ calls, href }: { readonly calls: readonly CallView[]; readonly href: string }): JSX.Element | null {
+  const [call] = calls
+  if (!call) return null
+  const { tool, state, progress } = call
+  const look = callLook(state)
+  const ms = calls.reduce((sum, { durationMs = 0 }) => sum + durationMs, 0)
+  const hint = calls.length > 1 ? quantity(calls.length, 'call') : argumentHint(call.arguments)
+  const more = progress?.message ?? (state === 'ok' ? duration(ms) : look.word.toLowerCase())
+  return (
+    <a class={`chip ${chipClass(look)}`} href={href}>
+      <Icon name={look.icon} isSmall isSpinning={look.isSpinning === true} />
+      <span class="mono">{visible(tool)}</span>
+      <span class="faint cut">{[hint, visible(more)].filter(Boolean).join(' · ')}</span>
+      <span class="hidden">{look.word}</span>
     </a>
   )
+}
+
+function chipClass({ tone }: StateLook): string {
+  return tone === 'fail' ? 'is-fail' : tone === 'wait' ? 'is-wait' : tone === 'model' ? 'is-run' : ''
 }
 
 interface FootProps {
@@ -135,39 +207,51 @@ interface FootProps {
   readonly turn: ConversationTurn
   readonly store: RunStore | undefined
   readonly isSelected: boolean
+  readonly isRaw: boolean
+  readonly onRaw: (isRaw: boolean) => void
 }
 
-function TurnFoot({ conversation, turn, store, isSelected }: FootProps): JSX.Element {
+function TurnFoot({ conversation, turn, store, isSelected, isRaw, onRaw }: FootProps): JSX.Element {
   const { run, summary, last, canFork, isReplaced } = turn
   const error = useSignal<unknown>(undefined)
   const isAsking = useSignal(false)
   const view = store?.view.value
+  const status = view && view.status !== 'queued' ? view.status : summary?.status
+  const isOver = status !== undefined && hasEnded({ status })
+  const answer = view?.answer || turn.steps.map(({ text }) => text).join('\n\n')
   const branch = async () => {
     if (last === undefined) return
     const id = await fork(conversation, last).catch((problem: unknown) => void (error.value = problem))
     if (id) go({ page: 'chat', conversation: id })
   }
   return (
-    <footer>
-      <span class={isUnderWay(view) ? 'live' : ''} role="status">
-        {view && view.status !== 'queued' ? statusOf(view) : (summary?.status ?? 'from another conversation')}
+    <footer class="meta">
+      <span role="status">
+        {status ? <State look={lookOf(status, view)} /> : 'From another chat'}
         {isReplaced && ', replaced by a later run'}
       </span>
-      {summary && <span>{moment(summary.created)}</span>}
-      {summary && !isSelected && <a href={hrefOf({ page: 'chat', conversation, run })}>Timeline</a>}
-      {summary && isSelected && (
-        <a class="narrow" href="#run" onClick={showRun}>
-          Timeline
+      {summary && <span>{factsOf(turn, view)}</span>}
+      {summary && (
+        <a class="btn quiet nophone" href={hrefOf({ page: isSelected ? 'run' : 'chat', conversation, run })}>
+          {isSelected ? 'Open run' : 'Show steps'}
         </a>
       )}
+      {answer !== '' && isOver && (
+        <>
+          <CopyButton text={() => answer} what="Answer" isPlain />
+          <button type="button" class="btn quiet" aria-pressed={isRaw} onClick={() => onRaw(!isRaw)}>
+            {isRaw ? 'Formatted' : 'Raw text'}
+          </button>
+        </>
+      )}
       {canFork && (
-        <button type="button" class="link" onClick={branch}>
-          Branch here
+        <button type="button" class="btn quiet nophone" onClick={branch}>
+          Branch from here
         </button>
       )}
-      {summary && !isUnderWay(view) && (
-        <button type="button" class="link" onClick={() => (isAsking.value = true)}>
-          Ask again with…
+      {summary && isOver && (
+        <button type="button" class="btn quiet" onClick={() => (isAsking.value = true)}>
+          Ask again
         </button>
       )}
       {error.value !== undefined && <ErrorNote error={error.value} />}
@@ -176,19 +260,25 @@ function TurnFoot({ conversation, turn, store, isSelected }: FootProps): JSX.Ele
   )
 }
 
-function showRun(event: Event): void {
-  event.preventDefault()
-  document.querySelector('.run')?.scrollIntoView()
+function lookOf(status: RunView['status'], view: RunView | undefined): StateLook {
+  const look = runLook(status, view?.which)
+  if (status !== 'waiting' || !view) return look
+  const word = { approval: 'Waiting for approval', caller: 'Waiting for a result', tool: 'Waiting for a tool' }
+  return { ...look, word: word[view.waits.at(-1)?.for ?? 'approval'] }
 }
 
-function isUnderWay(view: RunView | undefined): boolean {
-  return view !== undefined && !hasEnded(view)
-}
-
-function statusOf({ status, waits, finish, which }: RunView): string {
-  if (status === 'waiting') return `Waiting for ${waits.at(-1)?.for === 'approval' ? 'approval' : 'a result'}`
-  if (status === 'running') return 'Working'
-  return [status, finish !== 'stop' && finish !== 'cancelled' && finish !== 'error' && finish, which]
+function factsOf({ summary }: ConversationTurn, view: RunView | undefined): string {
+  if (!summary) return ''
+  const ended = summary.ended ?? view?.endedAt
+  const cost = view?.usage?.cost
+  const finish = view?.finish
+  return [
+    moment(summary.created),
+    ended !== undefined && duration(ended - summary.created),
+    cost !== undefined && costText(cost),
+    finish && !['stop', 'cancelled', 'error', 'limit'].includes(finish) && finish,
+    view?.which && `limit ${view.which}`,
+  ]
     .filter(Boolean)
     .join(' · ')
 }

@@ -63,10 +63,20 @@ function stepsOf(group: readonly StoredMessage[]): StepView[] {
     reasoning,
     isAnswered: true,
     rejected: [],
+    lostAttempts: [],
+    pauses: [],
     calls: calls.map(({ callId, tool, arguments: text }): CallView => {
       const outcome = outcomes.get(callId)
       const state = outcome === undefined ? 'proposed' : outcome.ok ? 'ok' : 'failed'
-      return { id: callId, tool, arguments: text, state, attempts: [], ...(outcome && { content: outcome.content }) }
+      return {
+        id: callId,
+        tool,
+        arguments: text,
+        state,
+        attempts: [],
+        waits: [],
+        ...(outcome && { content: outcome.content }),
+      }
     }),
   }))
 }

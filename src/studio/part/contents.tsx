@@ -29,7 +29,7 @@ function Part({ part, structured }: { readonly part: Content; readonly structure
   if (IMAGE_TYPE.test(mediaType))
     return <img src={`data:${mediaType};base64,${data}`} alt="Image that the tool returned" />
   return (
-    <p class="note">
+    <p class="hint">
       <code>{mediaType}</code>, {Math.ceil((data.length * 3) / 4).toLocaleString('en')} bytes
     </p>
   )

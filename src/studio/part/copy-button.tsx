@@ -1,9 +1,20 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
+import { Icon } from './icon.tsx'
+
+interface CopyProps {
+  readonly text: () => string
+  /** What is copied, such as `Arguments`. */
+  readonly what: string
+  /** Whether it is a button with its own words, rather than one at the edge of what it copies. */
+  readonly isButton?: boolean
+  /** Like `isButton`, with the word alone. */
+  readonly isPlain?: boolean
+}
 
 /** A button that copies a text, and says so for a moment. */
-export function CopyButton({ text, what }: { readonly text: () => string; readonly what: string }): JSX.Element {
-  const state = useSignal('Copy')
+export function CopyButton({ text, what, isButton = false, isPlain = false }: CopyProps): JSX.Element {
+  const state = useSignal<'Copy' | 'Copied' | 'Not copied'>('Copy')
   const copy = async () => {
     state.value = await navigator.clipboard.writeText(text()).then(
       () => 'Copied',
@@ -11,8 +22,17 @@ export function CopyButton({ text, what }: { readonly text: () => string; readon
     )
     setTimeout(() => (state.value = 'Copy'), 1500)
   }
+  const name = `Copy ${what.startsWith('as ') ? what : what.toLowerCase()}`
+  if (isButton) {
+    return (
+      <button type="button" class="btn quiet" onClick={copy}>
+        <Icon name="copy" />
+        <span aria-live="polite">{state.value === 'Copy' ? name : state}</span>
+      </button>
+    )
+  }
   return (
-    <button type="button" class="copy link" onClick={copy} aria-label={`Copy ${what.toLowerCase()}`}>
+    <button type="button" class={isPlain ? 'btn quiet' : 'copy link'} onClick={copy} aria-label={name}>
       <span aria-live="polite">{state}</span>
     </button>
   )

@@ -9,7 +9,7 @@ const AROUND = 3
 /** What changed from one value to another, line by line of their JSON; long unchanged parts are left out. */
 export function Diff({ before, after }: { readonly before: unknown; readonly after: unknown }): JSX.Element {
   const lines = diffLines(written(before), written(after))
-  if (lines.every(({ kind }) => kind === 'same')) return <p class="note">Nothing differs.</p>
+  if (lines.every(({ kind }) => kind === 'same')) return <p class="hint">Nothing differs.</p>
   return (
     <pre class="diff" tabIndex={0} aria-label="Differences">
       {lines.map((line, index) => {

@@ -24,9 +24,24 @@ export function moment(at: number, now = Date.now()): string {
   })
 }
 
-/** A cost in the currency of the model prices. */
-export function money(cost: number): string {
-  return cost.toLocaleString('en', { maximumSignificantDigits: cost < 1 ? 2 : 4 })
+/** A cost with its currency, such as `$0.0757`: with cents from 1 on, and enough digits below. */
+export function money(cost: number, currency: string): string {
+  const digits = cost >= 1 || cost === 0 ? 2 : Math.min(8, Math.max(4, 1 - Math.floor(Math.log10(cost))))
+  const form = { style: 'currency' as const, currency, minimumFractionDigits: digits, maximumFractionDigits: digits }
+  return cost.toLocaleString('en', form)
+}
+
+/** A number of tokens, or of anything else that grows large: `6,707`, `381.4 M`. */
+export function amount(number: number): string {
+  if (number < 1_000_000) return Math.round(number).toLocaleString('en')
+  return `${(number / 1_000_000).toLocaleString('en', { maximumFractionDigits: 1 })} M`
+}
+
+/** A part of a whole, such as `61 %`. */
+export function percent(part: number, all: number): string {
+  if (all <= 0) return '0 %'
+  const value = (100 * part) / all
+  return `${value.toLocaleString('en', { maximumFractionDigits: value < 10 && value > 0 ? 1 : 0 })} %`
 }
 
 /**

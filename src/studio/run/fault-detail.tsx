@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import type { StoredFault } from '../../contract/thrown.ts'
-import { fetchJson } from '../api/session.ts'
+import { fetchJson, hasScope } from '../api/session.ts'
 import { ErrorNote } from '../part/problem.tsx'
 import { duration, moment, visible } from '../part/text.ts'
 import type { RunAddress } from '../route.ts'
@@ -9,12 +9,14 @@ import { runPath } from './run-store.ts'
 
 interface FaultProps {
   readonly address: RunAddress
+  /** Whether they are shown at once, if the key may see them. Default: once a person asks for them. */
+  readonly isOpen?: boolean
   /** Which faults of the run are shown. Default: all. */
   readonly isShown?: (fault: StoredFault) => boolean
 }
 
 /** What operators are told of the faults of a run, loaded when it is opened. */
-export function FaultDetail({ address, isShown = () => true }: FaultProps): JSX.Element {
+export function FaultDetail({ address, isOpen = false, isShown = () => true }: FaultProps): JSX.Element | null {
   const faults = useSignal<readonly StoredFault[] | undefined>(undefined)
   const error = useSignal<unknown>(undefined)
   const load = async () => {
@@ -26,11 +28,12 @@ export function FaultDetail({ address, isShown = () => true }: FaultProps): JSX.
     }
   }
   const matches = faults.value?.filter(isShown)
+  if (!hasScope('tools:admin')) return null
   return (
-    <details onToggle={(event) => void (event.currentTarget.open && load())}>
-      <summary>Faults, for operators</summary>
+    <details open={isOpen} onToggle={(event) => void (event.currentTarget.open && !faults.value && load())}>
+      <summary>Cause, for operators</summary>
       {error.value !== undefined && <ErrorNote error={error.value} />}
-      {matches?.length === 0 && <p class="note">None are stored.</p>}
+      {matches?.length === 0 && <p class="hint">Nothing more is stored about it.</p>}
       {matches?.map((fault, index) => (
         <Fault key={index} fault={fault} />
       ))}
@@ -50,10 +53,10 @@ function Fault({ fault }: { readonly fault: StoredFault }): JSX.Element {
   ]
   return (
     <>
-      <p class="note">
+      <p class="hint">
         <code>{code}</code> {facts.filter(Boolean).join(', ')}
       </p>
-      {detail !== undefined && <pre>{visible(detail)}</pre>}
+      {detail !== undefined && <pre class="code wrap">{visible(detail)}</pre>}
     </>
   )
 }

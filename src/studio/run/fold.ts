@@ -1,7 +1,7 @@
 import type { CallSettled, RunEvent } from '../../contract/event.ts'
 import { questionsOf } from '../../contract/input.ts'
 import type { ToolCall } from '../../contract/message.ts'
-import type { CallView, RunView, StepView, Wait } from './run-view.ts'
+import type { CallView, LostAttempt, RunView, StepView, Wait } from './run-view.ts'
 
 /** Folds an event into the view of its run. Steps and calls that it does not touch stay the same objects. */
 export function foldEvent(run: RunView, event: RunEvent): RunView {
@@ -37,10 +37,9 @@ export function foldEvent(run: RunView, event: RunEvent): RunView {
       return { ...run, status: 'running' }
     case 'run.finished': {
       const { status, finish, which, answer, usage, error } = event
-      return { ...run, status, finish, answer, usage, ...(which && { which }), ...(error && { error }) }
+      const end = { ...run, status, finish, answer, usage, ...(which && { which }), ...(error && { error }) }
+      return ended(event.at === undefined ? end : { ...end, endedAt: event.at })
     }
-    case 'model.waiting':
-      return withStep(noted(run, waitNote(event)), event.step, (step) => foldStep(step, event))
     case 'context.reduced':
     case 'step.started':
     case 'step.restarted':
@@ -49,6 +48,7 @@ export function foldEvent(run: RunView, event: RunEvent): RunView {
     case 'answer.rejected':
     case 'answer.cut':
     case 'model.retried':
+    case 'model.waiting':
     case 'text.delta':
     case 'reasoning.delta':
       return withStep(run, event.step, (step) => foldStep(step, event))
@@ -57,22 +57,35 @@ export function foldEvent(run: RunView, event: RunEvent): RunView {
   }
 }
 
+/** What was open when the run ended is over. A step without an answer has the error of the run. */
+function ended(run: RunView): RunView {
+  const last = run.steps.at(-1)
+  if (!last || last.isAnswered || !run.error) return run
+  return { ...run, steps: [...run.steps.slice(0, -1), { ...last, error: run.error }] }
+}
+
 type StepEvent = Extract<RunEvent, { readonly step: number }>
 type CallEvent = Extract<RunEvent, { readonly callId: string }>
 
-const NEW_STEP = { attempt: 1, text: '', reasoning: '', calls: [], isAnswered: false, rejected: [] }
+const NEW_STEP = {
+  ...{ attempt: 1, text: '', reasoning: '', calls: [], isAnswered: false },
+  ...{ rejected: [], lostAttempts: [], pauses: [] },
+}
 
 function foldStep(step: StepView, event: Exclude<StepEvent, CallEvent>): StepView {
   switch (event.type) {
     case 'step.started':
-      return { ...step, ...(event.tools && { tools: event.tools }) }
+      return {
+        ...step,
+        ...(event.tools && { tools: event.tools }),
+        ...(event.at !== undefined && { startedAt: event.at }),
+      }
     case 'context.reduced': {
       const { before, after, because } = event
       return { ...step, reductions: [...(step.reductions ?? []), { before, after, ...(because && { because }) }] }
     }
     case 'step.restarted':
-      // What the lost attempt showed is void.
-      return { ...step, ...NEW_STEP, attempt: event.attempt }
+      return restarted(step, event)
     case 'text.delta':
       return { ...step, text: step.text + event.text }
     case 'reasoning.delta':
@@ -81,9 +94,21 @@ function foldStep(step: StepView, event: Exclude<StepEvent, CallEvent>): StepVie
       return { ...step, text: '', rejected: [...step.rejected, { text: event.text, issues: event.issues }] }
     case 'answer.cut':
       return { ...step, usage: event.usage }
-    case 'model.retried':
-    case 'model.waiting':
-      return { ...step, retries: [...(step.retries ?? []), event.code] }
+    case 'model.retried': {
+      const { code, status, durationMs, at } = event
+      const times = at === undefined ? {} : { from: at - durationMs, to: at }
+      return withLost(step, { code, ...(status !== undefined && { status }), ...times })
+    }
+    case 'model.waiting': {
+      const { code, status, at, until } = event
+      const since = step.lostAttempts.at(-1)?.to ?? step.startedAt
+      const lost = {
+        code,
+        ...(status !== undefined && { status }),
+        ...(since !== undefined && { from: since, to: at }),
+      }
+      return { ...withLost(step, lost), pauses: [...step.pauses, { from: at, to: until, code, until }] }
+    }
     case 'step.answered': {
       const { text, reasoning = step.reasoning, calls, finish, usage, roomLeft } = event
       const callsById = new Map(step.calls.map((call) => [call.id, call]))
@@ -93,6 +118,7 @@ function foldStep(step: StepView, event: Exclude<StepEvent, CallEvent>): StepVie
         ...{ text, reasoning, calls: all, finish, isAnswered: true },
         ...(usage && { usage }),
         ...(roomLeft !== undefined && { roomLeft }),
+        ...(event.at !== undefined && { answeredAt: event.at }),
       }
     }
     case 'step.finished':
@@ -100,8 +126,25 @@ function foldStep(step: StepView, event: Exclude<StepEvent, CallEvent>): StepVie
   }
 }
 
+/** What the lost attempt showed is void. */
+function restarted(step: StepView, { attempt, because, at }: Extract<RunEvent, { type: 'step.restarted' }>): StepView {
+  const { lostAttempts, pauses, startedAt } = step
+  const next = { ...step, ...NEW_STEP, attempt, lostAttempts, pauses, ...(at !== undefined && { startedAt: at }) }
+  // An attempt that ended in a wait has been counted already.
+  if (because === 'waited') return next
+  const from = lostAttempts.at(-1)?.to ?? startedAt
+  return withLost(next, {
+    code: because ?? 'restarted',
+    ...(from !== undefined && at !== undefined && { from, to: at }),
+  })
+}
+
+function withLost(step: StepView, lost: LostAttempt): StepView {
+  return { ...step, lostAttempts: [...step.lostAttempts, lost] }
+}
+
 function newCall({ callId, tool, arguments: text }: ToolCall): CallView {
-  return { id: callId, tool, arguments: text, state: 'proposed', attempts: [] }
+  return { id: callId, tool, arguments: text, state: 'proposed', attempts: [], waits: [] }
 }
 
 function foldCall(call: CallView, event: CallEvent): CallView {
@@ -112,9 +155,11 @@ function foldCall(call: CallView, event: CallEvent): CallView {
       return { ...call, tool: event.tool, arguments: event.arguments }
     case 'approval.requested':
       return {
-        ...call,
+        ...waiting(call, event.at),
         state: 'approval',
+        ...(event.parent !== undefined && { parent: event.parent }),
         approval: {
+          ...(event.at !== undefined && { askedAt: event.at }),
           ...(event.because && { because: event.because }),
           ...(event.input && { questions: questionsOf(event.input) }),
         },
@@ -127,15 +172,25 @@ function foldCall(call: CallView, event: CallEvent): CallView {
         ...(reason && { reason }),
         ...(by && { by }),
         ...(event.arguments && { isChanged: true as const }),
+        ...(event.at !== undefined && { decidedAt: event.at }),
       }
       const changes = event.arguments === undefined ? {} : { arguments: event.arguments }
-      return { ...call, ...changes, state: decision === 'approve' ? 'proposed' : 'rejected', approval }
+      return { ...awake(call, event.at), ...changes, state: decision === 'approve' ? 'proposed' : 'rejected', approval }
     }
     case 'call.requested':
-      return { ...call, state: 'caller' }
+      return {
+        ...waiting(call, event.at),
+        state: 'caller',
+        ...(event.parent !== undefined && { parent: event.parent }),
+      }
     case 'call.started': {
       const { attempt: number, at: from, place, version } = event
-      return { ...call, state: 'running', attempts: [...call.attempts, { number, from }], place, version }
+      const attempts = [...call.attempts, { number, from }]
+      const more = {
+        ...(event.isProgram && { isProgram: true as const }),
+        ...(event.parent !== undefined && { parent: event.parent }),
+      }
+      return { ...awake(call, from), state: 'running', attempts, place, version, ...more }
     }
     case 'call.interrupted':
       return {
@@ -146,33 +201,42 @@ function foldCall(call: CallView, event: CallEvent): CallView {
     case 'call.progress':
       return { ...call, progress: event }
     case 'call.settled':
-      return settled(call, event)
+      return settled(call, event, event.at)
     case 'call.deferred':
-      return { ...call, state: 'later' }
+      return { ...waiting(call, event.at), state: 'later' }
     case 'call.issued':
-      return { ...call, parent: event.parent }
+      return { ...call, parent: event.parent, tool: event.tool, arguments: event.arguments }
     case 'call.suspended':
-      return { ...call, state: 'suspended' }
+      return {
+        ...call,
+        state: 'suspended',
+        attempts: call.attempts.map((each) => ({ to: event.at ?? each.from, ...each })),
+      }
     case 'call.reported':
+      return awake(call, event.at)
     case 'call.late':
+      return withNote(call, `An outcome came too late (${event.ok ? 'done' : 'failed'}); no model has read it.`)
     case 'program.woken':
+      return withNote(call, `The timer with the number ${event.ask} of the program rang.`)
     case 'program.diverged':
-      return call
+      return withNote(call, `Run again, the program asked for something else from its request ${event.ask} on.`)
     case 'call.undone':
       return { ...call, undone: { ok: event.ok, ...(event.error && { message: event.error.message }) } }
   }
 }
 
-function settled(call: CallView, event: CallSettled): CallView {
+function settled(call: CallView, event: CallSettled, at: number | undefined): CallView {
   const { ok, content, structured, cut, error, usage, deployment, durationMs } = event
   const { progress: _, ...rest } = call
   const last = call.attempts.at(-1)
+  const { waits } = awake(call, at)
   const attempts = last ? [...call.attempts.slice(0, -1), { ...last, to: last.from + durationMs }] : call.attempts
   const state = ok ? 'ok' : call.state === 'rejected' ? 'rejected' : 'failed'
   return {
     ...rest,
     state,
     attempts,
+    waits,
     durationMs,
     ...(content && { content }),
     ...(structured !== undefined && { structured }),
@@ -187,8 +251,18 @@ function newWait({ steps }: RunView, event: Extract<RunEvent, { readonly type: '
   return { step: steps.at(-1)?.number ?? 1, for: event.for, from: event.at }
 }
 
-function waitNote({ code, until }: Extract<RunEvent, { readonly type: 'model.waiting' }>): string {
-  return `The model fails (${code}). It is asked again at ${new Date(until).toLocaleTimeString()}.`
+/** The call begins to wait for others. */
+function waiting(call: CallView, at: number | undefined): CallView {
+  return at === undefined ? call : { ...call, waits: [...call.waits, { from: at }] }
+}
+
+/** The call waits no longer. */
+function awake(call: CallView, at: number | undefined): CallView {
+  return { ...call, waits: call.waits.map((wait) => ({ to: at ?? wait.from, ...wait })) }
+}
+
+function withNote(call: CallView, note: string): CallView {
+  return { ...call, notes: [...(call.notes ?? []), note] }
 }
 
 function noted(run: RunView, note: string): RunView {

@@ -38,7 +38,7 @@ export function Replay({ store, onShow }: ReplayProps): JSX.Element | null {
   const type = events[position - 1]?.type ?? ''
   return (
     <div class="replay">
-      <button type="button" onClick={() => (isPlaying.value = !isPlaying.value)}>
+      <button type="button" class="btn" onClick={() => (isPlaying.value = !isPlaying.value)}>
         {isPlaying.value ? 'Pause' : 'Replay'}
       </button>
       <input

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import type { StepRequest } from '../../contract/conversation.ts'
-import { fetchJson } from '../api/session.ts'
+import { fetchJson, hasScope } from '../api/session.ts'
 import { ErrorNote } from '../part/problem.tsx'
 import { quantity } from '../part/text.ts'
 import { Value } from '../part/value.tsx'
@@ -9,7 +9,13 @@ import type { RunAddress } from '../route.ts'
 import { runPath } from './run-store.ts'
 
 /** The request that the model got in a step, loaded when it is opened. */
-export function RequestDetail({ step, address }: { readonly step: number; readonly address: RunAddress }): JSX.Element {
+export function RequestDetail({
+  step,
+  address,
+}: {
+  readonly step: number
+  readonly address: RunAddress
+}): JSX.Element | null {
   const request = useSignal<StepRequest | undefined>(undefined)
   const error = useSignal<unknown>(undefined)
   const load = async () => {
@@ -20,6 +26,7 @@ export function RequestDetail({ step, address }: { readonly step: number; readon
       error.value = problem
     }
   }
+  if (!hasScope('tools:admin')) return null
   return (
     <details onToggle={(event) => void (event.currentTarget.open && !request.value && load())}>
       <summary>Request to the model</summary>
@@ -33,7 +40,7 @@ function Parts({ request }: { readonly request: StepRequest }): JSX.Element {
   const { run: _run, step: _step, model, historyLength, hasShortTools, messages, tools, ...options } = request
   return (
     <>
-      <p class="note">
+      <p class="hint">
         Requests are not stored. The edge has built this one from the events of the run. Hooks and the format of the
         provider may have changed it.
         {historyLength > 0 &&

@@ -24,13 +24,13 @@ export function ResultForm({ call, address }: { readonly call: CallView; readonl
       }}
     >
       <p>
-        <b>{call.tool}</b> <span class="note">is the caller’s to run. Give its result: a text, or JSON.</span>
+        <b>{call.tool}</b> <span class="hint">is the caller’s to run. Give its result: a text, or JSON.</span>
       </p>
       <Value value={jsonOrText(call.arguments)} label="Arguments" />
       {error.value !== undefined && <ErrorNote error={error.value} />}
-      <div class="line">
+      <div class="bar">
         <textarea ref={result} class="grow" rows={1} required aria-label="Result" />
-        <button class="main">Send result</button>
+        <button class="btn solid">Send result</button>
       </div>
     </form>
   )

@@ -27,16 +27,28 @@ export interface CallAttempt {
   readonly loss?: 'timeout' | 'stopped'
 }
 
+/** A time, in epoch milliseconds. `to` is absent while it lasts. */
+export interface TimeSpan {
+  readonly from: number
+  readonly to?: number
+}
+
 export interface CallView {
   readonly id: string
   /** The call of the program that made it. */
   readonly parent?: string
   readonly tool: string
+  /** It is a program, which makes calls of its own. */
+  readonly isProgram?: true
   /** As the model wrote them. */
   readonly arguments: string
   readonly state: CallStage
   readonly attempts: readonly CallAttempt[]
+  /** The times in which the call waited for a person, its caller or its tool. `to` is absent while it waits. */
+  readonly waits: readonly TimeSpan[]
   readonly approval?: ApprovalView
+  /** What else happened to it, in words: the timers of a program, and where it took another way. */
+  readonly notes?: readonly string[]
   readonly progress?: { readonly message?: string; readonly fraction?: number; readonly data?: unknown }
   readonly content?: readonly Content[]
   readonly structured?: unknown
@@ -55,6 +67,9 @@ export interface CallView {
 
 export interface ApprovalView {
   readonly because?: 'untrusted_data'
+  /** In epoch milliseconds, like `decidedAt`. */
+  readonly askedAt?: number
+  readonly decidedAt?: number
   /** What the call asks for: it has run, and runs again with the answers. */
   readonly questions?: readonly Question[]
   readonly decision?: 'approve' | 'reject'
@@ -75,8 +90,15 @@ export interface StepView {
   readonly isAnswered: boolean
   /** Answers that did not fit the requested format. */
   readonly rejected: readonly { readonly text: string; readonly issues: string }[]
-  /** The codes of the failures after which the model was asked again. */
-  readonly retries?: readonly string[]
+  /** In epoch milliseconds, like `answeredAt`. Older runs lack both. */
+  readonly startedAt?: number
+  readonly answeredAt?: number
+  /** The attempts at an answer that came to nothing, in their order. */
+  readonly lostAttempts: readonly LostAttempt[]
+  /** The times in which the run waited for the model, which failed. */
+  readonly pauses: readonly ModelPause[]
+  /** Why the model has not answered, if the run has failed with this step. */
+  readonly error?: RunError
   readonly tools?: readonly string[]
   readonly usage?: Usage
   /** The tokens that the prompt left of its room. */
@@ -84,6 +106,23 @@ export interface StepView {
   /** How earlier messages were reduced before the model was asked, in tokens of the request. */
   readonly reductions?: readonly { readonly before: number; readonly after: number; readonly because?: 'refused' }[]
   readonly finish?: string
+}
+
+/** An attempt at an answer that came to nothing. Times are in epoch milliseconds; absent if they are not known. */
+export interface LostAttempt {
+  /** The code of its failure; `interrupted` if the edge stopped. */
+  readonly code: string
+  /** The HTTP status of the provider. */
+  readonly status?: number
+  readonly from?: number
+  readonly to?: number
+}
+
+/** A time in which a run waited for a model that failed. */
+export interface ModelPause extends TimeSpan {
+  readonly code: string
+  /** When the model was to be asked again, in epoch milliseconds. */
+  readonly until: number
 }
 
 /** A time in which the run waited, in its step of this number. `to` is absent while it waits. */
@@ -101,6 +140,8 @@ export interface RunView {
   readonly model?: string
   readonly tools: readonly string[]
   readonly startedAt?: number
+  /** When it ended, in epoch milliseconds; absent for runs of earlier versions. */
+  readonly endedAt?: number
   readonly steps: readonly StepView[]
   readonly waits: readonly Wait[]
   /** What else happened, in words. */

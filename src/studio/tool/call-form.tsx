@@ -57,7 +57,7 @@ export function CallForm({ tool, definition }: CallFormProps): JSX.Element {
   }
   return (
     <form
-      class="call-form"
+      class="stack2"
       aria-label={`Call ${tool.name}`}
       onSubmit={(event) => {
         event.preventDefault()
@@ -81,7 +81,7 @@ export function CallForm({ tool, definition }: CallFormProps): JSX.Element {
         />
       ) : (
         <textarea
-          class="code"
+          class="in code"
           rows={8}
           aria-label="Arguments as JSON"
           spellcheck={false}
@@ -89,8 +89,8 @@ export function CallForm({ tool, definition }: CallFormProps): JSX.Element {
           onInput={(event) => (text.value = event.currentTarget.value)}
         />
       )}
-      <div class="line">
-        <button class="main" disabled={isBusy.value}>
+      <div class="bar">
+        <button class="btn solid" disabled={isBusy.value}>
           Call
         </button>
       </div>
@@ -107,7 +107,7 @@ function Came({ outcome: { ok, content, structured, error, durationMs } }: { rea
   return (
     <>
       <h4>
-        Result <span class="note">{duration(durationMs)}</span>
+        Result <span class="hint">{duration(durationMs)}</span>
       </h4>
       {error && <FaultNote {...error} />}
       {ok && <Contents content={content} structured={structured} />}

@@ -9,6 +9,8 @@ export interface CatalogueTool extends Partial<Omit<ToolDefinition, 'name'>> {
   readonly source: string
   readonly place: string
   readonly available: boolean
+  /** Whether it is offered to requests that name no tools. Older edges do not tell. */
+  readonly offered?: boolean
   readonly reason?: string
   /** For a tool that is held back: the hash that was accepted; null if that is not known. */
   readonly accepted?: string | null
@@ -16,6 +18,7 @@ export interface CatalogueTool extends Partial<Omit<ToolDefinition, 'name'>> {
   readonly policies?: readonly HoldingPolicy[]
 }
 
+/** The most tools that the edge lists at once. */
 const MOST = 1000
 
 /** The tools of the edge in the order of their names, once they are loaded. */
@@ -24,9 +27,17 @@ export const toolList = signal<readonly CatalogueTool[]>([])
 /** The tools by name. */
 export const tools = computed(() => new Map(toolList.value.map((tool) => [tool.name, tool])))
 
+/** Loads all tools, page by page. */
 export async function loadTools(): Promise<readonly CatalogueTool[]> {
-  toolList.value = await fetchJson<CatalogueTool[]>(`/tools?limit=${MOST}`)
-  return toolList.value
+  const all: CatalogueTool[] = []
+  for (let after = ''; ;) {
+    const page = await fetchJson<CatalogueTool[]>(`/tools?limit=${MOST}${after && `&after=${part(after)}`}`)
+    all.push(...page)
+    after = page.at(-1)?.name ?? ''
+    if (page.length < MOST || after === '') break
+  }
+  toolList.value = all
+  return all
 }
 
 /** Searches as the model does, best first. */

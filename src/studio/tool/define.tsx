@@ -5,8 +5,9 @@ import type { HistoryEntry } from '../../contract/catalogue.ts'
 import { isObject } from '../../contract/json.ts'
 import { fetchJson, part } from '../api/session.ts'
 import { Diff } from '../part/diff.tsx'
+import { Icon } from '../part/icon.tsx'
 import { ErrorNote } from '../part/problem.tsx'
-import { go } from '../route.ts'
+import { go, hrefOf } from '../route.ts'
 import { loadTools } from './catalogue.ts'
 import { Draft } from './draft.tsx'
 import { TEMPLATES } from './templates.ts'
@@ -49,36 +50,58 @@ export function Define({ tool }: { readonly tool?: string }): JSX.Element {
     isBusy.value = false
   }
   return (
-    <div class="page">
-      <form
-        class="part"
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (fault === '') void store()
-        }}
-      >
-        <h1>{tool === undefined ? 'New definition' : `Edit ${tool}`}</h1>
-        <p class="note">A tool that is data: it is stored while the edge runs, and its versions are kept.</p>
-        {tool === undefined && (
-          <Beginning
-            name={name.value}
-            onName={(value) => (name.value = value)}
-            onText={(value) => (text.value = value)}
-          />
-        )}
-        <DefinitionField text={text.value} fault={fault} onText={(value) => (text.value = value)} />
-        {before.value && text.value !== before.value.text && fault === '' && (
-          <Diff before={before.value.text} after={text.value} />
-        )}
-        {error.value !== undefined && <ErrorNote error={error.value} />}
-        <div class="line end">
-          <button class="main" disabled={isBusy.value || fault !== ''}>
-            Store
-          </button>
+    <>
+      <DefineHead tool={tool} />
+      <div class="scroll" tabIndex={0}>
+        <div class="page stack">
+          <form
+            class="stack"
+            onSubmit={(event) => {
+              event.preventDefault()
+              if (fault === '') void store()
+            }}
+          >
+            <p class="dim">
+              A tool that is data. It is saved while the edge runs, and each version can be made current again.
+            </p>
+            {tool === undefined && (
+              <Beginning
+                name={name.value}
+                onName={(value) => (name.value = value)}
+                onText={(value) => (text.value = value)}
+              />
+            )}
+            <OfferedField text={text.value} onText={(value) => (text.value = value)} />
+            <DefinitionField text={text.value} fault={fault} onText={(value) => (text.value = value)} />
+            {before.value && text.value !== before.value.text && fault === '' && (
+              <Diff before={before.value.text} after={text.value} />
+            )}
+            {error.value !== undefined && <ErrorNote error={error.value} />}
+            <div class="bar">
+              <button class="btn solid" disabled={isBusy.value || fault !== ''}>
+                Save tool
+              </button>
+            </div>
+          </form>
+          {fault === '' && <Draft name={name.value} json={text.value} />}
         </div>
-      </form>
-      {fault === '' && <Draft name={name.value} json={text.value} />}
-    </div>
+      </div>
+    </>
+  )
+}
+
+function DefineHead({ tool }: { readonly tool: string | undefined }): JSX.Element {
+  return (
+    <header class="head">
+      <a
+        class="btn quiet icon"
+        href={hrefOf({ page: 'tools', ...(tool !== undefined && { tool }) })}
+        aria-label="Back to the tools"
+      >
+        <Icon name="back" />
+      </a>
+      <h1>{tool === undefined ? 'Write a tool' : `Edit ${tool}`}</h1>
+    </header>
   )
 }
 
@@ -95,7 +118,7 @@ function DefinitionField({ text, fault, onText }: DefinitionFieldProps): JSX.Ele
       <label for="definition">Definition</label>
       <textarea
         id="definition"
-        class="code tall"
+        class="in code tall"
         rows={18}
         spellcheck={false}
         aria-invalid={fault !== ''}
@@ -103,7 +126,7 @@ function DefinitionField({ text, fault, onText }: DefinitionFieldProps): JSX.Ele
         value={text}
         onInput={(event) => onText(event.currentTarget.value)}
       />
-      <p id="definition-fault" class="fault" aria-live="polite">
+      <p id="definition-fault" class="hint fail" aria-live="polite">
         {text !== '' && fault}
       </p>
     </div>
@@ -118,10 +141,11 @@ interface BeginningProps {
 
 function Beginning({ name, onName, onText }: BeginningProps): JSX.Element {
   return (
-    <div class="line">
-      <label class="grow">
-        Name
+    <div class="bar wrap">
+      <label class="field grow">
+        <span class="label">Name</span>
         <input
+          class="in"
           required
           pattern="[a-zA-Z0-9_\-]{1,64}"
           title="Letters, digits, _ and -; at most 64"
@@ -129,14 +153,44 @@ function Beginning({ name, onName, onText }: BeginningProps): JSX.Element {
           onInput={(event) => onName(event.currentTarget.value)}
         />
       </label>
-      <label>
-        Begin with
+      <label class="field grow">
+        <span class="label">What it does</span>
         <select onChange={(event) => onText(written(TEMPLATES[event.currentTarget.value]))}>
           {Object.keys(TEMPLATES).map((kind) => (
             <option key={kind}>{kind}</option>
           ))}
         </select>
       </label>
+    </div>
+  )
+}
+
+/** Says whether requests that name no tools are offered this one, which is the member `default` of its definition. */
+function OfferedField({
+  text,
+  onText,
+}: {
+  readonly text: string
+  readonly onText: (text: string) => void
+}): JSX.Element | null {
+  if (faultOf(text) !== '') return null
+  const definition: { readonly default?: unknown } = JSON.parse(text)
+  const change = (isOffered: boolean) => {
+    const { default: _, ...rest } = definition
+    onText(written(isOffered ? { ...rest, default: true } : rest))
+  }
+  const isOffered = definition.default === true
+  return (
+    <div>
+      <label class="check">
+        <input type="checkbox" checked={isOffered} onChange={(event) => change(event.currentTarget.checked)} />
+        Offer it by default
+      </label>
+      <p class="hint">
+        {isOffered
+          ? 'Models get it in every request that names no tools.'
+          : 'Models get it on request: if a request names it, or a tool search finds it.'}
+      </p>
     </div>
   )
 }

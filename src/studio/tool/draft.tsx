@@ -24,7 +24,7 @@ interface Checked {
 const PAUSE_MS = 400
 
 const CHANGES: Readonly<Record<Checked['change'], string>> = {
-  created: 'Valid. Storing it adds a tool.',
+  created: 'Valid. Saving it adds a tool.',
   unchanged: 'Valid. It is the same as the stored version.',
   compatible: 'Valid. Calls that models make by the stored version stay valid.',
   breaking: 'Valid, but it breaks calls that models make by the stored version:',
@@ -63,13 +63,13 @@ export function Draft({ name, json }: DraftProps): JSX.Element {
       <div aria-live="polite">
         {error.value !== undefined && <ErrorNote error={error.value} />}
         {answer.value?.valid === false && <Issues issues={answer.value.issues} />}
-        {change && <p class="note">{CHANGES[change]}</p>}
+        {change && <p class="hint">{CHANGES[change]}</p>}
         {breaks && breaks.length > 0 && <Issues issues={breaks} />}
         {warnings && warnings.length > 0 && <Issues issues={warnings} />}
       </div>
       {definition && (
         <details>
-          <summary>Try it before it is stored</summary>
+          <summary>Try it before it is saved</summary>
           <CallForm
             key={definition.hash}
             tool={{ ...definition, source: 'kv', place: '', available: true }}

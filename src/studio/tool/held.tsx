@@ -27,27 +27,30 @@ export function HeldTool({ tool }: { readonly tool: CatalogueTool }): JSX.Elemen
     }
   }
   return (
-    <section class="decision" aria-label={`Accept ${name}?`}>
-      <p>
-        <a href={hrefOf({ page: 'tools', tool: name })}>
-          <b>{name}</b>
-        </a>{' '}
-        <span class="note">of {place} has changed since it was accepted, so it is not called.</span>
-      </p>
-      {before ? (
-        <Diff before={definedFieldsOf(before)} after={definedFieldsOf(tool)} />
-      ) : (
-        !state.value.isLoading && (
-          <>
-            <p class="note">What was accepted is not known here. This is what it says now.</p>
-            <Value value={definedFieldsOf(tool)} label="Definition" />
-          </>
-        )
-      )}
-      {error.value !== undefined && <ErrorNote error={error.value} />}
-      <div class="line end">
-        <button type="button" class="main" disabled={state.value.isLoading} onClick={accept}>
-          Accept it as it is now
+    <section class="panel" aria-label={`Accept ${name}?`}>
+      <div class="pad stack2">
+        <p>
+          <a class="link" href={hrefOf({ page: 'tools', tool: name })}>
+            <b>{name}</b>
+          </a>{' '}
+          <span class="dim">of {place} has changed since it was accepted. It is not called until you accept it.</span>
+        </p>
+        {before ? (
+          <Diff before={definedFieldsOf(before)} after={definedFieldsOf(tool)} />
+        ) : (
+          !state.value.isLoading && (
+            <>
+              <p class="dim">The version that was accepted is not stored; this is today’s.</p>
+              <Value value={definedFieldsOf(tool)} label="Definition" />
+            </>
+          )
+        )}
+        {error.value !== undefined && <ErrorNote error={error.value} />}
+      </div>
+      <div class="act">
+        <span class="grow" />
+        <button type="button" class="btn solid" disabled={state.value.isLoading} onClick={accept}>
+          Accept today’s version
         </button>
       </div>
     </section>

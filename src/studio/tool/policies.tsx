@@ -1,4 +1,4 @@
-import type { JSX } from 'preact'
+import { Fragment, type JSX } from 'preact'
 import type { HoldingPolicy, ToolPolicy } from '../../contract/policy.ts'
 import type { Approval } from '../../contract/tool.ts'
 import { duration, visible } from '../part/text.ts'
@@ -8,9 +8,9 @@ export function Policies({ policies }: { readonly policies: readonly HoldingPoli
   return (
     <>
       <h3>Policies</h3>
-      {policies.length === 0 && <p class="note">No policy of TOOL_POLICY matches this tool.</p>}
+      {policies.length === 0 && <p class="hint">No policy of TOOL_POLICY matches this tool.</p>}
       {policies.length > 1 && (
-        <p class="note">All of them hold: the strictest of each limit, and of the annotations the last.</p>
+        <p class="hint">Each applies. Of two limits the stricter is in force, of two annotations the later.</p>
       )}
       {policies.map(({ pattern, policy, tool }) => (
         <section key={`${tool} ${pattern}`} aria-label={`Policy ${pattern}`}>
@@ -20,10 +20,10 @@ export function Policies({ policies }: { readonly policies: readonly HoldingPoli
           </h4>
           <dl class="facts">
             {rulesOf(policy).map(([name, value]) => (
-              <div key={name}>
+              <Fragment key={name}>
                 <dt>{name}</dt>
                 <dd>{visible(value)}</dd>
-              </div>
+              </Fragment>
             ))}
           </dl>
         </section>

@@ -63,11 +63,11 @@ function Labelled({ schema, name, isRequired, children }: LabelledProps): JSX.El
     <div class="field">
       <label for={id}>
         {visible(typeof title === 'string' && name === '' ? title : name || 'Value')}
-        {!isRequired && <span class="note"> optional</span>}
+        {!isRequired && <span class="hint"> optional</span>}
       </label>
       {children(id, `${id}-about`)}
       {typeof description === 'string' && (
-        <small id={`${id}-about`} class="note">
+        <small id={`${id}-about`} class="hint">
           {visible(description)}
         </small>
       )}
@@ -129,7 +129,7 @@ function BooleanField({ value, onChange, ...props }: FieldProps): JSX.Element {
         {visible(props.name || 'Yes')}
       </label>
       {typeof description === 'string' && (
-        <small id={`${id}-about`} class="note">
+        <small id={`${id}-about`} class="hint">
           {visible(description)}
         </small>
       )}
@@ -183,7 +183,7 @@ function JsonField({ value, onChange, ...props }: FieldProps): JSX.Element {
       {(id, about) => (
         <textarea
           id={id}
-          class="code"
+          class="in code"
           rows={2}
           placeholder="JSON"
           spellcheck={false}
@@ -213,7 +213,7 @@ function ObjectField({ schema, root, name, value, isRequired, onChange }: FieldP
       onChange={(next) => onChange(withMember(values, field, next))}
     />
   ))
-  if (name === '') return fields.length > 0 ? <>{content}</> : <p class="note">It takes no arguments.</p>
+  if (name === '') return fields.length > 0 ? <>{content}</> : <p class="hint">It takes no arguments.</p>
   if (value === undefined && !isRequired)
     return (
       <button type="button" class="link" onClick={() => onChange(emptyOf(schema, root))}>

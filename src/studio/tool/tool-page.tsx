@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useLoaded } from '../api/loaded.ts'
-import { fetchJson, part, sendRequest } from '../api/session.ts'
+import { fetchJson, hasScope, part, sendRequest } from '../api/session.ts'
 import { Dialog } from '../part/dialog.tsx'
 import { FaultNote, ErrorNote } from '../part/problem.tsx'
 import { visible } from '../part/text.ts'
@@ -20,10 +20,10 @@ export function ToolView({ name }: { readonly name: string }): JSX.Element {
   const { state, reload } = useLoaded(() => fetchJson<CatalogueTool>(`/tools/${part(name)}`), [name])
   const { value: tool, error } = state.value
   return (
-    <section class="run" aria-label={`Tool ${name}`}>
+    <>
       {error !== undefined && <ErrorNote error={error} />}
       {tool && <About tool={tool} onChange={reload} />}
-    </section>
+    </>
   )
 }
 
@@ -31,57 +31,67 @@ function About({ tool, onChange }: { readonly tool: CatalogueTool; readonly onCh
   const { name, title, description = '', available, reason = '', source, place, version, approval } = tool
   const isStored = source === 'kv'
   return (
-    <article class="tool">
-      <header class="head">
+    <article class="detail" aria-label={`Tool ${name}`}>
+      <header>
         <h2>{visible(title ?? name)}</h2>
+        <code class="faint">{name}</code>
+        <span class="grow" />
         {isStored && <Stored name={name} />}
       </header>
-      <p class="note">
-        <code>{name}</code> <Badges tool={tool} />
-      </p>
-      {!available && !isHeld(tool) && <FaultNote code="unavailable" message={reason} />}
-      {isHeld(tool) ? <HeldTool tool={tool} /> : <p class="text">{visible(description)}</p>}
-      {available && <CallForm tool={tool} />}
-      {available && (
-        <details>
-          <summary>Try its description with questions</summary>
-          <TrialForm tool={tool} />
-        </details>
-      )}
-      <h3>Definition</h3>
-      <dl class="facts">
-        <Fact name="Source" value={`${place} (${source})`} />
-        {version && <Fact name="Version" value={version} />}
-        {typeof approval === 'object' && (
-          <Fact name="Approval" value={`needed unless ${JSON.stringify(approval.unless)}`} />
+      <div class="pad stack narrow">
+        <p class="bar wrap">
+          <Badges tool={tool} />
+        </p>
+        {!available && !isHeld(tool) && <FaultNote code="unavailable" message={reason} />}
+        {isHeld(tool) ? <HeldTool tool={tool} /> : <p class="text">{visible(description)}</p>}
+        {available && hasScope('chat') && <CallForm tool={tool} />}
+        {available && hasScope('chat') && (
+          <details>
+            <summary>Try its description with questions</summary>
+            <TrialForm tool={tool} />
+          </details>
         )}
-        {tool.timeoutMs !== undefined && <Fact name="Time limit" value={`${tool.timeoutMs} ms`} />}
-        {tool.tags && <Fact name="Tags" value={tool.tags.join(', ')} />}
-      </dl>
-      {tool.inputSchema && (
-        <details>
-          <summary>Input schema</summary>
-          <Value value={tool.inputSchema} label="Input schema" />
-        </details>
-      )}
-      {tool.outputSchema && (
-        <details>
-          <summary>Output schema</summary>
-          <Value value={tool.outputSchema} label="Output schema" />
-        </details>
-      )}
-      {tool.policies && <Policies policies={tool.policies} />}
-      {isStored && <Versions name={name} current={tool.hash} onChange={onChange} />}
+        <h3>Definition</h3>
+        <dl class="facts">
+          <Fact name="Source" value={`${place} (${source})`} />
+          {available && tool.offered !== undefined && (
+            <Fact
+              name="Offered"
+              value={tool.offered ? 'by default' : 'on request: to requests that name it, and by tool search'}
+            />
+          )}
+          {version && <Fact name="Version" value={version} />}
+          {typeof approval === 'object' && (
+            <Fact name="Approval" value={`needed unless ${JSON.stringify(approval.unless)}`} />
+          )}
+          {tool.timeoutMs !== undefined && <Fact name="Time limit" value={`${tool.timeoutMs} ms`} />}
+          {tool.tags && <Fact name="Tags" value={tool.tags.join(', ')} />}
+        </dl>
+        {tool.inputSchema && (
+          <details>
+            <summary>Input schema</summary>
+            <Value value={tool.inputSchema} label="Input schema" />
+          </details>
+        )}
+        {tool.outputSchema && (
+          <details>
+            <summary>Output schema</summary>
+            <Value value={tool.outputSchema} label="Output schema" />
+          </details>
+        )}
+        {tool.policies && <Policies policies={tool.policies} />}
+        {isStored && <Versions name={name} current={tool.hash} onChange={onChange} />}
+      </div>
     </article>
   )
 }
 
 function Fact({ name, value }: { readonly name: string; readonly value: string }): JSX.Element {
   return (
-    <div>
+    <>
       <dt>{name}</dt>
       <dd>{visible(value)}</dd>
-    </div>
+    </>
   )
 }
 
@@ -100,23 +110,22 @@ function Stored({ name }: { readonly name: string }): JSX.Element {
   }
   return (
     <>
-      <a class="button" href={hrefOf({ page: 'define', tool: name })}>
+      <a class="btn" href={hrefOf({ page: 'define', tool: name })}>
         Edit
       </a>
-      <button type="button" class="link" onClick={() => (isRemoving.value = true)}>
+      <button type="button" class="btn quiet" onClick={() => (isRemoving.value = true)}>
         Remove
       </button>
       {isRemoving.value && (
         <Dialog title={`Remove ${name}?`} onClose={() => (isRemoving.value = false)}>
-          <p class="note">
-            Models can no longer call it. Its versions stay, and any of them can be made current again.
-          </p>
+          <p class="dim">Models can no longer call it. Its versions stay, and any of them can be made current again.</p>
           {error.value !== undefined && <ErrorNote error={error.value} />}
-          <div class="line end">
-            <button type="button" onClick={() => (isRemoving.value = false)}>
-              Keep it
+          <div class="bar">
+            <span class="grow" />
+            <button type="button" class="btn" onClick={() => (isRemoving.value = false)}>
+              Cancel
             </button>
-            <button type="button" class="main" onClick={remove}>
+            <button type="button" class="btn danger" onClick={remove}>
               Remove
             </button>
           </div>

@@ -18,36 +18,36 @@ export function TrialForm({ tool }: { readonly tool: CatalogueTool }): JSX.Eleme
   const { trials, error, progress, isBusy, start, stop } = useTrials(tool)
   return (
     <form
-      class="call-form"
+      class="stack2"
       aria-label={`Questions for ${tool.name}`}
       onSubmit={(event) => {
         event.preventDefault()
         void start(questions.value, text.value)
       }}
     >
-      <p class="note">
+      <p class="hint">
         A model gets each question and chooses among the default tools and this one. The edge calls none of them. Change
         the description to compare the two texts; this stores nothing.
       </p>
       <ModelField />
-      <label>
-        Description to try
+      <label class="field">
+        <span class="label">Description to try</span>
         <textarea rows={3} value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} />
       </label>
-      <label>
-        Questions, one a line
+      <label class="field">
+        <span class="label">Questions, one a line</span>
         <textarea rows={3} value={questions.value} onInput={(event) => (questions.value = event.currentTarget.value)} />
       </label>
-      <div class="line">
-        <button class="main" disabled={isBusy.value}>
+      <div class="bar">
+        <button class="btn solid" disabled={isBusy.value}>
           Ask the model
         </button>
         {isBusy.value && (
-          <button type="button" onClick={stop}>
+          <button type="button" class="btn" onClick={stop}>
             Stop
           </button>
         )}
-        <span class="note" role="status">
+        <span class="hint" role="status">
           {progress.value}
         </span>
       </div>

@@ -42,7 +42,7 @@ export function Trials({ trials, tool }: { readonly trials: readonly Trial[]; re
         </table>
       </div>
       {missing.size > 0 && (
-        <p class="note">
+        <p class="hint">
           Only on offer with the stored description, since the list of tools does not have them:{' '}
           {[...missing].join(', ')}
         </p>
@@ -54,7 +54,7 @@ export function Trials({ trials, tool }: { readonly trials: readonly Trial[]; re
 function Cell({ choice, tool }: { readonly choice: Choice; readonly tool: string }): JSX.Element {
   const { calls, answer, error } = choice
   if (error !== undefined) return <td class="fault">{visible(error)}</td>
-  if (calls.length === 0) return <td class="note">No tool: “{visible(shortened(answer, MOST_CHARACTERS))}”</td>
+  if (calls.length === 0) return <td class="hint">No tool: “{visible(shortened(answer, MOST_CHARACTERS))}”</td>
   return (
     <td>
       {calls.map((name, index) => (

@@ -43,7 +43,7 @@ export function Versions({ name, current, onChange }: VersionsProps): JSX.Elemen
               <p>
                 <b>{action}</b>
                 {change && <span class={change === 'breaking' ? 'badge bad' : 'badge'}>{change}</span>}
-                <span class="note">
+                <span class="hint">
                   {moment(Date.parse(at))} by {by?.key ?? by?.tenant ?? 'the edge'}
                 </span>
                 {hash !== undefined && hash !== newest && (

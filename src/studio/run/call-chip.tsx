@@ -1,0 +1,19 @@
+import type { JSX } from 'preact'
+import { Icon } from '../part/icon.tsx'
+import { callLook } from '../part/state.tsx'
+import { argumentHint, duration, visible } from '../part/text.ts'
+import type { CallView } from './run-view.ts'
+
+/** A call as a link to its details. */
+export function CallChip({ call, href }: { readonly call: CallView; readonly href: string }): JSX.Element {
+  const { icon, tone, word } = callLook(call.state)
+  const time = call.durationMs !== undefined && duration(call.durationMs)
+  return (
+    <a class={`chip ${tone === '' ? '' : `is-${tone}`}`} href={href}>
+      <Icon name={icon} isSmall />
+      <span class="mono">{visible(call.tool)}</span>
+      <span class="faint cut">{[argumentHint(call.arguments), time].filter(Boolean).join(' · ')}</span>
+      <span class="hidden">{word}</span>
+    </a>
+  )
+}
