@@ -31,6 +31,14 @@ export function isLoss(error: unknown): boolean {
   return retryable === true || durableObjectReset === true || LOST.test(messageOf(error))
 }
 
+/** How SQLite words that a database is not as it was written: tables, columns or pages are missing or are others. */
+const DAMAGED = /no such (?:table|column)|malformed|not a database|SQLITE_(?:CORRUPT|NOTADB)|datatype mismatch/i
+
+/** Returns whether an error says that what an object stores cannot be read any more. */
+export function isDamage(error: unknown): boolean {
+  return DAMAGED.test(messageOf(error))
+}
+
 /** How the runtime words that it stopped a Worker. */
 const STOPPED = /exceeded (?:its )?(?:CPU|memory)|code had hung|never generate a response/i
 

@@ -4,6 +4,7 @@ import type {
   ConversationService,
   CreateRequest,
   NewsFilter,
+  Refusal,
   Reply,
   StartReply,
   StartRequest,
@@ -18,6 +19,7 @@ import { answerEvents, pendingApproval } from './run/answers.ts'
 import { exportStream, windowOptions } from './history/history.ts'
 import { acceptRun } from './run/accept-run.ts'
 import { cancelRuns } from './run/cancel-runs.ts'
+import { isDamage } from '../contract/thrown.ts'
 import { cancelRun, DELETED, PARKED, refusalOf, UNKNOWN, UNKNOWN_RUN, Waiters } from './run/cancel-run.ts'
 import { positionOf } from './store/messages.ts'
 import { Readers } from './run/readers.ts'
@@ -135,7 +137,8 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   }
 
   async export(): Promise<Reply<{ stream: ReadableStream<Uint8Array> }>> {
-    return this.#whenOpen(async () => ({ ok: true, stream: exportStream(this.#store, this.#store.settings()) }))
+    // Resumes no run: what that reads may be damaged, while other parts can still be read.
+    return this.#refusal() ?? { ok: true, stream: exportStream(this.#store, this.#store.settings()) }
   }
 
   async backup(request: Parameters<ConversationService['backup']>[0]): ReturnType<ConversationService['backup']> {
@@ -307,17 +310,28 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   }
 
   async remove(): Promise<Reply<object>> {
-    return this.#whenOpen(async () => {
-      this.#isDeleting = true
-      try {
-        await cancelRuns(this.#runner, this.#store.runs.unfinished())
-        await this.#alarms.reportAll()
-        await this.#store.deleteForGood()
-      } finally {
-        this.#isDeleting = false
-      }
-      return { ok: true }
-    })
+    const refusal = this.#refusal()
+    if (refusal) return refusal
+    this.#isDeleting = true
+    try {
+      await this.#endAll()
+      await this.#store.deleteForGood()
+    } finally {
+      this.#isDeleting = false
+    }
+    return { ok: true }
+  }
+
+  /** Cancels all runs and reports what is not reported yet. Of a damaged conversation only what can be read. */
+  async #endAll(): Promise<void> {
+    try {
+      this.#attend('open')
+      await cancelRuns(this.#runner, this.#store.runs.unfinished())
+      await this.#alarms.reportAll()
+    } catch (error) {
+      if (!isDamage(error)) throw error
+      this.#alarms.reportFailure(error)
+    }
   }
 
   override async alarm(): Promise<void> {
@@ -326,11 +340,17 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   }
 
   async #whenOpen<Value>(answer: () => Promise<Reply<Value>>): Promise<Reply<Value>> {
-    const life = this.#life()
-    if (life === 'deleted') return DELETED
-    if (life === 'none') return UNKNOWN
-    this.#attend(life)
+    const refusal = this.#refusal()
+    if (refusal) return refusal
+    this.#attend('open')
     return answer()
+  }
+
+  /** Returns why a conversation cannot be asked; undefined if it exists. */
+  #refusal(): Refusal | undefined {
+    const life = this.#life()
+    if (life === 'open') return undefined
+    return life === 'deleted' ? DELETED : UNKNOWN
   }
 
   /** A request resumes the run whose turn it is at once, and sets the alarm if that is lost. */

@@ -94,6 +94,17 @@ describe('an object that is lost', () => {
     expect([response.status, response.headers.get('x-should-retry'), calls.count]).toEqual([503, 'false', 1])
   })
 
+  test('whose tables cannot be read is told apart, and not asked again', async () => {
+    const { edge, calls } = await failing('messages', new Error('no such table: messages: SQLITE_ERROR'), { times: 99 })
+    const response = await edge.fetch('/conversations/c/messages')
+    expect([response.status, await response.json(), calls.count]).toMatchObject([
+      500,
+      { code: 'conversation_damaged' },
+      1,
+    ])
+    expect(response.headers.get('x-should-retry')).toBe('false')
+  })
+
   test('because of an error in its own code is an internal error', async () => {
     const { edge, calls } = await failing('messages', Object.assign(new Error('a bug'), { remote: true }), {
       times: 99,

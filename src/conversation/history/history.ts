@@ -1,3 +1,4 @@
+import { messageOf } from '../../contract/thrown.ts'
 import type { ContextReduction, PlacedMessage } from '../../contract/context.ts'
 import type { ConversationSettings, StoredMessage, WindowOptions } from '../../contract/conversation.ts'
 import type { ToolCall, ToolMessage } from '../../contract/message.ts'
@@ -129,11 +130,25 @@ export function exportStream(store: Store, settings: ConversationSettings): Read
 
 function* linesOf(store: Store, settings: ConversationSettings): Generator<object> {
   yield { type: 'conversation', settings }
-  for (const { id, created } of store.runs.all()) {
-    const run = replayRecord(store, id)
-    if (run) yield { type: 'run', created, ...run }
+  yield* readable('runs', function* () {
+    for (const { id, created } of store.runs.all())
+      yield* readable(id, function* () {
+        const run = replayRecord(store, id)
+        if (run) yield { type: 'run', created, ...run }
+      })
+  })
+  yield* readable('messages', function* () {
+    for (const message of store.messages.all()) yield { type: 'message', ...message }
+  })
+}
+
+/** Yields the lines of a part, and in place of those that cannot be read one that says why. */
+function* readable(part: string, lines: () => Generator<object>): Generator<object> {
+  try {
+    yield* lines()
+  } catch (error) {
+    yield { type: 'damaged', part, reason: messageOf(error) }
   }
-  for (const message of store.messages.all()) yield { type: 'message', ...message }
 }
 
 /** Returns how much a model sees of the turns before a run: as the conversation says, else the edge, else by default. */

@@ -62,6 +62,9 @@ export class Database {
   /** Returns the text of a column; undefined if parts of it are missing, and then its content is set aside. */
   text(column: string, row: Omit<BrokenRow, 'reason'>): string | undefined {
     try {
+      const stored: unknown = column
+      // SQLite stores any value in any column, whatever its type.
+      if (typeof stored !== 'string') throw new Error('no text')
       return this.chunks.read(column)
     } catch (error) {
       this.setAside({ ...row, reason: String(error) }, column)

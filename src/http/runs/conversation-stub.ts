@@ -5,7 +5,7 @@ import { hiddenConversation, jurisdictionOf } from '../../contract/placement.ts'
 import { RateWindow } from '../../contract/rate-window.ts'
 import { RecentMap } from '../../contract/recent-map.ts'
 import type { Report, Setup } from '../../contract/setup.ts'
-import { isLoss, messageOf } from '../../contract/thrown.ts'
+import { isDamage, isLoss, messageOf } from '../../contract/thrown.ts'
 import { pause } from '../../contract/time-limit.ts'
 import { Problem } from '../problem.ts'
 import type { EdgeContext } from '../request-context.ts'
@@ -138,7 +138,8 @@ const ONCE: ReadonlySet<string> = new Set<keyof ConversationService>(['answer', 
 
 /**
  * Calls a method of an object. If the object is lost, another stub is asked, up to three times in all; an overloaded
- * object is not asked again at once. Throws a Problem 503 that says when to retry. Repeating a request is safe:
+ * object is not asked again at once. Throws a Problem 503 that says when to retry, or a Problem 500 if what the object
+ * stores is damaged. Repeating a request is safe:
  * a start is recognized by the id of its run.
  */
 async function reachObject<Result>(method: string, call: () => Promise<Result>, report: Report): Promise<Result> {
@@ -146,6 +147,10 @@ async function reachObject<Result>(method: string, call: () => Promise<Result>, 
     try {
       return await call()
     } catch (error) {
+      if (isDamage(error)) {
+        report({ event: 'conversation.damaged', method, detail: messageOf(error) })
+        throw damaged()
+      }
       const isOverloaded = Object(error).overloaded === true
       if (!isOverloaded && !isLoss(error)) throw error
       const mayRepeat = !ONCE.has(method)
@@ -188,6 +193,16 @@ export function objectProblem(error: unknown, method: string): Problem | undefin
       : 'The connection to a part of the edge was lost, perhaps after the request had taken effect.',
     retryAfterMs: LOSS_RETRY_MS,
     mayRetry,
+  })
+}
+
+function damaged(): Problem {
+  return new Problem({
+    status: 500,
+    code: 'conversation_damaged',
+    message:
+      'What is stored of this conversation is damaged. `GET …/export` returns what can be read; restore a backup, or delete the conversation.',
+    mayRetry: false,
   })
 }
 

@@ -252,6 +252,11 @@ export const CONVERSATION_ERRORS: ErrorTexts = {
     'Read the run: `GET …/runs/{run}`.',
   ),
   conversation_busy: http(409, 'A run is in progress, and `onBusy` is `reject`.', 'Wait, or use `queue`.'),
+  conversation_damaged: http(
+    500,
+    'What is stored of the conversation is damaged: a table, a column or a page cannot be read any more.',
+    'Read what is left: `GET …/export`. Then restore a backup, or delete the conversation.',
+  ),
   conversation_lost: http(
     503,
     'The connection to the Durable Object of the conversation was lost three times.',
