@@ -27,14 +27,14 @@ const { defineProperty, getPrototypeOf, freeze, fromEntries } = Object
 const { stringify, parse } = JSON
 const withResolvers = Promise.withResolvers.bind(Promise)
 const RealDate = Date
-const kept = new Set(${JSON.stringify(GLOBALS)})
+const standard = new Set(${JSON.stringify(GLOBALS)})
 
 let now = 0
 let seed = [1, 2, 3, 4]
 const asks = []
 const lookups = []
 const waiting = new Map()
-let asked = 0
+let requests = 0
 let looked = 0
 const printed = []
 let printedSize = 0
@@ -53,10 +53,10 @@ const random = () => (random32() * 2097152 + (random32() >>> 11)) / 900719925474
 const fixed = (target, name, value) => defineProperty(target, name, { value, writable: false, enumerable: false, configurable: false })
 
 function close() {
-  const values = [...kept].map((name) => [name, globalThis[name]])
+  const values = [...standard].map((name) => [name, globalThis[name]])
   for (let target = globalThis; target && target !== Object.prototype; target = getPrototypeOf(target)) {
     for (const name of ownKeys(target)) {
-      if (target === globalThis && kept.has(name)) continue
+      if (target === globalThis && standard.has(name)) continue
       if (Reflect.deleteProperty(target, name)) continue
       try { defineProperty(target, name, { value: undefined }) } catch {}
     }
@@ -110,7 +110,7 @@ const print = (...values) => {
 }
 
 function ask(entry) {
-  const number = asked++
+  const number = requests++
   const { promise, resolve, reject } = withResolvers()
   // An error has the line of the program that made the call.
   waiting.set(number, { resolve, reject, error: entry.tool && new Error() })

@@ -17,8 +17,9 @@ export function recoveryDelay(id: string): number {
 export const PRUNE_MS = 10 * 60 * 1000
 
 /**
- * The duties of an object's one alarm. `run`: look at the run whose turn it is (`Runner.tend`). `expire`: delete the
- * conversation. `prune`: delete the news of finished runs, and old faults. `send`: send webhook messages, and report the usage of runs.
+ * The duties of an object's one alarm. `run`: look at the run whose turn it is (`Runner.checkCurrent`), and try parked runs
+ * again. `expire`: delete the conversation. `prune`: delete the news of finished runs, and old faults. `send`: send webhook
+ * messages, and report the usage of runs.
  */
 export type Duty = 'run' | 'expire' | 'prune' | 'send'
 /** The time at which each duty is due, in epoch milliseconds; Infinity for never. */
