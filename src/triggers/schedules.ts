@@ -28,8 +28,10 @@ import {
 } from './store.ts'
 import { lastDue, type Timing, timingOf } from './times.ts'
 
-/** How many due times are handled side by side. They are claimed and settled together, by few row writes. */
+/** How many due times are claimed and settled together, by few row writes. */
 const AT_A_TIME = 100
+/** How many of their runs are started side by side. */
+const SIDE_BY_SIDE = 20
 /** How many subrequests the start of a run makes at most: of the key, the tools, the budget, the run before, and the run. */
 const SUBREQUESTS = 6
 /** A time that could not be handled for so long counts as missed. */
@@ -206,10 +208,14 @@ export abstract class SchedulesObject<Env> extends DurableObject<Env> implements
     return this.#store.claims().filter(({ id }) => !this.#ownClaims.has(id))
   }
 
-  /** Starts the runs of a claim side by side, and stores what that came to in one transaction. */
+  /** Starts the runs of a claim, some side by side, and stores what that came to in one transaction. */
   async #handle(claim: Claim): Promise<readonly (StartOutcome | undefined)[]> {
     try {
-      const outcomes = await Promise.all(claim.occurrences.map((occurrence) => this.#start(occurrence)))
+      const outcomes: (StartOutcome | undefined)[] = []
+      for (let at = 0; at < claim.occurrences.length; at += SIDE_BY_SIDE) {
+        const some = claim.occurrences.slice(at, at + SIDE_BY_SIDE)
+        outcomes.push(...(await Promise.all(some.map((occurrence) => this.#start(occurrence)))))
+      }
       const now = Date.now()
       this.#store.settle(claim, () =>
         claim.occurrences.flatMap((occurrence, at) => {
