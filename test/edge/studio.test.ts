@@ -198,6 +198,100 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
     },
   )
 
+  test('a double click decides one call alone: the decided card stays, and nothing moves under the pointer', async () => {
+    const call = (id: string, to: string) => ({
+      ...{ id, run: 'run_a', conversation: 'conv_a', tool: 'pay', arguments: { to }, argumentsHash: id, since: 1000 },
+      ...{ caller: { tenant: 'acme', key: 'shop' }, because: 'tool', expires: Date.now() + 30 * 60_000 },
+      definition: { title: 'Pay', description: 'Pays.', annotations: { destructive: true }, version: '1', hash: 'h' },
+    })
+    const waiting = [call('call_1', 'Ada'), call('call_2', 'Bob')]
+    const decided: string[] = []
+    const { page, faults } = await open('#/approvals', {}, async (opening) => {
+      await opening.route('**/approvals', (route) =>
+        route.fulfill({ json: waiting.filter(({ id }) => !decided.includes(id)) }),
+      )
+      await opening.route('**/runs/run_a/events', (route) =>
+        route.fulfill({ contentType: 'text/event-stream', body: '' }),
+      )
+      await opening.route(/run_a\/calls\/call_\d$/, (route) => {
+        const id = route.request().url().split('/').at(-1) ?? ''
+        if (route.request().method() === 'POST') decided.push(id)
+        return route.fulfill({ json: waiting.find((each) => each.id === id) })
+      })
+    })
+    await page.getByText('Expire within the hour').waitFor()
+    const approve = page.getByRole('button', { name: 'Approve', exact: true })
+    await approve.waitFor()
+    const box = await approve.boundingBox()
+    const [x, y] = [(box?.x ?? 0) + 5, (box?.y ?? 0) + 5]
+    await page.mouse.dblclick(x, y)
+    await page.getByText('Pay: Ada was approved; the run continues.').waitFor()
+    expect(await page.evaluate('document.activeElement.textContent')).toMatch(/^Approved, \d\d:\d\d$/)
+    await page.mouse.click(x, y)
+    expect(decided).toEqual(['call_1'])
+    await page.getByRole('region', { name: 'Queue' }).getByText('Approved', { exact: true }).waitFor()
+    await page.getByRole('link', { name: 'Open run' }).waitFor()
+    await page.getByRole('link', { name: 'Next in the queue' }).click()
+    await page.getByRole('heading', { name: 'Pay: Bob?' }).waitFor()
+    expect(decided).toEqual(['call_1'])
+    expect(await violations(page)).toEqual([])
+    expect(faults).toEqual([])
+  })
+
+  test('shows answers as Markdown, loads no image, and has the raw text', async () => {
+    const answer = `**Three** orders\n\n| Order | Days |\n| --- | --: |\n| 48190 | 6 |\n\n\`\`\`js\nconst a = 1\n\`\`\`\n\n- one\n- ${HOSTILE}\n\n![logo](https://example.com/l.png) [bad](javascript:alert(1))`
+    const runs = [{ id: 'run_m', status: 'completed', created: 1000, ended: 2000 }]
+    const messages = [
+      { position: 1, run: 'run_m', message: { role: 'user', content: 'Which orders?' } },
+      { position: 2, run: 'run_m', message: { role: 'assistant', content: answer } },
+    ]
+    const usage = { inputTokens: 1, outputTokens: 1 }
+    const events = [
+      { type: 'run.started', at: 1000, model: 'test/model', tools: [] },
+      { type: 'step.started', step: 1, at: 1000 },
+      { type: 'step.answered', step: 1, text: answer, calls: [], finish: 'stop', at: 1900, usage },
+      { type: 'run.finished', status: 'completed', finish: 'stop', answer, usage, at: 2000 },
+    ].map(
+      (event, index) =>
+        `event: ${event.type}\ndata: ${JSON.stringify({ ...event, runId: 'run_m', seq: index + 1 })}\n\n`,
+    )
+    const { page, faults } = await open('#/c/conv_m', {}, async (opening) => {
+      await opening.route('**/conversations/conv_m/runs?**', (route) => route.fulfill({ json: runs }))
+      await opening.route('**/conversations/conv_m/messages?**', (route) => route.fulfill({ json: messages }))
+      await opening.route('**/conversations/conv_m/usage', (route) => route.fulfill({ json: usage }))
+      await opening.route('**/conversations/conv_m/runs/run_m/events', (route) =>
+        route.fulfill({ contentType: 'text/event-stream', body: events.join('') }),
+      )
+    })
+    const log = page.getByRole('log')
+    await log.getByRole('cell', { name: '48190' }).waitFor()
+    expect(await log.locator('strong').innerText()).toBe('Three')
+    expect(await log.locator('pre .k').innerText()).toBe('const')
+    expect(await log.getByRole('listitem').filter({ hasText: 'onerror' }).innerText()).toContain(HOSTILE)
+    expect(await log.locator('img').count()).toBe(0)
+    expect(
+      await log.locator('.prose a').evaluateAll((links) => links.map((link) => link.getAttribute('href'))),
+    ).toEqual(['https://example.com/l.png'])
+    expect(await violations(page)).toEqual([])
+    await log.getByRole('button', { name: 'Raw text' }).click()
+    await log.getByText('**Three** orders').waitFor()
+    expect(await page.title()).toBe('Edgecall studio')
+    expect(faults).toEqual([])
+  })
+
+  test('says that the edge cannot be reached and when it is tried again, and clears its word afterwards', async () => {
+    const { page } = await open('#/runs')
+    await page.getByRole('table', { name: 'Runs' }).waitFor()
+    await page.context().setOffline(true)
+    await page.getByLabel('Search runs').fill('lost')
+    const banner = page.getByRole('alert').filter({ hasText: 'No connection to the edge.' })
+    await banner.getByText(/Trying again in \d+ s\./).waitFor()
+    expect(await violations(page)).toEqual([])
+    await page.context().setOffline(false)
+    await banner.getByRole('button', { name: 'Try now' }).click()
+    await banner.waitFor({ state: 'detached' })
+  })
+
   test('stores a definition, calls it by a form, edits it, and shows what the version changed', async () => {
     const { page, faults } = await open('#/define')
     const definition = {
