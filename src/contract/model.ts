@@ -147,7 +147,7 @@ export interface ChatModel {
   readonly patience?: Patience
   /** Default: unknown. */
   readonly capabilities?: ModelCapabilities
-  /** As configured, learnt from the provider, or documented, in this order. Default: `UNKNOWN_WINDOW`. */
+  /** As configured, learnt from a refusal, listed by the provider, or documented, in this order. Default: `UNKNOWN_WINDOW`. */
   readonly window?: ModelWindow
   /** Called with a context window, in tokens, that the provider has told. */
   readonly learnWindow?: (contextTokens: number) => void
@@ -156,7 +156,11 @@ export interface ChatModel {
 }
 
 /** Makes the model of a provider that has this name, the part after `provider/`. */
-export type ModelProvider = (name: string) => ChatModel
+export interface ModelProvider {
+  (name: string): ChatModel
+  /** Asks the provider for the windows of its models, by their names; may reject. Default: it tells none. */
+  readonly windows?: (signal: AbortSignal) => Promise<ReadonlyMap<string, ModelWindow>>
+}
 
 /** Turns texts into vectors, as a model for embeddings does. Contract: one vector for each text, all of one length. */
 export type Embed = (texts: readonly string[]) => Promise<readonly ArrayLike<number>[]>

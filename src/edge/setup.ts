@@ -142,7 +142,8 @@ function makeModels({ env, config, secrets, providers }: Services): ModelChooser
     // A run that may not wait is not served by sparing its provider.
     const gate = config.limits.modelWaitMs > 1 ? new OutageGate() : undefined
     const guarded: ModelProvider = gate ? (model) => gate.guard(clean(model)) : clean
-    return [[name, (model: string) => retrying(guarded(model))] as const]
+    const { windows } = provider
+    return [[name, Object.assign((model: string) => retrying(guarded(model)), windows && { windows })] as const]
   })
   return modelChooser({
     providers: Object.fromEntries(usable),

@@ -1,8 +1,8 @@
-import { matches } from '../contract/glob.ts'
 import type { ChatModel, ModelProvider, ModelWindow, Patience } from '../contract/model.ts'
 import type { ModelChooser } from '../contract/setup.ts'
 import type { Price } from '../contract/usage.ts'
 import { attempts, failing } from './http-models.ts'
+import { ModelWindows } from './windows.ts'
 import { WITHOUT_TOOLS } from '../wire/provider/model-error.ts'
 
 export interface ChooserOptions {
@@ -35,8 +35,7 @@ export function modelChooser({
 }: ChooserOptions): ModelChooser {
   const models = defaultModel === undefined ? allowed : [defaultModel, ...allowed]
   const makers = new Map(Object.entries(providers))
-  /** What refusals of providers have told this isolate: context windows in tokens, by `provider/name`. */
-  const learnt = new Map<string, number>()
+  const knownWindows = new ModelWindows(windows, providers)
   const make = (full: string) => makers.get(providerOf(full))?.(full.slice(providerOf(full).length + 1))
   const list = () => [...new Set(models)].filter((name) => !name.endsWith('*') && makers.has(providerOf(name)))
 
@@ -44,8 +43,9 @@ export function modelChooser({
     const alternatives = () => list().filter((candidate) => candidate !== name && hasTools(make(candidate)))
     return {
       ...model,
-      stream: (request, signal, onRetry) =>
-        attempts(
+      stream: (request, signal, onRetry) => {
+        knownWindows.ask(providerOf(name))
+        return attempts(
           () =>
             request.tools.length === 0 || hasTools(model)
               ? model.stream(request, signal, onRetry)
@@ -57,15 +57,9 @@ export function modelChooser({
                   message: `${error.message} These can: ${alternatives().join(', ') || 'none here'}.`,
                 })
               : undefined,
-        ),
+        )
+      },
     }
-  }
-
-  function windowOf(name: string): ModelWindow | undefined {
-    const [, configured] = Object.entries(windows).find(([glob]) => matches([glob], name)) ?? []
-    const contextTokens = learnt.get(name)
-    if (configured || contextTokens === undefined) return configured ?? documentedWindow(name)
-    return { ...documentedWindow(name), contextTokens }
   }
 
   return {
@@ -79,12 +73,12 @@ export function modelChooser({
       if (!model) return refuse('model_not_configured', `The model provider "${providerOf(full)}" is not set up.`)
       const price = prices[full]
       const timeouts = patience[full]
-      const window = windowOf(full)
+      const window = knownWindows.of(full)
       const settings = {
         ...(price && { price }),
         ...(timeouts && { patience: timeouts }),
         ...(window && { window }),
-        learnWindow: (contextTokens: number) => void learnt.set(full, contextTokens),
+        learnWindow: (contextTokens: number) => knownWindows.learn(full, contextTokens),
       }
       return { ok: true, name: full, model: { ...advising(model, full), ...settings } }
     },
@@ -107,48 +101,4 @@ function fits(pattern: string, name: string): boolean {
 
 function refuse<Code extends string>(code: Code, message: string): { ok: false; code: Code; message: string } {
   return { ok: false, code, message }
-}
-
-/**
- * The windows that providers document, by globs of `provider/name`; the first that matches counts. Where servers enforce
- * less than they list, this is what they enforce. As of 2026-11.
- */
-const DOCUMENTED: readonly (readonly [globs: readonly string[], contextTokens: number, outputTokens?: number])[] = [
-  [['workers-ai/*llama-3.3-70b*'], 24_000],
-  [['workers-ai/*qwen3-30b*'], 32_768],
-  [['workers-ai/*gpt-oss-*'], 128_000, 16_384],
-  [['workers-ai/*llama-4-scout*', 'workers-ai/*gemma-4*'], 131_072, 16_384],
-  [['workers-ai/*glm-5.2*'], 256_000],
-  [['workers-ai/*kimi-k2*'], 262_144],
-  [['workers-ai/*glm-5.3*', 'workers-ai/*deepseek-v4*'], 1_048_576],
-  // A server on one's own machine loads models with small windows by default.
-  [['ollama/*'], 32_768],
-  [['groq/*llama-3.3-70b*'], 131_072, 32_768],
-  [['*gpt-oss-*'], 131_072, 65_536],
-  [['*claude-haiku-4-5*', '*claude-sonnet-4-5*', '*claude-opus-4-5*'], 200_000, 64_000],
-  [['*claude-*-4-6*', '*claude-*-5*', '*claude-opus-4-7*', '*claude-opus-4-8*'], 1_000_000, 128_000],
-  [['*claude-*'], 200_000, 8192],
-  // The window is 400,000 tokens in all, of which the prompt may have 272,000.
-  [['*gpt-5*', '*gpt-6*'], 400_000, 128_000],
-  [['*gpt-4.1*'], 1_047_576, 32_768],
-  [['*gpt-4o*'], 128_000, 16_384],
-  [['openai/o3*', 'openai/o4-mini*'], 200_000, 100_000],
-  [['*gemini-4-argon*'], 1_048_576, 32_768],
-  [['*gemini-*'], 1_048_576, 65_536],
-  [['*grok-4.3*'], 1_000_000, 30_000],
-  [['*grok-*'], 500_000],
-  [['*deepseek-*', '*glm-5*'], 1_000_000, 131_072],
-  [['*kimi-k3*'], 1_048_576],
-  [['*mistral-large-4*'], 1_048_576, 262_144],
-  [['*mistral-*-latest*'], 262_144],
-  [['*nova-2-lite*'], 1_000_000, 65_535],
-  [['*nova-*'], 300_000, 10_000],
-]
-
-/** Returns the documented window of a model; undefined if it is not known. */
-function documentedWindow(name: string): ModelWindow | undefined {
-  const row = DOCUMENTED.find(([globs]) => matches(globs, name))
-  if (!row) return undefined
-  const [, contextTokens, outputTokens] = row
-  return { contextTokens, ...(outputTokens !== undefined && { outputTokens }) }
 }

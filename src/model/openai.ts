@@ -1,5 +1,6 @@
 import { ALL_CAPABILITIES, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
 import { postModels, type ServerOptions, withoutSlash } from './post-models.ts'
+import { listWindows } from './windows.ts'
 import { chatCodec } from '../wire/provider/openai-chat/answer.ts'
 import { encodeChatRequest, forMistral } from '../wire/provider/openai-chat/request.ts'
 import { responsesAnswers } from '../wire/provider/openai-responses/answer.ts'
@@ -28,7 +29,7 @@ export function openai(options: OpenAiOptions = {}): ModelProvider {
   const server = serverOptions(options, '/chat/completions')
   const isMistral = server.url().includes('mistral')
   const hasCacheKey = takesCacheKey(server.url(), options)
-  return postModels({
+  const models = postModels({
     ...options,
     ...server,
     provider,
@@ -38,6 +39,17 @@ export function openai(options: OpenAiOptions = {}): ModelProvider {
       encodeChatRequest(model, isMistral ? forMistral(request) : request, { codec, replayReasoning, hasCacheKey }),
     // Some servers require the reasoning of earlier steps, others refuse it.
     cure: /reasoning_content/,
+  })
+  return withWindows(models, options)
+}
+
+/** Adds the list of the server's models, unless it is OpenAI's, which tells no windows. */
+function withWindows(models: ModelProvider, options: OpenAiOptions): ModelProvider {
+  const { url, headers } = serverOptions(options, '/models')
+  const { fetch: send = fetch } = options
+  if (OPENAI.test(url())) return models
+  return Object.assign(models, {
+    windows: (signal: AbortSignal) => listWindows({ url: url(), headers, fetch: send }, signal),
   })
 }
 
@@ -79,7 +91,7 @@ export function responses(options: ResponsesOptions = {}): ModelProvider {
   const hasCacheKey = takesCacheKey(server.url(), options)
   const isOpenAi = OPENAI.test(server.url())
   const defers = (model: string) => deferLoading ?? (isOpenAi && SEARCHING.test(model))
-  return postModels({
+  const models = postModels({
     ...rest,
     ...server,
     provider,
@@ -96,6 +108,7 @@ export function responses(options: ResponsesOptions = {}): ModelProvider {
     cure: (deferLoading ?? isOpenAi) ? REFUSED_FEATURES : /encrypted.content/i,
     lasts: /not supported|tool_search/i,
   })
+  return withWindows(models, options)
 }
 
 const OPENAI = /\/\/(\w+\.)?api\.openai\.com\//

@@ -27,6 +27,13 @@ export async function startLoopbackServer(
   }
 }
 
+/** Whether a request asks for the list of models, which an edge does beside its first request. Answers that there is none. */
+export function refusesList({ method }: IncomingMessage, response: ServerResponse): boolean {
+  if (method !== 'GET') return false
+  sendJson(response, { error: { message: 'There is no list of models.', type: 'invalid_request_error' } }, 404)
+  return true
+}
+
 /** Sends JSON. The connection is not kept, since it could close just when the next request takes it. */
 export function sendJson(response: ServerResponse, body: unknown, status = 200): void {
   response.writeHead(status, { 'content-type': 'application/json', connection: 'close' })

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { isObject, parseJson } from '../contract/json.ts'
-import { sendJson, startLoopbackServer } from './loopback.ts'
+import { refusesList, sendJson, startLoopbackServer } from './loopback.ts'
 
 export interface RecordedModelOptions {
   /** The file with the recorded requests and answers, one line of JSON for each. */
@@ -55,6 +55,7 @@ export async function startRecordedModel(options: RecordedModelOptions): Promise
   const problems: string[] = []
   const answer = mode === 'record' ? recorder(options) : replayer(readRecordings(options.file), comparable)
   const server = await startLoopbackServer(async (request, response) => {
+    if (refusesList(request, response)) return
     const problem = await answer(request, response)
     if (problem === undefined) return
     problems.push(problem)

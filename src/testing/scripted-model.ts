@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ModelFinish } from '../contract/model.ts'
 import type { Usage } from '../contract/usage.ts'
-import { sendJson, startLoopbackServer } from './loopback.ts'
+import { refusesList, sendJson, startLoopbackServer } from './loopback.ts'
 
 /** What the model is asked, as an edge sends it: a body of Chat Completions. */
 export interface ScriptedRequest {
@@ -62,6 +62,7 @@ export async function startScriptedModel(
     return script[index] ?? { status: 400, message }
   }
   const server = await startLoopbackServer(async (request, response) => {
+    if (refusesList(request, response)) return
     const body: ScriptedRequest = JSON.parse(await text(request))
     requests.push(body)
     await send(response, answerOf(body, requests.length - 1))

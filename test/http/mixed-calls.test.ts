@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { ModelRequest } from '../../src/contract/model.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { keptEdge } from './kept-edge.ts'
 
@@ -28,4 +29,22 @@ test('a result that is sent while an approval is open is accepted, and the answe
   await edge.post(`${run}/calls/${danger.id}`, { decision: 'approve' })
   const record = await (await edge.fetch(`${run}/events`)).text()
   expect(record).toContain('"answer":"Done."')
+})
+
+test('a model that repeats one call for ever is asked six times, by every door', async () => {
+  const messages = [{ role: 'user', content: 'Go' }]
+  for (const [path, body] of [
+    ['/runs', { input: 'Go' }],
+    ['/conversations/again/runs', { input: 'Go' }],
+    [CHAT, { messages }],
+    ['/v1/responses', { input: 'Go' }],
+  ] as const) {
+    const repeat = ({ tools }: ModelRequest) => (tools.length > 0 ? ask(['look', { at: 1 }]) : say('I have seen it.'))
+    const edge = keptEdge({ script: Array.from({ length: 60 }, () => repeat), tools: [tool('look', () => 'seen')] })
+    await edge.post('/conversations', { id: 'again' })
+    const response = await edge.post(path, body)
+    const text = await response.text()
+    expect([path, response.status, edge.requests.length]).toEqual([path, 200, 6])
+    expect(text).toContain('I have seen it.')
+  }
 })

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { ALL_CAPABILITIES, type ModelError, type ModelEvent, type ModelProvider } from '../../src/contract/model.ts'
 import type { ToolDefinition } from '../../src/contract/tool.ts'
 import { type ChooserOptions, modelChooser } from '../../src/model/choose.ts'
+import { openai } from '../../src/model/openai.ts'
 import { scripted } from '../fixtures/scripted.ts'
 
 const provider =
@@ -186,5 +187,84 @@ describe('the context window of a model', () => {
     }
     expect(windowOf('openai/gpt-4o', { windows }, 100_000)).toEqual({ contextTokens: 64_000 })
     expect(windowOf('openai/other', { windows })).toEqual({ contextTokens: 8000, outputTokens: 500 })
+  })
+})
+
+describe('the windows in the list of models of a server', () => {
+  const LIST = [
+    { id: 'router', context_length: 64_000, top_provider: { context_length: 32_000, max_completion_tokens: 4000 } },
+    { id: 'vllm', max_model_len: 16_384 },
+    { id: 'llama', meta: { n_ctx: 8192, n_ctx_train: 131_072 } },
+    { id: 'loaded', max_context_length: 131_072, loaded_context_length: 4096 },
+    { id: 'wrong', context_length: 3 },
+    { id: 'gpt-4o' },
+  ]
+  const NAMES = LIST.map(({ id }) => `own/${id}`)
+
+  /** An edge's models, at a server that answers a request for its list as this says. */
+  function serverWith(answer: (signal: AbortSignal) => Promise<Response>, windows?: ChooserOptions['windows']) {
+    const lines: string[] = []
+    const send = async (url: string, { method = 'GET', signal }: RequestInit) => {
+      lines.push(`${method} ${url}`)
+      if (method === 'GET') return answer(signal as AbortSignal)
+      return Response.json({ choices: [{ message: { content: 'Hi.' }, finish_reason: 'stop' }] })
+    }
+    const own = openai({ provider: 'own', baseUrl: 'https://models.example/v1', fetch: send as typeof fetch })
+    const chooser = modelChooser({ providers: { own }, allowed: ['own/*'], ...(windows && { windows }) })
+    const model = (name: string) => {
+      const chosen = chooser.resolve(name)
+      if (!chosen.ok) throw new Error(chosen.message)
+      return chosen.model
+    }
+    const say = async (name: string) => {
+      const request = { messages: [{ role: 'user', content: 'Hello' }], tools: [] } as const
+      const events: ModelEvent[] = []
+      for await (const event of model(name).stream(request, new AbortController().signal)) events.push(event)
+      await new Promise((resolve) => setImmediate(resolve))
+      return events
+    }
+    return { lines, say, windows: () => NAMES.map((name) => model(name).window), model }
+  }
+  const answerList = async () => Response.json({ object: 'list', data: LIST })
+  const ofCatalogue = { contextTokens: 128_000, outputTokens: 16_384 }
+  const TABLE = [
+    { contextTokens: 32_000, outputTokens: 4000 },
+    ...[{ contextTokens: 16_384 }, { contextTokens: 8192 }, { contextTokens: 4096 }, undefined, ofCatalogue],
+  ]
+
+  test('are asked for once, beside the first request, and count before those that are documented', async () => {
+    const { lines, say, windows } = serverWith(answerList)
+    expect(windows()).toEqual([...Array.from({ length: 5 }, () => undefined), ofCatalogue])
+    expect(lines).toEqual([])
+    await say('own/vllm')
+    await say('own/llama')
+    const chat = 'POST https://models.example/v1/chat/completions'
+    expect(lines).toEqual(['GET https://models.example/v1/models', chat, chat])
+    expect(windows()).toEqual(TABLE)
+  })
+
+  test('count after a setting, and after what a refusal has told', async () => {
+    const { say, model } = serverWith(answerList, { 'own/vllm': { contextTokens: 9000 } })
+    await say('own/llama')
+    model('own/llama').learnWindow?.(5000)
+    expect([model('own/vllm').window, model('own/llama').window]).toEqual([
+      { contextTokens: 9000 },
+      { contextTokens: 5000 },
+    ])
+  })
+
+  test.each<[string, (signal: AbortSignal) => Promise<Response>]>([
+    ['refuses', async () => new Response('', { status: 404 })],
+    ['cannot be reached', () => Promise.reject(new Error('no network'))],
+    ['never answers', () => new Promise(() => {})],
+    ['sends something else', async () => Response.json({ data: 'none' })],
+    ['sends no JSON', async () => new Response('<html>')],
+    ['sends too much', async () => new Response('x'.repeat(3 * 1024 * 1024))],
+  ])('hold up and change nothing if the server %s', async (_, answer) => {
+    const { lines, say, windows } = serverWith(answer)
+    expect((await say('own/vllm')).map(({ type }) => type)).toEqual(['text', 'finish'])
+    await say('own/vllm')
+    expect(lines.filter((each) => each.startsWith('GET'))).toHaveLength(1)
+    expect(windows()).toEqual([...Array.from({ length: 5 }, () => undefined), ofCatalogue])
   })
 })

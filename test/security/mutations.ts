@@ -378,6 +378,13 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'security/approvals.test.ts',
   },
   {
+    control: 'data that a caller brings names no items of the operator’s account',
+    file: 'wire/provider/model-answer.ts',
+    text: '.filter(([key]) => !ITEM_ID.test(key))',
+    replacement: '',
+    test: 'security/owners.test.ts',
+  },
+  {
     control: 'a copy that is not signed has no requests of other callers',
     file: 'conversation/backup/take-over.ts',
     text: '      caller,\n      isFromCopy: true,',

@@ -242,3 +242,25 @@ test('a name that a tool server brings takes the place of no tool of a Worker th
   expect([run.status, run.body.code]).toEqual([400, 'unknown_tool'])
   vi.useRealTimers()
 })
+
+test('data that a caller brings with an answer names no items that the account of the operator stores', async () => {
+  const { as, requests } = stage({ script: [say('Hi.')] })
+  const openai = { itemId: 'rs_of_another', reasoningEncryptedContent: 'gAAA' }
+  const opaque = { codec: 'ai-sdk', data: [{ reasoning: 0, data: { openai, azure: [{ item_id: 'msg_1' }] } }] }
+  const reasoning = {
+    ...{ id: 'rs_1', type: 'reasoning', summary: [] },
+    encrypted_content: `edgecall.${btoa(JSON.stringify(opaque))}`,
+  }
+  const input = [
+    { role: 'user', content: 'Hello' },
+    reasoning,
+    { role: 'assistant', content: 'Hello.' },
+    { role: 'user', content: 'What did the other one think?' },
+  ]
+  const { status } = await as(ACME)('/v1/responses', { json: { input, store: false } })
+  expect(status).toBe(200)
+  const part = { reasoning: 0, data: { openai: { reasoningEncryptedContent: 'gAAA' }, azure: [{}] } }
+  expect(requests[0]?.messages.filter(({ role }) => role === 'assistant')).toEqual([
+    { role: 'assistant', content: 'Hello.', opaque: { codec: 'ai-sdk', data: [part] } },
+  ])
+})

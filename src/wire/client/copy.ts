@@ -3,6 +3,7 @@ import { isObject } from '../../contract/json.ts'
 import { type DecodeResult, parseBody } from './body.ts'
 import { SAMPLING } from './openai-chat/request.ts'
 import { clientTool, responseFormat } from './request.ts'
+import { broughtOpaque } from '../provider/model-answer.ts'
 import {
   choiceWord,
   contentPart,
@@ -31,7 +32,7 @@ const message = v.variant('role', [
     reasoning: v.exactOptional(v.string()),
     // A model may have asked for a tool by any name.
     calls: v.exactOptional(v.array(v.object({ callId: someText, tool: v.string(), arguments: v.string() }))),
-    opaque: v.exactOptional(v.object({ codec: v.string(), data: v.unknown() })),
+    opaque: v.exactOptional(v.pipe(v.object({ codec: v.string(), data: v.unknown() }), v.transform(broughtOpaque))),
     wasInterrupted: v.exactOptional(v.literal(true)),
   }),
   v.object({

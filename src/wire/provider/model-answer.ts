@@ -142,6 +142,27 @@ export function opaqueDataOf(codec: string, opaque: Opaque | undefined): readonl
   return opaque?.codec === codec && Array.isArray(opaque.data) ? opaque.data : []
 }
 
+/**
+ * Returns opaque data that a caller has brought, as far as it may reach a provider: without ids of items, which some SDKs
+ * send in place of the items. The provider would read them from what the operator's account stores, also for others.
+ */
+export function broughtOpaque({ codec, data }: Opaque): Opaque {
+  return { codec, data: withoutItemIds(data) }
+}
+
+/** Values that are nested deeper than any provider's data are left out. */
+function withoutItemIds(value: unknown, depth = 0): unknown {
+  if (depth > MOST_DEPTH) return null
+  if (Array.isArray(value)) return value.map((each) => withoutItemIds(each, depth + 1))
+  if (!isObject(value)) return value
+  const entries = Object.entries(value).filter(([key]) => !ITEM_ID.test(key))
+  return Object.fromEntries(entries.map(([key, each]) => [key, withoutItemIds(each, depth + 1)]))
+}
+
+const MOST_DEPTH = 64
+
+const ITEM_ID = /^(item|response|previousresponse|conversation)_?id$/i
+
 /** Returns the arguments of an earlier call as an object, since servers take nothing else: other values are wrapped. */
 export function argumentsObject(text: string): Readonly<Record<string, unknown>> {
   const value = parseShallow(text.trim() || '{}')

@@ -1,5 +1,6 @@
 import { isObject, parseShallow } from '../../../contract/json.ts'
 import type { Opaque } from '../../../contract/message.ts'
+import { broughtOpaque } from '../../provider/model-answer.ts'
 import { type JsonFields, summaryPart, textPart } from './shapes.ts'
 
 type Item = JsonFields & { readonly id: string; readonly type: string }
@@ -211,7 +212,7 @@ export function decodeEncryptedContent(content: string): EncryptedContent | unde
   const value = content.startsWith(PREFIX) ? parseShallow(textOf(content.slice(PREFIX.length))) : undefined
   if (!isObject(value) || typeof value['codec'] !== 'string') return undefined
   const { codec, data, isLate } = value
-  return { opaque: { codec, data }, isLate: isLate === true }
+  return { opaque: broughtOpaque({ codec, data }), isLate: isLate === true }
 }
 
 /** `btoa` takes no other characters. */

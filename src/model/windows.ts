@@ -1,0 +1,157 @@
+import { matches } from '../contract/glob.ts'
+import { isObject, parseJson } from '../contract/json.ts'
+import type { ModelProvider, ModelWindow } from '../contract/model.ts'
+import { withTimeLimit } from '../contract/time-limit.ts'
+import { readText } from './listen.ts'
+
+/** How long a provider may take to list its models, and how soon it is asked again if it gave no list, in milliseconds. */
+const LIST_MS = 5000
+const AGAIN_MS = 10 * 60_000
+/** The most bytes of such a list, and the most models in it. */
+const MOST_BYTES = 2 * 1024 * 1024
+const MOST_MODELS = 5000
+/** What a list says beyond these bounds is a mistake. */
+const LEAST_TOKENS = 1000
+const MOST_TOKENS = 100_000_000
+
+/** What an isolate knows of the windows of models, by `provider/name`. */
+export class ModelWindows {
+  readonly #configured: Readonly<Record<string, ModelWindow>>
+  readonly #providers: Readonly<Record<string, ModelProvider>>
+  /** What refusals of providers have told: context windows in tokens. */
+  readonly #learnt = new Map<string, number>()
+  /** What the lists of providers have told, by the name of the provider and that of the model. */
+  readonly #lists = new Map<string, ReadonlyMap<string, ModelWindow>>()
+  /** When each provider was asked for its list, in epoch milliseconds. */
+  readonly #askedAt = new Map<string, number>()
+
+  /** `configured`: by `provider/name` or glob. */
+  constructor(configured: Readonly<Record<string, ModelWindow>>, providers: Readonly<Record<string, ModelProvider>>) {
+    this.#configured = configured
+    this.#providers = providers
+  }
+
+  /** Returns the window of a model: as configured, learnt from a refusal, listed by the provider, or documented. */
+  of(name: string): ModelWindow | undefined {
+    const [, configured] = Object.entries(this.#configured).find(([glob]) => matches([glob], name)) ?? []
+    if (configured) return configured
+    const at = name.indexOf('/')
+    const window = this.#lists.get(name.slice(0, at))?.get(name.slice(at + 1)) ?? documentedWindow(name)
+    const contextTokens = this.#learnt.get(name)
+    return contextTokens === undefined ? window : { ...window, contextTokens }
+  }
+
+  learn(name: string, contextTokens: number): void {
+    this.#learnt.set(name, contextTokens)
+  }
+
+  /**
+   * Asks a provider for the windows of its models, beside a request to one of them and once in an isolate: nothing waits
+   * for the list, and what fails changes nothing.
+   */
+  ask(provider: string): void {
+    const { windows } = this.#providers[provider] ?? {}
+    const now = Date.now()
+    if (!windows || this.#lists.has(provider) || now - (this.#askedAt.get(provider) ?? -Infinity) < AGAIN_MS) return
+    this.#askedAt.set(provider, now)
+    withTimeLimit(LIST_MS, windows).then(
+      (list) => void this.#lists.set(provider, list),
+      () => {},
+    )
+  }
+}
+
+/** Where a list is read from. */
+interface ModelList {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly fetch: typeof fetch
+}
+
+/**
+ * Returns the windows in the list of models of a server with an OpenAI-style API (`GET /v1/models`), by the names of the
+ * models. Servers have fields of their own for them; models without one are left out. Throws an Error if there is no list.
+ */
+export async function listWindows(
+  { url, headers, fetch: send }: ModelList,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, ModelWindow>> {
+  const response = await send(url, { headers: { accept: 'application/json', ...headers }, redirect: 'manual', signal })
+  if (!response.ok) throw new Error(`The server answered ${response.status}`)
+  const body = parseJson(await readText(response, MOST_BYTES))
+  const list = isObject(body) ? body['data'] : body
+  if (!Array.isArray(list)) throw new Error('The server sent no list of models')
+  const windows = new Map<string, ModelWindow>()
+  for (const model of list.slice(0, MOST_MODELS)) {
+    const window = isObject(model) ? windowIn(model) : undefined
+    if (window && isObject(model) && typeof model['id'] === 'string') windows.set(model['id'], window)
+  }
+  return windows
+}
+
+/** The fields of servers for the window, the one that is enforced first, and for the longest answer. */
+const CONTEXT_FIELDS = [
+  ...['loaded_context_length', 'context_length', 'context_window', 'max_context_length', 'max_model_len'],
+  ...['max_input_tokens', 'n_ctx'],
+]
+const OUTPUT_FIELDS = ['max_completion_tokens', 'max_output_tokens']
+
+/** Reads the window of one model, which some servers tell in `meta` (llama.cpp) or `top_provider` (OpenRouter). */
+function windowIn(model: Readonly<Record<string, unknown>>): ModelWindow | undefined {
+  const { meta, top_provider: provider } = model
+  const places = [provider, model, meta].filter(isObject)
+  const tokensIn = (fields: readonly string[]) =>
+    places.flatMap((place) => fields.map((field) => place[field])).find(isTokens)
+  const contextTokens = tokensIn(CONTEXT_FIELDS)
+  const outputTokens = tokensIn(OUTPUT_FIELDS)
+  if (contextTokens === undefined) return undefined
+  return { contextTokens, ...(outputTokens !== undefined && outputTokens < contextTokens && { outputTokens }) }
+}
+
+function isTokens(value: unknown): value is number {
+  return Number.isInteger(value) && Number(value) >= LEAST_TOKENS && Number(value) <= MOST_TOKENS
+}
+
+/**
+ * The windows that providers document, by globs of `provider/name`; the first that matches counts. Where servers enforce
+ * less than they list, this is what they enforce. As of 2026-11.
+ */
+const DOCUMENTED: readonly (readonly [globs: readonly string[], contextTokens: number, outputTokens?: number])[] = [
+  [['workers-ai/*llama-3.3-70b*'], 24_000],
+  [['workers-ai/*qwen3-30b*'], 32_768],
+  [['workers-ai/*gpt-oss-*'], 128_000, 16_384],
+  [['workers-ai/*llama-4-scout*', 'workers-ai/*gemma-4*'], 131_072, 16_384],
+  [['workers-ai/*glm-5.2*'], 256_000],
+  [['workers-ai/*kimi-k2*'], 262_144],
+  [['workers-ai/*glm-5.3*', 'workers-ai/*deepseek-v4*'], 1_048_576],
+  // A server on one's own machine loads models with small windows by default.
+  [['ollama/*'], 32_768],
+  [['groq/*llama-3.3-70b*'], 131_072, 32_768],
+  [['*gpt-oss-*'], 131_072, 65_536],
+  [['*claude-haiku-4-5*', '*claude-sonnet-4-5*', '*claude-opus-4-5*'], 200_000, 64_000],
+  [['*claude-*-4-6*', '*claude-*-5*', '*claude-opus-4-7*', '*claude-opus-4-8*'], 1_000_000, 128_000],
+  [['*claude-*'], 200_000, 8192],
+  // The window is 400,000 tokens in all, of which the prompt may have 272,000.
+  [['*gpt-5*', '*gpt-6*'], 400_000, 128_000],
+  [['*gpt-4.1*'], 1_047_576, 32_768],
+  [['*gpt-4o*'], 128_000, 16_384],
+  [['openai/o3*', 'openai/o4-mini*'], 200_000, 100_000],
+  [['*gemini-4-argon*'], 1_048_576, 32_768],
+  [['*gemini-*'], 1_048_576, 65_536],
+  [['*grok-4.3*'], 1_000_000, 30_000],
+  [['*grok-*'], 500_000],
+  [['*deepseek-*', '*glm-5*'], 1_000_000, 131_072],
+  [['*kimi-k3*'], 1_048_576],
+  [['*mistral-large-4*'], 1_048_576, 262_144],
+  [['*mistral-*-latest*'], 262_144],
+  [['*nova-2-lite*'], 1_000_000, 65_535],
+  [['*nova-*'], 300_000, 10_000],
+]
+
+/** Returns the documented window of a model; undefined if it is not known. */
+function documentedWindow(name: string): ModelWindow | undefined {
+  const row = DOCUMENTED.find(([globs]) => matches(globs, name))
+  if (!row) return undefined
+  const [, contextTokens, outputTokens] = row
+  return { contextTokens, ...(outputTokens !== undefined && { outputTokens }) }
+}
