@@ -12,7 +12,8 @@ const POSTING_MS = 2000
 /** Milliseconds for which a run is held up at a point at the most. */
 const MOST_PAUSE_MS = 400
 /** Milliseconds for a call: its deadline is over when the alarm comes, or is not. */
-const CALL_MS = [3000, WATCHDOG_MS + 2000] as const
+/** Longer than a Worker takes to start and answer on a busy machine: what times out otherwise tells of the machine. */
+const CALL_MS = [6000, WATCHDOG_MS + 2000] as const
 /** How long a dead edge's runs are left alone: the alarm comes, the longest fence is over, and a little more. */
 const LEFT_ALONE_MS = CALL_MS[1] + SPREAD_MS + 3000
 
