@@ -29,8 +29,8 @@ test('a provider of a new format takes 16 files with its tests, as Gemini’s do
     'docs/models.md',
     'src/edge.ts',
     'src/edge/providers.ts',
-    'src/model/choose.ts',
     'src/model/gemini.ts',
+    'src/model/windows.ts',
     'src/wire/provider/gemini/answer.ts',
     'src/wire/provider/gemini/request.ts',
     'src/wire/provider/model-error.ts',
@@ -52,8 +52,8 @@ test('a part takes two files of code: its own, and the list of parts, as that of
 })
 
 test('a surface takes 8 files beside its tests, as AG-UI does', () => {
-  // README names the protocols that clients may speak; it lists no surfaces.
-  const files = filesNaming(/\bag-?ui\b/i).filter((path) => path !== 'README.md')
+  // Both name the protocols that clients may speak; they list no surfaces.
+  const files = filesNaming(/\bag-?ui\b/i).filter((path) => path !== 'README.md' && path !== 'docs/README.md')
   expect(files.filter((path) => !path.startsWith('test/'))).toEqual([
     'docs/calling.md',
     'docs/parts.md',

@@ -164,9 +164,13 @@ describe('a conversation that is being deleted', () => {
   test('still exists if the deletion fails', async () => {
     const conversation = new TestConversation(() => say('Done.'))
     await conversation.run(0)
-    conversation.database.exec('ALTER TABLE notices RENAME TO elsewhere')
-    await expect(conversation.object.remove()).rejects.toThrow('no such table')
-    conversation.database.exec('ALTER TABLE elsewhere RENAME TO notices')
+    const prepare = conversation.database.prepare.bind(conversation.database)
+    const spy = vi.spyOn(conversation.database, 'prepare').mockImplementation((query) => {
+      if (query.includes('notices')) throw new Error('disk I/O error')
+      return prepare(query)
+    })
+    await expect(conversation.object.remove()).rejects.toThrow('disk I/O error')
+    spy.mockRestore()
     await conversation.run(1)
     expect(conversation.store.runs.record(runId(1))?.answer).toBe('Done.')
   })

@@ -252,7 +252,7 @@ await tools.budget({ person: all.persons[0], quarter: 'Q1' })`)
       await run('return 1', { code: mode })
       return model.calls[before]?.body.tools?.map((tool) => tool.function.name)
     }
-    expect(await names('only')).toEqual(['ask', 'run_code'])
+    expect(await names('only')).toEqual(['run_code', 'ask'])
     expect(await names('off')).toEqual([
       'team',
       'expenses',
