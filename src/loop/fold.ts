@@ -1,3 +1,4 @@
+import { READ_RESULT } from '../contract/tool.ts'
 import type { CallSettled, RunEventBody, RunFinished } from '../contract/event.ts'
 import { type DataMark, marksAmong, type ToolCall, type ToolMessage } from '../contract/message.ts'
 import type { PromptRecord } from '../contract/run.ts'
@@ -181,9 +182,12 @@ function foldTools(state: RunState, { tools }: EventOf<'tools.added'>): void {
 function foldStep(state: RunState, { step, tools }: EventOf<'step.started'>): void {
   state.steps = step
   state.step = { step, attempt: 1, cuts: 0, calls: [], early: [], rejections: [], ...(tools && { tools }) }
-  const { toolOrder } = state
-  const names = namesOnOffer(state).filter((name) => !toolOrder.includes(name))
+  const { toolOrder, offered } = state
+  // Of the caller's tools only those that the event names: the request has others once an answer has brought them.
+  const isKnown = (name: string) => tools !== undefined || offered.has(name) || name === READ_RESULT
+  const names = namesOnOffer(state).filter((name) => isKnown(name) && !toolOrder.includes(name))
   if (names.length > 0) state.toolOrder = [...toolOrder, ...names]
+  state.firstTools ??= names.length
 }
 
 function foldRestart({ step }: RunState, { attempt, because }: EventOf<'step.restarted'>): void {

@@ -162,8 +162,10 @@ export interface RunState {
   parkedSince?: number
   /** The names of the tools of the edge that have joined the run since it began. */
   added: ReadonlySet<string>
-  /** The names of the tools that the model was offered, in the order in which it first was. */
+  /** The names of the tools that the model was offered, in the order in which it first was, as far as the journal has it. */
   toolOrder: readonly string[]
+  /** How many of them were on offer in the first step; undefined before it. */
+  firstTools?: number
   /** The marks of all data that the model has read, in this run or before it. */
   readonly marks: Set<DataMark>
   /** Whether a result was cut, so that `read_result` is on offer. */

@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { caller, key, keyRefusal, takeKey } from './api/session.ts'
 import { Icon, Logo } from './part/icon.tsx'
-import { go } from './route.ts'
+import { go, parseRoute } from './route.ts'
 
 /** Takes the key that requests are sent with, and says why the edge did not take the one before. */
 export function KeyPage(): JSX.Element {
@@ -13,7 +13,8 @@ export function KeyPage(): JSX.Element {
   const reason = refusalText()
   const use = (text: string) => {
     takeKey(text)
-    go({ page: 'chat' }, true)
+    // In place of a page that could not be loaded, that page is shown next.
+    if (parseRoute(location.hash).page === 'key') go({ page: 'chat' }, true)
   }
   return (
     <div class="center">

@@ -60,7 +60,12 @@ interface Chunk extends Partial<ChatErrorObject> {
 export async function native({ body, ...scene }: Scene) {
   const edge = testEdge(scene)
   const response = await edge.ask('/runs', { json: { input: 'Hello', ...body } })
-  const json = (await response.json()) as RunRecord & { code?: string; detail?: string; param?: string }
+  const json = (await response.json()) as RunRecord & {
+    code?: string
+    detail?: string
+    param?: string
+    run?: RunRecord
+  }
   return { status: response.status, json, requests: edge.requests }
 }
 

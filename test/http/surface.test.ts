@@ -71,7 +71,18 @@ join('MCP', {
 })
 
 /** The paths of surfaces that start no runs, or belong to the native API. */
-const NATIVE_FORMAT = ['/v1/models', '/metrics', '/approvals', '/tools', '/keys', '/connections', '/backups', '/usage']
+const NATIVE_FORMAT = [
+  '/caller',
+  '/schedules',
+  '/v1/models',
+  '/metrics',
+  '/approvals',
+  '/tools',
+  '/keys',
+  '/connections',
+  '/backups',
+  '/usage',
+]
 
 test('every surface of the edge that needs a key joins the suite of surfaces', () => {
   const roots = fullSurfaces.flatMap((surface) => (surface.isPublic ? [] : Object.keys(surface.routes)))

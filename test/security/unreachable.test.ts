@@ -25,6 +25,8 @@ const INDEPENDENT: Readonly<Record<string, number>> = {
   'POST /connections/{server}': 404,
   'PUT /connections/{server}': 404,
   'DELETE /connections/{server}': 404,
+  // What a key may do is in its terms.
+  'GET /caller': 200,
   // Keys are in KV.
   'GET /keys': 200,
   'POST /keys': 201,

@@ -81,7 +81,7 @@ function beginOutage(): void {
 
 /** Tries at once whether the edge can be reached again. */
 export async function retryNow(): Promise<void> {
-  await fetch('/health', { cache: 'no-store' })
+  await fetch('/health', { cache: 'no-store', redirect: 'manual' })
   outage.value = undefined
 }
 

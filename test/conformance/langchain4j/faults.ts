@@ -218,7 +218,7 @@ export const faults: readonly Row[] = [
         const streamed = await chatStream({ script: [repeat, repeat, repeat], tools, vars })
         expect(streamed.chunks.at(-1)?.error).toMatchObject({ code: 'limit_reached', message: text(2) })
         const many = await native({ script: Array.from({ length: 101 }, () => repeat), tools, vars: COMPAT })
-        expect([many.json.error?.message, many.requests.length]).toEqual([text(100), 101])
+        expect([many.json.run?.error?.message, many.requests.length]).toEqual([text(100), 101])
       },
     ),
   },

@@ -51,7 +51,7 @@ export const unpinnedCalls: readonly Row[] = [
           vars: COMPAT,
           body: { limits: { steps: 1 } },
         })
-        expect([theirs.json.status, theirs.json.calls.map(({ ok }) => ok)]).toEqual(['failed', [true, false]])
+        expect([theirs.json.run?.status, theirs.json.run?.calls.map(({ ok }) => ok)]).toEqual(['failed', [true, false]])
         const within = await native({
           script: rounds(1),
           tools: [counter()],
