@@ -117,3 +117,13 @@ test('a time span is written in the unit that fits it', () => {
     '2 days',
   ])
 })
+
+test.each([
+  [999.6, '1.0 s'],
+  [59_700, '1 min 0 s'],
+  [3_599_800, '1 h 0 min'],
+  [86_399_000, '1 day'],
+  [5 * 3_600_000 + 120_000, '5 h 2 min'],
+])('a time span of %i ms is %s: no part of it is 60', (ms, text) => {
+  expect(duration(ms)).toBe(text)
+})
