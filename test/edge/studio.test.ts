@@ -282,7 +282,7 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
 
   test('says that the edge cannot be reached and when it is tried again, and clears its word afterwards', async () => {
     const { page } = await open('#/runs')
-    await page.getByRole('table', { name: 'Runs' }).waitFor()
+    await page.getByLabel('Search runs').waitFor()
     await page.context().setOffline(true)
     await page.getByLabel('Search runs').fill('lost')
     const banner = page.getByRole('alert').filter({ hasText: 'No connection to the edge.' })
