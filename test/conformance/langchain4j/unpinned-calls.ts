@@ -58,7 +58,7 @@ export const unpinnedCalls: readonly Row[] = [
           vars: COMPAT,
           body: { limits: { steps: 1 } },
         })
-        expect([within.requests.length, within.json.status, within.json.error?.message]).toEqual([
+        expect([within.requests.length, within.json.run?.status, within.json.run?.error?.message]).toEqual([
           2,
           'failed',
           'Something is wrong, exceeded 1 tool calling round trips (maxToolCallingRoundTrips)',
