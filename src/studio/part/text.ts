@@ -7,8 +7,8 @@ export function quantity(number: number, noun: string): string {
 /** A time span in the unit that fits it: `43 ms`, `1.2 s`, `3 min 20 s`, `5 h 2 min`, `3 days`. */
 export function duration(ms: number): string {
   // Rounded before it is divided, so that no part is 60.
-  const [whole, seconds, minutes] = [Math.round(ms), Math.round(ms / 1000), Math.round(ms / 60_000)]
-  if (whole < 1000) return `${whole} ms`
+  const [seconds, minutes] = [Math.round(ms / 1000), Math.round(ms / 60_000)]
+  if (ms < 999.5) return `${Math.round(ms)} ms`
   if (seconds < 60) return `${(ms / 1000).toFixed(ms < 9950 ? 1 : 0)} s`
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
   if (minutes < 1440) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
