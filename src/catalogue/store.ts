@@ -2,7 +2,7 @@ import { readEmbeddings, writeEmbeddings } from './embeddings.ts'
 import type { Acceptance, ToolFingerprint } from '../contract/acceptance.ts'
 import type { Author, Change, HistoryEntry, HistoryPage, QuotaRefusal, VersionWrite } from '../contract/catalogue.ts'
 import { isObject, parseJson } from '../contract/json.ts'
-import { LazySchema } from '../contract/lazy-schema.ts'
+import { LazySchema, migrateTables } from '../contract/lazy-schema.ts'
 import type { StoredEmbedding } from '../contract/model.ts'
 import type { Owner } from '../contract/owner.ts'
 import type { ReachedQuota } from '../contract/quotas.ts'
@@ -26,26 +26,11 @@ const MOST_ACCEPTED_TEXT = 65_536
 /** The tables of the catalogue. Versions are only ever added. The last row of a name's history tells its version. */
 export class CatalogueStore {
   readonly #storage: DurableObjectStorage
-
   readonly #schema: LazySchema
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage
-    this.#schema = new LazySchema(storage.sql, 'meta', () => this.#migrate())
-  }
-
-  #migrate(): void {
-    const { sql } = this.#storage
-    sql.exec('CREATE TABLE IF NOT EXISTS meta (version INTEGER NOT NULL)')
-    const [row] = sql.exec<{ version: number }>('SELECT version FROM meta').toArray()
-    const version = row?.version ?? 0
-    // A schema of a newer edge stays as it is: that edge may be deployed again.
-    if (version >= MIGRATIONS.length) return
-    this.#storage.transactionSync(() => {
-      for (const statements of MIGRATIONS.slice(version)) sql.exec(statements)
-      sql.exec('DELETE FROM meta')
-      sql.exec('INSERT INTO meta VALUES (?)', MIGRATIONS.length)
-    })
+    this.#schema = new LazySchema(storage.sql, 'meta', () => migrateTables(storage, MIGRATIONS))
   }
 
   current(name: string): CurrentVersion | undefined {

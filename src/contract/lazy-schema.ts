@@ -1,3 +1,21 @@
+/**
+ * Brings the tables of a Durable Object to the newest version, all at once or not at all. `migrations`: the statements of
+ * each version, in order; new ones are appended and old ones never edited. The tables of a newer edge stay as they are:
+ * that edge may be deployed again.
+ */
+export function migrateTables(storage: DurableObjectStorage, migrations: readonly string[]): void {
+  const { sql } = storage
+  sql.exec('CREATE TABLE IF NOT EXISTS meta (version INTEGER NOT NULL)')
+  const [row] = sql.exec<{ version: number }>('SELECT version FROM meta').toArray()
+  const version = row?.version ?? 0
+  if (version >= migrations.length) return
+  storage.transactionSync(() => {
+    for (const statements of migrations.slice(version)) sql.exec(statements)
+    sql.exec('DELETE FROM meta')
+    sql.exec('INSERT INTO meta VALUES (?)', migrations.length)
+  })
+}
+
 /** The tables of a Durable Object, created by the first write: an object that is only read stores nothing. */
 export class LazySchema {
   readonly #create: () => void

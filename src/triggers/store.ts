@@ -1,6 +1,6 @@
 import { isStrings } from '../contract/api-key.ts'
 import { isObject, parseJson } from '../contract/json.ts'
-import { LazySchema } from '../contract/lazy-schema.ts'
+import { LazySchema, migrateTables } from '../contract/lazy-schema.ts'
 import type { ScheduleDefinition, ScheduleEntry, ScheduleOutcome } from '../contract/schedule.ts'
 import type { Caller } from '../contract/tool.ts'
 import type { OnBroken } from '../conversation/store/database.ts'
@@ -95,20 +95,7 @@ export class ScheduleStore {
   constructor(storage: DurableObjectStorage, onBroken: OnBroken = () => {}) {
     this.#storage = storage
     this.#onBroken = onBroken
-    this.#schema = new LazySchema(storage.sql, 'schedules', () => this.#migrate())
-  }
-
-  #migrate(): void {
-    const { sql } = this.#storage
-    sql.exec('CREATE TABLE IF NOT EXISTS meta (version INTEGER NOT NULL)')
-    const version = sql.exec<{ version: number }>('SELECT version FROM meta').toArray()[0]?.version ?? 0
-    // A schema of a newer edge stays as it is: that edge may be deployed again.
-    if (version >= MIGRATIONS.length) return
-    this.#storage.transactionSync(() => {
-      for (const statements of MIGRATIONS.slice(version)) sql.exec(statements)
-      sql.exec('DELETE FROM meta')
-      sql.exec('INSERT INTO meta VALUES (?)', MIGRATIONS.length)
-    })
+    this.#schema = new LazySchema(storage.sql, 'schedules', () => migrateTables(storage, MIGRATIONS))
   }
 
   get(name: string): ScheduleRow | undefined {
