@@ -9,7 +9,7 @@ import { Problem, quotaProblem, unwrapReply } from '../http/problem.ts'
 import { readJson } from '../http/request-body.ts'
 import type { EdgeContext } from '../http/request-context.ts'
 import { conversationStub } from '../http/runs/conversation-stub.ts'
-import { modelOf } from '../http/runs/prepare-run.ts'
+import { modelOf, requireIdempotencyKey } from '../http/runs/prepare-run.ts'
 import type { Surface } from '../http/surface.ts'
 import { pageSize } from '../http/surfaces/conversations/conversations.ts'
 import { invalidRequest } from '../http/surfaces/runs.ts'
@@ -59,10 +59,7 @@ app.patch('/:name', async (c) => {
 app.post('/:name/run', async (c) => {
   const service = schedulesOf(c)
   const key = c.req.header('idempotency-key') ?? newId('run')
-  if (!/^[\x21-\x7e]{1,200}$/.test(key)) {
-    const message = 'An Idempotency-Key must be 1 to 200 printable ASCII characters without spaces.'
-    throw new Problem({ status: 400, code: 'invalid_idempotency_key', message })
-  }
+  requireIdempotencyKey(key, 200)
   const { entry } = unwrap(await service.runNow(nameOf(c), key, c.env.caller.scopes))
   return c.json(entry, 202)
 })

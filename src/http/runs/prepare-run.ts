@@ -165,12 +165,16 @@ async function identifyRun(
 ): Promise<{ runId: string; fingerprint?: string }> {
   const key = request.headers.get('idempotency-key')
   if (key === null) return { runId: newId('run') }
-  if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
-    const message = 'An Idempotency-Key must be 1 to 255 printable ASCII characters without spaces.'
-    throw new Problem({ status: 400, code: 'invalid_idempotency_key', message })
-  }
+  requireIdempotencyKey(key, 255)
   const runId = await deriveRunId(tenant, conversation, new URL(request.url).pathname, key)
   return { runId, fingerprint: await sha256(canonicalJson(parameters)) }
+}
+
+/** Throws a Problem 400 unless a key is printable ASCII without spaces, of at most so many characters. */
+export function requireIdempotencyKey(key: string, most: number): void {
+  if (/^[\x21-\x7e]+$/.test(key) && key.length <= most) return
+  const message = `An Idempotency-Key must be 1 to ${most} printable ASCII characters without spaces.`
+  throw new Problem({ status: 400, code: 'invalid_idempotency_key', message })
 }
 
 /** Whether the run of a request exists already, because its Idempotency-Key was used before. */
