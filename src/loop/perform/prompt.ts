@@ -73,19 +73,14 @@ const definitionLists = new WeakMap<RunState['offered'], DefinitionList>()
 
 /**
  * Returns the tools of the step in the order in which the model was first offered each, so that those that were found come
- * last and a provider's cache has all others. The caller's follow those of the first step. It is the same array as long as the tools stay the same, so that a codec
- * can encode it once.
+ * last and a provider's cache has all others. The caller's follow those of the first step. It is the same array as long
+ * as the tools stay the same, so that a codec can encode it once.
  */
 function definitions(state: RunState): readonly ToolDefinition[] {
-  const { offered, request, toolOrder, firstTools, added } = state
+  const { offered, request, toolOrder, firstTools = toolOrder.length, added } = state
   const onOffer = new Set(namesOnOffer(state))
   const ofCaller = request.clientTools.map(({ name }) => name)
-  const order = [
-    ...toolOrder.slice(0, firstTools),
-    ...ofCaller,
-    ...toolOrder.slice(firstTools ?? toolOrder.length),
-    ...onOffer,
-  ]
+  const order = [...toolOrder.slice(0, firstTools), ...ofCaller, ...toolOrder.slice(firstTools), ...onOffer]
   const names = [...new Set(order.filter((name) => onOffer.has(name)))]
   const cached = definitionLists.get(offered)
   if (cached?.names.length === names.length && names.every((name, at) => name === cached.names[at]))
