@@ -32,7 +32,8 @@ export function isLoss(error: unknown): boolean {
 }
 
 /** How SQLite words that a database is not as it was written: tables, columns or pages are missing or are others. */
-const DAMAGED = /no such (?:table|column)|malformed|not a database|SQLITE_(?:CORRUPT|NOTADB)|datatype mismatch/i
+const DAMAGED =
+  /no such (?:table|column)|disk image is malformed|malformed database schema|is not a database|SQLITE_(?:CORRUPT|NOTADB)|datatype mismatch/i
 
 /** Returns whether an error says that what an object stores cannot be read any more. */
 export function isDamage(error: unknown): boolean {

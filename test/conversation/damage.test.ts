@@ -96,3 +96,13 @@ test('a column of bytes is told as damage or set aside, and stops nothing for ev
     await exportOf(conversation)
   }
 })
+
+test.each([
+  ['no such table: runs: SQLITE_ERROR', true],
+  ['database disk image is malformed: SQLITE_CORRUPT', true],
+  ['file is not a database', true],
+  ['URI malformed', false],
+  ['The object was reset because its code was updated.', false],
+])('the error “%s” tells of damage: %s', (message, isDamaged) => {
+  expect(isDamage(new Error(message))).toBe(isDamaged)
+})
