@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals'
 import type { RunSummary, StoredMessage } from '../../contract/conversation.ts'
+import type { ListedRun } from '../../contract/run-list.ts'
 import { fetchJson, part, sendRequest } from '../api/session.ts'
 import { hasEnded } from '../run/run-view.ts'
 import { watchRun } from '../run/run-store.ts'
 import { go } from '../route.ts'
-import { loadRecent } from './recent.ts'
 import { type ConversationTurn, turnsOf } from './turns.ts'
 
 /** The turns that are loaded at a time. */
@@ -85,4 +85,16 @@ export async function createConversation(): Promise<string> {
 export async function fork(conversation: string, at: number): Promise<string> {
   const { id } = await fetchJson<{ id: string }>(`/conversations/${part(conversation)}/fork`, { json: { at } })
   return id
+}
+
+/** The most conversations in the list of recent ones. */
+const MOST_RECENT = 12
+
+/** The conversations with the newest runs, by these runs. */
+export const recentChats = signal<readonly ListedRun[]>([])
+
+/** Loads them. An edge that lists no runs has none. */
+export async function loadRecent(): Promise<void> {
+  const runs = await fetchJson<ListedRun[]>(`/runs?latest=true&limit=${MOST_RECENT}`)
+  if (JSON.stringify(runs) !== JSON.stringify(recentChats.peek())) recentChats.value = runs
 }

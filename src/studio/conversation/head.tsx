@@ -10,8 +10,7 @@ import { amount, shortened, visible } from '../part/text.ts'
 import { go, hrefOf } from '../route.ts'
 import { forgetRuns, type RunStore } from '../run/run-store.ts'
 import type { Usage } from '../../contract/usage.ts'
-import { type Opened, opened } from './conversation-store.ts'
-import { loadRecent, recentChats } from './recent.ts'
+import { loadRecent, type Opened, opened, recentChats } from './conversation-store.ts'
 
 interface HeadProps {
   /** Undefined for a new chat. */
