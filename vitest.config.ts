@@ -6,8 +6,20 @@ function path(file: string): string {
   return new URL(file, import.meta.url).pathname
 }
 
-/** What `npm run test:kit` runs instead of `npm test`: the examples, and the sample tools against the checks of the kit. */
-const SLOW = ['test/examples/*.test.ts', 'test/edge/own-tools.test.ts', 'test/catalogue/corpus.test.ts']
+/**
+ * What `npm run test:kit` runs and `npm test` does not, since each of these takes more than ten seconds of a core: the
+ * examples and the sample tools, the browser, changes of a running project, whole suites of others, what each delivery
+ * class promises at every pair of commits, and what the compiler says of additions.
+ */
+const SLOW = [
+  'test/examples/*.test.ts',
+  'test/edge/{dev,docs,mcp-conformance,own-tools,studio}.test.ts',
+  'test/catalogue/corpus.test.ts',
+  'test/schema/corpus/corpus.test.ts',
+  'test/schema/fit.property.test.ts',
+  'test/faults/classes.test.ts',
+  'test/{additions,contract/event,wire/tool-fields}.test.ts',
+]
 
 /** Imports of pages and documents are their text, as wrangler bundles them. */
 const text: Plugin = {

@@ -4,9 +4,13 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { readVersions, type RuntimeVersions, versionProblems } from '../../src/cli/check/versions.ts'
+import type { Terminal } from '../../src/cli/command/terminal.ts'
 import { readTargets } from '../../src/cli/check/target.ts'
+import { doctor as runDoctor } from '../../src/cli/doctor/doctor.ts'
+import type { DoctorFinding } from '../../src/cli/doctor/finding.ts'
 import { toolsHere } from '../../src/cli/doctor/tools.ts'
 import { startAccount } from '../fixtures/account/account.ts'
 import { makeProject, PROJECT } from '../fixtures/account/project.ts'
@@ -25,24 +29,38 @@ function projectOf(files: Readonly<Record<string, string>> = NOT_DEPLOYED): stri
   return project.root
 }
 
+/** What it prints for programs. */
+type Printed = Partial<DoctorFinding> & Readonly<Record<string, unknown>>
+
+/** Runs the command as its own process does, in this one, which reads wrangler once for all tests. */
 async function doctor(
   root: string,
   { args = [], env = {} }: { args?: readonly string[]; env?: Record<string, string> } = {},
 ) {
-  const command = start(process.execPath, [MAIN, 'doctor', ...args], { cwd: root, env })
-  try {
-    const code = await command.ended
-    const [out, errors] = [command.out(), command.errors()]
-    const values = args.includes('--json')
-      ? out
-          .trim()
-          .split('\n')
-          .map((line) => JSON.parse(line))
-      : []
-    return { code, out, errors, values }
-  } finally {
-    command.kill()
+  const { values: options } = parseArgs({
+    args: [...args],
+    options: { url: { type: 'string' }, env: { type: 'string' }, json: { type: 'boolean' } },
+  })
+  const values: Printed[] = []
+  let out = ''
+  const terminal: Terminal = {
+    isJson: options.json === true,
+    print: (text) => void (out += text),
+    emit: (value) => void (options.json && values.push(JSON.parse(JSON.stringify(value)))),
+    askSecret: () => Promise.reject(new Error('doctor asks for nothing')),
+    confirm: () => Promise.reject(new Error('doctor asks for nothing')),
   }
+  const environment = options.env ?? 'production'
+  const { signal } = new AbortController()
+  const code = await runDoctor({
+    root,
+    env: { ...process.env, ...env },
+    terminal,
+    signal,
+    url: options.url,
+    environment,
+  })
+  return { code, out, values }
 }
 
 /** An edge that lists these tools. */
@@ -232,9 +250,10 @@ test('doctor reports a tool Worker without tools, and not the Worker that perfor
 
 test('doctor needs a project', async () => {
   const root = projectOf()
-  const { code, errors } = await doctor(join(root, 'tools'))
-  expect(errors).toMatch(/^There is no wrangler\.toml in .*\nRun this in the folder of your edge\.\n$/)
-  expect(code).toBe(1)
+  const command = start(process.execPath, [MAIN, 'doctor'], { cwd: join(root, 'tools') })
+  onTestFinished(() => command.kill())
+  expect(await command.ended).toBe(1)
+  expect(command.errors()).toMatch(/^There is no wrangler\.toml in .*\nRun this in the folder of your edge\.\n$/)
 })
 
 test('doctor without an edge compares the patterns with the Workers and definitions of the project', async () => {

@@ -1,12 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { isObject } from '../../contract/json.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import type { Bundle } from '../deploy/bundle.ts'
 import { importWrangler } from '../wrangler.ts'
 import type { CheckProblem } from './problem.ts'
+import type { Target } from './target.ts'
 
 /** The tools of each Worker that describes itself, by the Worker's name. */
 export type Descriptions = ReadonlyMap<string, readonly ToolDefinition[]>
@@ -64,14 +65,36 @@ export type StartResult =
  * that throws as it is loaded. A Worker that does not describe itself has no tools.
  */
 export async function startBundles(bundles: readonly Bundle[]): Promise<StartResult> {
-  if (bundles.length === 0) return { ok: true, descriptions: new Map() }
+  const targets = bundles.map(({ target }) => target)
+  const workers = bundles.map(({ config, folder }) => {
+    const settings: unknown = JSON.parse(readFileSync(config, 'utf8'))
+    if (!isObject(settings)) throw new TypeError(`${config} is not a JSON object`)
+    return { ...localSettings(settings, targets), main: join(folder, String(settings['main'])), base_dir: folder }
+  })
+  return startWorkers(targets, workers)
+}
+
+/**
+ * As `startBundles`, of Workers as their sources are, which one process builds: several times faster than bundles. If one
+ * does not build, none starts.
+ */
+export async function startSources(root: string, targets: readonly Target[]): Promise<StartResult> {
+  const workers = targets.map(({ config, settings }) => {
+    const folder = join(root, dirname(config))
+    return { ...localSettings({ ...settings }, targets), main: settings.main, base_dir: folder }
+  })
+  return startWorkers(targets, workers)
+}
+
+async function startWorkers(targets: readonly Target[], workers: readonly object[]): Promise<StartResult> {
+  if (targets.length === 0) return { ok: true, descriptions: new Map() }
   const { createTestHarness } = await importWrangler()
   const folder = mkdtempSync(join(tmpdir(), 'edgecall-check-'))
   // Otherwise miniflare asks for the location of this machine over the network.
   process.env['CLOUDFLARE_CF_FETCH_ENABLED'] ??= 'false'
   process.env['WRANGLER_SEND_METRICS'] ??= 'false'
   writeFileSync(join(folder, 'probe.js'), PROBE)
-  const entrypoints = bundles.flatMap(({ target: { name, role, exports = [] } }) =>
+  const entrypoints = targets.flatMap(({ name, role, exports = [] }) =>
     role === 'tool' ? [{ service: name }] : exports.map((entrypoint) => ({ service: name, entrypoint })),
   )
   const services = entrypoints.map((entrypoint, index) => ({ binding: `WORKER_${index}`, ...entrypoint }))
@@ -82,8 +105,8 @@ export async function startBundles(bundles: readonly Bundle[]): Promise<StartRes
     no_bundle: true,
     services,
   }
-  const workers = await Promise.all(bundles.map(async (bundle) => ({ config: await localConfig(bundle, bundles) })))
-  const harness = createTestHarness({ root: folder, workers: [{ config: probe }, ...workers] })
+  const configs = [probe, ...workers].map((config) => ({ config }))
+  const harness = createTestHarness({ root: folder, workers: configs })
   try {
     await harness.listen()
     const response = await harness.fetch('/')
@@ -96,30 +119,27 @@ export async function startBundles(bundles: readonly Bundle[]): Promise<StartRes
     }
     return { ok: true, descriptions }
   } catch (error) {
-    return { ok: false, problems: startProblems(messageOf(error), bundles) }
+    return { ok: false, problems: startProblems(messageOf(error), targets) }
   } finally {
     await harness.close().catch(() => {})
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-async function localConfig({ config, folder }: Bundle, bundles: readonly Bundle[]): Promise<object> {
-  const { readFile } = await import('node:fs/promises')
-  const settings: unknown = JSON.parse(await readFile(config, 'utf8'))
-  if (!isObject(settings)) return {}
+/** Returns the settings that a Worker starts with here; its services are those of these Workers. */
+function localSettings(settings: Readonly<Record<string, unknown>>, targets: readonly Target[]): object {
   const here = Object.fromEntries(Object.entries(settings).filter(([key]) => LOCAL.includes(key)))
   const services = Array.isArray(settings['services']) ? settings['services'] : []
-  const builtServices = services.filter((each) => bundles.some(({ target }) => target.name === each?.service))
-  return { ...here, main: join(folder, String(settings['main'])), base_dir: folder, services: builtServices }
+  return { ...here, services: services.filter((each) => targets.some(({ name }) => name === each?.service)) }
 }
 
 /** A line of workerd about a Worker that does not start, such as `service core:user:acme-clock: Uncaught Error: …`. */
 const START_ERROR = /service core:user:([\w-]+): ([^\n\\"]+)/g
 
-function startProblems(message: string, bundles: readonly Bundle[]): CheckProblem[] {
+function startProblems(message: string, targets: readonly Target[]): CheckProblem[] {
   const startErrors = [...message.matchAll(START_ERROR)].map(([, name, reason]) => {
-    const target = bundles.find((bundle) => bundle.target.name === name)?.target
-    return { file: target?.config ?? '', message: `${name} does not start: ${reason}.`, remedy: START_REMEDY }
+    const config = targets.find((target) => target.name === name)?.config ?? ''
+    return { file: config, message: `${name} does not start: ${reason}.`, remedy: START_REMEDY }
   })
   if (startErrors.length > 0) return startErrors
   return [{ file: 'wrangler.toml', message: `The Workers do not start: ${message}`, remedy: '' }]

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
-import { startBundles } from '../check/describe.ts'
+import { startBundles, startSources } from '../check/describe.ts'
 import { descriptionProblems } from '../check/descriptions.ts'
 import { patternProblems } from '../check/patterns.ts'
 import type { CheckProblem } from '../check/problem.ts'
@@ -104,20 +104,17 @@ async function examine(options: DoctorOptions): Promise<Report> {
     findings.push(...findingsOf({ level: 'warning', topic: 'secrets' }, missing))
   }
   const address = findAddress({ root, env, url })
-  const bundles = address && project === undefined ? [] : await bundleAll(targets, options, findings)
+  // A deployment is compared with the bundles, which take seconds each.
+  const bundles = project === undefined ? undefined : await bundleAll(targets, options, findings)
   const files = { targets, definitions }
-  const toolReport = address
-    ? await toolsAtEdge(address, files, signal)
-    : bundles.length < targets.length
-      ? { tools: [], findings: [] }
-      : await toolsOfBundles(bundles, files)
+  const toolReport = address ? await toolsAtEdge(address, files, signal) : await toolsOfProject(files, bundles, options)
   findings.push(...toolReport.findings)
   const edge = targets.find(({ role }) => role === 'edge')
   if (edge && toolReport.subjects) {
     const unmatched = patternProblems(edge, toolReport.subjects)
     findings.push(...findingsOf({ level: 'warning', topic: 'tools' }, unmatched))
   }
-  if (project === undefined) notChecked.push('what is deployed: this project has not been deployed yet')
+  if (project === undefined || !bundles) notChecked.push('what is deployed: this project has not been deployed yet')
   else {
     try {
       findings.push(...(await examineAccount(options, { bundles, definitions, targets, project })))
@@ -177,10 +174,20 @@ async function bundleAll(targets: readonly Target[], { root, env }: DoctorOption
   return bundles
 }
 
-async function toolsOfBundles(bundles: readonly Bundle[], files: Parameters<typeof toolsHere>[1]): Promise<FoundTools> {
-  const result = await startBundles(bundles)
+/** Starts the Workers of the project. If they do not start, each is built by itself, which tells those that do not build. */
+async function toolsOfProject(
+  files: Parameters<typeof toolsHere>[1],
+  bundles: readonly Bundle[] | undefined,
+  options: DoctorOptions,
+): Promise<FoundTools> {
+  const { targets } = files
+  if (bundles && bundles.length < targets.length) return { tools: [], findings: [] }
+  const result = bundles ? await startBundles(bundles) : await startSources(options.root, targets)
   if (result.ok) return toolsHere(result.descriptions, files)
-  return { tools: [], findings: findingsOf({ level: 'error', topic: 'project' }, result.problems) }
+  const unbuilt: DoctorFinding[] = []
+  if (!bundles) await bundleAll(targets, options, unbuilt)
+  const findings = findingsOf({ level: 'error', topic: 'project' }, result.problems)
+  return { tools: [], findings: unbuilt.length > 0 ? unbuilt : findings }
 }
 
 /** Compares the project with its deployment. Throws a Failure if Cloudflare cannot be asked. */
