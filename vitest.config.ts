@@ -18,7 +18,7 @@ const SLOW = [
   'test/schema/corpus/corpus.test.ts',
   'test/schema/fit.property.test.ts',
   'test/faults/classes.test.ts',
-  'test/{additions,contract/event,wire/tool-fields}.test.ts',
+  'test/{additions,nameable-types,contract/event,wire/tool-fields}.test.ts',
 ]
 
 /** Imports of pages and documents are their text, as wrangler bundles them. */

@@ -18,7 +18,11 @@ import { applyPolicies } from './host/policy/source.ts'
 import { agentSource } from './loop/agent.ts'
 
 export type { AgentOptions } from './contract/agent.ts'
-export { agentSource, agentTool } from './loop/agent.ts'
+export { type AgentPorts, agentSource, agentTool } from './loop/agent.ts'
+export type { MakeSetup } from './contract/setup.ts'
+export type { ToolTerms } from './contract/tool.ts'
+export type { JsonSchema } from './contract/json.ts'
+export type { ToolSelection } from './contract/run.ts'
 
 /**
  * Returns the agent with its literal types: `export const triage = defineAgent({ name, description, instructions })`.

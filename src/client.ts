@@ -21,6 +21,12 @@ import { isObject } from './contract/json.ts'
 import type { Usage } from './contract/usage.ts'
 import { eventId } from './wire/events.ts'
 
+export type { JsonObject } from './contract/json.ts'
+export type { CallRecord, ClientTool, RunRecord } from './contract/run.ts'
+export type { RunOptions } from './wire/client/request.ts'
+export type { ResponseFormat, ToolChoice } from './contract/model.ts'
+export type { RunSummary, StoredMessage } from './contract/conversation.ts'
+export type { Usage } from './contract/usage.ts'
 export type { ApproveOptions, AskOptions, ClientOptions, EventOf, RecordOf, RunInput }
 export { EdgecallError }
 

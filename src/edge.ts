@@ -18,20 +18,44 @@ export type {
   StepContext,
 } from './contract/hook.ts'
 export type { CallFault, ActiveTools } from './contract/hook.ts'
-export type { Embed } from './contract/model.ts'
-export type { Message, ToolCall } from './contract/message.ts'
-export type { ModelEvent, ModelRequest } from './contract/model.ts'
-export type { RunReporter } from './contract/report.ts'
 export type {
-  CallStatus,
+  Embed,
+  ModelCapabilities,
+  ModelError,
+  ModelFinish,
+  ModelWindow,
+  Patience,
+  ResponseFormat,
+  ToolChoice,
+} from './contract/model.ts'
+export type {
+  AssistantMessage,
+  Content,
+  DataMark,
+  Message,
+  Opaque,
+  SystemMessage,
+  ToolCall,
+  UserMessage,
+} from './contract/message.ts'
+export type { ModelEvent, ModelRequest } from './contract/model.ts'
+export type { ReportBatch, RunReporter, UnendedRun } from './contract/report.ts'
+export type {
+  Approval,
   Caller,
+  CallStatus,
   ListPage,
   Progress,
+  ReportAddress,
   SearchableTools,
   Tool,
+  ToolAnnotations,
+  ToolCaller,
   ToolContext,
   ToolControl,
   ToolDefinition,
+  ToolFailure,
+  ToolFault,
   ToolFinder,
   ToolListing,
   ToolOrigin,
@@ -44,8 +68,8 @@ export type {
 } from './contract/tool.ts'
 export type { ChatModel, ModelProvider } from './contract/model.ts'
 export type { RunFact } from './contract/event.ts'
-export type { RunRequest } from './contract/run.ts'
-export type { Setup } from './contract/setup.ts'
+export type { ClientTool, RunRequest, ToolSelection } from './contract/run.ts'
+export type { MakeSetup, Setup } from './contract/setup.ts'
 export { MeteredDirectory as Directory } from './directory/directory.ts'
 export { Catalog } from './edge/catalog.ts'
 export { createEdge, type Edge } from './edge/create-edge.ts'
@@ -63,7 +87,7 @@ export {
   workersAiFromEnv,
 } from './edge/providers.ts'
 export { makeSetup } from './edge/setup.ts'
-export { type ToolSearchPartOptions, workersAiIndex } from './edge/tool-search.ts'
+export { type ToolSearchPartOptions, workersAiIndex, type WorkersAiIndexOptions } from './edge/tool-search.ts'
 export { type InlineOptions, inlineSource } from './host/source/inline.ts'
 export {
   alwaysEviction,
@@ -73,7 +97,7 @@ export {
   neverEviction,
   ttlEviction,
 } from './search/eviction.ts'
-export { createFusedIndex } from './search/semantic-index.ts'
+export { createFusedIndex, type SemanticOptions } from './search/semantic-index.ts'
 export { createKeywordIndex } from './search/keyword-index.ts'
 export { createRegexIndex } from './search/regex-index.ts'
 export { createSemanticIndex } from './search/semantic-index.ts'
@@ -82,23 +106,31 @@ export { createToolSearch, type ToolSearch, type ToolSearchOptions } from './sea
 export { serveOutcomes } from './http/app/outcome-service.ts'
 export type { EdgeEnv } from './http/context.ts'
 export type { Surface, SurfacePart } from './http/surface.ts'
-export { fromAiSdk } from './model/ai-sdk.ts'
-export { anthropic } from './model/anthropic.ts'
-export { fallingBack } from './model/retry.ts'
+export { type AiSdkModel, type AiSdkOptions, fromAiSdk } from './model/ai-sdk.ts'
+export { anthropic, type AnthropicOptions } from './model/anthropic.ts'
+export { type FallbackOptions, fallingBack } from './model/retry.ts'
 export { gemini } from './model/gemini.ts'
-export { openai } from './model/openai.ts'
+export { openai, type OpenAiOptions, type ResponsesOptions } from './model/openai.ts'
 export { responses } from './model/openai.ts'
-export { workersAi } from './model/workers-ai.ts'
+export { type AiBinding, workersAi, type WorkersAiOptions } from './model/workers-ai.ts'
+export type { JsonObject, JsonSchema } from './contract/json.ts'
+export type { Price, Usage } from './contract/usage.ts'
+export type { CallInput, InputNeeds } from './contract/input.ts'
+export type { ProgramCalls } from './contract/program.ts'
+export type { ServerOptions } from './model/post-models.ts'
 export {
   type CronEvent,
   cronTrigger,
+  type CronTrigger,
   type QueueEvent,
   queueTrigger,
+  type QueueTrigger,
   type Trigger,
   type Triggers,
   type TriggerStart,
   type WebhookEvent,
   webhookTrigger,
+  type WebhookTrigger,
 } from './triggers/triggers.ts'
 export {
   githubWebhooks,

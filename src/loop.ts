@@ -5,8 +5,44 @@ export { collect, CollectError, executeToolCalls, type ManualOptions, type Manua
 export type { RunEvent } from './contract/event.ts'
 export type { CallFault, ExecuteOptions, StepContext } from './contract/hook.ts'
 export type { Limits } from './contract/limits.ts'
-export type { Message, ToolCall, ToolMessage } from './contract/message.ts'
-export type { ChatModel, ModelEvent, ModelRequest } from './contract/model.ts'
-export type { RunRequest } from './contract/run.ts'
-export type { Tool, ToolControl, ToolDefinition, ToolOutcome, ToolRequest } from './contract/tool.ts'
+export type {
+  AssistantMessage,
+  Content,
+  DataMark,
+  Message,
+  Opaque,
+  SystemMessage,
+  ToolCall,
+  ToolMessage,
+  UserMessage,
+} from './contract/message.ts'
+export type {
+  ChatModel,
+  ModelCapabilities,
+  ModelError,
+  ModelEvent,
+  ModelFinish,
+  ModelRequest,
+  ModelWindow,
+  Patience,
+  ResponseFormat,
+  ToolChoice,
+} from './contract/model.ts'
+export type { ClientTool, RunRequest, ToolSelection } from './contract/run.ts'
+export type {
+  Approval,
+  Tool,
+  ToolAnnotations,
+  ToolCaller,
+  ToolControl,
+  ToolDefinition,
+  ToolFailure,
+  ToolFault,
+  ToolOutcome,
+  ToolRequest,
+} from './contract/tool.ts'
 export { type InlineOptions, inlineSource } from './host/source/inline.ts'
+export type { JsonObject, JsonSchema } from './contract/json.ts'
+export type { Price, Usage } from './contract/usage.ts'
+export type { WindowOptions } from './contract/conversation.ts'
+export type { ProgramCalls } from './contract/program.ts'

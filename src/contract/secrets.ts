@@ -19,7 +19,7 @@ export interface TextPieces {
   readonly rest: () => string
 }
 
-interface FilterOptions {
+export interface FilterOptions {
   /** Shorter secrets are not looked for: they may be words, such as those of a test. Default: 12 characters. */
   readonly least?: number
   /** Whether texts are bytes, one character each, which may be UTF-16. */

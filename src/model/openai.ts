@@ -8,7 +8,7 @@ import { encodeResponsesRequest } from '../wire/provider/openai-responses/reques
 
 const CAPABILITIES: ModelCapabilities = { ...ALL_CAPABILITIES, imagesInResults: false, fileUrls: false }
 
-interface OpenAiOptions extends ServerOptions {
+export interface OpenAiOptions extends ServerOptions {
   /**
    * Whether the server is told which requests belong together, so that they reach the same cache, if it is known to take
    * that. `off` tells none. Default `5m`.

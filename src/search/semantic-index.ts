@@ -3,7 +3,7 @@ import type { Embed, EmbeddingService } from '../contract/model.ts'
 import type { ToolText } from '../contract/tool.ts'
 import type { FoundTool, ToolIndex } from './tool-index.ts'
 
-interface SemanticOptions {
+export interface SemanticOptions {
   /** Contract: resolves with one vector for each text, in their order, all of one length. */
   readonly embed: Embed
   /** As `embed`, for the texts of tools, such as `storedEmbeddings(…)`. Default: `embed`. */

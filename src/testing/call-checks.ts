@@ -334,7 +334,7 @@ export interface Abort {
   readonly reason: 'timeout' | 'cancelled'
 }
 
-type ToolArguments = Readonly<Record<string, unknown>>
+export type ToolArguments = Readonly<Record<string, unknown>>
 
 /** How a tool is called with effect. */
 export interface ToolCase {

@@ -162,7 +162,7 @@ function runningTool(
   }
 }
 
-interface SentRequest {
+export interface ToolHttpRequest {
   readonly method: string
   readonly headers: Record<string, string>
   readonly body: string
@@ -170,9 +170,9 @@ interface SentRequest {
 }
 
 /** Sends a request to a path of the server, such as with a token added. */
-type Send = (
+export type SendToTool = (
   path: string,
-  init?: SentRequest,
+  init?: ToolHttpRequest,
 ) => Promise<{ readonly ok: boolean; readonly status: number; text(): Promise<string> }>
 
 /**
@@ -183,10 +183,10 @@ type Send = (
  * @example
  * expect(await checkConformance(toolServiceAt('http://127.0.0.1:8000'))).toEqual([])
  */
-export function toolServiceAt(url: string | Send): TestedService {
-  const send: Send =
+export function toolServiceAt(url: string | SendToTool): TestedService {
+  const send: SendToTool =
     typeof url === 'function' ? url : (path, init) => fetch(`${url}${path}`, { ...init, redirect: 'manual' })
-  const ask = async <Answer>(path: string, init?: SentRequest): Promise<Answer> => {
+  const ask = async <Answer>(path: string, init?: ToolHttpRequest): Promise<Answer> => {
     const response = await send(path, init)
     const text = await response.text()
     if (!response.ok) throw new Error(`${path} was answered ${response.status}`)

@@ -108,7 +108,7 @@ export interface DefinedTool<Env = unknown> {
   readonly poll?: (input: unknown, state: string | undefined, context: RunContext<Env>) => Promise<ToolOutcome>
 }
 
-type ToolOutline = Omit<ToolDefinition, 'hash'>
+export type ToolOutline = Omit<ToolDefinition, 'hash'>
 
 /**
  * Defines a tool. Throws a TypeError at once, when the Worker starts, for an empty name or description, and for a

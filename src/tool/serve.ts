@@ -15,7 +15,7 @@ import { cannotUndo } from './pinned-tools.ts'
 import { runContext } from './run-context.ts'
 import { toolsByName } from './tools-by-name.ts'
 
-type ToolWorker<Env> = new (ctx: ExecutionContext, env: Env) => WorkerEntrypoint<Env> & Required<ToolService>
+export type ToolWorker<Env> = new (ctx: ExecutionContext, env: Env) => WorkerEntrypoint<Env> & Required<ToolService>
 
 /**
  * Makes the Worker of these tools: `export default serveTools(now, shift)`. It answers `describe()`, `call()`,

@@ -64,17 +64,17 @@ export interface WebhookEvent {
   readonly text: string
 }
 
-interface CronTrigger extends TriggerOptions<CronEvent> {
+export interface CronTrigger extends TriggerOptions<CronEvent> {
   readonly on: 'cron'
   readonly cron: string
 }
 
-interface QueueTrigger extends TriggerOptions<QueueEvent> {
+export interface QueueTrigger extends TriggerOptions<QueueEvent> {
   readonly on: 'queue'
   readonly queue: string
 }
 
-interface WebhookTrigger extends TriggerOptions<WebhookEvent> {
+export interface WebhookTrigger extends TriggerOptions<WebhookEvent> {
   readonly on: 'webhook'
   readonly scheme: WebhookScheme
 }
