@@ -1,7 +1,7 @@
 import type { JsonSchema } from './json.ts'
 import type { Limits } from './limits.ts'
-import type { ToolSelection } from './run.ts'
-import type { ToolTerms } from './tool.ts'
+import type { RunRequest, ToolSelection } from './run.ts'
+import type { ToolControl, ToolDefinition, ToolOutcome, ToolTerms } from './tool.ts'
 
 /** A model with its own instructions and tools, which other models ask by calling it as a tool. */
 export interface AgentOptions extends Omit<ToolTerms, 'history'> {
@@ -21,11 +21,37 @@ export interface AgentOptions extends Omit<ToolTerms, 'history'> {
   readonly tools?: ToolSelection
   /** Schema of its answer. If set, the answer is JSON. */
   readonly output?: JsonSchema
-  /** Default: 20 steps and 60 calls. Its run ends at the deadline of the call at the latest. */
+  /**
+   * Default: 20 steps and 60 calls. `runMs`: how long its run may take in a run that is stored, with all the time in which
+   * it waits; by default the `timeoutMs` of the agent or else 24 hours, at most 7 days less a minute. In a run that is not
+   * stored, its run ends at the deadline of the call.
+   */
   readonly limits?: Partial<Limits>
+  /**
+   * `conversation`: in a conversation, it remembers what it was asked and has answered in earlier calls. Default: it
+   * remembers nothing, as in a run that is not stored.
+   */
+  readonly memory?: 'conversation'
   /**
    * Whether its finished calls are undone, newest first, if a later call fails: one of its own or, once the agent has
    * finished, one of the run that called it.
    */
   readonly compensate?: boolean
+}
+
+/** The run that an agent asks for, without what the calling run adds: its conversation, its place and its budget. */
+export interface AgentStart {
+  readonly run: RunRequest
+  readonly tools: readonly ToolDefinition[]
+  /** `conversation`: the run continues the conversation of earlier calls of the agent. Default: it begins one. */
+  readonly memory?: 'conversation' | undefined
+}
+
+/** The control of a call of an agent of this edge (`startsRuns`). */
+export interface AgentControl extends ToolControl {
+  /**
+   * Starts the run of an agent in a conversation of its own, or finds the one that an earlier attempt at the call has
+   * started. Resolves with `later`, or with why there is none. Absent in a run that is not stored.
+   */
+  readonly startRun?: (start: AgentStart) => Promise<ToolOutcome>
 }

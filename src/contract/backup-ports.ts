@@ -12,8 +12,8 @@ export interface BackupPorts {
     endCopiedRuns(): void
   }
   readonly life: () => 'none' | 'open' | 'deleted'
-  /** Cancels the runs that have not ended. */
-  readonly cancelAll: () => Promise<void>
+  /** Cancels the runs that have not ended, and deletes the conversations of agents that were first called since a time. */
+  readonly cancelAll: (since: number) => Promise<void>
   /** The limits of the edge. */
   readonly limits: Limits
   readonly alarms: {

@@ -9,8 +9,8 @@ import type { CallReport } from './later.ts'
 import type { Usage } from './usage.ts'
 import type { Limits } from './limits.ts'
 import type { RunOptionValues } from './run-options.ts'
-import type { OnBusy, RunRecord, RunRequest, RunStatus, ToolSelection } from './run.ts'
-import type { ToolDefinition } from './tool.ts'
+import type { AgentCall, OnBusy, RunRecord, RunRequest, RunStatus, ToolSelection } from './run.ts'
+import type { ToolDefinition, ToolOutcome } from './tool.ts'
 
 /** Why a conversation refused a request. `code` is stable. */
 export interface Refusal {
@@ -81,6 +81,8 @@ export interface ConversationOwner {
   readonly tenant: string
   readonly id: string
   readonly expires?: number | undefined
+  /** The conversation that has called the agent whose conversation it is. It is then on no list, and deleted with that one. */
+  readonly parent?: string | undefined
 }
 
 export interface CreateRequest extends ConversationOwner {
@@ -126,6 +128,17 @@ export interface StartReply {
   readonly stream?: ReadableStream<Uint8Array>
 }
 
+/** The conversation of an agent, and a call that it has answered. */
+export interface ChildSummary {
+  readonly id: string
+  /** The name of the agent. */
+  readonly agent: string
+  /** The calling run, the call, and the run of the agent. */
+  readonly calledBy: string
+  readonly call: string
+  readonly run: string
+}
+
 export interface RunSummary {
   readonly id: string
   readonly status: RunStatus
@@ -168,6 +181,10 @@ export interface PendingApproval {
   readonly because?: 'tool' | 'setup' | 'untrusted_data'
   /** The call of the program that made this call, if one did. */
   readonly parent?: string
+  /** If it is a call of an agent: the calls that lead to the agent's run, the outermost first. */
+  readonly path?: readonly AgentCall[]
+  /** The conversation of the agent's run, where the call was asked for elsewhere. */
+  readonly conversation?: string
   /** When it is rejected unless somebody decides, in epoch milliseconds. */
   readonly expires: number
   /** The tool as the model saw it. */
@@ -299,7 +316,12 @@ export interface ConversationService {
    * the same one again changes nothing, and another one is refused.
    */
   report(runId: string, callId: string, report: CallReport): Promise<Reply<object>>
-  remove(): Promise<Reply<object>>
+  /** Returns the outcome of the call of an agent that a run answers; none if the run has not ended. */
+  agentOutcome(runId: string): Promise<Reply<{ readonly outcome?: ToolOutcome }>>
+  /** Returns the conversations of agents that its runs have called, after an id. */
+  children(page: { after: string; limit: number }): Promise<Reply<{ readonly children: readonly ChildSummary[] }>>
+  /** Deletes the conversation. With `of`: only if it is that of an agent, which this conversation has called. */
+  remove(options?: { readonly of: string }): Promise<Reply<object>>
 }
 
 export const JURISDICTIONS = ['eu', 'us', 'fedramp', 'fedramp-high'] as const

@@ -6,7 +6,7 @@ import type { ModelFinish } from './model.ts'
 import type { Usage } from './usage.ts'
 import type { Finish, RunError } from './run.ts'
 import type { LimitName } from './limits.ts'
-import type { ToolDefinition } from './tool.ts'
+import type { RunPlace, ToolDefinition } from './tool.ts'
 
 /**
  * Everything that happens in a run. History, streams, records and traces are all derived from this one union. Facts are
@@ -186,6 +186,8 @@ export type RunFact =
       readonly version?: string
       /** Set if the call is a program, which makes calls of its own. */
       readonly isProgram?: true
+      /** Set if the call starts a run of its own, that of an agent. It is sent again after any crash, to the same run. */
+      readonly isAgent?: true
       /** The call of the program that made this call, if one did. */
       readonly parent?: string
     }
@@ -205,6 +207,8 @@ export type RunFact =
       readonly poll?: number
       /** Comes back with each poll. */
       readonly state?: string
+      /** The run of the agent that was called. It accounts for what it uses. */
+      readonly child?: RunPlace
     }
   /** The outcome of a call that is answered later has arrived, and is stored; it may even arrive before `call.deferred`. */
   | { readonly type: 'call.reported'; readonly callId: string; readonly tool: string }
@@ -298,6 +302,8 @@ export interface RunFinished {
   readonly which?: LimitName
   readonly answer: string
   readonly usage: Usage
+  /** The part of `usage` that the runs of agents account for. */
+  readonly agentUsage?: Usage
   readonly error?: RunError
 }
 

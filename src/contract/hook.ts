@@ -1,3 +1,4 @@
+import type { AgentControl } from './agent.ts'
 import type { DefinitionIssue } from './definition.ts'
 import type { RunFact } from './event.ts'
 import type { JsonSchema } from './json.ts'
@@ -98,6 +99,8 @@ export interface ExecuteOptions {
   readonly onLate?: (outcome: ToolOutcome) => void
   /** The calls that the tool can make in the run, if it is one with `makesCalls`. */
   readonly calls?: ProgramCalls
+  /** Starts the run of an agent, if the tool is one with `startsRuns` in a run that is stored. */
+  readonly startRun?: AgentControl['startRun']
 }
 
 /** A failed call, as `onFault` receives it. */

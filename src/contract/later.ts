@@ -1,4 +1,5 @@
 import type { SecretFilter } from './secrets.ts'
+import type { AgentStanding } from './run.ts'
 import type { Progress, ReportAddress, ToolFault, ToolOutcome } from './tool.ts'
 
 /** The longest time that a run waits for the outcome of a call, in milliseconds: 7 days. */
@@ -19,8 +20,11 @@ export interface ReportedCall {
   readonly expires: number
 }
 
-/** What is reported of a call that is answered later, as a conversation takes it. */
-export type CallReport = { readonly progress: Progress } | { readonly outcome: ToolOutcome }
+/** What is reported of a call that is answered later, as a conversation takes it. `standing`: of the call of an agent. */
+export type CallReport =
+  | { readonly progress: Progress }
+  | { readonly outcome: ToolOutcome }
+  | { readonly standing: AgentStanding }
 
 /** Makes and reads the addresses to which tools report. */
 export interface ReportAddresses {

@@ -1,5 +1,5 @@
 import { termsOfCaller } from './caller-terms.ts'
-import { type Jurisdiction, JURISDICTIONS } from './conversation.ts'
+import { type ConversationService, type Jurisdiction, JURISDICTIONS } from './conversation.ts'
 import type { Setup } from './setup.ts'
 import type { Caller } from './tool.ts'
 
@@ -11,6 +11,23 @@ export function jurisdictionOf(conversation: string): Jurisdiction | undefined {
 /** Returns the id of a conversation in a jurisdiction, so that the id alone is enough to find it. */
 export function idIn(jurisdiction: Jurisdiction | undefined, name: string): string {
   return jurisdiction === undefined ? name : `${jurisdiction}__${name}`
+}
+
+/** Returns the name of the object that stores a conversation; each tenant has its own. */
+export function objectName(tenant: string, conversation: string): string {
+  return `v1/${tenant}/${conversation}`
+}
+
+/** Returns the object of a conversation in its jurisdiction, for another object of the same tenant. */
+export function conversationObject(
+  { conversations }: Pick<Setup, 'conversations'>,
+  tenant: string,
+  conversation: string,
+): ConversationService {
+  const jurisdiction = jurisdictionOf(conversation)
+  const namespace = jurisdiction === undefined ? conversations : conversations.jurisdiction?.(jurisdiction)
+  if (!namespace) throw new Error(`The platform has no jurisdiction "${jurisdiction}".`)
+  return namespace.getByName(objectName(tenant, conversation))
 }
 
 /**

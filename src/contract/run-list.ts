@@ -1,6 +1,6 @@
 import type { PendingApproval, RunSummary } from './conversation.ts'
 import type { LimitName } from './limits.ts'
-import type { RunStatus } from './run.ts'
+import type { AgentCall, RunStatus } from './run.ts'
 import type { ToolDefinition } from './tool.ts'
 
 /** A run of a conversation, as the list of a tenant's runs shows it. */
@@ -12,6 +12,8 @@ export interface ListedRun extends RunSummary {
   readonly model: string
   /** The id of the API key that started the run; absent if it has none. */
   readonly key?: string
+  /** If it is the run of an agent: the calls that lead to it, the outermost first. */
+  readonly path?: readonly AgentCall[]
   /** The tools that were called, each once. */
   readonly tools: readonly string[]
   /** The codes of its error and of those of its calls, each once. */
@@ -88,6 +90,10 @@ export interface RunQuery {
   /** When the run was accepted: at this time or later, and before that one. */
   readonly from?: number
   readonly to?: number
+  /** Whether the runs of agents are wanted too. Default: only those that callers have started. */
+  readonly hasAgents?: boolean
+  /** Only the runs of agents that this run has called, at any depth. */
+  readonly parent?: string
   /** Only the newest of these runs of each conversation. */
   readonly isLatest?: boolean
   /** Only runs that are listed after this one. */

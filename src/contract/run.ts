@@ -1,12 +1,12 @@
 import type { JsonObject } from './json.ts'
 import type { RunBudget } from './budget.ts'
-import type { Content, Message } from './message.ts'
+import type { Content, DataMark, Message } from './message.ts'
 import type { ResponseFormat, ToolChoice } from './model.ts'
 import type { LimitName, Limits } from './limits.ts'
 import type { Compat, RunOptionValues } from './run-options.ts'
 import type { TraceContext } from './trace.ts'
 import type { Usage } from './usage.ts'
-import type { Caller, ToolAnnotations, ToolDefinition } from './tool.ts'
+import type { Caller, RunPlace, ToolAnnotations, ToolDefinition } from './tool.ts'
 import { edgeName } from './tool-names.ts'
 
 /** The tools to offer instead of the default set: exactly those named, or the default set with changes. */
@@ -18,6 +18,42 @@ export type ToolSelection =
 export type ClientTool = Pick<ToolDefinition, 'name' | 'description' | 'inputSchema' | 'strict'> & {
   /** The marks of its results. Default: untrusted, unless the edge has `CALLER_DATA=trusted`. */
   readonly annotations?: Pick<ToolAnnotations, 'untrusted' | 'private'>
+}
+
+/** A call of an agent, for which a run of its own was started. */
+export interface AgentCall {
+  /** The conversation of the calling run; absent if it has none, and is stored all the same. */
+  readonly conversation?: string
+  /** The calling run. */
+  readonly run: string
+  readonly call: string
+  /** The name of the agent. */
+  readonly agent: string
+}
+
+/** What the run of an agent has from the run that called it. */
+export interface AgentTerms {
+  /** The calls that lead to the run, the outermost first. The last one is that which it answers. */
+  readonly path: readonly AgentCall[]
+  /** When the time of that call is over, in epoch milliseconds: the run ends by then, even if it waits. */
+  readonly until: number
+  /** The marks of all data that the calling model had read. */
+  readonly marks?: readonly DataMark[]
+}
+
+/** A call in the run of an agent that waits for a person. */
+export interface AgentWait extends RunPlace {
+  readonly call: string
+  readonly tool: string
+  /** The names of the agents that lead to it, the outermost first. */
+  readonly agents: readonly string[]
+}
+
+/** How the run of an agent stands, as the run that called it was last told. */
+export interface AgentStanding {
+  readonly status: RunStatus
+  /** The calls that wait for a person in it, and in the runs of agents that it has called. */
+  readonly waits: readonly AgentWait[]
 }
 
 /** What happens to a run that is requested while another is under way. `steer`: its input joins the run under way. */
@@ -71,6 +107,8 @@ export interface RunRequest extends SomeOptions {
   readonly trace?: TraceContext
   /** The object of the tenant's directory that lists and counts the run (`shardOf`). Default: the first, 0. */
   readonly shard?: number
+  /** Set if the run is that of an agent, which another run has called. No caller can send it. */
+  readonly agent?: AgentTerms
 }
 
 export const RUN_STATUSES = [
@@ -138,6 +176,8 @@ export interface CallRecord {
   readonly late?: { readonly ok: boolean }
   /** Whether the call was undone because a later one failed. */
   readonly undone?: boolean
+  /** The run of the agent that the call has started, and how that stands until the call is settled. Its events are read there. */
+  readonly child?: RunPlace & Partial<AgentStanding>
 }
 
 /** The prompt of a step, in tokens as the model counted them. */

@@ -178,6 +178,12 @@ export interface ReportAddress {
   readonly url?: string
 }
 
+/** A run, and the conversation that stores it. */
+export interface RunPlace {
+  readonly conversation: string
+  readonly run: string
+}
+
 /** How a run waits for the outcome of a call that is answered later. */
 export interface Deferral {
   /** How long it waits, in milliseconds; 7 days at most. */
@@ -186,6 +192,8 @@ export interface Deferral {
   readonly poll?: number
   /** Comes back with each poll, such as the id of a job. Readers of the run's events see it. */
   readonly state?: string
+  /** The run of an agent whose end is the outcome. No Worker can set it. */
+  readonly child?: RunPlace
 }
 
 export interface ToolRequest {
@@ -310,6 +318,10 @@ export interface Tool {
   readonly offered: boolean
   /** Whether its calls are programs, which make further calls of the run. No Worker can set it. */
   readonly makesCalls?: true
+  /** Whether it is an agent of this edge, whose calls start runs of their own. No Worker can set it. */
+  readonly startsRuns?: true
+  /** Where an agent of this edge has its tools from. Default: from the sources of the edge. */
+  readonly ownTools?: (caller: Caller) => ToolSource
   /** Whether its source has checked each result by the output schema. Default: the host does. */
   readonly checksOutput?: boolean
   /** Until when it is not called, in epoch milliseconds, because its last calls all failed. */

@@ -71,6 +71,17 @@ export function addUsage(a: Usage, b: Usage): Usage {
   }
 }
 
+/** Returns what is left of a sum without one of its parts. */
+export function subtractUsage(sum: Usage, part: Usage): Usage {
+  const less = (name: keyof Usage) => Math.max(0, (sum[name] ?? 0) - (part[name] ?? 0))
+  return {
+    inputTokens: less('inputTokens'),
+    outputTokens: less('outputTokens'),
+    ...Object.fromEntries(PARTS.flatMap((name) => (less(name) > 0 ? [[name, less(name)]] : []))),
+    ...(sum.cost !== undefined && { cost: less('cost') }),
+  }
+}
+
 /** Returns the usage with its cost. */
 export function withCost(usage: Usage, price: Price): Usage {
   const { input, output, cachedInput = input, cacheWrite = input, longCacheWrite = cacheWrite } = price

@@ -10,12 +10,14 @@ import type {
   StartRequest,
   StoredMessage,
 } from '../contract/conversation.ts'
-import { isTerminal, type RunRecord } from '../contract/run.ts'
+import { isTerminal, type RunRecord, type RunRequest } from '../contract/run.ts'
+import { idIn, jurisdictionOf } from '../contract/placement.ts'
 import { type MakeSetup, type Setup, setupOf } from '../contract/setup.ts'
 import type { CallReport } from '../contract/later.ts'
 import type { Usage } from '../contract/usage.ts'
 import { repeatedRequest } from './run/repeated-request.ts'
 import { answerEvents, pendingApproval } from './run/answers.ts'
+import { answerBelow, approvalBelow, type FamilyPorts, outcomeOf, removeChildren } from './run/children.ts'
 import { exportStream, windowOptions } from './history/history.ts'
 import { acceptRun } from './run/accept-run.ts'
 import { cancelRuns } from './run/cancel-runs.ts'
@@ -76,6 +78,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       reportUnended: (run) => alarms.reportUnended(run),
       window: () => windowOptions(setup, store),
       onStatus: (state, eventId) => alarms.onStatus(state, eventId),
+      onChildLeft: () => alarms.sendSoon(),
       onParked: (record, eventId) => alarms.onParked(record, eventId),
     })
     this.#view = new RunReader({ store, runs: this.#runner.runs, readers, waiters })
@@ -142,7 +145,12 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   }
 
   async backup(request: Parameters<ConversationService['backup']>[0]): ReturnType<ConversationService['backup']> {
-    const [store, cancelAll] = [this.#store, () => cancelRuns(this.#runner, this.#store.runs.unfinished())]
+    const store = this.#store
+    const cancelAll = async (since: number) => {
+      await cancelRuns(this.#runner, store.runs.unfinished())
+      // At that time, nothing will be known of them.
+      await removeChildren(this.#family, store.children.since(since))
+    }
     const { limits } = this.#setup.config
     const ports = { ctx: this.ctx, store, alarms: this.#alarms, life: () => this.#life(), cancelAll, limits }
     return this.#setup.backups?.(request, ports) ?? UNKNOWN
@@ -176,8 +184,11 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     if (life === 'none' && !request.create) return UNKNOWN
     this.#attend(life)
     const { replaces = '', onward, run, expires, follow } = request
+    const parent = parentOf(run)
     if (life === 'none') {
-      void this.#alarms.create({ tenant: run.caller.tenant, id: run.conversation ?? run.runId, expires })
+      void this.#alarms.create({ tenant: run.caller.tenant, id: run.conversation ?? run.runId, expires, parent })
+    } else if (parent !== undefined && parent !== this.#store.parent()) {
+      return refusalOf('conversation_exists', 'The conversation of the agent is that of somebody else.')
     }
     const isKnown = this.#store.runs.row(run.runId) !== undefined
     const full = isKnown ? undefined : await storageRefusal(this.#store, this.#setup)
@@ -275,7 +286,8 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   async approval(runId: string, callId: string): Promise<Reply<{ approval: PendingApproval }>> {
     return this.#whenOpen(async () => {
       if (!this.#store.runs.row(runId)) return UNKNOWN_RUN
-      const approval = await pendingApproval(this.#runner.runs.find(runId), callId)
+      const own = await pendingApproval(this.#runner.runs.find(runId), callId)
+      const approval = own ?? (await approvalBelow(runId, callId, this.#family))
       return approval
         ? { ok: true, approval }
         : refusalOf('unknown_call', `This run has no call "${callId}" to decide about.`)
@@ -288,13 +300,17 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     const isLarge = JSON.stringify([answers, continuation]).length > MOST_OF_DECISION
     return this.#whenRoom(isLarge, async () => {
       if (!this.#store.runs.row(runId)) return UNKNOWN_RUN
+      const { own, refusal } = await answerBelow(runId, answers, this.#family)
+      if (refusal) return refusal
       const open = this.#runner.runs.find(runId)
+      if (Object.keys(own).length === 0 && Object.keys(answers).length > 0)
+        return { ...(await this.record(runId, 0)), after: open?.journal.last ?? 0 }
       if (this.#store.runs.row(runId)?.status === 'parked') return PARKED
       if (!open || open.state.status === 'cancelling') return refusalOf('call_already_answered', 'This run has ended.')
       const isOwn = continuation?.key === open.stored.request.caller.key
       if (!isOwn && continuation?.input.length)
         return refusalOf('run_waiting', 'Another API key started this run; send only the answers to its calls.')
-      const events = answerEvents(open, answers, this.#setup.config)
+      const events = answerEvents(open, own, this.#setup.config)
       if ('ok' in events) return events
       const after = open.journal.last
       this.#runner.answer(open, events, isOwn ? continuation : undefined)
@@ -309,17 +325,42 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     return this.#whenRoom('outcome' in report, async () => reportCall(ports, { runId, callId }, report))
   }
 
-  async remove(): Promise<Reply<object>> {
+  async agentOutcome(runId: string): ReturnType<ConversationService['agentOutcome']> {
+    return this.#whenOpen(async () => {
+      const agent = this.#store.runs.request(runId)?.agent?.path.at(-1)?.agent
+      const { status = 'queued' } = this.#store.runs.row(runId) ?? {}
+      if (agent === undefined) return UNKNOWN_RUN
+      return { ok: true, ...(isTerminal(status) && { outcome: outcomeOf(this.#store, runId, agent) }) }
+    })
+  }
+
+  async children(page: Parameters<ConversationService['children']>[0]): ReturnType<ConversationService['children']> {
+    return this.#whenOpen(async () => {
+      const rows = this.#store.children.conversations(page.after, page.limit)
+      const children = rows.map(({ conversation: id, agent, run: calledBy, call, child: run }) => {
+        return { id, agent, calledBy, call, run }
+      })
+      return { ok: true, children }
+    })
+  }
+
+  async remove(options?: { readonly of: string }): Promise<Reply<object>> {
     const refusal = this.#refusal()
     if (refusal) return refusal
+    if (options && options.of !== this.#store.parent()) return UNKNOWN
     this.#isDeleting = true
     try {
       await this.#endAll()
+      await removeChildren(this.#family)
       await this.#store.deleteForGood()
     } finally {
       this.#isDeleting = false
     }
     return { ok: true }
+  }
+
+  get #family(): FamilyPorts {
+    return { store: this.#store, setup: this.#setup, now: () => Date.now() }
   }
 
   /** Cancels all runs and reports what is not reported yet. Of a damaged conversation only what can be read. */
@@ -370,6 +411,12 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   #life(): ReturnType<Store['life']> {
     return this.#isDeleting ? 'deleted' : this.#store.life()
   }
+}
+
+/** Returns the conversation that has called the agent whose run a request is for; undefined for any other request. */
+function parentOf({ agent, conversation = '' }: RunRequest): string | undefined {
+  const call = agent?.path.at(-1)
+  return call && (call.conversation ?? idIn(jurisdictionOf(conversation), `~${call.run}`))
 }
 
 /** Makes the base of the class to export: `export class Conversation extends conversation(setup) {}`. */

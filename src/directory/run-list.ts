@@ -158,9 +158,11 @@ const NOT_EXPIRED = 'ifnull(expires > ?, 1)'
 
 /** The conditions of a query as SQL, each with its value. */
 function conditionsOf(query: ShardQuery, now: number): (readonly [condition: string, value: SqlStorageValue])[] {
-  const { status, tool, error, model, key, text, cost, duration, from, to, conversations } = query
+  const { status, tool, error, model, key, text, cost, duration, from, to, conversations, hasAgents, parent } = query
   const all: readonly (readonly [condition: string, value: SqlStorageValue | undefined])[] = [
     [NOT_EXPIRED, now],
+    ["json_extract(details, '$.path') IS ?", hasAgents || parent !== undefined ? undefined : null],
+    ["? IN (SELECT json_extract(value, '$.run') FROM json_each(details, '$.path'))", parent],
     ['status = ?', status],
     ["? IN (SELECT value FROM json_each(details, '$.tools'))", tool],
     ["? IN (SELECT value FROM json_each(details, '$.errors'))", error],
@@ -233,6 +235,7 @@ export class ConversationList {
 
   remove(id: string): void {
     const bytes = this.bytesOf(id)
+    if (this.#schema.isCreated) this.#storage.sql.exec('DELETE FROM unlisted WHERE id = ?', id)
     if (bytes === undefined) return
     this.#change(-1, -bytes, () => {
       this.#storage.sql.exec('DELETE FROM conversations WHERE id = ?', id)

@@ -31,6 +31,7 @@ export async function execute(tool: Tool, request: ToolRequest, options: Execute
         if (isOpen) options.progress(progressOf(progress))
       },
       ...(options.calls && { calls: options.calls }),
+      ...(options.startRun && tool.startsRuns && { startRun: options.startRun }),
     }
     const callOutcome = attempt(tool, request, control).then((outcome) => {
       if (!isOpen) options.onLate?.(outcome)

@@ -1,8 +1,9 @@
-import type { AgentOptions } from '../contract/agent.ts'
+import type { AgentControl, AgentOptions } from '../contract/agent.ts'
 import type { Config } from '../contract/config.ts'
 import type { LoopSetup } from '../contract/hook.ts'
 import { deriveRunId, TOOL_NAME } from '../contract/id.ts'
 import { canonicalJson, parseJson, sha256 } from '../contract/json.ts'
+import { MOST_LATER_MS } from '../contract/later.ts'
 import { DEFAULT_LIMITS, type Limits, lowerLimits } from '../contract/limits.ts'
 import { type RunRequest, selectionByOffer } from '../contract/run.ts'
 import type { ModelChooser, Report } from '../contract/setup.ts'
@@ -10,7 +11,6 @@ import {
   type Caller,
   failure,
   type Tool,
-  type ToolControl,
   type ToolDefinition,
   type ToolOutcome,
   type ToolRequest,
@@ -25,7 +25,7 @@ import { memoryJournal } from './journal.ts'
 import { run } from './run.ts'
 import { undoableCalls, undoAgentCalls } from './perform/undo.ts'
 import { loopPorts } from './running.ts'
-import { newState } from './state.ts'
+import { newState, type RunState } from './state.ts'
 
 /** What agents need of an edge. A `Setup` has all of it. */
 export interface AgentPorts {
@@ -50,11 +50,15 @@ const QUESTION_SCHEMA = {
 const MAX_DEPTH = 4
 const DEPTH = 'edgecall.depth'
 
+const DAY_MS = 24 * 60 * 60 * 1000
+
 /**
- * Makes a source of tools from agents. Each call performs a run of its own: its events reach readers as progress of the
- * call (`data: { event }`), its usage counts towards the calling run, and it ends when the call times out or is
- * cancelled. The run is not stored, so its tools cannot wait for a person's approval. Agents of one
- * source may name each other among their tools. Throws a TypeError for an invalid or duplicate name, a blank
+ * Makes a source of tools from agents. Each call performs a run of its own, whose usage counts towards the calling run.
+ *
+ * In a run that is stored, that run has a conversation of its own, lasts up to days, may wait for people and survives the
+ * loss of either object; the call answers later. In any other run, and in a Worker of agents, it is not stored: its
+ * events reach readers as progress of the call (`data: { event }`), its tools cannot wait, and it ends when the call times
+ * out or is cancelled. Agents of one source may name each other among their tools. Throws a TypeError for an invalid or duplicate name, a blank
  * description, and an invalid input schema.
  */
 export function agentSource(agents: readonly AgentOptions[], ports: AgentPorts): ToolSource {
@@ -90,7 +94,7 @@ export function agentSource(agents: readonly AgentOptions[], ports: AgentPorts):
  */
 export async function agentTool(agent: AgentOptions, ports: AgentPorts): Promise<Tool> {
   const { name, description, input = QUESTION_SCHEMA, output, instructions, template, ...rest } = agent
-  const { model: _, tools: _tools, limits: _limits, compensate: _compensate, ...terms } = rest
+  const { model: _, tools: _tools, limits: _limits, compensate: _compensate, memory: _memory, ...terms } = rest
   const declaration = { name, description, inputSchema: input, ...(output && { outputSchema: output }) }
   const definition: ToolDefinition = {
     version: '1',
@@ -106,7 +110,9 @@ export async function agentTool(agent: AgentOptions, ports: AgentPorts): Promise
     origin: 'agent',
     place: `agent ${name}`,
     offered: true,
-    call: async (request, control) => {
+    startsRuns: true,
+    ...(ports.tools && { ownTools: ports.tools }),
+    call: async (request, control: AgentControl) => {
       if (request.hash !== definition.hash) return toolChanged(name)
       const fitting = fittingArguments(definition, request.arguments)
       return fitting.ok ? runAgent(agent, ports, { ...request, arguments: fitting.value }, control) : fitting
@@ -127,43 +133,49 @@ async function runAgent(
   agent: AgentOptions,
   ports: AgentPorts,
   request: ToolRequest,
-  control: ToolControl,
+  control: AgentControl,
 ): Promise<ToolOutcome> {
   const resolved = ports.models.resolve(agent.model)
   if (!resolved.ok) return failure('agent_failed', `The agent "${agent.name}" has no model.`, resolved.message)
-  const innerRequest = await requestOf(agent, ports, { request, model: resolved.name })
+  const timeLeft = control.startRun ? { timeLeft: MOST_LATER_MS } : {}
+  const innerRequest = await requestOf(agent, ports, { request, model: resolved.name, ...timeLeft })
   if (Number(innerRequest.trusted?.[DEPTH]) > MAX_DEPTH)
     return failure('agent_too_deep', 'Agents call agents too deeply here. Answer without calling another one.')
   const { now = Date.now } = ports
   const source = ports.tools?.(request.context.caller)
   const tools = await toolsOf(agent, source)
+  const definitions = tools.map(({ definition }) => definition)
+  if (control.startRun) return control.startRun({ run: innerRequest, tools: definitions, memory: agent.memory })
   let lastProgress = Promise.resolve()
-  const state = await run(
-    newState(innerRequest, new Map(tools.map(({ definition }) => [definition.name, definition]))),
-    {
-      model: resolved.model,
-      tools: new Map(tools.map((tool) => [tool.definition.name, tool])),
-      find: async (names) => source?.find(names) ?? [],
-      history: [],
-      marks: request.context.marks ?? [],
-      journal: memoryJournal(innerRequest.runId, (event) => {
-        if (event.type !== 'run.finished') lastProgress = control.progress({ data: { event } }).catch(() => {})
-      }),
-      signal: signalOf(control),
-      now,
-      ...loopPorts(ports, innerRequest.runId),
-    },
-  )
+  const state = await run(newState(innerRequest, new Map(definitions.map((each) => [each.name, each]))), {
+    model: resolved.model,
+    tools: new Map(tools.map((tool) => [tool.definition.name, tool])),
+    find: async (names) => source?.find(names) ?? [],
+    history: [],
+    marks: request.context.marks ?? [],
+    journal: memoryJournal(innerRequest.runId, (event) => {
+      if (event.type !== 'run.finished') lastProgress = control.progress({ data: { event } }).catch(() => {})
+    }),
+    signal: signalOf(control),
+    now,
+    ...loopPorts(ports, innerRequest.runId),
+  })
   // Over RPC, progress events arrive in order, but the outcome could overtake them.
   await lastProgress
+  return agentOutcome(state, agent.name)
+}
+
+/** Returns the outcome of the call of an agent whose run has ended. */
+export function agentOutcome(state: RunState, agent: string): ToolOutcome {
+  const { responseFormat, compensate } = state.request
   const { status, answer = '', error } = state.finished ?? {}
   const accounting = { usage: state.usage, ...(state.marks.size > 0 && { marks: [...state.marks] }) }
   if (status !== 'completed') {
     const { message = 'it was stopped' } = error ?? {}
-    return { ...failure('agent_failed', `The agent "${agent.name}" failed: ${message}`), ...accounting }
+    return { ...failure('agent_failed', `The agent "${agent}" failed: ${message}`), ...accounting }
   }
-  const structured = agent.output && parseJson(answer)
-  const metadata = agent.compensate && undoableCalls(state)
+  const structured = responseFormat && parseJson(answer)
+  const metadata = compensate && undoableCalls(state)
   return {
     ok: true,
     content: [{ type: 'text', text: answer }],
@@ -173,19 +185,21 @@ async function runAgent(
   }
 }
 
-/** Returns the agent's limits, at most those of the edge; its run ends with the time of the call at the latest. */
-function limitsOf({ limits }: AgentOptions, timeLeft: number, most: Limits = DEFAULT_LIMITS): Limits {
+/** Returns the agent's limits, at most those of the edge, except for its time: `timeLeft` bounds that. */
+function limitsOf({ limits, timeoutMs }: AgentOptions, timeLeft: number, most: Limits = DEFAULT_LIMITS): Limits {
   const own = { steps: 20, calls: 60, ...limits }
-  return { ...lowerLimits(most, own), runMs: Math.max(1, Math.min(limits?.runMs ?? Infinity, timeLeft)) }
+  const runMs = limits?.runMs ?? timeoutMs ?? DAY_MS
+  return { ...lowerLimits(most, own), runMs: Math.max(1, Math.min(runMs, timeLeft)) }
 }
 
 /**
- * Builds the request of the agent's run. Its id is derived from the call's key, so that every attempt has the same id.
+ * Builds the request of the agent's run, which is the same whether or not that is stored, but for its time: `timeLeft` is
+ * that of the call. Its id is derived from the call's key, so that every attempt has the same id.
  */
 async function requestOf(
   agent: AgentOptions,
   { config, now = Date.now }: AgentPorts,
-  { request, model }: { readonly request: ToolRequest; readonly model: string },
+  { request, model, timeLeft = request.context.deadline - now() }: AgentRequest,
 ): Promise<RunRequest> {
   const { name, instructions, template = '{{question}}', output, compensate = false } = agent
   const { arguments: args, context } = request
@@ -200,12 +214,19 @@ async function requestOf(
     execution: 'edge',
     toolErrors: 'model',
     compensate,
-    limits: limitsOf(agent, context.deadline - now(), config?.limits),
+    limits: limitsOf(agent, timeLeft, config?.limits),
     ...(output && { responseFormat: { type: 'json_schema', name, schema: output } as const }),
     ...(config?.taintRule === false && { taintRule: false }),
     context: context.values,
     trusted: { ...context.trusted, [DEPTH]: Number(context.trusted?.[DEPTH] ?? 0) + 1 },
   }
+}
+
+interface AgentRequest {
+  readonly request: ToolRequest
+  readonly model: string
+  /** In milliseconds. Default: until the deadline of the call. */
+  readonly timeLeft?: number
 }
 
 async function toolsOf({ name, tools }: AgentOptions, source: ToolSource | undefined): Promise<readonly Tool[]> {

@@ -15,7 +15,7 @@ export function fold(state: RunState, event: RunEventBody): void {
   switch (event.type) {
     case 'run.started':
       state.status = 'running'
-      state.deadline = event.at + state.request.limits.runMs
+      state.deadline = Math.min(event.at + state.request.limits.runMs, state.request.agent?.until ?? Infinity)
       return
     case 'input.added':
       state.pendingInput = [...state.pendingInput, ...event.messages]
@@ -140,7 +140,8 @@ function foldWait(state: RunState, { type, at }: EventOf<'run.waiting' | 'run.re
     return
   }
   state.status = 'running'
-  state.deadline += at - (state.waitingSince ?? at)
+  // The time of an agent's call passes also while its run waits.
+  state.deadline = Math.min(state.deadline + at - (state.waitingSince ?? at), state.request.agent?.until ?? Infinity)
   delete state.waitingSince
 }
 
@@ -149,7 +150,7 @@ function foldParking(state: RunState, { type, at }: EventOf<'run.parked' | 'run.
     state.parkedSince = at
     return
   }
-  state.deadline += at - (state.parkedSince ?? at)
+  state.deadline = Math.min(state.deadline + at - (state.parkedSince ?? at), state.request.agent?.until ?? Infinity)
   delete state.parkedSince
 }
 
@@ -272,12 +273,13 @@ function takeOver(call: ToolCall, early: CallState[]): CallState {
 }
 
 function foldStarted(state: RunState, event: EventOf<'call.started'>): void {
-  const { callId, tool, attempt, at, deadline, place, version, arguments: text, isProgram } = event
+  const { callId, tool, attempt, at, deadline, place, version, arguments: text, isProgram, isAgent } = event
   const { step } = state
   if (text !== undefined && step && !step.answer && !step.early.some((call) => call.callId === callId)) {
     step.early = [...step.early, { callId, tool, arguments: text, status: 'proposed', attempt: 0 }]
   }
-  patchCall(state, callId, { status: 'started', attempt, startedAt: at, deadline, place, version })
+  const agent = isAgent ? { isAgent } : {}
+  patchCall(state, callId, { status: 'started', attempt, startedAt: at, deadline, place, version, ...agent })
   const call = isProgram && findCall(state, callId)
   if (call) call.program ??= newProgram(at)
 }
@@ -285,6 +287,7 @@ function foldStarted(state: RunState, event: EventOf<'call.started'>): void {
 function foldSettled(state: RunState, event: CallSettled): void {
   const call = findCall(state, event.callId)
   if (event.usage) state.usage = addUsage(state.usage, event.usage)
+  if (event.usage && call?.child) state.agentUsage = addUsage(state.agentUsage, event.usage)
   // The whole result of a call that a program made is given to the program.
   if (event.cut !== undefined && call?.parent === undefined) state.hasTruncatedResult = true
   patchCall(state, event.callId, { status: 'settled', result: event })
@@ -341,10 +344,11 @@ function release(program: ProgramState, ask: number, at: number): void {
   program.releases = [...program.releases, { ask, at: Math.max(last, at) }]
 }
 
-function foldDeferred(state: RunState, { callId, at, until, poll, state: token }: EventOf<'call.deferred'>): void {
+function foldDeferred(state: RunState, event: EventOf<'call.deferred'>): void {
+  const { callId, at, until, poll, state: token, child } = event
   const polling = poll === undefined ? { pollAt: Infinity } : { poll, pollAt: at + poll }
   const later = { until, ...polling, ...(token !== undefined && { state: token }) }
-  patchCall(state, callId, { status: 'deferred', later })
+  patchCall(state, callId, { status: 'deferred', later, ...(child && { child }) })
 }
 
 /**

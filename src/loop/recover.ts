@@ -44,6 +44,8 @@ function recoverCall(state: RunState, call: CallState, now: number): RunFact {
   // A program has no effect of its own: it is run again, with the outcomes of its calls.
   if (call.program) return { type: 'call.interrupted', callId, tool }
   if (call.hasReport) return { type: 'call.deferred', callId, tool, at: now, until: now }
+  // Sent again, it finds the run that it has started.
+  if (call.isAgent) return { type: 'call.interrupted', callId, tool }
   if (mayRepeat(state, call)) return { type: 'call.interrupted', callId, tool }
   const message = 'The edge stopped while this call ran; whether it took effect is unknown. It was not sent again.'
   return callSettled(call, failure('outcome_unknown', message), Math.max(0, now - (call.startedAt ?? now)))

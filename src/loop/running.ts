@@ -1,3 +1,4 @@
+import type { AgentStart } from '../contract/agent.ts'
 import type { RunBudget } from '../contract/budget.ts'
 import type { RunFact } from '../contract/event.ts'
 import type { HookContext, LoopSetup } from '../contract/hook.ts'
@@ -7,10 +8,10 @@ import type { ChatModel } from '../contract/model.ts'
 import { messageOf, type RunFault } from '../contract/thrown.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { Usage } from '../contract/usage.ts'
-import type { ReportAddress, Tool } from '../contract/tool.ts'
+import type { ReportAddress, Tool, ToolOutcome } from '../contract/tool.ts'
 import type { Journal } from './journal.ts'
 import { fold } from './fold.ts'
-import type { RunState } from './state.ts'
+import type { CallState, RunState } from './state.ts'
 import type { TokenCount } from './window/count.ts'
 
 /** What a run needs to know of the conversation to fit its prompt into a window. */
@@ -28,6 +29,17 @@ export interface PromptPorts {
         messages: readonly Message[],
       ) => Promise<{ readonly text: string; readonly usage?: Usage } | undefined>)
     | undefined
+}
+
+/** The runs of agents that the calls of a run start. */
+export interface ChildRuns {
+  /** Starts the run that an agent asks for, as `startRun` of its control. */
+  start(call: CallState, start: AgentStart): Promise<ToolOutcome>
+  /**
+   * Returns the outcome of a call that has started one; undefined if there is none yet, or it cannot be asked for, and
+   * `absent` if the run was never started.
+   */
+  outcome(call: CallState): Promise<ToolOutcome | 'absent' | undefined>
 }
 
 /** Everything that a run needs from outside. */
@@ -54,6 +66,8 @@ export interface RunPorts {
   readonly canRestart?: () => boolean
   /** Returns where the outcome of a call is reported. Default: outcomes that come later can only be polled. */
   readonly reportTo?: ((callId: string) => Promise<ReportAddress>) | undefined
+  /** Starts the runs of agents. Default: agents run within their calls. */
+  readonly children?: ChildRuns | undefined
   /** How many subrequests the run may make in this invocation. Default: any number. */
   readonly mostSubrequests?: number
   /**

@@ -9,10 +9,10 @@ import type { JsonObject } from '../contract/json.ts'
 import type { CallSettled, RunFinished } from '../contract/event.ts'
 import type { DataMark, Message, ToolCall } from '../contract/message.ts'
 import type { ModelFinish } from '../contract/model.ts'
-import { NO_USAGE, type Usage } from '../contract/usage.ts'
+import { NO_USAGE, subtractUsage, type Usage } from '../contract/usage.ts'
 import type { LimitName } from '../contract/limits.ts'
 import type { PromptRecord, RunRequest, RunStatus } from '../contract/run.ts'
-import type { ToolDefinition } from '../contract/tool.ts'
+import type { RunPlace, ToolDefinition } from '../contract/tool.ts'
 
 /**
  * A call of a run. `awaiting_approval`: a person must approve it. `awaiting_caller`: the caller runs it. `deferred`:
@@ -43,6 +43,9 @@ export interface CallState extends ToolCall {
   later?: DeferredCall
   /** Whether its outcome was reported and is stored. */
   hasReport?: boolean
+  /** Whether it starts a run of its own, that of an agent, and which one that is, once it is known. */
+  isAgent?: boolean
+  child?: RunPlace
   /** Whether the setup demands approval, whatever the tool says. */
   isGuarded?: boolean
   /**
@@ -148,6 +151,8 @@ export interface RunState {
   /** Calls that started early and are not in the answer, since that attempt at the step was lost. They count as well. */
   readonly lostCalls: CallState[]
   usage: Usage
+  /** The part of it that the runs of agents account for. */
+  agentUsage: Usage
   /**
    * What the run may use of its key's budget, in all: more than in its request after it has drawn. That is not recorded,
    * so a run that is resumed draws again.
@@ -197,7 +202,13 @@ export function newState(request: RunRequest, offered: ReadonlyMap<string, ToolD
     lostCalls: [],
     prompts: [],
     usage: NO_USAGE,
+    agentUsage: NO_USAGE,
     subrequests: 0,
     deadline: Infinity,
   }
+}
+
+/** Returns what a run itself has used, without the runs of agents, which account for their own usage. */
+export function ownUsage({ usage, agentUsage }: Pick<RunState, 'usage' | 'agentUsage'>): Usage {
+  return subtractUsage(usage, agentUsage)
 }

@@ -1,4 +1,5 @@
 import type { EndedRun } from '../contract/report.ts'
+import { NO_USAGE, subtractUsage } from '../contract/usage.ts'
 
 /** A dataset of Analytics Engine, as far as it is used. */
 export interface Dataset {
@@ -26,7 +27,8 @@ export function dataPointOf({ request, facts }: EndedRun): DataPoint {
   const end = last?.event.type === 'run.finished' ? last.event : undefined
   const settled = facts.flatMap(({ event }) => (event.type === 'call.settled' ? [event] : []))
   const countOf = (type: string) => facts.filter(({ event }) => event.type === type).length
-  const { inputTokens = 0, outputTokens = 0, cost = 0 } = end?.usage ?? {}
+  const own = end && subtractUsage(end.usage, end.agentUsage ?? NO_USAGE)
+  const { inputTokens = 0, outputTokens = 0, cost = 0 } = own ?? {}
   const durationMs = (last?.at ?? 0) - (facts[0]?.at ?? 0)
   const failed = settled.filter(({ ok }) => !ok).length
   return {

@@ -6,7 +6,7 @@ import { jurisdictionOf } from '../contract/placement.ts'
 import type { EndedRun, UnendedRun } from '../contract/report.ts'
 import type { ListedApproval, ListedRun, RunListing } from '../contract/run-list.ts'
 import type { RunRequest } from '../contract/run.ts'
-import { addUsage, NO_USAGE, type Usage } from '../contract/usage.ts'
+import { addUsage, NO_USAGE, subtractUsage, type Usage } from '../contract/usage.ts'
 import { type Sample, seriesOf } from './samples.ts'
 
 /** The tool of calls that name none of the edge: a model may write any name, and each would be a series of its own. */
@@ -18,6 +18,8 @@ export function reportOf({ request, acceptedAt, facts }: EndedRun): RunReport {
   const key = request.caller.key ?? ''
   const samples: Sample[] = []
   const tools = new Map<string, UsageShare>()
+  /** The calls of agents whose runs are reported by themselves. */
+  const agentCalls = new Set<string>()
   const add = (name: Sample['name'], labels: Sample['labels'], value = 1) => samples.push({ name, labels, value })
   const startedAt = facts[0]?.at ?? acceptedAt
   let endedAt = startedAt
@@ -47,17 +49,13 @@ export function reportOf({ request, acceptedAt, facts }: EndedRun): RunReport {
         add('edgecall_call_retries', { tool: event.tool })
         if (event.because === undefined) add('edgecall_recoveries', {})
         break
-      case 'call.settled': {
-        const { tool, ok, error, durationMs, usage = NO_USAGE } = event
-        const outcome = ok ? 'ok' : (error?.code ?? 'failed')
-        const name = outcome === 'unknown_tool' ? UNKNOWN_TOOL : tool
-        add('edgecall_calls', { tool: name, outcome })
-        if (outcome === 'outcome_unknown') add('edgecall_recoveries', {})
-        if (durationMs > 0) add('edgecall_call_duration_seconds', { tool: name }, secondsOf(durationMs))
-        const share = tools.get(name) ?? { by: 'tool', name, calls: 0, usage: NO_USAGE }
-        tools.set(name, { ...share, calls: share.calls + 1, usage: addUsage(share.usage, usage) })
+      case 'call.deferred':
+        if (event.child) agentCalls.add(event.callId)
         break
-      }
+      case 'call.settled':
+        samples.push(...callSamples(event))
+        addCall(tools, agentCalls.has(event.callId) ? { ...event, usage: NO_USAGE } : event)
+        break
       case 'context.reduced':
         add('edgecall_context_reductions', { model, because: event.because ?? 'full' })
         break
@@ -68,8 +66,8 @@ export function reportOf({ request, acceptedAt, facts }: EndedRun): RunReport {
         add('edgecall_approvals', { decision: event.decision })
         break
       case 'run.finished': {
-        const { status, finish, usage, error } = event
-        total = usage
+        const { status, finish, usage, agentUsage = NO_USAGE, error } = event
+        total = subtractUsage(usage, agentUsage)
         add('edgecall_runs', { model, status, finish })
         if (status === 'failed') add('edgecall_run_errors', { code: error?.code ?? 'failed' })
         add('edgecall_run_duration_seconds', { model }, secondsOf(at - startedAt))
@@ -84,12 +82,44 @@ export function reportOf({ request, acceptedAt, facts }: EndedRun): RunReport {
     if (tokens > 0) add('edgecall_tokens', { model, key, kind }, tokens)
   if (cost > 0) add('edgecall_cost', { model, key }, cost)
   const calls = [...tools.values()].reduce((sum, share) => sum + share.calls, 0)
+  addAgent(request, tools, total)
   const shares: UsageShare[] = [
     { by: 'key', name: key, calls, usage: total },
     { by: 'model', name: model, calls, usage: total },
     ...tools.values(),
   ]
   return { run: runId, at: endedAt, shares, series: seriesOf(samples) }
+}
+
+type Settled = Extract<RunFact, { type: 'call.settled' }>
+
+function callSamples({ tool, ok, error, durationMs }: Settled): readonly Sample[] {
+  const outcome = ok ? 'ok' : (error?.code ?? 'failed')
+  const name = toolName(tool, error)
+  const samples: Sample[] = [{ name: 'edgecall_calls', labels: { tool: name, outcome }, value: 1 }]
+  if (outcome === 'outcome_unknown') samples.push({ name: 'edgecall_recoveries', labels: {}, value: 1 })
+  if (durationMs > 0)
+    samples.push({ name: 'edgecall_call_duration_seconds', labels: { tool: name }, value: secondsOf(durationMs) })
+  return samples
+}
+
+function toolName(tool: string, error: Settled['error']): string {
+  return error?.code === 'unknown_tool' ? UNKNOWN_TOOL : tool
+}
+
+/** Adds a call to the share of its tool, with the usage of the models that ran inside the tool. */
+function addCall(shares: Map<string, UsageShare>, { tool, error, usage = NO_USAGE }: Settled): void {
+  const name = toolName(tool, error)
+  const share = shares.get(name) ?? { by: 'tool', name, calls: 0, usage: NO_USAGE }
+  shares.set(name, { ...share, calls: share.calls + 1, usage: addUsage(share.usage, usage) })
+}
+
+/** Adds what the run of an agent has used itself to the share of the agent. */
+function addAgent({ agent }: RunRequest, shares: Map<string, UsageShare>, usage: Usage): void {
+  const name = agent?.path.at(-1)?.agent
+  if (name === undefined) return
+  const share = shares.get(name) ?? { by: 'tool', name, calls: 0, usage: NO_USAGE }
+  shares.set(name, { ...share, usage: addUsage(share.usage, usage) })
 }
 
 /** Returns what a repeated request of a step counts as. Waits for the model are counted as such. */
@@ -165,7 +195,7 @@ function mayLeave(conversation = ''): boolean {
 }
 
 function detailsOf(
-  { runId, model, input, caller, conversation }: RunRequest,
+  { runId, model, input, caller, conversation, agent }: RunRequest,
   tools: readonly string[],
   errors: readonly string[],
 ) {
@@ -176,6 +206,7 @@ function detailsOf(
     question: text.slice(0, QUESTION),
     model,
     ...(caller.key !== undefined && { key: caller.key }),
+    ...(agent && { path: agent.path }),
     tools: [...new Set(tools)].slice(0, MOST_NAMES),
     errors: [...new Set(errors)].slice(0, MOST_NAMES),
   }

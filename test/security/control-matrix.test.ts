@@ -12,6 +12,7 @@ import { type Script, scripted } from '../fixtures/scripted.ts'
 import { vmLoader } from '../fixtures/vm-loader.ts'
 import type { Env } from 'edgecall'
 import { makeSetup } from 'edgecall'
+import { eventually } from '../fixtures/eventually.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { type ControlledEdge, controlledEdge, workerOf } from './controlled-edge.ts'
 
@@ -56,6 +57,16 @@ const input = 'Go'
 async function inConversation(edge: ControlledEdge, json: object = {}, id = 'c') {
   await edge.as(KEY)('/conversations', { json: { id } })
   return edge.as(KEY)(`/conversations/${id}/runs`, { json: { input, ...json } })
+}
+
+/** Waits until a run has ended, or the run of its agent waits for a person. Returns its record. */
+async function untilRest({ as }: ControlledEdge, run: string): Promise<any> {
+  return eventually(async () => {
+    const { body } = await as(KEY)(`/conversations/c/runs/${run}`)
+    const isOver = body.status === 'completed' || body.status === 'failed'
+    expect(isOver || body.calls[0]?.child?.waits?.length > 0).toBe(true)
+    return body
+  })
 }
 
 /** A program that makes these calls at once, and returns what comes of them. */
@@ -123,6 +134,27 @@ const WAYS: Readonly<Record<string, Way>> = {
   'an agent': {
     script: (before, calls) => [ask(['clerk', { question: input }]), ...inOneRun(before, calls), say('Outer.')],
     go: ({ as }) => as(KEY)('/runs', { json: { input } }),
+  },
+  'an agent in a conversation': {
+    script: (before, calls) => [ask(['clerk', { question: input }]), ...inOneRun(before, calls), say('Outer.')],
+    go: async (edge) => {
+      const { body } = await inConversation(edge)
+      return untilRest(edge, body.id)
+    },
+  },
+  'the turn of an agent that a caller runs again': {
+    script: (before, calls) => [
+      ask(['clerk', { question: input }]),
+      say('Inner.'),
+      say('Outer.'),
+      ...inOneRun(before, calls),
+    ],
+    go: async (edge) => {
+      const { body } = await inConversation(edge)
+      const { calls } = await untilRest(edge, body.id)
+      const { conversation, run } = calls[0].child
+      return edge.as(KEY)(`/conversations/${conversation}/runs/${run}/regenerate`, { json: {} })
+    },
   },
   'an agent in a Worker of its own': {
     isElsewhere: true,

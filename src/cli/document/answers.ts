@@ -64,8 +64,20 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
       error: FAULT,
       late: object({ ok: flag }),
       undone: flag,
+      child: ref('Child'),
     },
   ),
+  Child: {
+    ...object(
+      { conversation: text, run: text },
+      {
+        status: { enum: RUN_STATUSES },
+        waits: list(object({ conversation: text, run: text, call: text, tool: text, agents: list(text) })),
+      },
+    ),
+    description:
+      'The run of the agent that a call has started, and how it stands. `waits`: the calls in it, and in the runs of agents below it, that wait for a person.',
+  },
   Run: object(
     {
       id: text,

@@ -158,6 +158,7 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
       arguments: argumentsText,
       ...SOURCE,
       isProgram: { const: true, description: 'Set if the call is a program, which makes calls of its own.' },
+      isAgent: { const: true, description: 'Set if the call starts a run of its own, that of an agent.' },
       parent,
     },
   },
@@ -189,6 +190,10 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
         description: 'How often the tool is polled, in milliseconds; absent if the outcome is reported.',
       },
       state: { type: 'string', description: 'Comes back to the tool with each poll.' },
+      child: {
+        ...object({ conversation: text, run: text }),
+        description: 'The run of the agent that was called. Its events are read there.',
+      },
     },
   },
   'call.reported': {
@@ -251,7 +256,11 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
   'run.finished': {
     summary: 'The run has ended. This is always the last event, and there is exactly one.',
     required: { status: { enum: ['completed', 'failed', 'cancelled'] }, finish, answer: text, usage },
-    optional: { which: limit, error: errorOfCall },
+    optional: {
+      which: limit,
+      agentUsage: { ...usage, description: 'The part of `usage` that the runs of agents account for.' },
+      error: errorOfCall,
+    },
   },
   'reasoning.delta': {
     summary: 'A delta of the model’s reasoning. Deleted ten minutes after the end of the run.',

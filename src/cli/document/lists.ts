@@ -34,17 +34,31 @@ const SUMMARY = {
 }
 const ENDED = { ended: { type: 'integer', description: 'Epoch milliseconds; absent until the run has ended.' } }
 
+/** The calls of agents that lead to a run. */
+const PATH = {
+  path: {
+    ...list(object({ run: text, call: text, agent: text }, { conversation: text })),
+    description: 'If the run is that of an agent: the calls that lead to it, the outermost first.',
+  },
+}
+
 /** The schemas of runs and calls in lists, and of a call that is answered alone. */
 export const LIST_ANSWERS: Readonly<Record<string, JsonSchema>> = {
   Approval: object(
     { ...APPROVAL, arguments: {} },
-    { ...REASON, input: INPUT, definition: object({ ...SHOWN_TOOL, inputSchema: OBJECT }, SHOWN_OPTIONS) },
+    {
+      ...REASON,
+      ...PATH,
+      input: INPUT,
+      definition: object({ ...SHOWN_TOOL, inputSchema: OBJECT }, SHOWN_OPTIONS),
+    },
   ),
   ListedApproval: object(
     { ...APPROVAL, since: { type: 'integer', description: 'When the run began to wait, in epoch milliseconds.' } },
     {
       question: { type: 'string', description: 'How the last question of the run begins.' },
       ...REASON,
+      ...PATH,
       arguments: {},
       input: INPUT,
       definition: object(SHOWN_TOOL, SHOWN_OPTIONS),
@@ -63,6 +77,7 @@ export const LIST_ANSWERS: Readonly<Record<string, JsonSchema>> = {
     },
     {
       ...ENDED,
+      ...PATH,
       key: text,
       steps: { type: 'integer', description: 'The number of answers of models.' },
       tokens: { type: 'integer', description: 'Input and output tokens together.' },
@@ -91,6 +106,8 @@ const FILTERS = {
   duration: 'The least duration, in milliseconds.',
   from: 'Accepted on or after this day in UTC or at this time, such as `2026-02-01` or `2026-02-01T08:00:00Z`.',
   to: 'Accepted up to the end of this day, or before this time.',
+  agents: '`true`: the runs of agents too. Default: only those that callers have started.',
+  parent: 'Only the runs of agents that this run has called, at any depth.',
 }
 
 export const COUNT_RUNS: DocumentedRoute = {

@@ -94,7 +94,13 @@ export const RUN_ROUTES: Routes = {
       id: 'listConversations',
       summary: 'List the conversations of the tenant',
       scope: 'chat',
-      query: { after: 'Return conversations after this id.', limit: 'The page size, at most 1000.' },
+      description:
+        'Conversations of agents are left out. With `parent`, the conversations of the agents that the runs of that conversation have called are listed instead, each with `agent`, `calledBy`, `call` and `run`.',
+      query: {
+        after: 'Return conversations after this id.',
+        limit: 'The page size, at most 1000.',
+        parent: 'The id of the conversation whose agents are wanted.',
+      },
       answers: {
         200: { says: 'Conversations, sorted by id.', json: { type: 'array', items: ref('ConversationReference') } },
       },

@@ -60,11 +60,11 @@ const REPLY_MS = 100
  * (https://developers.cloudflare.com/durable-objects/api/sqlite-storage-api/#pitr-point-in-time-recovery-api); a local
  * workerd stores nothing.
  */
-async function rewind(at: number, { ctx, store, life, cancelAll }: BackupPorts): Promise<Reply<BackupReply>> {
+async function rewind(at: number, { ctx, life, cancelAll }: BackupPorts): Promise<Reply<BackupReply>> {
   if (life() === 'none') return UNKNOWN
   try {
     const bookmark = await ctx.storage.getBookmarkForTime(at)
-    if (life() === 'open' && store.runs.unfinished().length > 0) await cancelAll()
+    if (life() === 'open') await cancelAll(at)
     await ctx.storage.onNextSessionRestoreBookmark(bookmark)
   } catch (error) {
     return refusalOf('no_recovery', `This conversation cannot be taken back: ${messageOf(error)}`)

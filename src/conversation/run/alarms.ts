@@ -6,8 +6,10 @@ import { isTerminal, type RunRecord } from '../../contract/run.ts'
 import { withDeadline } from '../../contract/time-limit.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { shardOf } from '../../contract/placement.ts'
+import { FIRST_BYTES } from '../../contract/quotas.ts'
 import { recordOf } from '../../loop/record.ts'
-import type { RunState } from '../../loop/state.ts'
+import { ownUsage, type RunState } from '../../loop/state.ts'
+import { removeChildren } from './children.ts'
 import { isWaiting } from './open-runs.ts'
 import { nextParkedDue } from './parked-runs.ts'
 import type { Runner } from './runner.ts'
@@ -53,6 +55,12 @@ export class Alarms {
   /** Forgets the alarm's time, after a transaction that may have set it was rolled back. */
   forget(): void {
     this.#clock.forget()
+  }
+
+  /** Sends what is due, or has the alarm do it. */
+  sendSoon(): void {
+    this.watch()
+    void this.#reportSoon(Date.now())
   }
 
   /** Makes sure that the watchdog alarm rings. */
@@ -141,7 +149,7 @@ export class Alarms {
   #reportLongRuns(acceptedBy: number): void {
     const { store } = this.#ports
     for (const id of store.runs.unfinished()) {
-      if (!this.#reportedRuns.has(id) && store.runs.acceptedAt(id) <= acceptedBy) this.reportUnended(id)
+      if (!this.#reportedRuns.has(id) && store.runs.acceptedAt(id) <= acceptedBy) this.reportUnended(id, false)
     }
   }
 
@@ -151,12 +159,12 @@ export class Alarms {
    */
   create(owner: ConversationOwner, init?: () => void): Promise<void> {
     const { store, setup } = this.#ports
-    const { tenant, id, expires } = owner
+    const { tenant, id, expires, parent } = owner
     const listBy = Date.now() + WATCHDOG_MS
     store.create(() => {
       init?.()
       const shard = shardOf(id, setup.config.directoryShards)
-      store.setMeta('owner', { tenant, id, ...(shard > 0 && { shard }) })
+      store.setMeta('owner', { tenant, id, ...(shard > 0 && { shard }), ...(parent !== undefined && { parent }) })
       if (expires === undefined) store.outbox.addListing(listBy)
       else store.setMeta('expires', expires)
     })
@@ -168,10 +176,10 @@ export class Alarms {
       .catch((error: unknown) => this.reportFailure(error))
   }
 
-  /** Schedules a report of the status of an unfinished run, to reporters that want it. */
-  reportUnended(id: string): void {
+  /** Schedules a report of the status of an unfinished run, to those that want it. `isNews`: as in `addUnendedReport`. */
+  reportUnended(id: string, isNews?: boolean): void {
     this.#reportedRuns.add(id)
-    if (!this.#ports.store.addUnendedReport(id, Date.now())) return
+    if (!this.#ports.store.addUnendedReport(id, Date.now(), isNews)) return
     this.watch()
     void this.#reportSoon()
   }
@@ -223,7 +231,8 @@ export class Alarms {
       // An object that was lost by now throws at its first read.
       if (store.life() !== 'open') return
       await reportGrowth(store, setup)
-      if ((by === undefined && !setup.reporters?.length) || store.life() !== 'open') return
+      if (store.life() !== 'open') return
+      if (by === undefined && !setup.reporters?.length && store.parent() === undefined) return
       await this.#reportRuns(by)
       if (store.life() === 'open' && store.outbox.hasReports()) this.wakeAt(store.outbox.nextDue())
     } catch (error) {
@@ -245,14 +254,21 @@ export class Alarms {
   async #addToDirectory(): Promise<unknown> {
     const { store, setup } = this.#ports
     const owner = store.meta('owner')
-    return isObject(owner) && setup.directories.getByName(String(owner.tenant)).add(String(owner.id), store.shard())
+    if (!isObject(owner)) return undefined
+    const directory = setup.directories.getByName(String(owner.tenant))
+    // The conversation of an agent is not listed, and counts all the same.
+    return store.parent() === undefined
+      ? directory.add(String(owner.id), store.shard())
+      : directory.resize(String(owner.id), FIRST_BYTES, store.countedUntil(), store.shard())
   }
 
   async #expire(): Promise<void> {
     const { store, setup } = this.#ports
+    await removeChildren({ store, setup, now: () => Date.now() })
+    if (store.life() !== 'open') return
     const owner = store.meta('owner')
     // A conversation with a fixed end is in no directory.
-    if (store.time('expires') === Infinity && isObject(owner)) {
+    if (store.time('expires') === Infinity && store.parent() === undefined && isObject(owner)) {
       const directory = setup.directories.getByName(String(owner.tenant))
       // The directory comes first: if that fails, the whole expiry is tried again.
       await directory.remove(String(owner.id))
@@ -282,11 +298,14 @@ export class Alarms {
     const { store } = this.#ports
     this.touch()
     const now = Date.now()
-    const { request, status, usage } = state
+    const { request, status } = state
     const { key, tenant } = request.caller
     // A run that waits may do so for long, so its usage so far is counted now.
     if (request.budget && key !== undefined && (isTerminal(status) || status === 'waiting')) {
-      store.setMeta('owed', [...store.unreportedSpend(), { tenant, spend: spendOf(key, request.runId, usage, now) }])
+      store.setMeta('owed', [
+        ...store.unreportedSpend(),
+        { tenant, spend: spendOf(key, request.runId, ownUsage(state), now) },
+      ])
       this.wakeAt(now)
     }
     if (status === 'waiting') this.reportUnended(request.runId)

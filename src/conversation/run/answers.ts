@@ -76,7 +76,8 @@ export async function pendingApproval(
     caller: { tenant, ...(key !== undefined && { key }) },
     ...(because && { because }),
     ...(call.parent !== undefined && { parent: call.parent }),
-    expires: (state.waitingSince ?? now) + MOST_WAIT_MS,
+    ...(state.request.agent && { path: state.request.agent.path }),
+    expires: state.request.agent?.until ?? (state.waitingSince ?? now) + MOST_WAIT_MS,
     ...(definition && { definition: shownOf(definition) }),
   }
 }

@@ -26,6 +26,8 @@ export interface JournalPorts {
   readonly store: Store
   readonly readers: Readers
   readonly now: () => number
+  /** Called within a transaction after which the run of an agent is to be cancelled. */
+  readonly onChildLeft?: () => void
   /** Called within the transaction that changes the run's status. */
   readonly onStatus?: (state: RunState, eventId: string) => void
   /** Adds a fact to the journal of a run, which may have ended or have another open RunJournal. */
@@ -93,7 +95,10 @@ export class RunJournal implements Journal {
       for (const [id, content] of this.#fullResults)
         if (isNotes(id) || !store.isFull()) store.fullResults.keep(id, content)
       this.#fullResults.clear()
-      for (const event of events) if (event.type === 'context.reduced') store.setMeta('reduction', event.reduction)
+      for (const event of events) {
+        if (event.type === 'context.reduced') store.setMeta('reduction', event.reduction)
+        if (event.type === 'call.settled') this.#settleChild(event.callId, state)
+      }
       this.#project(state)
       if (this.#isStalled && events.some(isProgress)) this.#recordProgress()
     })
@@ -201,6 +206,12 @@ export class RunJournal implements Journal {
     this.#ports.store.events.append(this.#run.id, numberOf(this.#pending[0]), this.#last, this.#pending)
     this.#pending = []
     this.#pendingSize = 0
+  }
+
+  #settleChild(callId: string, { calls }: RunState): void {
+    const { store, now, onChildLeft } = this.#ports
+    const call = calls.find((each) => each.callId === callId)
+    if (call?.isAgent && store.settleChild(callId, now(), call.hasReport)) onChildLeft?.()
   }
 
   #recordProgress(): void {

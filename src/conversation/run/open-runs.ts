@@ -1,11 +1,12 @@
 import type { RunFact } from '../../contract/event.ts'
 import { MOST_LATER_MS, type ReportedCall } from '../../contract/later.ts'
 import { hiddenConversation } from '../../contract/placement.ts'
-import { isTerminal, type RunError } from '../../contract/run.ts'
+import { isTerminal, type RunError, type RunRequest } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { messageOf, type RunFault } from '../../contract/thrown.ts'
-import { type Caller, findIfAvailable, type Tool, ToolsUnavailable } from '../../contract/tool.ts'
+import { type Caller, findIfAvailable, type Tool, type ToolSource, ToolsUnavailable } from '../../contract/tool.ts'
 import { historyBefore, type HistoryView } from '../history/history.ts'
+import { childRuns } from './children.ts'
 import { type JournalPorts, RunJournal } from './journal.ts'
 import { type ParkingPorts, parkRun } from './parked-runs.ts'
 import { isKeyRead, presentCaller, withdrawTool } from './present-caller.ts'
@@ -256,8 +257,9 @@ async function portsOf(
       return now.ok ? now.model : model.model
     },
     tools,
-    find: (names: readonly string[]) => findIfAvailable(setup.tools(state.request.caller), names),
-    marks: store.marks(),
+    find: async (names: readonly string[]) => findIfAvailable(await sourceOf(setup, state.request), names),
+    marks: [...store.marks(), ...(state.request.agent?.marks ?? [])],
+    children: childRuns(open, { store, setup, now }),
     history: [...(summary?.messages ?? []), ...messages],
     prompt: {
       position: positionOf(stored.place),
@@ -285,18 +287,27 @@ function reportedCall(setup: Setup, { request }: RunState, call: string, now: nu
   return { tenant: caller.tenant, conversation, run, call, expires: now + request.limits.callMs + MOST_LATER_MS }
 }
 
+/** Returns where a run has its tools from: that of an agent from where the agent has them, if the caller may call it. */
+async function sourceOf(setup: Setup, { caller, agent }: RunRequest): Promise<Pick<ToolSource, 'find'>> {
+  const source = setup.tools(caller)
+  const name = agent?.path.at(-1)?.agent
+  const [tool] = name === undefined ? [] : await source.find([name])
+  return tool?.ownTools?.(caller) ?? source
+}
+
 /**
  * Returns the tools on offer, pinned, including those that joined the run. `firstCaller`: the caller when the run was accepted,
  * who may have been allowed more.
  */
 async function toolsOf(
   setup: Setup,
-  { offered, request: { caller, execution } }: RunState,
+  { offered, request }: RunState,
   firstCaller: Caller,
 ): Promise<ReadonlyMap<string, Tool>> {
+  const { caller, execution } = request
   if (offered.size === 0 || execution === 'caller') return new Map()
   const names = [...offered.keys()]
-  const tools = await setup.tools(caller).find(names)
+  const tools = await (await sourceOf(setup, request)).find(names)
   const present = new Set(tools.map(({ definition }) => definition.name))
   const absent = caller === firstCaller ? [] : names.filter((name) => !present.has(name))
   const withdrawn = absent.length === 0 ? [] : await setup.tools(firstCaller).find(absent)

@@ -17,7 +17,7 @@ export async function repeatedRequest(
   repeat: Repeat,
 ): Promise<Pick<StartRequest, 'run' | 'tools'> | Refusal> {
   const { fingerprint: _fingerprint, budget: _budget, trusted: _trusted, chosenAt: _chosenAt, ...terms } = original
-  const { taintRule: _taintRule, trace: _trace, shard: _shard, isFromCopy, ...request } = terms
+  const { taintRule: _taintRule, trace: _trace, shard: _shard, agent: _agent, isFromCopy, ...request } = terms
   const { taintRule, pinnedContext, directoryShards, limits } = setup.config
   const shard = shardOf(request.conversation ?? repeat.runId, directoryShards)
   const trusted = setup.trusted?.(repeat.caller)

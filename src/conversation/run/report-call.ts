@@ -1,8 +1,10 @@
 import type { Refusal, Reply } from '../../contract/conversation.ts'
 import { canonicalJson } from '../../contract/json.ts'
 import type { CallReport } from '../../contract/later.ts'
+import type { AgentStanding } from '../../contract/run.ts'
 import type { AcceptPorts } from './accept-run.ts'
 import { PARKED, refusalOf, UNKNOWN_RUN } from './cancel-run.ts'
+import type { OpenRun } from './open-runs.ts'
 
 export interface ReportedCallIds {
   readonly runId: string
@@ -31,10 +33,23 @@ export function reportCall(
   if (!open || !call || status === 'cancelling' || !(call.status === 'deferred' || call.status === 'started')) {
     return TOO_LATE
   }
-  if ('progress' in report) open.journal.showNow({ type: 'call.progress', callId, ...report.progress })
+  if ('standing' in report) takeStanding({ store, alarms }, { runId, callId }, report.standing, open)
+  else if ('progress' in report) open.journal.showNow({ type: 'call.progress', callId, ...report.progress })
   else runner.report(open, call, report.outcome)
   alarms.touch()
   return { ok: true }
 }
 
 const TOO_LATE: Refusal = refusalOf('call_already_answered', 'Nobody waits for this call any more.')
+
+/** Notes how the run of an agent stands, shows it to readers, and tells the run above, if there is one. */
+function takeStanding(
+  { store, alarms }: Pick<AcceptPorts, 'store' | 'alarms'>,
+  { runId, callId }: ReportedCallIds,
+  standing: AgentStanding,
+  { journal }: OpenRun,
+): void {
+  store.children.setStanding(callId, standing)
+  journal.showNow({ type: 'call.progress', callId, data: { standing } })
+  alarms.reportUnended(runId)
+}

@@ -8,9 +8,10 @@ import { messageOf } from '../../contract/thrown.ts'
 import { NO_USAGE } from '../../contract/usage.ts'
 import { decodeLine, typeOfLine } from '../../wire/events.ts'
 import { withDeadline } from '../../contract/time-limit.ts'
-import { LISTING } from '../store/outbox.ts'
+import { CHILD, LISTING, PARENT } from '../store/outbox.ts'
 import type { Store } from '../store/store.ts'
 import { pendingApproval } from './answers.ts'
+import { cancelChild, tellParent } from './children.ts'
 import type { OpenRun } from './open-runs.ts'
 
 /** The delays before the second, third and fourth attempts, and before all later ones, in milliseconds. */
@@ -47,6 +48,8 @@ export async function reportRuns(ports: ReportPorts, by = Date.now()): Promise<v
     const attempts = attempt + 1
     try {
       if (name === LISTING) await withDeadline(REPORT_MS, ports.list())
+      else if (name === PARENT) await tellParent(runId, { ...ports, now: () => Date.now() })
+      else if (name === CHILD) await cancelChild(runId, { ...ports, now: () => Date.now() })
       else if (reporter) await withDeadline(REPORT_MS, reportRun(reporter, runId, ports))
       if (store.life() === 'open') store.outbox.drop(notice)
     } catch (error) {

@@ -61,10 +61,10 @@ export class RunReader {
     if (!row) return undefined
     const isAwaited = waitMs > 0 && !isSettled(row.status) && !this.#isWaiting(id)
     const record = isAwaited ? await waiters.wait(id, waitMs) : undefined
-    if (record) return fitRecord(record)
+    if (record) return fitRecord(store.children.describe(record))
     const open = runs.inMemory(id)
     const current = open ? store.fullResults.withLateOutcomes(recordOf(open.state)) : replayRecord(store, id)
-    return current && fitRecord(current)
+    return current && fitRecord(store.children.describe(current))
   }
 
   /**

@@ -274,8 +274,9 @@ export class Runner {
     if (!isWaiting(open)) return modelPause(open.state, now) ?? now + WATCHDOG_MS
     // Polls under way set the alarm when they have returned. Until then it rings only in case the object is lost.
     if (open.completion) return now + request.limits.callMs + shortestPoll(open.state)
-    const times = step?.calls.flatMap((call) => (call.status === 'settled' ? [] : dueTime(call, waitingSince))) ?? []
-    return Math.min(...times)
+    const { until } = request.agent ?? {}
+    const times = step?.calls.flatMap((call) => (call.status === 'settled' ? [] : dueTime(call, waitingSince, until)))
+    return Math.min(until ?? Infinity, ...(times ?? []))
   }
 
   /**
@@ -287,8 +288,11 @@ export class Runner {
     if (!open) return
     const now = this.#ports.now()
     if (isWaiting(open)) {
-      const { waitingSince = 0, step } = open.state
-      const overdueCalls = waitingSince + MOST_WAIT_MS <= now ? (step?.calls.filter(isWaitingForOthers) ?? []) : []
+      const { waitingSince = 0, step, request } = open.state
+      const { until = waitingSince + MOST_WAIT_MS } = request.agent ?? {}
+      // The run of an agent waits until its time is over.
+      if (request.agent && until <= now) return this.#abandon(open, windDown(open.state, 'runMs'))
+      const overdueCalls = until <= now ? (step?.calls.filter(isWaitingForOthers) ?? []) : []
       if (overdueCalls.length > 0) this.answer(open, overdueCalls.map(expiryEvent))
       return
     }
@@ -355,8 +359,8 @@ function shortestPoll({ step }: RunState): number {
   return polls.length > 0 ? Math.min(...polls) : WATCHDOG_MS
 }
 
-/** Returns when a call that a run waits for must be looked at, in epoch milliseconds. */
-function dueTime({ later, hasReport }: CallState, waitingSince: number): number {
+/** Returns when a call that a run waits for must be looked at, in epoch milliseconds. `until`: when an agent's run ends. */
+function dueTime({ later, hasReport }: CallState, waitingSince: number, until?: number): number {
   if (hasReport) return 0
-  return later ? Math.min(later.until, later.pollAt) : waitingSince + MOST_WAIT_MS
+  return later ? Math.min(later.until, later.pollAt) : (until ?? waitingSince + MOST_WAIT_MS)
 }

@@ -15,6 +15,10 @@ export interface Notice extends Record<string, SqlStorageValue> {
 /** The place of a reporter in the id of the notice that the conversation itself is to be listed. */
 export const LISTING = 'listing'
 
+/** The same of the run that has called the agent of this run, and of an agent's run that is to be cancelled, by its call. */
+export const PARENT = 'parent'
+export const CHILD = 'child'
+
 /** Each is a subrequest, of which an invocation may make few on the Free plan. The alarm rings again for the rest. */
 const AT_A_TIME = 10
 

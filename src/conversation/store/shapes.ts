@@ -70,7 +70,7 @@ function isUserPart(part: unknown): boolean {
 
 export function isRequest(value: unknown): value is RunRequest {
   if (!isObject(value)) return false
-  const { runId, model, caller, input, clientTools, context, limits, system, conversation } = value
+  const { runId, model, caller, input, clientTools, context, limits, system, conversation, agent } = value
   return (
     [runId, model].every(isText) &&
     [system, conversation].every((text) => isAbsentOr(text, isText)) &&
@@ -81,8 +81,15 @@ export function isRequest(value: unknown): value is RunRequest {
     isObject(context) &&
     isObject(limits) &&
     Object.values(limits).every((limit) => isNumber(limit) || isObject(limit)) &&
-    isNumber(limits.runMs)
+    isNumber(limits.runMs) &&
+    isAbsentOr(agent, isAgentTerms)
   )
+}
+
+function isAgentTerms(value: unknown): boolean {
+  if (!isObject(value) || !isNumber(value.until) || !isAbsentOr(value.marks, isTexts)) return false
+  const isCall = (call: unknown) => isObject(call) && [call.run, call.call, call.agent].every(isText)
+  return isList(value.path, isCall) && isAbsentOr(value.conversation, isText)
 }
 
 export function isTools(value: unknown): value is ToolDefinition[] {

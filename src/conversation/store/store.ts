@@ -14,7 +14,8 @@ import type { TokenCount } from '../../loop/window/count.ts'
 import { EventTable, FaultTable } from './events.ts'
 import { Database, hasSchema, migrate, type OnBroken } from './database.ts'
 import { LAST_PLACE, MessageTable, positionOf } from './messages.ts'
-import { Outbox } from './outbox.ts'
+import { ChildTable } from './children.ts'
+import { CHILD, Outbox, PARENT } from './outbox.ts'
 import { isReduction, isTokenCount, isUsage, readableSettings } from './shapes.ts'
 import { type RunRow, RunTable, type StoredRun } from './runs.ts'
 import { FullResultTable } from './full-results.ts'
@@ -35,6 +36,9 @@ export type MetaKey =
   | 'spendRetry'
   | 'summary'
   | 'usage'
+
+/** A time, in epoch milliseconds, that no conversation reaches. */
+const NO_END = Date.UTC(9999, 0)
 
 /** Of how many models a conversation remembers what it has learnt, those that were asked last. */
 const MOST_COUNTS = 4
@@ -63,6 +67,7 @@ export class Store {
   readonly outbox: Outbox
   readonly fullResults: FullResultTable
   readonly faults: FaultTable
+  readonly children: ChildTable
   readonly #storage: DurableObjectStorage
   readonly #database: Database
   /** A cache of the facts that were read or written. It is never stale, because only this instance writes them. */
@@ -93,6 +98,7 @@ export class Store {
     this.outbox = new Outbox(this.#database)
     this.fullResults = new FullResultTable(this.#database)
     this.faults = new FaultTable(this.#database)
+    this.children = new ChildTable(this.#database)
     this.#exists = hasSchema(storage)
     if (this.#exists) migrate(storage)
   }
@@ -142,6 +148,7 @@ export class Store {
     this.runs.forget()
     this.messages.forget()
     this.faults.forget()
+    this.children.forget()
   }
 
   meta(name: MetaKey): unknown {
@@ -208,6 +215,32 @@ export class Store {
     return isObject(owner) ? Number(owner.shard ?? 0) : 0
   }
 
+  /** Returns the conversation that has called the agent whose conversation this is; undefined for any other. */
+  parent(): string | undefined {
+    const owner = this.meta('owner')
+    return isObject(owner) && typeof owner.parent === 'string' ? owner.parent : undefined
+  }
+
+  /**
+   * Returns until when a conversation that is not listed counts for its tenant, in epoch milliseconds: that of an agent
+   * until it is deleted. Infinity for one that is listed.
+   */
+  countedUntil(): number {
+    const expires = this.time('expires')
+    return expires === Infinity && this.parent() !== undefined ? NO_END : expires
+  }
+
+  /**
+   * Notes that the call of an agent is settled. If the agent's run has not said how it ended, it is to be cancelled.
+   * Returns whether that is to be done.
+   */
+  settleChild(call: string, now: number, hasReport = false): boolean {
+    if (!this.children.of(call)) return false
+    this.children.settle(call)
+    if (!hasReport) this.outbox.addReports(call, [{ name: CHILD }], now)
+    return !hasReport
+  }
+
   /**
    * Returns the conversation's size if it has at least doubled since it was last reported to the tenant's directory.
    * `until`: its fixed end, in epoch milliseconds; a conversation with one is not listed, and counts once it is large.
@@ -220,7 +253,7 @@ export class Store {
     if (bytes < 2 * FIRST_BYTES) return undefined
     const owner = this.meta('owner')
     if (!isObject(owner)) return undefined
-    const until = this.time('expires')
+    const until = this.countedUntil()
     const reported = Number(this.meta('bytes') ?? (until === Infinity ? FIRST_BYTES : 0))
     if (bytes < 2 * reported) return undefined
     return { tenant: String(owner.tenant), id: String(owner.id), bytes, ...(until < Infinity && { until }) }
@@ -282,9 +315,13 @@ export class Store {
     return undefined
   }
 
-  /** Adds a report of the status of an unfinished run. Returns false if no reporter wants it. */
-  addUnendedReport(id: string, now: number): boolean {
-    const reporters = this.#reporters.filter((reporter) => 'reportUnended' in reporter)
+  /**
+   * Adds a report of the status of an unfinished run: also, unless it is not `news`, to the run that has called the
+   * agent. Returns false if nobody wants it.
+   */
+  addUnendedReport(id: string, now: number, isNews = true): boolean {
+    const reporters: { readonly name: string }[] = this.#reporters.filter((reporter) => 'reportUnended' in reporter)
+    if (isNews && this.parent() !== undefined) reporters.push({ name: PARENT })
     this.outbox.addReports(id, reporters, now)
     return reporters.length > 0
   }
@@ -293,6 +330,7 @@ export class Store {
   end(record: RunRecord, now: number, learnt?: { readonly model: string; readonly tokens: TokenCount }): void {
     if (!this.runs.end(record, now)) return
     this.outbox.addReports(record.id, this.#reporters, now)
+    if (this.parent() !== undefined) this.outbox.addReports(record.id, [{ name: PARENT }], now)
     const { usage, runs } = this.usage()
     const sum = this.meta('usage')
     const { [learnt?.model ?? '']: _, ...others } = isObject(sum) && isObject(sum.counts) ? sum.counts : {}
@@ -317,6 +355,7 @@ export class Store {
     const record: RunRecord = { id, ...(conversation && { conversation }), steps: 0, calls: [], ...result }
     this.transaction(() => {
       const seq = this.appendFact(id, { type: 'run.finished', ...result })
+      for (const { call, settled } of this.children.ofRun(id)) if (settled === 0) this.settleChild(call, Date.now())
       this.end(record, Date.now())
       this.#onEndUnread(record, eventId(id, seq))
     })

@@ -141,7 +141,7 @@ function breakerKey({ place, definition: { name } }: Tool, { tenant }: Caller): 
 /** Makes the guard that removes secrets from what a tool answers, throws and reports, whatever is done with it. */
 function secretsGuard(secrets: SecretFilter): ToolGuard {
   const cleanControl = (control: ToolControl): ToolControl => ({
-    whenAborted: () => control.whenAborted(),
+    ...control,
     progress: (progress) => control.progress(secrets.json(progress)),
   })
   return async (operation, next) => {

@@ -1,7 +1,7 @@
 import { termsOfCaller } from '../../contract/caller-terms.ts'
 import type { ConversationService, Jurisdiction, Location } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
-import { hiddenConversation, jurisdictionOf } from '../../contract/placement.ts'
+import { hiddenConversation, jurisdictionOf, objectName } from '../../contract/placement.ts'
 import { RateWindow } from '../../contract/rate-window.ts'
 import { RecentMap } from '../../contract/recent-map.ts'
 import type { Report, Setup } from '../../contract/setup.ts'
@@ -24,7 +24,7 @@ export function conversationStub(
   const jurisdiction = jurisdictionOf(conversation)
   if (terms?.jurisdiction && terms.jurisdiction !== jurisdiction) throw otherJurisdiction(terms.jurisdiction)
   const namespace = namespaceIn(setup, jurisdiction)
-  const name = `v1/${caller.tenant}/${conversation}`
+  const name = objectName(caller.tenant, conversation)
   const locationHint = location ?? terms?.location
   const stub = () =>
     locationHint === undefined ? namespace.getByName(name) : namespace.getByName(name, { locationHint })

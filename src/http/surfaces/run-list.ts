@@ -57,6 +57,7 @@ function directoryOf({ env: { setup, caller } }: Context<EdgeEnv>) {
 
 function queryOf(query: Readonly<Record<string, string>>): RunQuery {
   const { status, tool, error, model, key, query: text, cost, duration, from, to, latest, before, limit, sort } = query
+  const { agents, parent } = query
   if (sort !== undefined && (before !== undefined || latest === 'true')) {
     throw invalidRequest({ message: '"sort" cannot be combined with "before" or "latest".', path: 'sort' })
   }
@@ -72,6 +73,8 @@ function queryOf(query: Readonly<Record<string, string>>): RunQuery {
     ...(duration !== undefined && { duration: numberOf(duration, 'duration') }),
     ...(from !== undefined && { from: timeOf(from, 'from') }),
     ...(to !== undefined && { to: timeOf(to, 'to') + (isDay(to) ? DAY_MS : 0) }),
+    ...(agents === 'true' && { hasAgents: true }),
+    ...(parent !== undefined && { parent }),
     ...(latest === 'true' && { isLatest: true }),
     ...(before !== undefined && { before }),
     ...(sort !== undefined && { sort: sortOf(sort) }),

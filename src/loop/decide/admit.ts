@@ -6,7 +6,7 @@ import { needsApproval } from '../../host/approval.ts'
 import { parseArguments } from '../../host/parse-arguments.ts'
 import { unknownTool } from '../../host/unknown-tool.ts'
 import { startedCalls } from '../recover.ts'
-import type { CallState, RunState } from '../state.ts'
+import { type CallState, ownUsage, type RunState } from '../state.ts'
 import { answersLimit, compatLimit, countsFinalAnswer } from './compat.ts'
 import { needsDataFlowApproval } from './data-flow-guard.ts'
 
@@ -125,12 +125,14 @@ function callsBefore({ calls, lostCalls }: RunState, call: CallState): readonly 
 /** Returns the limit that this proposed call exceeds, counting the run's calls in the order they were asked for. */
 function overLimit(state: RunState, call: CallState): LimitName | undefined {
   const { request, rounds, usage } = state
+  const own = ownUsage(state)
   const { limits } = request
   const { budget = request.budget ?? {} } = state
   const { tokens = Infinity, cost = Infinity } = limits
   if (rounds > limits.steps) return 'steps'
-  if (usage.inputTokens + usage.outputTokens > Math.min(tokens, budget.tokens ?? Infinity)) return 'tokens'
-  if ((usage.cost ?? 0) > Math.min(cost, budget.cost ?? Infinity)) return 'cost'
+  if (usage.inputTokens + usage.outputTokens > tokens) return 'tokens'
+  if (own.inputTokens + own.outputTokens > (budget.tokens ?? Infinity)) return 'tokens'
+  if ((usage.cost ?? 0) > cost || (own.cost ?? 0) > (budget.cost ?? Infinity)) return 'cost'
   const before = callsBefore(state, call)
   const { tool, target } = namedTools(state, call.tool)
   if (before.filter((each) => each.tool === call.tool).length >= mostCalls(limits, tool)) return 'callsPerTool'

@@ -3,6 +3,7 @@ import type { LimitName } from '../../contract/limits.ts'
 import { contentText } from '../../contract/message.ts'
 import type { RunError } from '../../contract/run.ts'
 import { failure, type ToolFailure } from '../../contract/tool.ts'
+import { NO_USAGE } from '../../contract/usage.ts'
 import { admit, limitReached, namedTools, namesOnOffer, NO_MORE_TOOLS } from './admit.ts'
 import { answersLimit, compatLimit, directModes, returnsErrors, undoesForMisfits } from './compat.ts'
 import { callRefused } from '../record.ts'
@@ -262,7 +263,8 @@ function limitedRun(state: RunState, which: LimitName): RunFinished {
 }
 
 function runFinished(state: RunState, end: Omit<RunFinished, 'type' | 'usage'>): RunFinished {
-  return { type: 'run.finished', ...end, usage: state.usage }
+  const { usage, agentUsage } = state
+  return { type: 'run.finished', ...end, usage, ...(agentUsage !== NO_USAGE && { agentUsage }) }
 }
 
 /** Whether the results are the answer: all tools say `always`, or the last says `if-last`. */

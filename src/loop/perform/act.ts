@@ -78,7 +78,9 @@ async function runCall(running: Running, call: CallState, early = false): Promis
   const { attempt, startedAt, deadline } = next
   const ownFields = { ...(early && { arguments: text }), ...(parent !== undefined && { parent }) }
   const source = sourceOf(tools.get(tool))
-  commit([{ type: 'call.started', callId, tool, attempt, at: startedAt, deadline, ...ownFields, ...source }])
+  const children = tools.get(tool)?.startsRuns && running.children
+  const agent = children ? ({ isAgent: true } as const) : {}
+  commit([{ type: 'call.started', callId, tool, attempt, at: startedAt, deadline, ...ownFields, ...source, ...agent }])
   flush()
   const mayBeLater = state.request.durable && state.offered.get(tool)?.later
   const outcome = await callTool(running, call, next, {
@@ -89,6 +91,7 @@ async function runCall(running: Running, call: CallState, early = false): Promis
       if (!findOpenCall(running, call)) journal.storeLateOutcome(callId, lateOutcome, tool)
     },
     reportTo: mayBeLater ? await running.reportTo?.(callId) : undefined,
+    startRun: children && ((start) => children.start(call, start)),
   })
   if (isTimeout(outcome) && (await mayResend(running, { ...call, attempt }))) {
     const openCall = findOpenCall(running, call)
@@ -218,9 +221,11 @@ export async function inPool<Item>(items: readonly Item[], options: PoolOptions<
  * calls before it in this answer. Which answers are left to the caller (`runsCalls`) is not known before their end.
  */
 export function startEarly(running: Running, call: ToolCall, before: readonly ToolCall[]): void {
-  const { state, loop, tools, signal, inFlight } = running
+  const { state, loop, tools, signal, inFlight, children } = running
   const proposed: CallState = { ...call, status: 'proposed', attempt: 0 }
-  if (signal.aborted || loop.runsCalls || !tools.has(call.tool)) return
+  const tool = tools.get(call.tool)
+  // The run of an agent would continue even if the complete answer did not contain the call.
+  if (signal.aborted || loop.runsCalls || !tool || (tool.startsRuns && children)) return
   if (admitEarly(state, proposed, before).do !== 'early' || isGuardedBySetup(running, call)) return
   const work = runCall(running, proposed, true).finally(() => inFlight.delete(call.callId))
   // The rejection reaches those who await `inFlight`; this keeps it from being reported as unhandled before.

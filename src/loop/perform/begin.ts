@@ -10,7 +10,7 @@ import { READ_RESULT, type Tool } from '../../contract/tool.ts'
 import { namesOnOffer } from '../decide/admit.ts'
 import { HookFailure } from './hooks.ts'
 import { hookContext, type Running, type RunPorts } from '../running.ts'
-import type { RunState } from '../state.ts'
+import { ownUsage, type RunState } from '../state.ts'
 import { reductionOf } from '../window/fit.ts'
 
 /**
@@ -98,8 +98,9 @@ export async function drawShare({ state, drawBudget, flush }: Running): Promise<
 }
 
 /** Whether less is left of the run's share than what its steps use on average. */
-function isNearlyUsed({ request, budget = request.budget, usage, steps }: RunState, name: Measure): boolean {
-  const used = amountsOf(usage)[name]
+function isNearlyUsed(state: RunState, name: Measure): boolean {
+  const { request, budget = request.budget, steps } = state
+  const used = amountsOf(ownUsage(state))[name]
   return used + used / Math.max(1, steps) > (budget?.[name] ?? Infinity)
 }
 
@@ -116,9 +117,10 @@ export function budgetPort(setup: Setup, { runId, caller, budget: first }: RunRe
   const budget = termsOfCaller(setup, caller)?.budget
   if (!first || !budget || key === undefined || MEASURES.every((name) => budget[name] === undefined)) return {}
   return {
-    drawBudget: async ({ usage, steps, budget: current = first }) => {
+    drawBudget: async (state) => {
+      const { steps, budget: current = first } = state
       const now = Date.now()
-      const used = amountsOf(usage)
+      const used = amountsOf(ownUsage(state))
       const request = {
         ...{ budget, run: runId },
         // Enough for two steps, so that it does not draw before each of them.

@@ -1,3 +1,4 @@
+import type { AgentControl } from '../../contract/agent.ts'
 import type { CallInput, InputNeeds } from '../../contract/input.ts'
 import { isObject, type JsonObject } from '../../contract/json.ts'
 import type { ProgramCalls } from '../../contract/program.ts'
@@ -55,6 +56,8 @@ export interface CallSending {
   readonly input?: CallInput | undefined
   /** The calls that the tool can make in the run, if the call is a program. */
   readonly calls?: ProgramCalls
+  /** Starts the run of an agent, if the tool is one and the run is stored. */
+  readonly startRun?: AgentControl['startRun'] | undefined
 }
 
 /** Returns the times of the next attempt at a call. */
@@ -89,9 +92,10 @@ export async function callTool(
   const request = toolRequest(ports, call, { ...attempt, ...options })
   if (!tool) return reportFault(ports, call, attempt, unknownTool(call.tool, [...tools.keys()]))
   if (!request.ok) return reportFault(ports, call, attempt, request)
-  const { resultBytes, progress, onLate, calls } = options
+  const { resultBytes, progress, onLate, calls, startRun } = options
   const timeoutMs = attempt.deadline - attempt.startedAt
-  const executeOptions = { signal, timeoutMs, resultBytes, progress, ...(calls && { calls }) }
+  const own = { ...(calls && { calls }), ...(startRun && { startRun }) }
+  const executeOptions = { signal, timeoutMs, resultBytes, progress, ...own }
   const outcome = await throughHooks(ports, tool, request.value, async (input) => {
     const answer = await (loop.execute ?? execute)(tool, input, { ...executeOptions, ...(onLate && { onLate }) })
     return isTimeout(answer) && canReconcile(state, call)

@@ -13,13 +13,19 @@ import type { CallState } from '../state.ts'
  * hooks and limits as an immediate one. If there is no outcome yet, the call keeps waiting until its time is up.
  */
 export async function lookForOutcome(running: Running, call: CallState): Promise<void> {
-  const { tools, journal, now, flush } = running
-  const { callId, tool: name, attempt, startedAt = 0, later, hasReport } = call
+  const { tools, journal, now, flush, commit, children } = running
+  const { callId, tool: name, attempt, startedAt = 0, later, hasReport, child } = call
   flush()
-  const reported = hasReport ? journal.reportedOutcome(callId) : undefined
-  const answer = reported ? await (tools.get(name)?.receive?.(reported) ?? reported) : await poll(running, call)
+  const ofAgent = child && !hasReport ? await children?.outcome(call) : undefined
+  const reported = hasReport ? journal.reportedOutcome(callId) : ofAgent
+  const received = reported && reported !== 'absent' ? (tools.get(name)?.receive?.(reported) ?? reported) : undefined
+  const answer = received || child ? await received : await poll(running, call)
   // If an outcome was reported during the poll, that one counts.
   if (!isDeferred(call) || hasReport !== call.hasReport) return
+  if (reported === 'absent' && later && now() < later.until) {
+    commit([{ type: 'call.interrupted', callId, tool: name }])
+    return flush()
+  }
   if (!answer && !hasReport && later && now() < later.until)
     return void (later.pollAt = now() + (later.poll ?? Infinity))
   const deadline = now() + running.state.request.limits.callMs

@@ -48,10 +48,10 @@ export function deferralOf(
   outcome: ToolOutcome,
 ): RunFact | undefined {
   const later = outcome.ok ? undefined : outcome.later
-  const mayBeLater = state.request.durable && state.offered.get(tool)?.later
+  const mayBeLater = state.request.durable && (later?.child ?? state.offered.get(tool)?.later)
   if (!later || !mayBeLater || (later.poll === undefined && !reportTo)) return undefined
   const at = now()
-  const { within, poll, state: token } = later
+  const { within, poll, state: token, child } = later
   return {
     type: 'call.deferred',
     callId,
@@ -60,6 +60,7 @@ export function deferralOf(
     until: at + Math.min(within, MOST_LATER_MS),
     ...(poll !== undefined && { poll: Math.max(poll, LEAST_POLL_MS) }),
     ...(token !== undefined && { state: token }),
+    ...(child && { child }),
   }
 }
 

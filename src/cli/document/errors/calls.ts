@@ -3,12 +3,16 @@ import { type ErrorTexts, errorText } from './error-text.ts'
 /** Errors of tool calls: in `error` of `call.settled` and of `POST /tools/{name}/call`. The model reads the message. */
 export const CALL_ERRORS: ErrorTexts = {
   agent_failed: errorText(
-    'The run of an agent that was called as a tool failed.',
+    'The run of an agent that was called as a tool failed, could not be started, or is gone.',
     'Read the message; often the agent has no model.',
   ),
   agent_too_deep: errorText(
     'Agents called one another more levels deep than allowed.',
     'Give the inner agents fewer tools.',
+  ),
+  too_many_agents: errorText(
+    'A run has called agents more than 100 times.',
+    'Give the agents more to do in each call, or lower `limits.callsPerTool`.',
   ),
   approval_needs_conversation: errorText(
     'The call needs approval, and the run has no conversation.',

@@ -39,7 +39,10 @@ export function conversationOfPath(c: RouteContext): ConversationService {
 
 /** Returns the conversation's id in the path. An invalid id gets the same 404 as an unknown one or another tenant's. */
 export function conversationIdOfPath(c: RouteContext): string {
-  const id = c.req.param('id')
+  return existingId(c.req.param('id'))
+}
+
+function existingId(id: string): string {
   if (ID.test(id)) return id
   throw new Problem({ status: 404, code: 'unknown_conversation', message: 'There is no such conversation.' })
 }
@@ -205,7 +208,11 @@ conversations.route('/', conversationLife)
 conversations.get('/', async (c) => {
   requireScope(c.env.caller, 'chat')
   const { setup, caller } = c.env
-  const { after = '', limit } = c.req.query()
+  const { after = '', limit, parent } = c.req.query()
+  if (parent !== undefined) {
+    const page = { after, limit: pageSize(limit) }
+    return c.json(unwrapReply(await conversationStub(c.env, existingId(parent)).children(page)).children)
+  }
   const ids = await setup.directories.getByName(caller.tenant).list(after, pageSize(limit))
   return c.json(ids.map((id) => ({ id })))
 })
@@ -360,7 +367,11 @@ async function checkArgumentsHash(
   if (argumentsHash === undefined) return
   const { calls } = unwrapReply(await service.record(runId, 0)).record
   const record = calls.find(({ id }) => id === call)
-  if (!record || (await sha256(canonicalJson(record.arguments))) === argumentsHash) return
+  // A call of an agent is in another run.
+  const below = record ? undefined : await service.approval(runId, call)
+  if (!record && !below?.ok) return
+  const current = below?.ok ? below.approval.argumentsHash : await sha256(canonicalJson(record?.arguments))
+  if (current === argumentsHash) return
   const message = 'The arguments of this call do not match `argumentsHash`.'
   throw new Problem({ status: 409, code: 'arguments_changed', message, param: 'argumentsHash' })
 }

@@ -1,0 +1,355 @@
+import type { AgentStart } from '../../contract/agent.ts'
+import { limitedAmounts } from '../../contract/budget.ts'
+import type { CallAnswer, ConversationService, PendingApproval, Refusal } from '../../contract/conversation.ts'
+import { deriveRunId } from '../../contract/id.ts'
+import { isObject } from '../../contract/json.ts'
+import { MOST_LATER_MS } from '../../contract/later.ts'
+import type { Limits } from '../../contract/limits.ts'
+import { conversationObject, idIn, jurisdictionOf, shardOf } from '../../contract/placement.ts'
+import { type AgentCall, type AgentStanding, isTerminal, type RunRequest } from '../../contract/run.ts'
+import type { Setup } from '../../contract/setup.ts'
+import { messageOf } from '../../contract/thrown.ts'
+import { pause, withDeadline } from '../../contract/time-limit.ts'
+import { failure, type RunPlace, type ToolOutcome } from '../../contract/tool.ts'
+import { callPart, traceOf, traceparentOf } from '../../contract/trace.ts'
+import { agentOutcome } from '../../loop/agent.ts'
+import { marksReadBy } from '../../loop/decide/data-flow-guard.ts'
+import type { ChildRuns } from '../../loop/running.ts'
+import type { CallState, RunState } from '../../loop/state.ts'
+import type { Store } from '../store/store.ts'
+import type { StoredRun } from '../store/runs.ts'
+import { stateOf } from './replay.ts'
+
+/** The most runs of agents that one run may start. */
+const MOST_CHILDREN = 100
+/** How often the run of an agent is asked whether it has ended, in milliseconds, in case its report was lost. */
+const POLL_MS = 60 * 60_000
+/** The same while it is not known to have been accepted: the first time, and doubled with each attempt up to the second. */
+const FIRST_POLL_MS = 5000
+const MOST_POLL_MS = 10 * 60_000
+/** How long a request to another object may take, in milliseconds, and how often one is made if that is lost. */
+const REQUEST_MS = 5000
+const MOST_REQUESTS = 3
+/** One request that may take long, since runs are cancelled. */
+const ONCE = { most: 1, ms: 30_000 }
+/** How much longer a call waits than the run of its agent lasts, in milliseconds: that run tells itself why it has ended. */
+const GRACE_MS = 60_000
+/** How long a request to start a run may be on its way, in milliseconds. */
+const ON_ITS_WAY_MS = 2 * 60_000
+
+export interface FamilyPorts {
+  readonly store: Store
+  readonly setup: Setup
+  readonly now: () => number
+}
+
+/** An unfinished run: what is stored of it, and its state. */
+interface StoredState {
+  readonly stored: StoredRun
+  readonly state: RunState
+}
+
+/** The tenant and the id of a conversation, as its object knows them. No request, run or copy can change that. */
+interface Owner {
+  readonly tenant: string
+  readonly id: string
+}
+
+function ownerOf(store: Store): Owner {
+  const owner = store.meta('owner')
+  return isObject(owner) ? { tenant: String(owner.tenant), id: String(owner.id) } : { tenant: '', id: '' }
+}
+
+/**
+ * Returns what starts the runs of agents for a run. Each is stored in a conversation of its own, whose id is made of the
+ * call's key, like the id of the run: a call that is sent again finds the run that an earlier attempt has started.
+ */
+export function childRuns({ stored, state }: StoredState, ports: FamilyPorts): ChildRuns {
+  const { store, now } = ports
+  return {
+    start: async (call, start) => {
+      const { children } = store
+      const owner = ownerOf(store)
+      // A row that was forged or damaged starts nothing for others.
+      if (start.run.caller.tenant !== owner.tenant) return failure('agent_failed', 'The agent cannot be asked here.')
+      const { tool: agent, callId } = call
+      const place = await placeOfChild(call, start, owner)
+      if (!children.of(callId) && children.ofRun(stored.id).length >= MOST_CHILDREN)
+        return failure(
+          'too_many_agents',
+          `Not run: this run has asked agents ${MOST_CHILDREN} times. Answer without them.`,
+        )
+      const ids = { conversation: place.conversation, child: place.run }
+      children.add({ call: callId, run: stored.id, agent, ...ids, created: now() })
+      const created = children.of(callId)?.created ?? now()
+      const run = childRequest(state, { call, start, place, created, ports })
+      return startChild(call, { run, start, place }, ports)
+    },
+    outcome: (call) => outcomeOfChild(call, ports),
+  }
+}
+
+/** Returns where the run of an agent is stored: in the jurisdiction of this conversation. */
+async function placeOfChild(
+  { callId, key = callId, tool }: CallState,
+  { run, memory }: AgentStart,
+  { tenant, id }: Owner,
+): Promise<RunPlace> {
+  const name = await deriveRunId(tenant, id, tool, memory === 'conversation' ? '' : key)
+  return { conversation: idIn(jurisdictionOf(id), name.replace('run', 'conv')), run: run.runId }
+}
+
+interface ChildTerms {
+  readonly call: CallState
+  readonly start: AgentStart
+  readonly place: RunPlace
+  /** When the run was first asked for, in epoch milliseconds. */
+  readonly created: number
+  readonly ports: FamilyPorts
+}
+
+/** Returns the request of the run of an agent: the same for each attempt at its call, but for what is left of limits. */
+function childRequest(state: RunState, { call, start, place, created, ports }: ChildTerms): RunRequest {
+  const { request } = state
+  const { callId, tool: agent } = call
+  const { setup } = ports
+  const { run } = start
+  const { conversation, runId, budget } = request
+  const parent: AgentCall = { ...(conversation !== undefined && { conversation }), run: runId, call: callId, agent }
+  const until = Math.min(
+    created + Math.min(run.limits.runMs, MOST_LATER_MS - GRACE_MS),
+    request.agent?.until ?? Infinity,
+  )
+  const marks = [...marksReadBy(state, call)]
+  const traceparent = traceparentOf(request, callPart(callId, call.attempt + 1))
+  const trace = traceOf(traceparent ?? null, place.run, setup.hasSpans === true)
+  const shard = shardOf(place.conversation, setup.config.directoryShards)
+  return {
+    ...run,
+    conversation: place.conversation,
+    durable: true,
+    limits: limitsLeft(run.limits, state),
+    agent: { path: [...(request.agent?.path ?? []), parent], until, ...(marks.length > 0 && { marks }) },
+    // It draws a share of its own before its first step.
+    ...(budget && { budget: { ...limitedAmounts(budget, () => 0), until: 0 } }),
+    ...(trace && { trace }),
+    ...(shard > 0 && { shard }),
+  }
+}
+
+/** Returns limits that are at most what is left of those of the calling run. */
+function limitsLeft(limits: Limits, { request, usage }: RunState): Limits {
+  const { tokens: ownTokens = Infinity, cost: ownCost = Infinity } = limits
+  const { tokens: most = Infinity, cost: mostCost = Infinity } = request.limits
+  const tokens = Math.min(ownTokens, Math.max(1, most - usage.inputTokens - usage.outputTokens))
+  const cost = Math.min(ownCost, Math.max(Number.EPSILON, mostCost - (usage.cost ?? 0)))
+  return { ...limits, ...(tokens < Infinity && { tokens }), ...(cost < Infinity && { cost }) }
+}
+
+interface ChildStart {
+  readonly run: RunRequest
+  readonly start: AgentStart
+  readonly place: RunPlace
+}
+
+/** The refusals of a start that may succeed a little later. */
+const BUSY: ReadonlySet<Refusal['code']> = new Set<Refusal['code']>(['queue_full'])
+
+/** Asks the conversation of the agent to accept its run. Whether or not that is confirmed, the call is answered later. */
+async function startChild(
+  { callId, attempt }: CallState,
+  { run, start, place }: ChildStart,
+  ports: FamilyPorts,
+): Promise<ToolOutcome> {
+  const { store, setup, now } = ports
+  const within = Math.max(0, (run.agent?.until ?? 0) + GRACE_MS - now())
+  const expires = store.time('expires')
+  const unsure = Math.min(FIRST_POLL_MS * 2 ** Math.min(attempt, 10), MOST_POLL_MS)
+  try {
+    const reply = await ask(ports, place.conversation, (child) =>
+      child.start({
+        run,
+        tools: JSON.stringify(start.tools),
+        onBusy: 'queue',
+        create: true,
+        ...(expires < Infinity && { expires }),
+      }),
+    )
+    if (store.life() !== 'open') return laterIn(place, within, unsure)
+    if (reply.ok) {
+      if (store.children.of(callId)?.status === 'asked')
+        store.children.setStanding(callId, { status: reply.status, waits: [] })
+      return laterIn(place, within, POLL_MS)
+    }
+    const isBusy = BUSY.has(reply.code) || reply.reached?.quota.startsWith('concurrentRuns')
+    if (!isBusy) return failure('agent_failed', `The agent cannot be asked now: ${reply.message}`)
+  } catch (error) {
+    setup.report({ event: 'agent.unconfirmed', callId, conversation: place.conversation, detail: messageOf(error) })
+  }
+  return laterIn(place, within, unsure)
+}
+
+function laterIn(child: RunPlace, within: number, poll: number): ToolOutcome {
+  const message = 'The agent answers later.'
+  return { ok: false, error: { code: 'later', message }, later: { within, poll, child } }
+}
+
+/** Asks the object of another conversation of this tenant, and another instance of it if that is lost. */
+async function ask<Answer>(
+  { store, setup }: FamilyPorts,
+  conversation: string,
+  request: (object: ConversationService) => Promise<Answer>,
+  { most = MOST_REQUESTS, ms = REQUEST_MS }: { readonly most?: number; readonly ms?: number } = {},
+): Promise<Answer> {
+  const { tenant } = ownerOf(store)
+  for (let requests = 1; ; requests++) {
+    try {
+      return await withDeadline(ms, request(conversationObject(setup, tenant, conversation)))
+    } catch (error) {
+      if (requests >= most || Object(error).overloaded === true) throw error
+      await pause(requests * 100)
+    }
+  }
+}
+
+/** Asks the conversation of an agent what its run has come to. */
+async function outcomeOfChild(call: CallState, ports: FamilyPorts): ReturnType<ChildRuns['outcome']> {
+  const { store } = ports
+  const { child, callId, tool } = call
+  if (!child) return 'absent'
+  try {
+    const reply = await ask(ports, child.conversation, (object) => object.agentOutcome(child.run))
+    if (reply.ok || store.life() !== 'open') return reply.ok ? reply.outcome : undefined
+    const status = store.children.of(callId)?.status ?? 'asked'
+    if (status === 'asked' && NEVER_STARTED.has(reply.code)) return 'absent'
+    return failure('agent_failed', `The run of the agent "${tool}" is gone: ${reply.message}`)
+  } catch {
+    return undefined
+  }
+}
+
+const NEVER_STARTED: ReadonlySet<Refusal['code']> = new Set<Refusal['code']>(['unknown_conversation', 'unknown_run'])
+
+/** Cancels the run of an agent whose call nobody waits for any more. Rejects if that must be tried again. */
+export async function cancelChild(callId: string, ports: FamilyPorts): Promise<void> {
+  const { store, now } = ports
+  const row = store.children.of(callId)
+  if (!row) return
+  const reply = await ask(ports, row.conversation, (object) => object.cancel(row.child), ONCE)
+  if (reply.ok || !NEVER_STARTED.has(reply.code)) return
+  const isOnItsWay = row.status === 'asked' && now() < row.created + ON_ITS_WAY_MS
+  if (isOnItsWay) throw new Error('The run of the agent may not have been accepted yet.')
+}
+
+/**
+ * Deletes conversations of agents, or all of them, with the conversation that has called them. Rejects if one of them
+ * cannot be deleted now; those that were are forgotten, so that the rest can be tried again.
+ */
+export async function removeChildren(ports: FamilyPorts, some?: readonly string[]): Promise<void> {
+  const { store, setup } = ports
+  const { tenant, id } = ownerOf(store)
+  for (;;) {
+    const conversations = some ?? store.children.conversations('', AT_A_TIME).map(({ conversation }) => conversation)
+    await Promise.all(
+      conversations.map(async (conversation) => {
+        const reply = await ask(ports, conversation, (object) => object.remove({ of: id }), ONCE)
+        if (reply.ok || reply.code === 'conversation_deleted')
+          await setup.directories.getByName(tenant).remove(conversation)
+        if (store.life() === 'open') store.children.drop(conversation)
+      }),
+    )
+    if (some || conversations.length < AT_A_TIME || store.life() !== 'open') return
+  }
+}
+
+/** How many conversations are deleted side by side. */
+const AT_A_TIME = 20
+
+/**
+ * Tells the run that has called an agent how the agent's run stands: its outcome, or what it waits for. Rejects if that
+ * must be told again later.
+ */
+export async function tellParent(
+  runId: string,
+  { findRun, ...ports }: FamilyPorts & { readonly findRun: (id: string) => StoredState | undefined },
+): Promise<void> {
+  const { store } = ports
+  const request = store.runs.request(runId)
+  const status = store.runs.row(runId)?.status
+  const parent = request?.agent?.path.at(-1)
+  if (!parent || !status) return
+  const own = ownerOf(store)
+  const parentConversation = parent.conversation ?? idIn(jurisdictionOf(own.id), `~${parent.run}`)
+  const report = isTerminal(status)
+    ? { outcome: outcomeOf(store, runId, parent.agent) }
+    : { standing: standingOf(findRun(runId), { status, store, runId, own }) }
+  const reply = await ask(ports, parentConversation, (object) => object.report(parent.run, parent.call, report))
+  if (!reply.ok && MAY_BE_TOLD_LATER.has(reply.code)) throw new Error(reply.message)
+}
+
+/** The refusals after which a run may still learn the outcome. After any other, nobody waits for it. */
+const MAY_BE_TOLD_LATER: ReadonlySet<Refusal['code']> = new Set<Refusal['code']>(['run_parked', 'quota_exceeded'])
+
+/** Returns the outcome of the call of an agent, whose run has ended. */
+export function outcomeOf(store: Store, runId: string, agent: string): ToolOutcome {
+  const stored = store.runs.get(runId)
+  const state = stored && stateOf(store, stored).state
+  if (state?.finished) {
+    // What it answers may be of what its conversation has read in earlier turns.
+    for (const mark of [...store.marks(), ...(state.request.agent?.marks ?? [])]) state.marks.add(mark)
+    return agentOutcome(state, agent)
+  }
+  const record = store.runs.record(runId)
+  const { message = 'its journal cannot be read' } = record?.error ?? {}
+  const usage = record ? { usage: record.usage } : {}
+  return { ...failure('agent_failed', `The agent "${agent}" failed: ${message}`), ...usage }
+}
+
+/**
+ * Passes answers to the runs of agents whose calls they are about, and returns the other answers, which are about the run
+ * itself; or the refusal of the first one that was refused.
+ */
+export async function answerBelow(
+  runId: string,
+  answers: Readonly<Record<string, CallAnswer>>,
+  ports: FamilyPorts,
+): Promise<{ readonly own: Readonly<Record<string, CallAnswer>>; readonly refusal?: Refusal }> {
+  const { children } = ports.store
+  const places = new Map(Object.keys(answers).map((callId) => [callId, children.findWait(runId, callId)]))
+  const ofRun = (run: string | undefined) =>
+    Object.fromEntries(Object.entries(answers).filter(([callId]) => places.get(callId)?.run === run))
+  const own = ofRun(undefined)
+  const waits = new Map([...places.values()].flatMap((wait) => (wait ? [[wait.run, wait] as const] : [])))
+  for (const [run, { conversation }] of waits) {
+    const reply = await ask(ports, conversation, (object) => object.answer(run, ofRun(run)), ONCE)
+    if (!reply.ok) return { own, refusal: reply }
+  }
+  return { own }
+}
+
+/** Returns a call that waits for a decision in the run of an agent; undefined if none does that has this id. */
+export async function approvalBelow(
+  runId: string,
+  callId: string,
+  ports: FamilyPorts,
+): Promise<PendingApproval | undefined> {
+  const wait = ports.store.children.findWait(runId, callId)
+  if (!wait) return undefined
+  const reply = await ask(ports, wait.conversation, (object) => object.approval(wait.run, callId))
+  return reply.ok ? { ...reply.approval, conversation: wait.conversation } : undefined
+}
+
+interface StandingTerms {
+  readonly status: AgentStanding['status']
+  readonly store: Store
+  readonly runId: string
+  readonly own: Owner
+}
+
+function standingOf(open: StoredState | undefined, { status, store, runId, own }: StandingTerms): AgentStanding {
+  const calls = open?.state.calls.filter((call) => call.status === 'awaiting_approval') ?? []
+  const agents = open?.state.request.agent?.path.map(({ agent }) => agent) ?? []
+  const place = { conversation: own.id, run: runId }
+  const waits = calls.map(({ callId: call, tool }) => ({ ...place, call, tool, agents }))
+  return { status, waits: [...waits, ...store.children.waits(runId)] }
+}
