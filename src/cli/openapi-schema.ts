@@ -3,7 +3,15 @@ import { HOLDS } from '../schema/keywords.ts'
 import { ASSERTING } from '../schema/assertions.ts'
 
 /** Thrown for a part of a document that cannot become a tool. The message is for people. */
-export class UnsupportedError extends Error {}
+export class UnsupportedError extends Error {
+  constructor(message: string) {
+    const { stackTraceLimit } = Error
+    // A large document has thousands of such parts, and nobody reads their stacks, which cost more than all else.
+    Error.stackTraceLimit = 0
+    super(message)
+    Error.stackTraceLimit = stackTraceLimit
+  }
+}
 
 const MOST_HOPS = 20
 /** The most references that are inlined: schemas that refer to one another could grow exponentially. */

@@ -305,6 +305,8 @@ function headerOf(
 
 /** Removes invisible characters from all texts, because an edge refuses definitions with such characters. */
 function visible(definition: Fields): Fields {
+  // In JSON, the first 32 control characters are escapes.
+  if (!/[\u007f-\u009f\u2028\u2029\p{Cf}]|\\u00[01]/u.test(JSON.stringify(definition))) return definition
   const text = JSON.stringify(definition, (_key, value: unknown) =>
     typeof value === 'string'
       ? value
