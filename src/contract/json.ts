@@ -1,3 +1,5 @@
+import { toHex } from './bytes.ts'
+
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 export type JsonObject = Readonly<Record<string, unknown>>
 
@@ -22,7 +24,7 @@ export function canonicalJson(value: unknown): string {
 /** Returns the SHA-256 of a text's UTF-8 bytes, in lower-case hex. */
 export async function sha256(text: string): Promise<string> {
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
+  return toHex(new Uint8Array(digest))
 }
 
 /** Parses JSON text. Returns undefined, which no JSON text stands for, if the text is invalid. */

@@ -1,3 +1,4 @@
+import { binaryOf, toBase64, toHex } from './bytes.ts'
 import { isObject } from './json.ts'
 
 /** Removes known secrets from texts and JSON values. What contains none is returned as it is. */
@@ -195,13 +196,6 @@ function wideForms(text: string): string[] {
   )
 }
 
-/** Returns bytes as one character each. */
-export function binaryOf(bytes: Uint8Array): string {
-  let text = ''
-  for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192))
-  return text
-}
-
 const NAMES: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' }
 
 /** The ways in which a text is commonly escaped before it is encoded. */
@@ -231,18 +225,14 @@ function base64Forms(text: string): string[] {
     const from = Math.ceil((shift * 8) / 6)
     return btoa(shifted).slice(from, Math.floor((shifted.length * 8) / 6))
   })
-  const full = btoa(binaryOf(bytes))
+  const full = toBase64(bytes)
   const forms = [...pieces, full.replace(/=+$/, ''), full]
   return [...forms, ...forms.map((piece) => piece.replaceAll('+', '-').replaceAll('/', '_'))]
 }
 
 function hexForms(text: string): string[] {
-  const hex = hexOf(new TextEncoder().encode(text))
+  const hex = toHex(new TextEncoder().encode(text))
   return [hex, hex.toUpperCase()]
-}
-
-export function hexOf(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
 /** A text without its escapes and line breaks, with the part of the source that each of its characters comes from. */

@@ -1,3 +1,4 @@
+import { toBase64 } from '../contract/bytes.ts'
 import { parseJson } from '../contract/json.ts'
 import type { BinaryContent, Content } from '../contract/message.ts'
 import type { Compat } from '../contract/run-options.ts'
@@ -104,32 +105,24 @@ async function toContent(part: ResultPart): Promise<Content> {
   if (typeof part === 'string') return { type: 'text', text: part }
   if (isBytes(part)) {
     const mediaType = (part instanceof Blob && part.type) || 'application/octet-stream'
-    return { type: mediaType.startsWith('image/') ? 'image' : 'file', mediaType, data: await toBase64(part) }
+    return { type: mediaType.startsWith('image/') ? 'image' : 'file', mediaType, data: await encode(part) }
   }
   if (part.type === 'text') return part
   const { type, mediaType, data } = part
-  return { type, mediaType, data: typeof data === 'string' ? data : await toBase64(data) }
+  return { type, mediaType, data: typeof data === 'string' ? data : await encode(data) }
 }
 
 function isBytes(value: unknown): value is Bytes {
   return value instanceof Blob || value instanceof ArrayBuffer || ArrayBuffer.isView(value)
 }
 
-async function toBase64(bytes: Bytes): Promise<string> {
-  return base64Of(bytes instanceof Blob ? await bytes.arrayBuffer() : bytes)
+async function encode(bytes: Bytes): Promise<string> {
+  return toBase64(viewOf(bytes instanceof Blob ? await bytes.arrayBuffer() : bytes))
 }
 
-/** The bytes passed to one call of `String.fromCharCode`, since engines limit the arguments of a call. */
-const CHUNK = 8192
-
-function base64Of(bytes: ArrayBuffer | ArrayBufferView): string {
-  const view = ArrayBuffer.isView(bytes)
-    ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    : new Uint8Array(bytes)
-  let binary = ''
-  for (let offset = 0; offset < view.length; offset += CHUNK)
-    binary += String.fromCharCode(...view.subarray(offset, offset + CHUNK))
-  return btoa(binary)
+function viewOf(bytes: ArrayBuffer | ArrayBufferView): Uint8Array {
+  if (!ArrayBuffer.isView(bytes)) return new Uint8Array(bytes)
+  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
 /** A JSON replacer that also writes bigints, maps, sets and bytes. Throws for a value with no JSON form. */
@@ -137,7 +130,7 @@ export function toJson(key: string, value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString()
   if (value instanceof Map) return Object.fromEntries(value)
   if (value instanceof Set) return [...value]
-  if (value instanceof ArrayBuffer || ArrayBuffer.isView(value)) return base64Of(value)
+  if (value instanceof ArrayBuffer || ArrayBuffer.isView(value)) return toBase64(viewOf(value))
   if (typeof value === 'function' || typeof value === 'symbol' || isEmptyInJson(value)) {
     throw new TypeError(`a ${kindOf(value)} at ${key === '' ? 'the root' : `"${key}"`}`)
   }

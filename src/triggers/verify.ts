@@ -1,3 +1,4 @@
+import { fromBase64, fromHex, isHmac, webhookSecret } from '../contract/bytes.ts'
 import { isObject, parseJson, sha256 } from '../contract/json.ts'
 
 /** How far the time of a signature may be from now, in milliseconds. */
@@ -37,8 +38,8 @@ export function standardWebhooks(secret: string): WebhookScheme {
       const [id, timestamp] = [headers.get('webhook-id'), headers.get('webhook-timestamp') ?? '']
       const signatures = (headers.get('webhook-signature') ?? '').split(' ')
       if (!id || !isRecent(timestamp, now)) return undefined
-      const signed = signatures.flatMap((each) => (each.startsWith('v1,') ? fromBase64(each.slice(3)) : []))
-      const keys = secrets.flatMap((each) => (each.startsWith('whsec_') ? fromBase64(each.slice(6)) : textKeys([each])))
+      const signed = signatures.flatMap((each) => (each.startsWith('v1,') ? (fromBase64(each.slice(3)) ?? []) : []))
+      const keys = secrets.flatMap((each) => webhookSecret(each) ?? [])
       return (await isSignedBy(keys, signed, `${id}.${timestamp}.${body}`)) ? id : undefined
     },
   }
@@ -116,30 +117,15 @@ function isRecent(seconds: string, now: number): boolean {
   return /^\d{1,12}$/.test(seconds) && Math.abs(now - Number(seconds) * 1000) <= MOST_AGE_MS
 }
 
-/** Whether one of the signatures is the HMAC-SHA256 of a text with one of the keys. Compares in constant time. */
+/** Whether one of the signatures is the HMAC-SHA256 of a text with one of the keys. */
 async function isSignedBy(
   keys: readonly BufferSource[],
   signatures: readonly Uint8Array<ArrayBuffer>[],
   text: string,
 ): Promise<boolean> {
-  const bytes = encoder.encode(text)
-  for (const each of keys) {
-    if (each.byteLength === 0) continue
-    const key = await crypto.subtle.importKey('raw', each, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
-    for (const signature of signatures) if (await crypto.subtle.verify('HMAC', key, signature, bytes)) return true
+  for (const key of keys) {
+    if (key.byteLength === 0) continue
+    for (const signature of signatures) if (await isHmac(key, signature, text)) return true
   }
   return false
-}
-
-function fromHex(text: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from({ length: text.length / 2 }, (_, at) => Number.parseInt(text.slice(at * 2, at * 2 + 2), 16))
-}
-
-/** Returns the bytes of a base64 text in a list; an empty list for any other text. */
-function fromBase64(text: string): Uint8Array<ArrayBuffer>[] {
-  try {
-    return [Uint8Array.from(atob(text), (char) => char.charCodeAt(0))]
-  } catch {
-    return []
-  }
 }

@@ -1,3 +1,4 @@
+import { hmac, toBase64, webhookSecret } from '../../contract/bytes.ts'
 import { isTerminal, type RunRecord } from '../../contract/run.ts'
 import type { Report } from '../../contract/setup.ts'
 import { withTimeLimit } from '../../contract/time-limit.ts'
@@ -26,6 +27,8 @@ export function webhookSender(options: WebhookOptions): Webhooks {
   return {
     refusal: (url) => {
       if (options.secret === undefined) return 'This edge sends no webhooks: WEBHOOK_SECRET is not set.'
+      if (!webhookSecret(options.secret))
+        return 'This edge sends no webhooks: after whsec_, WEBHOOK_SECRET is not base64.'
       return mayNotify(url, options) ? undefined : 'A webhook must be an https URL whose host is in WEBHOOK_HOSTS.'
     },
     bodyOf: webhookBody,
@@ -105,12 +108,14 @@ async function post(
   secret: string,
   { id, body, now }: { readonly id: string; readonly body: string; readonly now: number },
 ): Promise<number> {
+  const key = webhookSecret(secret)
+  if (!key) return 0
   const timestamp = String(Math.floor(now / 1000))
   const headers = {
     'content-type': 'application/json',
     'webhook-id': id,
     'webhook-timestamp': timestamp,
-    'webhook-signature': `v1,${await sign(secret, `${id}.${timestamp}.${body}`)}`,
+    'webhook-signature': `v1,${toBase64(await hmac(key, `${id}.${timestamp}.${body}`))}`,
   }
   try {
     return await withTimeLimit(MOST_MS, async (signal) => {
@@ -121,15 +126,4 @@ async function post(
   } catch {
     return 0
   }
-}
-
-/** Returns the HMAC-SHA256 in base64. A secret `whsec_…` is base64 after that prefix; any other is text. */
-async function sign(secret: string, text: string): Promise<string> {
-  const encoder = new TextEncoder()
-  const [, base64] = /^whsec_(.+)$/.exec(secret) ?? []
-  const bytes =
-    base64 === undefined ? encoder.encode(secret) : Uint8Array.from(atob(base64), (char) => char.charCodeAt(0))
-  const key = await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign'])
-  const signature = new Uint8Array(await crypto.subtle.sign('HMAC', key, encoder.encode(text)))
-  return btoa(String.fromCharCode(...signature))
 }

@@ -1,3 +1,4 @@
+import { fromBase64Url } from '../../contract/bytes.ts'
 import { verifyWithJwks } from 'hono/utils/jwt/jwt'
 import type { IdentityProvider } from '../../contract/identity-provider.ts'
 import { ID } from '../../contract/id.ts'
@@ -110,8 +111,7 @@ function isPublicKey(value: unknown): value is PublicKey {
 /** Reads the `iss` of a token before its signature is checked: it only says whose keys to check it with. */
 function issuerOf(token: string): unknown {
   try {
-    const part = (token.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/')
-    const claims: unknown = JSON.parse(atob(part))
+    const claims: unknown = JSON.parse(new TextDecoder().decode(fromBase64Url(token.split('.')[1] ?? '')))
     return isObject(claims) ? claims['iss'] : undefined
   } catch {
     return undefined

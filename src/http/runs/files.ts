@@ -1,3 +1,4 @@
+import { toBase64 } from '../../contract/bytes.ts'
 import type { BinaryContent, LinkedContent, Message } from '../../contract/message.ts'
 import type { ModelCapabilities } from '../../contract/model.ts'
 import { isPrivate } from '../../contract/private-host.ts'
@@ -90,12 +91,6 @@ async function readBytes(response: Response, most: number): Promise<Uint8Array |
     at += chunk.byteLength
   }
   return bytes
-}
-
-function toBase64(bytes: Uint8Array): string {
-  let binary = ''
-  for (let at = 0; at < bytes.length; at += 8192) binary += String.fromCharCode(...bytes.subarray(at, at + 8192))
-  return btoa(binary)
 }
 
 function tooMany(count: number): Problem {

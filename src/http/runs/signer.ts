@@ -1,5 +1,5 @@
+import { fromBase64Url, hmac, isHmac, toBase64Url, toHex } from '../../contract/bytes.ts'
 import { canonicalJson, isObject, parseJson, sha256 } from '../../contract/json.ts'
-import { hexOf } from '../../contract/secrets.ts'
 import type { Signer } from '../../contract/setup.ts'
 import type { Caller } from '../../contract/tool.ts'
 
@@ -8,43 +8,23 @@ import type { Caller } from '../../contract/tool.ts'
  * from counting as one of anything else that is signed with the same secrets.
  */
 export function makeSigner(secrets: readonly string[], purpose: string): Signer {
-  const bytesOf = (text: string) => encoder.encode(`edgecall ${purpose} ${text}`)
+  const purposeful = (text: string) => `edgecall ${purpose} ${text}`
   return {
     sign: async (text) => {
       const [secret = ''] = secrets
-      return toBase64Url(new Uint8Array(await crypto.subtle.sign('HMAC', await keyOf(secret), bytesOf(text))))
+      return toBase64Url(await hmac(encoder.encode(secret), purposeful(text)))
     },
     isSigned: async (text, signature) => {
       if (!/^[\w-]{43}$/.test(signature)) return false
       const bytes = fromBase64Url(signature)
-      for (const secret of secrets) {
-        // Compares in constant time.
-        if (await crypto.subtle.verify('HMAC', await keyOf(secret), bytes, bytesOf(text))) return true
-      }
+      if (!bytes) return false
+      for (const secret of secrets) if (await isHmac(encoder.encode(secret), bytes, purposeful(text))) return true
       return false
     },
   }
 }
 
 const encoder = new TextEncoder()
-
-function keyOf(secret: string): Promise<CryptoKey> {
-  return crypto.subtle.importKey('raw', encoder.encode(secret), { name: 'HMAC', hash: 'SHA-256' }, false, [
-    'sign',
-    'verify',
-  ])
-}
-
-export function toBase64Url(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .replace(/=+$/, '')
-}
-
-export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (char) => char.charCodeAt(0))
-}
 
 /** Adds to the last line of a copy the signature of all that comes before, for the tenant. */
 export async function signCopy(copy: Uint8Array, tenant: string, signer: Signer): Promise<Uint8Array<ArrayBuffer>> {
@@ -86,7 +66,7 @@ function jsonOf(line: Uint8Array): Readonly<Record<string, unknown>> {
 /** Its number of rows need not be signed: a copy with another number is refused as incomplete. */
 async function copyText(body: Uint8Array, tenant: string): Promise<string> {
   const digest = await crypto.subtle.digest('SHA-256', body.slice())
-  return `${tenant} ${hexOf(new Uint8Array(digest))}`
+  return `${tenant} ${toHex(new Uint8Array(digest))}`
 }
 
 /** The call that a question is about. An answer counts for the same key, tool and arguments alone. */
@@ -118,7 +98,7 @@ const LIFETIME_MS = 3_600_000
 /** Makes the `requestState` of a question: its state as base64url of JSON, and the signature of that and of the call. */
 export async function signState(signer: Signer, call: QuestionedCall, question: QuestionState): Promise<string> {
   const fields = { ...question, expires: Date.now() + LIFETIME_MS }
-  const payload = toBase64Url(new TextEncoder().encode(JSON.stringify(fields)))
+  const payload = toBase64Url(encoder.encode(JSON.stringify(fields)))
   return `${payload}.${await signer.sign(await stateText(payload, call))}`
 }
 

@@ -1,3 +1,4 @@
+import { fromBase64Url, toBase64Url } from '../../contract/bytes.ts'
 import { isObject } from '../../contract/json.ts'
 import { type CallReport, MOST_PROGRESS, type ReportAddresses, type ReportedCall } from '../../contract/later.ts'
 import type { SecretFilter } from '../../contract/secrets.ts'
@@ -7,7 +8,7 @@ import { readAnswer } from '../../host/worker/answer.ts'
 import { Outcome } from '../../host/worker/call.ts'
 import { Problem, unwrapReply } from '../problem.ts'
 import { conversationStubOfRun } from './conversation-stub.ts'
-import { fromBase64Url, makeSigner, toBase64Url } from './signer.ts'
+import { makeSigner } from './signer.ts'
 import * as v from 'valibot'
 
 /** Returns the call that a token names. Throws a Problem for one that this edge has not signed, or that has expired. */

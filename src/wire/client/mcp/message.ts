@@ -1,3 +1,4 @@
+import { toBase64 } from '../../../contract/bytes.ts'
 import { isObject } from '../../../contract/json.ts'
 import { brief, fieldsOf, textAt } from '../../fields.ts'
 
@@ -142,6 +143,5 @@ function unsupported(requested: string): McpFault {
 
 /** Encodes a value for a header that cannot hold it as plain text. */
 function inBase64(value: string): string {
-  const bytes = Array.from(new TextEncoder().encode(value), (byte) => String.fromCharCode(byte))
-  return `=?base64?${btoa(bytes.join(''))}?=`
+  return `=?base64?${toBase64(new TextEncoder().encode(value))}?=`
 }

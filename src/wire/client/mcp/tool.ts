@@ -1,3 +1,4 @@
+import { fromBase64 } from '../../../contract/bytes.ts'
 import type { CallInput, InputNeeds, InputRequest } from '../../../contract/input.ts'
 import { isObject, type JsonObject, type JsonSchema } from '../../../contract/json.ts'
 import type { Content } from '../../../contract/message.ts'
@@ -111,10 +112,10 @@ function textOf(value: unknown): string | undefined {
 function decode(value: string): string | null {
   const [, base64] = WRAPPED.exec(value) ?? []
   if (base64 === undefined) return value
+  // Of a text without its padding, `fromBase64` reads what there is.
+  const bytes = base64.length % 4 === 0 ? fromBase64(base64) : undefined
   try {
-    const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
-    // `atob` accepts texts without their padding.
-    return base64.length % 4 === 0 ? new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) : null
+    return bytes ? new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) : null
   } catch {
     return null
   }

@@ -1,3 +1,4 @@
+import { fromBase64 } from '../../../contract/bytes.ts'
 import { isObject, type JsonSchema } from '../../../contract/json.ts'
 import { type AssistantMessage, contentText, type Message, type UserContent } from '../../../contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../../contract/model.ts'
@@ -213,11 +214,7 @@ function toBlock(part: UserContent): readonly object[] {
 
 /** Decodes base64 to text; '' if it is not valid. */
 function decodeText(data: string): string {
-  try {
-    return new TextDecoder().decode(Uint8Array.from(atob(data), (character) => character.charCodeAt(0)))
-  } catch {
-    return ''
-  }
+  return new TextDecoder().decode(fromBase64(data))
 }
 
 /** The label of the opaque data of Anthropic's answers. */

@@ -1,0 +1,71 @@
+/** Bytes as text, and signatures of texts. All of it also runs where `Uint8Array` has no such methods, as in Node 22. */
+
+const encoder = new TextEncoder()
+
+/** The bytes passed to one call of `String.fromCharCode`, since engines limit the arguments of a call. */
+const CHUNK = 8192
+
+/** Returns a text with one character for each byte. */
+export function binaryOf(bytes: Uint8Array): string {
+  let binary = ''
+  for (let at = 0; at < bytes.length; at += CHUNK) binary += String.fromCharCode(...bytes.subarray(at, at + CHUNK))
+  return binary
+}
+
+/** Returns bytes in base64 (RFC 4648, section 4). */
+export function toBase64(bytes: Uint8Array): string {
+  return btoa(binaryOf(bytes))
+}
+
+/** Returns the bytes of a text in base64, with or without padding; undefined for any other text. */
+export function fromBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
+  try {
+    return Uint8Array.from(atob(text), (char) => char.charCodeAt(0))
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns bytes in base64url without padding (RFC 4648, section 5). */
+export function toBase64Url(bytes: Uint8Array): string {
+  return toBase64(bytes).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '')
+}
+
+/** Returns the bytes of a text in base64url; undefined for any other text. */
+export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | undefined {
+  return fromBase64(text.replaceAll('-', '+').replaceAll('_', '/'))
+}
+
+/** Returns bytes in lower-case hex. */
+export function toHex(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+/** Returns the bytes of a text in hex. */
+export function fromHex(text: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from({ length: text.length / 2 }, (_, at) => Number.parseInt(text.slice(at * 2, at * 2 + 2), 16))
+}
+
+/** Returns the HMAC-SHA256 of a text. */
+export async function hmac(secret: BufferSource, text: string): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.sign('HMAC', await hmacKey(secret, 'sign'), encoder.encode(text)))
+}
+
+/** Whether a signature is the HMAC-SHA256 of a text. Compares in constant time. */
+export async function isHmac(secret: BufferSource, signature: BufferSource, text: string): Promise<boolean> {
+  return crypto.subtle.verify('HMAC', await hmacKey(secret, 'verify'), signature, encoder.encode(text))
+}
+
+function hmacKey(secret: BufferSource, usage: 'sign' | 'verify'): Promise<CryptoKey> {
+  return crypto.subtle.importKey('raw', secret, { name: 'HMAC', hash: 'SHA-256' }, false, [usage])
+}
+
+/**
+ * Returns the bytes of a secret of Standard Webhooks: what follows `whsec_` is base64, any other secret is text. Undefined
+ * if that is not base64.
+ */
+export function webhookSecret(secret: string): Uint8Array<ArrayBuffer> | undefined {
+  return secret.startsWith('whsec_')
+    ? fromBase64(secret.slice('whsec_'.length))
+    : Uint8Array.from(encoder.encode(secret))
+}
