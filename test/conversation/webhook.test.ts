@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { mayNotify } from '../../src/conversation/run/webhook.ts'
+import { mayNotify, webhookSender } from '../../src/conversation/run/webhook.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
 
@@ -195,5 +195,16 @@ describe('a webhook', () => {
       expect([no, may(no)]).toEqual([no, false])
     expect(may('http://127.0.0.1:1234/', true)).toBe(true)
     expect(may('http://10.0.0.1/', true)).toBe(false)
+  })
+
+  test('is refused where the secret of the edge is missing or cannot be read', () => {
+    const refusal = (secret?: string) =>
+      webhookSender({ secret, hosts: [], isOpen: true, report: () => {} }).refusal('http://127.0.0.1:1234/')
+    expect(refusal(SECRET)).toBeUndefined()
+    expect(refusal('any text')).toBeUndefined()
+    expect(refusal()).toBe('This edge sends no webhooks: WEBHOOK_SECRET is not set.')
+    expect(refusal('whsec_not base64!')).toBe(
+      'This edge sends no webhooks: after whsec_, WEBHOOK_SECRET is not base64.',
+    )
   })
 })
