@@ -1,7 +1,5 @@
 /** Bytes as text, and signatures of texts. All of it also runs where `Uint8Array` has no such methods, as in Node 22. */
 
-const encoder = new TextEncoder()
-
 /** The bytes passed to one call of `String.fromCharCode`, since engines limit the arguments of a call. */
 const CHUNK = 8192
 
@@ -48,12 +46,12 @@ export function fromHex(text: string): Uint8Array<ArrayBuffer> {
 
 /** Returns the HMAC-SHA256 of a text. */
 export async function hmac(secret: BufferSource, text: string): Promise<Uint8Array> {
-  return new Uint8Array(await crypto.subtle.sign('HMAC', await hmacKey(secret, 'sign'), encoder.encode(text)))
+  return new Uint8Array(await crypto.subtle.sign('HMAC', await hmacKey(secret, 'sign'), new TextEncoder().encode(text)))
 }
 
 /** Whether a signature is the HMAC-SHA256 of a text. Compares in constant time. */
 export async function isHmac(secret: BufferSource, signature: BufferSource, text: string): Promise<boolean> {
-  return crypto.subtle.verify('HMAC', await hmacKey(secret, 'verify'), signature, encoder.encode(text))
+  return crypto.subtle.verify('HMAC', await hmacKey(secret, 'verify'), signature, new TextEncoder().encode(text))
 }
 
 function hmacKey(secret: BufferSource, usage: 'sign' | 'verify'): Promise<CryptoKey> {
@@ -67,5 +65,5 @@ function hmacKey(secret: BufferSource, usage: 'sign' | 'verify'): Promise<Crypto
 export function webhookSecret(secret: string): Uint8Array<ArrayBuffer> | undefined {
   return secret.startsWith('whsec_')
     ? fromBase64(secret.slice('whsec_'.length))
-    : Uint8Array.from(encoder.encode(secret))
+    : Uint8Array.from(new TextEncoder().encode(secret))
 }

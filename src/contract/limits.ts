@@ -54,6 +54,11 @@ export const LIMITS = {
    * the first two retries. 1 turns waiting off. The wait ends with `runMs`, and with the request of a run that is not stored.
    */
   modelWaitMs: { variable: 'MODEL_WAIT_MS', initial: 120_000 },
+  /**
+   * How long a run waits for a person or its caller, in milliseconds. Then calls that wait for approval are rejected, and
+   * those that the caller was to run fail. The run of an agent waits as long as it may last.
+   */
+  waitMs: { variable: 'MAX_WAIT_MS', initial: 86_400_000 },
   /** The maximum number of calls that run at the same time. */
   concurrentCalls: { variable: 'MAX_CONCURRENT_CALLS', initial: 8, compat: { 'spring-ai': 1, langchain4j: 1 } },
   /** The maximum number of input and output tokens of all steps together. */

@@ -107,6 +107,26 @@ test('a non-streamed answer continues when its object is lost', async () => {
   expect([response.status, await response.json()]).toMatchObject([200, { status: 'completed', answer: 'Done.' }])
 })
 
+test('a call that nobody decides on is rejected in time, although its object was lost meanwhile', async () => {
+  await post('/conversations', { id: 'undecided' })
+  replies = [{ chunks: chunksOf({ calls: [{ tool: 'pays', arguments: '{}' }] }) }, say('It was not decided.')]
+  const body = { input: 'Pay', tools: ['pays'], limits: { waitMs: 2000 } }
+  const response = await post('/conversations/undecided/runs', body)
+  const waiting = (await response.json()) as Record<string, any>
+  expect([response.status, waiting['status']]).toEqual([202, 'waiting'])
+  await lose('undecided')
+  // Only the alarm wakes the object: reading the run would.
+  await eventually(async () => expect(replies).toEqual([]))
+  await eventually(async () => {
+    const answer = await fetch(new URL(`/conversations/undecided/runs/${waiting['id']}`, url))
+    expect(await answer.json()).toMatchObject({
+      status: 'completed',
+      answer: 'It was not decided.',
+      calls: [{ tool: 'pays', ok: false, error: { code: 'rejected' } }],
+    })
+  })
+})
+
 describe('a tool that answers later', () => {
   /** Starts a run that calls the tools in one step. */
   async function start(...tools: string[]): Promise<{ path: string; record: Record<string, any> }> {

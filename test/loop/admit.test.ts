@@ -44,7 +44,7 @@ const REACHED: Partial<Record<Limit, readonly Case[]>> = {
 
 /** The limits on time and sizes, which `admit` has nothing to do with: no count of calls reaches them. */
 const ELSEWHERE: readonly Limit[] = [
-  ...(['callMs', 'runMs', 'firstByteMs', 'silenceMs', 'modelWaitMs'] as const),
+  ...(['callMs', 'runMs', 'firstByteMs', 'silenceMs', 'modelWaitMs', 'waitMs'] as const),
   ...(['resultBytes', 'answerCharacters', 'concurrentCalls'] as const),
 ]
 

@@ -2,6 +2,7 @@ import type { CallAnswer, PendingApproval, Refusal } from '../../contract/conver
 import type { Config } from '../../contract/config.ts'
 import type { RunFact } from '../../contract/event.ts'
 import { canonicalJson, sha256 } from '../../contract/json.ts'
+import { DEFAULT_LIMITS, type Limits } from '../../contract/limits.ts'
 import { readableArguments } from '../../contract/message.ts'
 import { type Caller, failure, type ToolDefinition, type ToolOutcome } from '../../contract/tool.ts'
 import { callRefused, callSettled } from '../../loop/record.ts'
@@ -11,9 +12,6 @@ import { marksOfCallerResult } from '../../loop/decide/data-flow-guard.ts'
 import { visibleOutcome } from '../../loop/decide/truncated-result.ts'
 import type { OpenRun } from './open-runs.ts'
 import { refusalOf } from './cancel-run.ts'
-
-/** How long a run waits for a person or its caller. */
-export const MOST_WAIT_MS = 24 * 60 * 60 * 1000
 
 type AnswerableRun = Pick<OpenRun, 'state' | 'journal'>
 
@@ -77,9 +75,19 @@ export async function pendingApproval(
     ...(because && { because }),
     ...(call.parent !== undefined && { parent: call.parent }),
     ...(state.request.agent && { path: state.request.agent.path }),
-    expires: state.request.agent?.until ?? (state.waitingSince ?? now) + MOST_WAIT_MS,
+    expires: waitsUntil(state, now),
     ...(definition && { definition: shownOf(definition) }),
   }
+}
+
+/**
+ * Returns until when a run waits for a person or its caller, in epoch milliseconds. `now`: since when, if it does not
+ * wait yet.
+ */
+export function waitsUntil({ request, waitingSince }: RunState, now = 0): number {
+  // A run that an earlier version has stored knows no such limit.
+  const limits: Partial<Limits> = request.limits
+  return request.agent?.until ?? (waitingSince ?? now) + (limits.waitMs ?? DEFAULT_LIMITS.waitMs)
 }
 
 /** Why a call waits for a person; undefined if it asks for input. */

@@ -8,7 +8,7 @@ import { recordOf } from '../../loop/record.ts'
 import { recoveryTime, startedCalls } from '../../loop/recover.ts'
 import type { CallState, RunState } from '../../loop/state.ts'
 import { within } from '../../contract/time-limit.ts'
-import { expiryEvent, MOST_WAIT_MS } from './answers.ts'
+import { expiryEvent, waitsUntil } from './answers.ts'
 import type { JournalPorts } from './journal.ts'
 import {
   commit,
@@ -268,15 +268,15 @@ export class Runner {
   dueAt(): number {
     const open = this.runs.current()
     if (!open) return Infinity
-    const { waitingSince = 0, step, request } = open.state
+    const { step, request } = open.state
     const now = this.#ports.now()
     if (now < this.#heldUntil) return this.#heldUntil
     if (!isWaiting(open)) return modelPause(open.state, now) ?? now + WATCHDOG_MS
     // Polls under way set the alarm when they have returned. Until then it rings only in case the object is lost.
     if (open.completion) return now + request.limits.callMs + shortestPoll(open.state)
-    const { until } = request.agent ?? {}
-    const times = step?.calls.flatMap((call) => (call.status === 'settled' ? [] : dueTime(call, waitingSince, until)))
-    return Math.min(until ?? Infinity, ...(times ?? []))
+    const until = waitsUntil(open.state)
+    const times = step?.calls.flatMap((call) => (call.status === 'settled' ? [] : dueTime(call, until))) ?? []
+    return Math.min(request.agent?.until ?? Infinity, ...times)
   }
 
   /**
@@ -288,8 +288,8 @@ export class Runner {
     if (!open) return
     const now = this.#ports.now()
     if (isWaiting(open)) {
-      const { waitingSince = 0, step, request } = open.state
-      const { until = waitingSince + MOST_WAIT_MS } = request.agent ?? {}
+      const { step, request } = open.state
+      const until = waitsUntil(open.state)
       // The run of an agent waits until its time is over.
       if (request.agent && until <= now) return this.#abandon(open, windDown(open.state, 'runMs'))
       const overdueCalls = until <= now ? (step?.calls.filter(isWaitingForOthers) ?? []) : []
@@ -359,8 +359,8 @@ function shortestPoll({ step }: RunState): number {
   return polls.length > 0 ? Math.min(...polls) : WATCHDOG_MS
 }
 
-/** Returns when a call that a run waits for must be looked at, in epoch milliseconds. `until`: when an agent's run ends. */
-function dueTime({ later, hasReport }: CallState, waitingSince: number, until?: number): number {
+/** Returns when a call must be looked at for which a run waits until then, in epoch milliseconds. */
+function dueTime({ later, hasReport }: CallState, until: number): number {
   if (hasReport) return 0
-  return later ? Math.min(later.until, later.pollAt) : (until ?? waitingSince + MOST_WAIT_MS)
+  return later ? Math.min(later.until, later.pollAt) : until
 }

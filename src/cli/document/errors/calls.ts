@@ -87,7 +87,7 @@ export const CALL_ERRORS: ErrorTexts = {
     'Give the tool a `status` function, or mark it idempotent; see [Conversations](conversations.md#after-a-crash).',
   ),
   rejected: errorText(
-    'A person rejected the call, or nobody decided within 24 hours.',
+    'A person rejected the call, or nobody decided in time (`MAX_WAIT_MS`, by default 24 hours).',
     'None is needed: the model reads the reason.',
   ),
   poll_failed: errorText(
