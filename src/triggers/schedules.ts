@@ -15,6 +15,7 @@ import { canonicalJson } from '../contract/json.ts'
 import { quotaMessage, type ReachedQuota } from '../contract/quotas.ts'
 import { type MakeSetup, type Setup, setupOf } from '../contract/setup.ts'
 import { textOfThrown } from '../contract/thrown.ts'
+import { pause } from '../contract/time-limit.ts'
 import type { Caller } from '../contract/tool.ts'
 import { FAILED, LOST, startTriggeredRun, type StartOutcome } from './start-run.ts'
 import {
@@ -31,7 +32,7 @@ import { lastDue, type Timing, timingOf } from './times.ts'
 /** How many due times are claimed and settled together, by few row writes. */
 const AT_A_TIME = 100
 /** How many of their runs are started side by side. */
-const SIDE_BY_SIDE = 20
+const SIDE_BY_SIDE = 10
 /** How many subrequests the start of a run makes at most: of the key, the tools, the budget, the run before, and the run. */
 const SUBREQUESTS = 6
 /** A time that could not be handled for so long counts as missed. */
@@ -212,10 +213,16 @@ export abstract class SchedulesObject<Env> extends DurableObject<Env> implements
   async #handle(claim: Claim): Promise<readonly (StartOutcome | undefined)[]> {
     try {
       const outcomes: (StartOutcome | undefined)[] = []
-      for (let at = 0; at < claim.occurrences.length; at += SIDE_BY_SIDE) {
-        const some = claim.occurrences.slice(at, at + SIDE_BY_SIDE)
-        outcomes.push(...(await Promise.all(some.map((occurrence) => this.#start(occurrence)))))
+      const occurrences = claim.occurrences.entries()
+      const startRest = async () => {
+        for (const [at, occurrence] of occurrences) {
+          outcomes[at] = await this.#start(occurrence)
+          // A runtime that has the objects in one process looks for requests once none of them is at work: without
+          // this it answers none, and the models get none of the runs, until all of them are started.
+          await pause(1)
+        }
       }
+      await Promise.all(Array.from({ length: SIDE_BY_SIDE }, startRest))
       const now = Date.now()
       this.#store.settle(claim, () =>
         claim.occurrences.flatMap((occurrence, at) => {

@@ -10,6 +10,7 @@ import { playForgedCopies, playOddRequests } from './fuzz.ts'
 import { playPrograms } from './programs.ts'
 import { playKey, playReaders } from './sharing.ts'
 import { endOf, killAt, rowsOf } from './table.ts'
+import { playSchedules } from './schedules.ts'
 import { playSimulations } from './simulation/play.ts'
 import { makeWorld, type World } from './world.ts'
 
@@ -52,6 +53,14 @@ const PARTS: readonly { readonly name: string; readonly play: (world: World) => 
   {
     name: 'Deployed anew while 200 conversations are under way',
     play: (world) => playDeployment(world, 200),
+  },
+  {
+    name: '10,000 schedules, 1,000 of them due at once',
+    play: (world) => playSchedules(world, { stored: 10_000, due: 1000 }),
+  },
+  {
+    name: '300 schedules due at once, killed amid them',
+    play: (world) => playSchedules(world, { stored: 300, due: 300, killAfter: 100 }),
   },
   { name: `Odd requests, seed ${seed}`, play: () => playOddRequests(seed, 60) },
   { name: `Forged copies, seed ${seed}`, play: () => playForgedCopies(seed, 60) },

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { StartRequest } from '../../src/contract/conversation.ts'
 import type { Setup } from '../../src/contract/setup.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { SchedulesWorld, settle } from './schedules-world.ts'
@@ -410,4 +411,36 @@ test('1,000 of 10,000 schedules that are due in one minute start one run each in
   expect(world.rowsWritten() - before).toBe(1000 + 10 * 3)
   const series = { name: 'edgecall_scheduled', labels: 'outcome="started"', part: 'value', le: 0, value: 1000 }
   expect(await world.object.series()).toEqual([series])
+})
+
+test('while the runs of many schedules are started, ten at a time, requests are answered', async () => {
+  const gates: PromiseWithResolvers<void>[] = []
+  const conversation = {
+    start: async ({ run: { runId } }: StartRequest) => {
+      const gate = Promise.withResolvers<void>()
+      gates.push(gate)
+      await gate.promise
+      return { ok: true, runId, status: 'running', created: true, replayed: false }
+    },
+  }
+  const conversations = { getByName: () => conversation } as unknown as Setup['conversations']
+  const world = new SchedulesWorld({ setup: { conversations } })
+  await world.object.put('first', { cron: '0 8 * * *', run: RUN }, { tenant: 'local', scopes: ['chat'] })
+  world.multiply('first', 150)
+  world.live()
+  vi.setSystemTime(START + 8 * HOUR)
+  const alarm = world.object.alarm()
+  for (let begun = 10; begun <= 30; begun++) {
+    await eventually(() => expect(gates).toHaveLength(begun))
+    await settle()
+    expect(gates).toHaveLength(begun)
+    expect(await world.ask('/schedules?limit=1')).toMatchObject({ status: 200 })
+    gates[begun - 10]?.resolve()
+  }
+  await eventually(() => {
+    for (const { resolve } of gates) resolve()
+    expect(gates).toHaveLength(150)
+  })
+  await alarm
+  expect(world.alarmAt).toBe(START + 32 * HOUR)
 })
