@@ -118,10 +118,16 @@ export type { Price, Usage } from './contract/usage.ts'
 export type { CallInput, InputNeeds } from './contract/input.ts'
 export type { ProgramCalls } from './contract/program.ts'
 export type { ServerOptions } from './model/post-models.ts'
+export type { AnswerTarget, ReplyTarget, ToolTarget, WebhookTarget } from './contract/answer-target.ts'
+export { type EmailOptions, type EmailStart, emailTrigger } from './triggers/email.ts'
 export {
   type CronEvent,
   cronTrigger,
   type CronTrigger,
+  type EmailEvent,
+  type EmailRefusal,
+  type EmailTrigger,
+  type IncomingEmail,
   type QueueEvent,
   queueTrigger,
   type QueueTrigger,

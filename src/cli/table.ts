@@ -83,9 +83,9 @@ const KEY_COMMANDS: readonly Command[] = [
 
 const TRIGGER_COMMAND = command({
   name: 'new trigger',
-  summary: 'add what starts a run without a caller: a signed request, a message of a queue, or a time',
+  summary: 'add what starts a run without a caller: a signed request, a message of a queue, a time, or mail',
   arguments: { name: { text: 'its name, such as new-orders' } },
-  options: { on: { type: 'string', value: 'event', text: 'webhook, queue or cron; default: webhook' } },
+  options: { on: { type: 'string', value: 'event', text: 'webhook, queue, cron or email; default: webhook' } },
   node: 20,
   run: async ({ root, terminal, arguments: { name }, options: { on } }) => {
     const { addTrigger } = await import('./project/trigger-files.ts')

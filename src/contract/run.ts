@@ -1,3 +1,4 @@
+import type { AnswerTarget } from './answer-target.ts'
 import type { JsonObject } from './json.ts'
 import type { RunBudget } from './budget.ts'
 import type { Content, DataMark, Message } from './message.ts'
@@ -109,6 +110,8 @@ export interface RunRequest extends SomeOptions {
   readonly shard?: number
   /** Set if the run is that of an agent, which another run has called. No caller can send it. */
   readonly agent?: AgentTerms
+  /** Where the answer goes besides, if a trigger has started the run. Default: nowhere. */
+  readonly answerTo?: AnswerTarget
 }
 
 export const RUN_STATUSES = [

@@ -36,6 +36,7 @@ import { otlpReporter } from '../observe/otlp.ts'
 import { scheduleRoutes } from '../triggers/routes.ts'
 import { schedulesObject } from '../triggers/schedules.ts'
 import { scheduleToolSource } from '../triggers/tools.ts'
+import { answerReporter } from '../triggers/answers.ts'
 import { triggerHandlers, type Triggers, webhookRoutes } from '../triggers/triggers.ts'
 
 /*
@@ -160,8 +161,9 @@ export const scheduleTools: Part = {
 }
 
 /**
- * Triggers: events that start runs, by name: times of the platform's cron triggers, messages of queues, and signed
- * requests of other services (`POST /triggers/{name}`). The edge then also has the handlers `scheduled` and `queue`.
+ * Triggers: events that start runs, by name: times of the platform's cron triggers, messages of queues, mail, and signed
+ * requests of other services (`POST /triggers/{name}`). The edge then also has the handlers `scheduled`, `queue` and
+ * `email`.
  *
  * @example
  * const edge = createEdge({
@@ -177,7 +179,10 @@ export function triggers(table: Triggers): Part {
   return {
     name: 'triggers',
     surfaces: [webhookRoutes(table)],
-    extend: ({ env }) => ({ triggerEnv: env }),
+    extend: ({ env, setup, reporters = [] }) => ({
+      triggerEnv: env,
+      reporters: [...reporters, answerReporter(setup)],
+    }),
     handlers: (makeSetup) => triggerHandlers(table, makeSetup),
   }
 }

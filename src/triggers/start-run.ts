@@ -1,4 +1,5 @@
 import { presentCaller } from '../conversation/run/present-caller.ts'
+import type { AnswerTarget } from '../contract/answer-target.ts'
 import type { Scope } from '../contract/api-key.ts'
 import { termsOfCaller } from '../contract/caller-terms.ts'
 import { deriveRunId, ID } from '../contract/id.ts'
@@ -46,6 +47,8 @@ export interface TriggeredRun {
   readonly create?: boolean | undefined
   /** The run that must have ended before this one is started. Default: none. */
   readonly after?: RunPlace | undefined
+  /** Where the answer goes once the run has ended. Default: it is stored with the run alone. */
+  readonly answerTo?: AnswerTarget | undefined
 }
 
 /** A run, and the conversation that stores it. */
@@ -98,6 +101,7 @@ async function start(
     keepDays = KEEP_DAYS,
     create = false,
     after,
+    answerTo,
   }: TriggeredRun,
   { waitUntil }: { readonly waitUntil: WaitUntil },
 ): Promise<StartOutcome> {
@@ -117,6 +121,7 @@ async function start(
     const message = `A conversation's id must match ${ID.source}.`
     throw new Problem({ status: 400, code: 'invalid_conversation_id', message })
   }
+  if (answerTo && 'webhook' in answerTo) requireWebhook(setup, answerTo.webhook)
   const decoded = decodeRunBody(body)
   if (!decoded.ok) throw invalidRequest(decoded.error)
   const request = new Request(`https://triggers.invalid/${source}`, { headers: { 'idempotency-key': key } })
@@ -128,13 +133,15 @@ async function start(
     cacheSettings(context, id, {})
   }
   const prepared = await prepareRun(context, decoded.request, { conversation: id })
+  const run = { ...prepared.run, ...(answerTo && { answerTo }) }
   if (conversation !== undefined && create) await requireRoom(context, id)
-  const { runId, created } = await startInConversation(context, prepared, {
+  const place = {
     id,
-    onBusy: 'queue',
+    onBusy: 'queue' as const,
     create: conversation === undefined || create,
     ...(conversation === undefined && { expires: now + keepDays * DAY_MS }),
-  })
+  }
+  const { runId, created } = await startInConversation(context, { ...prepared, run }, place)
   if (created && conversation !== undefined) {
     cacheSettings(context, id, {})
     countCreated(context)
@@ -143,6 +150,11 @@ async function start(
 }
 
 const CHAT: Scope = 'chat'
+
+function requireWebhook({ webhooks }: Setup, url: string): void {
+  const message = webhooks ? webhooks.refusal(url) : 'This edge sends no webhooks.'
+  if (message !== undefined) throw new Problem({ status: 400, code: 'invalid_request', message, param: 'webhook' })
+}
 
 /** Returns the id of a run's own conversation. It is not listed, and can be read by its id. */
 async function ownConversation(setup: Setup, caller: Caller, source: string, key: string): Promise<string> {

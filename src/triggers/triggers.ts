@@ -1,7 +1,8 @@
 import { Hono } from 'hono/tiny'
+import type { AnswerTarget, ToolTarget, WebhookTarget } from '../contract/answer-target.ts'
 import { SCOPES } from '../contract/api-key.ts'
 import { parseJson, sha256 } from '../contract/json.ts'
-import type { Message } from '../contract/message.ts'
+import type { Message, UserContent } from '../contract/message.ts'
 import { readBody } from '../contract/read-body.ts'
 import { type MakeSetup, type Setup, setupOf } from '../contract/setup.ts'
 import { textOfThrown } from '../contract/thrown.ts'
@@ -26,16 +27,27 @@ export interface TriggerStart {
   readonly conversation?: string
   /** How many days a conversation of its own is kept. Default: 30. */
   readonly keepDays?: number
+  /**
+   * Where the answer goes once the run has ended; it is sent again later until that succeeds. `{ webhook }`: the message of
+   * conversations' webhooks, to an https URL of `WEBHOOK_HOSTS`. `{ tool, arguments, answer }`: a call of a tool, as the
+   * key of the trigger, with the answer as the argument that `answer` names. Default: the answer is stored with the run.
+   */
+  readonly answerTo?: WebhookTarget | ToolTarget
+}
+
+/** The run that an event of any kind starts. */
+export interface StartedRun extends Omit<TriggerStart, 'answerTo'> {
+  readonly answerTo?: AnswerTarget
 }
 
 /** What all triggers have. */
-interface TriggerOptions<Event> {
+export interface TriggerOptions<Event, Start = TriggerStart> {
   /** The id of the API key as which the runs are started, with its scopes, budget and quotas. */
   readonly as: string
   /** The scopes that the runs have, out of those of the key. Default: all of these. */
   readonly scopes?: readonly string[]
   /** Returns the run that an event starts; undefined for none. */
-  readonly start: (event: Event, env: TriggerEnv) => TriggerStart | undefined | Promise<TriggerStart | undefined>
+  readonly start: (event: Event, env: TriggerEnv) => Start | undefined | Promise<Start | undefined>
 }
 
 /** A time of a cron trigger of the platform. */
@@ -64,6 +76,53 @@ export interface WebhookEvent {
   readonly text: string
 }
 
+/** A mail whose sender was checked. Addresses are in lower case. */
+export interface EmailEvent {
+  /** The `Message-ID`; the hash of a message without one. */
+  readonly id: string
+  /** The address of the author, of the header `From`. */
+  readonly from: string
+  /** The name of the author, which anyone may choose; empty if there is none. */
+  readonly name: string
+  /** The address that it was delivered to. */
+  readonly to: string
+  /** The sender of the envelope, to which the platform returns what cannot be delivered. */
+  readonly sender: string
+  readonly subject: string
+  /** The text; of a message that is HTML alone, the text in it. */
+  readonly text: string
+  /** The headers in their order; names are in lower case. */
+  readonly headers: readonly { readonly name: string; readonly value: string }[]
+  readonly attachments: readonly { readonly name: string; readonly mediaType: string; readonly bytes: number }[]
+  /** The text, then each attachment after its name: the `content` of a user message. */
+  readonly content: readonly UserContent[]
+}
+
+/** The message of the platform’s `email` handler, as far as it is used here. */
+export interface IncomingEmail {
+  /** The sender of the envelope. */
+  readonly from: string
+  readonly to: string
+  readonly raw: ReadableStream<Uint8Array>
+  readonly rawSize: number
+  setReject(reason: string): void
+}
+
+/** Why a mail starts no run. `rejected`: its sender is told, by an SMTP error. `ignored`: nobody is. */
+export interface EmailRefusal {
+  readonly refusal: 'rejected' | 'ignored'
+  readonly code: string
+  readonly message: string
+}
+
+export interface EmailTrigger extends TriggerOptions<EmailEvent, StartedRun> {
+  readonly on: 'email'
+  /** Whether the trigger is for mail to an address, in lower case. */
+  readonly isFor: (to: string) => boolean
+  /** Reads a mail, and checks its sender. */
+  readonly read: (message: IncomingEmail, raw: Uint8Array<ArrayBuffer>) => Promise<EmailEvent | EmailRefusal>
+}
+
 export interface CronTrigger extends TriggerOptions<CronEvent> {
   readonly on: 'cron'
   readonly cron: string
@@ -79,7 +138,7 @@ export interface WebhookTrigger extends TriggerOptions<WebhookEvent> {
   readonly scheme: WebhookScheme
 }
 
-export type Trigger = CronTrigger | QueueTrigger | WebhookTrigger
+export type Trigger = CronTrigger | QueueTrigger | WebhookTrigger | EmailTrigger
 
 /** Triggers by their names, which are part of the keys of their runs and of the paths of webhooks. */
 export type Triggers = Readonly<Record<string, Trigger>>
@@ -130,6 +189,7 @@ interface QueueBatch {
 export interface TriggerHandlers<Env> {
   scheduled(controller: CronEvent, env: Env, ctx: { waitUntil: WaitUntil }): Promise<void>
   queue(batch: QueueBatch, env: Env, ctx: { waitUntil: WaitUntil }): Promise<void>
+  email(message: IncomingEmail, env: Env, ctx: { waitUntil: WaitUntil }): Promise<void>
 }
 
 /** The longest delay before a message is delivered again, in seconds. */
@@ -173,12 +233,43 @@ export function triggerHandlers<Env extends object>(
       }
       await Promise.all(messages.map(handle))
     },
+    email: async (message, env, ctx) => {
+      const setup = setupOf(makeSetup, env)
+      const to = message.to.toLowerCase()
+      const entry = entries.find((each): each is [string, EmailTrigger] => each[1].on === 'email' && each[1].isFor(to))
+      if (!entry) return message.setReject('There is no such address.')
+      const [name, trigger] = entry
+      const value = await readEmail(trigger, message, setup.config.maxBodyBytes)
+      if ('refusal' in value) {
+        const { refusal, code, message: detail } = value
+        setup.report({ event: 'trigger.not_started', source: `triggers/${name}`, because: 'forbidden', code, detail })
+        return refusal === 'rejected' ? message.setReject(detail) : undefined
+      }
+      // Anyone may send the id of another message, but not as its author.
+      const event = { id: `${value.from} ${value.id}`, value }
+      const outcome = await startRun(setup, { name, trigger, event, env }, ctx)
+      if (!outcome || outcome.ok) return undefined
+      if (outcome.because === 'later') throw new Error(`${outcome.code}: ${outcome.message}`)
+      return message.setReject('The message cannot be accepted.')
+    },
   }
+}
+
+async function readEmail(
+  { read }: EmailTrigger,
+  message: IncomingEmail,
+  most: number,
+): Promise<EmailEvent | EmailRefusal> {
+  const code = 'body_too_large'
+  const tooLarge: EmailRefusal = { refusal: 'rejected', code, message: `The message is larger than ${most} bytes.` }
+  if (message.rawSize > most) return tooLarge
+  const { bytes, isComplete } = await readBody({ body: message.raw }, most)
+  return isComplete ? read(message, bytes) : tooLarge
 }
 
 interface TriggerCall<Event> {
   readonly name: string
-  readonly trigger: TriggerOptions<Event>
+  readonly trigger: TriggerOptions<Event, StartedRun>
   readonly event: { readonly id: string; readonly value: Event }
   readonly env: object
 }
@@ -198,9 +289,9 @@ async function startRun<Event>(
     }
     const start = await trigger.start(event.value, { ...env })
     if (!start) return undefined
-    const { run: body, conversation, keepDays } = start
+    const { run: body, conversation, keepDays, answerTo } = start
     const key = await keyOfId(event.id)
-    const run = { source, key, caller, scopes: trigger.scopes, body, conversation, keepDays, create: true }
+    const run = { source, key, caller, scopes: trigger.scopes, body, conversation, keepDays, answerTo, create: true }
     return report(setup, source, await startTriggeredRun(setup, run, ports))
   } catch (error) {
     setup.report({ event: 'trigger.failed', source, detail: textOfThrown(error) })

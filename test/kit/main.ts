@@ -82,7 +82,17 @@ async function install(): Promise<void> {
   )
   await run('npm', ['install', '--no-audit', '--no-fund'], { cwd: project })
   const installed = readdirSync(join(project, 'node_modules')).filter((name) => !name.startsWith('.'))
-  assert.deepEqual(installed, ['@valibot', 'argparse', 'croner', 'edgecall', 'hono', 'js-yaml', 'smol-toml', 'valibot'])
+  assert.deepEqual(installed, [
+    '@valibot',
+    'argparse',
+    'croner',
+    'edgecall',
+    'hono',
+    'js-yaml',
+    'postal-mime',
+    'smol-toml',
+    'valibot',
+  ])
   // A project brings wrangler and these types itself: the package does not install them.
   mkdirSync(join(project, 'node_modules/@cloudflare'), { recursive: true })
   symlinkSync(

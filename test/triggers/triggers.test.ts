@@ -1,14 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import {
-  cronTrigger,
-  queueTrigger,
-  triggerHandlers,
-  type Triggers,
-  type WebhookEvent,
-  webhookRoutes,
-  webhookTrigger,
-} from '../../src/triggers/triggers.ts'
+import { cronTrigger, queueTrigger, type WebhookEvent, webhookTrigger } from '../../src/triggers/triggers.ts'
 import {
   githubWebhooks,
   slackWebhooks,
@@ -17,37 +9,12 @@ import {
   type WebhookScheme,
 } from '../../src/triggers/verify.ts'
 import { apiKey, withKeys } from '../fixtures/keys.ts'
-import { say } from '../fixtures/play.ts'
-import { keptEdge } from '../http/kept-edge.ts'
-import { workerOf } from './schedules-world.ts'
+import { ctx, SECRET, triggeredEdge } from './triggered-edge.ts'
 
 const NOW = Date.parse('2026-01-01T08:00:00Z')
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: NOW }))
 afterEach(() => void vi.useRealTimers())
-
-const SECRET = 'a secret of the service'
-const ctx = { waitUntil: () => {} }
-
-/** An edge with these triggers in plain Node, and what its conversations were sent. */
-function triggeredEdge(table: Triggers, vars: Record<string, unknown> = {}) {
-  const reports: Record<string, unknown>[] = []
-  const env = { HOOK_SECRET: `an older secret, ${SECRET}` }
-  const own = keptEdge({
-    script: Array.from({ length: 20 }, () => say('Done.')),
-    vars,
-    setup: { triggerEnv: env, report: (entry) => void reports.push(entry) },
-  })
-  const app = workerOf(own.setup, webhookRoutes(table))
-  const conversations = () => [...own.objects.keys()].map((name) => name.replace('v1/', ''))
-  const post = async (name: string, body: string, headers: Record<string, string> = {}) => {
-    const request = new Request(`http://127.0.0.1:8787/triggers/${name}`, { method: 'POST', body, headers })
-    const response = await app.fetch(request, {}, ctx)
-    const text = await response.text()
-    return { status: response.status, body: text.startsWith('{') ? JSON.parse(text) : text }
-  }
-  return { own, post, conversations, reports, handlers: triggerHandlers(table, () => own.setup) }
-}
 
 const hex = (text: string, secret = SECRET) => createHmac('sha256', secret).update(text).digest('hex')
 const base64 = (text: string) => createHmac('sha256', SECRET).update(text).digest('base64')
@@ -229,7 +196,7 @@ describe('a time of a cron trigger', () => {
 
   test('starts one run, as the key that is named, also if it comes twice', async () => {
     const vars = withKeys(apiKey('n', { id: 'nightly', tenant: 'ops', scopes: ['chat'] }))
-    const { own, handlers, conversations } = triggeredEdge(nightly, vars)
+    const { own, handlers, conversations } = triggeredEdge(nightly, { vars })
     for (let time = 0; time < 2; time++) await handlers.scheduled({ cron: '0 2 * * *', scheduledTime: NOW }, {}, ctx)
     await handlers.scheduled({ cron: '0 3 * * *', scheduledTime: NOW }, {}, ctx)
     expect(conversations()).toEqual([expect.stringMatching(/^ops\/conv_/)])
@@ -237,11 +204,13 @@ describe('a time of a cron trigger', () => {
   })
 
   test('fails and is logged if the key is not there or may start no run', async () => {
-    const { handlers, conversations, reports } = triggeredEdge(nightly, withKeys(apiKey('n', { id: 'other' })))
+    const { handlers, conversations, reports } = triggeredEdge(nightly, {
+      vars: withKeys(apiKey('n', { id: 'other' })),
+    })
     const time = { cron: '0 2 * * *', scheduledTime: NOW }
     await expect(handlers.scheduled(time, {}, ctx)).rejects.toThrow('There is no API key with the id "nightly".')
     expect(reports).toMatchObject([{ event: 'trigger.not_started', code: 'run_not_allowed', because: 'forbidden' }])
-    const scopeless = triggeredEdge(nightly, withKeys(apiKey('n', { id: 'nightly', scopes: [] })))
+    const scopeless = triggeredEdge(nightly, { vars: withKeys(apiKey('n', { id: 'nightly', scopes: [] })) })
     await expect(scopeless.handlers.scheduled(time, {}, ctx)).rejects.toThrow('run_not_allowed')
     expect([conversations(), scopeless.conversations()]).toEqual([[], []])
   })

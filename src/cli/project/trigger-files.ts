@@ -6,7 +6,7 @@ import { writeFiles } from './files.ts'
 import { type Names, namesOf } from './names.ts'
 
 /** What can start a run, besides schedules. */
-export const TRIGGER_KINDS = ['webhook', 'queue', 'cron'] as const
+export const TRIGGER_KINDS = ['webhook', 'queue', 'cron', 'email'] as const
 type TriggerKind = (typeof TRIGGER_KINDS)[number]
 
 /** Adds a trigger to a project: a module in `src/triggers`, and what else is to be done for it. */
@@ -27,6 +27,8 @@ const STEPS: Readonly<Record<TriggerKind, (names: Names) => string>> = {
     `The service then sends its requests to /triggers/${camel}, signed with the secret ${secretOf(kebab)}.`,
   queue: ({ kebab }) => `In wrangler.toml, add [[queues.consumers]] with queue = "${kebab}".`,
   cron: () => 'In wrangler.toml, add [triggers] with crons = ["0 2 * * *"].',
+  email: () =>
+    'In wrangler.toml, add [[send_email]] with name = "MAIL" for replies. After the deployment, route an address to this Worker (Email Routing).',
 }
 
 /** Returns the module of a trigger, which the edge names in `triggers({ … })`. */
@@ -54,6 +56,21 @@ export const ${camel} = queueTrigger({
 ${as}
   // Return nothing to start no run.
   start: ({ body }) => ({ run: { input: \`Look at this: \${JSON.stringify(body)}\` } }),
+})
+`
+    case 'email':
+      return `import { emailTrigger } from 'edgecall'
+
+/** Starts a run for each mail of these authors, and replies to it. */
+export const ${camel} = emailTrigger({
+${as}
+  from: ['@example.com'],
+  reply: { binding: 'MAIL' },
+  // Return nothing to start no run. What the mail says is data from outside.
+  start: ({ subject, content }) => ({
+    run: { input: [{ role: 'user', content: [{ type: 'text', text: subject }, ...content] }] },
+    answerTo: 'reply',
+  }),
 })
 `
     default:

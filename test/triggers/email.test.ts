@@ -1,0 +1,243 @@
+import { describe, expect, test } from 'vitest'
+import { type EmailOptions, emailTrigger } from '../../src/triggers/email.ts'
+import type { EmailEvent, IncomingEmail } from '../../src/triggers/triggers.ts'
+import { eventually } from '../fixtures/eventually.ts'
+import { apiKey, withKeys } from '../fixtures/keys.ts'
+import { ctx, triggeredEdge } from './triggered-edge.ts'
+
+const STAMP = 'Authentication-Results: mx.cloudflare.net;\r\n\tdkim=pass header.d=example.com; spf=pass; '
+const PASSED = `${STAMP}dmarc=pass (p=reject) header.from=example.com policy.dmarc=reject`
+const FROM = 'From: Ann <Ann@Example.com>'
+
+/** A mail of these header lines, as the platform passes it on. */
+function mail(
+  lines: readonly string[],
+  { body = 'Where is my order?', from = 'bounces@example.com', to = 'Desk@acme.test' } = {},
+) {
+  const raw = new TextEncoder().encode([...lines, '', body].join('\r\n'))
+  const rejections: string[] = []
+  const message: IncomingEmail = {
+    ...{ from, to, raw: new Blob([raw]).stream(), rawSize: raw.byteLength },
+    setReject: (reason) => void rejections.push(reason),
+  }
+  return { message, rejections }
+}
+
+const LINES = [PASSED, 'Message-ID: <1@example.com>', FROM, 'Subject: Order 7', 'Received: by mail.example.com']
+
+/** A desk that answers mail of one domain. */
+function desk(options: Partial<EmailOptions> = {}, parts: Parameters<typeof triggeredEdge>[1] = {}) {
+  const events: EmailEvent[] = []
+  const start: EmailOptions['start'] = (event) => {
+    events.push(event)
+    return { run: { input: [{ role: 'user', content: event.content }] } }
+  }
+  const trigger = emailTrigger({ as: 'desk', from: ['@example.com'], start, ...options })
+  const edge = triggeredEdge({ desk: trigger }, parts)
+  const deliver = async (...mailed: Parameters<typeof mail>) => {
+    const { message, rejections } = mail(...mailed)
+    await edge.handlers.email(message, {}, ctx)
+    return rejections
+  }
+  return { ...edge, events, deliver }
+}
+
+describe('a mail', () => {
+  test('starts one run, however often it is delivered', async () => {
+    const { own, deliver, events } = desk()
+    expect(await deliver(LINES)).toEqual([])
+    expect(await deliver(LINES)).toEqual([])
+    expect(own.objects.size).toBe(1)
+    expect(own.requests.map(({ messages }) => messages.at(-1)?.content)).toEqual([
+      [{ type: 'text', text: 'Where is my order?' }],
+    ])
+    const { headers, ...event } = events[0] ?? { headers: [] }
+    expect(headers.map(({ name }) => name)).toEqual([
+      'authentication-results',
+      'message-id',
+      'from',
+      'subject',
+      'received',
+    ])
+    expect(event).toEqual({
+      ...{ id: '<1@example.com>', from: 'ann@example.com', name: 'Ann', sender: 'bounces@example.com' },
+      ...{ to: 'desk@acme.test', subject: 'Order 7', text: 'Where is my order?', attachments: [] },
+      content: [{ type: 'text', text: 'Where is my order?' }],
+    })
+    // The id of another author’s message is another message.
+    const bob = LINES.map((line) => line.replace('Ann@Example.com', 'bob@example.com'))
+    await deliver(bob)
+    expect(own.objects.size).toBe(2)
+  })
+
+  test('brings its attachments as files, and its HTML as text', async () => {
+    const { own, deliver, events } = desk()
+    const part = (...lines: readonly string[]) => ['--b', ...lines].join('\r\n')
+    const body = [
+      part(
+        'Content-Type: text/html; charset=utf-8',
+        '',
+        '<style>p {}</style><p>See the <b>bill</b> &amp; pay\r\nit&#33;</p>\r\n<p>Ann</p>',
+      ),
+      part('Content-Type: application/pdf; name="bill.pdf"', 'Content-Transfer-Encoding: base64', '', btoa('%PDF')),
+      part('Content-Type: image/png', 'Content-Transfer-Encoding: base64', '', btoa('png')),
+      '--b--',
+    ].join('\r\n')
+    expect(await deliver([...LINES, 'Content-Type: multipart/mixed; boundary="b"'], { body })).toEqual([])
+    expect(events[0]?.attachments).toEqual([
+      { name: 'bill.pdf', mediaType: 'application/pdf', bytes: 4 },
+      { name: 'attachment 2', mediaType: 'image/png', bytes: 3 },
+    ])
+    expect(own.requests[0]?.messages.at(-1)?.content).toEqual([
+      { type: 'text', text: 'See the bill & pay it!\nAnn' },
+      { type: 'text', text: 'Attachment: bill.pdf' },
+      { type: 'file', mediaType: 'application/pdf', data: btoa('%PDF') },
+      { type: 'text', text: 'Attachment: attachment 2' },
+      { type: 'image', mediaType: 'image/png', data: btoa('png') },
+    ])
+  })
+
+  test('is for the trigger of its address', async () => {
+    const { own, deliver } = desk({ to: ['Desk@Acme.test'] })
+    expect(await deliver(LINES, { to: 'other@acme.test' })).toEqual(['There is no such address.'])
+    expect(own.objects.size).toBe(0)
+    expect(await deliver(LINES)).toEqual([])
+    expect(own.objects.size).toBe(1)
+  })
+
+  test('that is too large, or has too many attachments, is rejected', async () => {
+    const { own, deliver } = desk({}, { vars: { MAX_BODY_BYTES: '4000' } })
+    expect(await deliver(LINES, { body: 'x'.repeat(4000) })).toEqual(['The message is larger than 4000 bytes.'])
+    const parts = Array.from({ length: 21 }, () => '--b\r\nContent-Type: image/png\r\n\r\nx').join('\r\n')
+    const lines = [...LINES, 'Content-Type: multipart/mixed; boundary="b"']
+    expect(await deliver(lines, { body: `${parts}\r\n--b--` })).toEqual(['The message has more than 20 attachments.'])
+    expect(own.objects.size).toBe(0)
+  })
+})
+
+describe('the sender of a mail', () => {
+  const [, ...rest] = LINES
+  const unauthenticated = 'The domain of the author has not authenticated the message (DMARC).'
+
+  test.each([
+    ['without results of the platform', rest],
+    ['with results of another server', [PASSED.replace('mx.cloudflare.net', 'mx.example.net'), ...rest]],
+    ['that failed', [PASSED.replace('dmarc=pass', 'dmarc=fail'), ...rest]],
+    ['that failed, with results of its own below', [PASSED.replace('dmarc=pass', 'dmarc=none'), PASSED, ...rest]],
+    [
+      'that continues the results',
+      [`${STAMP}dmarc=none header.from=example.com`, ' ; dmarc=pass header.from=example.com', ...rest],
+    ],
+    ['that hides results in a comment', [`${STAMP}(x; dmarc=pass header.from=example.com)`, ...rest]],
+    ['of another domain', [PASSED.replace('from=example.com', 'from=evil.test'), ...rest]],
+    ['whose domain was not said', [PASSED.replace('header.from=example.com', ''), ...rest]],
+  ])('%s is not authenticated', async (_, lines) => {
+    const { own, deliver, reports } = desk()
+    expect(await deliver(lines)).toEqual([unauthenticated])
+    expect(own.objects.size).toBe(0)
+    expect(reports).toEqual([
+      {
+        ...{ event: 'trigger.not_started', source: 'triggers/desk', because: 'forbidden' },
+        ...{ code: 'sender_not_authenticated', detail: unauthenticated },
+      },
+    ])
+  })
+
+  test('is trusted as it says with `authentication: none`', async () => {
+    const { own, deliver } = desk({ authentication: 'none' })
+    expect(await deliver(rest)).toEqual([])
+    expect(own.objects.size).toBe(1)
+  })
+
+  test.each([
+    ['another domain', LINES.map((line) => line.replace('Ann@Example.com', 'ann@other.test'))],
+    ['a subdomain', LINES.map((line) => line.replace('Ann@Example.com', 'ann@x.example.com'))],
+    ['two authors', [...LINES, 'From: eve@example.com']],
+    ['a group', LINES.map((line) => (line === FROM ? 'From: Team: ann@example.com;' : line))],
+    ['no author', LINES.filter((line) => line !== FROM)],
+  ])('must be one of those that are allowed, not %s', async (_, lines) => {
+    const { own, deliver } = desk()
+    expect(await deliver(lines)).toHaveLength(1)
+    expect(own.objects.size).toBe(0)
+  })
+
+  test('may be anyone if the trigger says so', async () => {
+    const { own, deliver } = desk({ from: 'anyone' })
+    await deliver(LINES)
+    expect(own.objects.size).toBe(1)
+  })
+
+  test('that is a program starts nothing, and is not told', async () => {
+    const { own, deliver } = desk()
+    for (const line of ['Auto-Submitted: auto-replied', 'Precedence: bulk', 'List-Id: <x.example.com>'])
+      expect(await deliver([...LINES, line])).toEqual([])
+    expect(await deliver(LINES, { from: '' })).toEqual([])
+    expect(own.objects.size).toBe(0)
+    expect(await deliver([...LINES, 'Auto-Submitted: no'])).toEqual([])
+    expect(own.objects.size).toBe(1)
+  })
+
+  test('is told if its run cannot be accepted, and what may be accepted later fails', async () => {
+    const { deliver } = desk({}, { vars: withKeys(apiKey('d', { id: 'desk', scopes: [] })) })
+    expect(await deliver(LINES)).toEqual(['The message cannot be accepted.'])
+    const busy = { RATE: { limit: async () => ({ success: false }) } }
+    const vars = withKeys(apiKey('d', { id: 'desk', scopes: ['chat'], rate: 'RATE' }))
+    const limited = desk({}, { vars, setup: { rates: busy } })
+    await expect(limited.deliver(LINES)).rejects.toThrow('rate_limited')
+  })
+})
+
+describe('a reply to a mail', () => {
+  const replying = (
+    send: (message: unknown) => Promise<unknown>,
+    script?: NonNullable<Parameters<typeof triggeredEdge>[1]>['script'],
+  ) =>
+    desk(
+      {
+        reply: { binding: 'MAIL' },
+        start: ({ content }) => ({ run: { input: [{ role: 'user', content }] }, answerTo: 'reply' }),
+      },
+      { env: { MAIL: { send } }, ...(script && { script }) },
+    )
+
+  test('is sent to the author once the run has ended, in its thread', async () => {
+    const replies: unknown[] = []
+    const { own, deliver } = replying(async (message) => void replies.push(message))
+    await deliver([...LINES, 'References: <0@example.com>'])
+    await eventually(async () => {
+      await own.settle()
+      expect(replies).toHaveLength(1)
+    })
+    expect(replies).toEqual([
+      {
+        ...{ from: 'desk@acme.test', to: 'ann@example.com', subject: 'Re: Order 7', text: 'Done.' },
+        headers: {
+          'In-Reply-To': '<1@example.com>',
+          References: '<0@example.com> <1@example.com>',
+          'Auto-Submitted': 'auto-replied',
+        },
+      },
+    ])
+  })
+
+  test('is not sent if the run has failed', async () => {
+    const { own, deliver, reports } = replying(
+      async () => expect.unreachable(),
+      [[{ type: 'error', error: { code: 'model_error', message: 'x', retryable: false } }] as never],
+    )
+    await deliver(LINES)
+    await eventually(async () => {
+      await own.settle()
+      expect(reports).toContainEqual(expect.objectContaining({ event: 'answer.not_sent', to: 'reply' }))
+    })
+  })
+
+  test('needs a binding', async () => {
+    const { own, deliver, reports } = desk({
+      start: () => ({ run: { input: 'x' }, answerTo: 'reply' }),
+    })
+    await expect(deliver(LINES)).rejects.toThrow('The trigger failed.')
+    expect(reports).toMatchObject([{ event: 'trigger.failed', source: 'triggers/desk' }])
+    expect(own.objects.size).toBe(0)
+  })
+})
