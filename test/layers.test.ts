@@ -160,6 +160,7 @@ const EXCEPTIONS: Readonly<Record<string, readonly [rooms: readonly string[], re
     'the exercise of docs/observe.md: metrics, traces and the log of one edge',
   ],
   'test/observe/metrics.test.ts': [['http'], 'what is counted is read as `GET /metrics` prints it'],
+  'test/triggers/answers.test.ts': [['conversation'], 'answers are sent as the webhooks of conversations are'],
 }
 
 /** Whether a folder of `test` has the tests of one room of `src`. The others test several rooms together. */

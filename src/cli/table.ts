@@ -3,6 +3,7 @@ import { AT_EDGE, type Command, command } from './command/command.ts'
 import { remote } from './command/remote.ts'
 import { COST_COMMAND } from './cost/command.ts'
 import { SCHEDULE_COMMANDS } from './schedules.ts'
+import { TRIGGER_TRY_COMMAND } from './triggers.ts'
 
 /** A command that has a stored key let somebody in, or nobody. */
 function switchCommand(verb: 'disable' | 'enable', summary: string): Command {
@@ -331,6 +332,7 @@ export const COMMANDS: readonly Command[] = [
   }),
   ...KEY_COMMANDS,
   ...SCHEDULE_COMMANDS,
+  TRIGGER_TRY_COMMAND,
   command({
     name: 'import openapi',
     summary: 'make a stored definition of each operation of an OpenAPI 3 document',

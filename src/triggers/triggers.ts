@@ -278,8 +278,10 @@ interface TriggerCall<Event> {
 async function startRun<Event>(
   setup: Setup,
   { name, trigger, event, env }: TriggerCall<Event>,
-  ports: { readonly waitUntil: WaitUntil },
+  ctx: { waitUntil: WaitUntil },
 ): Promise<StartOutcome | undefined> {
+  // The platform's method works on its context alone.
+  const ports = { waitUntil: (work: Promise<unknown>) => ctx.waitUntil(work) }
   const source = `triggers/${name}`
   try {
     const caller = await callerOfKey(setup, trigger.as)
@@ -316,16 +318,40 @@ async function callerOfKey({ config, storedKeys }: Setup, id: string): Promise<C
 
 /**
  * Makes `POST /triggers/{name}` for requests that other services have signed. The signature is the right to send them.
+ * An edge that is open, which answers on one machine alone, also lists its triggers, and tries those of queues and webhooks
+ * with what anyone sends, as `edgecall trigger` does.
  */
 export function webhookRoutes(triggers: Triggers): Surface {
   const app = new Hono<EdgeEnv>()
+  app.get('/', (c) => {
+    requireOpen(c.env.setup)
+    return c.json(Object.entries(triggers).map(([name, trigger]) => ({ name, ...sourceOf(trigger) })))
+  })
+  app.post('/:name/try', async (c) => {
+    const { setup, waitUntil } = c.env
+    requireOpen(setup)
+    const name = c.req.param('name')
+    const trigger = Object.hasOwn(triggers, name) ? triggers[name] : undefined
+    const { bytes, isComplete } = await readBody(c.req.raw, setup.config.maxBodyBytes)
+    if (!isComplete) throw bodyTooLarge(setup.config.maxBodyBytes)
+    const text = new TextDecoder().decode(bytes)
+    const id = crypto.randomUUID()
+    const body = parseJson(text)
+    const env = setup.triggerEnv ?? {}
+    if (trigger?.on === 'queue') {
+      const value = { id, body: body ?? text, attempts: 1 }
+      return answerOf(await startRun(setup, { name, trigger, event: { id, value }, env }, { waitUntil }))
+    }
+    if (trigger?.on !== 'webhook') throw noSuchTrigger()
+    const value = { id, headers: c.req.raw.headers, body, text }
+    return answerOf(await startRun(setup, { name, trigger, event: { id, value }, env }, { waitUntil }))
+  })
   app.post('/:name', async (c) => {
     const { setup, waitUntil } = c.env
     const { triggerEnv: env = {}, config } = setup
     const name = c.req.param('name')
     const trigger = Object.hasOwn(triggers, name) ? triggers[name] : undefined
-    if (trigger?.on !== 'webhook')
-      throw new Problem({ status: 404, code: 'not_found', message: 'There is no such trigger.' })
+    if (trigger?.on !== 'webhook') throw noSuchTrigger()
     const { bytes, isComplete } = await readBody(c.req.raw, config.maxBodyBytes)
     if (!isComplete) throw bodyTooLarge(config.maxBodyBytes)
     const { headers } = c.req.raw
@@ -341,13 +367,32 @@ export function webhookRoutes(triggers: Triggers): Surface {
     const answer = challenge?.(body)
     if (answer !== undefined) return c.text(answer)
     const event = { id, value: { id, headers, body, text } }
-    const outcome = await startRun(setup, { name, trigger, event, env }, { waitUntil })
-    if (!outcome) return c.body(null, 204)
-    if (outcome.ok) return c.json({ run: outcome.run, conversation: outcome.conversation }, 202)
-    const { status, code, message, retryAfterMs } = outcome
-    throw new Problem({ status, code, message, retryAfterMs })
+    return answerOf(await startRun(setup, { name, trigger, event, env }, { waitUntil }))
   })
   return { routes: { '/triggers': app }, isPublic: true, limitsRate: true }
+}
+
+/** Answers with the run of an event. Throws a Problem if it was not started. */
+function answerOf(outcome: StartOutcome | undefined): Response {
+  if (!outcome) return new Response(null, { status: 204 })
+  if (outcome.ok) return Response.json({ run: outcome.run, conversation: outcome.conversation }, { status: 202 })
+  const { status, code, message, retryAfterMs } = outcome
+  throw new Problem({ status, code, message, retryAfterMs })
+}
+
+function noSuchTrigger(): Problem {
+  return new Problem({ status: 404, code: 'not_found', message: 'There is no such trigger.' })
+}
+
+function requireOpen({ config }: Setup): void {
+  if (config.auth !== 'open') throw noSuchTrigger()
+}
+
+/** Returns what sends the events of a trigger, without functions. */
+function sourceOf(trigger: Trigger): Pick<Trigger, 'on' | 'as'> & { readonly cron?: string; readonly queue?: string } {
+  const { on, as } = trigger
+  if (trigger.on === 'cron') return { on, as, cron: trigger.cron }
+  return trigger.on === 'queue' ? { on, as, queue: trigger.queue } : { on, as }
 }
 
 /** Returns an id as the key of a run: others than printable ASCII, and long ones, by their hash. */

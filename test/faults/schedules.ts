@@ -1,10 +1,14 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ScheduleSummary } from '../../src/contract/schedule.ts'
+import { conversation } from './client.ts'
 import { inputOf } from './script.ts'
 import { until, type World } from './world.ts'
 
 /** How many requests are under way side by side. */
 const LANES = 20
 const PAGE = 100
+/** The pause between requests while runs are being started, in milliseconds. */
+const REQUEST_PAUSE_MS = 200
 /** How late a run may be started, in milliseconds. */
 const MOST_LATE_MS = 60_000
 /** How long all of them may take on a slow machine, in milliseconds. */
@@ -49,17 +53,18 @@ export async function playSchedules(
   let requests = 0
   const hasAsked = () => new Set(world.asks.map(({ token }) => token)).size === due
   while (!hasAsked() && Date.now() < at + PATIENCE_MS) {
-    const asked = Date.now()
+    const sentAt = Date.now()
     await page(world, '')
-    slowest = Math.max(slowest, Date.now() - asked)
+    slowest = Math.max(slowest, Date.now() - sentAt)
     requests += 1
+    await sleep(REQUEST_PAUSE_MS)
   }
   console.log(`the model was asked for all of them after ${seconds(Date.now() - at)}`)
   console.log(`${requests} requests meanwhile, the slowest took ${seconds(slowest)}`)
 
-  const listed = await allOf(world, (own) => own.filter(({ last }) => last?.outcome === 'started').length === due)
-  const entries = listed.flatMap(({ last }) => (last ? [last] : []))
-  if (listed.length !== stored) faults.push(`${listed.length} of ${stored} schedules are listed`)
+  const schedules = await allOf(world, (own) => own.filter(({ last }) => last?.outcome === 'started').length === due)
+  const entries = schedules.flatMap(({ last }) => (last ? [last] : []))
+  if (schedules.length !== stored) faults.push(`${schedules.length} of ${stored} schedules are listed`)
   const runs = new Set(entries.filter(({ outcome }) => outcome === 'started').map(({ run }) => run))
   if (runs.size !== due || entries.length !== due)
     faults.push(`${entries.length} times are handled by ${runs.size} runs`)
@@ -67,7 +72,10 @@ export async function playSchedules(
   const isInterrupted = killAfter !== undefined
   for (const [token, count] of asks) {
     // A run that was killed amid its answer asks again.
-    if (count < 1 || count > (isInterrupted ? 2 : 1)) faults.push(`${token} has asked its model ${count} times`)
+    if (count >= 1 && count <= (isInterrupted ? 2 : 1)) continue
+    const { run = '', conversation: id = '' } = schedules.find(({ name }) => name === token)?.last ?? {}
+    const record = await conversation(world.url() ?? '', id).run(run)
+    faults.push(`${token} has asked its model ${count} times: ${JSON.stringify(record)}`)
   }
   const latest = Math.max(...entries.map((entry) => Date.parse(entry.at) - at))
   console.log(`the last run was started ${seconds(latest)} after the moment`)

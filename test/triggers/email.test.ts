@@ -6,7 +6,7 @@ import { apiKey, withKeys } from '../fixtures/keys.ts'
 import { ctx, triggeredEdge } from './triggered-edge.ts'
 
 const STAMP = 'Authentication-Results: mx.cloudflare.net;\r\n\tdkim=pass header.d=example.com; spf=pass; '
-const PASSED = `${STAMP}dmarc=pass (p=reject) header.from=example.com policy.dmarc=reject`
+const PASS_STAMP = `${STAMP}dmarc=pass (p=reject) header.from=example.com policy.dmarc=reject`
 const FROM = 'From: Ann <Ann@Example.com>'
 
 /** A mail of these header lines, as the platform passes it on. */
@@ -23,7 +23,7 @@ function mail(
   return { message, rejections }
 }
 
-const LINES = [PASSED, 'Message-ID: <1@example.com>', FROM, 'Subject: Order 7', 'Received: by mail.example.com']
+const LINES = [PASS_STAMP, 'Message-ID: <1@example.com>', FROM, 'Subject: Order 7', 'Received: by mail.example.com']
 
 /** A desk that answers mail of one domain. */
 function desk(options: Partial<EmailOptions> = {}, parts: Parameters<typeof triggeredEdge>[1] = {}) {
@@ -121,16 +121,19 @@ describe('the sender of a mail', () => {
 
   test.each([
     ['without results of the platform', rest],
-    ['with results of another server', [PASSED.replace('mx.cloudflare.net', 'mx.example.net'), ...rest]],
-    ['that failed', [PASSED.replace('dmarc=pass', 'dmarc=fail'), ...rest]],
-    ['that failed, with results of its own below', [PASSED.replace('dmarc=pass', 'dmarc=none'), PASSED, ...rest]],
+    ['with results of another server', [PASS_STAMP.replace('mx.cloudflare.net', 'mx.example.net'), ...rest]],
+    ['that failed', [PASS_STAMP.replace('dmarc=pass', 'dmarc=fail'), ...rest]],
+    [
+      'that failed, with results of its own below',
+      [PASS_STAMP.replace('dmarc=pass', 'dmarc=none'), PASS_STAMP, ...rest],
+    ],
     [
       'that continues the results',
       [`${STAMP}dmarc=none header.from=example.com`, ' ; dmarc=pass header.from=example.com', ...rest],
     ],
     ['that hides results in a comment', [`${STAMP}(x; dmarc=pass header.from=example.com)`, ...rest]],
-    ['of another domain', [PASSED.replace('from=example.com', 'from=evil.test'), ...rest]],
-    ['whose domain was not said', [PASSED.replace('header.from=example.com', ''), ...rest]],
+    ['of another domain', [PASS_STAMP.replace('from=example.com', 'from=evil.test'), ...rest]],
+    ['whose domain was not said', [PASS_STAMP.replace('header.from=example.com', ''), ...rest]],
   ])('%s is not authenticated', async (_, lines) => {
     const { own, deliver, reports } = desk()
     expect(await deliver(lines)).toEqual([unauthenticated])

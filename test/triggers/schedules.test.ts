@@ -430,12 +430,12 @@ test('while the runs of many schedules are started, ten at a time, requests are 
   world.live()
   vi.setSystemTime(START + 8 * HOUR)
   const alarm = world.object.alarm()
-  for (let begun = 10; begun <= 30; begun++) {
-    await eventually(() => expect(gates).toHaveLength(begun))
+  for (let count = 10; count <= 30; count++) {
+    await eventually(() => expect(gates).toHaveLength(count))
     await settle()
-    expect(gates).toHaveLength(begun)
+    expect(gates).toHaveLength(count)
     expect(await world.ask('/schedules?limit=1')).toMatchObject({ status: 200 })
-    gates[begun - 10]?.resolve()
+    gates[count - 10]?.resolve()
   }
   await eventually(() => {
     for (const { resolve } of gates) resolve()

@@ -8,7 +8,13 @@ import { workerOf } from './schedules-world.ts'
 
 /** The secret of the services that send webhooks, in the variable `HOOK_SECRET`. */
 export const SECRET = 'a secret of the service'
-export const ctx = { waitUntil: () => {} }
+/** The context of an event. As that of the platform, its method works on it alone. */
+export const ctx = {
+  works: [] as Promise<unknown>[],
+  waitUntil(work: Promise<unknown>) {
+    this.works.push(work)
+  },
+}
 
 /** An edge with these triggers in plain Node, and what its conversations were sent. */
 export function triggeredEdge(

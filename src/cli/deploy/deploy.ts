@@ -3,6 +3,7 @@ import { offerProblems } from '../check/descriptions.ts'
 import { patternProblems, subjectsHere } from '../check/patterns.ts'
 import { type CheckProblem, failureOf } from '../check/problem.ts'
 import { standInProblems } from '../check/stand-ins.ts'
+import { triggerProblems } from '../check/triggers.ts'
 import { readTargets, type Target } from '../check/target.ts'
 import { checkTypes } from '../check/types.ts'
 import { shellCommand } from '../command/shell.ts'
@@ -95,7 +96,8 @@ async function checkProject(options: DeployOptions, prefix: string | undefined) 
   const { targets, unbound, problems } = await readTargets({ root, environment, prefix })
   const types = await checkTypes(root)
   const standIns = resume ? [] : standInProblems(wantedTargets(targets, options), allowStandIn)
-  const all = [...problems, ...standIns, ...types]
+  const edge = targets.find(({ role }) => role === 'edge')
+  const all = [...problems, ...standIns, ...(edge ? triggerProblems(root, edge) : []), ...types]
   if (all.length > 0) throw failureOf(all)
   return { targets, unbound }
 }

@@ -6,6 +6,7 @@ import { descriptionProblems } from '../check/descriptions.ts'
 import { patternProblems } from '../check/patterns.ts'
 import type { CheckProblem } from '../check/problem.ts'
 import { standInProblems } from '../check/stand-ins.ts'
+import { triggerProblems } from '../check/triggers.ts'
 import { edgeConfigOf, readTargets, type Target } from '../check/target.ts'
 import { checkTypes } from '../check/types.ts'
 import { readVersions, versionProblems } from '../check/versions.ts'
@@ -103,13 +104,14 @@ async function examine(options: DoctorOptions): Promise<Report> {
     const missing = missingHere(root, target, { names: neededSecrets(target, definitions), env })
     findings.push(...findingsOf({ level: 'warning', topic: 'secrets' }, missing))
   }
+  const edge = targets.find(({ role }) => role === 'edge')
+  if (edge) findings.push(...findingsOf({ level: 'error', topic: 'project' }, triggerProblems(root, edge)))
   const address = findAddress({ root, env, url })
   // A deployment is compared with the bundles, which take seconds each.
   const bundles = project === undefined ? undefined : await bundleAll(targets, options, findings)
   const files = { targets, definitions }
   const toolReport = address ? await toolsAtEdge(address, files, signal) : await toolsOfProject(files, bundles, options)
   findings.push(...toolReport.findings)
-  const edge = targets.find(({ role }) => role === 'edge')
   if (edge && toolReport.subjects) {
     const unmatched = patternProblems(edge, toolReport.subjects)
     findings.push(...findingsOf({ level: 'warning', topic: 'tools' }, unmatched))

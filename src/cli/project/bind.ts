@@ -27,6 +27,32 @@ export function bindService(root: string, path: string, added: ServiceBinding): 
   writeFileSync(join(root, path), next)
 }
 
+/** What a trigger needs in the configuration: an item of an array, at the top or in a table. */
+export interface TriggerBinding {
+  /** Such as `queues.consumers`. */
+  readonly array: string
+  readonly item: Readonly<Record<string, string>> | string
+}
+
+/**
+ * Adds what a trigger needs to a configuration in TOML, at its end, unless it is there. Returns whether it is there now:
+ * other formats, and a list of crons, are left to the author.
+ */
+export function bindTrigger(root: string, path: string, { array, item }: TriggerBinding): boolean {
+  const text = readFileSync(join(root, path), 'utf8')
+  const config = parseConfig(path, text)
+  const [table = '', member] = array.split('.')
+  const list: unknown = member === undefined ? config[table] : Object(config[table])[member]
+  if (Array.isArray(list) && list.some((each) => isDeepStrictEqual(plain(each), item))) return true
+  if (!path.endsWith('.toml') || (typeof item === 'string' && config[table] !== undefined)) return false
+  const lines =
+    typeof item === 'string'
+      ? [`[${table}]`, `${member} = [${JSON.stringify(item)}]`]
+      : [`[[${array}]]`, ...Object.entries(item).map(([name, value]) => `${name} = ${JSON.stringify(value)}`)]
+  writeFileSync(join(root, path), `${text.trimEnd()}\n\n${lines.join('\n')}\n`)
+  return true
+}
+
 function asPlain(path: string, text: string): unknown {
   try {
     return plain(parseConfig(path, text))

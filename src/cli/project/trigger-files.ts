@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Failure } from '../failure.ts'
 import { type Added, readEdge } from './add.ts'
+import { bindTrigger, type TriggerBinding } from './bind.ts'
 import { writeFiles } from './files.ts'
 import { type Names, namesOf } from './names.ts'
 
@@ -9,9 +10,12 @@ import { type Names, namesOf } from './names.ts'
 export const TRIGGER_KINDS = ['webhook', 'queue', 'cron', 'email'] as const
 type TriggerKind = (typeof TRIGGER_KINDS)[number]
 
-/** Adds a trigger to a project: a module in `src/triggers`, and what else is to be done for it. */
+/**
+ * Adds a trigger to a project: a module in `src/triggers`, what it needs in the configuration of the edge, and a note on
+ * what else is to be done.
+ */
 export function addTrigger(root: string, text: string, on: string = 'webhook'): Added {
-  readEdge(root)
+  const { config } = readEdge(root)
   const kind = TRIGGER_KINDS.find((each) => each === on)
   if (!kind) throw new Failure(`"${on}" starts no runs.`, `Use --on with one of ${TRIGGER_KINDS.join(', ')}.`)
   const names = namesOf(text)
@@ -19,17 +23,49 @@ export function addTrigger(root: string, text: string, on: string = 'webhook'): 
   if (existsSync(join(root, file))) throw new Failure(`There is already ${file}.`, 'Choose another name.')
   writeFiles(root, { [file]: moduleOf(kind, names) })
   const use = `In src/index.ts, name it in the parts of the edge: use: [...everything.use, triggers({ ${names.camel} })].`
-  return { files: [file], note: `${use} ${STEPS[kind](names)}` }
+  const { binding, stanza = '', then } = needsOf(kind, names)
+  const isBound = binding === undefined || bindTrigger(root, config, binding)
+  const steps = [use, isBound ? '' : `In ${config}, add ${stanza}.`, then].filter((step) => step !== '')
+  return { files: isBound && binding ? [file, config] : [file], note: steps.join(' ') }
 }
 
-const STEPS: Readonly<Record<TriggerKind, (names: Names) => string>> = {
-  webhook: ({ camel, kebab }) =>
-    `The service then sends its requests to /triggers/${camel}, signed with the secret ${secretOf(kebab)}.`,
-  queue: ({ kebab }) => `In wrangler.toml, add [[queues.consumers]] with queue = "${kebab}".`,
-  cron: () => 'In wrangler.toml, add [triggers] with crons = ["0 2 * * *"].',
-  email: () =>
-    'In wrangler.toml, add [[send_email]] with name = "MAIL" for replies. After the deployment, route an address to this Worker (Email Routing).',
+interface Needs {
+  /** What the configuration must have, and how that is said. */
+  readonly binding?: TriggerBinding
+  readonly stanza?: string
+  /** What else is to be done. */
+  readonly then: string
 }
+
+function needsOf(kind: TriggerKind, { camel, kebab }: Names): Needs {
+  switch (kind) {
+    case 'webhook':
+      return {
+        then: `The service then sends its requests to /triggers/${camel}, signed with the secret ${secretOf(kebab)}.`,
+      }
+    case 'queue':
+      return {
+        binding: { array: 'queues.consumers', item: { queue: kebab } },
+        stanza: `[[queues.consumers]] with queue = "${kebab}"`,
+        then: `Before the deployment, make the queue: npx wrangler queues create ${kebab}.`,
+      }
+    case 'cron':
+      return {
+        binding: { array: 'triggers.crons', item: TIMES },
+        stanza: `"${TIMES}" to crons of [triggers]`,
+        then: '',
+      }
+    case 'email':
+      return {
+        binding: { array: 'send_email', item: { name: 'MAIL' } },
+        stanza: '[[send_email]] with name = "MAIL"',
+        then: 'After the deployment, route an address to this Worker (Email Routing).',
+      }
+  }
+}
+
+/** The times of a new trigger: each night, in UTC. */
+const TIMES = '0 2 * * *'
 
 /** Returns the module of a trigger, which the edge names in `triggers({ … })`. */
 function moduleOf(kind: TriggerKind, { camel, kebab, words }: Names): string {
@@ -78,7 +114,7 @@ ${as}
 
 /** Starts a run at each of these times, in UTC. A schedule needs no deployment: npx edgecall schedules set */
 export const ${camel} = cronTrigger({
-  cron: '0 2 * * *',
+  cron: '${TIMES}',
 ${as}
   start: () => ({ run: { input: 'Do what is to be done for ${words}.' } }),
 })

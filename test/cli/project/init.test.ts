@@ -139,12 +139,20 @@ test('new http-tool adds a definition that an edge accepts', () => {
   expect(definitionIssues(join(root, 'tools/definitions/exchange-rates.json'))).toEqual([])
 })
 
+const STANZAS: Partial<Record<(typeof TRIGGER_KINDS)[number], string>> = {
+  queue: '\n[[queues.consumers]]\nqueue = "new-orders"\n',
+  cron: '\n[triggers]\ncrons = ["0 2 * * *"]\n',
+  email: '\n[[send_email]]\nname = "MAIL"\n',
+}
+
 test.each(TRIGGER_KINDS)(
   'new trigger adds a trigger of the kind %s that compiles, and says what else it needs',
   (kind) => {
     const root = project()
     const { files, note } = addTrigger(root, 'new-orders', kind)
-    expect(files).toEqual(['src/triggers/new-orders.ts'])
+    const stanza = STANZAS[kind]
+    expect(files).toEqual(['src/triggers/new-orders.ts', ...(stanza === undefined ? [] : ['wrangler.toml'])])
+    expect(readFileSync(join(root, 'wrangler.toml'), 'utf8')).toContain(stanza ?? '')
     expect(note).toContain('triggers({ newOrders })')
     const source = readFileSync(join(root, 'src/triggers/new-orders.ts'), 'utf8')
     expect(source).toContain(`export const newOrders = ${kind}Trigger({`)
