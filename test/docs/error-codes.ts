@@ -18,13 +18,14 @@ export function sources(): Source[] {
  * snake case must be in this list, or have a text in src/cli/document/errors.
  */
 const NO_CODES = new Set(
-  `access_token context_length context_window loaded_context_length max_context_length max_input_tokens max_model_len max_output_tokens n_ctx event_id url_verification not_recorded answer_cut answer_rejected edgecall_approvals edgecall_call_duration_seconds edgecall_call_retries edgecall_calls edgecall_context_reductions edgecall_cost edgecall_first_token_seconds edgecall_held_tools edgecall_limits edgecall_model_duration_seconds edgecall_model_retries edgecall_model_wait_seconds edgecall_open_approvals edgecall_open_runs edgecall_queue_seconds edgecall_recoveries edgecall_room_used edgecall_run_duration_seconds edgecall_run_errors edgecall_runs edgecall_scheduled edgecall_steps edgecall_tokens
+  `access_token context_length context_window loaded_context_length max_context_length max_input_tokens max_model_len max_output_tokens n_ctx event_id url_verification not_recorded answer_cut answer_rejected edgecall_approvals edgecall_call_duration_seconds edgecall_call_retries edgecall_calls edgecall_context_reductions edgecall_cost edgecall_first_token_seconds edgecall_held_tools edgecall_limits edgecall_model_duration_seconds edgecall_model_retries edgecall_model_wait_seconds edgecall_open_approvals edgecall_open_runs edgecall_queue_seconds edgecall_recoveries edgecall_room_used edgecall_run_duration_seconds edgecall_run_errors edgecall_runs edgecall_refused_requests edgecall_scheduled edgecall_steps edgecall_tokens
   already_terminal api_key arguments at authorization_code client_credentials confirm content disallow_importable_env insufficient_scope no_nodejs_compat no_nodejs_compat_v2 sign_in sign_in_code awaiting_approval awaiting_caller code content_filter context_length_exceeded exact_optional
   execute_tool also off only run_code suspended failed finish first_seen format hash id issuer insufficient_quota invalid_api_key invalid_request_error invoke_agent json_object loose_object strict_object
   json_schema list_resources max_completion_tokens max_tokens model module owner partial_check previous_response_id query rate_limit_error rate_limit_exceeded raw_check
   read_resource read_result resource_link return_direct server_error starting_after string to_lower_case to_upper_case tool_calls
   tool_choice tool_search tools trim_end trim_start untrusted_data confirm content disallow_importable_env max_completion_tokens multiple_of
-  max_tokens no_nodejs_compat no_nodejs_compat_v2 sign_in sign_in_code`.split(/\s+/),
+  max_tokens no_nodejs_compat no_nodejs_compat_v2 sign_in sign_in_code automatic_message invalid_message sender_not_allowed
+  sender_not_authenticated too_many_attachments webhook`.split(/\s+/),
 )
 
 /** What stands for an error code: what `code` is set to or compared with, and the first argument of the functions that make errors. */
