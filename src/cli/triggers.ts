@@ -114,7 +114,7 @@ async function tryCron({ edge, trigger: { name, cron = '' }, payload, signal }: 
   const time = payload === '' ? Date.now() : Date.parse(payload)
   if (Number.isNaN(time)) throw new Failure(`"${payload}" is not a time.`, 'Give one such as 2026-02-28T02:00:00Z.')
   const query = new URLSearchParams({ cron, time: String(time) })
-  const response = await send(edge, { method: 'GET', path: `/cdn-cgi/handler/scheduled?${query}` }, signal)
+  const response = await send(edge, { method: 'GET', path: `/cdn-cgi/handler/scheduled?${query.toString()}` }, signal)
   const answer = await response.text()
   if (response.ok) return { text: `${name} has handled ${new Date(time).toISOString()}.` }
   throw new Failure(`${name} has failed: ${answer}.`, FAILED)
@@ -125,7 +125,11 @@ async function tryEmail({ edge, trigger: { name }, payload, from, to, signal }: 
   const query = new URLSearchParams({ from, to, format: 'json' })
   const mail = isMail(payload) ? payload : mailOf(payload, { from, to })
   const bytes = Uint8Array.from(Buffer.from(mail))
-  const response = await send(edge, { method: 'POST', path: `/cdn-cgi/handler/email?${query}`, bytes }, signal)
+  const response = await send(
+    edge,
+    { method: 'POST', path: `/cdn-cgi/handler/email?${query.toString()}`, bytes },
+    signal,
+  )
   const answer = parseJson(await response.text())
   const reason = isObject(answer) ? answer['rejectReason'] : undefined
   if (typeof reason === 'string') throw new Failure(`The mail is rejected: ${reason}`)

@@ -143,7 +143,8 @@ async function eventOf(
   const files = attachments.map(({ filename, mimeType, content }, at) => ({
     name: filename ?? `attachment ${at + 1}`,
     mediaType: mimeType,
-    data: String(content),
+    // As `attachmentEncoding` says.
+    data: typeof content === 'string' ? content : '',
   }))
   const { address: from, name } = authorOf(email) ?? { address: '', name: '' }
   return {

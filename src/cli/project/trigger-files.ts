@@ -23,9 +23,9 @@ export function addTrigger(root: string, text: string, on: string = 'webhook'): 
   if (existsSync(join(root, file))) throw new Failure(`There is already ${file}.`, 'Choose another name.')
   writeFiles(root, { [file]: moduleOf(kind, names) })
   const use = `In src/index.ts, name it in the parts of the edge: use: [...everything.use, triggers({ ${names.camel} })].`
-  const { binding, stanza = '', then } = needsOf(kind, names)
+  const { binding, stanza = '', next } = needsOf(kind, names)
   const isBound = binding === undefined || bindTrigger(root, config, binding)
-  const steps = [use, isBound ? '' : `In ${config}, add ${stanza}.`, then].filter((step) => step !== '')
+  const steps = [use, isBound ? '' : `In ${config}, add ${stanza}.`, next].filter((step) => step !== '')
   return { files: isBound && binding ? [file, config] : [file], note: steps.join(' ') }
 }
 
@@ -34,32 +34,32 @@ interface Needs {
   readonly binding?: TriggerBinding
   readonly stanza?: string
   /** What else is to be done. */
-  readonly then: string
+  readonly next: string
 }
 
 function needsOf(kind: TriggerKind, { camel, kebab }: Names): Needs {
   switch (kind) {
     case 'webhook':
       return {
-        then: `The service then sends its requests to /triggers/${camel}, signed with the secret ${secretOf(kebab)}.`,
+        next: `The service then sends its requests to /triggers/${camel}, signed with the secret ${secretOf(kebab)}.`,
       }
     case 'queue':
       return {
         binding: { array: 'queues.consumers', item: { queue: kebab } },
         stanza: `[[queues.consumers]] with queue = "${kebab}"`,
-        then: `Before the deployment, make the queue: npx wrangler queues create ${kebab}.`,
+        next: `Before the deployment, make the queue: npx wrangler queues create ${kebab}.`,
       }
     case 'cron':
       return {
         binding: { array: 'triggers.crons', item: TIMES },
         stanza: `"${TIMES}" to crons of [triggers]`,
-        then: '',
+        next: '',
       }
     case 'email':
       return {
         binding: { array: 'send_email', item: { name: 'MAIL' } },
         stanza: '[[send_email]] with name = "MAIL"',
-        then: 'After the deployment, route an address to this Worker (Email Routing).',
+        next: 'After the deployment, route an address to this Worker (Email Routing).',
       }
   }
 }
