@@ -10,22 +10,30 @@ import { signalOf } from '../tool/control.ts'
 
 /**
  * Makes the hook that offers `run_code` to models, beside the tools (`code: "also"`) or in place of those that programs can
- * call (`only`). A run whose caller executes its calls has no programs. Without a loader, runs that ask for programs are
- * refused.
+ * call (`only`). Tools that join the run later, such as those that a search finds, are offered at the end of the others:
+ * what a model was sent before stays as it was. A run whose caller executes its calls has no programs. Without a loader,
+ * runs that ask for programs are refused.
  */
 export function codeHook(loader: CodeLoader | undefined): Hook {
   const cache = new WeakMap<object, { readonly key: string; readonly tool: Promise<Tool> }>()
   return {
     name: 'codeMode',
     accept: (run) => (loader || isOff(run) ? run : NO_LOADER),
-    activate: (names, { run, offered }) => {
+    activate: (names, { run, offered, added, find }) => {
       if (!loader || isOff(run) || run.execution === 'caller') return names
-      const callers: readonly ProgramTool[] = run.clientTools.map((tool) => ({ ...tool, hash: '' }))
-      const tools = [...[...offered.values()].filter((tool) => mayCall(tool, 'program')), ...callers]
-      if (tools.length === 0) return names
-      const key = tools.map(({ name, hash }) => `${name} ${hash}`).join('\n')
+      const ofEdge = [...offered.values()].filter((tool) => mayCall(tool, 'program'))
+      const ofCaller: readonly ProgramTool[] = run.clientTools.map((tool) => ({ ...tool, hash: '' }))
+      const tools = [...ofEdge.filter(({ name }) => !added.has(name)), ...ofCaller]
+      const joinedTools = ofEdge.filter(({ name }) => added.has(name))
+      if (tools.length + joinedTools.length === 0) return names
+      const key = [...tools, ...joinedTools].map(({ name, hash }) => `${name} ${hash}`).join('\n')
       const cached = cache.get(offered)
-      const tool = cached?.key === key ? cached.tool : runCodeTool(loader, tools)
+      // A tool joins the run with the step in which it is first on offer.
+      const findJoining = async (wanted: readonly string[]) =>
+        (await find(wanted.filter((name) => names.includes(name))))
+          .map(({ definition }) => definition)
+          .filter((tool) => mayCall(tool, 'program'))
+      const tool = cached?.key === key ? cached.tool : runCodeTool(loader, tools, { joinedTools, findJoining })
       if (cached?.key !== key) cache.set(offered, { key, tool })
       const inPrograms = new Set(tools.map(({ name }) => name))
       const others = names.filter((name) => name !== RUN_CODE && (run.code === 'also' || !inPrograms.has(name)))
@@ -76,12 +84,24 @@ function firstLine(description: string): string {
   return line.length > MOST_LINE ? `${line.slice(0, MOST_LINE - 1)}…` : line
 }
 
+/** The tools that programs can call beside those that the description of `run_code` names. */
+interface OtherTools {
+  readonly joinedTools?: readonly ProgramTool[]
+  /** Finds those of these names that join the run with this step. */
+  readonly findJoining?: (names: readonly string[]) => Promise<readonly ProgramTool[]>
+}
+
 /** Makes the answers to what programs ask about tools. */
-function lookupsOf(tools: readonly ProgramTool[]): Lookups {
+function lookupsOf(
+  tools: readonly ProgramTool[],
+  findJoining: NonNullable<OtherTools['findJoining']> = async () => [],
+): Lookups {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
   const declared = (names: readonly string[]) => declarationsOf(names.flatMap((name) => byName.get(name) ?? []))
   return {
     describe: async (names) => {
+      const missing = names.filter((name) => !byName.has(name))
+      for (const tool of missing.length > 0 ? await findJoining(missing) : []) byName.set(tool.name, tool)
       const unknown = names.filter((name) => !byName.has(name))
       const note = unknown.length > 0 ? `\n// There is no tool ${unknown.join(', ')}.` : ''
       return `${declared(names)}${note}`
@@ -95,8 +115,12 @@ function lookupsOf(tools: readonly ProgramTool[]): Lookups {
   }
 }
 
-/** Makes the tool with which a model runs programs over these tools. */
-export async function runCodeTool(loader: CodeLoader, tools: readonly ProgramTool[]): Promise<Tool> {
+/** Makes the tool with which a model runs programs over these tools, of which its description tells, and others. */
+export async function runCodeTool(
+  loader: CodeLoader,
+  tools: readonly ProgramTool[],
+  { joinedTools = [], findJoining }: OtherTools = {},
+): Promise<Tool> {
   const declaration = { name: RUN_CODE, description: `${HOW}\n\n${textAbout(tools)}`, inputSchema: INPUT_SCHEMA }
   const definition: ToolDefinition = {
     ...declaration,
@@ -106,7 +130,7 @@ export async function runCodeTool(loader: CodeLoader, tools: readonly ProgramToo
     annotations: { readOnly: false, openWorld: false },
     callers: ['model'],
   }
-  const lookups = lookupsOf(tools)
+  const lookups = lookupsOf([...tools, ...joinedTools], findJoining)
   return {
     definition,
     origin: 'inline',

@@ -39,6 +39,8 @@ export interface HookContext {
 export interface StepContext extends HookContext {
   /** The edge's tools in the run, by name. */
   readonly offered: ReadonlyMap<string, ToolDefinition>
+  /** Those of them that joined the run after its start, such as tools that a search has found. */
+  readonly added: ReadonlySet<string>
   /** The tools that were on offer when earlier messages were last left out; empty if none were, or all tools were on offer. */
   readonly earlierTools: readonly string[]
   /** Finds tools by name that may join the run. */

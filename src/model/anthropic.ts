@@ -1,6 +1,7 @@
 import { ALL_CAPABILITIES, type ModelProvider } from '../contract/model.ts'
 import { anthropicAnswers, encodeAnthropicRequest } from '../wire/provider/anthropic/codec.ts'
 import { postModels, type ServerOptions } from './post-models.ts'
+import { listWindows } from './windows.ts'
 
 export interface AnthropicOptions extends ServerOptions {
   /** The limit of tokens of an answer, with its thinking, if the request sets none. Default 16,000. */
@@ -24,18 +25,24 @@ export interface AnthropicOptions extends ServerOptions {
  */
 export function anthropic(options: AnthropicOptions = {}): ModelProvider {
   const { baseUrl, provider = 'anthropic', maxTokens = 16_000, cache = '5m', deferLoading = true, ...rest } = options
-  const url = `${(baseUrl || 'https://api.anthropic.com').replace(/(\/v1)?\/*$/, '')}/v1/messages`
-  return postModels({
+  const base = `${(baseUrl || 'https://api.anthropic.com').replace(/(\/v1)?\/*$/, '')}/v1`
+  const url = `${base}/messages`
+  const headers = { 'anthropic-version': '2023-06-01', ...(rest.apiKey && { 'x-api-key': rest.apiKey }) }
+  const models = postModels({
     ...rest,
     provider,
     capabilities: ALL_CAPABILITIES,
     url: () => url,
-    headers: { 'anthropic-version': '2023-06-01', ...(rest.apiKey && { 'x-api-key': rest.apiKey }) },
+    headers,
     codec: anthropicAnswers,
     encode: (model, request, isPlain) =>
       encodeAnthropicRequest(request, { model, maxTokens, cache, deferLoading, isPlain }),
     cure: REFUSED_FEATURES,
     lasts: /support/i,
+  })
+  const { fetch: send = fetch } = rest
+  return Object.assign(models, {
+    windows: (signal: AbortSignal) => listWindows({ url: `${base}/models?limit=1000`, headers, fetch: send }, signal),
   })
 }
 

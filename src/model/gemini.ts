@@ -2,6 +2,7 @@ import { ALL_CAPABILITIES, type ModelCapabilities, type ModelProvider } from '..
 import { geminiAnswers } from '../wire/provider/gemini/answer.ts'
 import { encodeGeminiRequest } from '../wire/provider/gemini/request.ts'
 import { postModels, type ServerOptions, withoutSlash } from './post-models.ts'
+import { listWindows } from './windows.ts'
 
 const GOOGLE = 'https://generativelanguage.googleapis.com/v1beta'
 
@@ -22,18 +23,23 @@ const CAPABILITIES: ModelCapabilities = {
  * const model = models('gemini-2.5-flash')
  */
 export function gemini(options: ServerOptions = {}): ModelProvider {
-  const { baseUrl, apiKey, provider = 'gemini' } = options
+  const { baseUrl, apiKey, provider = 'gemini', fetch: send = fetch } = options
   const base = withoutSlash(baseUrl || GOOGLE)
-  return postModels({
+  const headers: Record<string, string> = apiKey ? { 'x-goog-api-key': apiKey } : {}
+  const models = postModels({
     ...options,
     provider,
     capabilities: CAPABILITIES,
     url: (model) => `${base}/models/${encodeURIComponent(model)}:streamGenerateContent?alt=sse`,
-    headers: apiKey ? { 'x-goog-api-key': apiKey } : {},
+    headers,
     codec: geminiAnswers,
     encode: (_, request, isPlain) => encodeGeminiRequest(request, isPlain),
     // Older models refuse thinking levels, and files in results.
     cure: /thinking|response.parts/i,
     lasts: /support/i,
+  })
+  return Object.assign(models, {
+    windows: (signal: AbortSignal) =>
+      listWindows({ url: `${base}/models?pageSize=1000`, headers, fetch: send }, signal),
   })
 }

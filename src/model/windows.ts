@@ -69,8 +69,9 @@ interface ModelList {
 }
 
 /**
- * Returns the windows in the list of models of a server with an OpenAI-style API (`GET /v1/models`), by the names of the
- * models. Servers have fields of their own for them; models without one are left out. Throws an Error if there is no list.
+ * Returns the windows in the list of models of a server, by the names of the models: that of OpenAI-style APIs and of
+ * Anthropic (`data`), of Gemini (`models`), or an array. Servers have fields of their own for them; models without one are
+ * left out. Throws an Error if there is no list.
  */
 export async function listWindows(
   { url, headers, fetch: send }: ModelList,
@@ -79,22 +80,49 @@ export async function listWindows(
   const response = await send(url, { headers: { accept: 'application/json', ...headers }, redirect: 'manual', signal })
   if (!response.ok) throw new Error(`The server answered ${response.status}`)
   const body = parseJson(await readText(response, MOST_BYTES))
-  const list = isObject(body) ? body['data'] : body
+  const list = isObject(body) ? (body['data'] ?? body['models']) : body
   if (!Array.isArray(list)) throw new Error('The server sent no list of models')
   const windows = new Map<string, ModelWindow>()
   for (const model of list.slice(0, MOST_MODELS)) {
     const window = isObject(model) ? windowIn(model) : undefined
-    if (window && isObject(model) && typeof model['id'] === 'string') windows.set(model['id'], window)
+    const name = isObject(model) ? nameIn(model) : undefined
+    if (!window || name === undefined) continue
+    windows.set(name, window)
+    // Anthropic lists its models with dates, the newest first, and takes the names without them too.
+    const plain = name.replace(/-\d{8}$/, '')
+    if (!windows.has(plain)) windows.set(plain, window)
   }
   return windows
 }
 
+function nameIn({ id, name }: Readonly<Record<string, unknown>>): string | undefined {
+  if (typeof id === 'string') return id
+  return typeof name === 'string' ? name.replace(/^models\//, '') : undefined
+}
+
+/** Returns the windows in the catalogue of Workers AI, by the names of the models. Throws an Error if it is not a list. */
+export function catalogueWindows(catalogue: unknown): ReadonlyMap<string, ModelWindow> {
+  if (!Array.isArray(catalogue)) throw new Error('Workers AI sent no list of models')
+  const windows = new Map<string, ModelWindow>()
+  for (const model of catalogue.slice(0, MOST_MODELS)) {
+    const { name, properties } = isObject(model) ? model : {}
+    if (typeof name !== 'string' || !Array.isArray(properties) || LISTED_TOO_LONG.test(name)) continue
+    const property = properties.filter(isObject).find((each) => each.property_id === 'context_window')
+    const contextTokens = Number(property?.['value'])
+    if (isTokens(contextTokens)) windows.set(name, { ...documentedWindow(`workers-ai/${name}`), contextTokens })
+  }
+  return windows
+}
+
+/** Models that refuse prompts which fit by the catalogue, as of 2026-11. The window that is enforced is documented. */
+const LISTED_TOO_LONG = /glm-5\.2|gemma-4/
+
 /** The fields of servers for the window, the one that is enforced first, and for the longest answer. */
 const CONTEXT_FIELDS = [
   ...['loaded_context_length', 'context_length', 'context_window', 'max_context_length', 'max_model_len'],
-  ...['max_input_tokens', 'n_ctx'],
+  ...['max_input_tokens', 'inputTokenLimit', 'n_ctx'],
 ]
-const OUTPUT_FIELDS = ['max_completion_tokens', 'max_output_tokens']
+const OUTPUT_FIELDS = ['max_completion_tokens', 'max_output_tokens', 'outputTokenLimit', 'max_tokens']
 
 /** Reads the window of one model, which some servers tell in `meta` (llama.cpp) or `top_provider` (OpenRouter). */
 function windowIn(model: Readonly<Record<string, unknown>>): ModelWindow | undefined {

@@ -2,10 +2,13 @@ import { ALL_CAPABILITIES, type ModelCapabilities, type ModelProvider } from '..
 import { toInputs, workersAiAnswers } from '../wire/provider/workers-ai/codec.ts'
 import { httpModels } from './http-models.ts'
 import type { Timeouts } from './listen.ts'
+import { catalogueWindows } from './windows.ts'
 
 /** The `AI` binding, as far as it is used. Contract: the promise and its stream end when `signal` aborts. */
 export interface AiBinding {
   run(model: string, inputs: Record<string, unknown>, options: AiRunOptions): Promise<unknown>
+  /** Lists the catalogue of models. Stand-ins for the binding may not have it. */
+  models?(search: { readonly task: string; readonly per_page: number }): Promise<unknown>
 }
 
 interface AiRunOptions {
@@ -40,7 +43,7 @@ const CAPABILITIES: ModelCapabilities = {
 export function workersAi(binding: AiBinding, options: WorkersAiOptions = {}): ModelProvider {
   const { gateway, provider = 'workers-ai', cache, ...timeouts } = options
 
-  return httpModels({
+  const models = httpModels({
     ...timeouts,
     provider,
     capabilities: CAPABILITIES,
@@ -59,7 +62,13 @@ export function workersAi(binding: AiBinding, options: WorkersAiOptions = {}): M
       }
     },
   })
+  return Object.assign(models, {
+    windows: async () => catalogueWindows(await binding.models?.({ task: 'Text Generation', per_page: MOST_LISTED })),
+  })
 }
+
+/** How many models the platform lists at once; it has fewer that write text. */
+const MOST_LISTED = 100
 
 /** Makes a response: older runtimes, and stand-ins, give a stream or value, and throw refusals: `<code>: <reason>`. */
 function toResponse(result: unknown): Response {

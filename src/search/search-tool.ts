@@ -48,7 +48,8 @@ export function searchToolHash(): string | Promise<string> {
 export function searchTool(options: SearchToolOptions, hash: string): Tool {
   const annotations = { readOnly: true, idempotent: true, destructive: false, openWorld: false }
   return {
-    definition: { ...DESCRIPTION, version: '1', hash, annotations },
+    // Programs of models have a search of their own.
+    definition: { ...DESCRIPTION, version: '1', hash, annotations, callers: ['model'] },
     origin: 'inline',
     place: TOOL_SEARCH,
     offered: true,

@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { declarationsOf, runCodeTool } from '../../src/code/run-code.ts'
+import { codeHook, declarationsOf, runCodeTool } from '../../src/code/run-code.ts'
+import { createFinder } from '../../src/search/finder.ts'
+import { searchHook } from '../../src/search/hook.ts'
+import { ask, play, say, tool } from '../fixtures/play.ts'
 import { vmLoader } from '../fixtures/vm-loader.ts'
 
 describe('declarations', () => {
@@ -75,4 +78,46 @@ describe('the definition of run_code', () => {
     expect(await describe(41)).toContain('\ntool40: Does the work of number 40')
     expect(await describe(1000)).toContain('There are 1000 tools.')
   })
+})
+
+const count = tool('count', () => 'one', { description: 'Counts.' })
+const weather = tool('getWeather', () => '18 degrees', { description: 'Tells the weather of a city.' })
+const finder = createFinder({
+  list: async () => ({ tools: [weather], unavailable: [] }),
+  offered: async () => [],
+  find: async () => [],
+})
+const PROGRAM = 'return [await tools.getWeather({}), await tools.$describe("getWeather")]'
+
+test.each([
+  ['also', ['run_code', 'tool_search', 'count']],
+  ['only', ['run_code', 'tool_search']],
+] as const)('with `code: "%s"`, a found tool leaves what was sent before as it was', async (code, names) => {
+  const hooks = [searchHook({ when: 'on', always: ['count'], finder: () => finder }), codeHook(vmLoader())]
+  const shared = { tools: [count], others: [weather], loop: { hooks }, request: { code, searchesAll: true } } as const
+  const { requests, state } = await play({
+    ...shared,
+    script: [
+      ask(['tool_search', { query: 'weather' }]),
+      ask(['run_code', { code: PROGRAM }]),
+      ask(['run_code', { code: PROGRAM }]),
+      say('ok'),
+    ],
+  })
+  const next = await play({ ...shared, script: [say('ok')], history: state.messages })
+  const withFound = [...names, 'getWeather']
+  const all = [...requests, ...next.requests]
+  expect(all.map(({ tools }) => tools.map(({ name }) => name))).toEqual([
+    names,
+    withFound,
+    withFound,
+    withFound,
+    withFound,
+  ])
+  expect(new Set(all.map(({ tools }) => tools[0]?.description)).size).toBe(1)
+  const results = state.messages.filter((message) => message.role === 'tool' && message.tool === 'run_code')
+  const declared =
+    'declare const tools: {\n  /** Tells the weather of a city. */\n  getWeather(input?: {}): Promise<any>\n}'
+  const text = JSON.stringify(['18 degrees', declared.replace('{})', 'Record<string, unknown>)')])
+  expect(results.map(({ content }) => content)).toEqual([[{ type: 'text', text }], [{ type: 'text', text }]])
 })

@@ -22,6 +22,9 @@ type Turn =
     }
   | { readonly do: 'read'; readonly characters: number }
   | { readonly do: 'restart' }
+  /** It continues in another conversation: a fork without so many of the last turns, or one that is restored from a copy. */
+  | { readonly do: 'fork'; readonly without: number }
+  | { readonly do: 'restore'; readonly isSigned: boolean }
   | { readonly do: 'regenerate' }
   | { readonly do: 'model'; readonly name: string; readonly contextTokens: number }
 
@@ -41,6 +44,8 @@ const turn: fc.Arbitrary<Turn> = fc.oneof(
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('read' as const), characters: size(60_000) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('fork' as const), without: fc.nat(2) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('restore' as const), isSigned: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('regenerate' as const) }) },
   {
     weight: 1,
@@ -105,8 +110,40 @@ async function playTurns(words: Refusal, turns: readonly Turn[]): Promise<readon
     tool('read', ({ characters }) => 'z y '.repeat(Number(characters) / 4), { annotations: { readOnly: true } }),
   ]
   let model = new WindowModel(contextTokens, words, answer)
-  const conversation = new TestConversation((request) => model.stream(request), tools)
-  conversation.modelWindow = { contextTokens: 128_000 }
+  let conversation = newConversation()
+  let conversations = 1
+
+  function newConversation(): TestConversation {
+    const conversation = new TestConversation((request) => model.stream(request), tools)
+    conversation.modelWindow = { contextTokens: 128_000 }
+    return conversation
+  }
+
+  /** Continues in a fork, as `POST …/fork` makes it. */
+  async function fork(count: number): Promise<void> {
+    const page = await conversation.object.messages({ limit: 10_000, fullResults: true })
+    if (!page.ok) throw new Error(page.code)
+    const names = Array.from({ length: count }, (_, index) => name - index)
+    const without = names.map((each) => runId(each))
+    const messages = page.messages.filter(({ run, replaced }) => !replaced && !without.includes(run))
+    for (const each of names) paid.delete(each)
+    const target = newConversation()
+    await target.object.create({ tenant: 'acme', id: `fork_${conversations++}`, settings: {} })
+    await target.object.adopt(messages)
+    conversation = target
+  }
+
+  /** Continues in a conversation that is restored from a copy. */
+  async function restore(isSigned: boolean): Promise<void> {
+    const reply = await conversation.object.backup({ do: 'copy' })
+    if (!reply.ok || !reply.copy) throw new Error('There is no copy')
+    const target = newConversation()
+    const caller = { tenant: 'acme', key: 'k', scopes: ['chat', 'backup'] }
+    const id = `copy_${conversations++}`
+    const restored = await target.object.backup({ do: 'restore', caller, id, copy: reply.copy, isSigned })
+    if (!restored.ok) throw new Error(restored.message)
+    conversation = target
+  }
 
   async function ask(input: readonly Message[], replaces?: string): Promise<void> {
     name += 1
@@ -123,12 +160,17 @@ async function playTurns(words: Refusal, turns: readonly Turn[]): Promise<readon
     'characters' in each && each.do === 'say' ? 'lorem '.repeat(each.characters / 6) : ''
   for (const each of turns) {
     if (each.do === 'restart') conversation.live()
-    else if (each.do === 'model') {
+    else if (each.do === 'fork') {
+      if (name > 0) await fork(each.without)
+    } else if (each.do === 'restore') {
+      if (name > 0) await restore(each.isSigned)
+    } else if (each.do === 'model') {
       ;({ contextTokens, name: modelName } = each)
       model = new WindowModel(contextTokens, words, answer)
       conversation.modelWindow = { contextTokens: 128_000 }
     } else if (each.do === 'regenerate') {
-      if (name === 0) continue
+      // A fork has messages of earlier runs, which cannot be run again there.
+      if (name === 0 || !conversation.store.runs.row(runId(name))) continue
       const replaced = name
       paid.delete(replaced)
       await ask([{ role: 'user', content: `again ${textOfTurn(current)}` }], runId(replaced))

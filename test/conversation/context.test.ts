@@ -124,6 +124,32 @@ test('a thousand turns with results of up to 200 kB, and a run of sixty steps in
   expect(model.refused).toBeLessThan(4)
 }, 120_000)
 
+test('the window that a refusal has told is stored for its model alone, and holds in another isolate', async () => {
+  const narrow = new WindowModel(WINDOW, 'exact', obey)
+  const wide = new WindowModel(100_000, 'exact', obey)
+  const conversation = new TestConversation(
+    (request) => (conversation.modelNames.at(-1) === 'test/wide' ? wide : narrow).stream(request),
+    [],
+  )
+  const say = async (name: number, model: string) => {
+    // Another isolate has learnt nothing.
+    conversation.modelWindow = { contextTokens: 128_000 }
+    const request = { model, input: [{ role: 'user', content: `say ${words(12_000)}` } as const] }
+    await conversation.start(name, { request })
+    await conversation.object.record(runId(name), 60_000)
+    expect([name, await statusOf(conversation, name)]).toEqual([name, 'completed'])
+  }
+  for (let name = 1; name <= 5; name++) await say(name, 'test/narrow')
+  expect(narrow.refused).toBe(1)
+  conversation.live()
+  for (let name = 6; name <= 12; name++) await say(name, 'test/wide')
+  expect(Math.max(...wide.requests.map(countTokens))).toBeGreaterThan(WINDOW)
+  expect(wide.refused).toBe(0)
+  conversation.live()
+  for (let name = 13; name <= 16; name++) await say(name, 'test/narrow')
+  expect(narrow.refused).toBe(1)
+})
+
 test.each([
   ['a full window', true, 250],
   ['as many messages as a model is shown by default', false, 400],

@@ -10,7 +10,13 @@ let reply: (body: Record<string, any>) => ModelReply | Promise<ModelReply>
 
 beforeAll(async () => {
   model = await startModelServer(({ body }) => reply(body))
-  const vars = { AUTH: 'open', MODEL: 'openai/test', OPENAI_BASE_URL: model.baseUrl, MAX_BODY_BYTES: '8388608' }
+  const vars = {
+    AUTH: 'open',
+    MODEL: 'openai/test',
+    MODELS: 'openai/narrow',
+    OPENAI_BASE_URL: model.baseUrl,
+    MAX_BODY_BYTES: '8388608',
+  }
   const limits = { MAX_SUBREQUESTS: '40', MAX_CALLS_PER_TOOL: '200', DIRECTORY_SHARDS: '4' }
   stage = await startStage({ ...vars, ...limits }, { rogue: true })
 })
@@ -555,5 +561,71 @@ describe('an Idempotency-Key', () => {
     const run = async () => (await json('/runs', { json: { input: 'Hello' }, headers })).answer
     expect([await run(), await run()]).toEqual(['Answer 2', 'Answer 2'])
     expect(await json('/conversations')).not.toContainEqual({ id: expect.stringContaining('~') })
+  })
+})
+
+describe('a conversation that fills the window of its model', () => {
+  const WINDOW = 6000
+  let refusals = 0
+  const promptsSent: { role: string; content: string }[][] = []
+
+  /** A model that counts its own tokens and refuses what is longer than its window, which nobody has told the edge. */
+  const narrow: typeof reply = ({ messages, tools = [] }) => {
+    const inputTokens = Math.ceil(JSON.stringify([messages, tools]).length / 3)
+    if (inputTokens > WINDOW) {
+      refusals += 1
+      const message = `This model's maximum context length is ${WINDOW} tokens. However, your messages resulted in ${inputTokens} tokens. Please reduce the length of the messages.`
+      return {
+        status: 400,
+        body: { error: { message, type: 'invalid_request_error', code: 'context_length_exceeded' } },
+      }
+    }
+    promptsSent.push(messages)
+    return { chunks: chunksOf({ text: 'Heard.', usage: { inputTokens, outputTokens: 2 } }) }
+  }
+  const turn = (text: string) => ({ model: 'openai/narrow', tools: [], input: `${text} ${'word '.repeat(1050)}` })
+  const plain = (messages: readonly any[]) => messages.map(({ role, content }) => ({ role, content }))
+
+  test('continues, and tells what each step was sent, as its forks, branches and copies do', async () => {
+    reply = narrow
+    const id = await conversation()
+    const reductions: unknown[] = []
+    async function say(conversation: string, text: string): Promise<void> {
+      const run = await json(`/conversations/${conversation}/runs`, { json: turn(text) })
+      expect([text, run.status]).toEqual([text, 'completed'])
+      for (const { step, inputTokens, roomLeft, reductions: all = [] } of run.prompts ?? []) {
+        expect({ step, isCounted: inputTokens > 0, hasRoom: roomLeft > 0 }).toEqual({
+          ...{ step: 1, isCounted: true, hasRoom: true },
+        })
+        reductions.push(...all.map(({ before, after, because = 'full' }: any) => [text, because, before > after]))
+      }
+      const visible = await json(`/conversations/${conversation}/runs/${run.id}/steps/1/request`)
+      expect(plain(visible.messages)).toEqual(plain(promptsSent.at(-1) ?? []))
+    }
+    for (const text of ['one', 'two', 'three', 'four']) await say(id, text)
+    await stage.server.getWorker('edgecall').evictDurableObject('Conversation', { name: `v1/local/${id}` })
+    for (const text of ['five', 'six', 'seven']) await say(id, text)
+    // The first refusal tells the window to the conversation and the isolate; from then on, none comes.
+    const four = ['four', 'refused', true]
+    expect([reductions, refusals]).toEqual([[four, ['six', 'full', true]], 1])
+
+    const messages = await json(`/conversations/${id}/messages`)
+    const fork = await json(`/conversations/${id}/fork`, { json: { at: messages.at(-1).position } })
+    const copy = await (await stage.ask(`/backups/${id}`)).text()
+    await json('/backups/copied', { method: 'PUT', body: copy, headers: { 'content-type': 'application/x-ndjson' } })
+    reductions.length = 0
+    for (const each of [fork.id, 'copied']) await say(each, 'eight')
+    let previous: string | undefined
+    for (const input of ['one', 'two', 'three', 'four']) {
+      const body = { ...turn(input), store: true, ...(previous && { previous_response_id: previous }) }
+      previous = (await json('/v1/responses', { json: body })).id
+    }
+    for (const input of ['five', 'or five']) {
+      const body = { ...turn(input), store: true, previous_response_id: previous }
+      expect(await json('/v1/responses', { json: body })).toMatchObject({ status: 'completed' })
+      expect(promptsSent.at(-1)?.at(-1)?.content).toMatch(input)
+    }
+    const eight = ['eight', 'full', true]
+    expect([reductions, refusals]).toEqual([[eight, eight], 1])
   })
 })

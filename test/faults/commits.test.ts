@@ -84,6 +84,62 @@ describe('a steering input whose object is lost at any commit', () => {
   })
 })
 
+describe('a run whose prompt is reduced while its object is lost at any commit', () => {
+  test('sends the model the prompts of an undisturbed run, and completes', async () => {
+    let prompts: string[] = []
+    const make: MakeScene = (effects) => {
+      prompts = []
+      return {
+        tools: [
+          tool(
+            'pays',
+            ({ number }) => {
+              effects.push(`paid ${String(number)}`)
+              return `paid ${String(number)} ${'so '.repeat(300)}`
+            },
+            IDEMPOTENT,
+          ),
+        ],
+        windowTokens: 1400,
+        // The tools that it can see it has paid with, in a result, a call or a note.
+        answer: ({ messages }) => {
+          const prompt = JSON.stringify(messages)
+          prompts.push(prompt)
+          const paid = Math.max(
+            0,
+            ...[...prompt.matchAll(/paid (\d)|number\W+(\d)/g)].map(([, a, b]) => Number(a ?? b)),
+          )
+          // Without usage, the estimate of the edge stands, in each life.
+          if (paid === 9)
+            return [
+              { type: 'text', text: 'Done.' },
+              { type: 'finish', finish: 'stop' },
+            ]
+          const call = { index: 0, tool: 'pays', arguments: `{"number":${paid + 1}}` }
+          return [
+            { type: 'call', ...call },
+            { type: 'finish', finish: 'tool_calls' },
+          ]
+        },
+      }
+    }
+    const { events } = await playOut(make)
+    const undisturbed = prompts
+    expect(undisturbed).toHaveLength(10)
+    expect(types(events).filter((type) => type === 'context.reduced').length).toBeGreaterThan(1)
+    await atEachCommit(
+      make,
+      ({ record }) => {
+        expect(record).toMatchObject({ status: 'completed', answer: 'Done.' })
+        // A life that is lost asks again, with the same prompt.
+        expect(prompts.filter((prompt, index) => prompt !== prompts[index - 1])).toEqual(undisturbed)
+      },
+      ['later'],
+      [undefined, 3],
+    )
+  })
+})
+
 describe('a run that waits for approval while its object is lost at any commit', () => {
   test('waits again, is decided once, continues within a minute, and runs the approved call at most once', async () => {
     let began = 0

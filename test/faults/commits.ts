@@ -50,19 +50,20 @@ function onceOf(events: readonly RunEvent[]): string[] {
   })
 }
 
-/** Commits of the second life at which the object is lost again. */
-const RESTARTS = [undefined, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+/** Commits of the second life at which the object is lost again; undefined if it is not. */
+const RESTARTS: readonly (number | undefined)[] = [undefined, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
 
 /** Loses the object before and after each commit of its first life, and once more in the next; looks at each end. */
 export async function atEachCommit(
   make: MakeScene,
   check: (end: End) => void | Promise<void>,
   whens: readonly Commit['when'][] = ['before', 'after'],
+  restarts = RESTARTS,
 ): Promise<void> {
   const { commits } = await playOut(make)
   for (const when of whens) {
     for (let first = 1; first <= commits; first++) {
-      for (const second of RESTARTS) {
+      for (const second of restarts) {
         const lost = [first, second]
         await check(await playOut(make, (at) => at.when === when && at.number === lost[at.life - 1]))
       }

@@ -31,6 +31,8 @@ export interface Scene {
   readonly tools: readonly Tool[]
   readonly request?: Partial<Omit<RunRequest, 'limits'>>
   readonly answer: (request: ModelRequest) => Iterable<ModelEvent> | AsyncIterable<ModelEvent>
+  /** The context window of the model, in tokens. Default: one that no scene fills. */
+  readonly windowTokens?: number
   /** What people do about a run that waits for them. The object may be lost meanwhile. */
   readonly decide?: (object: ConversationService) => Promise<unknown>
 }
@@ -192,8 +194,9 @@ export class Lives {
   }
 
   #setup(): Setup {
-    const { tools, answer } = this.#scene
-    const model = { name: 'test/scripted', stream: (request: ModelRequest) => streamOf(answer(request)) }
+    const { tools, answer, windowTokens: contextTokens } = this.#scene
+    const window = contextTokens === undefined ? {} : { window: { contextTokens } }
+    const model = { name: 'test/scripted', stream: (request: ModelRequest) => streamOf(answer(request)), ...window }
     return {
       isolate: {},
       config: readConfig({ MODEL: model.name, AUTH: 'open' }),

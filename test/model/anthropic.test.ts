@@ -268,3 +268,26 @@ namelessCallSuite('Anthropic’s format', (baseUrl) => anthropic({ baseUrl })('p
   },
   text: { type: 'message', content: [{ type: 'text', text: 'Sorry.' }], stop_reason: 'end_turn' },
 })
+
+test('the windows of models come from its list, those without a date too', async () => {
+  const requests: unknown[] = []
+  const send = async (url: unknown, { method = 'GET', headers }: RequestInit = {}) => {
+    requests.push({ method, url, headers })
+    const data = [
+      { type: 'model', id: 'claude-new', max_input_tokens: 1_000_000, max_tokens: 128_000 },
+      { type: 'model', id: 'claude-old-20260201', max_input_tokens: 500_000, max_tokens: 64_000 },
+      { type: 'model', id: 'claude-old-20250201', max_input_tokens: 200_000, max_tokens: 8192 },
+      { type: 'model', id: 'claude-unknown', max_input_tokens: null, max_tokens: null },
+    ]
+    return Response.json({ data, has_more: false })
+  }
+  const models = anthropic({ baseUrl: 'https://models.example/v1/', apiKey: KEY, fetch: send })
+  expect(Object.fromEntries((await models.windows?.(NEVER)) ?? [])).toEqual({
+    'claude-new': { contextTokens: 1_000_000, outputTokens: 128_000 },
+    'claude-old': { contextTokens: 500_000, outputTokens: 64_000 },
+    'claude-old-20260201': { contextTokens: 500_000, outputTokens: 64_000 },
+    'claude-old-20250201': { contextTokens: 200_000, outputTokens: 8192 },
+  })
+  const headers = { accept: 'application/json', 'anthropic-version': '2023-06-01', 'x-api-key': KEY }
+  expect(requests).toEqual([{ method: 'GET', url: 'https://models.example/v1/models?limit=1000', headers }])
+})

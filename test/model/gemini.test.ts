@@ -208,3 +208,23 @@ namelessCallSuite('Gemini’s format', (baseUrl) => gemini({ baseUrl })('probe')
   call: { candidates: [{ content: { parts: [{ functionCall: { args: { zone: 'UTC' } } }] }, finishReason: 'STOP' }] },
   text: { candidates: [{ content: { parts: [{ text: 'Sorry.' }] }, finishReason: 'STOP' }] },
 })
+
+test('the windows of models come from its list', async () => {
+  const requests: unknown[] = []
+  const send = async (url: unknown, { method = 'GET', headers }: RequestInit = {}) => {
+    requests.push({ method, url, headers })
+    const models = [
+      { name: 'models/gemini-one', inputTokenLimit: 1_048_576, outputTokenLimit: 65_536 },
+      { name: 'models/gemini-two', inputTokenLimit: 131_072 },
+      { name: 'models/embedding', outputTokenLimit: 1 },
+    ]
+    return Response.json({ models, nextPageToken: '' })
+  }
+  const models = gemini({ baseUrl: 'https://models.example/v1beta/', apiKey: KEY, fetch: send })
+  expect(Object.fromEntries((await models.windows?.(NEVER)) ?? [])).toEqual({
+    'gemini-one': { contextTokens: 1_048_576, outputTokens: 65_536 },
+    'gemini-two': { contextTokens: 131_072 },
+  })
+  const headers = { accept: 'application/json', 'x-goog-api-key': KEY }
+  expect(requests).toEqual([{ method: 'GET', url: 'https://models.example/v1beta/models?pageSize=1000', headers }])
+})

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ChatModel, ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import type { Usage } from '../../src/contract/usage.ts'
+import { modelChooser } from '../../src/model/choose.ts'
 import { type AiBinding, workersAi } from '../../src/model/workers-ai.ts'
 import { chunksOf, type Speech } from '../fixtures/model-server.ts'
 import { modelSuite, type Scene, type Staged } from '../suites/model.ts'
@@ -169,5 +170,55 @@ describe('a refusal by Workers AI', () => {
       code: 'model_unreachable',
       retryable: true,
     })
+  })
+})
+
+describe('the windows of models', () => {
+  const SCOUT = '@cf/meta/llama-4-scout-17b-16e-instruct'
+
+  /** The window of a model after a first request, with a binding that lists its models in this way. */
+  async function windowAfter(name: string, models?: AiBinding['models']): Promise<unknown> {
+    const run = () => Promise.resolve(Response.json({ response: 'Hi.' }))
+    const provider = workersAi(models ? { run, models } : { run })
+    const chooser = modelChooser({ providers: { 'workers-ai': provider }, defaultModel: `workers-ai/${name}` })
+    const first = chooser.resolve()
+    if (!first.ok) throw new Error(first.message)
+    expect((await gather(first.model)).map(({ type }) => type)).toEqual(['text', 'finish'])
+    await new Promise((resolve) => setImmediate(resolve))
+    const second = chooser.resolve()
+    return second.ok && second.model.window
+  }
+
+  const entry = (name: string, value: unknown) => ({
+    name,
+    task: { name: 'Text Generation' },
+    properties: [
+      { property_id: 'price', value: [{ unit: 'per M input tokens', price: 0.27 }] },
+      { property_id: 'context_window', value },
+    ],
+  })
+
+  test('come from the catalogue of the binding, with the documented length of answers', async () => {
+    const searches: unknown[] = []
+    const window = await windowAfter(SCOUT, async (search) => {
+      searches.push(search)
+      return [entry('@cf/acme/other', '24000'), entry(SCOUT, '90000'), entry('@cf/acme/odd', 'unknown'), null]
+    })
+    expect(window).toEqual({ contextTokens: 90_000, outputTokens: 16_384 })
+    expect(searches).toEqual([{ task: 'Text Generation', per_page: 100 }])
+  })
+
+  test('are the documented ones where the platform enforces less than its catalogue says', async () => {
+    const name = '@cf/zai-org/glm-5.2'
+    expect(await windowAfter(name, async () => [entry(name, '262144')])).toEqual({ contextTokens: 256_000 })
+  })
+
+  test.each<[string, AiBinding['models']]>([
+    ['has no catalogue', undefined],
+    ['refuses', () => Promise.reject(new Error('5016: Not allowed'))],
+    ['never answers', () => new Promise(() => {})],
+    ['sends something else', async () => ({ result: 'none' })],
+  ])('are the documented ones if the binding %s, and no request waits for it', async (_, models) => {
+    expect(await windowAfter(SCOUT, models)).toEqual({ contextTokens: 131_072, outputTokens: 16_384 })
   })
 })

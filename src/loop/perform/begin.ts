@@ -60,7 +60,8 @@ async function chooseTools(running: Running): Promise<readonly (string | Tool)[]
         chosen.flatMap((tool) => (typeof tool === 'string' ? [] : [[tool.definition.name, tool]])),
       )
       const { tools: earlierTools = [] } = reductionOf(running) ?? {}
-      const choice = hook.activate(names, { ...hookContext(running), offered: state.offered, earlierTools, find })
+      const { offered, added } = state
+      const choice = hook.activate(names, { ...hookContext(running), offered, added, earlierTools, find })
       // Anything but an array is a promise; `instanceof Promise` would miss that of an RPC stub.
       if (!Array.isArray(choice)) flush()
       const next = await choice

@@ -1,4 +1,5 @@
-import { contentText } from '../../../src/contract/message.ts'
+import type { RunEvent } from '../../../src/contract/event.ts'
+import { contentText, type Message } from '../../../src/contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../../src/contract/model.ts'
 import { failure, type Tool, type ToolOutcome } from '../../../src/contract/tool.ts'
 import { ask, say, tool } from '../../fixtures/play.ts'
@@ -7,11 +8,28 @@ import type { Attempt, Ledger } from './ledger.ts'
 import { historyFaults } from './oracle.ts'
 
 /** What a message asks the model for: the post that it came with, and the tools to call, step by step. */
-const PLAN = /^(run_\d+): (.*)$/
+const PLAN = /^(run_\d+): (.*)$/m
 
 /** How often a tool is polled that answers later, and how long a run waits for its outcome, in milliseconds. */
 const POLL_MS = 3000
 const WITHIN_MS = 3_600_000
+
+/** A window that a few results fill, in the tokens of this model, and the characters that it counts as one. */
+const WINDOW = 2500
+const CHARACTERS_A_TOKEN = 3
+/** The characters of a result then. */
+const LONG_RESULT = 2100
+
+/** How a model with a small window refuses what is longer. */
+export type Refusal = 'never, as the edge knows its window' | 'with its window' | 'without a figure'
+
+interface RunUnderWay {
+  readonly run: string
+  /** What its journal has on disk. */
+  readonly events: readonly RunEvent[]
+  /** Somebody runs an earlier turn again meanwhile: this run is told of that only if its object is lost. */
+  readonly isBehind?: boolean
+}
 
 interface OutsidePorts {
   readonly chance: Chance
@@ -19,6 +37,11 @@ interface OutsidePorts {
   readonly addFaults: (...faults: readonly string[]) => void
   /** Whether the start of an attempt of a call is on disk. */
   readonly isStarted: (run: string, call: string, attempt: number) => boolean
+  /** Set if the model has a small window. */
+  readonly refusal: Refusal | undefined
+  readonly underWay: () => RunUnderWay | undefined
+  /** The messages that the object shows as those of a step. */
+  readonly messagesOfStep: (run: string, step: number) => readonly Message[] | undefined
   /** How often the platform has failed so far. */
   readonly disturbances: () => number
 }
@@ -29,6 +52,8 @@ export class Outside {
   isCalm = false
   /** The attempts to notify. */
   readonly attempts: Attempt[] = []
+  /** What the model was sent, by the facts from which it follows. */
+  readonly prompts = new Map<string, string>()
   readonly tools: readonly Tool[]
   readonly #ports: OutsidePorts
   /** Models and tools that wait; each is let go on by a call. */
@@ -46,10 +71,21 @@ export class Outside {
     for (const goOn of releases) goOn()
   }
 
+  /** The context window that the edge knows of the model. */
+  get windowTokens(): number | undefined {
+    return this.#ports.refusal === 'never, as the edge knows its window' ? WINDOW : undefined
+  }
+
   /** The model. It does what the last plan says that came from a person. */
-  async *answer({ messages }: ModelRequest): AsyncGenerator<ModelEvent> {
-    const { addFaults, chance } = this.#ports
+  async *answer(request: ModelRequest): AsyncGenerator<ModelEvent> {
+    const { messages } = request
+    const { addFaults, chance, refusal } = this.#ports
     addFaults(...historyFaults('a request to the model', messages), ...repetitionFaults(messages))
+    if (refusal !== undefined) {
+      this.#comparePrompts(request)
+      const inputTokens = tokensOf(request)
+      if (inputTokens > WINDOW) return yield refusalOf(refusal, inputTokens)
+    }
     const fails = !this.isCalm && chance.isHit(0.1)
     await this.#hold()
     const at = messages.findLastIndex(({ role, content }) => role === 'user' && PLAN.test(contentText(content)))
@@ -62,6 +98,23 @@ export class Outside {
     await this.#hold()
     if (fails) yield { type: 'error', error: { code: 'model_stream_cut', message: 'It broke off.', retryable: true } }
     else yield* rest
+  }
+
+  /** What a model is sent follows from what is on disk: it is the same after a crash, and what the step shows. */
+  #comparePrompts({ messages, tools }: ModelRequest): void {
+    const { underWay, addFaults, messagesOfStep } = this.#ports
+    const { run, events, isBehind } = underWay() ?? { run: '', events: [] }
+    const started = events.findLast(({ type }) => type === 'step.started')
+    if (started?.type !== 'step.started') return addFaults(`a model was asked without a step of ${run} on disk`)
+    if (isBehind) return
+    const facts = JSON.stringify([run, events.filter(({ type }) => PROMPT_FACTS.has(type))])
+    const prompt = JSON.stringify([messages, tools.map(({ name }) => name)])
+    const before = this.prompts.get(facts)
+    if (before !== undefined && before !== prompt) addFaults(`step ${started.step} of ${run} got another prompt`)
+    this.prompts.set(facts, prompt)
+    const visible = messagesOfStep(run, started.step)
+    if (visible && JSON.stringify(visible) !== JSON.stringify(messages))
+      addFaults(`step ${started.step} of ${run} does not show what its model was sent`)
   }
 
   /** The receiver of webhooks. */
@@ -110,7 +163,7 @@ export class Outside {
         if (!isStarted(run, callId, attempt)) addFaults(`${callId} was delivered before its start was on disk`)
         await this.#hold()
         if (name === 'broken') return failure('broken', 'It broke.')
-        return 'done'
+        return this.#ports.refusal === undefined ? 'done' : `done ${'so '.repeat(LONG_RESULT / 3)}`
       },
       {
         annotations: name === 'idempotent' ? { idempotent: true } : {},
@@ -129,6 +182,22 @@ export class Outside {
       },
     }
   }
+}
+
+/** The facts of a run from which the prompt of its next step follows, with the turns before it. */
+const PROMPT_FACTS: ReadonlySet<string> = new Set([
+  ...['step.started', 'step.answered', 'call.settled', 'input.added', 'tools.added', 'context.reduced'],
+  ...['limit.reached', 'history.repaired', 'history.compacted', 'call.undone'],
+])
+
+function tokensOf({ messages, tools }: ModelRequest): number {
+  return Math.ceil(JSON.stringify([messages, tools]).length / CHARACTERS_A_TOKEN)
+}
+
+function refusalOf(refusal: Refusal, requestTokens: number): ModelEvent {
+  const overflow = refusal === 'without a figure' ? {} : { contextTokens: WINDOW, requestTokens }
+  const message = 'The prompt is too long.'
+  return { type: 'error', error: { code: 'model_context_exceeded', message, status: 400, retryable: false, overflow } }
 }
 
 /** What a tool answers whose outcome comes later. */

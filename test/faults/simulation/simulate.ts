@@ -25,7 +25,7 @@ import {
   onceFaults,
   undoFaults,
 } from './oracle.ts'
-import { Outside } from './outside.ts'
+import { Outside, type Refusal } from './outside.ts'
 import { RECEIVER, settle, World } from './world.ts'
 
 interface Simulated {
@@ -33,6 +33,8 @@ interface Simulated {
   readonly faults: string[]
   /** The runs that were accepted. */
   readonly runs: number
+  /** How often a prompt was reduced. */
+  readonly reductions: number
   /** What was done, and the ends of the runs: the same for the same seed. */
   readonly trace: readonly string[]
 }
@@ -60,16 +62,22 @@ const PLANS = [
 const LATE_PLANS = ['polled', 'polled patient', 'patient;polled', 'polled pays', 'patient'] as const
 /** The ids of runs that repeat others begin here. */
 const FIRST_REPEAT = 1_000_000
+/** Every fourth program has a model with a small window. */
+const REFUSALS: readonly (Refusal | undefined)[] = [
+  ...[undefined, 'never, as the edge knows its window', undefined, undefined, undefined, 'with its window'],
+  ...[undefined, undefined, undefined, 'without a figure', undefined, undefined],
+] as const
 /** Alarms within which all runs must end once nothing goes wrong any more. */
 const MOST_ALARMS = 300
 
 /** Plays the random program of a seed against one conversation, then lets all end, and judges what is left. */
 export async function simulate(seed: number): Promise<Simulated> {
-  const program = new Program(new Chance(seed))
+  const refusal = REFUSALS[seed % REFUSALS.length]
+  const program = new Program(new Chance(seed), refusal)
   try {
     return await program.play()
   } catch (error) {
-    return { faults: [String(error)], runs: 0, trace: [] }
+    return { faults: [String(error)], runs: 0, reductions: 0, trace: [] }
   } finally {
     program.close()
   }
@@ -83,19 +91,33 @@ class Program {
   readonly #hasWebhook: boolean
   /** Whether people decide about calls at all. */
   readonly #isAttended: boolean
+  /** What messages have beside their plan: much, if the model has a small window. */
+  readonly #filler: string
   readonly #faults: string[] = []
   readonly #trace: string[] = []
   readonly #journals = new Map<string, RunEvent[]>()
   #ledger = newLedger()
   #isDeleted = false
   #runs = 0
+  #reductions = 0
   #posted = 0
   #repeated = 0
 
-  constructor(chance: Chance) {
+  constructor(chance: Chance, refusal: Refusal | undefined) {
     this.#chance = chance
+    this.#filler = refusal === undefined ? '' : `\n${'word '.repeat(300)}`
     this.#outside = new Outside({
       chance,
+      refusal,
+      underWay: () => {
+        const runs = this.#world.statuses()
+        const index = runs.findIndex(({ status }) => status === 'running')
+        const run = runs[index]?.id
+        if (run === undefined) return undefined
+        const isBehind = runs.slice(index + 1).some(({ id }) => this.#ledger.repeats.has(id))
+        return { run, events: this.#world.journal(run), isBehind }
+      },
+      messagesOfStep: (run, step) => this.#world.messagesOfStep(run, step),
       ledger: () => this.#ledger,
       addFaults: (...faults) => void this.#faults.push(...faults),
       disturbances: () => this.#world.disturbances,
@@ -118,6 +140,7 @@ class Program {
     this.#world = new World({
       tools: this.#outside.tools,
       answer: (request) => this.#outside.answer(request),
+      windowTokens: this.#outside.windowTokens,
       receive: this.#outside.receive,
       onDelete: () => this.#onDelete(),
       mostSubrequests: chance.pick([9000, 9000, 1, 2, 5]),
@@ -164,7 +187,7 @@ class Program {
     await this.#calmDown()
     await this.#judge()
     await this.#awaitDuties()
-    return { faults: this.#faults, runs: this.#runs, trace: this.#trace }
+    return { faults: this.#faults, runs: this.#runs, reductions: this.#reductions, trace: this.#trace }
   }
 
   /** Asks the object, which may be lost meanwhile: then there is no answer. */
@@ -202,7 +225,7 @@ class Program {
       runId: id,
       conversation: CONVERSATION,
       fingerprint: 'f',
-      input: [{ role: 'user', content: `${id}: ${plan}` }],
+      input: [{ role: 'user', content: `${id}: ${plan}${this.#filler}` }],
       compensate,
       caller: { tenant: TENANT, key: KEY, scopes: ['chat'] },
       ...(isMetered && { budget: { tokens: 1_000_000 } }),
@@ -352,6 +375,7 @@ class Program {
     this.#ledger = newLedger()
     this.#journals.clear()
     this.#outside.attempts.length = 0
+    this.#outside.prompts.clear()
     this.#isDeleted = true
   }
 
@@ -368,6 +392,7 @@ class Program {
         ...approvalFaults(this.#ledger, run),
         ...newsFaults(run, Date.now()),
       )
+      this.#reductions += events.filter(({ type }) => type === 'context.reduced').length
     }
     this.#faults.push(...deliveryFaults(this.#ledger), ...webhookFaults(this.#outside.attempts, runs, false))
   }

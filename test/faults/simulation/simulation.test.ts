@@ -7,12 +7,15 @@ const SEEDS = 150
 describe('a simulated conversation', () => {
   test('keeps the promises of the contract, whatever is posted, decided, cancelled, lost and failing', async () => {
     let runs = 0
+    let reductions = 0
     for (let seed = 1; seed <= SEEDS; seed++) {
       const simulated = await simulate(seed)
       expect(simulated.faults, `seed ${seed}: ${simulated.trace.join('; ')}`).toEqual([])
       runs += simulated.runs
+      reductions += simulated.reductions
     }
     expect(runs).toBeGreaterThan(SEEDS * 2)
+    expect(reductions).toBeGreaterThan(SEEDS / 10)
   }, 120_000)
 
   test('does the same again for the same seed', async () => {

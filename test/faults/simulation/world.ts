@@ -4,11 +4,13 @@ import type { Spend } from '../../../src/contract/budget.ts'
 import { readConfig } from '../../../src/contract/config.ts'
 import type { ConversationService } from '../../../src/contract/conversation.ts'
 import type { RunEvent } from '../../../src/contract/event.ts'
+import type { Message } from '../../../src/contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../../src/contract/model.ts'
 import type { RunStatus } from '../../../src/contract/run.ts'
 import type { Setup } from '../../../src/contract/setup.ts'
 import type { Tool } from '../../../src/contract/tool.ts'
 import { conversation } from '../../../src/conversation/conversation.ts'
+import { stepRequest } from '../../../src/conversation/run/run-reader.ts'
 import { webhookSender } from '../../../src/conversation/run/webhook.ts'
 import { Store } from '../../../src/conversation/store/store.ts'
 import { decodeLine } from '../../../src/wire/events.ts'
@@ -24,6 +26,8 @@ interface Ports {
   readonly mostSubrequests: number
   readonly tools: readonly Tool[]
   readonly answer: (request: ModelRequest, signal: AbortSignal) => AsyncIterable<ModelEvent>
+  /** The context window that the edge knows of its model. Default: one that no program fills. */
+  readonly windowTokens: number | undefined
   /** Receives webhooks. */
   readonly receive: (init: RequestInit) => Promise<Response>
   /** Called before all that is stored is deleted. */
@@ -149,6 +153,12 @@ export class World {
     return [...store.events.after(run, 0)].flatMap((row) => row.lines.flatMap((line) => decodeLine(line) ?? []))
   }
 
+  /** What the model was sent in a step, as it can be read, without a request that would wake the object. */
+  messagesOfStep(runId: string, step: number): readonly Message[] | undefined {
+    const reply = stepRequest(this.#setup(), new Store(memoryStorage(this.#database)), { runId, step })
+    return reply.ok ? reply.request.messages : undefined
+  }
+
   close(): void {
     this.lose()
     this.#restoreGlobals()
@@ -246,8 +256,9 @@ export class World {
   }
 
   #setup(): Setup {
-    const { tools, answer, mostSubrequests } = this.#ports
-    const model = { name: 'test/scripted', stream: answer }
+    const { tools, answer, mostSubrequests, windowTokens } = this.#ports
+    const window = windowTokens === undefined ? {} : { window: { contextTokens: windowTokens } }
+    const model = { name: 'test/scripted', stream: answer, ...window }
     return {
       isolate: {},
       config: readConfig({ MODEL: model.name, AUTH: 'open', MAX_SUBREQUESTS: mostSubrequests }),
