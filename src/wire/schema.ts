@@ -52,6 +52,25 @@ export const choiceWord = v.picklist(['auto', 'none', 'required'])
 /** Any object, such as a schema or a tool context. */
 export const plainObject = v.custom<Record<string, unknown>>(isObject, 'must be an object.')
 
+/** The most values in the schema of an answer: objects, lists and scalars. It is compiled, and checks each answer. */
+const MOST_FORMAT_VALUES = 5000
+
+/** The JSON Schema of an answer. */
+export const formatSchema = v.pipe(
+  plainObject,
+  v.check((schema) => hasAtMost(MOST_FORMAT_VALUES, schema), `may have at most ${MOST_FORMAT_VALUES} values.`),
+)
+
+/** Whether a value has at most so many values in it, itself included. */
+function hasAtMost(most: number, value: unknown): boolean {
+  const values = [value]
+  for (const each of values) {
+    if (values.length > most) return false
+    if (typeof each === 'object' && each !== null) for (const part of Object.values(each)) values.push(part)
+  }
+  return values.length <= most
+}
+
 /** The JSON Schema of a tool's arguments. If it has no type, such as `{}`, its type is `object`. */
 export const parametersSchema = v.pipe(
   plainObject,

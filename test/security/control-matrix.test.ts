@@ -17,6 +17,8 @@ import { ask, say, tool } from '../fixtures/play.ts'
 import { type ControlledEdge, controlledEdge, workerOf } from './controlled-edge.ts'
 
 const KEY = 'acme: chat tools:read approve'
+/** The same caller with the right to keep schedules. */
+const SCHEDULER = 'acme: chat tools:read approve schedules'
 /** The same caller with the right to store definitions. */
 const WRITER = 'acme: chat tools:read tools:write approve'
 /** A program of the same tenant, which may not approve. */
@@ -73,6 +75,31 @@ async function untilRest({ as }: ControlledEdge, run: string): Promise<any> {
 function programOf(calls: readonly Call[]): string {
   return `const calls = ${JSON.stringify(calls)}.map(([name, input]) => tools[name](input))
 return Promise.all(calls.map((call) => call.then((value) => value, (error) => error.message)))`
+}
+
+/** Has a run wait for its caller, and go on after its key has lost the scope `finance`. */
+async function resumeWithoutScope(edge: ControlledEdge, json: object = {}) {
+  edge.setScopes(KEY, 'chat tools:read approve finance')
+  const { body } = await inConversation(edge, { clientTools: [{ name: 'pick' }], ...json })
+  edge.setScopes(KEY, 'chat tools:read approve')
+  const path = `/conversations/c/runs/${body.id}`
+  await edge.as(KEY)(`${path}/calls/${body.calls[0].id}`, { json: { result: 'left' } })
+  await edge.as(KEY)(`${path}/events`)
+}
+
+/** Stores a schedule, which is due after its key has lost a scope. */
+async function runOfSchedule(edge: ControlledEdge, lostScope = '') {
+  const scopes = SCHEDULER.replace('acme: ', '')
+  edge.setScopes(SCHEDULER, `${scopes} ${lostScope}`.trim())
+  const request = edge.as(SCHEDULER)
+  await request('/schedules/s', { method: 'PUT', json: { everySeconds: 60, run: { input } } })
+  edge.setScopes(SCHEDULER, scopes)
+  vi.setSystemTime(Date.now() + 60_000)
+  await edge.schedules.getByName('acme').alarm()
+  const { history } = (await request('/schedules/s')).body
+  expect(history).toMatchObject([{ outcome: 'started' }])
+  const [{ run, conversation }] = history
+  await request(`/conversations/${conversation}/runs/${run}/events`)
 }
 
 const WAYS: Readonly<Record<string, Way>> = {
@@ -206,14 +233,39 @@ const WAYS: Readonly<Record<string, Way>> = {
   },
   'a run that resumes after its key has lost a scope': {
     script: (before, calls) => [ask(['pick']), ...inOneRun(before, calls)],
-    go: async (edge) => {
-      edge.setScopes(KEY, 'chat tools:read approve finance')
-      const { body } = await inConversation(edge, { clientTools: [{ name: 'pick' }] })
-      edge.setScopes(KEY, 'chat tools:read approve')
-      const path = `/conversations/c/runs/${body.id}`
-      await edge.as(KEY)(`${path}/calls/${body.calls[0].id}`, { json: { result: 'left' } })
-      await edge.as(KEY)(`${path}/events`)
-    },
+    go: (edge) => resumeWithoutScope(edge),
+  },
+  'an agent of a run that resumes after its key has lost a scope': {
+    script: (before, calls) => [
+      ask(['pick']),
+      ask(['clerk', { question: input }]),
+      ...inOneRun(before, calls),
+      say('Outer.'),
+    ],
+    go: (edge) => resumeWithoutScope(edge),
+  },
+  'an agent in a Worker of its own, of a run that resumes after its key has lost a scope': {
+    isElsewhere: true,
+    script: (before, calls) => [
+      ask(['pick']),
+      ask(['expert', { question: input }]),
+      ...inOneRun(before, calls),
+      say('Outer.'),
+    ],
+    go: (edge) => resumeWithoutScope(edge),
+  },
+  'a program of a run that resumes after its key has lost a scope': {
+    vars: { LOADER: vmLoader() },
+    script: (before, calls) => [ask(['pick']), ...before, ask([RUN_CODE, { code: programOf(calls) }]), say('Done.')],
+    go: (edge) => resumeWithoutScope(edge, { code: 'also' }),
+  },
+  'a run of a schedule': {
+    script: inOneRun,
+    go: (edge) => runOfSchedule(edge),
+  },
+  'a run of a schedule whose key has lost a scope since': {
+    script: inOneRun,
+    go: (edge) => runOfSchedule(edge, 'finance'),
   },
   'a restored copy whose turn is run again': {
     script: inTwoRuns,
@@ -500,7 +552,7 @@ async function play(way: Way, control: Control, { isDispatched = false, naming }
   const edge = controlledEdge({
     model,
     workers: isDispatched ? {} : { TOOL_BANK: bank },
-    keys: [KEY, WRITER, PROGRAM, RESTORER, ADMIN],
+    keys: [KEY, SCHEDULER, WRITER, PROGRAM, RESTORER, ADMIN],
     vars: {
       ...(way.isElsewhere && { TOOL_EXPERTS: new Experts({} as ExecutionContext, elsewhere) }),
       ...(isDispatched && { DISPATCHER: { get: () => workerOf(bank) } }),

@@ -16,6 +16,7 @@ import { catalogueParts } from '../../src/edge/catalog.ts'
 import type { Env } from '../../src/edge/env.ts'
 import { everything } from '../../src/edge/everything.ts'
 import { makeSetup } from '../../src/edge/setup.ts'
+import { schedulesObject } from '../../src/triggers/schedules.ts'
 import { apiKey, bearer, keyName, withKeys } from '../fixtures/keys.ts'
 import { memoryDirectories } from '../fixtures/directories.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
@@ -46,6 +47,8 @@ export interface ControlledEdge {
   readonly setScopes: (key: string, scopes: string) => void
   /** The objects of conversations, by their names. */
   readonly conversations: { getByName(name: string): { alarm(): Promise<void> } }
+  /** The objects of schedules, by the tenant's name. */
+  readonly schedules: { getByName(tenant: string): { alarm(): Promise<void> } }
   /** Sends a request with a key: a tenant's name and scopes, such as `acme: chat tools:read`. */
   readonly as: (key: string) => (path: string, edgeRequest?: EdgeRequest) => Promise<EdgeAnswer>
 }
@@ -77,6 +80,9 @@ export function controlledEdge(options: ControlledEdgeOptions): ControlledEdge {
   const conversations = objects<InstanceType<typeof Conversation>>((ctx) =>
     Object.assign(new Conversation(ctx, env), { ctx }),
   )
+  const schedules = objects<InstanceType<typeof Schedules>>((ctx) =>
+    Object.assign(new Schedules(Object.assign(ctx, { waitUntil: () => {} }), env), { ctx }),
+  )
   const env: Env = {
     MODEL: 'test/scripted',
     ...withKeys(
@@ -92,16 +98,19 @@ export function controlledEdge(options: ControlledEdgeOptions): ControlledEdge {
     CATALOG: catalogs,
     CONVERSATIONS: conversations,
     DIRECTORIES: memoryDirectories(),
+    SCHEDULES: schedules,
   }
   let setup: Setup | undefined
   const setupOnce = () => (setup ??= change(makeSetup(env, { ...everything, providers: { test: () => () => model } })))
   const Catalog = catalogue<Env>(catalogueParts)
   const Conversation = conversation(setupOnce)
+  const Schedules = schedulesObject<Env>(setupOnce)
   const app = edge(setupOnce, fullSurfaces)
   return {
     kv,
     catalogs,
     conversations,
+    schedules,
     setScopes: (key, scopes) => {
       const { apiKeys } = setupOnce().config
       const index = apiKeys.findIndex(({ id }) => id === keyName(key.replace(/\W+/g, '-')))

@@ -94,6 +94,37 @@ describe('Unicode properties in patterns', () => {
   })
 })
 
+test('a schema of answers with more than 5,000 values is refused before it is compiled, by all that take one', async () => {
+  const edge = controlledEdge({ workers: {}, keys: [WRITER], script: [say('{}'), say('{}'), say('{}')] })
+  // The schema, its type, its properties, the only one of them and its list are five values.
+  const schema = (count: number) => ({
+    type: 'object',
+    properties: { a: { enum: Array.from({ length: count - 5 }, (_, at) => at) } },
+  })
+  const format = (count: number) => ({ type: 'json_schema', name: 'form', schema: schema(count) })
+  const messages = [{ role: 'user', content: 'Go' }]
+  const bodies = (count: number) =>
+    [
+      ['/runs', 'responseFormat.schema', { input: 'Go', responseFormat: format(count) }],
+      [
+        '/v1/chat/completions',
+        'response_format.json_schema.schema',
+        { messages, response_format: { type: 'json_schema', json_schema: format(count) } },
+      ],
+      ['/v1/responses', 'text.format.schema', { input: 'Go', store: false, text: { format: format(count) } }],
+    ] as const
+  for (const [path, place, json] of bodies(5001)) {
+    const sources = compiledPatterns()
+    const { status, body } = await edge.as(WRITER)(path, { json })
+    vi.unstubAllGlobals()
+    const { param, detail, message = detail } = body.error ?? body
+    expect([path, status, param, sources.length]).toEqual([path, 400, place, 0])
+    expect(message).toContain('may have at most 5000 values')
+  }
+  for (const [path, , json] of bodies(5000))
+    expect([path, (await edge.as(WRITER)(path, { json })).status]).toEqual([path, 200])
+})
+
 describe('references', () => {
   const chain = Object.fromEntries(
     Array.from({ length: 400 }, (_, at) => [

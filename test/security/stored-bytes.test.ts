@@ -3,6 +3,7 @@ import { reportAddresses } from '../../src/http/runs/take-report.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import type { Script } from '../fixtures/scripted.ts'
 import { type KeptEdge, keptEdge } from '../http/kept-edge.ts'
+import { controlledEdge } from './controlled-edge.ts'
 
 /**
  * The control of stored bytes, for all that writes to conversations. Each writer tries to store far more than
@@ -217,4 +218,15 @@ test('notes on messages that have left the window have at most 16,000 characters
   )
   const sizes = new Set(notes.map(({ content }) => JSON.stringify(content).match(/x+/)?.[0].length))
   expect([...sizes]).toEqual([16_000])
+})
+
+test('schedules are held by MAX_STORED_BYTES', async () => {
+  const key = 'acme: chat schedules'
+  const { as } = controlledEdge({ workers: {}, keys: [key], vars: { MAX_STORED_BYTES: QUOTA, MAX_SCHEDULES: 100 } })
+  const statuses: number[] = []
+  await times(async (n) => {
+    const json = { everySeconds: 60, run: { input: TEXT } }
+    statuses.push((await as(key)(`/schedules/s${n}`, { method: 'PUT', json })).status)
+  })
+  expect(statuses).toEqual([201, 201, 201, ...Array.from({ length: TIMES - 3 }, () => 507)])
 })

@@ -14,6 +14,7 @@ import {
   either,
   isText,
   partsOf,
+  formatSchema,
   plainObject,
   runOptionSchemas,
   someText,
@@ -96,7 +97,7 @@ export const responseFormat = v.variant('type', [
   v.strictObject({
     type: v.literal('json_schema'),
     name: v.string(),
-    schema: plainObject,
+    schema: formatSchema,
     strict: v.exactOptional(v.boolean()),
   }),
 ])

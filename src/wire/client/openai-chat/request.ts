@@ -14,6 +14,7 @@ import {
   isText,
   parametersSchema,
   partsOf,
+  formatSchema,
   plainObject,
   runOptionSchemas,
   someText,
@@ -44,7 +45,7 @@ export function toClientTool({ name, description, parameters, strict }: CallerFu
 }
 
 /** The members of an answer format of type `json_schema`. */
-export const formatMembers = { name: v.string(), schema: plainObject, strict: optionalFlag }
+export const formatMembers = { name: v.string(), schema: formatSchema, strict: optionalFlag }
 
 type AnswerFormat =
   | { readonly type: 'text' | 'json_object' }
