@@ -125,6 +125,20 @@ test('a schema of answers with more than 5,000 values is refused before it is co
     expect([path, (await edge.as(WRITER)(path, { json })).status]).toEqual([path, 200])
 })
 
+test('a cron expression with more than 512 characters is refused before it is compiled', async () => {
+  const key = 'acme: chat schedules'
+  const { as } = controlledEdge({ workers: {}, keys: [key] })
+  const put = async (minutes: number) => {
+    const cron = `${Array.from({ length: minutes }, (_, at) => at % 60).join(',')} * * * *`
+    const json = { cron, run: { input: 'Go' } }
+    const { status, body } = await as(key)('/schedules/s', { method: 'PUT', json })
+    return [cron.length, status, body.param]
+  }
+  expect(await put(20_000)).toEqual([56_667, 400, 'cron'])
+  expect(await put(180)).toEqual([517, 400, 'cron'])
+  expect(await put(60)).toEqual([177, 201, undefined])
+})
+
 describe('references', () => {
   const chain = Object.fromEntries(
     Array.from({ length: 400 }, (_, at) => [

@@ -10,6 +10,11 @@ const LEAST_SECONDS = 60
 const MOST_SECONDS = 366 * 86_400
 const MOST_DAYS = 3650
 
+/** The most characters of a cron expression, a time or the name of a time zone: a cron expression is compiled. */
+const MOST_TIME = 512
+
+const timeText = v.pipe(someText, v.maxLength(MOST_TIME, `may have at most ${MOST_TIME} characters.`))
+
 function integerBetween(least: number, most: number) {
   return v.pipe(integerFrom(least), v.maxValue(most, `must be a whole number up to ${most}.`))
 }
@@ -18,9 +23,9 @@ function integerBetween(least: number, most: number) {
 export const scheduleBody = v.pipe(
   plainObject,
   v.strictObject({
-    cron: v.exactOptional(someText),
-    timeZone: v.exactOptional(someText),
-    at: v.exactOptional(someText),
+    cron: v.exactOptional(timeText),
+    timeZone: v.exactOptional(timeText),
+    at: v.exactOptional(timeText),
     everySeconds: v.exactOptional(integerBetween(LEAST_SECONDS, MOST_SECONDS)),
     run: runBody,
     conversation: v.exactOptional(idSchema),
