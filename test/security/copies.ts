@@ -1,6 +1,8 @@
 import fc from 'fast-check'
+import { DEFAULT_LIMITS, lowerLimits } from '../../src/contract/limits.ts'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import type { Caller } from '../../src/contract/tool.ts'
+import { Store } from '../../src/conversation/store/store.ts'
 import { keyName } from '../fixtures/keys.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { type ControlledEdge, controlledEdge } from './controlled-edge.ts'
@@ -32,6 +34,8 @@ interface Call {
 export interface CopyWorld {
   readonly edge: ControlledEdge
   readonly copies: readonly string[]
+  /** The ids that the runs will have that follow in a conversation with a key: `key id`. */
+  readonly nextRuns: ReadonlyMap<string, string>
   /** What has run since the last look. */
   readonly calls: Call[]
 }
@@ -77,7 +81,9 @@ export async function copyWorld(): Promise<CopyWorld> {
     await request('/conversations', { json: { id, ttlSeconds: 600, system: 'Be brief.' } })
     const done = { input: 'Look', tools: ['look'] }
     await request(`/conversations/${id}/runs`, { json: done, headers: { 'idempotency-key': 'k' } })
-    await request(`/conversations/${id}/runs`, { json: { input: 'Do it all.' } })
+    const { body: run } = await request(`/conversations/${id}/runs`, { json: { input: 'Do it all.' } })
+    // One of the copies has a parked run, as the edge itself made it.
+    if (key === FINANCE) storeOf(edge, `v1/acme/${id}`).runs.setStatus(run.id, 'parked')
     copies.push((await request(`/backups/${id}`)).body)
     await request(`/conversations/${id}`, { method: 'DELETE' })
   }
@@ -91,8 +97,33 @@ export async function copyWorld(): Promise<CopyWorld> {
       { table: 'events', values: ['run_1', 1, 1, JSON.stringify({ ...DECISION, runId: 'run_1', seq: 1 })] },
     ]),
   )
+  const nextRuns = new Map<string, string>()
+  for (const key of KEYS) {
+    for (const each of [...copies.map((_, index) => idOf(index)), ELSEWHERE]) {
+      await edge.as(key)('/conversations', { json: { id: each } })
+      nextRuns.set(`${key} ${each}`, (await nextRun(edge.as(key), each)).body.id)
+      await edge.as(key)(`/conversations/${each}`, { method: 'DELETE' })
+    }
+  }
   calls.length = 0
-  return { edge, copies, calls }
+  return { edge, copies, nextRuns, calls }
+}
+
+/** A conversation that no copy is of. */
+const ELSEWHERE = 'elsewhere'
+
+/** Starts the run that follows in a restored conversation. Its key gives it an id that anybody can foresee. */
+function nextRun(request: ReturnType<ControlledEdge['as']>, id: string): ReturnType<typeof request> {
+  return request(`/conversations/${id}/runs`, {
+    json: { input: 'And now?', onBusy: 'interrupt' },
+    headers: { 'idempotency-key': 'another' },
+  })
+}
+
+/** Returns the tables of a conversation, past its object. */
+function storeOf({ conversations }: ControlledEdge, name: string): Store {
+  const { ctx } = conversations.getByName(name) as unknown as { readonly ctx: DurableObjectState }
+  return new Store(ctx.storage)
 }
 
 /** Returns the conversation that a copy is of, and is restored as. */
@@ -117,7 +148,7 @@ interface Change {
   /** Which row, of those of the table if it is named. */
   readonly row: number
   readonly table: string | undefined
-  readonly do: 'change' | 'drop' | 'repeat' | 'open'
+  readonly do: 'change' | 'drop' | 'repeat' | 'open' | 'foresee' | 'raise'
   readonly draws: readonly (readonly [place: number, change: number, value: unknown])[]
 }
 
@@ -144,7 +175,7 @@ export const drawnCopies: fc.Arbitrary<DrawnCopy> = fc.record({
     fc.record({
       row: fc.nat(200),
       table: fc.constantFrom(undefined, 'runs', 'runs', 'runs', 'events', 'toolsets', 'messages', 'meta', 'wholes'),
-      do: fc.constantFrom<Change['do']>('change', 'change', 'change', 'drop', 'repeat', 'open'),
+      do: fc.constantFrom<Change['do']>('change', 'change', 'change', 'drop', 'repeat', 'open', 'foresee', 'raise'),
       draws: fc.array(fc.tuple(fc.nat(10_000), fc.nat(3), HOSTILE), { minLength: 1, maxLength: 3 }),
     }),
     { maxLength: 4 },
@@ -155,12 +186,16 @@ export const drawnCopies: fc.Arbitrary<DrawnCopy> = fc.record({
 })
 
 /** Restores a copy, does all that a key may do with what is there, and returns what is wrong, or undefined. */
-export async function faultOf({ edge, copies, calls }: CopyWorld, drawn: DrawnCopy): Promise<string | undefined> {
+export async function faultOf(
+  { edge, copies, nextRuns, calls }: CopyWorld,
+  drawn: DrawnCopy,
+): Promise<string | undefined> {
   const request = edge.as(drawn.key)
-  const id = drawn.isElsewhere ? 'elsewhere' : idOf(drawn.copy)
+  const id = drawn.isElsewhere ? ELSEWHERE : idOf(drawn.copy)
   const before = edge.requests.length
   const original = copies[drawn.copy] ?? ''
-  const text = changed(original, drawn)
+  const nextId = nextRuns.get(`${drawn.key} ${id}`) ?? ''
+  const text = changed(original, drawn, nextId)
   const put = await request(`/backups/${id}`, { method: 'PUT', text })
   const faults: string[] = []
   const look = (path: string, { status, body }: { status: number; body: any }) => {
@@ -170,7 +205,16 @@ export async function faultOf({ edge, copies, calls }: CopyWorld, drawn: DrawnCo
   const [tenant = '', scopes = ''] = drawn.key.split(': ')
   if (put.status === 201) {
     const isSigned = text === original && KEYS[drawn.copy]?.startsWith(`${tenant}:`) === true && !drawn.isElsewhere
-    if (!isSigned) faults.push(...(await faultsOfMarks(request, id)))
+    if (!isSigned) {
+      faults.push(...(await faultsOfMarks(request, id)))
+      const { runs, fullResults } = storeOf(edge, `v1/${tenant}/${id}`)
+      if (fullResults.report(nextId, callOf(nextId))) faults.push('it has the outcome of a call that is yet to come')
+      for (const run of rowsOf(text).flatMap(runsIn)) {
+        const { limits } = runs.get(run)?.request ?? {}
+        if (limits && JSON.stringify(lowerLimits(DEFAULT_LIMITS, limits)) !== JSON.stringify(limits))
+          faults.push(`the run ${run} has limits above those of the edge`)
+      }
+    }
     if (put.body.signed !== isSigned) faults.push(`it was restored as ${isSigned ? 'not ' : ''}signed`)
     await edge.conversations.getByName(`v1/${tenant}/${id}`).alarm()
     if (edge.requests.length > before || calls.length > 0) faults.push('something ran before anybody asked for it')
@@ -188,11 +232,10 @@ export async function faultOf({ edge, copies, calls }: CopyWorld, drawn: DrawnCo
     }
     look('messages', await request(`/conversations/${id}/messages`))
     look('export', await request(`/conversations/${id}/export`))
-    const next = await request(`/conversations/${id}/runs`, {
-      json: { input: 'And now?', onBusy: 'interrupt' },
-      headers: { 'idempotency-key': 'another' },
-    })
+    const next = await nextRun(request, id)
     look('run', next)
+    const { body: facts } = await request(`/conversations/${id}/runs/${next.body?.id}/events`)
+    if (decisionsIn(facts).length > 0) faults.push('the next run has a decision that nobody has made')
     await request(`/conversations/${id}`, { method: 'DELETE' })
   }
   const own = { tenant, key: keyName(drawn.key.replace(/\W+/g, '-')), scopes: scopes.split(' ') }
@@ -241,10 +284,19 @@ function isRow(line: unknown): boolean {
   return typeof line === 'object' && line !== null && 'table' in line
 }
 
-function changed(copy: string, { copy: copyIndex, changes, isForged, keepsSignature }: DrawnCopy): string {
+/** Changes a copy. `next`: the id of the run that will follow in the conversation. */
+function changed(
+  copy: string,
+  { copy: copyIndex, changes, isForged, keepsSignature }: DrawnCopy,
+  next: string,
+): string {
   if (changes.length === 0 && !isForged) return copy
   let rows = rowsOf(copy)
   for (const change of changes) {
+    if (change.do === 'foresee') {
+      rows = [...rows, ...foreseenRows(next, change.row)]
+      continue
+    }
     const candidates = rows.filter(({ table }) => change.table === undefined || table === change.table)
     const row = candidates[change.row % Math.max(1, candidates.length)]
     if (row) rows = rows.flatMap((each) => (each === row ? changedRow(each, change) : [each]))
@@ -254,8 +306,32 @@ function changed(copy: string, { copy: copyIndex, changes, isForged, keepsSignat
   return keepsSignature && signature ? forgery.replace(/(?=\}\n$)/, signature) : forgery
 }
 
+/** Returns the id of the call of `pay` in the first step of a run. */
+function callOf(run: string): string {
+  return `call_${run.replace('run_', '')}_1_${TOOLS.indexOf('pay')}`
+}
+
+/** Returns rows by which a call of a run that does not exist yet is approved, and has an outcome. */
+function foreseenRows(run: string, number: number): readonly ForgedRow[] {
+  const first = 1 + number
+  const line = JSON.stringify({ ...DECISION, callId: callOf(run), runId: run, seq: first })
+  const outcome = JSON.stringify({ ok: true, content: [{ type: 'text', text: 'Forged.' }] })
+  return [
+    { table: 'events', values: [run, first, first, line] },
+    { table: 'wholes', values: [`report/${run}/${callOf(run)}`, outcome] },
+  ]
+}
+
+/** Returns a request with limits that no request may have. */
+function withoutLimits(request: unknown): unknown {
+  if (typeof request !== 'string' || !request.startsWith('{')) return request
+  return JSON.stringify({ ...JSON.parse(request), limits: { ...DEFAULT_LIMITS, steps: 1e6, calls: 1e6, tokens: 1e12 } })
+}
+
 function changedRow(row: ForgedRow, { do: action, draws }: Change): readonly ForgedRow[] {
   if (action === 'drop') return []
+  if (action === 'raise')
+    return [{ table: row.table, values: row.table === 'runs' ? row.values.map(withoutLimits) : row.values }]
   if (action === 'open' && row.table === 'runs') {
     const [place, id, , request, toolset] = row.values
     const status = ['queued', 'running', 'waiting', 'parked'][draws[0]?.[0] ? draws[0][0] % 4 : 0] ?? 'parked'
