@@ -66,6 +66,17 @@ test('a surface takes 8 files beside its tests, as AG-UI does', () => {
   ])
 })
 
+test('a surface with errors and keys of its own takes no more files of code, as Anthropic’s Messages do', () => {
+  const files = filesNaming(/anthropic-?messages|messagesApi|AnthropicError|\/v1\/messages/i)
+  const others = /^(?:docs|src\/(?:model|edge\.ts|cli\/document|http\/openapi))|^test\//
+  expect(files.filter((path) => !others.test(path))).toEqual([
+    'src/edge/parts.ts',
+    'src/http/surfaces/messages.ts',
+    'src/wire/client/anthropic-messages/answer.ts',
+    'src/wire/client/anthropic-messages/request.ts',
+  ])
+})
+
 test('a limit takes two files: its entry in the table, and the place that enforces it', async () => {
   const copy = mkdtempSync(join(tmpdir(), 'limit-'))
   try {

@@ -25,6 +25,7 @@ import { keyRoutes } from '../http/surfaces/api-keys.ts'
 import { backupRoutes } from '../http/surfaces/backups.ts'
 import { chatCompletions } from '../http/surfaces/chat-completions.ts'
 import { mcpRoutes } from '../http/surfaces/mcp.ts'
+import { messagesApi } from '../http/surfaces/messages.ts'
 import { outcomes } from '../http/surfaces/outcomes.ts'
 import { responsesApi } from '../http/surfaces/responses.ts'
 import { runList } from '../http/surfaces/run-list.ts'
@@ -47,6 +48,7 @@ export {
   agUi,
   chatCompletions,
   mcpConnections,
+  messagesApi,
   metricsRoute,
   responsesApi,
   runList,
@@ -62,6 +64,7 @@ export function allParts(): readonly Part[] {
   return [
     chatCompletions,
     responsesApi,
+    messagesApi,
     uiChat,
     agUi,
     mcp,

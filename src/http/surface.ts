@@ -13,8 +13,18 @@ export interface Surface {
   readonly limitsRate?: boolean
   /** The formats that `?format=` can name where the native API answers with a run. Default: none. */
   readonly formats?: Formats
-  /** How errors are answered under a path. Default: `application/problem+json` (RFC 9457). */
-  readonly errors?: { readonly under: string; readonly answer: (problem: Problem) => Response }
+  /** What differs for its clients. Of two surfaces, that of the longer path comes first, with its routes too. */
+  readonly dialect?: Dialect
+}
+
+/** How requests under a path differ: with `header`, only those that have it. */
+export interface Dialect {
+  readonly under: string
+  readonly header?: string
+  /** A header that may have the key. Default: only `Authorization`. */
+  readonly keyHeader?: string
+  /** How errors are answered. Default: `application/problem+json` (RFC 9457). */
+  readonly answer: (problem: Problem) => Response
 }
 
 /** A part of an edge that is an API alone, such as `chatCompletions`. */

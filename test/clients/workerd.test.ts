@@ -1,4 +1,5 @@
 import { HttpAgent } from '@ag-ui/client'
+import Anthropic from '@anthropic-ai/sdk'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { HumanMessage, ToolMessage } from '@langchain/core/messages'
@@ -40,6 +41,25 @@ const lastRoles = () =>
     .bodies()
     .at(-1)
     ?.messages.map(({ role }) => role)
+
+test('Anthropic’s SDK streams, and runs its tools beside those of the edge', async () => {
+  const { messages } = new Anthropic({ baseURL: new URL('/', stage.url).href, apiKey: stage.key, maxRetries: 0 })
+  const hello = { role: 'user', content: 'Shout.' } as const
+  const request = { model, max_tokens: 100, tools: [{ name: 'shout', description, input_schema: schema }] }
+  stage.script(mixed, say('FOUR!'))
+  const first = await messages.stream({ ...request, messages: [hello] }).finalMessage()
+  expect([first.stop_reason, first.content]).toMatchObject(['tool_use', [{ name: 'shout', input: { text: 'four' } }]])
+  const [use] = first.content.filter((block) => block.type === 'tool_use')
+  const result = { type: 'tool_result', tool_use_id: use?.id ?? '', content: 'FOUR' } as const
+  const history: Anthropic.MessageParam[] = [
+    hello,
+    { role: 'assistant', content: first.content },
+    { role: 'user', content: [result] },
+  ]
+  const last = await messages.create({ ...request, messages: history })
+  expect([last.stop_reason, last.content]).toMatchObject(['end_turn', [{ type: 'text', text: 'FOUR!' }]])
+  expect(lastRoles()).toEqual(both)
+})
 
 describe('the AI SDK', () => {
   const shout = tool({

@@ -44,6 +44,14 @@ join('Responses', {
   invalid: { input: 5 },
 })
 
+join('Messages', {
+  path: '/v1/messages',
+  body: (text) => ({ max_tokens: 100, messages: [{ role: 'user', content: text }] }),
+  textOf: (answer) => JSON.parse(answer).content.at(-1).text,
+  codeOf: (error) => error['error']?.details?.error_code,
+  invalid: { max_tokens: 100, messages: 5 },
+})
+
 join('useChat', {
   path: '/chat',
   body: (text) => ({

@@ -111,6 +111,10 @@ const WAYS: Readonly<Record<string, Way>> = {
     script: inOneRun,
     go: ({ as }) => as(KEY)('/v1/chat/completions', { json: { messages: [{ role: 'user', content: input }] } }),
   },
+  'a message': {
+    script: inOneRun,
+    go: ({ as }) => as(KEY)('/v1/messages', { json: { max_tokens: 9, messages: [{ role: 'user', content: input }] } }),
+  },
   'a run': { script: inOneRun, go: ({ as }) => as(KEY)('/runs', { json: { input } }) },
   'a run in a conversation': { script: inOneRun, go: (edge) => inConversation(edge) },
   'POST /tools/{name}/call': {

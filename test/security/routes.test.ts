@@ -29,7 +29,7 @@ async function answer(world: World, route: Route, key: KeyKind, targets: Targets
   const names = Object.values(targets).sort((a, b) => b.length - a.length)
   const body = names.reduce((text, name) => text.replaceAll(name, '<target>'), await response.text())
   const plain = body
-    .replaceAll(/\b(?:run|conv|call|resp|msg|chatcmpl|item|rs|fc)_\w+/g, '<id>')
+    .replaceAll(/\b(?:run|conv|call|resp|msg|req|chatcmpl|item|rs|fc)_\w+/g, '<id>')
     .replaceAll(/\b[0-9a-f]{64}\b/g, '<hash>')
     .replaceAll(/"(?:created(?:_at)?|at|timestamp|durationMs|completed_at)":\d+/g, '<time>')
   return `${response.status} ${plain}`

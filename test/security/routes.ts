@@ -35,6 +35,8 @@ const user = { role: 'user', content: 'Hello' }
 export const BODIES: Readonly<Record<string, (targets: Targets) => unknown>> = {
   ChatCompletionBody: ({ conversation }) => ({ messages: [user], edgecall: { conversation } }),
   ResponseBody: ({ response }) => ({ input: 'Hello', previous_response_id: response }),
+  MessageBody: ({ conversation }) => ({ max_tokens: 100, messages: [user], edgecall: { conversation } }),
+  TokenCountBody: () => ({ messages: [user] }),
   UseChatBody: ({ conversation }) => ({
     id: conversation,
     messages: [{ role: 'user', parts: [{ type: 'text', text: 'Hello' }] }],

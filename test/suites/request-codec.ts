@@ -24,12 +24,14 @@ export interface RequestCodec {
   readonly encode: (request: ModelRequest) => unknown
   /** How often a body has the name of a call that has a result: some formats repeat it in the result. */
   readonly namesOfCall: number
+  /** Whether it has Anthropic's `thinking`. Default: no. */
+  readonly takesThinking?: boolean
   /** The parts of a body that link to an image and to a PDF, for a format that has such parts. */
   readonly links?: (url: string) => readonly object[]
 }
 
 /** What every codec of requests promises. */
-export function requestCodecSuite(format: string, { encode, namesOfCall, links }: RequestCodec): void {
+export function requestCodecSuite(format: string, { encode, namesOfCall, links, takesThinking }: RequestCodec): void {
   describe(`the requests of ${format}`, () => {
     test('have a valid name for a call of a tool that does not exist', () => {
       for (const [tool = '', name] of NAMES) {
@@ -42,6 +44,29 @@ export function requestCodecSuite(format: string, { encode, namesOfCall, links }
         const names = [...body.matchAll(/"(?:name|toolName)":"([^"]*)"/g)].map((match) => match[1])
         expect(names).toEqual(Array.from({ length: namesOfCall }, () => name))
       }
+    })
+
+    test('say in effort how much a model is to think, which only Anthropic’s models are efforts in tokens', () => {
+      const effortOf = (sampling: object) => {
+        const body = JSON.stringify(
+          encode({ messages: [{ role: 'user', content: 'Hi' }], tools: [], sampling: { ...sampling } }),
+        )
+        return [/"thinking":/.test(body), /(?:effort|reasoning|thinkingLevel)":"(\w+)"/.exec(body)?.[1]]
+      }
+      const efforts = [1000, 10_000, 30_000].map((budget_tokens) =>
+        effortOf({ thinking: { type: 'enabled', budget_tokens } }),
+      )
+      if (takesThinking) return expect(efforts).toEqual([1, 2, 3].map(() => [true, undefined]))
+      expect(efforts).toEqual([
+        [false, 'low'],
+        [false, 'medium'],
+        [false, 'high'],
+      ])
+      expect(effortOf({ thinking: { type: 'enabled', budget_tokens: 1000 }, reasoning_effort: 'high' })).toEqual([
+        false,
+        'high',
+      ])
+      expect(effortOf({ thinking: { type: 'adaptive' } })).toEqual([false, undefined])
     })
 
     if (!links) return

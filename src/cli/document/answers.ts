@@ -29,6 +29,11 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
     description:
       'Problem details (RFC 9457). `code` is stable, `detail` is for people, and `param` is the path in the request.',
   },
+  AnthropicError: object({
+    type: { const: 'error' },
+    error: object({ type: text, message: text, details: object({ error_code: text }, { param: text }) }),
+    request_id: text,
+  }),
   OpenAIError: object({
     error: object({
       message: text,
@@ -181,6 +186,40 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
       edgecall: ref('Report'),
     }),
     description: 'OpenAI’s object of this name. Calls that ran at the edge are listed in `edgecall` only.',
+  },
+  AnthropicMessage: {
+    ...object({
+      id: text,
+      type: { const: 'message' },
+      role: { const: 'assistant' },
+      model: text,
+      content: list(object({ type: text }, { text, thinking: text, id: text, name: text, input: {} })),
+      stop_reason: { enum: ['end_turn', 'tool_use', 'max_tokens', 'refusal'] },
+      usage: object(
+        { input_tokens: count, output_tokens: count },
+        { cache_read_input_tokens: count, cache_creation_input_tokens: count },
+      ),
+      edgecall: ref('Report'),
+    }),
+    description: 'Anthropic’s `Message`. Calls that ran at the edge are listed in `edgecall`.',
+  },
+  AnthropicEvent: {
+    ...object({
+      type: {
+        enum: [
+          'message_start',
+          'ping',
+          'content_block_start',
+          'content_block_delta',
+          'content_block_stop',
+          'message_delta',
+          'message_stop',
+          'error',
+        ],
+      },
+    }),
+    description: 'An event of Anthropic’s streams, with the members that it has there.',
+    additionalProperties: true,
   },
   ChatChoice: object({
     index: count,

@@ -1,4 +1,5 @@
 import { input as agUiBody } from '../../wire/client/ag-ui/request.ts'
+import { countBody, messagesBody } from '../../wire/client/anthropic-messages/request.ts'
 import { chatBody } from '../../wire/client/openai-chat/request.ts'
 import { responsesBody } from '../../wire/client/openai-responses/request.ts'
 import { useChatBody } from '../../wire/client/ui-message/request.ts'
@@ -30,6 +31,8 @@ const OWNER = {
 export const CLIENT_BODIES = {
   ChatCompletionBody: chatBody,
   ResponseBody: responsesBody,
+  MessageBody: messagesBody,
+  TokenCountBody: countBody,
   UseChatBody: useChatBody,
   RunAgentInput: agUiBody,
 } as const
@@ -100,11 +103,52 @@ export const CLIENT_ROUTES: Routes = {
       errors: { 404: 'The response does not exist or was not stored.' },
     },
   },
+  '/v1/messages': {
+    post: {
+      tag: 'Clients',
+      id: 'createMessage',
+      summary: 'Create a message of Anthropic’s Messages API',
+      description:
+        'The edge runs its own tools. Calls of the tools listed in `tools` are returned to the caller. The key may also be in the header `x-api-key`.',
+      scope: 'chat',
+      headers: {
+        ...CONVERSATION,
+        'anthropic-beta': 'With `mcp-client-…`, the message shows the calls that the edge runs.',
+      },
+      body: 'MessageBody',
+      answers: {
+        200: {
+          says: 'The message, or its events if `stream` is true.',
+          json: 'AnthropicMessage',
+          events: 'AnthropicEvent',
+        },
+      },
+      errors: { ...ERRORS, 529: 'The edge has more requests than it can answer.' },
+    },
+  },
+  '/v1/messages/count_tokens': {
+    post: {
+      tag: 'Clients',
+      id: 'countTokens',
+      summary: 'Estimate the tokens of a message’s request',
+      description: 'With the instructions and tools of the edge. No model is asked.',
+      scope: 'chat',
+      body: 'TokenCountBody',
+      answers: {
+        200: {
+          says: 'The estimate.',
+          json: { type: 'object', properties: { input_tokens: { type: 'integer' } }, required: ['input_tokens'] },
+        },
+      },
+      errors: { 404: FAILED[404] },
+    },
+  },
   '/v1/models': {
     get: {
       tag: 'OpenAI',
       id: 'listModels',
       summary: 'List models',
+      description: 'A request with the header `anthropic-version` is answered as by Anthropic.',
       scope: 'chat',
       answers: { 200: { says: 'The models that requests may name, without wildcards.', json: 'ModelList' } },
     },

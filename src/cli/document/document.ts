@@ -219,6 +219,10 @@ function openApiDocument(version: string): JsonObject {
           description: 'An error, as problem details (RFC 9457).',
           content: { 'application/problem+json': { schema: ref('Problem') } },
         },
+        AnthropicError: {
+          description: 'An error in Anthropic’s format.',
+          content: { 'application/json': { schema: ref('AnthropicError') } },
+        },
         OpenAIError: {
           description: 'An error in OpenAI’s format.',
           content: { 'application/json': { schema: ref('OpenAIError') } },

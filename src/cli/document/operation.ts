@@ -118,7 +118,8 @@ const WITH_BODY = {
 }
 
 function errorsOf(path: string, { scope, body, errors }: DocumentedRoute): JsonObject {
-  const form = path.startsWith('/v1/') ? 'OpenAIError' : 'Problem'
+  const isAnthropic = path.startsWith('/v1/messages')
+  const form = isAnthropic ? 'AnthropicError' : path.startsWith('/v1/') ? 'OpenAIError' : 'Problem'
   const all = { ...(scope !== undefined && KEYED), ...(body !== undefined && WITH_BODY), ...errors }
   const answer = (description: string) => ({ $ref: `#/components/responses/${form}`, description })
   return { ...mapped(all, answer), default: answer('Any other error; see its `code`.') }

@@ -11,7 +11,7 @@ import type { WaitUntil } from '../request-context.ts'
 import type { Formats } from '../respond/native.ts'
 import { objectProblem } from '../runs/conversation-stub.ts'
 import { answerUsage } from '../runs/quota-usage.ts'
-import type { Surface } from '../surface.ts'
+import type { Dialect, Surface } from '../surface.ts'
 import { conversations } from '../surfaces/conversations/conversations.ts'
 import { runs } from '../surfaces/runs.ts'
 import { toolRoutes } from '../surfaces/tools/tools.ts'
@@ -28,15 +28,15 @@ export function edge<Env extends object>(
 ): EdgeWorker<Env> {
   const app = routes(surfaces)
   const formats: Formats = Object.assign({}, ...surfaces.map((surface) => surface.formats))
-  const answerProblem = problemAnswer(surfaces)
+  const findDialect = dialectFinder(surfaces)
   return {
     fetch: (request, env, ctx) => {
       let setup: Setup
       try {
         setup = setupOf(makeSetup, env)
       } catch (error) {
-        const url = new URL(request.url)
-        return answerProblem(url.pathname, misconfigured(url, error))
+        const { answer = problemJson } = findDialect(request)
+        return answer(misconfigured(new URL(request.url), error))
       }
       return app.fetch(request, { setup, formats, waitUntil: (work) => ctx?.waitUntil(work) })
     },
@@ -71,7 +71,9 @@ const NATIVE: Surface = {
 /** Makes the app of an edge with these surfaces. Each route is in the document that `npm run openapi` makes. */
 export function routes(surfaces: readonly Surface[]): Hono<EdgeEnv> {
   const app = new Hono<EdgeEnv>()
-  const answerProblem = problemAnswer(surfaces)
+  const ordered = byPath(surfaces)
+  const findDialect = dialectFinder(surfaces)
+  const answerProblem = (request: Request, problem: Problem) => (findDialect(request).answer ?? problemJson)(problem)
   const mount = ({ routes: apps }: Surface) => {
     for (const [path, each] of Object.entries(apps)) app.route(path, each)
   }
@@ -81,20 +83,20 @@ export function routes(surfaces: readonly Surface[]): Hono<EdgeEnv> {
   open.forEach(mount)
   app.use(async (c, next) => {
     const { setup } = c.env
-    c.env.caller = await authenticate(c.req.raw, setup, Date.now())
+    c.env.caller = await authenticate(c.req.raw, setup, Date.now(), findDialect(c.req.raw).keyHeader)
     await countRequest(setup, c.env.caller)
     const { key } = c.env.caller
     if (setup.keyStates && key !== undefined) c.env.waitUntil(setup.keyStates.used(key))
     await next()
   })
   app.use(countOpenRequests)
-  ;[NATIVE, ...surfaces.filter(({ isPublic }) => !isPublic)].forEach(mount)
+  ;[NATIVE, ...ordered.filter(({ isPublic }) => !isPublic)].forEach(mount)
   app.notFound((c) =>
-    answerProblem(c.req.path, new Problem({ status: 404, code: 'not_found', message: 'There is no such route.' })),
+    answerProblem(c.req.raw, new Problem({ status: 404, code: 'not_found', message: 'There is no such route.' })),
   )
   app.onError((error, c) => {
-    if (error instanceof Problem) return answerProblem(c.req.path, error)
-    if (error instanceof ToolsUnavailable) return answerProblem(c.req.path, toolsProblem(error))
+    if (error instanceof Problem) return answerProblem(c.req.raw, error)
+    if (error instanceof ToolsUnavailable) return answerProblem(c.req.raw, toolsProblem(error))
     const { method, path } = c.req
     const unreachable = objectProblem(error, method)
     if (unreachable) {
@@ -105,10 +107,10 @@ export function routes(surfaces: readonly Surface[]): Hono<EdgeEnv> {
         path,
         detail: error.message,
       })
-      return answerProblem(path, unreachable)
+      return answerProblem(c.req.raw, unreachable)
     }
     c.env.setup.report({ event: 'edge.failed', path, detail: error.stack ?? error.message })
-    return answerProblem(c.req.path, new Problem({ status: 500, code: 'internal_error', message: 'The edge failed.' }))
+    return answerProblem(c.req.raw, new Problem({ status: 500, code: 'internal_error', message: 'The edge failed.' }))
   })
   return app
 }
@@ -120,12 +122,18 @@ function toolsProblem({ message }: ToolsUnavailable): Problem {
 /** After how long a request may succeed whose tools could not be read. */
 const TOOLS_RETRY_MS = 5000
 
-/** Returns a function that answers with a Problem in the error format of the surface to which a path belongs. */
-function problemAnswer(surfaces: readonly Surface[]): (path: string, problem: Problem) => Response {
-  const errors = surfaces.flatMap((surface) => surface.errors ?? [])
-  return (path, problem) => {
-    const { answer } = errors.find(({ under }) => path.startsWith(under)) ?? { answer: problemJson }
-    return answer(problem)
+/** Orders surfaces: those whose dialect is for a longer path come first. */
+function byPath(surfaces: readonly Surface[]): readonly Surface[] {
+  return surfaces.toSorted((a, b) => (b.dialect?.under.length ?? 0) - (a.dialect?.under.length ?? 0))
+}
+
+/** Returns a function that finds the dialect of a request. */
+function dialectFinder(surfaces: readonly Surface[]): (request: Request) => Partial<Dialect> {
+  const dialects = byPath(surfaces).flatMap(({ dialect }) => dialect ?? [])
+  return ({ url, headers }) => {
+    const { pathname } = new URL(url)
+    const isSpoken = ({ under, header }: Dialect) => pathname.startsWith(under) && (!header || headers.has(header))
+    return dialects.find(isSpoken) ?? {}
   }
 }
 

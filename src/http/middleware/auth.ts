@@ -11,17 +11,20 @@ const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**
  * Authenticates the caller of a request. `AUTH=keys`: the bearer of a key whose hash is configured, or of a token of a
- * configured identity provider. `AUTH=open`: anyone, but only if the request's host is loopback, so that an edge
- * deployed open by mistake answers nobody.
+ * configured identity provider, which may also come in the header `keyHeader`. `AUTH=open`: anyone, but only if the
+ * request's host is loopback, so that an edge deployed open by mistake answers nobody.
  */
-export async function authenticate(request: Request, setup: Setup, now: number): Promise<Caller> {
+export async function authenticate(request: Request, setup: Setup, now: number, keyHeader?: string): Promise<Caller> {
   const { config, keyStates, storedKeys, identityTokens } = setup
   if (config.auth === 'open') return openCaller(request)
   const { apiKeys, identityProviders } = config
   if (apiKeys.length === 0 && identityProviders.length === 0 && !storedKeys) {
     throw new Problem({ status: 503, code: 'auth_not_configured', message: 'No API keys are configured.' })
   }
-  const bearer = /^Bearer +(\S+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
+  const { headers } = request
+  const authorization = headers.get('authorization')
+  // If a request has both, `Authorization` counts.
+  const bearer = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1] ?? (keyHeader && headers.get(keyHeader)) ?? undefined
   const caller =
     (identityProviders.length > 0 && (await identityTokens?.(request, bearer, setup))) ||
     (await callerOfKey(bearer, setup, now))

@@ -1,14 +1,14 @@
 import { deriveRunId } from '../../contract/id.ts'
 import type { Message } from '../../contract/message.ts'
-import type { CallAnswers } from '../../wire/client/call-answer.ts'
+import { answersOf, type CallAnswers, newPart } from '../../wire/client/call-answer.ts'
 import { prepareRun, type RunParameters } from './prepare-run.ts'
 import type { RequestContext } from '../request-context.ts'
-import { type ContinuedRun, continueRun, nothingToAnswer, runOfAnswers, systemOf } from './continue-run.ts'
+import { type ContinuedRun, continueRun, nothingToAnswer, runOfAnswers, systemOf, takeTurn } from './continue-run.ts'
 import { conversationStubOfRun } from './conversation-stub.ts'
 import { startEphemeral } from './start-run.ts'
 import { type RunHandle, storedRunHandle } from './run-handle.ts'
 import { messagePages } from './copy-messages.ts'
-import { startStateless } from './place-run.ts'
+import { type ConversationTarget, startStateless } from './place-run.ts'
 
 /** The new part of a request that sends its whole history: answers to calls, and the messages that follow them. */
 export interface StatelessTurn {
@@ -70,4 +70,20 @@ export async function continueStateless(
   if (!history || !hasNoInput || runId === undefined) return { handle: await start(newParameters) }
   const { run, tools } = await prepareRun(context, newParameters)
   return { handle: await startEphemeral(context, { run: { ...run, runId }, tools }) }
+}
+
+/**
+ * Starts or continues a run by a request that sends its whole history. In a conversation, only the messages after the
+ * last answer are new; results among them continue the run that waits for them.
+ */
+export async function takeMessages(
+  context: RequestContext,
+  parameters: RunParameters,
+  target: ConversationTarget | undefined,
+): Promise<ContinuedRun> {
+  const { results, input } = newPart(parameters.input)
+  const answers = answersOf(results)
+  if (!target) return continueStateless(context, parameters, { answers, input })
+  const system = systemOf(parameters.input)
+  return takeTurn(context, { ...target, answers, parameters: { ...parameters, input, system } })
 }

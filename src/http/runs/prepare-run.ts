@@ -48,10 +48,11 @@ export interface RunParameters extends Partial<RunOptionValues> {
  * for anything that the edge does not know or allow; nothing has been stored then.
  */
 export async function prepareRun(
-  { setup, caller, request }: RequestContext,
+  context: RequestContext,
   requestParameters: RunParameters,
   { conversation }: { conversation?: string | undefined } = {},
 ): Promise<PreparedRun> {
+  const { setup, caller, request } = context
   const { config } = setup
   checkFiles(requestParameters.input)
   const parameters =
@@ -64,35 +65,8 @@ export async function prepareRun(
   const budget = await shareOfBudget({ setup, caller }, identity.runId, () =>
     isKnown({ setup, caller }, { ...identity, conversation }),
   )
-  const system = [config.system, parameters.system].filter((text) => text !== undefined && text !== '').join('\n\n')
-  const trusted = setup.trusted?.(caller)
-  const compat = parameters.compat ?? config.compat
-  const trace = traceOf(request.headers.get('traceparent'), identity.runId, setup.hasSpans === true)
-  const shard = shardOf(conversation ?? identity.runId, config.directoryShards)
-  const selection = parameters.tools ?? setup.toolsOf?.(model.name)
-  const run = await applyHooks(setup, {
-    ...identity,
-    ...(conversation !== undefined && { conversation }),
-    durable: conversation !== undefined,
-    caller,
-    input,
-    ...(system !== '' && { system }),
-    model: model.name,
-    clientTools: parameters.clientTools ?? [],
-    ...(selection && { selection: selectionByOffer(selection) }),
-    ...(parameters.toolChoice && { toolChoice: parameters.toolChoice }),
-    ...(parameters.responseFormat && { responseFormat: parameters.responseFormat }),
-    ...(parameters.sampling && Object.keys(parameters.sampling).length > 0 && { sampling: parameters.sampling }),
-    context: requestValues(request, config, parameters.context),
-    limits: lowerLimits(config.limits, parameters.limits ?? {}),
-    ...(budget && { budget }),
-    ...chooseOptions(config, parameters),
-    ...(!config.taintRule && { taintRule: false }),
-    ...(compat && { compat }),
-    ...(trusted && { trusted }),
-    ...(trace && { trace }),
-    ...(shard > 0 && { shard }),
-  })
+  const place = { ...identity, ...(conversation !== undefined && { conversation }), ...(budget && { budget }) }
+  const run = await applyHooks(setup, runRequest(context, { ...parameters, input }, model.name, place))
   const tools = await selectTools(setup, run)
   checkChoice(run.toolChoice, [
     ...tools.map((tool) => tool.definition.name),
@@ -104,6 +78,58 @@ export async function prepareRun(
   checkLength(run, hasChoice ? [] : [...offered.values(), ...run.clientTools], model)
   const marks = { offered, clientTools: run.clientTools, callerData: config.callerData }
   return { run: { ...run, input: withCallerMarks(run.input, marks) }, tools, onBusy: parameters.onBusy }
+}
+
+/**
+ * Estimates the tokens of the first request of a run to its model, with the edge's own instructions and tools. Nothing is
+ * started, and hooks are not asked about the request. Throws a Problem as `prepareRun` does.
+ */
+export async function estimateTokens(context: RequestContext, parameters: RunParameters): Promise<number> {
+  const { setup } = context
+  checkFiles(parameters.input)
+  const run = runRequest(context, parameters, modelOf(setup, parameters.model).name, { runId: newId('run') })
+  const tools = await selectTools(setup, run)
+  const definitions = [...tools.map(({ definition }) => definition), ...run.clientTools]
+  const messageTokens = run.input.reduce((total, message) => total + tokensOf(message), 0)
+  return textTokens(run.system ?? '') + messageTokens + toolTokens(definitions)
+}
+
+/** Completes a request for a run with what the edge has and allows. */
+function runRequest(
+  { setup, caller, request }: RequestContext,
+  parameters: RunParameters,
+  model: string,
+  place: Pick<RunRequest, 'runId' | 'fingerprint' | 'conversation' | 'budget'>,
+): RunRequest {
+  const { config } = setup
+  const { runId, conversation } = place
+  const system = [config.system, parameters.system].filter((text) => text !== undefined && text !== '').join('\n\n')
+  const trusted = setup.trusted?.(caller)
+  const compat = parameters.compat ?? config.compat
+  const trace = traceOf(request.headers.get('traceparent'), runId, setup.hasSpans === true)
+  const shard = shardOf(conversation ?? runId, config.directoryShards)
+  const selection = parameters.tools ?? setup.toolsOf?.(model)
+  return {
+    ...place,
+    durable: conversation !== undefined,
+    caller,
+    input: parameters.input,
+    ...(system !== '' && { system }),
+    model,
+    clientTools: parameters.clientTools ?? [],
+    ...(selection && { selection: selectionByOffer(selection) }),
+    ...(parameters.toolChoice && { toolChoice: parameters.toolChoice }),
+    ...(parameters.responseFormat && { responseFormat: parameters.responseFormat }),
+    ...(parameters.sampling && Object.keys(parameters.sampling).length > 0 && { sampling: parameters.sampling }),
+    context: requestValues(request, config, parameters.context),
+    limits: lowerLimits(config.limits, parameters.limits ?? {}),
+    ...chooseOptions(config, parameters),
+    ...(!config.taintRule && { taintRule: false }),
+    ...(compat && { compat }),
+    ...(trusted && { trusted }),
+    ...(trace && { trace }),
+    ...(shard > 0 && { shard }),
+  }
 }
 
 /** Resolves a model by its name, or the default model. Throws a Problem if this edge does not serve it. */

@@ -1,24 +1,22 @@
 import { Hono } from 'hono/tiny'
 import type { Config } from '../../contract/config.ts'
 import { runOfCall } from '../../contract/id.ts'
-import { type InputNeeds, questionsOf } from '../../contract/input.ts'
-import { answersOf, newPart } from '../../wire/client/call-answer.ts'
+import { newPart } from '../../wire/client/call-answer.ts'
 import { completionCollector, completionEncoder } from '../../wire/client/openai-chat/answer.ts'
 import { type ChatRequest, decodeRequest } from '../../wire/client/openai-chat/request.ts'
 import { chooseRounds, isHeldBack } from '../../wire/client/request.ts'
-import type { CallToDecide } from '../../wire/client/visible-text.ts'
+import { makeWaitingText } from '../../wire/client/visible-text.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { readJson } from '../request-body.ts'
 import { requestContext, type EdgeEnv } from '../context.ts'
-import type { RequestContext } from '../request-context.ts'
-import { type ContinuedRun, systemOf, takeTurn } from '../runs/continue-run.ts'
-import { continueStateless } from '../runs/continue-stateless.ts'
+import { takeMessages } from '../runs/continue-stateless.ts'
+import type { RunParameters } from '../runs/prepare-run.ts'
 import type { RunHandle } from '../runs/run-handle.ts'
 import { unwrapRequest } from '../problem.ts'
-import { collectRun, type ConversationTarget, conversationTarget } from '../runs/place-run.ts'
+import { collectRun, conversationTarget } from '../runs/place-run.ts'
 import { streamRun } from '../respond/stream.ts'
 import type { SurfacePart } from '../surface.ts'
-import { modelRoutes, OPENAI_ERRORS } from './models.ts'
+import { modelRoutes, OPENAI } from './models.ts'
 
 const app = new Hono<EdgeEnv>()
 
@@ -28,7 +26,7 @@ export const chatCompletions: SurfacePart = {
   surfaces: [
     {
       routes: { '/v1/chat/completions': app, '/v1/models': modelRoutes },
-      errors: OPENAI_ERRORS,
+      dialect: OPENAI,
     },
   ],
 }
@@ -40,28 +38,11 @@ app.post('/', async (c) => {
   // The response names the model as the request did; if the request named none, the default model.
   const chat = { model: setup.config.model ?? '', ...request }
   const target = conversationTarget(c.req.raw, chat.edgecall.conversation, 'edgecall.conversation')
-  const { handle } = await startOrContinue(requestContext(c, chat.stream ? 'text' : 'none'), request, target)
+  const { handle } = await takeMessages(requestContext(c, chat.stream ? 'text' : 'none'), parametersOf(request), target)
   if (!chat.stream) return collectRun(handle, completionCollector(answerOptions(handle, chat, setup.config)))
   const encoder = completionEncoder({ ...answerOptions(handle, chat, setup.config), includeUsage: chat.includeUsage })
   return streamRun(handle, encoder)
 })
-
-/**
- * Starts or continues a run. Only the messages after the last answer are new to a conversation; results among them
- * continue the run that waits for them.
- */
-async function startOrContinue(
-  context: RequestContext,
-  chat: ChatRequest,
-  target: ConversationTarget | undefined,
-): Promise<ContinuedRun> {
-  const { messages } = chat
-  const { results, input } = newPart(messages)
-  const answers = answersOf(results)
-  const parameters = { ...parametersOf(chat), input: messages }
-  if (!target) return continueStateless(context, parameters, { answers, input })
-  return takeTurn(context, { ...target, answers, parameters: { ...parameters, input, system: systemOf(messages) } })
-}
 
 function answerOptions(
   { runId, conversation }: RunHandle,
@@ -77,21 +58,19 @@ function answerOptions(
     conversation,
     rounds: chooseRounds(config, edgecall, stream),
     waitsForAnswer: isHeldBack(responseFormat),
-    waitingText: (calls: readonly CallToDecide[]) => {
-      const questions = (input: InputNeeds) =>
-        questionsOf(input).map(({ message, url = '' }) => `${message} ${url}`.trim())
-      const tools = calls
-        .map(({ tool, input }) => (input ? `"${tool}" (it asks: ${questions(input).join(' ')})` : `"${tool}"`))
-        .join(', ')
-      const url = `/conversations/${conversation}/runs/${runId}/calls/`
-      if (calls.length === 0)
-        return `Waiting for a tool that answers later. GET /conversations/${conversation}/runs/${runId} has the answer then.`
-      return `Waiting for approval of ${tools}. Decide by POST ${calls.map((call) => url + call.callId).join(' and ')}.`
-    },
+    waitingText: makeWaitingText({ runId, conversation }),
   }
 }
 
-function parametersOf({ model, clientTools, toolChoice, responseFormat, sampling, edgecall }: ChatRequest) {
+function parametersOf({
+  model,
+  messages: input,
+  clientTools,
+  toolChoice,
+  responseFormat,
+  sampling,
+  edgecall,
+}: ChatRequest): RunParameters {
   const { conversation: _, rounds: __, ...options } = edgecall
-  return { model, clientTools, toolChoice, responseFormat, sampling, ...options }
+  return { input, model, clientTools, toolChoice, responseFormat, sampling, ...options }
 }

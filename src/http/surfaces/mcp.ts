@@ -48,7 +48,7 @@ const app = new Hono<EdgeEnv>()
  * requests, so there are no sessions, and ids of requests have no meaning beyond them: a client cancels a call by
  * closing its request. `notifications/cancelled` is accepted and has no effect.
  */
-export const mcpRoutes: Surface = { routes: { '/mcp': app }, errors: { under: '/mcp', answer: mcpProblem } }
+export const mcpRoutes: Surface = { routes: { '/mcp': app }, dialect: { under: '/mcp', answer: mcpProblem } }
 
 app.use(async (c, next) => {
   const origin = c.req.header('origin')

@@ -5,7 +5,7 @@ import { modelOf } from '../runs/prepare-run.ts'
 import { requireScope } from '../middleware/auth.ts'
 import type { EdgeEnv } from '../context.ts'
 import { openAiError } from '../problem.ts'
-import type { Surface } from '../surface.ts'
+import type { Dialect } from '../surface.ts'
 
 /** `GET /v1/models`: the models with exact names. `GET /v1/models/{name}`: any model that a request may use. */
 export const modelRoutes = new Hono<EdgeEnv>()
@@ -21,7 +21,7 @@ modelRoutes.get('/:name{.+}', (c) => {
 })
 
 /** Errors under `/v1/` have OpenAI's form. */
-export const OPENAI_ERRORS = { under: '/v1/', answer: openAiError } satisfies Surface['errors']
+export const OPENAI: Dialect = { under: '/v1/', answer: openAiError }
 
 /**
  * The `created` time of every model: 2026-01-01, in epoch seconds. Clients sort by it, and no provider reports the true

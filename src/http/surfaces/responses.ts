@@ -28,7 +28,7 @@ import {
 import { cancelledResponse, storedResponse } from './stored-response.ts'
 import { streamRun } from '../respond/stream.ts'
 import type { SurfacePart } from '../surface.ts'
-import { modelRoutes, OPENAI_ERRORS } from './models.ts'
+import { modelRoutes, OPENAI } from './models.ts'
 
 /** How long a stored response outside the caller's conversations is kept, in milliseconds: 30 days, as with OpenAI. */
 const STORED_MS = 30 * 24 * 60 * 60 * 1000
@@ -41,7 +41,7 @@ export const responsesApi: SurfacePart = {
   surfaces: [
     {
       routes: { '/v1/responses': app, '/v1/models': modelRoutes },
-      errors: OPENAI_ERRORS,
+      dialect: OPENAI,
     },
   ],
 }

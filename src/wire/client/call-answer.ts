@@ -20,7 +20,7 @@ export function newPart(messages: readonly Message[]): {
 }
 
 export function answersOf(results: readonly ToolMessage[]): CallAnswers {
-  return Object.fromEntries(results.map(({ callId, content }) => [callId, { result: contentText(content), ok: true }]))
+  return Object.fromEntries(results.map(({ callId, content, ok }) => [callId, { result: contentText(content), ok }]))
 }
 
 /** Makes a person's decision on a call. `input`: what the person filled in, if the call asks for something. */

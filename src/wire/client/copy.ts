@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { isObject } from '../../contract/json.ts'
 import { type DecodeResult, parseBody } from './body.ts'
-import { SAMPLING } from './openai-chat/request.ts'
+import { number, SAMPLING } from './openai-chat/request.ts'
 import { clientTool, responseFormat } from './request.ts'
 import { broughtOpaque } from '../provider/model-answer.ts'
 import {
@@ -59,7 +59,7 @@ const request = v.object({
   clientTools: v.array(clientTool),
   toolChoice: v.exactOptional(either(isObject, v.object({ tool: v.string() }), choiceWord)),
   responseFormat: v.exactOptional(responseFormat),
-  sampling: v.exactOptional(v.object(SAMPLING)),
+  sampling: v.exactOptional(v.object({ ...SAMPLING, thinking: v.exactOptional(plainObject), top_k: number })),
   // That of the edge was added to that of the request, so that it may be longer.
   context: plainObject,
 })

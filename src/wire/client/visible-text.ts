@@ -1,5 +1,5 @@
 import type { RunEvent, RunFinished } from '../../contract/event.ts'
-import type { InputNeeds } from '../../contract/input.ts'
+import { type InputNeeds, questionsOf } from '../../contract/input.ts'
 import type { ToolCall } from '../../contract/message.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../contract/usage.ts'
 import type { Finish, RunError } from '../../contract/run.ts'
@@ -46,6 +46,30 @@ export interface VisibleTextOptions {
   readonly waitsForAnswer?: boolean | undefined
   /** Returns the text for a caller whose run waits for approval of these calls. */
   readonly waitingText?: ((calls: readonly CallToDecide[]) => string) | undefined
+}
+
+/**
+ * Makes the text for the caller of a stored run that waits for approval of calls or, if there are none, for a tool that
+ * answers later.
+ */
+export function makeWaitingText({
+  runId,
+  conversation,
+}: {
+  readonly runId: string
+  readonly conversation?: string | undefined
+}) {
+  return (calls: readonly CallToDecide[]): string => {
+    const run = `/conversations/${conversation}/runs/${runId}`
+    if (calls.length === 0) return `Waiting for a tool that answers later. GET ${run} has the answer then.`
+    const questions = (input: InputNeeds) =>
+      questionsOf(input).map(({ message, url = '' }) => `${message} ${url}`.trim())
+    const tools = calls.map(({ tool, input }) =>
+      input ? `"${tool}" (it asks: ${questions(input).join(' ')})` : `"${tool}"`,
+    )
+    const urls = calls.map(({ callId }) => `${run}/calls/${callId}`)
+    return `Waiting for approval of ${tools.join(', ')}. Decide by POST ${urls.join(' and ')}.`
+  }
 }
 
 /** A call that waits for a person; if it has run, with the input that it asks for. */

@@ -236,6 +236,11 @@ export const REQUEST_ERRORS: ErrorTexts = {
     'The edge does not support a field of the body or its value, such as `n: 2`.',
     'Omit it.',
   ),
+  thread_unsupported_request: http(
+    400,
+    'A request to `/v1/messages` asks for a thread (`thread`), which the edge does not store.',
+    'Send all messages; Anthropic’s SDK does so by itself. To store them, send `X-Conversation-Id`.',
+  ),
   unsupported_value: http(400, 'A file or image has a URL that is neither `https:` nor `data:`.', 'Send a data URL.'),
   version_mismatch: http(
     412,

@@ -1,6 +1,6 @@
 import type { CallSettled, RunEvent } from '../../../contract/event.ts'
 import { readableArguments, type ToolCall } from '../../../contract/message.ts'
-import type { RunError } from '../../../contract/run.ts'
+import type { Finish, RunError } from '../../../contract/run.ts'
 import { CUT, type VisiblePart, VisibleText, type VisibleTextOptions } from '../visible-text.ts'
 import { toChatCall } from '../../provider/openai-chat/request.ts'
 import type {
@@ -103,11 +103,8 @@ export function completionCollector(
   const visible = new VisibleText({ ...options, waitsForAnswer: true })
   const texts = { text: '', reasoning: '' }
   const toolCalls: ChatToolCall[] = []
-  const callerCalls: (ToolCall & { readonly parent?: string })[] = []
-  const results = new Map<string, CallSettled>()
+  const report = new AnswerReport()
   let end: Extract<VisiblePart, { type: 'end' | 'failure' }> = CUT
-  let runId = ''
-  let steps = 0
 
   function take(part: VisiblePart): void {
     if ('text' in part) texts[part.type] += part.text
@@ -115,29 +112,13 @@ export function completionCollector(
     else end = part
   }
 
-  /** The settled calls, in the order in which the model asked for them. */
-  function report(): EdgecallReport['calls'] {
-    return callerCalls.flatMap(({ callId, parent, tool, arguments: text }) => {
-      const outcome = results.get(callId)
-      if (!outcome) return []
-      const id = { id: callId, ...(parent !== undefined && { parent }) }
-      return [{ ...id, tool, arguments: readableArguments(text), ok: outcome.ok, durationMs: outcome.durationMs }]
-    })
-  }
-
   return {
     event: (event) => {
       // Events after the end belong to another answer.
       if (end !== CUT) return
-      runId = event.runId
       // `step.answered` has all the text of the deltas, and none of an earlier attempt.
       if (event.type.endsWith('.delta')) return
-      if (event.type === 'call.settled') results.set(event.callId, event)
-      if (event.type === 'call.issued') callerCalls.push(event)
-      if (event.type === 'step.answered') {
-        steps += 1
-        callerCalls.push(...event.calls)
-      }
+      report.take(event)
       for (const part of visible.take(event)) take(part)
     },
     result: () => {
@@ -156,10 +137,38 @@ export function completionCollector(
         model,
         choices: [{ index: 0, message, logprobs: null, finish_reason: end.reason }],
         usage: toChatUsage(end.usage),
-        edgecall: { runId, conversation, steps, calls: report(), finish: end.finish },
+        edgecall: report.describe(conversation, end.finish),
       }
       return { ok: true, body }
     },
+  }
+}
+
+/** Collects what happened at the edge during a run, for an answer that is sent whole. */
+export class AnswerReport {
+  readonly #calls: (ToolCall & { readonly parent?: string })[] = []
+  readonly #results = new Map<string, CallSettled>()
+  #runId = ''
+  #steps = 0
+
+  take(event: RunEvent): void {
+    this.#runId = event.runId
+    if (event.type === 'call.settled') this.#results.set(event.callId, event)
+    if (event.type === 'call.issued') this.#calls.push(event)
+    if (event.type !== 'step.answered') return
+    this.#steps += 1
+    this.#calls.push(...event.calls)
+  }
+
+  /** Returns the report, with the settled calls in the order in which the model asked for them. */
+  describe(conversation: string | undefined, finish: Finish): EdgecallReport {
+    const calls = this.#calls.flatMap(({ callId, parent, tool, arguments: text }) => {
+      const outcome = this.#results.get(callId)
+      if (!outcome) return []
+      const id = { id: callId, ...(parent !== undefined && { parent }) }
+      return [{ ...id, tool, arguments: readableArguments(text), ok: outcome.ok, durationMs: outcome.durationMs }]
+    })
+    return { runId: this.#runId, conversation, steps: this.#steps, calls, finish }
   }
 }
 

@@ -215,7 +215,7 @@ export interface ChatRequest {
 }
 
 /** The member `edgecall` of the body, our extension of the format. */
-interface EdgecallOptions extends RunOptions {
+export interface EdgecallOptions extends RunOptions {
   readonly conversation?: string
   readonly rounds?: Rounds
 }
@@ -286,7 +286,12 @@ const responseFormat = v.variant('type', [
   ),
 ])
 
-const edgecall = v.strictObject({ ...runOptionSchemas, conversation: v.exactOptional(idSchema), rounds: whichRounds })
+/** The member `edgecall` of bodies that send their whole history. */
+export const edgecallMember = v.strictObject({
+  ...runOptionSchemas,
+  conversation: v.exactOptional(idSchema),
+  rounds: whichRounds,
+})
 
 export const chatBody = v.object({
   ...SAMPLING,
@@ -298,7 +303,7 @@ export const chatBody = v.object({
   tools: v.nullish(v.array(tool), []),
   tool_choice: v.nullish(either(isObject, choiceOfTools, choiceWord)),
   response_format: v.nullish(responseFormat),
-  edgecall: v.nullish(edgecall, {}),
+  edgecall: v.nullish(edgecallMember, {}),
 })
 
 /** Parses the body of a chat completion's request. */

@@ -11,6 +11,7 @@ import {
 import type { ModelRequest, ResponseFormat, ToolChoice } from '../../../contract/model.ts'
 import { objectsOf } from '../../fields.ts'
 import { argumentsObject, calledName, opaqueDataOf } from '../model-answer.ts'
+import { withEffort } from '../openai-chat/request.ts'
 
 /** The supported versions of the AI SDK's `LanguageModel` specification. */
 export type AiSdkVersion = 'v2' | 'v3' | 'v4'
@@ -45,7 +46,7 @@ export function toCallOptions(request: ModelRequest, dialect: AiSdkDialect): Rec
       frequencyPenalty: sampling.frequency_penalty,
       maxOutputTokens: most,
       stopSequences: typeof stop === 'string' ? [stop] : stop,
-      reasoning: dialect.version === 'v4' ? sampling.reasoning_effort : undefined,
+      reasoning: dialect.version === 'v4' ? withEffort(sampling)['reasoning_effort'] : undefined,
     }),
   }
 }

@@ -1,6 +1,12 @@
 import { fromBase64 } from '../../../contract/bytes.ts'
 import { isObject, type JsonSchema } from '../../../contract/json.ts'
-import { type AssistantMessage, contentText, type Message, type UserContent } from '../../../contract/message.ts'
+import {
+  type AssistantMessage,
+  contentText,
+  type Message,
+  type Opaque,
+  type UserContent,
+} from '../../../contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../../contract/model.ts'
 import type { ToolDefinition } from '../../../contract/tool.ts'
 import { encodeOnce } from '../../events.ts'
@@ -224,7 +230,19 @@ const ANTHROPIC = 'anthropic'
  * A block of an answer. The blocks are kept in order: thinking as it came, a text as its length, the next call as null.
  * The texts and calls themselves are in the message.
  */
-type BlockPlace = Readonly<Record<string, unknown>> | number | null
+export type BlockPlace = Readonly<Record<string, unknown>> | number | null
+
+/** Returns the opaque data of an answer with these blocks; undefined if it has no thinking. */
+export function anthropicOpaque(places: readonly BlockPlace[]): Opaque | undefined {
+  return places.some(isObject) ? { codec: ANTHROPIC, data: places } : undefined
+}
+
+/** Returns the thinking in opaque data, as blocks that stand before all else; none if it has its places in between. */
+export function leadingThinking(opaque: Opaque | undefined): readonly Fields[] {
+  const data = opaqueDataOf(ANTHROPIC, opaque)
+  const blocks = data.filter(isObject)
+  return data.findLastIndex(isObject) === blocks.length - 1 ? blocks : []
+}
 
 /** The codec for the answers of servers that speak Anthropic Messages. */
 export const anthropicAnswers = nativeAnswers(anthropicAnswer)
@@ -304,8 +322,7 @@ function anthropicAnswer(): NativeAnswer {
       })
     },
     opaque: () => {
-      const data = blocks.flatMap(placeOf)
-      return data.some(isObject) ? { codec: ANTHROPIC, data } : undefined
+      return anthropicOpaque(blocks.flatMap(placeOf))
     },
   }
 }

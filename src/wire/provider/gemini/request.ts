@@ -13,6 +13,7 @@ import { encodeOnce } from '../../events.ts'
 import { objectsOf } from '../../fields.ts'
 import { GEMINI } from './answer.ts'
 import { argumentsObject, calledName, joinItems, jsonText, opaqueDataOf } from '../model-answer.ts'
+import { withEffort } from '../openai-chat/request.ts'
 import { narrow, withoutChoice } from '../strict-schema.ts'
 import { byTurns, systemTexts } from '../turns.ts'
 
@@ -23,7 +24,8 @@ import { byTurns, systemTexts } from '../turns.ts'
  */
 export function encodeGeminiRequest(request: ModelRequest, isPlain = false): string {
   const { messages, tools, toolChoice, responseFormat: form, sampling = {} } = request
-  const { max_completion_tokens, max_tokens, stop, reasoning_effort: effort } = sampling
+  const { max_completion_tokens, max_tokens, stop } = sampling
+  const { reasoning_effort: effort } = withEffort(sampling)
   const texts = systemTexts(messages).map((text) => ({ text }))
   const head = {
     systemInstruction: texts.length > 0 ? { parts: texts } : undefined,

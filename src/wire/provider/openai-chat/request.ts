@@ -8,6 +8,7 @@ import {
 import type { ModelRequest, ResponseFormat, ToolChoice } from '../../../contract/model.ts'
 import type { ToolDefinition } from '../../../contract/tool.ts'
 import { encodeGrowing, encodeOnce } from '../../events.ts'
+import { countAt } from '../../fields.ts'
 import { argumentsText, calledName, jsonText } from '../model-answer.ts'
 import { opaqueFieldsOf } from './answer.ts'
 import type { ChatToolCall } from './types.ts'
@@ -33,7 +34,7 @@ export function encodeChatRequest(
   { codec = '', replayReasoning, hasCacheKey = false }: ChatAsk = {},
 ): string {
   const { messages, tools, toolChoice, responseFormat, sampling } = request
-  const { parallel_tool_calls, ...passed } = sampling ?? {}
+  const { parallel_tool_calls, ...passed } = withEffort(sampling)
   const head = {
     stream_options: { include_usage: true },
     prompt_cache_key: hasCacheKey ? request.cacheKey : undefined,
@@ -48,6 +49,15 @@ export function encodeChatRequest(
     tools: tools.map(encodeTool),
     messages: messagesEncoder(codec, replayReasoning)(messages.filter(hasContent)),
   })
+}
+
+type Sampling = Readonly<Record<string, unknown>>
+
+/** Returns sampling fields without `thinking`, which only Anthropic has: its budget becomes an effort. */
+export function withEffort({ thinking, ...sampling }: Sampling = {}): Sampling {
+  const budget = countAt(thinking, 'budget_tokens')
+  if (budget === 0 || sampling['reasoning_effort'] !== undefined) return sampling
+  return { ...sampling, reasoning_effort: budget <= 4096 ? 'low' : budget <= 16_384 ? 'medium' : 'high' }
 }
 
 /** Returns whether a message is sent: some servers refuse a history with an empty answer. */

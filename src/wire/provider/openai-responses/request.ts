@@ -11,6 +11,7 @@ import { TOOL_SEARCH, type ToolDefinition } from '../../../contract/tool.ts'
 import { encodeOnce } from '../../events.ts'
 import { objectsOf, textAt } from '../../fields.ts'
 import { argumentsObject, argumentsText, calledName, jsonText, opaqueDataOf } from '../model-answer.ts'
+import { withEffort } from '../openai-chat/request.ts'
 import { toolText, toParameters } from '../strict-schema.ts'
 import { urlOf } from '../turns.ts'
 
@@ -27,7 +28,7 @@ export function encodeResponsesRequest(
 ): string {
   const { messages, tools, toolChoice, responseFormat, sampling } = request
   const { parallel_tool_calls, max_tokens, max_completion_tokens, reasoning_effort, verbosity, ...passed } =
-    sampling ?? {}
+    withEffort(sampling)
   const head = {
     prompt_cache_key: request.cacheKey,
     ...passed,
@@ -40,7 +41,7 @@ export function encodeResponsesRequest(
     store: false,
     include: isPlain ? undefined : ['reasoning.encrypted_content'],
     max_output_tokens: max_completion_tokens ?? max_tokens,
-    reasoning: reasoning_effort && { effort: reasoning_effort },
+    reasoning: reasoning_effort ? { effort: reasoning_effort } : undefined,
     ...((responseFormat || verbosity !== undefined) && { text: { format: responseFormat, verbosity } }),
     ...(tools.length > 0 && { tool_choice: toToolChoice(toolChoice), parallel_tool_calls }),
   }

@@ -5,12 +5,12 @@ import { answerCodec, calledName } from '../model-answer.ts'
 import type { ProviderFault } from '../model-error.ts'
 import { chatAnswer } from '../openai-chat/answer.ts'
 import { explainError } from '../openai-chat/error.ts'
-import { toChatMessage, toChatTool, toToolChoice } from '../openai-chat/request.ts'
+import { toChatMessage, toChatTool, toToolChoice, withEffort } from '../openai-chat/request.ts'
 
 /** Returns the inputs of `run` for a request: those of Chat Completions, except where the binding differs. */
 export function toInputs(request: ModelRequest): Record<string, unknown> {
   const { messages, tools, toolChoice, responseFormat, sampling } = request
-  const { max_tokens, max_completion_tokens, parallel_tool_calls, ...passed } = sampling ?? {}
+  const { max_tokens, max_completion_tokens, parallel_tool_calls, ...passed } = withEffort(sampling)
   const isJson = responseFormat && responseFormat.type !== 'text'
   return {
     ...passed,

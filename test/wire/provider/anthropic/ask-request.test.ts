@@ -12,6 +12,7 @@ import { keptAnswer, someArguments, someText, someToolName } from '../../kept-an
 import { requestCodecSuite } from '../../../suites/request-codec.ts'
 
 requestCodecSuite('Anthropic', {
+  takesThinking: true,
   encode: (request) => JSON.parse(encodeAnthropicRequest(request, { model: 'probe', maxTokens: 9, cache: 'off' })),
   // The call, and the tool that stands for it where none is on offer.
   namesOfCall: 2,

@@ -1,0 +1,125 @@
+import { Hono } from 'hono/tiny'
+import { newId, runOfCall } from '../../contract/id.ts'
+import { UNKNOWN_WINDOW } from '../../contract/model.ts'
+import type { Setup } from '../../contract/setup.ts'
+import {
+  anthropicErrorObject,
+  isOverload,
+  messageCollector,
+  messageEncoder,
+  type MessageOptions,
+} from '../../wire/client/anthropic-messages/answer.ts'
+import { decodeCount, decodeMessages, type MessagesRequest } from '../../wire/client/anthropic-messages/request.ts'
+import { newPart } from '../../wire/client/call-answer.ts'
+import { chooseRounds, isHeldBack } from '../../wire/client/request.ts'
+import { makeWaitingText } from '../../wire/client/visible-text.ts'
+import { type EdgeEnv, requestContext } from '../context.ts'
+import { requireScope } from '../middleware/auth.ts'
+import { type Problem, problemHeaders, unwrapRequest } from '../problem.ts'
+import { readJson } from '../request-body.ts'
+import { streamRun } from '../respond/stream.ts'
+import { takeMessages } from '../runs/continue-stateless.ts'
+import { collectRun, conversationTarget } from '../runs/place-run.ts'
+import { estimateTokens, modelOf, type RunParameters } from '../runs/prepare-run.ts'
+import type { SurfacePart } from '../surface.ts'
+
+const app = new Hono<EdgeEnv>()
+const models = new Hono<EdgeEnv>()
+
+/** The header with the version of the API, which all clients of Anthropic's send. */
+const VERSION = 'anthropic-version'
+
+/** `POST /v1/messages`, for clients of Anthropic's Messages API. Keys may also come in the header `x-api-key`. */
+export const messagesApi: SurfacePart = {
+  name: 'messagesApi',
+  surfaces: [
+    {
+      routes: { '/v1/messages': app },
+      dialect: { under: '/v1/messages', keyHeader: 'x-api-key', answer: anthropicError },
+    },
+    {
+      routes: { '/v1/models': models },
+      dialect: { under: '/v1/models', header: VERSION, keyHeader: 'x-api-key', answer: anthropicError },
+    },
+  ],
+}
+
+app.post('/', async (c) => {
+  const { setup, caller } = c.env
+  requireScope(caller, 'chat')
+  const request = unwrapRequest(decodeMessages(await readJson(c.req.raw, setup.config.maxBodyBytes)))
+  const { stream, model = setup.config.model ?? '', messages, edgecall, responseFormat } = request
+  const target = conversationTarget(c.req.raw, edgecall.conversation, 'edgecall.conversation')
+  const context = requestContext(c, stream ? 'text' : 'none')
+  const { handle } = await takeMessages(context, toParameters(request), target)
+  // Each message of a run has its own id: one that continues with results is named after the last call among them.
+  const lastResult = newPart(messages).results.findLast(({ callId }) => runOfCall(callId) === handle.runId)
+  const options: MessageOptions = {
+    id: `msg_${lastResult?.callId ?? handle.runId}`,
+    model,
+    conversation: handle.conversation,
+    rounds: chooseRounds(setup.config, edgecall, stream),
+    waitsForAnswer: isHeldBack(responseFormat),
+    waitingText: makeWaitingText(handle),
+    showsCalls: /\bmcp-client\b/.test(c.req.header('anthropic-beta') ?? ''),
+  }
+  if (stream) return streamRun(handle, messageEncoder(options), { headers: { 'request-id': handle.runId } })
+  const response = await collectRun(handle, messageCollector(options))
+  response.headers.set('request-id', handle.runId)
+  return response
+})
+
+/** Counts by the estimate with which the edge plans what a model sees: no provider is asked. */
+app.post('/count_tokens', async (c) => {
+  requireScope(c.env.caller, 'chat')
+  const json = await readJson(c.req.raw, c.env.setup.config.maxBodyBytes)
+  const request = unwrapRequest(decodeCount(json))
+  return c.json({ input_tokens: await estimateTokens(requestContext(c), toParameters(request)) })
+})
+
+function toParameters({
+  model,
+  messages,
+  clientTools,
+  toolChoice,
+  responseFormat,
+  sampling,
+  edgecall,
+}: MessagesRequest): RunParameters {
+  const { conversation: _, rounds: __, ...options } = edgecall
+  return { input: messages, model, clientTools, toolChoice, responseFormat, sampling, ...options }
+}
+
+models.get('/', (c, next) => {
+  if (c.req.header(VERSION) === undefined) return next()
+  const { setup, caller } = c.env
+  requireScope(caller, 'chat')
+  const data = setup.models.list().map((name) => describeModel(setup, name))
+  const [first_id, last_id] = [data[0]?.id ?? null, data.at(-1)?.id ?? null]
+  return c.json({ data, has_more: false, first_id, last_id })
+})
+
+models.get('/:name{.+}', (c, next) => {
+  if (c.req.header(VERSION) === undefined) return next()
+  requireScope(c.env.caller, 'chat')
+  return c.json(describeModel(c.env.setup, modelOf(c.env.setup, c.req.param('name')).name))
+})
+
+function describeModel({ models }: Setup, id: string) {
+  const resolution = models.resolve(id)
+  const { contextTokens, outputTokens = null } = (resolution.ok && resolution.model.window) || UNKNOWN_WINDOW
+  const limits = { max_input_tokens: contextTokens, max_tokens: outputTokens }
+  return { type: 'model', id, display_name: id, created_at: CREATED, ...limits }
+}
+
+/** The time of every model, as in `GET /v1/models` of OpenAI's clients. */
+const CREATED = '2026-01-01T00:00:00Z'
+
+/** Returns a response in Anthropic's error format. Its request is named after the run, if there is one. */
+function anthropicError({ details }: Problem): Response {
+  const status = isOverload(details.code) ? 529 : details.status
+  const { runId } = details.extra ?? {}
+  const id = typeof runId === 'string' ? runId : newId('req')
+  const headers = { ...problemHeaders(details), 'request-id': id }
+  return Response.json(anthropicErrorObject(details, id), { status, headers })
+}

@@ -1,0 +1,307 @@
+import type { RunEvent } from '../../../contract/event.ts'
+import { contentText, type Opaque, type ToolCall } from '../../../contract/message.ts'
+import type { RunError } from '../../../contract/run.ts'
+import { NO_USAGE, type Usage } from '../../../contract/usage.ts'
+import { leadingThinking } from '../../provider/anthropic/codec.ts'
+import { argumentsObject, argumentsText, type Fields } from '../../provider/model-answer.ts'
+import { AnswerReport } from '../openai-chat/answer.ts'
+import { encodeEncryptedContent } from '../openai-responses/output.ts'
+import { CUT, type VisiblePart, VisibleText, type VisibleTextOptions } from '../visible-text.ts'
+
+export interface MessageOptions extends VisibleTextOptions {
+  readonly id: string
+  /** The model as the request named it. */
+  readonly model: string
+  readonly conversation?: string | undefined
+  /** Whether the calls that the edge runs are shown, as those of an MCP server; clients never run these. */
+  readonly showsCalls: boolean
+}
+
+type StreamEvent = Fields & { readonly type: string }
+type End = Extract<VisiblePart, { type: 'end' | 'failure' }>
+
+const STOP_REASONS = { stop: 'end_turn', tool_calls: 'tool_use', length: 'max_tokens', content_filter: 'refusal' }
+
+/** The edge as a server whose calls are shown. */
+const SERVER = 'edgecall'
+
+/**
+ * Reads a run's events as one message. The text is that of `VisibleText`, a call that the caller runs a `tool_use`, and
+ * reasoning a `thinking` block. The data that a model wants back with an answer follows its text as a
+ * `redacted_thinking` block, which clients return and never read: the signature of streamed thinking is known only when
+ * its answer is complete. A whole message has the thinking blocks of Anthropic's models as they came.
+ */
+class MessageReader {
+  readonly #options: MessageOptions
+  readonly #visible: VisibleText
+  readonly #report = new AnswerReport()
+  readonly #content: Fields[] = []
+  /** The arguments of the calls of the edge that are to be shown, by call id. */
+  readonly #arguments = new Map<string, string>()
+  /** The data of an answer whose calls may be shown. */
+  #pendingOpaque: Opaque | undefined
+  /** Whether the last block may grow. */
+  #isOpen = false
+  #isBegun = false
+  #end: End | undefined
+
+  constructor(options: MessageOptions) {
+    this.#options = options
+    this.#visible = new VisibleText(options)
+  }
+
+  /** Returns the events of the stream for an event of the run. Those after the end belong to another message. */
+  take(event: RunEvent): readonly StreamEvent[] {
+    if (this.#end) return []
+    this.#report.take(event)
+    return [...this.#begin(), ...this.#calls(event), ...this.#parts(event)]
+  }
+
+  /** Returns the events after the last one of the run: none, or an error if the run's events stopped before its end. */
+  end(): readonly StreamEvent[] {
+    return this.#end ? [] : [...this.#begin(), ...this.#onPart(CUT)]
+  }
+
+  get canRestart(): boolean {
+    return this.#visible.canRestart
+  }
+
+  /** The message, or the error that takes its place. */
+  get result(): { readonly ok: true; readonly body: Fields } | { readonly ok: false; readonly error: RunError } {
+    const end = this.#end ?? CUT
+    if (end.type === 'failure') return { ok: false, error: end.error }
+    const { finish, usage } = end
+    const { conversation } = this.#options
+    const body = { ...this.#message(this.#content, usage), ...toStop(end) }
+    return { ok: true, body: { ...body, edgecall: this.#report.describe(conversation, finish) } }
+  }
+
+  #message(content: readonly Fields[], usage: Usage): Fields {
+    const { id, model } = this.#options
+    return {
+      id,
+      type: 'message',
+      role: 'assistant',
+      model,
+      content,
+      stop_reason: null,
+      stop_sequence: null,
+      stop_details: null,
+      container: null,
+      diagnostics: null,
+      usage: messageUsage(usage),
+    }
+  }
+
+  #begin(): readonly StreamEvent[] {
+    if (this.#isBegun) return []
+    this.#isBegun = true
+    return [{ type: 'message_start', message: this.#message([], NO_USAGE) }, { type: 'ping' }]
+  }
+
+  #parts(event: RunEvent): readonly StreamEvent[] {
+    const parts = this.#visible.take(event)
+    if (event.type !== 'step.answered') return parts.flatMap((part) => this.#onPart(part))
+    const { opaque, calls } = event
+    const blocks = this.#options.waitsForAnswer ? leadingThinking(opaque) : []
+    if (blocks.length > 0) {
+      const others = parts.filter(({ type }) => type !== 'reasoning')
+      return [...blocks.flatMap((block) => this.#add(block)), ...others.flatMap((part) => this.#onPart(part))]
+    }
+    this.#pendingOpaque = opaque
+    const events = parts.flatMap((part) => this.#onPart(part))
+    return calls.length > 0 ? events : [...events, ...this.#addOpaque()]
+  }
+
+  #onPart(part: VisiblePart): readonly StreamEvent[] {
+    switch (part.type) {
+      case 'text':
+        return this.#grow('text', 'text', part.text)
+      case 'reasoning':
+        return this.#grow('thinking', 'thinking', part.text)
+      case 'call':
+        return [...this.#addOpaque(), ...this.#addCall({ type: 'tool_use', caller: { type: 'direct' } }, part.call)]
+      case 'end': {
+        this.#end = part
+        const usage = deltaUsage(part.usage)
+        return [
+          ...this.#close(),
+          { type: 'message_delta', delta: { ...toStop(part), container: null }, usage },
+          { type: 'message_stop' },
+        ]
+      }
+      default:
+        this.#end = part
+        return [{ type: 'error', ...anthropicErrorObject(part.error) }]
+    }
+  }
+
+  /** Shows a call that the edge runs, and its result. The calls of a program are part of its own call. */
+  #calls(event: RunEvent): readonly StreamEvent[] {
+    if (!this.#options.showsCalls) return []
+    if (event.type === 'step.answered') {
+      for (const { callId, arguments: text } of event.calls) this.#arguments.set(callId, text)
+    }
+    if (event.type === 'call.started' && event.parent === undefined) {
+      const { callId, tool, arguments: text = this.#arguments.get(callId) } = event
+      // A call that is sent again has been shown, and one of an earlier message has not been asked for in this one.
+      if (text === undefined || !this.#arguments.delete(callId)) return []
+      const call = { callId, tool, arguments: text }
+      return [...this.#addOpaque(), ...this.#addCall({ type: 'mcp_tool_use', server_name: SERVER }, call)]
+    }
+    const isShown = (id: unknown) => this.#content.some((block) => block.type === 'mcp_tool_use' && block['id'] === id)
+    if (event.type !== 'call.settled' || !isShown(event.callId)) return []
+    const { callId, ok, content = [], error } = event
+    const text = ok ? contentText(content) : (error?.message ?? '')
+    const result = { type: 'mcp_tool_result', tool_use_id: callId, is_error: !ok }
+    return this.#add({ ...result, content: [{ type: 'text', text, citations: null }] })
+  }
+
+  /** Adds to the open block, or opens one. `member`: that of the block which grows. */
+  #grow(type: 'text' | 'thinking', member: 'text' | 'thinking', text: string): readonly StreamEvent[] {
+    const last = this.#content.at(-1)
+    const index = this.#content.length - 1
+    if (this.#isOpen && last?.type === type) {
+      this.#content[index] = { ...last, [member]: `${String(last[member])}${text}` }
+      return [{ type: 'content_block_delta', index, delta: { type: `${type}_delta`, [member]: text } }]
+    }
+    const empty = type === 'text' ? { type, text: '', citations: null } : { type, thinking: '', signature: '' }
+    const events = this.#start({ ...empty, [member]: text }, empty)
+    const delta = { type: `${type}_delta`, [member]: text }
+    return [...events, { type: 'content_block_delta', index: index + 1, delta }]
+  }
+
+  #addCall(block: Fields, { callId: id, tool: name, arguments: text }: ToolCall): readonly StreamEvent[] {
+    const call = { ...block, id, name, input: argumentsObject(text) }
+    const delta = { type: 'input_json_delta', partial_json: argumentsText(text) }
+    const events = this.#start(call, { ...call, input: {} })
+    return [...events, { type: 'content_block_delta', index: this.#content.length - 1, delta }, ...this.#close()]
+  }
+
+  #addOpaque(): readonly StreamEvent[] {
+    const opaque = this.#pendingOpaque
+    this.#pendingOpaque = undefined
+    if (!opaque) return []
+    return this.#add({ type: 'redacted_thinking', data: encodeEncryptedContent({ opaque, isLate: false }) })
+  }
+
+  /** Adds a block that does not grow. */
+  #add(block: Fields): readonly StreamEvent[] {
+    return [...this.#start(block), ...this.#close()]
+  }
+
+  #start(block: Fields, first: Fields = block): readonly StreamEvent[] {
+    const closing = this.#close()
+    this.#isOpen = true
+    const index = this.#content.push(block) - 1
+    return [...closing, { type: 'content_block_start', index, content_block: first }]
+  }
+
+  #close(): readonly StreamEvent[] {
+    if (!this.#isOpen) return []
+    this.#isOpen = false
+    return [{ type: 'content_block_stop', index: this.#content.length - 1 }]
+  }
+}
+
+/** Makes an encoder of a run's events to the SSE text of a streamed message. */
+export function messageEncoder(options: MessageOptions): {
+  event: (event: RunEvent) => string
+  end: () => string
+  news: 'text'
+  canRestart: () => boolean
+} {
+  const reader = new MessageReader(options)
+  const encode = (events: readonly StreamEvent[]) =>
+    events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('')
+  return {
+    event: (event) => encode(reader.take(event)),
+    end: () => encode(reader.end()),
+    news: 'text',
+    canRestart: () => reader.canRestart,
+  }
+}
+
+/** Makes a collector of a run's events to a whole message, without the text of repeated attempts. */
+export function messageCollector(options: MessageOptions): {
+  event: (event: RunEvent) => void
+  result: () => MessageReader['result']
+} {
+  const reader = new MessageReader({ ...options, waitsForAnswer: true })
+  return {
+    event: (event) => {
+      // The answer of a step has all that its deltas have.
+      if (!event.type.endsWith('.delta')) reader.take(event)
+    },
+    result: () => reader.result,
+  }
+}
+
+function toStop({ reason }: Extract<End, { type: 'end' }>): Fields {
+  const stop_details = reason === 'content_filter' ? { type: 'refusal', category: null, explanation: null } : null
+  return { stop_reason: STOP_REASONS[reason], stop_sequence: null, stop_details }
+}
+
+/** Converts usage: here `input_tokens` excludes the tokens that were read from the cache or written to it. */
+function deltaUsage({
+  inputTokens,
+  outputTokens,
+  cachedInputTokens = 0,
+  cacheWriteTokens = 0,
+  reasoningTokens = 0,
+}: Usage): Fields {
+  return {
+    input_tokens: Math.max(0, inputTokens - cachedInputTokens - cacheWriteTokens),
+    cache_creation_input_tokens: cacheWriteTokens,
+    cache_read_input_tokens: cachedInputTokens,
+    output_tokens: outputTokens,
+    output_tokens_details: { thinking_tokens: reasoningTokens },
+    server_tool_use: null,
+  }
+}
+
+function messageUsage(usage: Usage): Fields {
+  const { cacheWriteTokens = 0, longCacheWriteTokens: long = 0 } = usage
+  const cache_creation = {
+    ephemeral_5m_input_tokens: Math.max(0, cacheWriteTokens - long),
+    ephemeral_1h_input_tokens: long,
+  }
+  return { ...deltaUsage(usage), cache_creation, inference_geo: null, service_tier: null, speed: null }
+}
+
+/** Anthropic's types of errors, by HTTP status. */
+const TYPES: Readonly<Record<number, string>> = {
+  401: 'authentication_error',
+  402: 'billing_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  409: 'conflict_error',
+  413: 'request_too_large',
+  // The provider refused the edge's key, which is not an error of the caller.
+  424: 'api_error',
+  429: 'rate_limit_error',
+  504: 'timeout_error',
+}
+
+interface ErrorDetails {
+  readonly code: string
+  readonly message: string
+  readonly param?: string | undefined
+  /** Default, for an error within a stream: 500. */
+  readonly status?: number
+}
+
+/** Whether the edge has more requests than it can answer, for which Anthropic has a status of its own: 529. */
+export function isOverload(code: string): boolean {
+  return /(?:^|_)overloaded$/.test(code)
+}
+
+/** Makes the members `error` and, of an answer, `request_id` of an error. Its stable code is in `details.error_code`. */
+export function anthropicErrorObject(
+  { code, message, param, status = 500 }: ErrorDetails,
+  request_id?: string,
+): Fields {
+  const byCode = isOverload(code) ? 'overloaded_error' : code.endsWith('rate_limited') ? TYPES[429] : undefined
+  const type = byCode ?? TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error')
+  return { type: 'error', error: { type, message, details: { error_code: code, param } }, request_id }
+}
