@@ -46,16 +46,27 @@ export function fromHex(text: string): Uint8Array<ArrayBuffer> {
 
 /** Returns the HMAC-SHA256 of a text. */
 export async function hmac(secret: BufferSource, text: string): Promise<Uint8Array> {
-  return new Uint8Array(await crypto.subtle.sign('HMAC', await hmacKey(secret, 'sign'), new TextEncoder().encode(text)))
+  return new Uint8Array(await crypto.subtle.sign('HMAC', await hmacKey(secret), new TextEncoder().encode(text)))
 }
 
-/** Whether a signature is the HMAC-SHA256 of a text. Compares in constant time. */
-export async function isHmac(secret: BufferSource, signature: BufferSource, text: string): Promise<boolean> {
-  return crypto.subtle.verify('HMAC', await hmacKey(secret, 'verify'), signature, new TextEncoder().encode(text))
+/** The HMAC of the last text by each secret: a request may have many signatures of one large body. */
+const lastHmacs = new WeakMap<BufferSource, { readonly text: string; readonly bytes: Promise<Uint8Array> }>()
+
+/**
+ * Whether a signature is the HMAC-SHA256 of a text. Compares in constant time. Signatures that are compared one after the
+ * other by the same `secret` object cost one HMAC in all.
+ */
+export async function isHmac(secret: BufferSource, signature: Uint8Array, text: string): Promise<boolean> {
+  let last = lastHmacs.get(secret)
+  if (last?.text !== text) lastHmacs.set(secret, (last = { text, bytes: hmac(secret, text) }))
+  const bytes = await last.bytes
+  let difference = bytes.length ^ signature.length
+  for (const [at, byte] of bytes.entries()) difference |= byte ^ (signature[at] ?? 0)
+  return difference === 0
 }
 
-function hmacKey(secret: BufferSource, usage: 'sign' | 'verify'): Promise<CryptoKey> {
-  return crypto.subtle.importKey('raw', secret, { name: 'HMAC', hash: 'SHA-256' }, false, [usage])
+function hmacKey(secret: BufferSource): Promise<CryptoKey> {
+  return crypto.subtle.importKey('raw', secret, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign'])
 }
 
 /**

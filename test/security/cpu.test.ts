@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { standardWebhooks } from 'edgecall'
 import { testEdge } from '../fixtures/edge.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { controlledEdge } from './controlled-edge.ts'
@@ -137,6 +138,21 @@ test('a cron expression with more than 512 characters is refused before it is co
   expect(await put(20_000)).toEqual([56_667, 400, 'cron'])
   expect(await put(180)).toEqual([517, 400, 'cron'])
   expect(await put(60)).toEqual([177, 201, undefined])
+})
+
+test('a webhook with many signatures has its body signed once for each secret', async () => {
+  const body = 'x'.repeat(10_000)
+  const base64 = (byte: number) => btoa(String.fromCharCode(byte).repeat(32))
+  const secrets = [1, 2].map((byte) => `whsec_${base64(byte)}`)
+  const headers = new Headers({
+    'webhook-id': 'msg_1',
+    'webhook-timestamp': String(Math.floor(Date.now() / 1000)),
+    'webhook-signature': Array.from({ length: 300 }, (_, at) => `v1,${base64(at % 256)}`).join(' '),
+  })
+  const spies = [vi.spyOn(crypto.subtle, 'sign'), vi.spyOn(crypto.subtle, 'verify')]
+  const { verify } = standardWebhooks('HOOK_SECRET')
+  expect(await verify({ headers, body, now: Date.now() }, secrets)).toBeUndefined()
+  expect(spies.reduce((sum, spy) => sum + spy.mock.calls.length, 0)).toBe(2)
 })
 
 describe('references', () => {

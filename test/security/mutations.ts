@@ -853,4 +853,11 @@ export const MUTATIONS: readonly Mutation[] = [
     replacement: 'v.maxLength(Infinity, ',
     test: 'security/cpu.test.ts',
   },
+  {
+    control: 'a body is signed once for each secret, however many signatures it has',
+    file: 'contract/bytes.ts',
+    text: 'if (last?.text !== text) lastHmacs',
+    replacement: 'lastHmacs',
+    test: 'security/cpu.test.ts',
+  },
 ]
