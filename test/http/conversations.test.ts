@@ -1,3 +1,4 @@
+import { keptEdge } from './kept-edge.ts'
 import { describe, expect, test } from 'vitest'
 import { JURISDICTIONS } from '../../src/contract/conversation.ts'
 import type { Setup } from '../../src/contract/setup.ts'
@@ -51,4 +52,15 @@ describe('the jurisdiction of a conversation', () => {
       ['anywhere', 'v1/acme/conv_2', { locationHint: 'weur' }],
     ])
   })
+})
+
+test('a conversation that exists is found, and not created, by a request that names it', async () => {
+  const edge = keptEdge({ script: [] })
+  const create = async (body: object) => {
+    const response = await edge.post('/conversations', body)
+    return [response.status, await response.json()]
+  }
+  expect(await create({ id: 'a', system: 'Be brief.' })).toEqual([201, { id: 'a' }])
+  expect(await create({ id: 'a' })).toEqual([200, { id: 'a' }])
+  expect(await create({ id: 'a', system: 'Be kind.' })).toMatchObject([409, { code: 'conversation_exists' }])
 })

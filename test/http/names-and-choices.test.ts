@@ -46,6 +46,48 @@ describe('a tool choice that allows some tools', () => {
 })
 
 describe('the original name of a tool, which providers refuse,', () => {
+  const result = [{ type: 'text', text: 'text' }]
+  test.each<[path: string, body: object]>([
+    [
+      CHAT,
+      {
+        messages: [
+          ...messages,
+          { role: 'assistant', tool_calls: [{ id: 'a', function: { name: 'files.read', arguments: '{}' } }] },
+          { role: 'tool', tool_call_id: 'a', content: 'text' },
+        ],
+      },
+    ],
+    [
+      '/v1/responses',
+      {
+        store: false,
+        input: [
+          ...messages,
+          { type: 'function_call', call_id: 'a', name: 'files.read', arguments: '{}' },
+          { type: 'function_call_output', call_id: 'a', output: 'text' },
+        ],
+      },
+    ],
+    [
+      '/runs',
+      {
+        input: [
+          ...messages,
+          { role: 'assistant', content: '', calls: [{ callId: 'a', tool: 'files.read', arguments: '{}' }] },
+          { role: 'tool', callId: 'a', content: 'text' },
+        ],
+      },
+    ],
+  ])('may stand in the history that a request to %s brings', async (path, body) => {
+    const edge = keptEdge({ script: [say('Read.')], tools: [read] })
+    expect((await edge.post(path, body)).status).toBe(200)
+    expect(edge.requests[0]?.messages.slice(1)).toMatchObject([
+      { role: 'assistant', calls: [{ callId: 'a', tool: 'files_x2e_read', arguments: '{}' }] },
+      { role: 'tool', callId: 'a', tool: 'files_x2e_read', content: result },
+    ])
+  })
+
   test('selects, chooses and limits the tool', async () => {
     const edge = testEdge({ script: [ask(['files_x2e_read']), say('Read.')], tools: [clock, read] })
     const limits = { tools: { 'files.read': 1 } }

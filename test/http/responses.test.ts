@@ -653,3 +653,18 @@ describe('a stored response', () => {
     for (const id of [loose.id, ...others]) expect(await errorOf(responses.retrieve(id))).toEqual(none)
   })
 })
+
+test('a request for other handling of long contexts is refused, and `truncation` is repeated', async () => {
+  const edge = keptEdge({ script: [say('One.'), say('Two.')] })
+  const ask = async (members: object) => {
+    const response = await edge.post('/v1/responses', { input: 'Hi', store: false, ...members })
+    return [response.status, await response.json()]
+  }
+  expect(await ask({})).toMatchObject([200, { truncation: 'disabled' }])
+  expect(await ask({ truncation: 'auto' })).toMatchObject([200, { truncation: 'auto' }])
+  expect(await ask({ truncation: 'middle' })).toMatchObject([400, { error: { param: 'truncation' } }])
+  expect(await ask({ context_management: [{ type: 'compaction' }] })).toMatchObject([
+    400,
+    { error: { code: 'unsupported_parameter', param: 'context_management' } },
+  ])
+})

@@ -113,7 +113,13 @@ export const RUN_ROUTES: Routes = {
       scope: 'chat',
       body: 'ConversationBody',
       bodyIsOptional: true,
-      answers: { 201: { says: 'The conversation exists with these settings.', json: 'ConversationReference' } },
+      answers: {
+        200: {
+          says: 'The conversation existed already. Only a request without settings may name it.',
+          json: 'ConversationReference',
+        },
+        201: { says: 'The conversation was created with these settings.', json: 'ConversationReference' },
+      },
       errors: {
         409: 'A conversation with this id has other settings.',
         410: 'A conversation with this id was deleted.',

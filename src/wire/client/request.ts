@@ -19,7 +19,6 @@ import {
   runOptionSchemas,
   someText,
   textOr,
-  toolName,
   toolReference,
   userPart,
 } from '../schema.ts'
@@ -69,7 +68,7 @@ const content = textOr(contentPart)
 
 const userContent = textOr(userPart)
 
-const call = v.strictObject({ callId: someText, tool: toolName, arguments: v.string() })
+const call = v.strictObject({ callId: someText, tool: toolReference, arguments: v.string() })
 
 export const message = v.variant('role', [
   v.strictObject({ role: v.literal('system'), content: v.string() }),

@@ -95,8 +95,8 @@ conversationLife.post('/', async (c) => {
     })
   }
   checkSettings(setup, settings)
-  await createConversation(c.env, { id, settings, ...(location && { location }) })
-  return c.json({ id }, 201)
+  const { created } = await createConversation(c.env, { id, settings, ...(location && { location }) })
+  return c.json({ id }, created ? 201 : 200)
 })
 
 conversationLife.post('/:id/fork', async (c) => {
@@ -120,7 +120,7 @@ conversationLife.post('/:id/fork', async (c) => {
   if (jurisdictionOf(id) !== jurisdiction) {
     throw invalidRequest({ message: 'A fork must be in the jurisdiction of its conversation.', path: 'id' })
   }
-  const target = await createConversation(c.env, { id, settings, isNew: true })
+  const { service: target } = await createConversation(c.env, { id, settings, isNew: true })
   try {
     await copyMessages(source, target, { before: at + 1 })
   } catch (error) {
@@ -168,7 +168,7 @@ conversationLife.delete('/:id', async (c) => {
 async function createConversation(
   context: CreationContext,
   { location, isNew = false, id, settings }: NewConversation,
-): Promise<ReturnType<typeof conversationStub>> {
+): Promise<{ readonly service: ReturnType<typeof conversationStub>; readonly created: boolean }> {
   const { tenant } = context.caller
   await requireRoom(context, id, isNew ? Infinity : JSON.stringify(settings).length)
   const service = conversationStub(context, id, location)
@@ -177,7 +177,7 @@ async function createConversation(
     cacheSettings(context, id, settings)
     countCreated(context)
   }
-  if (created || (!isNew && Object.keys(settings).length === 0)) return service
+  if (created || (!isNew && Object.keys(settings).length === 0)) return { service, created }
   const message = 'A conversation with this id already exists; its settings cannot be changed.'
   throw new Problem({ status: 409, code: 'conversation_exists', message, param: 'id' })
 }

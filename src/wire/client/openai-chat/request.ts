@@ -142,7 +142,7 @@ const toolCall = v.pipe(
   v.object({
     id: someText,
     type: v.nullish(v.literal('function')),
-    function: v.object({ name: toolName, arguments: v.string() }),
+    function: v.object({ name: toolReference, arguments: v.string() }),
   }),
   v.transform(fromChatCall),
 )

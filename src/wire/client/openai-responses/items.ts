@@ -11,7 +11,7 @@ import {
 import { bodyFault, type DecodeResult } from '../body.ts'
 import { type CallAnswers, decisionOf } from '../call-answer.ts'
 import { dataUrl, fileUrl } from '../history.ts'
-import { either, isText, partsOf, plainObject, someText, textOr, toolName } from '../../schema.ts'
+import { either, isText, partsOf, plainObject, someText, textOr, toolReference } from '../../schema.ts'
 import { callOfItem, decodeEncryptedContent, type ItemPlace, parseItemId } from './output.ts'
 import { responsesOpaque } from '../../provider/openai-responses/request.ts'
 import { summaryPart } from './shapes.ts'
@@ -87,14 +87,14 @@ const item = v.pipe(
       type: v.literal('function_call'),
       id: v.nullish(v.string(), ''),
       call_id: someText,
-      name: toolName,
+      name: toolReference,
       arguments: v.string(),
     }),
     v.object({ type: v.literal('function_call_output'), call_id: v.string(), output: resultContent }),
     v.object({
       type: v.literal('mcp_call'),
       id: someText,
-      name: toolName,
+      name: toolReference,
       arguments: v.string(),
       output: v.nullish(v.string()),
       error: v.exactOptional(v.unknown()),

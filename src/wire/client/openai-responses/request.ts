@@ -70,6 +70,7 @@ export interface ResponsesRequest {
 /** Fields that change the answer in ways that the edge does not support. They are refused, not ignored. */
 const UNSUPPORTED = {
   background: v.nullish(v.literal(false)),
+  context_management: absent,
   prompt: absent,
   top_logprobs: v.nullish(v.literal(0)),
 }
@@ -121,6 +122,7 @@ export const responsesBody = v.object({
   max_tool_calls: optionalCount,
   parallel_tool_calls: optionalFlag,
   service_tier: optionalText,
+  truncation: v.nullish(v.picklist(['auto', 'disabled'])),
   edgecall: v.nullish(v.strictObject({ ...runOptionSchemas, rounds: whichRounds }), {}),
 })
 
@@ -229,6 +231,7 @@ const ECHO = {
   previous_response_id: null,
   service_tier: 'auto',
   store: true,
+  truncation: 'disabled',
 }
 
 function echoOf(body: Partial<Body> & Pick<Body, 'tools'>): Readonly<Record<string, unknown>> {
@@ -240,7 +243,6 @@ function echoOf(body: Partial<Body> & Pick<Body, 'tools'>): Readonly<Record<stri
     text: { ...text, format: text?.format ?? { type: 'text' } },
     reasoning: { effort: reasoning?.effort ?? null, summary: null },
     background: false,
-    truncation: 'disabled',
   }
 }
 
