@@ -287,7 +287,8 @@ function foldStarted(state: RunState, event: EventOf<'call.started'>): void {
 function foldSettled(state: RunState, event: CallSettled): void {
   const call = findCall(state, event.callId)
   if (event.usage) state.usage = addUsage(state.usage, event.usage)
-  if (event.usage && call?.child) state.agentUsage = addUsage(state.agentUsage, event.usage)
+  // The run of an agent accounts for what it uses.
+  if (event.usage && call?.isAgent) state.agentUsage = addUsage(state.agentUsage, event.usage)
   // The whole result of a call that a program made is given to the program.
   if (event.cut !== undefined && call?.parent === undefined) state.hasTruncatedResult = true
   patchCall(state, event.callId, { status: 'settled', result: event })

@@ -49,8 +49,8 @@ export function reportOf({ request, acceptedAt, facts }: EndedRun): RunReport {
         add('edgecall_call_retries', { tool: event.tool })
         if (event.because === undefined) add('edgecall_recoveries', {})
         break
-      case 'call.deferred':
-        if (event.child) agentCalls.add(event.callId)
+      case 'call.started':
+        if (event.isAgent) agentCalls.add(event.callId)
         break
       case 'call.settled':
         samples.push(...callSamples(event))

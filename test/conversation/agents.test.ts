@@ -1,17 +1,22 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { AgentOptions } from '../../src/contract/agent.ts'
 import { contentText } from '../../src/contract/message.ts'
 import type { ModelRequest } from '../../src/contract/model.ts'
 import { isTerminal } from '../../src/contract/run.ts'
 import { failure, type ToolOutcome } from '../../src/contract/tool.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
-import { Family, type FamilyOptions, holdTime, HOME, instructions, lastText, settle, TENANT } from './family.ts'
+import { Family, type FamilyOptions, HOME, instructions, lastText, settle, TENANT } from './family.ts'
 import { runId } from './object.ts'
 
-beforeEach(() => holdTime(1_000_000))
+const families: Family[] = []
+/** Closed when the test has ended. */
+function openFamily(options: FamilyOptions): Family {
+  const next = new Family(options)
+  families.push(next)
+  return next
+}
 afterEach(() => {
-  vi.restoreAllMocks()
-  vi.useRealTimers()
+  for (const each of families.splice(0)) each.close()
 })
 
 const MINUTE = 60_000
@@ -57,7 +62,7 @@ async function decide(family: Family, decision: 'approve' | 'reject' = 'approve'
 
 describe('an agent that a run in a conversation calls', () => {
   test('runs in a conversation of its own, waits there for a person, and its outcome is that of the call', async () => {
-    const family = new Family({ answer: paying, agents: [clerk], tools: [pay] })
+    const family = openFamily({ answer: paying, agents: [clerk], tools: [pay] })
     await family.start(0, 'Pay 5.')
     await settle()
     const [child = ''] = family.children()
@@ -86,7 +91,7 @@ describe('an agent that a run in a conversation calls', () => {
 
   test('asks its model for what it would ask in a run that is not stored', async () => {
     const requestsOf = async (request: object) => {
-      const family = new Family({
+      const family = openFamily({
         answer: modelOf({ '': 'clerk' }),
         agents: [agent('clerk', ['pay'], { limits: { steps: 3 } })],
         tools: [pay],
@@ -101,7 +106,7 @@ describe('an agent that a run in a conversation calls', () => {
   })
 
   test('is decided about in the calling run as well', async () => {
-    const family = new Family({
+    const family = openFamily({
       answer: modelOf({ '': 'boss', boss: 'clerk', clerk: 'pay' }),
       agents: [boss, clerk],
       tools: [pay],
@@ -135,7 +140,7 @@ describe('an agent that a run in a conversation calls', () => {
 
   test('waits three days for a person, across the loss of both objects each day', async () => {
     const patient = agent('clerk', ['pay'], { limits: { runMs: 5 * DAY } })
-    const family = new Family({ answer: paying, agents: [patient], tools: [pay] })
+    const family = openFamily({ answer: paying, agents: [patient], tools: [pay] })
     await family.start(0, 'Pay 5.')
     await settle()
     for (let day = 0; day < 3; day++) {
@@ -150,7 +155,7 @@ describe('an agent that a run in a conversation calls', () => {
 
   test('ends when its time is over, and says so in the call', async () => {
     const hasty = agent('clerk', ['pay'], { limits: { runMs: HOUR } })
-    const family = new Family({
+    const family = openFamily({
       answer: modelOf({ '': 'boss', boss: 'clerk', clerk: 'pay' }),
       agents: [agent('boss', ['clerk'], { limits: { runMs: HOUR / 2 } }), hasty],
       tools: [pay],
@@ -166,7 +171,7 @@ describe('an agent that a run in a conversation calls', () => {
   })
 
   test('is cancelled with the calling run, also if it cannot be reached at first', async () => {
-    const family = new Family({
+    const family = openFamily({
       answer: modelOf({ '': 'boss', boss: 'clerk', clerk: 'pay' }),
       agents: [boss, clerk],
       tools: [pay],
@@ -188,7 +193,7 @@ describe('an agent that a run in a conversation calls', () => {
   })
 
   test('is deleted with the calling conversation, and counts for its tenant until then', async () => {
-    const family = new Family({
+    const family = openFamily({
       answer: modelOf({ '': 'boss', boss: 'clerk', clerk: 'pay' }),
       agents: [boss, clerk],
       tools: [pay],
@@ -217,7 +222,7 @@ describe('an agent that a run in a conversation calls', () => {
   })
 
   test('expires with the calling conversation', async () => {
-    const family = new Family({ answer: paying, agents: [clerk], tools: [pay] })
+    const family = openFamily({ answer: paying, agents: [clerk], tools: [pay] })
     await family.at().create({ tenant: TENANT, id: HOME, settings: { ttlSeconds: 3600 } })
     await family.start(0, 'Pay 5.')
     await settle()
@@ -231,7 +236,7 @@ describe('an agent that a run in a conversation calls', () => {
       [undefined, [['Ask clerk.'], ['Ask clerk.']]],
       ['conversation', [['Ask clerk.'], ['Ask clerk.', 'clerk Ask clerk.', 'Ask clerk.']]],
     ] as const) {
-      const family = new Family({
+      const family = openFamily({
         answer: modelOf({ '': 'clerk' }),
         agents: [agent('clerk', [], memory ? { memory } : {})],
       })
@@ -249,7 +254,7 @@ describe('an agent that a run in a conversation calls', () => {
   })
 
   test('is called again by a turn that is run again, in a run of its own', async () => {
-    const family = new Family({ answer: paying, agents: [clerk], tools: [pay] })
+    const family = openFamily({ answer: paying, agents: [clerk], tools: [pay] })
     await family.start(0, 'Pay 5.')
     await settle()
     await decide(family)
@@ -271,7 +276,7 @@ describe('an agent that a run in a conversation calls', () => {
 
 describe('the usage of agents', () => {
   test('is in that of the calling run, and is counted once for the budget of the key', async () => {
-    const family = new Family({ answer: modelOf({ '': 'boss', boss: 'clerk' }), agents: [boss, agent('clerk', [])] })
+    const family = openFamily({ answer: modelOf({ '': 'boss', boss: 'clerk' }), agents: [boss, agent('clerk', [])] })
     const caller = { tenant: TENANT, key: 'k', scopes: ['chat'] }
     await family.start(0, 'Go.', { caller, budget: {} })
     await settle()
@@ -286,12 +291,12 @@ describe('the usage of agents', () => {
   })
 
   test('is bounded by what is left of the limits of the calling run', async () => {
-    const family = new Family({ answer: modelOf({ '': 'boss', boss: 'clerk' }), agents: [boss, agent('clerk', [])] })
+    const family = openFamily({ answer: modelOf({ '': 'boss', boss: 'clerk' }), agents: [boss, agent('clerk', [])] })
     await family.start(0, 'Go.')
     await settle()
     const [first = ''] = family.children()
     expect(family.store(first).runs.request(family.runs(first)[0] ?? '')?.limits).not.toHaveProperty('tokens')
-    const limited = new Family({
+    const limited = openFamily({
       answer: modelOf({ '': 'boss', boss: 'clerk' }),
       agents: [boss, agent('clerk', [])],
       vars: { MAX_TOKENS: 100 },
@@ -317,7 +322,7 @@ describe('what an agent is trusted with', () => {
       const name = plan[calls]
       return name === undefined ? say('Done.') : ask([name, { question: 'Go on.' }])
     }
-    const family = new Family({ answer, agents: [agent('clerk', ['card', 'mail'])], tools: [page, card, mail] })
+    const family = openFamily({ answer, agents: [agent('clerk', ['card', 'mail'])], tools: [page, card, mail] })
     await family.start(0, 'Go.')
     await settle()
     const [child = ''] = family.children()
@@ -336,7 +341,7 @@ describe('what an agent is trusted with', () => {
   })
 
   test('is nothing of another tenant, whatever a damaged row says', async () => {
-    const family = new Family({ answer: paying, agents: [clerk], tools: [pay] })
+    const family = openFamily({ answer: paying, agents: [clerk], tools: [pay] })
     await family.start(0, 'Pay 5.', { caller: { tenant: 'other', scopes: ['chat'] } })
     const { database } = family.members.get(`v1/${TENANT}/${HOME}`) ?? {}
     const owner = JSON.stringify({ tenant: TENANT, id: HOME })
@@ -350,7 +355,7 @@ describe('what an agent is trusted with', () => {
   })
 
   test('is not a conversation that somebody else has made under its id', async () => {
-    const family = new Family({ answer: paying, agents: [clerk], tools: [pay] })
+    const family = openFamily({ answer: paying, agents: [clerk], tools: [pay] })
     family.onRequest = async (moment, method, id) => {
       if (moment === 'before' && method === 'start')
         await family.at(id).create({ tenant: TENANT, id, settings: { system: 'Obey.' } })
@@ -365,7 +370,7 @@ describe('what an agent is trusted with', () => {
 
   test('ends after four levels, and after a hundred runs', async () => {
     const loop = agent('again', ['again'])
-    const family = new Family({ answer: modelOf({ '': 'again', again: 'again' }), agents: [loop] })
+    const family = openFamily({ answer: modelOf({ '': 'again', again: 'again' }), agents: [loop] })
     await family.start(0, 'Go.')
     await settle()
     expect(family.children()).toHaveLength(4)
@@ -376,20 +381,21 @@ describe('what an agent is trusted with', () => {
     const many = ask(
       ...Array.from({ length: 130 }, (_, index): [string, object] => ['clerk', { question: `${index}` }]),
     )
-    const wide = new Family({
+    const wide = openFamily({
       answer: (request) => (instructions(request) === '' && lastText(request) === 'Go.' ? many : say('Done.')),
       agents: [agent('clerk', [])],
     })
     const limits = { ...wide.setup.config.limits, callsPerTool: 200 }
     await wide.start(0, 'Go.', { limits } as object)
-    await vi.waitFor(async () => expect((await wide.record(0)).status).toBe('completed'), 30_000)
+    await wide.pass(MINUTE)
+    expect(await wide.record(0)).toMatchObject({ status: 'completed' })
     const { calls } = await wide.record(0)
     expect(calls.filter(({ error }) => error?.code === 'too_many_agents')).toHaveLength(30)
   })
 })
 
 test('a copy of the calling conversation owns nothing of what its agents did', async () => {
-  const family = new Family({ answer: paying, agents: [clerk], tools: [pay] })
+  const family = openFamily({ answer: paying, agents: [clerk], tools: [pay] })
   await family.start(0, 'Pay 5.')
   await settle()
   const copy = await family.at().backup({ do: 'copy' })
@@ -408,10 +414,10 @@ test('a copy of the calling conversation owns nothing of what its agents did', a
 })
 
 test('taking the calling conversation back in time deletes what its agents began after that', async () => {
-  const family = new Family({ answer: paying, agents: [clerk], tools: [pay] })
+  const family = openFamily({ answer: paying, agents: [clerk], tools: [pay] })
   await family.start(0, 'Pay 5.')
   await settle()
-  vi.setSystemTime(Date.now() + HOUR)
+  await family.pass(HOUR)
   const at = Date.now()
   await decide(family)
   await family.start(1, 'Pay 6.')
@@ -437,7 +443,7 @@ test('the finished calls of an agent are undone when a later call of the calling
     const name = (instructions(request) === 'travel' ? ['book'] : ['travel', 'broken'])[calls]
     return name === undefined ? say('Done.') : ask([name, { question: 'Go on.' }])
   }
-  const family = new Family({
+  const family = openFamily({
     answer,
     agents: [agent('travel', ['book'], { compensate: true })],
     tools: [book, broken],
@@ -461,7 +467,7 @@ const MOMENTS = ['before', 'after'].flatMap((moment) =>
 test.each(MOMENTS)(
   'an agent is started once, and its outcome counts once, if the $lost is lost $moment "$method"',
   async ({ moment, method, lost }) => {
-    const family = new Family({
+    const family = openFamily({
       answer: modelOf({ '': 'boss', boss: 'clerk', clerk: 'pay' }),
       agents: [boss, clerk],
       tools: [pay],

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
-import { vi } from 'vitest'
+import { mock } from 'node:test'
 import { agentSource } from '../../src/agent.ts'
 import type { AgentOptions } from '../../src/contract/agent.ts'
 import type { Spend } from '../../src/contract/budget.ts'
@@ -18,7 +18,7 @@ import { Store } from '../../src/conversation/store/store.ts'
 import { memoryDirectories } from '../fixtures/directories.ts'
 import { requestOf } from '../fixtures/play.ts'
 import { durableState, memoryStorage } from '../fixtures/sqlite.ts'
-import { eventsOf, runId } from './object.ts'
+import { decodeLine } from '../../src/wire/events.ts'
 
 type Conversation = ConversationService & { alarm(): Promise<void> }
 type Answer = (request: ModelRequest) => Iterable<ModelEvent> | AsyncIterable<ModelEvent>
@@ -26,6 +26,8 @@ type Answer = (request: ModelRequest) => Iterable<ModelEvent> | AsyncIterable<Mo
 export const TENANT = 'acme'
 /** The conversation of the outermost run. */
 export const HOME = 'conv_home'
+/** When a family's time begins, in epoch milliseconds. */
+export const START = 1_000_000
 
 /** Milliseconds after which the platform repeats an alarm whose handler failed. */
 const REPEAT_MS = 2000
@@ -49,7 +51,8 @@ export interface FamilyOptions {
 
 /**
  * The conversations of a tenant over real SQLite, which reach one another as the platform has them: a run, and those of the
- * agents below it. Their clock stands until it is set, and each can be lost at any time. Tests call `holdTime` first.
+ * agents below it. Their clock stands until it is set, and each can be lost at any time. One family at a time, since
+ * the clock is the process's: close it at the end.
  */
 export class Family {
   readonly members = new Map<string, Member>()
@@ -60,8 +63,13 @@ export class Family {
   readonly directories = memoryDirectories()
   /** Told before each request of one object to another, and after it; what it throws is what the asking object gets. */
   onRequest: (moment: 'before' | 'after', method: string, conversation: string) => void | Promise<void> = () => {}
+  /** The commits of all objects that are left before the one that makes the last of them is lost. */
+  commitsToLoss = Infinity
+  /** Whether that object is lost before the commit is on disk, or when its code next waits. */
+  losesCommit = false
   readonly setup: Setup
   readonly #tools: readonly Tool[]
+  readonly #releaseTime = holdTime(START)
 
   constructor({ answer, agents, tools = [], vars = {}, setup = {} }: FamilyOptions) {
     this.#tools = tools
@@ -106,10 +114,21 @@ export class Family {
   }
   readonly #agents: ToolSource
 
-  /** The object of a conversation, made anew if it was lost. */
+  close(): void {
+    this.loseAll()
+    this.#releaseTime()
+    for (const { database } of this.members.values()) database.close()
+  }
+
+  /** The object of a conversation, another one if it was lost. */
   at(id = HOME): Conversation {
     const member = this.#member(`v1/${TENANT}/${id}`)
-    return (member.object ??= this.#live(member))
+    if (member.object) return member.object
+    const life = member.lives
+    const object = this.#live(member)
+    // It may be lost while it is being made.
+    if (member.lives === life) member.object = object
+    return object
   }
 
   #member(name: string): Member {
@@ -127,7 +146,10 @@ export class Family {
 
   /** An object is lost, with all that it holds in memory. What it still does reaches neither its storage nor others. */
   lose(id = HOME): void {
-    const member = this.#member(`v1/${TENANT}/${id}`)
+    this.#lose(this.#member(`v1/${TENANT}/${id}`))
+  }
+
+  #lose(member: Member): void {
     member.lives += 1
     member.object = undefined
   }
@@ -143,17 +165,17 @@ export class Family {
         [...this.members].toSorted(([, a], [, b]) => a.alarmAt - b.alarmAt).find(([, each]) => each.alarmAt <= time) ??
         []
       if (!name || !member) break
-      vi.advanceTimersByTime(Math.max(0, member.alarmAt - Date.now()))
+      mock.timers.tick(Math.max(0, member.alarmAt - Date.now()))
       await settle()
       member.alarmAt = Infinity
       const end = { isReached: false, hasFailed: false }
       const alarm = this.at(idOf(name)).alarm()
       void alarm.catch(() => (end.hasFailed = true)).finally(() => (end.isReached = true))
-      for (await settle(); !end.isReached; await settle()) vi.advanceTimersByTime(100)
+      for (await settle(); !end.isReached; await settle()) mock.timers.tick(100)
       // As the platform does.
       if (end.hasFailed) member.alarmAt = Math.min(member.alarmAt, Date.now() + REPEAT_MS)
     }
-    vi.advanceTimersByTime(Math.max(0, time - Date.now()))
+    mock.timers.tick(Math.max(0, time - Date.now()))
     await settle()
   }
 
@@ -199,7 +221,9 @@ export class Family {
   }
 
   journal(run: string, id = HOME): RunEvent[] {
-    return eventsOf(this.store(id), run)
+    return [...this.store(id).events.after(run, 0)].flatMap((row) =>
+      row.lines.flatMap((line) => decodeLine(line) ?? []),
+    )
   }
 
   /** The runs of a conversation. */
@@ -213,19 +237,39 @@ export class Family {
       if (member.lives !== life) throw new Error('This object is no longer valid.')
     }
     const disk = memoryStorage(member.database)
-    const sql = new Proxy(disk.sql, {
-      get: (target, name) => {
+    let isOpen = false
+    const commit = <Result>(work: () => Result): Result => {
+      if (isOpen) return work()
+      const isLast = --this.commitsToLoss <= 0
+      if (isLast) this.commitsToLoss = Infinity
+      if (isLast && this.losesCommit) {
+        this.#lose(member)
         check()
-        const value: unknown = Reflect.get(target, name, target)
-        return typeof value === 'function' ? value.bind(target) : value
+      }
+      isOpen = true
+      try {
+        return work()
+      } finally {
+        isOpen = false
+        if (isLast) queueMicrotask(() => this.#lose(member))
+      }
+    }
+    const sql = {
+      get databaseSize() {
+        return disk.sql.databaseSize
       },
-    })
+      exec: (query: string, ...values: SqlStorageValue[]) => {
+        check()
+        const exec = () => disk.sql.exec(query, ...values)
+        return /^\s*(?:SELECT|CREATE)/.test(query) ? exec() : commit(exec)
+      },
+    }
     const storage = {
       ...disk,
       sql,
       transactionSync: <Result>(work: () => Result) => {
         check()
-        return disk.transactionSync(work)
+        return commit(() => disk.transactionSync(work))
       },
       setAlarm: async (time: number) => {
         if (member.lives === life) member.alarmAt = time
@@ -262,6 +306,11 @@ export class Family {
   }
 }
 
+/** The id of a run that a test posts. */
+function runId(name: string | number): string {
+  return `run_${String(name).padStart(22, '0')}`
+}
+
 function idOf(name: string): string {
   return name.split('/').at(-1) ?? ''
 }
@@ -270,16 +319,20 @@ async function* streamOf(items: Iterable<ModelEvent> | AsyncIterable<ModelEvent>
   yield* items
 }
 
-/** Has time stand still until a test lets it pass, and hashes be made at once: those of the process take real time. */
-export function holdTime(now: number): void {
-  const toFake = ['Date', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] as const
-  vi.useFakeTimers({ toFake: [...toFake], now })
-  vi.spyOn(crypto.subtle, 'digest').mockImplementation(async (_algorithm, data) => {
-    const bytes = createHash('sha256')
-      .update(new Uint8Array(data as ArrayBuffer))
-      .digest()
-    return new Uint8Array(bytes).buffer
-  })
+/**
+ * Has time stand still until a test lets it pass, and hashes be made at once: those of the process take real time. Returns
+ * a function that takes this back.
+ */
+function holdTime(now: number): () => void {
+  mock.timers.reset()
+  mock.timers.enable({ apis: ['Date', 'setTimeout', 'setInterval'], now })
+  const value = async (_algorithm: unknown, data: ArrayBuffer) =>
+    new Uint8Array(createHash('sha256').update(new Uint8Array(data)).digest()).buffer
+  Object.defineProperty(crypto.subtle, 'digest', { value, configurable: true })
+  return () => {
+    Reflect.deleteProperty(crypto.subtle, 'digest')
+    mock.timers.reset()
+  }
 }
 
 /** All that needs no time has happened. */

@@ -209,3 +209,51 @@ describe('a tool that answers later', () => {
     expect(Number(await read('/rings')) - before).toBeLessThanOrEqual(2 * 2)
   })
 })
+
+test('an agent that waits for a person is found in GET /approvals, and its outcome and usage count once, although its object and that of its caller are lost', async () => {
+  const read = async (path: string): Promise<any> => (await fetch(new URL(path, url))).json()
+  const usage = { inputTokens: 20, outputTokens: 5 }
+  const ask = (tool: string): ModelReply => ({
+    chunks: chunksOf({ calls: [{ tool, arguments: '{"question":"Pay."}' }], usage }),
+  })
+  const tell = (text: string): ModelReply => ({ chunks: chunksOf({ text, usage }) })
+  const before = await read('/usage?by=model')
+  replies = [ask('clerk'), ask('pay'), tell('Paid.'), tell('Done.')]
+  await post('/conversations', { id: 'family' })
+  const { id } = (await (await post('/conversations/family/runs', { input: 'Pay', tools: ['clerk'] })).json()) as {
+    id: string
+  }
+  const path = `/conversations/family/runs/${id}`
+  const [approval] = await eventually(async () => {
+    const approvals = await read('/approvals')
+    expect(approvals).toMatchObject([{ tool: 'pay', path: [{ conversation: 'family', run: id, agent: 'clerk' }] }])
+    return approvals
+  })
+  const { conversation, run } = approval
+  await lose('family')
+  await lose(conversation)
+  expect(await read(path)).toMatchObject({
+    status: 'waiting',
+    calls: [{ tool: 'clerk', status: 'later', child: { conversation, run } }],
+  })
+  await lose('family')
+  const decision = await post(`/conversations/${conversation}/runs/${run}/calls/${approval.id}`, {
+    decision: 'approve',
+  })
+  expect(decision.ok).toBe(true)
+  await eventually(async () => expect(await read(path)).toMatchObject({ status: 'completed', answer: 'Done.' }))
+  await lose(conversation)
+  const record = await read(path)
+  expect(record).toMatchObject({
+    usage: { inputTokens: 80, outputTokens: 20 },
+    calls: [{ tool: 'clerk', ok: true, content: [{ text: 'Paid.' }] }],
+  })
+  const child = await read(`/conversations/${conversation}/runs/${run}`)
+  expect(child).toMatchObject({ status: 'completed', calls: [{ content: [{ text: `paid ${child.calls[0].id}` }] }] })
+  expect(await read(`/conversations/${conversation}/runs`)).toHaveLength(1)
+  const events = await readEvents(await fetch(new URL(`${path}/events`, url)))
+  expect(events.filter(({ type }) => type === 'call.settled')).toHaveLength(1)
+  const tokens = ({ usage: rows }: any): number => rows.reduce((sum: number, row: any) => sum + row.inputTokens, 0)
+  await eventually(async () => expect(tokens(await read('/usage?by=model')) - tokens(before)).toBe(80))
+  expect(await read('/approvals')).toEqual([])
+})

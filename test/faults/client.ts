@@ -27,7 +27,7 @@ export async function post(url: string, json: unknown, headers: Record<string, s
   return { status: response.status, body: await response.json() }
 }
 
-async function get(url: string): Promise<unknown> {
+export async function get(url: string): Promise<unknown> {
   const response = await fetch(url)
   if (!response.ok) throw new Error(`GET ${new URL(url).pathname}: ${response.status} ${await response.text()}`)
   return response.json()

@@ -2,7 +2,7 @@ import type { CallSettled } from '../../src/contract/event.ts'
 import { contentText } from '../../src/contract/message.ts'
 import { type AskedCall, callsOf, type Evidence, eventsOf, isOnlyDone, settledOf } from './evidence.ts'
 import { type Delivery, effectText } from './recorder.ts'
-import type { ToolName } from './script.ts'
+import { isAgent, type ToolName } from './script.ts'
 
 /** Milliseconds after an attempt's deadline before which the next may not be sent. */
 const FENCE_MS = 1000
@@ -20,7 +20,9 @@ export function callFaults(evidence: Evidence): string[] {
   return [
     ...others.map((id) => `nobody asked for the call ${id}`),
     ...plainFaults(evidence),
-    ...calls.flatMap((call) => [...lifeFaults(evidence, call), ...effectFaults(evidence, call)]),
+    ...calls
+      .filter(({ tool }) => !isAgent(tool))
+      .flatMap((call) => [...lifeFaults(evidence, call), ...effectFaults(evidence, call)]),
   ]
 }
 

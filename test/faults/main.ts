@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { playAgain } from './again.ts'
+import { playAgents, usageFaults } from './agents.ts'
 import { Chance } from './chance.ts'
 import { playDeployment, playMany, playQueue } from './crowd.ts'
 import { playDecisions } from './decisions.ts'
@@ -12,7 +13,7 @@ import { playKey, playReaders } from './sharing.ts'
 import { endOf, killAt, rowsOf } from './table.ts'
 import { playSchedules } from './schedules.ts'
 import { playSimulations } from './simulation/play.ts'
-import { makeWorld, type World } from './world.ts'
+import { type EdgeChanges, makeWorld, type World } from './world.ts'
 
 /**
  * `npm run test:faults`: the edge on real processes, killed with SIGKILL again and again. `-- --seed 7 --runs 200`
@@ -35,11 +36,23 @@ const RUNS_A_ROUND = 25
 const RUNS = Number(values.runs ?? (values.nightly ? 1000 : 200))
 const SIMULATION_SECONDS = Number(values.seconds ?? (values.nightly ? 3600 : 60))
 
-const PARTS: readonly { readonly name: string; readonly play: (world: World) => Promise<string[]> }[] = [
+interface Part {
+  readonly name: string
+  readonly play: (world: World) => Promise<string[]>
+  readonly edge?: EdgeChanges
+}
+
+const PARTS: readonly Part[] = [
   { name: 'Killed at each moment', play: playTable },
   { name: `Killed at random, seed ${seed}`, play: playRandom },
   { name: 'Killed while people decide', play: playDecisions },
   { name: `Programs killed at random, seed ${seed}`, play: playKilledPrograms },
+  {
+    name: `Agents killed at random, seed ${seed}`,
+    play: playKilledAgents,
+    // So that the fence of a call that was lost is soon over.
+    edge: { main: 'agents-edge/index.ts', vars: { CALL_TIMEOUT_MS: '6000' } },
+  },
   { name: 'Killed in every life', play: playAgain },
   { name: '100 posts to one conversation at once', play: (world) => playQueue(world, 100) },
   { name: '100 posts at once, killed amid them', play: (world) => playQueue(world, 100, { killAfter: 60 }) },
@@ -72,10 +85,10 @@ if (simulation.includes(values.only)) {
   console.log(`# ${simulation}`)
   faults.push(...(await playSimulations(seed, SIMULATION_SECONDS)))
 }
-for (const { name, play } of PARTS.filter((part) => part.name.includes(values.only))) {
+for (const { name, play, edge } of PARTS.filter((part) => part.name.includes(values.only))) {
   console.log(`\n# ${name}`)
   const began = Date.now()
-  const faultList = await playAlone(play)
+  const faultList = await playAlone(play, edge)
   for (const fault of faultList) console.log(`FAULT ${fault}`)
   console.log(`${faultList.length} faults, ${((Date.now() - began) / 1000).toFixed(1)} s`)
   faults.push(...faultList)
@@ -84,8 +97,8 @@ console.log(`\n${faults.length === 0 ? 'No faults.' : `${faults.length} faults.`
 process.exit(faults.length === 0 ? 0 : 1)
 
 /** Each part has an edge of its own. */
-async function playAlone(play: (world: World) => Promise<string[]>): Promise<string[]> {
-  const world = await makeWorld()
+async function playAlone(play: Part['play'], edge?: EdgeChanges): Promise<string[]> {
+  const world = await makeWorld(edge)
   try {
     await world.start()
     return [...(await play(world)), ...world.faults]
@@ -117,6 +130,21 @@ async function playKilledPrograms(world: World): Promise<string[]> {
     faultList.push(...end.faults)
   }
   return faultList
+}
+
+/** Rounds of six runs with two levels of agents, each killed five times. */
+async function playKilledAgents(world: World): Promise<string[]> {
+  const chance = new Chance(seed)
+  const faultList: string[] = []
+  let tokens = 0
+  for (let kills = 0; kills < RUNS;) {
+    const end = await playAgents(world, chance, { runs: 6, kills: Math.min(5, RUNS - kills) })
+    kills += end.kills
+    tokens += end.tokens
+    console.log(`${kills} kills: ${end.tally.join(', ')}`)
+    faultList.push(...end.faults)
+  }
+  return [...faultList, ...(await usageFaults(world, tokens))]
 }
 
 async function playRandom(world: World): Promise<string[]> {

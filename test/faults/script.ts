@@ -7,8 +7,17 @@ export const CLASSES = ['plain', 'idempotent', 'readOnly', 'tellsOutcome', 'tell
  * became of a call: of one that took effect they know what it answered, or that it did, or nothing at all.
  */
 export type ToolClass = (typeof CLASSES)[number]
-/** `approved` is plain, and a person must agree to it. */
-export type ToolName = ToolClass | 'approved'
+/** `approved` is plain, and a person must agree to it. `boss` and `clerk` are agents, with scripts of their own. */
+export type ToolName = ToolClass | 'approved' | 'boss' | 'clerk'
+
+export function isAgent(tool: ToolName): boolean {
+  return tool === 'boss' || tool === 'clerk'
+}
+
+/** The token of the script of an agent that a call of a script asks. */
+export function childToken(token: string, round: number, index: number): string {
+  return `${token}~${round}~${index}`
+}
 
 /**
  * A place in a run that shows from outside. Of model request `round`, from 1: it was `asked`, is `speaking` (a first
@@ -60,7 +69,11 @@ export async function replyOf(
     ? [{ tool: 'run_code', arguments: JSON.stringify({ code: program }) }]
     : rounds[round - 1]?.map((tool, index) => ({
         tool,
-        arguments: JSON.stringify({ what: whatOf(token, round, index) }),
+        arguments: JSON.stringify(
+          isAgent(tool)
+            ? { question: inputOf(childToken(token, round, index)) }
+            : { what: whatOf(token, round, index) },
+        ),
       }))
   const last = request.body.messages.findLastIndex((message) => message.role === 'user')
   const results = request.body.messages.slice(last).filter((message) => message.role === 'tool')

@@ -55,8 +55,14 @@ export interface World {
   close(): Promise<void>
 }
 
-/** Makes a world whose edge has not been started. Close it at the end. */
-export async function makeWorld(): Promise<World> {
+/** What replaces the module of the edge, as a path from this folder, and its variables. */
+export interface EdgeChanges {
+  readonly main?: string
+  readonly vars?: Readonly<Record<string, string>>
+}
+
+/** Makes a world whose edge has not been started. Close it at the end. `vars` and `main` change that edge. */
+export async function makeWorld({ vars = {}, main }: EdgeChanges = {}): Promise<World> {
   const scripts = new Map<string, Script>()
   const questions = new Map<string, string>()
   const asks: Ask[] = []
@@ -80,7 +86,8 @@ export async function makeWorld(): Promise<World> {
   const edgeChanges = {
     services: [{ binding: 'TOOL_EFFECTS', service: 'effects' }],
     worker_loaders: [{ binding: 'LOADER' }],
-    vars: { AUTH: 'open', MODEL: 'openai/scripted', OPENAI_BASE_URL: model.baseUrl },
+    vars: { AUTH: 'open', MODEL: 'openai/scripted', OPENAI_BASE_URL: model.baseUrl, ...vars },
+    ...(main !== undefined && { main: resolve(import.meta.dirname, main) }),
   }
   const site = makeSite([
     { ...EDGE, changes: edgeChanges },

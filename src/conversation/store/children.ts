@@ -97,15 +97,16 @@ export class ChildTable {
     return this.waits(run).find((wait) => wait.call === call)
   }
 
-  /** Returns the record with how the runs of agents stand that it waits for. */
+  /** Returns the record with the runs of agents, and how those stand that it waits for. */
   describe(record: RunRecord): RunRecord {
-    const rows = record.calls.some(({ child }) => child) ? this.ofRun(record.id) : []
-    if (rows.length === 0) return record
-    const byCall = new Map(rows.map((row) => [row.call, row]))
+    const rows = new Map(this.ofRun(record.id).map((row) => [row.call, row]))
+    if (rows.size === 0) return record
     const calls = record.calls.map((call) => {
-      const row = call.child && byCall.get(call.id)
-      if (!call.child || !row || row.settled || row.status === 'asked') return call
-      return { ...call, child: { ...call.child, status: row.status, waits: parseWaits(row.waits) } }
+      const row = rows.get(call.id)
+      if (!row || row.status === 'asked') return call
+      const { conversation, child: run, status, settled, waits } = row
+      const standing = settled ? {} : { status, waits: parseWaits(waits) }
+      return { ...call, child: { conversation, run, ...standing } }
     })
     return { ...record, calls }
   }
