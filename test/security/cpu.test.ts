@@ -96,7 +96,7 @@ describe('Unicode properties in patterns', () => {
 })
 
 test('a schema of answers with more than 5,000 values is refused before it is compiled, by all that take one', async () => {
-  const edge = controlledEdge({ workers: {}, keys: [WRITER], script: [say('{}'), say('{}'), say('{}')] })
+  const edge = controlledEdge({ workers: {}, keys: [WRITER], script: Array.from({ length: 4 }, () => say('{}')) })
   // The schema, its type, its properties, the only one of them and its list are five values.
   const schema = (count: number) => ({
     type: 'object',
@@ -111,6 +111,12 @@ test('a schema of answers with more than 5,000 values is refused before it is co
         '/v1/chat/completions',
         'response_format.json_schema.schema',
         { messages, response_format: { type: 'json_schema', json_schema: format(count) } },
+      ],
+      [
+        '/v1/messages',
+        // This format names no place but in the message.
+        undefined,
+        { max_tokens: 100, messages, output_config: { format: { type: 'json_schema', schema: schema(count) } } },
       ],
       ['/v1/responses', 'text.format.schema', { input: 'Go', store: false, text: { format: format(count) } }],
     ] as const

@@ -19,6 +19,7 @@ import {
   integerFrom,
   isText,
   parametersSchema,
+  formatSchema,
   plainObject,
   someText,
   textOr,
@@ -325,7 +326,7 @@ export const countBody = v.object({
   output_config: v.nullish(
     v.object({
       effort: optionalText,
-      format: v.nullish(v.object({ type: v.literal('json_schema'), schema: plainObject })),
+      format: v.nullish(v.object({ type: v.literal('json_schema'), schema: formatSchema })),
     }),
   ),
   edgecall: v.nullish(edgecallMember, {}),
