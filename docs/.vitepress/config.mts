@@ -93,7 +93,8 @@ function addTexts({ outDir }: { readonly outDir: string }): void {
   writeFileSync(join(outDir, 'llms.txt'), llmsText(description))
   cpSync(`${ROOT}docs/pictures`, join(outDir, 'pictures'), { recursive: true })
   if (existsSync(reference)) cpSync(reference, join(outDir, 'reference'), { recursive: true })
-  cpSync(`${ROOT}docs/grafana-dashboard.json`, join(outDir, 'grafana-dashboard.json'))
+  for (const file of ['grafana-dashboard.json', 'prometheus-alerts.yml'])
+    cpSync(`${ROOT}docs/${file}`, join(outDir, file))
 }
 
 export default {
@@ -103,7 +104,7 @@ export default {
   srcExclude: ['src/**', 'tools/**', 'test/**', 'README.md', 'AGENTS.md', 'CONTRIBUTING.md'],
   rewrites: Object.fromEntries(pageFiles().map((path) => [path, sitePath(path)])),
   // The dashboard is a file beside the pages.
-  ignoreDeadLinks: [/grafana-dashboard/],
+  ignoreDeadLinks: [/grafana-dashboard|prometheus-alerts/],
   markdown: { config: configureMarkdown },
   transformPageData: ({ relativePath }: { readonly relativePath: string }) =>
     relativePath === 'index.md' ? { frontmatter: HOME } : undefined,

@@ -25,6 +25,8 @@ export interface Isolate {
   totals?: RecentMap<string, LatestTotals>
   /** The leases of budgets. `http/runs/budget.ts` */
   leases?: Leases
+  /** The requests that were refused and are not counted yet, by tenant and labels. `http/app/refusals.ts` */
+  refusals?: Map<string, Map<string, number>> | undefined
   /** The reports of runs that are about to be sent. `http/runs/run-handle.ts` */
   reports?: OpenReports | undefined
 }

@@ -62,6 +62,11 @@ export const METRICS = {
     labels: ['outcome'],
   },
   edgecall_recoveries: { type: 'counter', help: 'How often runs were continued after a crash.', labels: [] },
+  edgecall_refused_requests: {
+    type: 'counter',
+    help: 'Requests that got 401, 403, 429 or 503, by the code of the error.',
+    labels: ['status', 'code'],
+  },
 } as const satisfies Record<string, Metric>
 
 interface Metric {
@@ -127,4 +132,99 @@ export interface Series {
   /** The upper bound of a bucket of a histogram, which counts the values above the bound before; -1 for no bound. */
   readonly le: number
   readonly value: number
+}
+
+/** The statuses whose requests count as refused, and codes of each that are expected to come. */
+export const REFUSALS: Readonly<Record<number, readonly string[]>> = {
+  401: ['unauthorized'],
+  403: ['missing_scope'],
+  429: ['rate_limited', 'budget_exhausted'],
+  503: ['tools_unavailable'],
+}
+
+/** The labels of series that are expected, by the name of their metric. */
+type ExpectedLabels = Partial<Record<MetricName, readonly Readonly<Record<string, string>>[]>>
+
+export interface ExpectedSeries {
+  readonly models: readonly string[]
+  readonly tools: readonly string[]
+  readonly keys: readonly string[]
+  /** The series that were counted already. */
+  readonly counted: readonly Series[]
+  /** `edge`: those of requests that no tenant has sent alone. Default: all. */
+  readonly only?: 'edge'
+}
+
+/** The most series that are expected. */
+const MOST_EXPECTED = 2000
+
+/**
+ * Returns the series that are to be expected and were not counted yet, with the value 0. A series that begins with 1 has
+ * not risen for Prometheus, so that its first event would never show.
+ */
+export function zeroSeries({ models, tools, keys, counted, only }: ExpectedSeries): readonly Series[] {
+  const seen = new Set(counted.map(({ name, labels }) => `${name}{${labels}}`))
+  const refusals = Object.entries(REFUSALS).flatMap(([status, codes]) => codes.map((code) => ({ status, code })))
+  const expected: ExpectedLabels =
+    only === 'edge'
+      ? { edgecall_refused_requests: refusals }
+      : { ...labelsOf({ models, tools, keys }), edgecall_refused_requests: refusals }
+  const zeros = Object.entries(expected).flatMap(([name, list]) =>
+    list.flatMap((values): Series[] => {
+      const labels = encodeLabels(values)
+      if (seen.has(`${name}{${labels}}`)) return []
+      const isHistogram = METRICS[name as MetricName].type === 'histogram'
+      return [{ name, labels, part: isHistogram ? 'sum' : 'value', le: 0, value: 0 }]
+    }),
+  )
+  return zeros.slice(0, MOST_EXPECTED)
+}
+
+const ENDS = [
+  ['completed', 'stop'],
+  ['completed', 'limit'],
+  ['failed', 'error'],
+  ['cancelled', 'cancelled'],
+] as const
+const MODEL_FAULTS = [
+  'model_rate_limited',
+  'model_unavailable',
+  'model_unreachable',
+  'model_timeout',
+  'model_stream_cut',
+] as const
+const RUN_FAULTS = [...MODEL_FAULTS, 'model_unauthorized', 'model_refused_request', 'internal_error'] as const
+const CALL_OUTCOMES = ['ok', 'tool_failed', 'invalid_arguments', 'timeout'] as const
+const LIMITS = ['steps', 'calls', 'callsPerTool', 'sameCalls', 'runMs', 'tokens', 'cost'] as const
+const TOKEN_KINDS = ['input', 'cached', 'cache_write', 'output'] as const
+
+function labelsOf({ models, tools, keys }: Pick<ExpectedSeries, 'models' | 'tools' | 'keys'>): ExpectedLabels {
+  const perModel = models.map((model) => ({ model }))
+  const perTool = tools.map((tool) => ({ tool }))
+  const perKey = models.flatMap((model) => keys.map((key) => ({ model, key })))
+  return {
+    edgecall_run_errors: RUN_FAULTS.map((code) => ({ code })),
+    edgecall_queue_seconds: [{}],
+    edgecall_limits: LIMITS.map((limit) => ({ limit })),
+    edgecall_approvals: ['approve', 'reject'].map((decision) => ({ decision })),
+    edgecall_recoveries: [{}],
+    edgecall_runs: models.flatMap((model) => ENDS.map(([status, finish]) => ({ model, status, finish }))),
+    edgecall_steps: perModel,
+    edgecall_run_duration_seconds: perModel,
+    edgecall_model_duration_seconds: perModel,
+    edgecall_first_token_seconds: perModel,
+    edgecall_model_retries: models.flatMap((model) => MODEL_FAULTS.map((code) => ({ model, code }))),
+    edgecall_calls: tools.flatMap((tool) => CALL_OUTCOMES.map((outcome) => ({ tool, outcome }))),
+    edgecall_call_duration_seconds: perTool,
+    edgecall_call_retries: perTool,
+    edgecall_cost: perKey,
+    edgecall_tokens: perKey.flatMap((each) => TOKEN_KINDS.map((kind) => ({ ...each, kind }))),
+  }
+}
+
+/** Encodes labels as OpenMetrics has them. */
+export function encodeLabels(labels: Readonly<Record<string, string>>): string {
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}="${value.replace(/[\\"\n]/g, (char) => (char === '\n' ? '\\n' : `\\${char}`))}"`)
+    .join(',')
 }

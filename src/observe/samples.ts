@@ -1,4 +1,4 @@
-import { BUCKETS, METRICS, type MetricName, type Series } from '../contract/metrics.ts'
+import { BUCKETS, encodeLabels, METRICS, type MetricName, type Series } from '../contract/metrics.ts'
 
 /** An addition to a counter, or a value that a histogram observes. */
 export interface Sample {
@@ -15,7 +15,7 @@ export function seriesOf(samples: readonly Sample[]): Series[] {
     series.set(id, { ...part, value: part.value + (series.get(id)?.value ?? 0) })
   }
   for (const { name, labels: values, value } of samples) {
-    const labels = labelsOf(values)
+    const labels = encodeLabels(values)
     if (METRICS[name].type === 'counter') {
       add({ name, labels, part: 'value', le: 0, value })
       continue
@@ -24,11 +24,4 @@ export function seriesOf(samples: readonly Sample[]): Series[] {
     add({ name, labels, part: 'bucket', le: BUCKETS.find((limit) => value <= limit) ?? -1, value: 1 })
   }
   return [...series.values()]
-}
-
-/** Encodes labels as OpenMetrics has them. */
-function labelsOf(labels: Readonly<Record<string, string>>): string {
-  return Object.entries(labels)
-    .map(([name, value]) => `${name}="${value.replace(/[\\"\n]/g, (char) => (char === '\n' ? '\\n' : `\\${char}`))}"`)
-    .join(',')
 }

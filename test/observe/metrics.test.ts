@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import { load } from 'js-yaml'
 import { expect, test } from 'vitest'
 import { METRICS, type RunReport } from '../../src/contract/metrics.ts'
 import type { EndedRun } from '../../src/contract/report.ts'
 import { failure } from '../../src/contract/tool.ts'
-import { openMetrics } from '../../src/http/surfaces/usage.ts'
+import { openMetrics } from '../../src/http/surfaces/metrics.ts'
 import { dataPointOf } from '../../src/observe/analytics.ts'
 import { metricsReporter } from '../../src/observe/metrics-reporter.ts'
 import { seriesOf } from '../../src/observe/samples.ts'
@@ -210,10 +211,12 @@ test('names of a day and series are bounded', async () => {
   expect(await directory.series()).toHaveLength(5000)
 })
 
-test('each metric of the dashboard exists, with the labels that the dashboard uses', () => {
+test('each metric of the dashboard and of the alerts exists, with the labels that they use', () => {
   const dashboard = JSON.parse(readFileSync('docs/grafana-dashboard.json', 'utf8'))
   const queries: string[] = dashboard.panels.flatMap((panel: any) => (panel.targets ?? []).map(({ expr }: any) => expr))
-  expect(queries.length).toBeGreaterThan(10)
+  const { groups }: any = load(readFileSync('docs/prometheus-alerts.yml', 'utf8'))
+  queries.push(...groups.flatMap(({ rules }: any) => rules.map(({ expr }: any) => expr)))
+  expect(queries.length).toBeGreaterThan(25)
   const series = Object.entries(METRICS).flatMap(([name, { type }]) =>
     type === 'counter'
       ? [`${name}_total`]

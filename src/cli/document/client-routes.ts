@@ -296,8 +296,12 @@ export const CLIENT_ROUTES: Routes = {
     get: {
       tag: 'Edge',
       id: 'metrics',
-      summary: 'Get the metrics of the tenant',
+      summary: 'Get the metrics of the tenant, or of all tenants',
       scope: 'metrics',
+      query: {
+        tenants: '`all`: those of up to 150 tenants, each series with its `tenant`. This needs the scope `keys` too.',
+        after: 'With `tenants`: the tenant after which the answer begins.',
+      },
       answers: { 200: { says: 'OpenMetrics text.', type: 'application/openmetrics-text' } },
     },
   },

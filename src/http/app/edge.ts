@@ -12,6 +12,7 @@ import type { Formats } from '../respond/native.ts'
 import { objectProblem } from '../runs/conversation-stub.ts'
 import { answerUsage } from '../runs/quota-usage.ts'
 import type { Dialect, Surface } from '../surface.ts'
+import { countRefusal } from './refusals.ts'
 import { conversations } from '../surfaces/conversations/conversations.ts'
 import { runs } from '../surfaces/runs.ts'
 import { toolRoutes } from '../surfaces/tools/tools.ts'
@@ -95,8 +96,11 @@ export function routes(surfaces: readonly Surface[]): Hono<EdgeEnv> {
     answerProblem(c.req.raw, new Problem({ status: 404, code: 'not_found', message: 'There is no such route.' })),
   )
   app.onError((error, c) => {
-    if (error instanceof Problem) return answerProblem(c.req.raw, error)
-    if (error instanceof ToolsUnavailable) return answerProblem(c.req.raw, toolsProblem(error))
+    const refusal = error instanceof ToolsUnavailable ? toolsProblem(error) : error
+    if (refusal instanceof Problem) {
+      countRefusal(c.env, refusal.details)
+      return answerProblem(c.req.raw, refusal)
+    }
     const { method, path } = c.req
     const unreachable = objectProblem(error, method)
     if (unreachable) {
@@ -107,6 +111,7 @@ export function routes(surfaces: readonly Surface[]): Hono<EdgeEnv> {
         path,
         detail: error.message,
       })
+      countRefusal(c.env, unreachable.details)
       return answerProblem(c.req.raw, unreachable)
     }
     c.env.setup.report({ event: 'edge.failed', path, detail: error.stack ?? error.message })

@@ -1,100 +1,10 @@
 import type { Context } from 'hono'
 import { Hono } from 'hono/tiny'
-import { BUCKETS, type MetricName, METRICS, type Series, USAGE_KINDS, type UsageKind } from '../../contract/metrics.ts'
-import { isTerminal, RUN_STATUSES } from '../../contract/run.ts'
+import { USAGE_KINDS, type UsageKind } from '../../contract/metrics.ts'
 import type { EdgeEnv } from '../context.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { Problem } from '../problem.ts'
-import type { Surface, SurfacePart } from '../surface.ts'
-
-const app = new Hono<EdgeEnv>()
-
-app.get('/', async (c) => {
-  const { caller, setup } = c.env
-  requireScope(caller, 'metrics')
-  const directory = setup.runDirectories?.getByName(caller.tenant)
-  if (!directory) return c.notFound()
-  const [series, scheduled, openRuns, approvals, { unavailable }] = await Promise.all([
-    directory.series(),
-    setup.schedules?.getByName(caller.tenant).series() ?? [],
-    directory.openRuns(),
-    directory.approvals(),
-    // Whatever tools are stored, all of those that are held back are listed.
-    setup.tools(caller).list({ after: '', limit: 1 }),
-  ])
-  const heldTools = unavailable.filter(({ pending }) => pending).length
-  const gauges = [
-    ...OPEN_STATUSES.map((status) =>
-      gauge('edgecall_open_runs', openRuns.find((each) => each.status === status)?.count ?? 0, `status="${status}"`),
-    ),
-    gauge('edgecall_open_approvals', approvals.length),
-    gauge('edgecall_held_tools', heldTools),
-  ]
-  return c.body(openMetrics([...series, ...scheduled, ...gauges]), 200, { 'content-type': TYPE })
-})
-
-/** `GET /metrics`: the metrics of the caller's tenant as OpenMetrics text. */
-export const metricsRoute: SurfacePart = {
-  name: 'metricsRoute',
-  surfaces: [{ routes: { '/metrics': app } }],
-}
-
-const OPEN_STATUSES = RUN_STATUSES.filter((status) => !isTerminal(status))
-
-function gauge(name: MetricName, value: number, labels = ''): Series {
-  return { name, labels, part: 'value', le: 0, value }
-}
-
-const TYPE = 'application/openmetrics-text; version=1.0.0; charset=utf-8'
-
-/** Encodes series as OpenMetrics text (https://prometheus.io/docs/specs/om/open_metrics_spec/). */
-export function openMetrics(series: readonly Series[]): string {
-  const names = [...new Set(series.map(({ name }) => name))].filter(isMetric)
-  const lines = names.flatMap((name) => {
-    const own = series.filter((each) => each.name === name)
-    const { type, help } = METRICS[name]
-    const head = [`# TYPE ${name} ${type}`, ...(name.endsWith('_seconds') ? [`# UNIT ${name} seconds`] : [])]
-    const samples = type === 'histogram' ? histogramLines(name, own) : own.map(valueLine)
-    return [...head, `# HELP ${name} ${help}`, ...samples]
-  })
-  return [...lines, '# EOF', ''].join('\n')
-}
-
-/** A newer edge may have counted what this one does not know. */
-function isMetric(name: string): name is MetricName {
-  return Object.hasOwn(METRICS, name)
-}
-
-function valueLine({ name, labels, value }: Series): string {
-  const suffix = isMetric(name) && METRICS[name].type === 'counter' ? '_total' : ''
-  return `${name}${suffix}${inBraces(labels)} ${value}`
-}
-
-/** Stored buckets are separate; those of OpenMetrics are cumulative. */
-function histogramLines(name: string, series: readonly Series[]): string[] {
-  return [...new Set(series.map(({ labels }) => labels))].flatMap((labels) => {
-    const own = series.filter((each) => each.labels === labels)
-    const inBucket = (le: number) => own.find((each) => each.part === 'bucket' && each.le === le)?.value ?? 0
-    let count = 0
-    const buckets = BUCKETS.map((limit) => {
-      count += inBucket(limit)
-      return `${name}_bucket${inBraces(labels, `le="${limit}"`)} ${count}`
-    })
-    count += inBucket(-1)
-    const sum = own.find(({ part }) => part === 'sum')?.value ?? 0
-    return [
-      ...buckets,
-      `${name}_bucket${inBraces(labels, 'le="+Inf"')} ${count}`,
-      `${name}_sum${inBraces(labels)} ${sum}`,
-      `${name}_count${inBraces(labels)} ${count}`,
-    ]
-  })
-}
-
-function inBraces(...labels: readonly string[]): string {
-  const text = labels.filter((each) => each !== '').join(',')
-  return text === '' ? '' : `{${text}}`
-}
+import type { Surface } from '../surface.ts'
 
 const usageRoutes = new Hono<EdgeEnv>()
 
