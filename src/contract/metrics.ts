@@ -163,7 +163,7 @@ const MOST_EXPECTED = 2000
  * not risen for Prometheus, so that its first event would never show.
  */
 export function zeroSeries({ models, tools, keys, counted, only }: ExpectedSeries): readonly Series[] {
-  const seen = new Set(counted.map(({ name, labels }) => `${name}{${labels}}`))
+  const present = new Set(counted.map(({ name, labels }) => `${name}{${labels}}`))
   const refusals = Object.entries(REFUSALS).flatMap(([status, codes]) => codes.map((code) => ({ status, code })))
   const expected: ExpectedLabels =
     only === 'edge'
@@ -172,7 +172,7 @@ export function zeroSeries({ models, tools, keys, counted, only }: ExpectedSerie
   const zeros = Object.entries(expected).flatMap(([name, list]) =>
     list.flatMap((values): Series[] => {
       const labels = encodeLabels(values)
-      if (seen.has(`${name}{${labels}}`)) return []
+      if (present.has(`${name}{${labels}}`)) return []
       const isHistogram = METRICS[name as MetricName].type === 'histogram'
       return [{ name, labels, part: isHistogram ? 'sum' : 'value', le: 0, value: 0 }]
     }),

@@ -87,6 +87,10 @@ export interface ScheduleSummary extends ScheduleTimes {
   /** The due time for which a run is still to be started, and why it was not yet. */
   readonly waiting?: { readonly due: string; readonly code: string; readonly message: string }
   readonly last?: ScheduleEntry
+  /** The beginning of what its runs are asked. */
+  readonly asks: string
+  /** What the last ten times came to, the newest first. */
+  readonly recent: readonly ScheduleOutcome[]
 }
 
 /** A schedule with all that is stored of it. */

@@ -15,6 +15,7 @@ import { moment, visible } from './part/text.ts'
 import { hrefOf, route, type StudioRoute } from './route.ts'
 import { RunPage } from './run/run-page.tsx'
 import { Runs } from './runs/runs-page.tsx'
+import { SchedulesPage } from './schedule/schedules-page.tsx'
 import { isDark, switchTheme } from './theme.ts'
 import { loadTools } from './tool/catalogue.ts'
 import { Define } from './tool/define.tsx'
@@ -95,6 +96,8 @@ function View({ current }: { readonly current: StudioRoute }): JSX.Element {
       return <Compare {...current} />
     case 'usage':
       return <UsagePage {...current} />
+    case 'schedules':
+      return <SchedulesPage {...current} />
     case 'key':
       return <KeyPage />
     case 'more':
@@ -140,6 +143,7 @@ const ENTRIES: readonly Entry[] = [
   { name: 'Runs', icon: 'runs', to: { page: 'runs' }, scope: 'chat', isOnPhone: true },
   { name: 'Approvals', icon: 'approval', to: { page: 'approvals' }, scope: 'approve', isOnPhone: true },
   { name: 'Tools', icon: 'tool', to: { page: 'tools' }, scope: 'tools:read', isOnPhone: true },
+  { name: 'Schedules', icon: 'clock', to: { page: 'schedules' }, scope: 'schedules', isOnPhone: false },
   { name: 'Usage', icon: 'usage', to: { page: 'usage' }, scope: 'metrics', isOnPhone: false },
 ]
 
@@ -174,7 +178,10 @@ function Sidebar({ current }: { readonly current: StudioRoute }): JSX.Element {
           </li>
         ))}
         <li class="more">
-          <a href={hrefOf({ page: 'more' })} aria-current={page === 'more' || page === 'usage' ? 'page' : undefined}>
+          <a
+            href={hrefOf({ page: 'more' })}
+            aria-current={page === 'more' || page === 'usage' || page === 'schedules' ? 'page' : undefined}
+          >
             <Icon name="more" />
             <span class="t">More</span>
           </a>
@@ -244,13 +251,13 @@ function More(): JSX.Element {
         <h1>More</h1>
       </header>
       <div class="scroll pad">
-        {hasScope('metrics') && (
-          <a class="item" href={hrefOf({ page: 'usage' })}>
+        {ENTRIES.filter(({ isOnPhone, scope }) => !isOnPhone && hasScope(scope)).map(({ name, to }) => (
+          <a key={name} class="item" href={hrefOf(to)}>
             <span class="bar">
-              <b>Usage</b>
+              <b>{name}</b>
             </span>
           </a>
-        )}
+        ))}
         <div class="settings">
           <Settings />
         </div>

@@ -14,6 +14,8 @@ export type StudioRoute =
   | { readonly page: 'compare'; readonly first: RunAddress; readonly second: RunAddress }
   /** `range`: of days, such as `7` for the last seven. */
   | { readonly page: 'usage'; readonly range?: string }
+  /** `name`: the schedule that is shown. */
+  | { readonly page: 'schedules'; readonly name?: string }
   | { readonly page: 'key' }
   | { readonly page: 'more' }
 
@@ -40,6 +42,7 @@ export function parseRoute(hash: string): StudioRoute {
   if (page === 'approvals') return { page, ...(first && { filter: first }), ...(second && { call: second }) }
   if (page === 'tools' || page === 'define') return { page, ...(first && { tool: first }) }
   if (page === 'usage') return { page, ...(first && { range: first }) }
+  if (page === 'schedules') return { page, ...(first && { name: first }) }
   if (page === 'key' || page === 'more') return { page }
   if (page === 'compare' && first && second && third && fourth) {
     return { page, first: { conversation: first, run: second }, second: { conversation: third, run: fourth } }
@@ -68,6 +71,8 @@ function partsOf(route: StudioRoute): string[] {
       return ['approvals', ...(route.call ? [route.filter ?? '', route.call] : optional(route.filter))]
     case 'usage':
       return ['usage', ...optional(route.range)]
+    case 'schedules':
+      return ['schedules', ...optional(route.name)]
     case 'tools':
     case 'define':
       return [route.page, ...optional(route.tool)]

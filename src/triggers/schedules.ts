@@ -11,7 +11,7 @@ import type {
   ScheduleService,
   ScheduleSummary,
 } from '../contract/schedule.ts'
-import { canonicalJson } from '../contract/json.ts'
+import { canonicalJson, isObject } from '../contract/json.ts'
 import { quotaMessage, type ReachedQuota } from '../contract/quotas.ts'
 import { type MakeSetup, type Setup, setupOf } from '../contract/setup.ts'
 import { textOfThrown } from '../contract/thrown.ts'
@@ -45,6 +45,9 @@ const LONGEST_RETRY_MS = 10 * 60_000
 const QUEUE_MS = 15_000
 /** How long an object that starts a run may be lost before the alarm starts it again. */
 const WATCHDOG_MS = 30_000
+/** How many outcomes lists have, and how many characters of what is asked. */
+const RECENT = 10
+const MOST_QUESTION = 200
 /** How long a schedule without further due times is kept. */
 const ENDED_MS = 30 * 24 * 60 * 60 * 1000
 
@@ -436,7 +439,20 @@ function summaryOf(row: ScheduleRow): ScheduleSummary {
     ...(next !== undefined && !paused && { next: timeText(next) }),
     ...(waiting && { waiting: { due: timeText(waiting.due), code: waiting.code, message: waiting.message } }),
     ...(last && { last }),
+    asks: questionOf(row.definition.run['input']),
+    recent: history.slice(0, RECENT).map(({ outcome }) => outcome),
   }
+}
+
+/** Returns the beginning of the text that a run is asked: of its last message, if there are several. */
+function questionOf(input: unknown): string {
+  const last: unknown = Array.isArray(input)
+    ? input.findLast((message) => isObject(message) && message['role'] === 'user')
+    : input
+  const content: unknown = isObject(last) ? last['content'] : last
+  const parts: readonly unknown[] = Array.isArray(content) ? content : [content]
+  const texts = parts.map((part) => (isObject(part) ? part['text'] : part)).filter((text) => typeof text === 'string')
+  return texts.join(' ').slice(0, MOST_QUESTION)
 }
 
 function scheduleOf(row: ScheduleRow): Schedule {

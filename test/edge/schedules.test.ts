@@ -1,4 +1,6 @@
+import axe from 'axe-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { launchChromium, missingChromium } from '../fixtures/chromium.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { chunksOf, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
@@ -28,7 +30,7 @@ async function ask(path: string, method = 'GET', json?: unknown): Promise<{ stat
 }
 
 const run = { input: 'Write the report.' }
-const soon = () => new Date(Date.now() + 1500).toISOString()
+const soon = () => new Date(Date.now() + 5000).toISOString()
 
 test('schedules of one moment start one run each by the alarm of their object, also after it was lost', async () => {
   const at = soon()
@@ -80,3 +82,52 @@ test('a run can be started at once, and a schedule be removed', async () => {
   expect((await ask('/schedules/manual', 'DELETE')).status).toBe(204)
   expect((await ask('/schedules/manual')).status).toBe(404)
 })
+
+test.skipIf(missingChromium)(
+  'the studio shows schedules, pauses them, and starts one now, also on a phone',
+  async () => {
+    const definition = { cron: '0 8 * * 1-5', timeZone: 'Europe/Berlin', run: { input: 'Write the weekly report.' } }
+    await ask('/schedules/weekly', 'PUT', definition)
+    const browser = await launchChromium()
+    try {
+      const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
+      await context.addInitScript(
+        (key) => sessionStorage.setItem('edgecall-key', key),
+        (bearer('owner')['authorization'] ?? '').slice(7),
+      )
+      const page = await context.newPage()
+      await page.goto(new URL('/#/schedules', stage.url).href)
+      const row = page.getByRole('row').filter({ hasText: 'Write the weekly report.' })
+      await expect.poll(() => row.textContent()).toContain('Weekdays 08:00')
+      const power = row.getByRole('switch', { name: 'weekly is on' })
+      await power.click()
+      await expect.poll(() => power.getAttribute('aria-checked')).toBe('false')
+      expect((await ask('/schedules/weekly')).body.paused).toBe(true)
+
+      await row.getByRole('link').click()
+      await page.getByRole('button', { name: 'Run now' }).click()
+      const run = page.getByRole('link', { name: 'Open run' })
+      await run.waitFor()
+      await page.evaluate(axe.source)
+      const violations = await page.evaluate('axe.run().then(({ violations }) => violations.map(({ id }) => id))')
+      expect(violations).toEqual([])
+      await page.setViewportSize({ width: 390, height: 844 })
+      for (const view of ['#/schedules/weekly', '#/schedules', '#/more']) {
+        await page.goto(new URL(`/${view}`, stage.url).href)
+        await page
+          .locator('main')
+          .getByText(view === '#/more' ? 'Schedules' : /Write the weekly report/)
+          .first()
+          .waitFor()
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
+      }
+      await page.goto(new URL('/#/schedules/weekly', stage.url).href)
+      await run.click()
+      await expect.poll(() => page.url()).toContain('#/run/')
+      await page.goto(new URL('/#/schedules/nothing', stage.url).href)
+      await page.getByText('The schedule could not be loaded').waitFor()
+    } finally {
+      await browser.close()
+    }
+  },
+)

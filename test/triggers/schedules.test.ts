@@ -34,6 +34,7 @@ describe('a schedule', () => {
         overlap: 'skip',
         missed: 'once',
         paused: false,
+        ...{ asks: RUN.input, recent: [] },
         identity: { scopes: expect.arrayContaining(['chat', 'schedules']) },
         next: '2026-01-01T07:00:00.000Z',
         history: [],

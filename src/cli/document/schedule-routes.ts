@@ -16,6 +16,11 @@ const SUMMARY = {
     ...object({ scopes: list(text) }, { key: text }),
     description: 'As which key, and with which scopes, its runs are started.',
   },
+  asks: { type: 'string', description: 'The beginning of what its runs are asked.' },
+  recent: {
+    ...list({ enum: SCHEDULE_OUTCOMES }),
+    description: 'What the last ten times came to, the newest first.',
+  },
 }
 const TIMES = {
   cron: text,

@@ -7,7 +7,7 @@ import type { Caller } from '../../contract/tool.ts'
 import type { ProblemDetails } from '../problem.ts'
 import type { WaitUntil } from '../request-context.ts'
 
-/** For how long an isolate collects refusals before it counts them: whoever sends many requests makes few writes. */
+/** For how long an isolate collects refusals before it counts them: many requests make few writes. */
 const COLLECT_MS = 5000
 
 /**
