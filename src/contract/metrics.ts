@@ -173,7 +173,7 @@ export function zeroSeries({ models, tools, keys, counted, only }: ExpectedSerie
     list.flatMap((values): Series[] => {
       const labels = encodeLabels(values)
       if (present.has(`${name}{${labels}}`)) return []
-      const isHistogram = METRICS[name as MetricName].type === 'histogram'
+      const isHistogram = isMetricName(name) && METRICS[name].type === 'histogram'
       return [{ name, labels, part: isHistogram ? 'sum' : 'value', le: 0, value: 0 }]
     }),
   )
@@ -220,6 +220,10 @@ function labelsOf({ models, tools, keys }: Pick<ExpectedSeries, 'models' | 'tool
     edgecall_cost: perKey,
     edgecall_tokens: perKey.flatMap((each) => TOKEN_KINDS.map((kind) => ({ ...each, kind }))),
   }
+}
+
+function isMetricName(name: string): name is MetricName {
+  return Object.hasOwn(METRICS, name)
 }
 
 /** Encodes labels as OpenMetrics has them. */

@@ -451,8 +451,11 @@ function questionOf(input: unknown): string {
     : input
   const content: unknown = isObject(last) ? last['content'] : last
   const parts: readonly unknown[] = Array.isArray(content) ? content : [content]
-  const texts = parts.map((part) => (isObject(part) ? part['text'] : part)).filter((text) => typeof text === 'string')
-  return texts.join(' ').slice(0, MOST_QUESTION)
+  const texts = parts.map((part) => (isObject(part) ? part['text'] : part))
+  return texts
+    .filter((text) => typeof text === 'string')
+    .join(' ')
+    .slice(0, MOST_QUESTION)
 }
 
 function scheduleOf(row: ScheduleRow): Schedule {
@@ -460,9 +463,7 @@ function scheduleOf(row: ScheduleRow): Schedule {
   return { ...summaryOf(row), run, ...(keepDays !== undefined && { keepDays }), history: row.history }
 }
 
-function timeText(time: number): string {
-  return new Date(time).toISOString()
-}
+const timeText = (time: number) => new Date(time).toISOString()
 
 function refusalOf(status: number, code: string, message: string): ScheduleRefusal {
   return { ok: false, status, code, message }
