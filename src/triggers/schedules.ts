@@ -11,7 +11,7 @@ import type {
   ScheduleService,
   ScheduleSummary,
 } from '../contract/schedule.ts'
-import { canonicalJson, isObject } from '../contract/json.ts'
+import { canonicalJson } from '../contract/json.ts'
 import { quotaMessage, type ReachedQuota } from '../contract/quotas.ts'
 import { type MakeSetup, type Setup, setupOf } from '../contract/setup.ts'
 import { textOfThrown } from '../contract/thrown.ts'
@@ -21,6 +21,7 @@ import { FAILED, LOST, startTriggeredRun, type StartOutcome } from './start-run.
 import {
   type Claim,
   type Occurrence,
+  questionText,
   type ScheduleChange,
   type ScheduleRow,
   type ScheduleState,
@@ -45,9 +46,8 @@ const LONGEST_RETRY_MS = 10 * 60_000
 const QUEUE_MS = 15_000
 /** How long an object that starts a run may be lost before the alarm starts it again. */
 const WATCHDOG_MS = 30_000
-/** How many outcomes lists have, and how many characters of what is asked. */
+/** How many outcomes lists have. */
 const RECENT = 10
-const MOST_QUESTION = 200
 /** How long a schedule without further due times is kept. */
 const ENDED_MS = 30 * 24 * 60 * 60 * 1000
 
@@ -439,23 +439,9 @@ function summaryOf(row: ScheduleRow): ScheduleSummary {
     ...(next !== undefined && !paused && { next: timeText(next) }),
     ...(waiting && { waiting: { due: timeText(waiting.due), code: waiting.code, message: waiting.message } }),
     ...(last && { last }),
-    asks: questionOf(row.definition.run['input']),
+    asks: questionText(row.definition.run['input']),
     recent: history.slice(0, RECENT).map(({ outcome }) => outcome),
   }
-}
-
-/** Returns the beginning of the text that a run is asked: of its last message, if there are several. */
-function questionOf(input: unknown): string {
-  const last: unknown = Array.isArray(input)
-    ? input.findLast((message) => isObject(message) && message['role'] === 'user')
-    : input
-  const content: unknown = isObject(last) ? last['content'] : last
-  const parts: readonly unknown[] = Array.isArray(content) ? content : [content]
-  const texts = parts.map((part) => (isObject(part) ? part['text'] : part))
-  return texts
-    .filter((text) => typeof text === 'string')
-    .join(' ')
-    .slice(0, MOST_QUESTION)
 }
 
 function scheduleOf(row: ScheduleRow): Schedule {

@@ -17,6 +17,8 @@ const MIGRATIONS: readonly string[] = [
    CREATE TABLE counts (outcome TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;`,
 ]
 
+/** The most characters of what a schedule asks that lists show. */
+const MOST_QUESTION = 200
 /** The most entries of the history of a schedule. */
 const MOST_ENTRIES = 30
 
@@ -291,4 +293,18 @@ function isOccurrence(value: unknown): value is Occurrence {
 
 function wakeValue(wake: number): number | null {
   return wake === Infinity ? null : wake
+}
+
+/** Returns the beginning of the text that a run is asked: of its last message, if there are several. */
+export function questionText(input: unknown): string {
+  const last: unknown = Array.isArray(input)
+    ? input.findLast((message) => isObject(message) && message['role'] === 'user')
+    : input
+  const content: unknown = isObject(last) ? last['content'] : last
+  const parts: readonly unknown[] = Array.isArray(content) ? content : [content]
+  const texts = parts.map((part) => (isObject(part) ? part['text'] : part))
+  return texts
+    .filter((text) => typeof text === 'string')
+    .join(' ')
+    .slice(0, MOST_QUESTION)
 }
