@@ -127,7 +127,12 @@ export interface ScheduleService {
   list(after: string, limit: number): Promise<readonly ScheduleSummary[]>
   /** Returns whether there was one. */
   remove(name: string): Promise<boolean>
-  pause(name: string, paused: boolean): Promise<Schedule | undefined>
+  /** Pauses or resumes a schedule. `scopes`: those of the caller, who must have all that the runs have to resume it. */
+  pause(
+    name: string,
+    paused: boolean,
+    scopes: readonly string[],
+  ): Promise<ScheduleReply<{ readonly schedule: Schedule }>>
   /**
    * Starts a run now, beside those that are due. The same `key` starts one run. `scopes`: those of the caller, who must
    * have all that the run has.

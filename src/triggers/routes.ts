@@ -53,7 +53,8 @@ app.patch('/:name', async (c) => {
   const service = schedulesOf(c)
   const decoded = decodeScheduleChange(await readJson(c.req.raw, MOST_BYTES))
   if (!decoded.ok) throw invalidRequest(decoded.error)
-  return c.json((await service.pause(nameOf(c), decoded.request.paused)) ?? noSchedule())
+  const { schedule } = unwrap(await service.pause(nameOf(c), decoded.request.paused, c.env.caller.scopes))
+  return c.json(schedule)
 })
 
 app.post('/:name/run', async (c) => {

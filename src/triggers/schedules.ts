@@ -113,9 +113,15 @@ export abstract class SchedulesObject<Env> extends DurableObject<Env> implements
     return this.#store.remove(name)
   }
 
-  async pause(name: string, paused: boolean): Promise<Schedule | undefined> {
+  async pause(
+    name: string,
+    paused: boolean,
+    scopes: readonly string[],
+  ): Promise<ScheduleReply<{ readonly schedule: Schedule }>> {
     const row = this.#store.get(name)
-    if (!row) return undefined
+    if (!row) return NO_SCHEDULE
+    const refusal = paused ? undefined : refusalOfScopes(row, scopes)
+    if (refusal) return refusal
     const now = Date.now()
     if (row.state.paused !== paused) {
       // Times that pass during a pause are not missed.
@@ -125,7 +131,7 @@ export abstract class SchedulesObject<Env> extends DurableObject<Env> implements
       this.#store.setState(row.id, state, wakeOf(state, now))
       this.#wake()
     }
-    return this.get(name)
+    return { ok: true, schedule: scheduleOf(this.#store.get(name) ?? row) }
   }
 
   async runNow(
@@ -134,12 +140,9 @@ export abstract class SchedulesObject<Env> extends DurableObject<Env> implements
     scopes: readonly string[],
   ): Promise<ScheduleReply<{ readonly entry: ScheduleEntry }>> {
     const row = this.#store.get(name)
-    if (!row) return refusalOf(404, 'unknown_schedule', 'There is no such schedule.')
-    const missing = scopesOf(row).find((scope) => !scopes.includes(scope))
-    if (missing !== undefined) {
-      const message = `The runs of this schedule have the scope "${missing}", which your key lacks.`
-      return refusalOf(403, 'scope_not_held', message)
-    }
+    if (!row) return NO_SCHEDULE
+    const refusal = refusalOfScopes(row, scopes)
+    if (refusal) return refusal
     const due = Date.now()
     const { id } = row
     const claim = this.#claim([{ schedule: id, due, attempts: 0, manual: key }])
@@ -426,6 +429,14 @@ function scopesOf({ definition, caller }: ScheduleRow): readonly string[] {
   return definition.scopes ?? caller.scopes
 }
 
+/** Refuses a caller who lacks a scope that the runs of a schedule have. */
+function refusalOfScopes(row: ScheduleRow, scopes: readonly string[]): ScheduleRefusal | undefined {
+  const missing = scopesOf(row).find((scope) => !scopes.includes(scope))
+  if (missing === undefined) return undefined
+  const message = `The runs of this schedule have the scope "${missing}", which your key lacks.`
+  return refusalOf(403, 'scope_not_held', message)
+}
+
 function summaryOf(row: ScheduleRow): ScheduleSummary {
   const { name, definition, caller, state, history } = row
   const { run: _run, scopes: _scopes, keepDays: _keepDays, ...times } = definition
@@ -454,6 +465,8 @@ const timeText = (time: number) => new Date(time).toISOString()
 function refusalOf(status: number, code: string, message: string): ScheduleRefusal {
   return { ok: false, status, code, message }
 }
+
+const NO_SCHEDULE = refusalOf(404, 'unknown_schedule', 'There is no such schedule.')
 
 function quotaRefusal(reached: ReachedQuota): ScheduleRefusal {
   return { ...refusalOf(507, 'quota_exceeded', quotaMessage(reached)), reached }

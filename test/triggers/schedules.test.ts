@@ -308,12 +308,20 @@ describe('the key that has stored a schedule', () => {
     expect(scopesOfCalls).toEqual([['chat', 'schedules', 'finance'], ['chat']])
   })
 
-  test('may not be used by one with fewer scopes to start a run at once', async () => {
+  test('may not be used by one with fewer scopes to start a run at once, or to resume the schedule', async () => {
     const world = keyed(apiKey('other', { id: 'other', scopes: ['schedules', 'chat'] }))
     await world.put('report', { cron: '0 * * * *', run: RUN }, owner)
     const run = { method: 'POST', headers: bearer('other') }
-    expect((await world.ask('/schedules/report/run', run)).body).toMatchObject({ status: 403, code: 'scope_not_held' })
+    const pause = (paused: boolean) =>
+      world.ask('/schedules/report', { method: 'PATCH', headers: bearer('other'), json: { paused } })
+    const refusal = { status: 403, code: 'scope_not_held' }
+    expect((await world.ask('/schedules/report/run', run)).body).toMatchObject(refusal)
+    expect((await pause(true)).body).toMatchObject({ paused: true })
+    expect((await pause(false)).body).toMatchObject(refusal)
+    expect((await world.ask('/schedules/report', { headers: owner })).body).toMatchObject({ paused: true })
     await world.put('report', { cron: '0 * * * *', run: RUN, scopes: ['chat'] }, owner)
+    await pause(true)
+    expect((await pause(false)).body).toMatchObject({ paused: false })
     expect((await world.ask('/schedules/report/run', run)).status).toBe(202)
   })
 

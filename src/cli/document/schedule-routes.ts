@@ -103,7 +103,7 @@ export const SCHEDULE_ROUTES: Routes = {
       tag: 'Schedules',
       id: 'pauseSchedule',
       summary: 'Pause or resume a schedule',
-      description: 'Times that pass meanwhile are not missed.',
+      description: 'Times that pass meanwhile are not missed. To resume it, the key must have all scopes of its runs.',
       scope: 'schedules',
       body: 'ScheduleChange',
       answers: { 200: { says: 'The schedule as it is now.', json: 'Schedule' } },
