@@ -126,8 +126,7 @@ export abstract class SchedulesObject<Env> extends DurableObject<Env> implements
     if (row.state.paused !== paused) {
       // Times that pass during a pause are not missed.
       const next = timingOfRow(row)?.next(now)
-      const { waiting } = row.state
-      const state = stateOf(paused, next, waiting)
+      const state = stateOf(paused, next, row.state.waiting)
       this.#store.setState(row.id, state, wakeOf(state, now))
       this.#wake()
     }
