@@ -22,13 +22,19 @@ export interface AgentOptions extends Omit<ToolTerms, 'history'> {
   /** Schema of its answer. If set, the answer is JSON. */
   readonly output?: JsonSchema
   /**
-   * Default: 20 steps and 60 calls. `runMs`: how long its run may take in a run that is stored, with all the time in which
-   * it waits; by default the `timeoutMs` of the agent or else 24 hours, at most 7 days less a minute. In a run that is not
-   * stored, its run ends at the deadline of the call.
+   * Whether its run is stored, in a conversation of its own, if that which calls it is. Then it may wait for people, lasts
+   * up to days and survives the loss of either object; the calling run waits for it as for any tool that answers later.
+   * Default: its run is part of the call.
+   */
+  readonly durable?: boolean
+  /**
+   * Default: 20 steps and 60 calls. `runMs`: how long its run may take. If that is stored, with all the time in which it
+   * waits; by default the `timeoutMs` of the agent or else 24 hours, at most 7 days less a minute. Any other run ends at the
+   * deadline of the call.
    */
   readonly limits?: Partial<Limits>
   /**
-   * `conversation`: in a conversation, it remembers what it was asked and has answered in earlier calls. Default: it
+   * `conversation`: an agent with `durable` remembers what it was asked and has answered in earlier calls. Default: it
    * remembers nothing, as in a run that is not stored.
    */
   readonly memory?: 'conversation'

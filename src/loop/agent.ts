@@ -55,9 +55,9 @@ const DAY_MS = 24 * 60 * 60 * 1000
 /**
  * Makes a source of tools from agents. Each call performs a run of its own, whose usage counts towards the calling run.
  *
- * In a run that is stored, that run has a conversation of its own, lasts up to days, may wait for people and survives the
- * loss of either object; the call answers later. In any other run, and in a Worker of agents, it is not stored: its
- * events reach readers as progress of the call (`data: { event }`), its tools cannot wait, and it ends when the call times
+ * That of an agent with `durable`, in a run that is stored, has a conversation of its own, lasts up to days, may wait for
+ * people and survives the loss of either object; the call answers later. Any other, and that of a Worker of agents, is not
+ * stored: its events reach readers as progress of the call (`data: { event }`), its tools cannot wait, and it ends when the call times
  * out or is cancelled. Agents of one source may name each other among their tools. Throws a TypeError for an invalid or duplicate name, a blank
  * description, and an invalid input schema.
  */
@@ -94,7 +94,15 @@ export function agentSource(agents: readonly AgentOptions[], ports: AgentPorts):
  */
 export async function agentTool(agent: AgentOptions, ports: AgentPorts): Promise<Tool> {
   const { name, description, input = QUESTION_SCHEMA, output, instructions, template, ...rest } = agent
-  const { model: _, tools: _tools, limits: _limits, compensate: _compensate, memory: _memory, ...terms } = rest
+  const {
+    model: _,
+    tools: _tools,
+    limits: _limits,
+    compensate: _compensate,
+    memory: _memory,
+    durable: _durable,
+    ...terms
+  } = rest
   const declaration = { name, description, inputSchema: input, ...(output && { outputSchema: output }) }
   const definition: ToolDefinition = {
     version: '1',
@@ -110,7 +118,7 @@ export async function agentTool(agent: AgentOptions, ports: AgentPorts): Promise
     origin: 'agent',
     place: `agent ${name}`,
     offered: true,
-    startsRuns: true,
+    ...(agent.durable && { startsRuns: true }),
     ...(ports.tools && { ownTools: ports.tools }),
     call: async (request, control: AgentControl) => {
       if (request.hash !== definition.hash) return toolChanged(name)

@@ -24,7 +24,7 @@ const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
 const agent = (name: string, tools: readonly string[], terms: Partial<AgentOptions> = {}): AgentOptions => {
-  return { name, description: `Is the ${name}.`, instructions: name, tools, ...terms }
+  return { name, description: `Is the ${name}.`, instructions: name, tools, durable: true, ...terms }
 }
 const clerk = agent('clerk', ['pay'])
 const boss = agent('boss', ['clerk'])

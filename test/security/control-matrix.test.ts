@@ -577,7 +577,8 @@ async function play(way: Way, control: Control, { isDispatched = false, naming }
     change: (edge) => {
       const hooks = [...(edge.loop?.hooks ?? []), ...(control.loop?.hooks ?? [])]
       const setup = { ...edge, loop: { ...edge.loop, ...control.loop, hooks } }
-      const clerk = { name: 'clerk', description: 'Does it.', instructions: 'Do it.', tools: ['card', name] }
+      const terms = { description: 'Does it.', instructions: 'Do it.', tools: ['card', name] }
+      const clerk = { name: 'clerk', durable: true, ...terms }
       const agents = agentSource([clerk], setup)
       return { ...setup, tools: (caller) => inOrder([setup.tools(caller), agents]) }
     },

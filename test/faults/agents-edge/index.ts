@@ -9,7 +9,7 @@ export { Catalog } from '../../../src/edge.ts'
 const EFFECTS = ['plain', 'idempotent', 'readOnly', 'approved', 'later', 'tellsOutcome', 'tellsDone', 'tellsNothing']
 
 const agent = (name: string, tools: readonly string[]): AgentOptions => {
-  return { name, description: `Does what it is told, as the ${name}.`, instructions: name, tools }
+  return { name, description: `Does what it is told, as the ${name}.`, instructions: name, tools, durable: true }
 }
 
 const edge = createEdge({
