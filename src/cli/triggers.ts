@@ -44,7 +44,7 @@ export const TRIGGER_TRY_COMMAND: Command = command({
     to: { type: 'string', value: 'address', text: 'where the mail is delivered; default: desk@example.com' },
   },
   notes: [
-    'Run `edgecall dev` in another terminal first. Nothing is signed: such an edge answers on this machine alone. A mail that is given as a text gets the header of a sender who was authenticated.',
+    'The edge must run in another terminal, by `edgecall dev`. Nothing is signed: such an edge answers on this machine alone. A mail that is given as a text gets the header of a sender who was authenticated.',
   ],
   run: async (invocation) => {
     const { edge, terminal, signal } = await remote(invocation, invocation.options.url)
