@@ -23,7 +23,7 @@ function filesNaming(name: RegExp): string[] {
     .sort()
 }
 
-test('a provider of a new format takes 16 files with its tests, as Gemini’s does', () => {
+test('a provider of a new format takes 17 files with its tests, as Gemini’s does', () => {
   expect(filesNaming(/gemini/i)).toEqual([
     'docs/configuration.md', // Written by `npm run openapi`.
     'docs/models.md',
@@ -38,6 +38,7 @@ test('a provider of a new format takes 16 files with its tests, as Gemini’s do
     'test/model/gemini.test.ts',
     'test/security/README.md',
     'test/security/mutations.ts',
+    'test/security/redirects.test.ts',
     'test/wire/overflow.test.ts',
     'test/wire/provider/gemini/ask-answer.test.ts',
     'test/wire/provider/gemini/ask-request.test.ts',
@@ -68,7 +69,7 @@ test('a surface takes 8 files beside its tests, as AG-UI does', () => {
 
 test('a surface with errors and keys of its own takes no more files of code, as Anthropic’s Messages do', () => {
   const files = filesNaming(/anthropic-?messages|messagesApi|AnthropicError|\/v1\/messages/i)
-  const others = /^(?:docs|src\/(?:model|edge\.ts|cli\/document|http\/openapi))|^test\//
+  const others = /^(?:docs|tools\/mail|src\/(?:model|edge\.ts|cli\/document|http\/openapi))|^test\//
   expect(files.filter((path) => !others.test(path))).toEqual([
     'src/edge/parts.ts',
     'src/http/surfaces/messages.ts',
