@@ -49,20 +49,17 @@ export async function hmac(secret: BufferSource, text: string): Promise<Uint8Arr
   return new Uint8Array(await crypto.subtle.sign('HMAC', await hmacKey(secret), new TextEncoder().encode(text)))
 }
 
-/** The HMAC of the last text by each secret: a request may have many signatures of one large body. */
-const lastHmacs = new WeakMap<BufferSource, { readonly text: string; readonly bytes: Promise<Uint8Array> }>()
-
 /**
- * Whether a signature is the HMAC-SHA256 of a text. Compares in constant time. Signatures that are compared one after the
- * other by the same `secret` object cost one HMAC in all.
+ * Whether one of the signatures is the HMAC-SHA256 of a text. Compares each in constant time. However many there are, the
+ * HMAC of the text, which may be large, is computed once.
  */
-export async function isHmac(secret: BufferSource, signature: Uint8Array, text: string): Promise<boolean> {
-  let last = lastHmacs.get(secret)
-  if (last?.text !== text) lastHmacs.set(secret, (last = { text, bytes: hmac(secret, text) }))
-  const bytes = await last.bytes
-  let difference = bytes.length ^ signature.length
-  for (const [at, byte] of bytes.entries()) difference |= byte ^ (signature[at] ?? 0)
-  return difference === 0
+export async function isHmac(secret: BufferSource, signatures: readonly Uint8Array[], text: string): Promise<boolean> {
+  const bytes = await hmac(secret, text)
+  return signatures.some((signature) => {
+    let difference = bytes.length ^ signature.length
+    for (const [at, byte] of bytes.entries()) difference |= byte ^ (signature[at] ?? 0)
+    return difference === 0
+  })
 }
 
 function hmacKey(secret: BufferSource): Promise<CryptoKey> {

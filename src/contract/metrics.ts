@@ -222,7 +222,8 @@ function labelsOf({ models, tools, keys }: Pick<ExpectedSeries, 'models' | 'tool
   }
 }
 
-function isMetricName(name: string): name is MetricName {
+/** Whether this version knows a metric: a newer edge may have counted others. */
+export function isMetricName(name: string): name is MetricName {
   return Object.hasOwn(METRICS, name)
 }
 

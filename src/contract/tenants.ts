@@ -17,8 +17,7 @@ export async function tenantsAfter(
   const tenants = new Set(config.auth === 'open' ? ['local'] : config.apiKeys.map(({ tenant }) => tenant))
   for (const { tenant } of config.identityProviders) if (typeof tenant === 'string') tenants.add(tenant)
   let next: string | undefined
-  const { list } = storedKeys ?? {}
-  if (!list) return [...tenants].filter((tenant) => tenant > after).toSorted()
+  const { list = async () => ({ keys: [], next: undefined }) } = storedKeys ?? {}
   for (let pages = 0; pages < MOST_PAGES; pages++) {
     const page = await list(next)
     for (const { tenant } of page.keys) if (typeof tenant === 'string') tenants.add(tenant)

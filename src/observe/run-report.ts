@@ -109,17 +109,22 @@ function toolName(tool: string, error: Settled['error']): string {
 
 /** Adds a call to the share of its tool, with the usage of the models that ran inside the tool. */
 function addCall(shares: Map<string, UsageShare>, { tool, error, usage = NO_USAGE }: Settled): void {
-  const name = toolName(tool, error)
-  const share = shares.get(name) ?? { by: 'tool', name, calls: 0, usage: NO_USAGE }
-  shares.set(name, { ...share, calls: share.calls + 1, usage: addUsage(share.usage, usage) })
+  addShare(shares, toolName(tool, error), { calls: 1, usage })
 }
 
 /** Adds what the run of an agent has used itself to the share of the agent. */
 function addAgent({ agent }: RunRequest, shares: Map<string, UsageShare>, usage: Usage): void {
   const name = agent?.path.at(-1)?.agent
-  if (name === undefined) return
+  if (name !== undefined) addShare(shares, name, { calls: 0, usage })
+}
+
+function addShare(
+  shares: Map<string, UsageShare>,
+  name: string,
+  { calls, usage }: Pick<UsageShare, 'calls' | 'usage'>,
+): void {
   const share = shares.get(name) ?? { by: 'tool', name, calls: 0, usage: NO_USAGE }
-  shares.set(name, { ...share, usage: addUsage(share.usage, usage) })
+  shares.set(name, { ...share, calls: share.calls + calls, usage: addUsage(share.usage, usage) })
 }
 
 /** Returns what a repeated request of a step counts as. Waits for the model are counted as such. */

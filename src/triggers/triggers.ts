@@ -323,6 +323,7 @@ async function callerOfKey({ config, storedKeys }: Setup, id: string): Promise<C
  */
 export function webhookRoutes(triggers: Triggers): Surface {
   const app = new Hono<EdgeEnv>()
+  const find = (name: string) => (Object.hasOwn(triggers, name) ? triggers[name] : undefined)
   app.get('/', (c) => {
     requireOpen(c.env.setup)
     return c.json(Object.entries(triggers).map(([name, trigger]) => ({ name, ...sourceOf(trigger) })))
@@ -331,10 +332,8 @@ export function webhookRoutes(triggers: Triggers): Surface {
     const { setup, waitUntil } = c.env
     requireOpen(setup)
     const name = c.req.param('name')
-    const trigger = Object.hasOwn(triggers, name) ? triggers[name] : undefined
-    const { bytes, isComplete } = await readBody(c.req.raw, setup.config.maxBodyBytes)
-    if (!isComplete) throw bodyTooLarge(setup.config.maxBodyBytes)
-    const text = new TextDecoder().decode(bytes)
+    const trigger = find(name)
+    const text = await readText(c.req.raw, setup.config.maxBodyBytes)
     const id = crypto.randomUUID()
     const body = parseJson(text)
     const env = setup.triggerEnv ?? {}
@@ -350,12 +349,10 @@ export function webhookRoutes(triggers: Triggers): Surface {
     const { setup, waitUntil } = c.env
     const { triggerEnv: env = {}, config } = setup
     const name = c.req.param('name')
-    const trigger = Object.hasOwn(triggers, name) ? triggers[name] : undefined
+    const trigger = find(name)
     if (trigger?.on !== 'webhook') throw noSuchTrigger()
-    const { bytes, isComplete } = await readBody(c.req.raw, config.maxBodyBytes)
-    if (!isComplete) throw bodyTooLarge(config.maxBodyBytes)
+    const text = await readText(c.req.raw, config.maxBodyBytes)
     const { headers } = c.req.raw
-    const text = new TextDecoder().decode(bytes)
     const { secret, verify, challenge } = trigger.scheme
     const id = await verify({ headers, body: text, now: Date.now() }, listVar(env, secret) ?? [])
     if (id === undefined) {
@@ -370,6 +367,12 @@ export function webhookRoutes(triggers: Triggers): Surface {
     return answerOf(await startRun(setup, { name, trigger, event, env }, { waitUntil }))
   })
   return { routes: { '/triggers': app }, isPublic: true, limitsRate: true }
+}
+
+async function readText(request: Request, most: number): Promise<string> {
+  const { bytes, isComplete } = await readBody(request, most)
+  if (!isComplete) throw bodyTooLarge(most)
+  return new TextDecoder().decode(bytes)
 }
 
 /** Answers with the run of an event. Throws a Problem if it was not started. */

@@ -1,4 +1,4 @@
-import type { MiddlewareHandler } from 'hono'
+import type { HonoRequest, MiddlewareHandler } from 'hono'
 import { Hono } from 'hono/tiny'
 import { ConfigError } from '../../contract/config.ts'
 import { type MakeSetup, type Setup, setupOf } from '../../contract/setup.ts'
@@ -36,8 +36,9 @@ export function edge<Env extends object>(
       try {
         setup = setupOf(makeSetup, env)
       } catch (error) {
-        const { answer = problemJson } = findDialect(request)
-        return answer(misconfigured(new URL(request.url), error))
+        const url = new URL(request.url)
+        const { answer = problemJson } = findDialect(url.pathname, request.headers)
+        return answer(misconfigured(url, error))
       }
       return app.fetch(request, { setup, formats, waitUntil: (work) => ctx?.waitUntil(work) })
     },
@@ -74,7 +75,8 @@ export function routes(surfaces: readonly Surface[]): Hono<EdgeEnv> {
   const app = new Hono<EdgeEnv>()
   const ordered = byPath(surfaces)
   const findDialect = dialectFinder(surfaces)
-  const answerProblem = (request: Request, problem: Problem) => (findDialect(request).answer ?? problemJson)(problem)
+  const answerProblem = ({ path, raw }: HonoRequest, problem: Problem) =>
+    (findDialect(path, raw.headers).answer ?? problemJson)(problem)
   const mount = ({ routes: apps }: Surface) => {
     for (const [path, each] of Object.entries(apps)) app.route(path, each)
   }
@@ -84,7 +86,12 @@ export function routes(surfaces: readonly Surface[]): Hono<EdgeEnv> {
   open.forEach(mount)
   app.use(async (c, next) => {
     const { setup } = c.env
-    c.env.caller = await authenticate(c.req.raw, setup, Date.now(), findDialect(c.req.raw).keyHeader)
+    c.env.caller = await authenticate(
+      c.req.raw,
+      setup,
+      Date.now(),
+      findDialect(c.req.path, c.req.raw.headers).keyHeader,
+    )
     await countRequest(setup, c.env.caller)
     const { key } = c.env.caller
     if (setup.keyStates && key !== undefined) c.env.waitUntil(setup.keyStates.used(key))
@@ -93,13 +100,13 @@ export function routes(surfaces: readonly Surface[]): Hono<EdgeEnv> {
   app.use(countOpenRequests)
   ;[NATIVE, ...ordered.filter(({ isPublic }) => !isPublic)].forEach(mount)
   app.notFound((c) =>
-    answerProblem(c.req.raw, new Problem({ status: 404, code: 'not_found', message: 'There is no such route.' })),
+    answerProblem(c.req, new Problem({ status: 404, code: 'not_found', message: 'There is no such route.' })),
   )
   app.onError((error, c) => {
     const refusal = error instanceof ToolsUnavailable ? toolsProblem(error) : error
     if (refusal instanceof Problem) {
       countRefusal(c.env, refusal.details)
-      return answerProblem(c.req.raw, refusal)
+      return answerProblem(c.req, refusal)
     }
     const { method, path } = c.req
     const unreachable = objectProblem(error, method)
@@ -112,10 +119,10 @@ export function routes(surfaces: readonly Surface[]): Hono<EdgeEnv> {
         detail: error.message,
       })
       countRefusal(c.env, unreachable.details)
-      return answerProblem(c.req.raw, unreachable)
+      return answerProblem(c.req, unreachable)
     }
     c.env.setup.report({ event: 'edge.failed', path, detail: error.stack ?? error.message })
-    return answerProblem(c.req.raw, new Problem({ status: 500, code: 'internal_error', message: 'The edge failed.' }))
+    return answerProblem(c.req, new Problem({ status: 500, code: 'internal_error', message: 'The edge failed.' }))
   })
   return app
 }
@@ -133,11 +140,10 @@ function byPath(surfaces: readonly Surface[]): readonly Surface[] {
 }
 
 /** Returns a function that finds the dialect of a request. */
-function dialectFinder(surfaces: readonly Surface[]): (request: Request) => Partial<Dialect> {
+function dialectFinder(surfaces: readonly Surface[]): (path: string, headers: Headers) => Partial<Dialect> {
   const dialects = byPath(surfaces).flatMap(({ dialect }) => dialect ?? [])
-  return ({ url, headers }) => {
-    const { pathname } = new URL(url)
-    const isSpoken = ({ under, header }: Dialect) => pathname.startsWith(under) && (!header || headers.has(header))
+  return (path, headers) => {
+    const isSpoken = ({ under, header }: Dialect) => path.startsWith(under) && (!header || headers.has(header))
     return dialects.find(isSpoken) ?? {}
   }
 }

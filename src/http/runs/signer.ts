@@ -18,7 +18,7 @@ export function makeSigner(secrets: readonly string[], purpose: string): Signer 
       if (!/^[\w-]{43}$/.test(signature)) return false
       const bytes = fromBase64Url(signature)
       if (!bytes) return false
-      for (const secret of secrets) if (await isHmac(encoder.encode(secret), bytes, purposeful(text))) return true
+      for (const secret of secrets) if (await isHmac(encoder.encode(secret), [bytes], purposeful(text))) return true
       return false
     },
   }

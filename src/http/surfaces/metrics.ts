@@ -1,5 +1,5 @@
 import { Hono } from 'hono/tiny'
-import { BUCKETS, type MetricName, METRICS, type Series, zeroSeries } from '../../contract/metrics.ts'
+import { BUCKETS, isMetricName, type MetricName, METRICS, type Series, zeroSeries } from '../../contract/metrics.ts'
 import { isTerminal, RUN_STATUSES } from '../../contract/run.ts'
 import { EDGE_TENANT, tenantsAfter } from '../../contract/tenants.ts'
 import type { EdgeEnv } from '../context.ts'
@@ -102,7 +102,7 @@ const TYPE = 'application/openmetrics-text; version=1.0.0; charset=utf-8'
 
 /** Encodes series as OpenMetrics text (https://prometheus.io/docs/specs/om/open_metrics_spec/). */
 export function openMetrics(series: readonly Series[]): string {
-  const names = [...new Set(series.map(({ name }) => name))].filter(isMetric)
+  const names = [...new Set(series.map(({ name }) => name))].filter(isMetricName)
   const lines = names.flatMap((name) => {
     const own = series.filter((each) => each.name === name)
     const { type, help } = METRICS[name]
@@ -113,13 +113,8 @@ export function openMetrics(series: readonly Series[]): string {
   return [...lines, '# EOF', ''].join('\n')
 }
 
-/** A newer edge may have counted what this one does not know. */
-function isMetric(name: string): name is MetricName {
-  return Object.hasOwn(METRICS, name)
-}
-
 function valueLine({ name, labels, value }: Series): string {
-  const suffix = isMetric(name) && METRICS[name].type === 'counter' ? '_total' : ''
+  const suffix = isMetricName(name) && METRICS[name].type === 'counter' ? '_total' : ''
   return `${name}${suffix}${inBraces(labels)} ${value}`
 }
 

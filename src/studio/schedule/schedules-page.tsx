@@ -126,22 +126,26 @@ function Row({ schedule, onChange }: RowProps): JSX.Element {
   )
 }
 
-/** Whether a schedule is on. Turning it on again misses no time that has passed. */
-function Switch({ schedule: { name, paused }, onChange }: RowProps): JSX.Element {
+/** A request that a button makes: whether it is under way, and why it failed. */
+function useAction(work: () => Promise<void>) {
   const isBusy = useSignal(false)
   const fault = useSignal<unknown>(undefined)
-  const change = async () => {
+  const perform = () => {
     isBusy.value = true
     fault.value = undefined
-    try {
-      await fetchJson(`/schedules/${part(name)}`, { method: 'PATCH', json: { paused: !paused } })
-      onChange()
-    } catch (error) {
-      fault.value = error
-    } finally {
-      isBusy.value = false
-    }
+    void work()
+      .catch((error: unknown) => (fault.value = error))
+      .finally(() => (isBusy.value = false))
   }
+  return { isBusy, fault, perform }
+}
+
+/** Whether a schedule is on. Turning it on again misses no time that has passed. */
+function Switch({ schedule: { name, paused }, onChange }: RowProps): JSX.Element {
+  const { isBusy, fault, perform } = useAction(async () => {
+    await fetchJson(`/schedules/${part(name)}`, { method: 'PATCH', json: { paused: !paused } })
+    onChange()
+  })
   return (
     <>
       <button
@@ -151,7 +155,7 @@ function Switch({ schedule: { name, paused }, onChange }: RowProps): JSX.Element
         aria-checked={!paused}
         aria-label={`${name} is on`}
         disabled={isBusy.value}
-        onClick={() => void change()}
+        onClick={perform}
       >
         <span class={paused ? 'switch' : 'switch on'} />
       </button>
@@ -303,24 +307,14 @@ function Entry({ entry }: { readonly entry: ScheduleEntry }): JSX.Element {
 }
 
 function RunNow({ name, onStart }: { readonly name: string; readonly onStart: () => void }): JSX.Element {
-  const isBusy = useSignal(false)
-  const fault = useSignal<unknown>(undefined)
-  const run = async () => {
-    isBusy.value = true
-    fault.value = undefined
-    try {
-      await fetchJson(`/schedules/${part(name)}/run`, { method: 'POST' })
-      onStart()
-    } catch (error) {
-      fault.value = error
-    } finally {
-      isBusy.value = false
-    }
-  }
+  const { isBusy, fault, perform } = useAction(async () => {
+    await fetchJson(`/schedules/${part(name)}/run`, { method: 'POST' })
+    onStart()
+  })
   return (
     <>
       {fault.value !== undefined && <ErrorNote error={fault.value} />}
-      <button type="button" class="btn solid" disabled={isBusy.value} onClick={() => void run()}>
+      <button type="button" class="btn solid" disabled={isBusy.value} onClick={perform}>
         Run now
       </button>
     </>
