@@ -70,7 +70,7 @@ class Program {
     this.#chance = chance
     const limits = { runMs: chance.pick([2 * HOUR, DAY, 5 * DAY]) }
     const agent = (name: string, tools: readonly string[], terms: Partial<AgentOptions> = {}): AgentOptions => {
-      return { name, description: `Is the ${name}.`, instructions: name, tools, limits, ...terms }
+      return { name, description: `Is the ${name}.`, instructions: name, tools, durable: true, limits, ...terms }
     }
     const effects = ['plain', 'idempotent', 'pays', 'broken']
     this.#family = new Family({
