@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { StoredMessage } from '../../src/contract/conversation.ts'
+import type { ToolOutcome } from '../../src/contract/tool.ts'
 import { ask, requestOf, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
 
@@ -101,6 +102,28 @@ describe('a conversation that expires after an idle hour', () => {
     const since = Date.now()
     while (conversation.alarmAt < Infinity) await conversation.ring()
     expect([conversation.store.life(), Date.now() - since]).toEqual(['none', HOUR])
+  })
+
+  test('takes nothing of a poll that is answered after it has expired, also if one of its name begins anew', async () => {
+    const outcome = Promise.withResolvers<ToolOutcome>()
+    const later = { within: 10 * HOUR, poll: HOUR - 1000 }
+    const late = tool('late', () => ({ ok: false, error: { code: 'later', message: 'Later.' }, later }), {
+      later: true,
+    })
+    let polls = 0
+    const poll = () => ((polls += 1), outcome.promise)
+    const conversation = await keep(new TestConversation(() => ask(['late']), [{ ...late, poll }]))
+    await conversation.run(0)
+    while (conversation.store.life() === 'open') await conversation.ring()
+    expect(polls).toBe(1)
+    await conversation.object.create({ tenant: 'acme', id: 'conv_1', settings: {} })
+    const questions: unknown[] = []
+    conversation.answer = ({ messages }) => (questions.push(messages.length), say('Anew.'))
+    outcome.resolve({ ok: true, content: [{ type: 'text', text: 'of the old one' }] })
+    await new Promise((resolve) => setTimeout(resolve))
+    await conversation.run(1)
+    expect([questions, conversation.rows('SELECT DISTINCT run FROM events')]).toEqual([[1], [{ run: runId(1) }]])
+    expect(conversation.reports).toEqual([])
   })
 
   test('ends streams and waiting requests when it expires', async () => {

@@ -58,6 +58,7 @@ export class RunJournal implements Journal {
   #isStalled: boolean
   /** The time up to which idle time has been counted, in epoch milliseconds. */
   #idleSince: number
+  #isClosed = false
 
   /** `isNew`: the run was just stored, so that there is nothing to read of it. */
   constructor(ports: JournalPorts, run: StoredRun, isNew = false) {
@@ -85,8 +86,15 @@ export class RunJournal implements Journal {
     return this.#lastEventAt
   }
 
+  /** Nothing is written from now on: another OpenRun may write this journal, or its conversation is gone. */
+  close(): void {
+    this.#isClosed = true
+  }
+
+  /** Throws if the journal is closed. */
   commit(events: readonly RunFact[], state: RunState): void {
     if (events.length === 0) return
+    this.#checkOpen()
     const { store, readers } = this.#ports
     const frames = events.map((event) => this.#take(event))
     store.transaction(() => {
@@ -105,7 +113,9 @@ export class RunJournal implements Journal {
     readers.push(this.#run.id, frames.join(''), this.#last)
   }
 
+  /** Throws if the journal is closed. */
   show(event: RunNews): void {
+    this.#checkOpen()
     const { store, readers } = this.#ports
     const frame = this.#take(event)
     if (this.#last > this.#reserved) {
@@ -124,7 +134,7 @@ export class RunJournal implements Journal {
     const { store, addFact, now } = this.#ports
     const { id } = this.#run
     // The call may outlast the conversation.
-    if (store.life() !== 'open') return
+    if (store.life() !== 'open' || !store.runs.row(id)) return
     store.transaction(() => {
       if (!store.fullResults.addLate(id, callId, outcome.ok)) return
       addFact?.(id, { type: 'call.late', callId, tool, ok: outcome.ok, at: now() })
@@ -175,6 +185,10 @@ export class RunJournal implements Journal {
     if (event.type !== 'call.progress') this.#addPending(line)
     else this.#addProgress(event.callId, isLongProgress(line) ? encodeLine({ ...shorten(event), ...place }) : line)
     return frameOfLine(event.type, eventId(this.#run.id, this.#last), line)
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosed) throw new Error('The journal of this run is closed.')
   }
 
   #addPending(line: string): void {

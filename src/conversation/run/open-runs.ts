@@ -70,8 +70,9 @@ export class OpenRuns {
     if (this.#current === open) this.#current = undefined
   }
 
-  /** Forgets all runs, because everything stored is about to be deleted. */
+  /** Aborts and forgets all runs, because everything stored is about to be deleted. They write nothing any more. */
   clear(): void {
+    for (const open of this.#open.values()) abandonDrive(open, new Error('The conversation has ended.'))
     this.#open.clear()
     this.#current = undefined
   }
@@ -129,6 +130,13 @@ function openRun(ports: JournalPorts & { readonly setup: Setup }, stored: Stored
     wasInterrupted: state.status === 'running' && !state.step?.wait?.pause,
     isAuthenticated: isNew,
   }
+}
+
+/** Aborts what drives a run, which can write nothing from now on: another OpenRun may take its place. */
+export function abandonDrive(open: OpenRun, reason: unknown): void {
+  open.isLost = true
+  open.journal.close()
+  open.abort.abort(reason)
 }
 
 /** Whether a run waits for a person, for its caller, or for outcomes that come later. */

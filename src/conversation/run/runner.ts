@@ -12,6 +12,7 @@ import { expiryEvent, waitsUntil } from './answers.ts'
 import type { JournalPorts } from './journal.ts'
 import {
   commit,
+  abandonDrive,
   giveUpEvents,
   isHanging,
   isReady,
@@ -168,8 +169,7 @@ export class Runner {
     delete open.completion
     // Already dropped; another OpenRun may have taken its place.
     if (open.isLost) return
-    open.isLost = true
-    open.abort.abort(error)
+    abandonDrive(open, error)
     setup.report({ event: 'run.interrupted', runId: id, detail: String(error) })
     this.runs.drop(open)
     readers.close(id)

@@ -183,10 +183,15 @@ export class World {
     }
   }
 
+  /** Whether the object of a life is lost, or another has taken its place. */
+  #isGone(life: number): boolean {
+    return this.lives !== life || this.#isLost
+  }
+
   #storage(life: number): DurableObjectStorage {
     const disk = memoryStorage(this.#database)
     let isOpen = false
-    const isGone = () => this.lives !== life || this.#isLost
+    const isGone = () => this.#isGone(life)
     const check = () => {
       if (isGone()) throw new SimulatedFault('The object is gone')
     }
@@ -256,7 +261,15 @@ export class World {
   }
 
   #setup(): Setup {
-    const { tools, answer, mostSubrequests, windowTokens } = this.#ports
+    const { lives: life } = this
+    const { tools, mostSubrequests, windowTokens } = this.#ports
+    const answer: Ports['answer'] = (request, signal) => {
+      // What is left of a lost object in this process asks nobody any more.
+      if (this.#isGone(life)) throw new SimulatedFault('The object is gone')
+      // As `fetch` does.
+      signal.throwIfAborted()
+      return this.#ports.answer(request, signal)
+    }
     const window = windowTokens === undefined ? {} : { window: { contextTokens: windowTokens } }
     const model = { name: 'test/scripted', stream: answer, ...window }
     return {
