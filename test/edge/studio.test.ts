@@ -281,15 +281,14 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
   })
 
   test('says that the edge cannot be reached and when it is tried again, and clears its word afterwards', async () => {
-    const { page } = await open('#/runs')
+    const { page } = await open('#/runs', {}, (each) => each.clock.install())
     await page.getByLabel('Search runs').waitFor()
-    await page.clock.install()
     await page.context().setOffline(true)
     await page.getByLabel('Search runs').fill('lost')
     const banner = page.getByRole('alert').filter({ hasText: 'No connection to the edge.' })
     await banner.getByText(/Trying again in \d+ s\./).waitFor()
     expect(await violations(page)).toEqual([])
-    // From here on, the page does not try again by itself: only the click does.
+    // From here on, no timer of the page fires: it does not try again by itself, only the click does.
     await page.clock.pauseAt(await page.evaluate(() => Date.now() + 1000))
     await page.context().setOffline(false)
     await banner.getByRole('button', { name: 'Try now' }).click()
