@@ -104,21 +104,21 @@ describe('a conversation that expires after an idle hour', () => {
     expect([conversation.store.life(), Date.now() - since]).toEqual(['none', HOUR])
   })
 
-  test('takes nothing of a poll that is answered after it has expired, also if one of its name begins anew', async () => {
+  test('takes nothing of a poll that is answered after it has expired, even if another one of its name exists by then', async () => {
     const outcome = Promise.withResolvers<ToolOutcome>()
     const later = { within: 10 * HOUR, poll: HOUR - 1000 }
-    const late = tool('late', () => ({ ok: false, error: { code: 'later', message: 'Later.' }, later }), {
+    const polled = tool('late', () => ({ ok: false, error: { code: 'later', message: 'Later.' }, later }), {
       later: true,
     })
     let polls = 0
     const poll = () => ((polls += 1), outcome.promise)
-    const conversation = await keep(new TestConversation(() => ask(['late']), [{ ...late, poll }]))
+    const conversation = await keep(new TestConversation(() => ask(['late']), [{ ...polled, poll }]))
     await conversation.run(0)
     while (conversation.store.life() === 'open') await conversation.ring()
     expect(polls).toBe(1)
     await conversation.object.create({ tenant: 'acme', id: 'conv_1', settings: {} })
     const questions: unknown[] = []
-    conversation.answer = ({ messages }) => (questions.push(messages.length), say('Anew.'))
+    conversation.answer = ({ messages }) => (questions.push(messages.length), say('New.'))
     outcome.resolve({ ok: true, content: [{ type: 'text', text: 'of the old one' }] })
     await new Promise((resolve) => setTimeout(resolve))
     await conversation.run(1)
