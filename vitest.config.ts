@@ -7,17 +7,19 @@ function path(file: string): string {
 }
 
 /**
- * What `npm run test:kit` runs and `npm test` does not, since each of these takes more than ten seconds of a core: the
- * examples and the sample tools, the browser, changes of a running project, whole suites of others, what each delivery
- * class promises at every pair of commits, and what the compiler says of additions.
+ * What `npm run test:kit` runs and `npm test` does not, since each of these takes about ten seconds of a core or more: the
+ * examples and the sample tools, the browser, what `npm start` and the commands do to whole projects and accounts, changes
+ * of a running project, whole suites of others, losses at every commit, and what the compiler says of additions.
  */
 const SLOW = [
   'test/examples/*.test.ts',
-  'test/edge/{dev,docs,mcp-conformance,own-tools,studio}.test.ts',
+  'test/edge/{changed-keys,code-tools,dev,docs,lost,mcp-conformance,own-tools,schedules,search,start,studio}.test.ts',
+  'test/cli/{doctor,eval,import,mcp/import-mcp,remote/remote}.test.ts',
   'test/catalogue/corpus.test.ts',
   'test/schema/corpus/corpus.test.ts',
   'test/schema/fit.property.test.ts',
-  'test/faults/classes.test.ts',
+  'test/faults/{classes,commits,short}.test.ts',
+  'test/{http/placement,observe/exercise,triggers/schedules.property}.test.ts',
   'test/{additions,nameable-types,contract/event,wire/tool-fields}.test.ts',
 ]
 
@@ -45,8 +47,8 @@ export default defineConfig({
     include: process.env['SLOW'] ? SLOW : ['test/**/*.test.ts', 'tools/*/*.test.ts'],
     exclude: ['**/node_modules/**', ...(process.env['SLOW'] ? [] : SLOW)],
     setupFiles: ['test/fixtures/seed.ts', 'test/fixtures/tidy.ts'],
-    // Each file in test/edge starts workerd: two at a time is what two cores carry.
-    maxWorkers: 2,
+    // A third of the time of the files that start workerd is waiting, so three at a time keep two cores busy.
+    maxWorkers: 3,
     // Files share a process, which takes a third off; test/fixtures/tidy.ts leaves nothing of one to the next.
     isolate: false,
     // Long enough for a machine that is busy with ten other things; what hangs still ends.
