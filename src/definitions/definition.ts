@@ -1,7 +1,7 @@
 import type { DefinitionIssue, StoredDefinition } from '../contract/definition.ts'
 import { TOOL_NAME } from '../contract/id.ts'
 import { canonicalJson, isObject, type JsonSchema, parseJson, sha256 } from '../contract/json.ts'
-import type { ToolDefinition } from '../contract/tool.ts'
+import { READ_RESULT, type ToolDefinition } from '../contract/tool.ts'
 import { CODE } from './code/definition.ts'
 import { checkHttpCall, HTTP_CALL } from './http/definition.ts'
 import { checkSchema } from '../schema/check.ts'
@@ -105,9 +105,13 @@ export function parseStored(value: unknown): ParsedStored {
 }
 
 function issuesOf(stored: StoredTool): DefinitionIssue[] {
-  const { inputSchema, outputSchema = {} } = stored
+  const { name, inputSchema, outputSchema = {} } = stored
   const schemaIssues = checkSchema(outputSchema, 'any')
+  const isTaken = name === READ_RESULT
   return [
+    ...(isTaken
+      ? [{ path: 'name', message: `expected another name: models read on in long results by "${name}"` }]
+      : []),
     ...checkSchema(inputSchema).map(prefixPath('inputSchema')),
     ...schemaIssues.map(prefixPath('outputSchema')),
     ...('http' in stored ? checkHttpCall(stored.http, inputSchema) : []),

@@ -78,7 +78,7 @@ export abstract class SchedulesObject<Env> extends DurableObject<Env> implements
     caller: Caller,
   ): Promise<ScheduleReply<{ readonly created: boolean; readonly schedule: Schedule }>> {
     const before = this.#store.get(name)
-    const refusal = before ? undefined : this.#refusalOfNew()
+    const refusal = this.#refusalOfRoom(definition, before?.definition)
     if (refusal) return refusal
     const now = Date.now()
     // While the times stay the same, none of them is left out.
@@ -268,24 +268,18 @@ export abstract class SchedulesObject<Env> extends DurableObject<Env> implements
     const row = this.#store.byId(occurrence.schedule)
     if (!row) return
     const { tenant, key } = row.caller
-    const { because, code, message } = outcome
+    const { because, code, message: detail } = outcome
     const due = timeText(occurrence.due)
-    this.#setup.report({
-      event: 'schedule.not_started',
-      schedule: row.name,
-      tenant,
-      key,
-      due,
-      because,
-      code,
-      detail: message,
-    })
+    const place = { schedule: row.name, tenant, key, due }
+    this.#setup.report({ event: 'schedule.not_started', ...place, because, code, detail })
   }
 
-  #refusalOfNew(): ScheduleRefusal | undefined {
+  /** Refuses a schedule that is new or longer than before where there is no room for it. */
+  #refusalOfRoom(definition: ScheduleDefinition, before?: ScheduleDefinition): ScheduleRefusal | undefined {
+    if (before && JSON.stringify(definition).length <= JSON.stringify(before).length) return undefined
     const { schedules, storedBytes } = this.#setup.config.quotas
     const [count, bytes] = [this.#store.count(), this.#store.bytes()]
-    if (count >= schedules) return quotaRefusal({ quota: 'schedules', used: count, limit: schedules })
+    if (!before && count >= schedules) return quotaRefusal({ quota: 'schedules', used: count, limit: schedules })
     return bytes >= storedBytes ? quotaRefusal({ quota: 'storedBytes', used: bytes, limit: storedBytes }) : undefined
   }
 

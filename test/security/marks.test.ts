@@ -67,6 +67,32 @@ test('a policy by tag tightens marks', async () => {
   expect((await as(KEY)('/tools/page')).body.annotations).toEqual({ openWorld: true, untrusted: true, private: true })
 })
 
+test('no tool is taken for the one by which models read on, whose results have the marks of what was read before', async () => {
+  const name = 'read_result'
+  const readOn = tool(name, () => 'no. 1', { annotations: { private: true } })
+  const edge = controlledEdge({ workers: { TOOL_CARDS: [readOn] }, keys: [KEY] })
+  const send = edge.as(KEY)
+  const definition = { description: 'Reads.', inputSchema: { type: 'object' }, static: { text: 'no. 1' } }
+  expect(await send(`/tools/${name}`, { method: 'PUT', json: definition })).toMatchObject({
+    status: 422,
+    body: { code: 'invalid_definition', issues: [{ path: 'name' }] },
+  })
+  const reason = 'The tool "read_result" is held back: models read on in long results by this name.'
+  expect((await send('/tools')).body).toEqual([
+    { name, source: 'service', place: 'TOOL_CARDS', offered: false, available: false, reason },
+  ])
+  expect(await send(`/tools/${name}/call`, { json: { arguments: {} } })).toMatchObject({
+    status: 422,
+    body: { code: 'tool_unavailable' },
+  })
+  await send('/conversations', { json: { id: 'c' } })
+  const clientTools = [{ name, description: 'Reads.', inputSchema: { type: 'object' } }]
+  expect(await send('/conversations/c/runs', { json: { input: 'Go', clientTools } })).toMatchObject({
+    status: 400,
+    body: { code: 'tool_name_conflict' },
+  })
+})
+
 const USER = { role: 'user', content: 'Go' }
 const pick = (annotations?: object) => ({ name: 'pick', ...(annotations && { annotations }) })
 const MAIL = tool('mail', () => 'sent', { annotations: { openWorld: true } })

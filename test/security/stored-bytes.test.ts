@@ -229,4 +229,9 @@ test('schedules are held by MAX_STORED_BYTES', async () => {
     statuses.push((await as(key)(`/schedules/s${n}`, { method: 'PUT', json })).status)
   })
   expect(statuses).toEqual([201, 201, 201, ...Array.from({ length: TIMES - 3 }, () => 507)])
+  const change = async (input: string) => {
+    const json = { everySeconds: 60, run: { input } }
+    return (await as(key)('/schedules/s0', { method: 'PUT', json })).status
+  }
+  expect([await change(`${TEXT} and more`), await change(TEXT), await change('less')]).toEqual([507, 200, 200])
 })

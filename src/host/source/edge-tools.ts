@@ -1,6 +1,14 @@
 import type { StoredTools } from '../../contract/catalogue.ts'
 import type { Report } from '../../contract/setup.ts'
-import type { Caller, Tool, ToolDefinition, ToolFinder, ToolListing, ToolSource } from '../../contract/tool.ts'
+import {
+  READ_RESULT,
+  type Caller,
+  type Tool,
+  type ToolDefinition,
+  type ToolFinder,
+  type ToolListing,
+  type ToolSource,
+} from '../../contract/tool.ts'
 import { reportUnmatched } from '../policy/report-unmatched.ts'
 import { bindTools, type ToolRules } from '../policy/source.ts'
 import { inOrder } from './chain.ts'
@@ -49,7 +57,8 @@ export function edgeTools(options: EdgeToolsOptions): EdgeTools {
   const unpoliced = [own, ...(owned ? [owned.unpoliced] : []), ...(foreign ? [foreign] : [])]
   const shared = options.search?.(inOrder(unpoliced, report))
   const reportOnce = options.patterns && reportUnmatched({ ...options.patterns, sources: unpoliced, report })
-  const offeredOf = (source: ToolSource) => withoutExcluded(reporting(source, reportOnce), options.isExcluded)
+  const offeredOf = (source: ToolSource) =>
+    withoutExcluded(reporting(withoutReserved(source), reportOnce), options.isExcluded)
   if (!owned)
     return {
       tools: (caller) => offeredOf(workerTools(caller)),
@@ -64,6 +73,25 @@ export function edgeTools(options: EdgeToolsOptions): EdgeTools {
     },
     finder: shared && ((caller) => owned.finder(shared, caller.tenant)),
     stored: owned.stored,
+  }
+}
+
+/** Holds back tools that would be taken for the one by which models read on in long results. */
+function withoutReserved(source: ToolSource): ToolSource {
+  const isReserved = ({ definition }: Tool) => definition.name === READ_RESULT
+  const free = (tools: readonly Tool[]) => (tools.some(isReserved) ? tools.filter((tool) => !isReserved(tool)) : tools)
+  return {
+    ...source,
+    find: async (names) => free(await source.find(names)),
+    offered: async () => free(await source.offered()),
+    list: async (page) => {
+      const listing = await source.list(page)
+      const heldTools = listing.tools.filter(isReserved)
+      if (heldTools.length === 0) return listing
+      const reason = `The tool "${READ_RESULT}" is held back: models read on in long results by this name.`
+      const unavailable = heldTools.map(({ origin, place }) => ({ origin, place, reason, name: READ_RESULT }))
+      return { ...listing, tools: free(listing.tools), unavailable: [...listing.unavailable, ...unavailable] }
+    },
   }
 }
 

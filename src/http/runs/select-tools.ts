@@ -3,7 +3,7 @@ import type { LoopSetup } from '../../contract/hook.ts'
 import type { RunRequest, ToolSelection } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { edgeName, nameOf } from '../../contract/tool-names.ts'
-import type { Tool, ToolDefinition, ToolSource } from '../../contract/tool.ts'
+import { READ_RESULT, type Tool, type ToolDefinition, type ToolSource } from '../../contract/tool.ts'
 import { Problem } from '../problem.ts'
 
 /**
@@ -22,9 +22,10 @@ export async function selectTools({ tools, loop }: Setup, run: RunRequest): Prom
     toolsOfHooks(source, loop, run),
     run.clientTools.length === 0 ? [] : source.find(run.clientTools.map((tool) => tool.name)),
   ])
-  const [clash] = clashes
-  if (clash) {
-    const message = `The tool "${clash.definition.name}" exists at the edge; rename the client tool of this name.`
+  const isReserved = run.clientTools.some(({ name }) => name === READ_RESULT)
+  const clash = clashes[0]?.definition.name ?? (isReserved ? READ_RESULT : undefined)
+  if (clash !== undefined) {
+    const message = `The tool "${clash}" exists at the edge; rename the client tool of this name.`
     throw new Problem({ status: 400, code: 'tool_name_conflict', message, param: 'tools' })
   }
   if (wantsNone) return []

@@ -38,9 +38,9 @@ export function marksOfResult(
   call: CallState,
 ): readonly DataMark[] {
   const { tool, attempt, result, noteMarks = [] } = call
-  if (tool === READ_RESULT) return [...marks]
   const definition = attempt > 0 ? offered.get(tool) : undefined
-  return [...new Set([...(definition ? marksOf(definition) : []), ...(result?.marks ?? []), ...noteMarks])]
+  const readOn = tool === READ_RESULT ? marks : []
+  return [...new Set([...readOn, ...(definition ? marksOf(definition) : []), ...(result?.marks ?? []), ...noteMarks])]
 }
 
 /** Returns the marks that a tool's annotations give to its results. */
