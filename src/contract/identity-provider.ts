@@ -44,6 +44,14 @@ export function readIdentityProviders(vars: Vars): IdentityProvider[] {
   return providers
 }
 
+/**
+ * Whether a claim has the scopes that a client has asked for: `scope` (RFC 9068), or `scp`, as some providers call it.
+ * A text in it is a list with spaces.
+ */
+export function isScopeClaim(name: string): boolean {
+  return name === 'scope' || name === 'scp'
+}
+
 function isTenant(value: unknown): value is IdentityProvider['tenant'] {
   return isLike(value, ID) || (isObject(value) && isLike(value['claim'], /./))
 }

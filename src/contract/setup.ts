@@ -105,12 +105,13 @@ export interface Setup {
 
 /**
  * Returns the caller that the token of a request names, which is in `bearer` or another header; undefined if the request
- * has none. Throws a Problem for a token that is not valid.
+ * has none. A token for the URL of the path `resource` is accepted too. Throws a Problem for a token that is not valid.
  */
 export type ReadToken = (
   request: Request,
   bearer: string | undefined,
   setup: Pick<Setup, 'config' | 'isolate' | 'report'>,
+  resource?: string,
 ) => Promise<Caller | undefined>
 
 /** Fetches files. Throws a Problem for one that may not be fetched, cannot be, or is not what it should be. */

@@ -25,6 +25,7 @@ import { keyRoutes } from '../http/surfaces/api-keys.ts'
 import { backupRoutes } from '../http/surfaces/backups.ts'
 import { chatCompletions } from '../http/surfaces/chat-completions.ts'
 import { mcpRoutes } from '../http/surfaces/mcp.ts'
+import { mcpMetadata } from '../http/surfaces/mcp-metadata.ts'
 import { messagesApi } from '../http/surfaces/messages.ts'
 import { outcomes } from '../http/surfaces/outcomes.ts'
 import { responsesApi } from '../http/surfaces/responses.ts'
@@ -302,14 +303,15 @@ export const backups: Part = {
 }
 
 /**
- * `/mcp`: the edge's tools for clients of the Model Context Protocol. Questions of tools are passed on to the people
- * behind these clients, signed with `OUTCOME_SECRET`.
+ * `/mcp`: the edge's tools for clients of the Model Context Protocol, who find the identity providers to sign in with in
+ * `/.well-known/oauth-protected-resource`. Questions of tools are passed on to the people behind these clients, signed
+ * with `OUTCOME_SECRET`.
  *
  * @example createEdge({ providers: { openai: openaiFromEnv }, use: [mcp] })
  */
 export const mcp: Part = {
   name: 'mcp',
-  surfaces: [mcpRoutes],
+  surfaces: [mcpRoutes, mcpMetadata],
   extend: (services) => ({ questionSigner: signerFor('question', services) }),
 }
 

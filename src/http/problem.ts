@@ -69,8 +69,8 @@ export function problemHeaders({
   mayRetry = status === 429 || code === 'conversation_busy' || code.endsWith('_unavailable'),
 }: ProblemDetails): Record<string, string> {
   return {
-    ...headers,
     ...(status === 401 && { 'www-authenticate': 'Bearer' }),
+    ...headers,
     ...(retryAfterMs !== undefined && { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }),
     'x-should-retry': String(mayRetry),
   }

@@ -102,6 +102,8 @@ test('exactly the operations without a required scope may be called without a ke
   const open = operations.filter(({ operation }) => operation.security?.length === 0)
   expect(open.map(({ path }) => path).sort()).toEqual([
     '/',
+    '/.well-known/oauth-protected-resource',
+    '/.well-known/oauth-protected-resource/mcp',
     '/connections/callback',
     '/health',
     '/openapi.json',

@@ -1,10 +1,26 @@
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import {
+  Client,
+  type OAuthClientInformationMixed,
+  type OAuthClientProvider,
+  type OAuthDiscoveryState,
+  type OAuthTokens,
+  StreamableHTTPClientTransport,
+  UnauthorizedError,
+} from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { AuthorizationServer } from '../fixtures/authorization-server.ts'
 import { type ScriptedStage, startScripted } from './scripted-stage.ts'
 
+const people = new AuthorizationServer()
 let stage: ScriptedStage
-beforeAll(async () => void (stage = await startScripted()))
-afterAll(() => stage?.close())
+beforeAll(async () => {
+  await people.listen()
+  stage = await startScripted({ IDENTITY_PROVIDERS: JSON.stringify([people.provider()]) })
+})
+afterAll(async () => {
+  await stage?.close()
+  people.close()
+})
 
 type Mode = 'legacy' | 'auto' | { pin: string }
 
@@ -70,5 +86,61 @@ describe.each<[string, Mode]>([
 
   test('is refused without a key', async () => {
     await expect(connected(mode, 'ek_of_nobody')).rejects.toThrow(/valid key|HTTP 401/)
+  })
+})
+
+/** What an application remembers of its sign-in: at first nothing. `opened` is the page that it has a person open. */
+class Person implements OAuthClientProvider {
+  readonly redirectUrl = 'http://127.0.0.1:1/callback'
+  readonly clientMetadata = { client_name: 'test', redirect_uris: [this.redirectUrl] }
+  opened: URL | undefined
+  token: OAuthTokens | undefined
+  #client: OAuthClientInformationMixed | undefined
+  #verifier = ''
+  #servers: OAuthDiscoveryState | undefined
+
+  state = () => 'the-state'
+  clientInformation = () => this.#client
+  saveClientInformation = (client: OAuthClientInformationMixed) => void (this.#client = client)
+  tokens = () => this.token
+  saveTokens = (tokens: OAuthTokens) => void (this.token = tokens)
+  redirectToAuthorization = (url: URL) => void (this.opened = url)
+  saveCodeVerifier = (verifier: string) => void (this.#verifier = verifier)
+  codeVerifier = () => this.#verifier
+  saveDiscoveryState = (servers: OAuthDiscoveryState) => void (this.#servers = servers)
+  discoveryState = () => this.#servers
+}
+
+describe.each<Mode>(['legacy', 'auto'])('a person with the client of the MCP SDK, negotiating %s,', (mode) => {
+  test('signs in from nothing with the address of the edge alone, and calls a tool', async () => {
+    const authProvider = new Person()
+    const address = new URL('/mcp', stage.url)
+    const connect = async () => {
+      const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } })
+      await client.connect(new StreamableHTTPClientTransport(address, { authProvider }))
+      return client
+    }
+    await expect(connect()).rejects.toThrow(UnauthorizedError)
+    const { opened } = authProvider
+    if (!opened) throw new Error('No page was opened.')
+    expect(people.authorizations.length).toBe(mode === 'legacy' ? 0 : 1)
+    const back = await people.agree(opened)
+    expect(people.authorizations.at(-1)).toMatchObject({
+      response_type: 'code',
+      code_challenge_method: 'S256',
+      resource: address.href,
+      scope: 'edge.call edge.read',
+      state: 'the-state',
+    })
+    await new StreamableHTTPClientTransport(address, { authProvider }).finishAuth(back.searchParams)
+    const client = await connect()
+    expect(await client.callTool({ name: 'squareRoot', arguments: { number: 16 } })).toMatchObject({
+      structuredContent: { value: 4 },
+    })
+    await client.close()
+    const { token } = authProvider
+    // The token is for `/mcp` alone.
+    const elsewhere = await stage.ask('/tools', { headers: { authorization: `Bearer ${token?.access_token}` } })
+    expect(elsewhere.status).toBe(401)
   })
 })

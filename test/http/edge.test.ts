@@ -433,6 +433,7 @@ describe('CORS', () => {
       'etag',
       'location',
       'retry-after',
+      'www-authenticate',
     ])
   })
 })

@@ -569,9 +569,16 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     control: 'a token is for this audience',
     file: 'http/middleware/token.ts',
-    text: 'verification: { iss: issuer, aud: audience }',
+    text: 'verification: { iss: issuer, aud: [audience, ...resources] }',
     replacement: 'verification: { iss: issuer }',
     test: 'security/keys.test.ts',
+  },
+  {
+    control: 'a token for `/mcp` is of no use elsewhere',
+    file: 'http/app/edge.ts',
+    text: 'Date.now(), findDialect(c.req.path, c.req.raw.headers))',
+    replacement: "Date.now(), { resource: '/mcp' })",
+    test: 'http/mcp-resource.test.ts',
   },
   {
     control: 'a token is signed by the algorithm of its provider',

@@ -53,6 +53,8 @@ describe('the matrix of routes and keys', () => {
   test('has all routes of the document and a body for each that takes one', () => {
     expect(ROUTES.length).toBeGreaterThan(35)
     expect(ROUTES.filter(({ scopes }) => scopes === undefined).map(name)).toEqual([
+      'GET /.well-known/oauth-protected-resource',
+      'GET /.well-known/oauth-protected-resource/mcp',
       'GET /connections/callback',
       'GET /health',
       'GET /openapi.json',

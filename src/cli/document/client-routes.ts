@@ -27,6 +27,21 @@ const OWNER = {
     '`edge` (scope `tools:admin`) selects the connection that serves all tenants, `tenant` (scope `tools:write`) that of the key’s tenant. Default: `edge` for keys with `tools:admin`, else `tenant`.',
 }
 
+const MCP_METADATA = {
+  type: 'object',
+  properties: {
+    resource: { type: 'string', format: 'uri', description: 'The audience to ask for a token for (RFC 8707).' },
+    authorization_servers: {
+      type: 'array',
+      items: { type: 'string', format: 'uri' },
+      description: 'The issuers of the identity providers. Absent if there are API keys alone.',
+    },
+    scopes_supported: { type: 'array', items: { type: 'string' } },
+    bearer_methods_supported: { const: ['header'] },
+  },
+  required: ['resource', 'bearer_methods_supported'],
+}
+
 /** The Valibot schemas with which the routes below check requests, by their names in the document. */
 export const CLIENT_BODIES = {
   ChatCompletionBody: chatBody,
@@ -216,6 +231,27 @@ export const CLIENT_ROUTES: Routes = {
         200: { says: 'The JSON-RPC response.', json: { type: 'object' }, events: 'McpMessage' },
         202: { says: 'The notification was accepted.' },
       },
+      errors: {
+        401: 'The key or token is missing or invalid. `WWW-Authenticate` names the metadata and the scopes to ask for.',
+        403: 'The key or token lacks a scope. `WWW-Authenticate` names the scopes to ask for.',
+      },
+    },
+  },
+  '/.well-known/oauth-protected-resource': {
+    get: {
+      tag: 'Clients',
+      id: 'mcpMetadata',
+      summary: 'Get the metadata of `/mcp` as an OAuth 2.0 protected resource (RFC 9728)',
+      description: 'Clients find there which identity provider to sign in with, and which scopes to ask for.',
+      answers: { 200: { says: 'The metadata.', json: MCP_METADATA } },
+    },
+  },
+  '/.well-known/oauth-protected-resource/mcp': {
+    get: {
+      tag: 'Clients',
+      id: 'mcpMetadataByPath',
+      summary: 'Get the metadata of `/mcp`, at the address made of its path',
+      answers: { 200: { says: 'The metadata.', json: MCP_METADATA } },
     },
   },
   '/connections': {

@@ -1,4 +1,4 @@
-import type { HonoRequest, MiddlewareHandler } from 'hono'
+import type { Context, MiddlewareHandler } from 'hono'
 import { Hono } from 'hono/tiny'
 import { ConfigError } from '../../contract/config.ts'
 import { type MakeSetup, type Setup, setupOf } from '../../contract/setup.ts'
@@ -75,23 +75,18 @@ export function routes(surfaces: readonly Surface[]): Hono<EdgeEnv> {
   const app = new Hono<EdgeEnv>()
   const ordered = byPath(surfaces)
   const findDialect = dialectFinder(surfaces)
-  const answerProblem = ({ path, raw }: HonoRequest, problem: Problem) =>
-    (findDialect(path, raw.headers).answer ?? problemJson)(problem)
+  const answerProblem = ({ req: { path, raw }, env: { setup } }: Context<EdgeEnv>, problem: Problem) =>
+    (findDialect(path, raw.headers).answer ?? problemJson)(problem, { request: raw, setup })
   const mount = ({ routes: apps }: Surface) => {
     for (const [path, each] of Object.entries(apps)) app.route(path, each)
   }
   const open = [HEALTH, ...surfaces.filter(({ isPublic }) => isPublic)]
-  app.use(cors)
+  app.use(cors(open.flatMap(({ routes: apps, anyOrigin }) => (anyOrigin ? Object.keys(apps) : []))))
   app.use(countPublicRequests(open.flatMap(({ routes: apps, limitsRate }) => (limitsRate ? [] : Object.keys(apps)))))
   open.forEach(mount)
   app.use(async (c, next) => {
     const { setup } = c.env
-    c.env.caller = await authenticate(
-      c.req.raw,
-      setup,
-      Date.now(),
-      findDialect(c.req.path, c.req.raw.headers).keyHeader,
-    )
+    c.env.caller = await authenticate(c.req.raw, setup, Date.now(), findDialect(c.req.path, c.req.raw.headers))
     await countRequest(setup, c.env.caller)
     const { key } = c.env.caller
     if (setup.keyStates && key !== undefined) c.env.waitUntil(setup.keyStates.used(key))
@@ -100,13 +95,13 @@ export function routes(surfaces: readonly Surface[]): Hono<EdgeEnv> {
   app.use(countOpenRequests)
   ;[NATIVE, ...ordered.filter(({ isPublic }) => !isPublic)].forEach(mount)
   app.notFound((c) =>
-    answerProblem(c.req, new Problem({ status: 404, code: 'not_found', message: 'There is no such route.' })),
+    answerProblem(c, new Problem({ status: 404, code: 'not_found', message: 'There is no such route.' })),
   )
   app.onError((error, c) => {
     const refusal = error instanceof ToolsUnavailable ? toolsProblem(error) : error
     if (refusal instanceof Problem) {
       countRefusal(c.env, refusal.details)
-      return answerProblem(c.req, refusal)
+      return answerProblem(c, refusal)
     }
     const { method, path } = c.req
     const unreachable = objectProblem(error, method)
@@ -119,10 +114,10 @@ export function routes(surfaces: readonly Surface[]): Hono<EdgeEnv> {
         detail: error.message,
       })
       countRefusal(c.env, unreachable.details)
-      return answerProblem(c.req, unreachable)
+      return answerProblem(c, unreachable)
     }
     c.env.setup.report({ event: 'edge.failed', path, detail: error.stack ?? error.message })
-    return answerProblem(c.req, new Problem({ status: 500, code: 'internal_error', message: 'The edge failed.' }))
+    return answerProblem(c, new Problem({ status: 500, code: 'internal_error', message: 'The edge failed.' }))
   })
   return app
 }
@@ -160,22 +155,28 @@ function misconfigured({ hostname }: URL, error: unknown): Problem {
 }
 
 const EXPOSED_HEADERS =
-  'x-run-id, x-conversation-id, x-total-count, x-run-joined, x-should-retry, x-model-attempts, idempotent-replayed, etag, location, retry-after'
+  'x-run-id, x-conversation-id, x-total-count, x-run-joined, x-should-retry, x-model-attempts, idempotent-replayed, etag, location, retry-after, www-authenticate'
 
-/** Allows pages of the configured origins, compared exactly, and never credentials (CORS protocol, Fetch standard). */
-const cors: MiddlewareHandler<EdgeEnv> = async (c, next) => {
-  const { corsOrigins } = c.env.setup.config
-  const origin = c.req.header('origin')
-  const isAllowed = origin !== undefined && corsOrigins.includes(origin)
-  if (c.req.method === 'OPTIONS') c.res = preflight(c.req.header('access-control-request-headers'))
-  else await next()
-  if (corsOrigins.length === 0) return
-  // `c.header` would make a new Response.
-  const { headers } = c.res
-  headers.append('vary', 'origin')
-  if (!isAllowed) return
-  headers.set('access-control-allow-origin', origin)
-  headers.set('access-control-expose-headers', EXPOSED_HEADERS)
+/**
+ * Allows pages of the configured origins, compared exactly, and those of any origin under the paths that are public for
+ * all. Never allows credentials (CORS protocol, Fetch standard).
+ */
+function cors(anyOriginPaths: readonly string[]): MiddlewareHandler<EdgeEnv> {
+  return async (c, next) => {
+    const { corsOrigins } = c.env.setup.config
+    const origin = c.req.header('origin')
+    if (c.req.method === 'OPTIONS') c.res = preflight(c.req.header('access-control-request-headers'))
+    else await next()
+    // `c.header` would make a new Response.
+    const { headers } = c.res
+    if (anyOriginPaths.some((path) => c.req.path.startsWith(path))) headers.set('access-control-allow-origin', '*')
+    else if (corsOrigins.length > 0) {
+      headers.append('vary', 'origin')
+      if (origin === undefined || !corsOrigins.includes(origin)) return
+      headers.set('access-control-allow-origin', origin)
+      headers.set('access-control-expose-headers', EXPOSED_HEADERS)
+    }
+  }
 }
 
 /** Answers a preflight request. Any header may be sent: access depends on the API key in one of them alone. */

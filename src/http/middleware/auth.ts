@@ -6,15 +6,21 @@ import type { KeyStates, Report, Setup } from '../../contract/setup.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import type { Caller } from '../../contract/tool.ts'
 import { Problem } from '../problem.ts'
+import type { Dialect } from '../surface.ts'
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**
  * Authenticates the caller of a request. `AUTH=keys`: the bearer of a key whose hash is configured, or of a token of a
- * configured identity provider, which may also come in the header `keyHeader`. `AUTH=open`: anyone, but only if the
+ * configured identity provider, which may also come in the header `keyHeader`, and may be for the `resource`. `AUTH=open`: anyone, but only if the
  * request's host is loopback, so that an edge deployed open by mistake answers nobody.
  */
-export async function authenticate(request: Request, setup: Setup, now: number, keyHeader?: string): Promise<Caller> {
+export async function authenticate(
+  request: Request,
+  setup: Setup,
+  now: number,
+  { keyHeader, resource }: Partial<Dialect> = {},
+): Promise<Caller> {
   const { config, keyStates, storedKeys, identityTokens } = setup
   if (config.auth === 'open') return openCaller(request)
   const { apiKeys, identityProviders } = config
@@ -26,7 +32,7 @@ export async function authenticate(request: Request, setup: Setup, now: number, 
   // If a request has both, `Authorization` counts.
   const bearer = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1] ?? (keyHeader && headers.get(keyHeader)) ?? undefined
   const caller =
-    (identityProviders.length > 0 && (await identityTokens?.(request, bearer, setup))) ||
+    (identityProviders.length > 0 && (await identityTokens?.(request, bearer, setup, resource))) ||
     (await callerOfKey(bearer, setup, now))
   if (await keyStates?.isDisabled(caller.key ?? '')) throw keyDisabled()
   return caller

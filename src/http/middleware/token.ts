@@ -1,6 +1,6 @@
 import { fromBase64Url } from '../../contract/bytes.ts'
 import { verifyWithJwks } from 'hono/utils/jwt/jwt'
-import type { IdentityProvider } from '../../contract/identity-provider.ts'
+import { type IdentityProvider, isScopeClaim } from '../../contract/identity-provider.ts'
 import { ID } from '../../contract/id.ts'
 import { isObject, sha256 } from '../../contract/json.ts'
 import type { PublicKeys } from '../../contract/isolate.ts'
@@ -23,13 +23,15 @@ type PublicKey = JsonWebKey & { readonly kid: string }
 
 /**
  * Returns the caller that a token of an identity provider names; undefined if the request has no token. A token is sent
- * as `Authorization: Bearer`, or added by Cloudflare Access. Throws a Problem 401 for a token that is not valid, 403
+ * as `Authorization: Bearer`, or added by Cloudflare Access; its audience is that of the provider, or the URL of the path
+ * `resource` at this edge. Throws a Problem 401 for a token that is not valid, 403
  * for one whose claims give no tenant, and for a request of another site that Access let through by its cookie.
  */
 export async function callerOfToken(
   request: Request,
   bearer: string | undefined,
   setup: Parameters<ReadToken>[2],
+  resource?: string,
 ): Promise<Caller | undefined> {
   const token = bearer ?? request.headers.get(ACCESS_HEADER) ?? ''
   if (!JWT.test(token)) return undefined
@@ -37,7 +39,12 @@ export async function callerOfToken(
   const issuer = issuerOf(token)
   const provider = config.identityProviders.find((each) => each.issuer === issuer)
   if (!provider) throw invalidToken('The issuer of this token is not an identity provider of this edge.')
-  const claims = await verify(token, provider, setup)
+  const claims = await verify(
+    token,
+    provider,
+    resource === undefined ? [] : [new URL(resource, request.url).href],
+    setup,
+  )
   if (bearer === undefined) checkSite(request, config.corsOrigins)
   const tenant = typeof provider.tenant === 'string' ? provider.tenant : claimOf(claims, provider.tenant.claim)
   if (typeof tenant !== 'string' || !ID.test(tenant)) {
@@ -50,10 +57,11 @@ export async function callerOfToken(
 async function verify(
   token: string,
   provider: IdentityProvider,
+  resources: readonly string[],
   setup: Parameters<ReadToken>[2],
 ): Promise<Readonly<Record<string, unknown>>> {
   const { issuer, audience, algorithm } = provider
-  const options = { verification: { iss: issuer, aud: audience }, allowedAlgorithms: [algorithm] }
+  const options = { verification: { iss: issuer, aud: [audience, ...resources] }, allowedAlgorithms: [algorithm] }
   const cachedKeys = await currentKeys(provider, setup, FRESH_MS)
   const claims =
     (await checked(() => verifyWithJwks(token, { ...options, keys: cachedKeys }))) ??
@@ -126,7 +134,8 @@ function claimOf(claims: Readonly<Record<string, unknown>>, name: string): unkno
 
 function scopesOf(claims: Readonly<Record<string, unknown>>, scopes: IdentityProvider['scopes']): readonly string[] {
   if ('length' in scopes) return scopes
-  const value = claimOf(claims, scopes.claim)
+  const claim = claimOf(claims, scopes.claim)
+  const value = typeof claim === 'string' && isScopeClaim(scopes.claim) ? claim.split(' ') : claim
   const values: unknown[] = Array.isArray(value) ? value : [value]
   const scopesOfClaim = values.flatMap((each) =>
     typeof each === 'string' && Object.hasOwn(scopes.map, each) ? (scopes.map[each] ?? []) : [],

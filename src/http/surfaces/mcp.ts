@@ -10,7 +10,8 @@ import type { EdgeContext, RequestContext } from '../request-context.ts'
 import { openUntil, SSE_HEADERS } from '../respond/stream.ts'
 import { shareOfBudget } from '../runs/budget.ts'
 import { callOutsideRun } from '../runs/call-outside-run.ts'
-import type { Surface } from '../surface.ts'
+import type { ProblemContext, Surface } from '../surface.ts'
+import { challenge, MCP_SCOPES } from './mcp-metadata.ts'
 import { answerCall, askableMethods, mayApprove, readAnswers } from './mcp-questions.ts'
 import { toolPage } from './tools/find-tool.ts'
 import {
@@ -48,7 +49,10 @@ const app = new Hono<EdgeEnv>()
  * requests, so there are no sessions, and ids of requests have no meaning beyond them: a client cancels a call by
  * closing its request. `notifications/cancelled` is accepted and has no effect.
  */
-export const mcpRoutes: Surface = { routes: { '/mcp': app }, dialect: { under: '/mcp', answer: mcpProblem } }
+export const mcpRoutes: Surface = {
+  routes: { '/mcp': app },
+  dialect: { under: '/mcp', resource: '/mcp', answer: mcpProblem },
+}
 
 app.use(async (c, next) => {
   const origin = c.req.header('origin')
@@ -58,8 +62,7 @@ app.use(async (c, next) => {
   if (!isOwn && !c.env.setup.config.corsOrigins.includes(origin)) {
     throw new Problem({ status: 403, code: 'origin_refused', message: 'This origin is not in CORS_ORIGINS.' })
   }
-  requireScope(c.env.caller, 'tools:read')
-  requireScope(c.env.caller, 'chat')
+  for (const scope of MCP_SCOPES) requireScope(c.env.caller, scope)
   await next()
 })
 
@@ -85,11 +88,14 @@ app.get('/', (c) => {
 app.all('/', (c) => c.body(null, 405, { allow: 'GET, POST' }))
 
 /** Answers with a Problem as a JSON-RPC error, under the Problem's HTTP status. */
-function mcpProblem({ details }: Problem): Response {
+function mcpProblem({ details }: Problem, context?: ProblemContext): Response {
   const { status, code, message } = details
   const number = code === 'malformed_body' ? PARSE_ERROR : status < 500 ? INVALID_REQUEST : INTERNAL_ERROR
   const fault = mcpFault(number, message, status)
-  return Response.json(toMessage({}, fault), { status, headers: problemHeaders(details) })
+  return Response.json(toMessage({}, fault), {
+    status,
+    headers: { ...problemHeaders(details), ...(context && challenge(details, context)) },
+  })
 }
 
 async function answer(message: McpMessage, context: EdgeContext): Promise<object> {
