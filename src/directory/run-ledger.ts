@@ -19,12 +19,11 @@ const MOST_SERIES = 5000
 const MOST_REPORTS = 50
 
 /**
- * counted: the runs that were counted. used: usage by day. series: metrics, since the first run. reports: the runs that
+ * counted: the runs that were counted, by the day on which they ended, which a report that arrives again tells again. used: usage by day. series: metrics, since the first run. reports: the runs that
  * are not in `used` and `series` yet.
  */
 const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS counted (run TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
-  CREATE INDEX IF NOT EXISTS counted_at ON counted (at);
+  CREATE TABLE IF NOT EXISTS counted (day TEXT NOT NULL, run TEXT NOT NULL, PRIMARY KEY (day, run)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS used (day TEXT NOT NULL, by TEXT NOT NULL, name TEXT NOT NULL, runs INTEGER NOT NULL,
     calls INTEGER NOT NULL, input INTEGER NOT NULL, output INTEGER NOT NULL, cost REAL NOT NULL,
     cached INTEGER NOT NULL DEFAULT 0, written INTEGER NOT NULL DEFAULT 0,
@@ -56,7 +55,7 @@ export class RunLedger {
     const { sql } = this.#storage
     const reports = (this.#reports ?? this.#countOf('SELECT count(*) AS count FROM reports')) + 1
     const isNew = this.#storage.transactionSync(() => {
-      const rows = sql.exec('INSERT OR IGNORE INTO counted VALUES (?, ?) RETURNING run', run, at).toArray()
+      const rows = sql.exec('INSERT OR IGNORE INTO counted VALUES (?, ?) RETURNING run', dayOf(at), run).toArray()
       if (rows.length > 0) sql.exec('INSERT INTO reports (report) VALUES (?)', JSON.stringify(report))
       return rows.length > 0
     })
@@ -98,7 +97,7 @@ export class RunLedger {
       this.#addUsage(reports)
       this.#addSeries(reports)
       sql.exec('DELETE FROM reports')
-      sql.exec('DELETE FROM counted WHERE at < ?', now - KNOWN_MS)
+      sql.exec('DELETE FROM counted WHERE day < ?', dayOf(now - KNOWN_MS))
       sql.exec('DELETE FROM used WHERE day < ?', dayOf(now - MOST_DAYS * 24 * 60 * 60 * 1000))
     })
     this.#reports = 0
@@ -160,13 +159,20 @@ interface UsageQuery {
 
 /** Creates the tables, and adds what tables of an earlier version lack. */
 function migrate(sql: SqlStorage): void {
+  const has = (table: string, text: string) =>
+    sql.exec('SELECT 1 FROM sqlite_master WHERE name = ? AND instr(sql, ?) > 0', table, text).toArray().length > 0
+  const isCountedByTime = has('counted', ' at INTEGER')
+  if (isCountedByTime) sql.exec('DROP INDEX IF EXISTS counted_at; ALTER TABLE counted RENAME TO counted_by_time')
   sql.exec(SCHEMA)
-  const query = "SELECT 1 FROM sqlite_master WHERE name = 'used' AND instr(sql, ?) > 0"
+  if (isCountedByTime) sql.exec(COUNT_BY_DAY)
   for (const column of ['cached', 'written']) {
-    if (sql.exec(query, ` ${column} INTEGER`).toArray().length > 0) continue
+    if (has('used', ` ${column} INTEGER`)) continue
     sql.exec(`ALTER TABLE used ADD COLUMN ${column} INTEGER NOT NULL DEFAULT 0`)
   }
 }
+
+const COUNT_BY_DAY = `INSERT INTO counted SELECT date(at / 1000, 'unixepoch'), run FROM counted_by_time;
+  DROP TABLE counted_by_time`
 
 interface Sum extends UsageShare {
   readonly day: string

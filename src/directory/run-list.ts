@@ -23,7 +23,7 @@ const PLACES = 1000
  * conversation is deleted; `details`, the rest of a ListedRun as JSON. approvals: calls that wait for a person.
  */
 const RUN_SCHEMA = `
-  CREATE TABLE IF NOT EXISTS listed (place INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,
+  CREATE TABLE IF NOT EXISTS listed (place INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,
     conversation TEXT NOT NULL, status TEXT NOT NULL, created INTEGER NOT NULL, ended INTEGER, cost REAL NOT NULL,
     at INTEGER NOT NULL, expires INTEGER, details TEXT NOT NULL);
   CREATE TABLE IF NOT EXISTS approvals (run TEXT NOT NULL, call TEXT NOT NULL, since INTEGER NOT NULL,

@@ -25,14 +25,14 @@ requests to Workers     10,000,000      10,000,000    $0.00
 milliseconds of CPU    100,000,000      30,000,000    $1.40
 requests to objects     40,000,000       1,000,000    $5.85
 GB-seconds of objects    7,680,000         400,000   $91.00
-rows read              310,000,000  25,000,000,000    $0.00
-rows written           370,000,000      50,000,000  $320.00
+rows read              520,000,000  25,000,000,000    $0.00
+rows written           320,000,000      50,000,000  $270.00
 kilobytes stored       200,000,000       5,000,000   $39.00
 reads of KV             10,000,000      10,000,000    $0.00
 log lines               70,000,000      20,000,000   $30.00
 Workers Paid                                          $5.00
 
-$492.25 a month without the models, by Cloudflare’s prices of 2026-11. An estimate.
+$442.25 a month without the models, by Cloudflare’s prices of 2026-11. An estimate.
 `,
     })
   })
@@ -57,7 +57,7 @@ test('a run without a conversation is only counted, in the object of its tenant'
     ['requests to Workers', 1],
     ['milliseconds of CPU', 10],
     ['requests to objects', 1],
-    ['rows written', 6],
+    ['rows written', 5],
     ['reads of KV', 1],
     ['log lines', 4],
   ])

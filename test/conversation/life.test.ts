@@ -200,11 +200,11 @@ describe('a conversation of an older version', () => {
     const fresh = new TestConversation(() => say('New.'))
     await fresh.run(0)
     const columns = `SELECT m.name, c.name AS part, c.type, c."notnull", c.dflt_value, c.pk FROM sqlite_master AS m
-      JOIN pragma_table_info(m.name) AS c WHERE m.type = 'table' ORDER BY m.name, c.cid`
+      JOIN pragma_table_info(m.name) AS c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.cid`
     const indexes = "SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'index' ORDER BY name"
     expect(conversation.rows(columns)).toEqual(fresh.rows(columns))
     expect(conversation.rows(indexes)).toEqual(fresh.rows(indexes))
-    expect(conversation.rows("SELECT value FROM meta WHERE key = 'version'")).toEqual([{ value: '3' }])
+    expect(conversation.rows("SELECT value FROM meta WHERE key = 'version'")).toEqual([{ value: '4' }])
   })
 })
 

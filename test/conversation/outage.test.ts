@@ -128,7 +128,7 @@ test('a stored run whose tools cannot be told now waits until they can', async (
     await conversation.ring()
     await settle()
   }
-  expect([conversation.store.runs.row(runId(1))?.status, conversation.requests.length]).toEqual(['queued', 1])
+  expect([conversation.store.runs.row(runId(1))?.status, conversation.requests.length]).toEqual(['running', 1])
   isDown = false
   await conversation.ring()
   await settle()

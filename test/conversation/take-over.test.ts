@@ -36,7 +36,7 @@ function parsed(row: Record<string, unknown>): object {
 const OTHER = { tenant: 'ops', key: 'owner', scopes: ['chat', 'finance'] }
 const TOOLS = { table: 'toolsets', values: [1, '[]'] }
 const RUN = { table: 'runs', values: runRow({ request: JSON.stringify(forgedRequest({ model: 'a/b' })) }) }
-const VERSION = { key: 'version', value: '3' }
+const VERSION = { key: 'version', value: '4' }
 const RECORD = {
   id: 'run_1',
   status: 'completed',

@@ -72,3 +72,25 @@ test('an older directory gets the ledger and keeps its list', async () => {
     runs: 1,
   })
 })
+
+test('an older directory, which has the runs that were counted by time, counts none of them again', async () => {
+  const database = new DatabaseSync(':memory:')
+  const at = Date.now()
+  database.exec(`
+    CREATE TABLE counted (run TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE INDEX counted_at ON counted (at);
+    INSERT INTO counted VALUES ('a', ${at});`)
+  const directory = makeDirectory(database)
+  const usage = { inputTokens: 1, outputTokens: 1 }
+  const report = { at, shares: [{ by: 'key' as const, name: 'k', calls: 0, usage }], series: [] }
+  await directory.countRuns([
+    { run: 'a', ...report },
+    { run: 'b', ...report },
+  ])
+  const [day = ''] = new Date(at).toISOString().split('T')
+  expect(await directory.usage(day, day, 'key')).toMatchObject([{ name: 'k', runs: 1 }])
+  expect(database.prepare('SELECT day, run FROM counted ORDER BY run').all()).toEqual([
+    { day, run: 'a' },
+    { day, run: 'b' },
+  ])
+})

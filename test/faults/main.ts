@@ -123,8 +123,10 @@ async function playTable(world: World): Promise<string[]> {
 async function playKilledPrograms(world: World): Promise<string[]> {
   const chance = new Chance(seed)
   const faultList: string[] = []
-  for (let kills = 0; kills < RUNS;) {
-    const end = await playPrograms(world, chance, { runs: 10, kills: Math.min(4, RUNS - kills) })
+  // Each kill takes about ten seconds.
+  const most = RUNS / 5
+  for (let kills = 0; kills < most;) {
+    const end = await playPrograms(world, chance, { runs: 10, kills: Math.min(4, most - kills) })
     kills += end.kills
     console.log(`${kills} kills: ${end.tally.join(', ')}`)
     faultList.push(...end.faults)

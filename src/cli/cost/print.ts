@@ -1,6 +1,6 @@
 import type { Terminal } from '../command/terminal.ts'
 import { Failure } from '../failure.ts'
-import { ROWS_WRITTEN } from '../../contract/platform.ts'
+import { ROWS_READ, ROWS_WRITTEN } from '../../contract/platform.ts'
 
 export interface CostOptions {
   readonly terminal: Terminal
@@ -78,8 +78,6 @@ const ALARMS = 2
 /** Assumed, with the CPU of the tools. */
 const CPU_MS = 10
 const OBJECT_GIGABYTES = 0.128
-/** Measured for three steps. */
-const ROWS_READ_PER_STEP = 31 / 3
 const KILOBYTES_PER_STEP = 20 / 3
 
 export interface Load {
@@ -105,7 +103,7 @@ export function usageOfRun({ steps, seconds, isStored }: Omit<Load, 'runs'>): Re
     'milliseconds of CPU': CPU_MS,
     'requests to objects': objectRequests,
     'GB-seconds of objects': stored(steps * seconds * OBJECT_GIGABYTES),
-    'rows read': stored(steps * ROWS_READ_PER_STEP),
+    'rows read': stored(ROWS_READ.run + calls * ROWS_READ.stepWithCall),
     'rows written': stored(run + calls * stepWithCall + ALARMS * alarm + listing) + usage,
     'kilobytes stored': stored(steps * KILOBYTES_PER_STEP),
     // The index of stored tools, where the isolate has not read it in the last ten seconds.

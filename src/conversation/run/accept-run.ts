@@ -52,8 +52,8 @@ export function acceptRun(request: StartRequest, ports: AcceptPorts): AcceptRepl
     alarms.touch()
     return added
   })
-  alarms.watch()
   if (unfinished.length === 0) runner.runs.adopt(stored)
+  alarms.watch()
   const isQueued = unfinished.length > 0 && !interrupts
   const reply = { runId: run.runId, status: isQueued ? 'queued' : 'running', replayed: false } as const
   return { ok: true, reply, ...(interrupts && { toCancel: unfinished }) }

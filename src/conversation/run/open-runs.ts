@@ -85,8 +85,8 @@ export class OpenRuns {
       parkRun(this.#ports, stored.id, reason)
       return undefined
     }
-    // The journal says how the run stands; the row may have been damaged.
-    if (open.state.status !== stored.status) store.runs.setStatus(stored.id, open.state.status)
+    // The journal says how the run stands; the row may have been damaged, or the object lost before the run began.
+    if (!isNew && open.state.status !== stored.status) store.runs.setStatus(stored.id, open.state.status)
     this.#open.set(stored.id, open)
     return open
   }
@@ -117,7 +117,7 @@ export interface OpenRun {
 function openRun(ports: JournalPorts & { readonly setup: Setup }, stored: StoredRun, isNew = false): OpenRun {
   const replayed: ReplayedRun = isNew ? { state: stateBefore(stored), isComplete: true } : stateOf(ports.store, stored)
   const { state, isComplete, unknown } = replayed
-  const journal = new RunJournal(ports, stored, isNew)
+  const journal = new RunJournal(ports, isNew ? stored : { ...stored, status: state.status }, isNew)
   return {
     stored,
     state,

@@ -82,6 +82,9 @@ export class Database {
   }
 }
 
+/** The index of the runs that have not ended, or not long ago: it is written as a run begins, and not again as it ends. */
+const UNPRUNED_INDEX = 'CREATE INDEX runs_unpruned ON runs (place) WHERE pruned IS NULL;'
+
 /**
  * The statements that make a new database. Values are passed as parameters only, because traces record the SQL text.
  *
@@ -94,13 +97,12 @@ export class Database {
  */
 const SCHEMA = `
   CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-  CREATE TABLE runs (place INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, status TEXT NOT NULL,
+  CREATE TABLE runs (place INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, status TEXT NOT NULL,
     request TEXT NOT NULL, toolset INTEGER NOT NULL REFERENCES toolsets (id), record TEXT,
     reserved INTEGER NOT NULL DEFAULT 0, interrupted INTEGER NOT NULL DEFAULT 0, created INTEGER NOT NULL,
     stalled INTEGER, ended INTEGER, pruned INTEGER, idle INTEGER NOT NULL DEFAULT 0,
     resumes INTEGER NOT NULL DEFAULT 0);
-  CREATE INDEX runs_open ON runs (place) WHERE record IS NULL;
-  CREATE INDEX runs_unpruned ON runs (ended) WHERE ended IS NOT NULL AND pruned IS NULL;
+  ${UNPRUNED_INDEX}
   CREATE TABLE toolsets (id INTEGER PRIMARY KEY, definitions TEXT NOT NULL);
   CREATE TABLE events (run TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, lines TEXT NOT NULL,
     PRIMARY KEY (run, first)) WITHOUT ROWID;
@@ -143,6 +145,9 @@ const MIGRATIONS: readonly string[] = [
      FROM runs WHERE json_valid(record);`,
   `ALTER TABLE runs ADD COLUMN idle INTEGER NOT NULL DEFAULT 0;
    ALTER TABLE runs ADD COLUMN resumes INTEGER NOT NULL DEFAULT 0;`,
+  `DROP INDEX runs_open;
+   DROP INDEX runs_unpruned;
+   ${UNPRUNED_INDEX}`,
 ]
 
 const NEWEST = MIGRATIONS.length + 1

@@ -63,10 +63,11 @@ export class RunTable {
   }
 
   /**
-   * Stores a new run with its first numbers of events reserved, and returns it. `definitions`: its tools, as the JSON of
-   * their definitions.
+   * Stores a new run with its first numbers of events reserved, and returns it: it is `running` at once if it is its turn,
+   * which spares the change of its status. `definitions`: its tools, as the JSON of their definitions.
    */
   add(request: RunRequest, definitions: string, now: number): StoredRun {
+    const status = this.unfinished().length === 0 ? 'running' : 'queued'
     const toolset = this.#toolset(definitions)
     this.#forgetRows()
     const { place } = this.#database.sql
@@ -74,8 +75,9 @@ export class RunTable {
         // After all places in use, including those of messages adopted from another conversation.
         `INSERT INTO runs (place, id, status, request, toolset, created, reserved) VALUES (1 + max(
            ifnull((SELECT max(place) FROM runs), 0), ifnull((SELECT max(position) FROM messages), 0) / ${MESSAGES_A_RUN}
-         ), ?, 'queued', ?, ?, ?, ${RESERVED}) RETURNING place`,
+         ), ?, ?, ?, ?, ?, ${RESERVED}) RETURNING place`,
         request.runId,
+        status,
         this.#database.chunks.keep(JSON.stringify(request)),
         toolset.id,
         now,
@@ -83,7 +85,7 @@ export class RunTable {
       .one()
     this.#latestRequest = request
     const counters = { interrupted: 0, stalled: null, idle: 0, resumes: 0 } as const
-    const row = { status: 'queued', ...counters, ended: null, pruned: null } as const
+    const row = { status, ...counters, ended: null, pruned: null } as const
     return { place, id: request.runId, ...row, request, tools: toolset.tools }
   }
 
@@ -118,9 +120,8 @@ export class RunTable {
   pruneToolsets(): void {
     const rows = this.#database.rows<{ id: number; definitions: string }>(
       `SELECT id, definitions FROM toolsets WHERE definitions <> '[]' AND definitions NOT LIKE '${SHORT_LIST}%'
-       AND id <> (SELECT toolset FROM runs ORDER BY place DESC LIMIT 1) AND id NOT IN (
-         SELECT toolset FROM runs WHERE record IS NULL UNION
-         SELECT toolset FROM runs WHERE ended IS NOT NULL AND pruned IS NULL)`,
+       AND id <> (SELECT toolset FROM runs ORDER BY place DESC LIMIT 1)
+       AND id NOT IN (SELECT toolset FROM runs WHERE pruned IS NULL)`,
     )
     for (const { id, definitions } of rows) {
       const row = { table: 'toolsets', key: id }
@@ -151,13 +152,14 @@ export class RunTable {
 
   /** Returns the ids of the unfinished runs in order, without parked ones; the first is the run whose turn it is. */
   unfinished(): readonly string[] {
-    const query = "SELECT id FROM runs WHERE record IS NULL AND status <> 'parked' ORDER BY place"
+    const query = "SELECT id FROM runs WHERE pruned IS NULL AND record IS NULL AND status <> 'parked' ORDER BY place"
     return (this.#unfinished ??= this.#database.rows<{ id: string }>(query).map((row) => row.id))
   }
 
   /** Returns the parked runs at a place and after it. */
   parkedFrom(place: number): readonly string[] {
-    const query = "SELECT id FROM runs WHERE status = 'parked' AND record IS NULL AND place >= ? ORDER BY place"
+    const query = `SELECT id FROM runs
+      WHERE pruned IS NULL AND status = 'parked' AND record IS NULL AND place >= ? ORDER BY place`
     return this.#database.rows<{ id: string }>(query, place).map(({ id }) => id)
   }
 
@@ -311,10 +313,10 @@ export class RunTable {
     return this.#database.rows<{ last: number }>(query, id)[0]?.last ?? 0
   }
 
-  /** Returns the finished run that ended first of those whose events are not pruned yet. */
+  /** Returns the first finished run of those whose events are not pruned yet. */
   unpruned(): { readonly id: string; readonly ended: number } | undefined {
     const query = `SELECT id, min(CAST(ended AS INTEGER), ${MOST_INTEGER}) AS ended FROM runs
-      WHERE ended IS NOT NULL AND pruned IS NULL ORDER BY runs.ended LIMIT 1`
+      WHERE pruned IS NULL AND runs.ended IS NOT NULL ORDER BY place LIMIT 1`
     return this.#database.rows<{ id: string; ended: number }>(query)[0]
   }
 
