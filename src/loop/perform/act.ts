@@ -81,6 +81,8 @@ async function runCall(running: Running, call: CallState, early = false): Promis
   const children = tools.get(tool)?.startsRuns && running.children
   const agent = children ? ({ isAgent: true } as const) : {}
   commit([{ type: 'call.started', callId, tool, attempt, at: startedAt, deadline, ...ownFields, ...source, ...agent }])
+  // Calls that start together are recorded together.
+  await Promise.resolve()
   flush()
   const mayBeLater = state.request.durable && state.offered.get(tool)?.later
   const outcome = await callTool(running, call, next, {
