@@ -25,7 +25,7 @@ requests to Workers     10,000,000      10,000,000    $0.00
 milliseconds of CPU    100,000,000      30,000,000    $1.40
 requests to objects     40,000,000       1,000,000    $5.85
 GB-seconds of objects    7,680,000         400,000   $91.00
-rows read              520,000,000  25,000,000,000    $0.00
+rows read              390,000,000  25,000,000,000    $0.00
 rows written           320,000,000      50,000,000  $270.00
 kilobytes stored       200,000,000       5,000,000   $39.00
 reads of KV             10,000,000      10,000,000    $0.00

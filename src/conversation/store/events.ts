@@ -14,6 +14,9 @@ export interface EventRow {
   readonly isComplete: boolean
 }
 
+/** The rows that are read at a time. A row has at most 170,000 characters of its text; the parts of a longer one are elsewhere. */
+const PAGE = 16
+
 /** The journals of all runs. */
 export class EventTable {
   readonly #database: Database
@@ -31,17 +34,19 @@ export class EventTable {
   *after(run: string, number: number): Generator<EventRow> {
     // Begins at the row that may hold the number, so that SQLite scans no rows before it.
     const query = `SELECT first, last, lines FROM events WHERE run = ? AND last > ? AND first >=
-      ifnull((SELECT max(first) FROM events WHERE run = ? AND first <= ?), 0) ORDER BY first LIMIT 1`
-    for (let at = number; ;) {
-      // One row per query: a cursor would not survive an await between rows, and all rows may not fit in memory.
-      const [row] = this.#database.rows<{ first: number; last: number; lines: string }>(query, run, at, run, at)
-      if (!row) return
-      at = row.last
-      const text = this.#database.text(row.lines, { table: 'events', key: `${run}.${row.first}` })
-      if (text === undefined) this.#replace(run, row.first, '')
-      const lines = text?.split('\n').filter((line) => line !== '') ?? []
-      // A row with lost content is empty or begins with an empty line.
-      yield { ...row, lines, isComplete: text !== undefined && text !== '' && !text.startsWith('\n') }
+      ifnull((SELECT max(first) FROM events WHERE run = ? AND first <= ?), 0) ORDER BY first LIMIT ${PAGE}`
+    for (let [at, isLast] = [number, false]; !isLast;) {
+      // Some rows a query: a cursor would not survive an await between rows, and all rows may not fit in memory.
+      const rows = this.#database.rows<{ first: number; last: number; lines: string }>(query, run, at, run, at)
+      isLast = rows.length < PAGE
+      for (const row of rows) {
+        at = row.last
+        const text = this.#database.text(row.lines, { table: 'events', key: `${run}.${row.first}` })
+        if (text === undefined) this.#replace(run, row.first, '')
+        const lines = text?.split('\n').filter((line) => line !== '') ?? []
+        // A row with lost content is empty or begins with an empty line.
+        yield { ...row, lines, isComplete: text !== undefined && text !== '' && !text.startsWith('\n') }
+      }
     }
   }
 
