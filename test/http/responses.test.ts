@@ -492,8 +492,8 @@ describe('bad input gets a clear error', () => {
       { status: 404, code: 'model_not_found', param: 'model' },
     ],
     [
-      { input: 'Hi', background: true },
-      { status: 400, code: 'unsupported_parameter', param: 'background' },
+      { input: 'Hi', truncation: 'disabled' },
+      { status: 400, code: 'unsupported_parameter', param: 'truncation' },
     ],
     [
       { input: 'Hi', conversation: 'a/b' },
@@ -654,17 +654,21 @@ describe('a stored response', () => {
   })
 })
 
-test('a request for other handling of long contexts is refused, and `truncation` is repeated', async () => {
+test('a request for other handling of long contexts is refused, and how they are handled is told', async () => {
   const edge = keptEdge({ script: [say('One.'), say('Two.')] })
   const ask = async (members: object) => {
     const response = await edge.post('/v1/responses', { input: 'Hi', store: false, ...members })
     return [response.status, await response.json()]
   }
-  expect(await ask({})).toMatchObject([200, { truncation: 'disabled' }])
+  expect(await ask({})).toMatchObject([200, { truncation: 'auto' }])
   expect(await ask({ truncation: 'auto' })).toMatchObject([200, { truncation: 'auto' }])
-  expect(await ask({ truncation: 'middle' })).toMatchObject([400, { error: { param: 'truncation' } }])
-  expect(await ask({ context_management: [{ type: 'compaction' }] })).toMatchObject([
-    400,
-    { error: { code: 'unsupported_parameter', param: 'context_management' } },
+  for (const members of [
+    { truncation: 'disabled' },
+    { truncation: 'middle' },
+    { context_management: [{ type: 'compaction' }] },
   ])
+    expect(await ask(members)).toMatchObject([
+      400,
+      { error: { code: 'unsupported_parameter', param: Object.keys(members)[0] } },
+    ])
 })

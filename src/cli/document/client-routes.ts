@@ -4,22 +4,9 @@ import { chatBody } from '../../wire/client/openai-chat/request.ts'
 import { responsesBody } from '../../wire/client/openai-responses/request.ts'
 import { useChatBody } from '../../wire/client/ui-message/request.ts'
 import { ref } from './json-schema.ts'
+import { CONVERSATION, START_ERRORS, ANSWER_ERRORS, RESPONSE_ROUTES } from './response-routes.ts'
 import type { Routes } from './operation.ts'
 
-const CONVERSATION = {
-  'X-Conversation-Id': 'The id of the conversation. A conversation that does not exist is created.',
-  'Idempotency-Key': 'Requests with the same key and the same body return the same run.',
-}
-const FAILED = {
-  404: 'The model does not exist.',
-  429: 'Too many requests, or the budget of the key is spent.',
-  502: 'The model provider failed.',
-}
-const ERRORS = {
-  ...FAILED,
-  409: 'No call is waiting for these results, or the previous run is still waiting for its results.',
-  503: 'No model is configured.',
-}
 const STREAM = { says: 'The answer, streamed as server-sent events.', type: 'text/event-stream' }
 
 const OWNER = {
@@ -73,51 +60,10 @@ export const CLIENT_ROUTES: Routes = {
           events: 'ChatCompletionChunk',
         },
       },
-      errors: ERRORS,
+      errors: START_ERRORS,
     },
   },
-  '/v1/responses': {
-    post: {
-      tag: 'OpenAI',
-      id: 'createResponse',
-      summary: 'Create a response',
-      scope: 'chat',
-      headers: CONVERSATION,
-      body: 'ResponseBody',
-      answers: {
-        200: { says: 'The response, or its events if `stream` is true.', json: 'Response', events: 'ResponseEvent' },
-      },
-      errors: ERRORS,
-    },
-  },
-  '/v1/responses/{id}': {
-    get: {
-      tag: 'OpenAI',
-      id: 'getResponse',
-      summary: 'Get a stored response',
-      description: 'A response that is still being generated has the status `in_progress`.',
-      scope: 'chat',
-      query: {
-        stream: '`true` to stream the events of the response.',
-        starting_after: 'Stream only the events after this `sequence_number`.',
-      },
-      answers: {
-        200: { says: 'The response, or its events if `stream` is true.', json: 'Response', events: 'ResponseEvent' },
-      },
-      errors: { 404: 'The response does not exist or was not stored.' },
-    },
-  },
-  '/v1/responses/{id}/cancel': {
-    post: {
-      tag: 'OpenAI',
-      id: 'cancelResponse',
-      summary: 'Cancel a stored response',
-      description: 'A response that has ended is returned as it is.',
-      scope: 'chat',
-      answers: { 200: { says: 'The response.', json: 'Response' } },
-      errors: { 404: 'The response does not exist or was not stored.' },
-    },
-  },
+  ...RESPONSE_ROUTES,
   '/v1/messages': {
     post: {
       tag: 'Clients',
@@ -138,7 +84,7 @@ export const CLIENT_ROUTES: Routes = {
           events: 'AnthropicEvent',
         },
       },
-      errors: { ...ERRORS, 529: 'The edge has more requests than it can answer.' },
+      errors: { ...START_ERRORS, 529: 'The edge has more requests than it can answer.' },
     },
   },
   '/v1/messages/count_tokens': {
@@ -155,7 +101,7 @@ export const CLIENT_ROUTES: Routes = {
           json: { type: 'object', properties: { input_tokens: { type: 'integer' } }, required: ['input_tokens'] },
         },
       },
-      errors: { 404: FAILED[404] },
+      errors: { 404: ANSWER_ERRORS[404] },
     },
   },
   '/v1/models': {
@@ -187,7 +133,7 @@ export const CLIENT_ROUTES: Routes = {
       scope: 'chat',
       body: 'UseChatBody',
       answers: { 200: STREAM },
-      errors: ERRORS,
+      errors: START_ERRORS,
     },
   },
   '/chat/{id}/stream': {
@@ -208,7 +154,7 @@ export const CLIENT_ROUTES: Routes = {
       scope: 'chat',
       body: 'RunAgentInput',
       answers: { 200: STREAM },
-      errors: ERRORS,
+      errors: START_ERRORS,
     },
   },
   '/mcp': {

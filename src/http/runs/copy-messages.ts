@@ -1,4 +1,5 @@
 import type { ConversationService, StoredMessage } from '../../contract/conversation.ts'
+import type { Message } from '../../contract/message.ts'
 import { deriveRunId } from '../../contract/id.ts'
 import { idIn, jurisdictionOf } from '../../contract/placement.ts'
 import { unwrapReply } from '../problem.ts'
@@ -47,6 +48,14 @@ export async function copyMessages(
   for await (const messages of messagePages(source, end)) {
     unwrapReply(await target.adopt(messages.filter((message) => !message.replaced || message.run === end.upTo)))
   }
+}
+
+/** Returns the messages that models see, oldest first, up to the end of a run or to the newest message. */
+export async function currentMessages(service: ConversationService, end: MessageRange): Promise<Message[]> {
+  const messages: Message[] = []
+  for await (const page of messagePages(service, end))
+    messages.unshift(...page.flatMap(({ message, replaced }) => (replaced ? [] : message)))
+  return messages
 }
 
 /** The number of messages that are fetched at a time. */

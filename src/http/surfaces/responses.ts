@@ -4,18 +4,19 @@ import { responseEncoder, type ResponseOptions, ResponseReader } from '../../wir
 import { parseResponseId, responseId } from '../../wire/client/openai-responses/output.ts'
 import { decodeResponses, type ResponsesRequest } from '../../wire/client/openai-responses/request.ts'
 import { chooseRounds, isHeldBack } from '../../wire/client/request.ts'
-import { prepareRun, type RunParameters } from '../runs/prepare-run.ts'
+import { estimateTokens, prepareRun, type RunParameters } from '../runs/prepare-run.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { readJson } from '../request-body.ts'
 import { termsOfCaller } from '../../contract/caller-terms.ts'
 import { idIn } from '../../contract/placement.ts'
-import { branchConversation } from '../runs/copy-messages.ts'
+import { branchConversation, currentMessages } from '../runs/copy-messages.ts'
 import { requestContext, type EdgeEnv } from '../context.ts'
 import type { RequestContext } from '../request-context.ts'
 import { type ContinuedRun, systemOf, takeTurn } from '../runs/continue-run.ts'
 import { continueStateless } from '../runs/continue-stateless.ts'
+import { conversationStub } from '../runs/conversation-stub.ts'
 import { requireBytes } from '../runs/storage-quota.ts'
-import { type PreparedRun, startInConversation } from '../runs/start-run.ts'
+import { type PreparedRun, runHeaders, startInConversation } from '../runs/start-run.ts'
 import type { RunHandle } from '../runs/run-handle.ts'
 import { unwrapRequest, Problem } from '../problem.ts'
 import {
@@ -25,7 +26,7 @@ import {
   conversationTarget,
   startInListedConversation,
 } from '../runs/place-run.ts'
-import { cancelledResponse, storedResponse } from './stored-response.ts'
+import { cancelledResponse, deletedResponse, inputItems, storedResponse } from './stored-response.ts'
 import { streamRun } from '../respond/stream.ts'
 import type { SurfacePart } from '../surface.ts'
 import { modelRoutes, OPENAI } from './models.ts'
@@ -47,18 +48,37 @@ export const responsesApi: SurfacePart = {
 }
 
 app.get('/:id', storedResponse)
+app.delete('/:id', deletedResponse)
 app.post('/:id/cancel', cancelledResponse)
+app.get('/:id/input_items', inputItems)
+
+/**
+ * Counts by the estimate with which the edge plans what a model sees: no provider is asked. Earlier messages of the
+ * conversation count whole, though a model may be sent less of them.
+ */
+app.post('/input_tokens', async (c) => {
+  const { setup, caller } = c.env
+  requireScope(caller, 'chat')
+  const body = unwrapRequest(decodeResponses(await readJson(c.req.raw, setup.config.maxBodyBytes)))
+  const target = conversationTarget(c.req.raw, body.conversation, 'conversation')
+  const { id, previous } = target ? { id: target.id } : (earlierPlace(body) ?? {})
+  const end = previous === undefined ? {} : { upTo: previous }
+  const earlier = id === undefined ? [] : await currentMessages(conversationStub(c.env, id), end)
+  const parameters = { ...parametersOf(body), input: [...earlier, ...body.messages] }
+  return c.json({ object: 'response.input_tokens', input_tokens: await estimateTokens(requestContext(c), parameters) })
+})
 
 app.post('/', async (c) => {
   const { setup, caller } = c.env
   requireScope(caller, 'chat')
   const body = unwrapRequest(decodeResponses(await readJson(c.req.raw, setup.config.maxBodyBytes)))
   const target = conversationTarget(c.req.raw, body.conversation, 'conversation')
+  const isDetached = body.background && !body.stream
   const {
     handle,
     after = 0,
     approvals = [],
-  } = await startOrContinue(requestContext(c, body.stream ? 'text' : 'none'), body, target)
+  } = await startOrContinue(requestContext(c, isDetached ? undefined : body.stream ? 'text' : 'none'), body, target)
   const { runId, conversation } = handle
   const options: ResponseOptions = {
     id: responseId({ runId, conversation, after }),
@@ -71,6 +91,7 @@ app.post('/', async (c) => {
     hasEncryptedContent: body.hasEncryptedContent,
     pendingApprovals: approvals,
   }
+  if (isDetached) return Response.json(new ResponseReader(options).response, { headers: runHeaders(handle) })
   if (!body.stream) return collectRun(handle, collectorOf(new ResponseReader(options)))
   return streamRun(handle, responseEncoder(options))
 })
@@ -85,11 +106,8 @@ async function startOrContinue(
   target: ConversationTarget | undefined,
 ): Promise<ContinuedRun> {
   if (target) return continueConversation(context, body, target)
-  if (body.previous !== undefined) return continueConversation(context, body, previousResponse(body.previous))
-  if (body.reference) {
-    const { conversation, runId } = body.reference
-    return continueConversation(context, body, { id: conversation, previous: runId })
-  }
+  const place = earlierPlace(body)
+  if (place) return continueConversation(context, body, place)
   const { answers, input, messages, store, callConversation } = body
   const start = store ? (parameters: RunParameters) => startInNewConversation(context, parameters) : undefined
   return continueStateless(
@@ -156,7 +174,9 @@ function collectorOf(reader: ResponseReader): Collector {
   }
 }
 
-function previousResponse(previous: string): { id: string; previous: string } {
+/** Returns the conversation and the run that a request continues: those of the response or the item that it names. */
+function earlierPlace({ previous, reference }: ResponsesRequest): { id: string; previous: string } | undefined {
+  if (previous === undefined) return reference && { id: reference.conversation, previous: reference.runId }
   const place = parseResponseId(previous)
   if (place) return { id: place.conversation, previous: place.runId }
   const message = 'There is no such response, or it was not stored.'

@@ -1,13 +1,17 @@
 import type { Context } from 'hono'
+import type { StoredMessage } from '../../contract/conversation.ts'
 import type { CallRecord } from '../../contract/run.ts'
 import { within } from '../../contract/time-limit.ts'
 import { responseEncoder, ResponseReader } from '../../wire/client/openai-responses/answer.ts'
 import { chooseRounds } from '../../wire/client/request.ts'
-import { parseResponseId } from '../../wire/client/openai-responses/output.ts'
+import { APPROVAL_ITEM, itemSuffix, parseResponseId } from '../../wire/client/openai-responses/output.ts'
+import { itemsOf, type ListedItem, pageOfItems } from '../../wire/client/openai-responses/stored-items.ts'
 import { DEFAULT_ECHO } from '../../wire/client/openai-responses/request.ts'
 import { requireScope } from '../middleware/auth.ts'
 import type { EdgeEnv } from '../context.ts'
-import { conversationStubOfRun } from '../runs/conversation-stub.ts'
+import type { EdgeContext } from '../request-context.ts'
+import { conversationStub, conversationStubOfRun } from '../runs/conversation-stub.ts'
+import { messagePages } from '../runs/copy-messages.ts'
 import { type RunHandle, storedRunHandle } from '../runs/run-handle.ts'
 import { Problem, unwrapReply } from '../problem.ts'
 import { invalidRequest } from './runs.ts'
@@ -35,6 +39,97 @@ export async function cancelledResponse(c: Context<EdgeEnv>): Promise<Response> 
   const place = await placeOfResponse(c)
   unwrapReply(await conversationStubOfRun(c.env, place).cancel(place.runId))
   return respond(c, place, false, '-1')
+}
+
+/**
+ * `DELETE /v1/responses/{id}`: deletes a response with its conversation, which was made for it. Throws a Problem 409 for
+ * one that others follow, or in a conversation of the caller's own: a conversation is deleted as a whole.
+ */
+export async function deletedResponse(c: Context<EdgeEnv>): Promise<Response> {
+  const { id, conversation } = await placeOfResponse(c)
+  const { setup, caller } = c.env
+  const service = conversationStub(c.env, conversation)
+  const [{ isListed }, { runs }] = await Promise.all([
+    setup.directories.getByName(caller.tenant).room(conversation),
+    service.runs({ limit: 2 }).then(unwrapReply),
+  ])
+  if (isListed || runs.length > 1) {
+    const owner = isListed ? 'It is in a conversation of yours' : 'Other responses follow it, or came before it'
+    const message = `${owner}. Delete the conversation as a whole: DELETE /conversations/${conversation}`
+    throw new Problem({ status: 409, code: 'response_in_use', message })
+  }
+  unwrapReply(await service.remove())
+  return c.json({ id, object: 'response', deleted: true })
+}
+
+/**
+ * `GET /v1/responses/{id}/input_items`: what a response was asked, the newest first by default: the messages with which
+ * its run began or, of a response that continued a run, the answers to calls and the messages after them.
+ */
+export async function inputItems(c: Context<EdgeEnv>): Promise<Response> {
+  const place = await placeOfResponse(c)
+  const items = place.after === 0 ? await firstInput(c.env, place) : await answersTo(c.env, place)
+  return listItems(c, items.reverse())
+}
+
+const MOST_ITEMS = 100
+const PAGE_ITEMS = 20
+
+/** Answers with the page of a list that the query asks for. The items come newest first. */
+export async function listItems(
+  c: Pick<Context<EdgeEnv>, 'req' | 'json'>,
+  newestFirst: Parameters<typeof pageOfItems>[0],
+): Promise<Response> {
+  const { order = 'desc', after, limit = String(PAGE_ITEMS) } = c.req.query()
+  if (order !== 'asc' && order !== 'desc')
+    throw invalidRequest({ message: '`order` must be "asc" or "desc".', path: 'order' })
+  if (!/^[1-9]\d{0,2}$/.test(limit) || Number(limit) > MOST_ITEMS)
+    throw invalidRequest({ message: `\`limit\` must be a whole number from 1 to ${MOST_ITEMS}.`, path: 'limit' })
+  const page = await pageOfItems(newestFirst, { order, after, limit: Number(limit) })
+  if (page) return c.json(page)
+  throw invalidRequest({ message: '`after` must be the id of an item of this list.', path: 'after' })
+}
+
+/** Returns the items of the messages with which a run began. */
+async function firstInput(context: EdgeContext, { conversation, runId }: StoredPlace): Promise<ListedItem[]> {
+  const messages: StoredMessage[] = []
+  for await (const page of messagePages(conversationStub(context, conversation), {})) {
+    const own = page.filter(({ run }) => run === runId)
+    messages.unshift(...own)
+    if (messages.length > 0 && own.length < page.length) break
+  }
+  const answer = messages.findIndex(({ message }) => message.role === 'assistant')
+  const input = answer < 0 ? messages : messages.slice(0, answer)
+  return input.flatMap(({ position, message }) => itemsOf(String(position), message))
+}
+
+/** Returns the items of what let a run continue, from the event of the response on to its next step. */
+async function answersTo(context: EdgeContext, { conversation, runId, after }: StoredPlace): Promise<ListedItem[]> {
+  const handedOut = new Set<string>()
+  const items: ListedItem[] = []
+  const run = storedRunHandle(context, { runId, conversation, after: 0 })
+  await run.follow((event) => {
+    if (event.type === 'call.requested') handedOut.add(event.callId)
+    if (event.seq <= after) return
+    const { seq } = event
+    if (event.type === 'step.started') run.disconnect()
+    else if (event.type === 'input.added')
+      items.push(...event.messages.flatMap((message, index) => itemsOf(`${seq}_${index}`, message)))
+    else if (event.type === 'approval.decided') {
+      const { callId, decision, reason } = event
+      items.push({
+        id: `mcpa_${seq}`,
+        type: 'mcp_approval_response',
+        approval_request_id: `${APPROVAL_ITEM}${callId}${itemSuffix(conversation)}`,
+        approve: decision === 'approve',
+        ...(reason !== undefined && { reason }),
+      })
+    } else if (event.type === 'call.settled' && handedOut.has(event.callId)) {
+      const { callId, tool, ok, content = [] } = event
+      items.push(...itemsOf(String(seq), { role: 'tool', callId, tool, ok, content }))
+    }
+  }, 'none')
+  return items
 }
 
 /** Returns the place of the response that the path names, if it is stored. */

@@ -27,6 +27,7 @@ test('a text becomes a message, and omitted fields have the defaults of the form
     answers: {},
     store: true,
     stream: false,
+    background: false,
     hasEncryptedContent: false,
     clientTools: [],
     sampling: {},
@@ -47,7 +48,7 @@ test('a text becomes a message, and omitted fields have the defaults of the form
       service_tier: 'auto',
       store: true,
       background: false,
-      truncation: 'disabled',
+      truncation: 'auto',
     },
   })
 })
@@ -66,6 +67,7 @@ test('the body is decoded to our types, and echoed in the caller’s terms', () 
     conversation: { id: 'c1' },
     store: false,
     stream: true,
+    background: false,
     include: ['reasoning.encrypted_content'],
     metadata: { of: 'mine' },
     temperature: 0.5,
@@ -85,6 +87,7 @@ test('the body is decoded to our types, and echoed in the caller’s terms', () 
     conversation: 'c1',
     store: false,
     stream: true,
+    background: false,
     hasEncryptedContent: true,
     clientTools: [{ name: 'pick', description: 'Picks', inputSchema: schema, strict: true }],
     toolChoice: { tool: 'pick' },
@@ -217,7 +220,8 @@ test.each([
   [{}, 'input', 'input: must not be empty.', 'invalid_value'],
   [{ input: '' }, 'input', 'input: must not be empty.', 'invalid_value'],
   [{ input: 7 }, 'input', 'input: expected string or Array, received 7.', 'invalid_value'],
-  [{ input: 'Hi', background: true }, 'background', /^background: /, 'unsupported_parameter'],
+  [{ input: 'Hi', truncation: 'disabled' }, 'truncation', /^truncation: /, 'unsupported_parameter'],
+  [{ input: 'Hi', background: true, store: false }, 'background', /needs `store`/, 'invalid_value'],
   [{ input: 'Hi', prompt: { id: 'p' } }, 'prompt', 'prompt: is not supported.', 'unsupported_parameter'],
   [
     { input: 'Hi', tools: [{ type: 'web_search' }] },

@@ -187,6 +187,11 @@ export const REQUEST_ERRORS: ErrorTexts = {
     'Name a response of this tenant that was not sent with `store: false`.',
   ),
   refused: http(403, 'A hook of the edge refused the request; the message is from that hook.', 'Follow the message.'),
+  response_in_use: http(
+    409,
+    'The response to delete is in a conversation of the caller’s own, or with other responses.',
+    'Delete the conversation, which the message names.',
+  ),
   response_not_found: http(404, 'There is no such response, or it was not stored.', 'Check the id.'),
   search_not_available: http(
     400,

@@ -160,7 +160,7 @@ export class ResponseReader {
       id,
       object: 'response',
       created_at: created,
-      status: end ? responseStatus(end) : 'in_progress',
+      status: end ? responseStatus(end) : this.#isBegun ? 'in_progress' : 'queued',
       error: end?.type === 'failure' ? errorOf(end.error) : null,
       incomplete_details: (end?.type === 'end' && INCOMPLETE[end.reason]) || null,
       model,

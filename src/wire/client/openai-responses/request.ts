@@ -54,6 +54,8 @@ export interface ResponsesRequest {
   readonly callConversation?: string | undefined
   readonly store: boolean
   readonly stream: boolean
+  /** Whether the response is returned at once, while its run continues. */
+  readonly background: boolean
   /** Whether reasoning items have encrypted content. */
   readonly hasEncryptedContent: boolean
   readonly clientTools: readonly ClientTool[]
@@ -69,10 +71,11 @@ export interface ResponsesRequest {
 
 /** Fields that change the answer in ways that the edge does not support. They are refused, not ignored. */
 const UNSUPPORTED = {
-  background: v.nullish(v.literal(false)),
   context_management: absent,
   prompt: absent,
   top_logprobs: v.nullish(v.literal(0)),
+  // Earlier messages are always shortened where the model's window has no room for them.
+  truncation: v.nullish(v.literal('auto')),
 }
 
 const toolOfChoice = v.object({ type: v.literal('function'), name: toolReference })
@@ -114,6 +117,7 @@ export const responsesBody = v.object({
   conversation: v.nullish(either(isObject, v.object({ id: idSchema }), idSchema)),
   store: optionalFlag,
   stream: optionalFlag,
+  background: optionalFlag,
   include: v.nullish(v.array(v.string()), []),
   metadata: v.nullish(byName(v.string(), v.string())),
   temperature: number,
@@ -122,7 +126,6 @@ export const responsesBody = v.object({
   max_tool_calls: optionalCount,
   parallel_tool_calls: optionalFlag,
   service_tier: optionalText,
-  truncation: v.nullish(v.picklist(['auto', 'disabled'])),
   edgecall: v.nullish(v.strictObject({ ...runOptionSchemas, rounds: whichRounds }), {}),
 })
 
@@ -144,6 +147,9 @@ function decode(json: unknown): DecodeResult<ResponsesRequest> {
   const { input: rawInput, tools, conversation, previous_response_id: previous, ...rest } = decoded.request
   if (conversation != null && previous != null) {
     return bodyFault('previous_response_id', 'and "conversation" exclude each other.')
+  }
+  if (rest.background && rest.store === false) {
+    return bodyFault('background', 'needs `store`: the response is read by its id.')
   }
   const cut = cutAtReference(isText(rawInput) ? [] : rawInput)
   if (!cut.ok) return cut
@@ -182,6 +188,7 @@ function decode(json: unknown): DecodeResult<ResponsesRequest> {
       conversation: isText(conversation) ? conversation : conversation?.id,
       store: rest.store ?? true,
       stream: rest.stream ?? false,
+      background: rest.background ?? false,
       hasEncryptedContent: rest.include.includes('reasoning.encrypted_content'),
       clientTools,
       toolChoice,
@@ -231,7 +238,8 @@ const ECHO = {
   previous_response_id: null,
   service_tier: 'auto',
   store: true,
-  truncation: 'disabled',
+  truncation: 'auto',
+  background: false,
 }
 
 function echoOf(body: Partial<Body> & Pick<Body, 'tools'>): Readonly<Record<string, unknown>> {
@@ -242,7 +250,6 @@ function echoOf(body: Partial<Body> & Pick<Body, 'tools'>): Readonly<Record<stri
     tools: tools.map(({ strict, ...tool }) => ({ ...tool, strict: strict ?? null })),
     text: { ...text, format: text?.format ?? { type: 'text' } },
     reasoning: { effort: reasoning?.effort ?? null, summary: null },
-    background: false,
   }
 }
 

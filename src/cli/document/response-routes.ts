@@ -1,0 +1,137 @@
+import type { Routes } from './operation.ts'
+
+/** The headers of requests that start runs in conversations. */
+export const CONVERSATION = {
+  'X-Conversation-Id': 'The id of the conversation. A conversation that does not exist is created.',
+  'Idempotency-Key': 'Requests with the same key and the same body return the same run.',
+}
+/** The errors of models. */
+export const ANSWER_ERRORS = {
+  404: 'The model does not exist.',
+  429: 'Too many requests, or the budget of the key is spent.',
+  502: 'The model provider failed.',
+}
+/** The errors of requests that start runs. */
+export const START_ERRORS = {
+  ...ANSWER_ERRORS,
+  409: 'No call is waiting for these results, or the previous run is still waiting for its results.',
+  503: 'No model is configured.',
+}
+const ITEM_QUERY = {
+  order: '`desc` (the default): the newest items first; `asc`: the oldest.',
+  after: 'Return items after the one with this id.',
+  limit: 'The page size, at most 100. Default: 20.',
+}
+
+const ITEM_LIST = {
+  type: 'object',
+  description: 'OpenAI’s list of items.',
+  properties: {
+    object: { const: 'list' },
+    data: { type: 'array', items: { type: 'object' } },
+    first_id: { type: ['string', 'null'] },
+    last_id: { type: ['string', 'null'] },
+    has_more: { type: 'boolean' },
+  },
+  required: ['object', 'data', 'first_id', 'last_id', 'has_more'],
+}
+
+/** The routes of OpenAI’s Responses API. */
+export const RESPONSE_ROUTES: Routes = {
+  '/v1/responses': {
+    post: {
+      tag: 'OpenAI',
+      id: 'createResponse',
+      summary: 'Create a response',
+      scope: 'chat',
+      headers: CONVERSATION,
+      body: 'ResponseBody',
+      answers: {
+        200: { says: 'The response, or its events if `stream` is true.', json: 'Response', events: 'ResponseEvent' },
+      },
+      errors: START_ERRORS,
+    },
+  },
+  '/v1/responses/{id}': {
+    get: {
+      tag: 'OpenAI',
+      id: 'getResponse',
+      summary: 'Get a stored response',
+      description: 'A response that is still being generated has the status `in_progress`.',
+      scope: 'chat',
+      query: {
+        stream: '`true` to stream the events of the response.',
+        starting_after: 'Stream only the events after this `sequence_number`.',
+      },
+      answers: {
+        200: { says: 'The response, or its events if `stream` is true.', json: 'Response', events: 'ResponseEvent' },
+      },
+      errors: { 404: 'The response does not exist or was not stored.' },
+    },
+    delete: {
+      tag: 'OpenAI',
+      id: 'deleteResponse',
+      summary: 'Delete a stored response',
+      description: 'With its conversation, which was made for it.',
+      scope: 'chat',
+      answers: {
+        200: {
+          says: 'The response is deleted.',
+          json: {
+            type: 'object',
+            properties: { id: { type: 'string' }, object: { const: 'response' }, deleted: { const: true } },
+            required: ['id', 'object', 'deleted'],
+          },
+        },
+      },
+      errors: {
+        404: 'The response does not exist or was not stored.',
+        409: 'Other responses are in its conversation, or the conversation is the caller’s own.',
+      },
+    },
+  },
+  '/v1/responses/{id}/input_items': {
+    get: {
+      tag: 'OpenAI',
+      id: 'listInputItems',
+      summary: 'List what a response was asked',
+      scope: 'chat',
+      query: ITEM_QUERY,
+      answers: { 200: { says: 'A page of items.', json: ITEM_LIST } },
+      errors: { 400: 'The query is not valid.', 404: 'The response does not exist or was not stored.' },
+    },
+  },
+  '/v1/responses/input_tokens': {
+    post: {
+      tag: 'OpenAI',
+      id: 'countInputTokens',
+      summary: 'Estimate the tokens of a response’s request',
+      description:
+        'With the instructions and tools of the edge, and the earlier messages of its conversation. No model is asked.',
+      scope: 'chat',
+      body: 'ResponseBody',
+      answers: {
+        200: {
+          says: 'The estimate.',
+          json: {
+            type: 'object',
+            properties: { object: { const: 'response.input_tokens' }, input_tokens: { type: 'integer' } },
+            required: ['object', 'input_tokens'],
+          },
+        },
+      },
+      errors: { 404: ANSWER_ERRORS[404] },
+    },
+  },
+  '/v1/responses/{id}/cancel': {
+    post: {
+      tag: 'OpenAI',
+      id: 'cancelResponse',
+      summary: 'Cancel a stored response',
+      description: 'A response that has ended is returned as it is.',
+      scope: 'chat',
+      answers: { 200: { says: 'The response.', json: 'Response' } },
+      errors: { 404: 'The response does not exist or was not stored.' },
+    },
+  },
+}

@@ -1,0 +1,84 @@
+import type { BinaryContent, LinkedContent, Message, UserContent } from '../../../contract/message.ts'
+import { urlOf } from '../../provider/turns.ts'
+import { type JsonFields, summaryPart, textPart } from './shapes.ts'
+
+/** An item of a list: of what a response was asked, or of a conversation. */
+export type ListedItem = JsonFields & { readonly id: string; readonly type: string }
+
+/**
+ * Converts a stored message to items. A call of the edge's own is a `function_call` here too: the message does not say
+ * who ran it, and its output follows. `name`: what the ids of the items are made of.
+ */
+export function itemsOf(name: string, message: Message): ListedItem[] {
+  const items = bareItems(message)
+  return items.map(({ prefix, ...item }, index) => ({ id: `${prefix}_${name}_${index}`, status: 'completed', ...item }))
+}
+
+/** Parses the id of a listed item: the name that it is made of. Undefined if it is none. */
+export function nameOfItem(id: string): string | undefined {
+  return /^(?:msg|rs|fc|fco)_(\d{1,16})_\d{1,6}$/.exec(id)?.[1]
+}
+
+type BareItem = JsonFields & { readonly prefix: 'msg' | 'rs' | 'fc' | 'fco'; readonly type: string }
+
+function bareItems(message: Message): BareItem[] {
+  if (message.role === 'tool') {
+    const { callId, content } = message
+    return [{ prefix: 'fco', type: 'function_call_output', call_id: callId, output: content.map(inputPart) }]
+  }
+  if (message.role !== 'assistant') {
+    const { role, content } = message
+    const parts = typeof content === 'string' ? [inputPart({ type: 'text', text: content })] : content.map(inputPart)
+    return [{ prefix: 'msg', type: 'message', role, content: parts }]
+  }
+  const { content, reasoning = '', calls = [] } = message
+  return [
+    ...(reasoning ? [{ prefix: 'rs', type: 'reasoning', summary: [summaryPart(reasoning)] } as const] : []),
+    ...(content ? [{ prefix: 'msg', type: 'message', role: 'assistant', content: [textPart(content)] } as const] : []),
+    ...calls.map(({ callId, tool, arguments: text }) => {
+      return { prefix: 'fc', type: 'function_call', call_id: callId, name: tool, arguments: text } as const
+    }),
+  ]
+}
+
+function inputPart(part: UserContent): JsonFields {
+  if (part.type === 'text') return { type: 'input_text', text: part.text }
+  if (part.type === 'image') return { type: 'input_image', image_url: urlOf(part), file_id: null, detail: 'auto' }
+  return { type: 'input_file', ...fileOf(part) }
+}
+
+function fileOf(part: BinaryContent | LinkedContent): JsonFields {
+  return 'url' in part ? { file_url: part.url } : { file_data: urlOf(part) }
+}
+
+/** Which items of a list to return: at most `limit`, after the item with the id `after` in this order. */
+export interface ListQuery {
+  readonly order: 'asc' | 'desc'
+  readonly after?: string | undefined
+  readonly limit: number
+}
+
+/**
+ * Makes a page of a list in OpenAI's form. Reads the items, which come newest first, no further than needed, and holds
+ * no more than a page of them. Undefined if the list has no item `after`.
+ */
+export async function pageOfItems(
+  newestFirst: AsyncIterable<ListedItem> | Iterable<ListedItem>,
+  { order, after, limit }: ListQuery,
+): Promise<JsonFields | undefined> {
+  const items: ListedItem[] = []
+  let isFound = after === undefined
+  for await (const item of newestFirst) {
+    const isMark = item.id === after
+    if (order === 'asc' ? !isMark : isFound) items.push(item)
+    isFound ||= isMark
+    if (order === 'asc' ? isMark : items.length > limit) break
+    // In this order the oldest items come first, and are read last.
+    if (order === 'asc' && items.length > limit + 1) items.shift()
+  }
+  if (!isFound) return undefined
+  if (order === 'asc') items.reverse()
+  const data = items.slice(0, limit)
+  const [first_id, last_id] = [data[0]?.id ?? null, data.at(-1)?.id ?? null]
+  return { object: 'list', data, first_id, last_id, has_more: items.length > limit }
+}
