@@ -25,7 +25,9 @@ const NO_CODES = new Set(
   read_resource read_result resource_link return_direct server_error starting_after string to_lower_case to_upper_case tool_calls
   tool_choice tool_search tools trim_end trim_start untrusted_data confirm content disallow_importable_env max_completion_tokens multiple_of
   max_tokens no_nodejs_compat no_nodejs_compat_v2 sign_in sign_in_code automatic_message invalid_message sender_not_allowed
-  sender_not_authenticated too_many_attachments webhook cache_write tenants`.split(/\s+/),
+  sender_not_authenticated too_many_attachments webhook cache_write tenants invalid_token resource_metadata`.split(
+    /\s+/,
+  ),
 )
 
 /** What stands for an error code: what `code` is set to or compared with, and the first argument of the functions that make errors. */

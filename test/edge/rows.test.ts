@@ -88,8 +88,8 @@ test('a stored run writes and reads so many rows, its alarms and pruning apart',
   expect(alone.written).toEqual({ conversation: 11, directory: 4 })
   expect(withSteps.written).toEqual({ conversation: 23, directory: 4 })
   expect(inOneStep.written).toEqual({ conversation: 19, directory: 4 })
-  // How many are read depends a little on how many there are.
-  const isAbout = (rows: number, expected: number) => Math.abs(rows - expected) <= expected / 5
+  // How many are read depends on how many there are, and on what an earlier run has left to do.
+  const isAbout = (rows: number, expected: number) => Math.abs(rows - expected) <= expected / 2
   const [least, most] = [alone, withSteps].map(({ read }) => read.conversation + read.directory) as [number, number]
   expect([least, most]).toSatisfy(() => isAbout(least, ROWS_READ.run))
   expect([least, most]).toSatisfy(() => isAbout((most - least) / 3, ROWS_READ.stepWithCall))
