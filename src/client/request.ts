@@ -1,4 +1,4 @@
-import type { RunEvent } from '../contract/event.ts'
+import { endsAnswer, isNewsType, type RunEvent } from '../contract/event.ts'
 import { isObject, type JsonObject, parseJson } from '../contract/json.ts'
 import type { Message } from '../contract/message.ts'
 import type { ResponseFormat, ToolChoice } from '../contract/model.ts'
@@ -132,7 +132,7 @@ async function errorFromResponse(response: Response): Promise<EdgecallError> {
 const DELAYS_MS = [0, 250, 500, 1000, 2000, 4000, 8000]
 
 /**
- * Yields the events of a run until it ends or waits for a person or its caller. `open` requests them, from the start or
+ * Yields the events of a run until it ends or waits for others than agents that are at work. `open` requests them, from the start or
  * after an event. With `mayReopen`, a lost connection is reopened after the last event. Throws an EdgecallError if the
  * edge refuses, and after about 16 seconds without a connection.
  */
@@ -141,17 +141,19 @@ export async function* follow<Tool extends string>(
   { mayReopen, signal }: { mayReopen: boolean; signal: AbortSignal | undefined },
 ): AsyncGenerator<EventOf<Tool>, void> {
   let last: EventOf<Tool> | undefined
+  let isOver = false
   for (let attempt = 0; ; attempt++) {
     try {
       const { body } = await open(last)
       for await (const frames of body ? readSse(body) : []) {
         for (const { data } of frames) {
           last = eventOf<Tool>(data)
+          isOver = isNewsType(last.type) ? isOver : endsAnswer(last)
           attempt = 0
           yield last
         }
       }
-      if (last?.type === 'run.finished' || last?.type === 'run.waiting') return
+      if (isOver) return
       throw new Error('The stream ended before its run did.')
     } catch (cause) {
       signal?.throwIfAborted()

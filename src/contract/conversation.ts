@@ -316,6 +316,8 @@ export interface ConversationService {
    * the same one again changes nothing, and another one is refused.
    */
   report(runId: string, callId: string, report: CallReport): Promise<Reply<object>>
+  /** Returns the run that waits for the decision about a call in the run of an agent. */
+  runWaitingFor(callId: string): Promise<Reply<{ readonly run: string }>>
   /** Returns the outcome of the call of an agent that a run answers; none if the run has not ended. */
   agentOutcome(runId: string): Promise<Reply<{ readonly outcome?: ToolOutcome }>>
   /** Returns the conversations of agents that its runs have called, after an id. */

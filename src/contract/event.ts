@@ -4,7 +4,7 @@ import type { InputNeeds } from './input.ts'
 import type { JsonObject } from './json.ts'
 import type { ModelFinish } from './model.ts'
 import type { Usage } from './usage.ts'
-import type { Finish, RunError } from './run.ts'
+import type { AgentWait, Finish, RunError, WaitCause } from './run.ts'
 import type { LimitName } from './limits.ts'
 import type { RunPlace, ToolDefinition } from './tool.ts'
 
@@ -241,7 +241,7 @@ export type RunFact =
    */
   | { readonly type: 'step.restarted'; readonly step: number; readonly attempt: number; readonly because?: string }
   | { readonly type: 'limit.reached'; readonly which: LimitName }
-  | { readonly type: 'run.waiting'; readonly for: 'approval' | 'caller' | 'tool'; readonly at: number }
+  | RunWaiting
   | { readonly type: 'run.resumed'; readonly at: number }
   | { readonly type: 'run.cancelling' }
   /** The run could not be resumed. `retryAt`: when it is tried again by itself; absent if somebody must retry or cancel it. */
@@ -295,6 +295,15 @@ export interface CallSettled {
   readonly durationMs: number
 }
 
+/** The run begins to wait, or waits for something else than before. */
+export interface RunWaiting {
+  readonly type: 'run.waiting'
+  readonly for: WaitCause
+  /** The calls in the runs of agents that wait for a person; absent if there are none. */
+  readonly agents?: readonly AgentWait[]
+  readonly at: number
+}
+
 export interface RunFinished {
   readonly type: 'run.finished'
   readonly status: 'completed' | 'failed' | 'cancelled'
@@ -329,6 +338,14 @@ export function timestamps(now: () => number): (event: RunEventBody) => { readon
  */
 export function isNewsType(type: string): type is `${string}.${'delta' | 'proposed' | 'progress'}` {
   return /\.(?:delta|proposed|progress)$/.test(type)
+}
+
+/**
+ * Whether an answer ends with a fact: the run has ended, or waits for something else than agents that are at work. An
+ * answer that has ended begins again if the run resumes.
+ */
+export function endsAnswer(event: RunEventBody): boolean {
+  return event.type === 'run.finished' || (event.type === 'run.waiting' && event.for !== 'agent')
 }
 
 export function isNews(event: RunEventBody): event is RunNews {

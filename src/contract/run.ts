@@ -1,4 +1,5 @@
 import type { AnswerTarget } from './answer-target.ts'
+import type { InputNeeds } from './input.ts'
 import type { JsonObject } from './json.ts'
 import type { RunBudget } from './budget.ts'
 import type { Content, DataMark, Message } from './message.ts'
@@ -46,12 +47,26 @@ export interface AgentTerms {
 export interface AgentWait extends RunPlace {
   readonly call: string
   readonly tool: string
+  /** As JSON text. */
+  readonly arguments: string
+  /** Set if the call has run and asks a person for this. */
+  readonly input?: InputNeeds
   /** The names of the agents that lead to it, the outermost first. */
   readonly agents: readonly string[]
 }
 
+/** What a run waits for. `agent`: for the run of an agent that is at work; an answer is read on through that. */
+export type WaitCause = 'approval' | 'caller' | 'agent' | 'tool'
+
+/** What a run waits for, and the calls in the runs of agents that it has called that wait for a person. */
+export interface RunWait {
+  readonly for: WaitCause
+  readonly agents: readonly AgentWait[]
+}
+
 /** How the run of an agent stands, as the run that called it was last told. */
 export interface AgentStanding {
+  /** One that waits for nothing but agents of its own which are at work is `running`. */
   readonly status: RunStatus
   /** The calls that wait for a person in it, and in the runs of agents that it has called. */
   readonly waits: readonly AgentWait[]
@@ -205,6 +220,8 @@ export interface RunRecord {
   /** The texts that came before tool calls, in order; absent if there were none. */
   readonly preambles?: readonly string[]
   readonly finish?: Finish
+  /** Set while the run waits. `calls` says which calls it waits for, also those in the runs of agents. */
+  readonly waitsFor?: WaitCause
   /** The limit behind `finish: "limit"`. */
   readonly which?: LimitName
   readonly steps: number
@@ -217,6 +234,11 @@ export interface RunRecord {
   readonly error?: RunError
   /** Set if the record was too large: its answer is cut, and preambles, arguments and results are left out. */
   readonly isPartial?: true
+}
+
+/** Returns the calls that wait for a person in the runs of agents that a run waits for. */
+export function waitsBelow({ calls }: Pick<RunRecord, 'calls'>): readonly AgentWait[] {
+  return calls.flatMap(({ child }) => child?.waits ?? [])
 }
 
 export function isTerminal(status: RunStatus): boolean {

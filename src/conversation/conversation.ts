@@ -77,7 +77,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       wakeAt: (time) => alarms.wakeAt(time),
       reportUnended: (run) => alarms.reportUnended(run),
       window: () => windowOptions(setup, store),
-      onStatus: (state, eventId) => alarms.onStatus(state, eventId),
+      onStatus: (state, ...change) => alarms.onStatus(state, ...change),
       onChildLeft: () => alarms.sendSoon(),
       onParked: (record, eventId) => alarms.onParked(record, eventId),
     })
@@ -303,8 +303,10 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       const { own, refusal } = await answerBelow(runId, answers, this.#family)
       if (refusal) return refusal
       const open = this.#runner.runs.find(runId)
-      if (Object.keys(own).length === 0 && Object.keys(answers).length > 0)
-        return { ...(await this.record(runId, 0)), after: open?.journal.last ?? 0 }
+      const isBelow = Object.keys(own).length === 0 && Object.keys(answers).length > 0
+      const last = open?.journal.last ?? 0
+      if (isBelow && open) this.#runner.reviewWait(open)
+      if (isBelow && !continuation?.input.length) return { ...(await this.record(runId, 0)), after: last }
       if (this.#store.runs.row(runId)?.status === 'parked') return PARKED
       if (!open || open.state.status === 'cancelling') return refusalOf('call_already_answered', 'This run has ended.')
       const isOwn = continuation?.key === open.stored.request.caller.key
@@ -323,6 +325,13 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     const ports = { store: this.#store, runner: this.#runner, alarms: this.#alarms }
     // Progress that there is no room for is shown and not stored.
     return this.#whenRoom('outcome' in report, async () => reportCall(ports, { runId, callId }, report))
+  }
+
+  async runWaitingFor(callId: string): ReturnType<ConversationService['runWaitingFor']> {
+    return this.#whenOpen(async () => {
+      const run = this.#store.children.runWaitingFor(callId)
+      return run === undefined ? UNKNOWN_RUN : { ok: true, run }
+    })
   }
 
   async agentOutcome(runId: string): ReturnType<ConversationService['agentOutcome']> {

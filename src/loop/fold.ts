@@ -133,16 +133,19 @@ function foldFinished(state: RunState, event: RunFinished): void {
 }
 
 /** Records that a run waits or continues. Time in which it waits for others does not count towards its deadline. */
-function foldWait(state: RunState, { type, at }: EventOf<'run.waiting' | 'run.resumed'>): void {
-  if (type === 'run.waiting') {
+function foldWait(state: RunState, event: EventOf<'run.waiting' | 'run.resumed'>): void {
+  const { at } = event
+  if (event.type === 'run.waiting') {
     state.status = 'waiting'
-    state.waitingSince = at
+    state.waitingSince ??= at
+    state.wait = { for: event.for, agents: event.agents ?? [] }
     return
   }
   state.status = 'running'
   // The time of an agent's call passes also while its run waits.
   state.deadline = Math.min(state.deadline + at - (state.waitingSince ?? at), state.request.agent?.until ?? Infinity)
   delete state.waitingSince
+  delete state.wait
 }
 
 function foldParking(state: RunState, { type, at }: EventOf<'run.parked' | 'run.retried'>): void {

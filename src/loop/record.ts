@@ -7,7 +7,7 @@ import type { CallState, RunState } from './state.ts'
 
 /** Returns the run as its caller sees it. */
 export function recordOf(state: RunState): RunRecord {
-  const { request, status, finished, usage, prompts, steps, calls } = state
+  const { request, status, finished, usage, prompts, steps, calls, wait } = state
   const { conversation, runId } = request
   const pause = state.step?.wait?.pause
   const preambles = state.messages
@@ -21,6 +21,7 @@ export function recordOf(state: RunState): RunRecord {
     ...(preambles.length > 0 && { preambles }),
     ...(finished && { finish: finished.finish }),
     ...(!finished && status === 'waiting' && { finish: waitsForCaller(calls) ? 'tool_calls' : 'waiting' }),
+    ...(!finished && status === 'waiting' && wait && { waitsFor: wait.for }),
     ...(finished?.which && { which: finished.which }),
     steps,
     usage,

@@ -11,7 +11,7 @@ import type { DataMark, Message, ToolCall } from '../contract/message.ts'
 import type { ModelFinish } from '../contract/model.ts'
 import { NO_USAGE, subtractUsage, type Usage } from '../contract/usage.ts'
 import type { LimitName } from '../contract/limits.ts'
-import type { PromptRecord, RunRequest, RunStatus } from '../contract/run.ts'
+import type { PromptRecord, RunRequest, RunStatus, RunWait } from '../contract/run.ts'
 import type { RunPlace, ToolDefinition } from '../contract/tool.ts'
 
 /**
@@ -164,6 +164,8 @@ export interface RunState {
   deadline: number
   /** In epoch milliseconds, like \`parkedSince\`. */
   waitingSince?: number
+  /** What the run waits for; absent while it does not wait. */
+  wait?: RunWait
   parkedSince?: number
   /** The names of the tools of the edge that have joined the run since it began. */
   added: ReadonlySet<string>

@@ -67,7 +67,8 @@ describe('an agent that a run in a conversation calls', () => {
     await settle()
     const [child = ''] = family.children()
     const [run = ''] = family.runs(child)
-    const wait = { conversation: child, run, call: expect.any(String), tool: 'pay', agents: ['clerk'] }
+    const call = { call: expect.any(String), tool: 'pay', arguments: '{"question":"Ask pay."}' }
+    const wait = { conversation: child, run, ...call, agents: ['clerk'] }
     expect(await family.record(0)).toMatchObject({
       status: 'waiting',
       calls: [
@@ -84,8 +85,15 @@ describe('an agent that a run in a conversation calls', () => {
     expect(pays).toHaveLength(1)
     expect(family.journal(runId(0)).map(({ type }) => type)).toEqual([
       ...['run.started', 'step.started', 'call.proposed', 'step.answered', 'call.started', 'call.deferred'],
-      ...['run.waiting', 'call.progress', 'call.progress', 'call.reported', 'call.settled', 'run.resumed'],
+      ...['run.waiting', 'call.progress', 'run.waiting', 'call.progress', 'run.waiting', 'call.reported'],
+      ...['call.settled', 'run.resumed'],
       ...['step.finished', 'step.started', 'text.delta', 'step.answered', 'step.finished', 'run.finished'],
+    ])
+    const waits = family.journal(runId(0)).flatMap((event) => (event.type === 'run.waiting' ? [event] : []))
+    expect(waits.map(({ for: cause, agents }) => ({ cause, agents }))).toEqual([
+      { cause: 'agent' },
+      { cause: 'approval', agents: [wait] },
+      { cause: 'agent' },
     ])
   })
 

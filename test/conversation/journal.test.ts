@@ -12,7 +12,7 @@ journalSuite('in SQLite', ({ request }) => {
   store.create()
   const run = store.runs.add(request, '[]', 0)
   const readers = new Readers()
-  const journal = new RunJournal({ store, readers, now: () => 0 }, run, true)
+  const journal = new RunJournal({ store, readers, now: () => 0 }, run)
   const stream = readers.open(
     RUN_ID,
     { read: (after) => journal.read(after) },

@@ -6,7 +6,7 @@ import type { ToolSource } from '../../src/contract/tool.ts'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
-import { type KeptEdge, keptEdge } from './kept-edge.ts'
+import { dataOf, type KeptEdge, keptEdge } from './kept-edge.ts'
 
 const NOON = Date.parse('2026-03-01T12:00:00Z')
 
@@ -26,8 +26,14 @@ function answer({ messages }: ModelRequest) {
   return messages.at(-1)?.role === 'tool' ? say('Done.') : ask([name, { question: 'Pay 5.' }])
 }
 
-/** An edge that lists its runs, with two agents of which one calls the other. */
-function edgeWithAgents(): KeptEdge {
+/** As `answer`, but the last agent calls nothing. */
+function answerAlone(request: ModelRequest) {
+  const [first] = request.messages
+  return first?.role === 'system' && first.content === 'clerk' ? say('Done.') : answer(request)
+}
+
+/** An edge that lists its runs, with two agents of which one calls the other, the second of whom needs no approval if it `isIdle`. */
+function edgeWithAgents({ isIdle = false } = {}): KeptEdge {
   let agents: ToolSource | undefined
   const find = async (names: readonly string[]) => [
     ...[pay].filter(({ definition }) => names.includes(definition.name)),
@@ -38,12 +44,13 @@ function edgeWithAgents(): KeptEdge {
     AUTH: 'keys',
     ...withKeys(
       apiKey('web', { id: 'web', scopes: ['chat', 'metrics'] }),
+      apiKey('chief', { id: 'chief', scopes: ['chat', 'approve'] }),
       apiKey('judge', { id: 'judge', scopes: ['approve'] }),
       apiKey('other', { tenant: 'other', scopes: ['chat', 'approve'] }),
     ),
   }
   const edge = keptEdge({
-    script: Array.from({ length: 20 }, () => answer),
+    script: Array.from({ length: 30 }, () => (isIdle ? answerAlone : answer)),
     listsRuns: true,
     vars,
     setup: { tools: () => source },
@@ -56,10 +63,24 @@ async function json(edge: KeptEdge, path: string, key = 'web'): Promise<any> {
   return (await edge.fetch(path, { headers: bearer(key) })).json()
 }
 
+/** Awaits what an edge does, while its alarms ring and its time passes. */
+async function driven<Value>(edge: KeptEdge, work: Promise<Value>): Promise<Value> {
+  const progress = { isDone: false }
+  const end = () => void (progress.isDone = true)
+  work.then(end, end)
+  while (!progress.isDone) {
+    await edge.settle()
+    vi.setSystemTime(Date.now() + 100)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  return work
+}
+
 /** Starts a run and waits until a person is asked. */
 async function begin(edge: KeptEdge): Promise<{ run: string; approval: any }> {
   await edge.post('/conversations', { id: 'home' }, bearer('web'))
-  const { id } = await (await edge.post('/conversations/home/runs', { input: 'Pay 5.' }, bearer('web'))).json<any>()
+  const reply = await driven(edge, edge.post('/conversations/home/runs', { input: 'Pay 5.' }, bearer('web')))
+  const { id } = await reply.json<any>()
   const [approval] = await eventually(async () => {
     await edge.settle()
     vi.setSystemTime(Date.now() + 1000)
@@ -149,4 +170,155 @@ test('the runs and conversations of agents are listed where they are asked for, 
   const { usage: byTool } = await json(edge, '/usage?by=tool')
   const tokens = Object.fromEntries(byTool.map(({ name, inputTokens }: any) => [name, inputTokens]))
   expect(tokens).toEqual({ boss: 20, clerk: 20, pay: 0 })
+})
+
+const INPUT = 'Pay 5.'
+
+/** How each surface is asked, what its whole answer is, and what a person who reads it is asked for. */
+interface Surface {
+  readonly ask: (edge: KeptEdge) => Promise<Response>
+  /** The text of the answer. */
+  readonly text: (body: string) => string
+  /** What the answer says of the call that waits; `call`: its id. */
+  readonly asks: (body: string, call: string) => unknown
+  readonly question: (place: { readonly url: string; readonly call: string }) => unknown
+  /** Sends the decision to approve the call back, and returns the answer to that. */
+  readonly approve: (
+    edge: KeptEdge,
+    body: string,
+    place: { readonly url: string; readonly call: string },
+  ) => Promise<Response>
+}
+
+const AGENT_TEXT = 'Waiting for approval of "pay" for the agent "boss" of "clerk". Decide by POST'
+const chatHeaders = { ...bearer('chief'), 'x-conversation-id': 'home' }
+const events = (body: string): any[] => dataOf(body).filter((each) => each !== '[DONE]')
+const textOf = (parts: readonly any[]) => parts.map(({ text, delta }) => text ?? delta ?? '').join('')
+/** A decision by its own route, as a caller makes it who reads text. */
+const byRoute: Surface['approve'] = (edge, _body, { url }) => edge.post(url, { decision: 'approve' }, bearer('chief'))
+
+const SURFACES: Readonly<Record<string, Surface>> = {
+  'a run': {
+    ask: (edge) => edge.post('/conversations/home/runs', { input: INPUT }, bearer('chief')),
+    text: (body) => JSON.parse(body).answer,
+    asks: (body) => JSON.parse(body).calls[0].child.waits.map(({ call, agents }: any) => ({ call, agents })),
+    question: ({ call }) => [{ call, agents: ['boss', 'clerk'] }],
+    approve: byRoute,
+  },
+  'the events of a run': {
+    ask: (edge) =>
+      edge.post('/conversations/home/runs', { input: INPUT }, { ...bearer('chief'), accept: 'text/event-stream' }),
+    text: (body) => events(body).at(-1).answer,
+    asks: (body) => {
+      const { type, for: cause, agents } = events(body).at(-1)
+      return { type, cause, calls: agents.map(({ call, tool }: any) => [call, tool]) }
+    },
+    question: ({ call }) => ({ type: 'run.waiting', cause: 'approval', calls: [[call, 'pay']] }),
+    approve: byRoute,
+  },
+  'a chat completion': {
+    ask: (edge) => edge.post('/v1/chat/completions', { messages: [{ role: 'user', content: INPUT }] }, chatHeaders),
+    text: (body) => JSON.parse(body).choices[0].message.content,
+    asks: (body) => JSON.parse(body).choices[0].message.content,
+    question: ({ url }) => `${AGENT_TEXT} ${url}.`,
+    approve: byRoute,
+  },
+  'a message': {
+    ask: (edge) =>
+      edge.post('/v1/messages', { max_tokens: 100, messages: [{ role: 'user', content: INPUT }] }, chatHeaders),
+    text: (body) => textOf(JSON.parse(body).content),
+    asks: (body) => textOf(JSON.parse(body).content),
+    question: ({ url }) => `${AGENT_TEXT} ${url}.`,
+    approve: byRoute,
+  },
+  'a response': {
+    ask: (edge) => edge.post('/v1/responses', { input: INPUT }, chatHeaders),
+    text: (body) => textOf(JSON.parse(body).output.flatMap(({ content = [] }: any) => content)),
+    asks: (body) =>
+      JSON.parse(body).output.flatMap(({ type, id, name, arguments: text }: any) =>
+        type === 'mcp_approval_request' ? [{ hasId: id.includes('call_'), name, text }] : [],
+      ),
+    question: () => [{ hasId: true, name: 'pay', text: JSON.stringify({ question: INPUT }) }],
+    approve: (edge, body) => {
+      const { id } = JSON.parse(body).output.find(({ type }: any) => type === 'mcp_approval_request')
+      const input = [{ type: 'mcp_approval_response', approval_request_id: id, approve: true }]
+      return edge.post('/v1/responses', { input }, chatHeaders)
+    },
+  },
+  'a chat of the AI SDK': {
+    ask: (edge) =>
+      edge.post(
+        '/chat',
+        { id: 'home', messages: [{ id: 'm1', role: 'user', parts: [{ type: 'text', text: INPUT }] }] },
+        bearer('chief'),
+      ),
+    text: (body) => textOf(events(body).filter(({ type }) => type === 'text-delta')),
+    asks: (body) =>
+      events(body).filter(({ type, toolCallId, toolName }) => {
+        return type === 'tool-approval-request' || (type.startsWith('tool-input') && toolName === 'pay' && toolCallId)
+      }),
+    question: ({ call }) => [
+      { type: 'tool-input-available', toolCallId: call, toolName: 'pay', input: { question: INPUT } },
+      { type: 'tool-approval-request', approvalId: call, toolCallId: call },
+    ],
+    approve: (edge, body, { call }) => {
+      const { messageId: id } = events(body)[0]
+      const approval = { id: call, approved: true }
+      const part = { type: 'tool-pay', toolCallId: call, state: 'approval-responded', input: {}, approval }
+      const messages = [
+        { id: 'm1', role: 'user', parts: [{ type: 'text', text: INPUT }] },
+        { id, role: 'assistant', parts: [part] },
+      ]
+      return edge.post('/chat', { id: 'home', messages }, bearer('chief'))
+    },
+  },
+  'AG-UI': {
+    ask: (edge) => askAgUi(edge, { messages: [{ id: 'm1', role: 'user', content: INPUT }] }),
+    text: (body) => textOf(events(body).filter(({ type }) => type === 'TEXT_MESSAGE_CONTENT')),
+    asks: (body) => events(body).at(-1).outcome,
+    question: ({ call }) => ({
+      type: 'interrupt',
+      interrupts: [
+        {
+          id: call,
+          metadata: { agents: ['boss', 'clerk'], tool: 'pay', arguments: { question: INPUT } },
+          reason: 'tool_approval',
+          message: 'May "pay" be called by "clerk"?',
+          responseSchema: expect.any(Object),
+        },
+      ],
+    }),
+    approve: (edge, _body, { call }) =>
+      askAgUi(edge, { messages: [], resume: [{ interruptId: call, status: 'resolved', payload: { approved: true } }] }),
+  },
+}
+
+function askAgUi(edge: KeptEdge, body: object): Promise<Response> {
+  const rest = { threadId: 'home', runId: 'r1', state: {}, tools: [], context: [], forwardedProps: {} }
+  return edge.post('/ag-ui', { ...rest, ...body }, bearer('chief'))
+}
+
+describe.each(Object.entries(SURFACES))('%s', (_name, { ask: askSurface, text, asks, question, approve }) => {
+  test('continues while agents are at work, and has the answer', async () => {
+    const edge = edgeWithAgents({ isIdle: true })
+    await edge.post('/conversations', { id: 'home' }, bearer('chief'))
+    const reply = await driven(edge, askSurface(edge))
+    expect([reply.status, text(await driven(edge, reply.text()))]).toEqual([200, 'Done.'])
+  })
+
+  test('ends where an agent waits for a person, says for what, and continues when that is decided', async () => {
+    const edge = edgeWithAgents()
+    await edge.post('/conversations', { id: 'home' }, bearer('chief'))
+    const body = await driven(edge, (await driven(edge, askSurface(edge))).text())
+    const [{ id: run }] = await json(edge, '/conversations/home/runs', 'chief')
+    const [wait] = (await json(edge, `/conversations/home/runs/${run}`, 'chief')).calls[0].child.waits
+    const place = { call: wait.call, url: `/conversations/home/runs/${run}/calls/${wait.call}` }
+    expect(asks(body, wait.call)).toEqual(question(place))
+    const reply = await driven(edge, approve(edge, body, place))
+    expect(reply.status).toBe(200)
+    const answerText = await driven(edge, reply.text())
+    if (approve !== byRoute) expect(text(answerText)).toBe('Done.')
+    const { status, answer: end } = await recordAtEnd(edge, run)
+    expect([status, end]).toEqual(['completed', 'Done.'])
+  })
 })

@@ -1,4 +1,5 @@
 import { isObject } from '../../contract/json.ts'
+import type { WaitCause } from '../../contract/run.ts'
 import { printable } from '../print.ts'
 
 type Entry = Readonly<Record<string, unknown>>
@@ -74,10 +75,17 @@ function indented(text: string, rail: string): string {
   return text.replaceAll('\n', `\n${rail}     `)
 }
 
+/** What a run waits for, in words. */
+const CAUSES: Readonly<Record<string, string>> = {
+  approval: 'approval',
+  caller: 'its caller',
+  agent: 'an agent',
+  tool: 'a tool',
+} satisfies Record<WaitCause, string>
+
 function statusText(run: Entry): string {
   if (run['event'] === 'run.parked') return 'parked'
-  if (run['event'] === 'run.waiting')
-    return `waits for ${run['for'] === 'caller' ? 'its caller' : run['for'] === 'tool' ? 'a tool' : 'approval'}`
+  if (run['event'] === 'run.waiting') return `waits for ${CAUSES[textOf(run['for'])] ?? 'others'}`
   const status = String(run['status'])
   if (run['which'] !== undefined) return `${status} (limit ${textOf(run['which'])})`
   return status === 'completed' ? status : `${status} (${codeOf(run)})`

@@ -72,17 +72,6 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
       child: ref('Child'),
     },
   ),
-  Child: {
-    ...object(
-      { conversation: text, run: text },
-      {
-        status: { enum: RUN_STATUSES },
-        waits: list(object({ conversation: text, run: text, call: text, tool: text, agents: list(text) })),
-      },
-    ),
-    description:
-      'The run of the agent that a call has started, and how it stands. `waits`: the calls in it, and in the runs of agents below it, that wait for a person.',
-  },
   Run: object(
     {
       id: text,
@@ -115,6 +104,10 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
           'What the model was sent in each step, in tokens, if its window is known or something was reduced.',
       },
       finish: ref('Finish'),
+      waitsFor: {
+        enum: ['approval', 'caller', 'agent', 'tool'],
+        description: 'What the run waits for, while it waits. `agent`: for an agent that is at work.',
+      },
       which: { type: 'string', description: 'The limit that was reached, if `finish` is `limit`.' },
       modelWait: object({
         code: { type: 'string', description: 'Why the run waits for its model.' },

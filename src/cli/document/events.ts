@@ -238,8 +238,12 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
   },
   'limit.reached': { summary: 'The run reached a limit.', required: { which: limit } },
   'run.waiting': {
-    summary: 'The run waits for a decision, for results of its caller, or for tools that answer later.',
-    required: { for: { enum: ['approval', 'caller', 'tool'] }, at: time },
+    summary:
+      'The run waits for a decision, for results of its caller, for agents that are at work (the answer continues), or for tools that answer later; or it waits for something else than before.',
+    required: { for: { enum: ['approval', 'caller', 'agent', 'tool'] }, at: time },
+    optional: {
+      agents: { ...list(ref('AgentWait')), description: 'The calls in the runs of agents that wait for a person.' },
+    },
   },
   'run.parked': {
     summary:

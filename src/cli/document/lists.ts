@@ -53,6 +53,25 @@ export const LIST_ANSWERS: Readonly<Record<string, JsonSchema>> = {
       definition: object({ ...SHOWN_TOOL, inputSchema: OBJECT }, SHOWN_OPTIONS),
     },
   ),
+  Child: {
+    ...object(
+      { conversation: text, run: text },
+      {
+        status: { enum: RUN_STATUSES },
+        waits: list(ref('AgentWait')),
+      },
+    ),
+    description:
+      'The run of the agent that a call has started, and how it stands. `waits`: the calls in it, and in the runs of agents below it, that wait for a person.',
+  },
+  AgentWait: {
+    ...object(
+      { conversation: text, run: text, call: text, tool: text, arguments: text, agents: list(text) },
+      { input: INPUT },
+    ),
+    description:
+      'A call in the run of an agent that waits for a person. `agents`: those that lead to it, the outermost first. `arguments`: as JSON text.',
+  },
   ListedApproval: object(
     { ...APPROVAL, since: { type: 'integer', description: 'When the run began to wait, in epoch milliseconds.' } },
     {

@@ -1,8 +1,9 @@
 import { reachedActivity } from '../../contract/occupancy.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { Refusal, StartReply, StartRequest } from '../../contract/conversation.ts'
+import { waitsBelow } from '../../contract/run.ts'
 import { recordOf } from '../../loop/record.ts'
-import { isWaiting, type OpenRun } from './open-runs.ts'
+import { isAtRest, type OpenRun } from './open-runs.ts'
 import { refusalOf, refuseQuota, UNKNOWN_RUN } from './cancel-run.ts'
 import type { Runner } from './runner.ts'
 import type { Store } from '../store/store.ts'
@@ -35,7 +36,7 @@ export function acceptRun(request: StartRequest, ports: AcceptPorts): AcceptRepl
     return refusalOf('run_not_last', 'That run is no longer the latest.')
   }
   const current = onBusy === 'interrupt-unless-waiting' ? runner.runs.current() : undefined
-  if (current && isWaiting(current)) return refuseWhileWaiting(current)
+  if (current && isAtRest(current)) return refuseWhileWaiting(current, store)
   const unfinished = store.runs.unfinished()
   if (onBusy === 'reject' && unfinished.length > 0)
     return refusalOf('conversation_busy', 'Another run of this conversation is in progress.')
@@ -60,10 +61,11 @@ export function acceptRun(request: StartRequest, ports: AcceptPorts): AcceptRepl
 }
 
 /** Refuses a request with `interrupt-unless-waiting`, because the current run waits for others. */
-function refuseWhileWaiting({ state, stored: { id, request } }: OpenRun): Refusal {
-  const run = recordOf(state)
+function refuseWhileWaiting({ state, stored: { id, request } }: OpenRun, { children }: Store): Refusal {
+  const run = children.describe(recordOf(state))
   const url = `/conversations/${request.conversation}/runs/${id}`
-  const calls = run.calls.filter(({ status }) => status === 'approval' || status === 'caller')
+  const own = run.calls.filter(({ status }) => status === 'approval' || status === 'caller')
+  const calls = [...own, ...waitsBelow(run).map(({ call, tool }) => ({ id: call, tool }))]
   const openCalls = calls.map((call) => `"${call.tool}" (POST ${url}/calls/${call.id})`)
   const remedy = openCalls.length > 0 ? `answer ${openCalls.join(' and ')}` : 'let its tools answer'
   const message = `The run ${id} is waiting: ${remedy}, or POST ${url}/cancel, then send this request again.`

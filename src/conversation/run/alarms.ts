@@ -2,7 +2,7 @@ import { AlarmClock, type AlarmClockPorts } from '../../contract/alarm-clock.ts'
 import { spendOf } from '../../contract/budget.ts'
 import type { ConversationOwner } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
-import { isTerminal, type RunRecord } from '../../contract/run.ts'
+import { isTerminal, type RunRecord, type RunWait } from '../../contract/run.ts'
 import { withDeadline } from '../../contract/time-limit.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { shardOf } from '../../contract/placement.ts'
@@ -293,24 +293,31 @@ export class Alarms {
     this.wakeAt(idle)
   }
 
-  /** Handles a change of a run's status by an event, within the transaction that stores the event. */
-  onStatus(state: RunState, eventId: string): void {
+  /**
+   * Handles a change of a run's status, or of what it waits for, by an event, within the transaction that stores the
+   * event. `before`: what it waited for.
+   */
+  onStatus(state: RunState, eventId: string, before: RunWait | undefined): void {
     const { store } = this.#ports
     this.touch()
     const now = Date.now()
-    const { request, status } = state
+    const { request, status, wait } = state
     const { key, tenant } = request.caller
+    // A run whose agents are at work is itself at work, for everybody else.
+    const isAtRest = status === 'waiting' && wait?.for !== 'agent'
+    // An answer of a person or the caller is reported where it is taken; that of a tool, here.
+    const continues = before?.for === 'tool' && status === 'running'
     // A run that waits may do so for long, so its usage so far is counted now.
-    if (request.budget && key !== undefined && (isTerminal(status) || status === 'waiting')) {
+    if (request.budget && key !== undefined && (isTerminal(status) || isAtRest)) {
       store.setMeta('owed', [
         ...store.unreportedSpend(),
         { tenant, spend: spendOf(key, request.runId, ownUsage(state), now) },
       ])
       this.wakeAt(now)
     }
-    if (status === 'waiting') this.reportUnended(request.runId)
+    if (isAtRest || (request.agent && continues)) this.reportUnended(request.runId)
     if (isTerminal(status)) this.#reportEnd(request.runId)
-    this.#notify(() => recordOf(state), eventId)
+    this.#notify(() => store.children.describe(recordOf(state)), eventId)
   }
 
   /** Handles the end of a run whose journal is not read, within the transaction that stores it. */

@@ -1,6 +1,7 @@
 import type { AgentStart } from '../../contract/agent.ts'
 import { limitedAmounts } from '../../contract/budget.ts'
 import type { CallAnswer, ConversationService, PendingApproval, Refusal } from '../../contract/conversation.ts'
+import type { RunWaiting } from '../../contract/event.ts'
 import { deriveRunId } from '../../contract/id.ts'
 import { isObject } from '../../contract/json.ts'
 import { MOST_LATER_MS } from '../../contract/later.ts'
@@ -13,9 +14,11 @@ import { pause, withDeadline } from '../../contract/time-limit.ts'
 import { failure, type RunPlace, type ToolOutcome } from '../../contract/tool.ts'
 import { callPart, traceOf, traceparentOf } from '../../contract/trace.ts'
 import { agentOutcome } from '../../loop/agent.ts'
+import { waitCause } from '../../loop/decide/decide.ts'
 import { marksReadBy } from '../../loop/decide/data-flow-guard.ts'
 import type { ChildRuns } from '../../loop/running.ts'
 import type { CallState, RunState } from '../../loop/state.ts'
+import type { ChildRow, ChildTable } from '../store/children.ts'
 import type { Store } from '../store/store.ts'
 import type { StoredRun } from '../store/runs.ts'
 import { stateOf } from './replay.ts'
@@ -323,6 +326,8 @@ export async function answerBelow(
   for (const [run, { conversation }] of waits) {
     const reply = await ask(ports, conversation, (object) => object.answer(run, ofRun(run)), ONCE)
     if (!reply.ok) return { own, refusal: reply }
+    // The agent reports itself only later; readers that follow the run from here must not end at what was just decided.
+    if (ports.store.life() === 'open') children.removeWaits(runId, Object.keys(ofRun(run)))
   }
   return { own }
 }
@@ -339,6 +344,26 @@ export async function approvalBelow(
   return reply.ok ? { ...reply.approval, conversation: wait.conversation } : undefined
 }
 
+/** The statuses in which the run of an agent continues by itself. */
+const AT_WORK: ReadonlySet<ChildRow['status']> = new Set<ChildRow['status']>([
+  'asked',
+  'queued',
+  'running',
+  'cancelling',
+])
+
+/** Returns what a waiting run waits for, if that is something else than its last event says, or more. */
+export function newWait(state: RunState, children: ChildTable): Omit<RunWaiting, 'type' | 'at'> | undefined {
+  const { wait, request } = state
+  const agents = children.waits(request.runId)
+  const isAtWork = children.ofRun(request.runId).some(({ settled, status }) => settled === 0 && AT_WORK.has(status))
+  const own = waitCause(state)
+  const cause = agents.length > 0 ? 'approval' : own === 'agent' && !isAtWork ? 'tool' : own
+  const before = new Set(wait?.agents.map(({ call }) => call))
+  if (cause === wait?.for && agents.every(({ call }) => before.has(call))) return undefined
+  return { for: cause, ...(agents.length > 0 && { agents }) }
+}
+
 interface StandingTerms {
   readonly status: AgentStanding['status']
   readonly store: Store
@@ -350,6 +375,9 @@ function standingOf(open: StoredState | undefined, { status, store, runId, own }
   const calls = open?.state.calls.filter((call) => call.status === 'awaiting_approval') ?? []
   const agents = open?.state.request.agent?.path.map(({ agent }) => agent) ?? []
   const place = { conversation: own.id, run: runId }
-  const waits = calls.map(({ callId: call, tool }) => ({ ...place, call, tool, agents }))
-  return { status, waits: [...waits, ...store.children.waits(runId)] }
+  const ownWaits = calls.map(({ callId: call, tool, arguments: text, needs: input }) => {
+    return { ...place, call, tool, arguments: text, ...(input && { input }), agents }
+  })
+  const waits = [...ownWaits, ...store.children.waits(runId)]
+  return { status: open?.state.wait?.for === 'agent' ? 'running' : status, waits }
 }

@@ -1,6 +1,6 @@
 import { type RunEventBody, type RunFact, type RunNews, timestamps } from '../../contract/event.ts'
 import type { Content } from '../../contract/message.ts'
-import { isTerminal, type RunStatus } from '../../contract/run.ts'
+import { isTerminal, type RunStatus, type RunWait } from '../../contract/run.ts'
 import type { ToolOutcome } from '../../contract/tool.ts'
 import type { Journal } from '../../loop/journal.ts'
 import { recordOf } from '../../loop/record.ts'
@@ -28,8 +28,8 @@ export interface JournalPorts {
   readonly now: () => number
   /** Called within a transaction after which the run of an agent is to be cancelled. */
   readonly onChildLeft?: () => void
-  /** Called within the transaction that changes the run's status. */
-  readonly onStatus?: (state: RunState, eventId: string) => void
+  /** Called within the transaction that changes the run's status, or what it waits for; `wait`: before. */
+  readonly onStatus?: (state: RunState, eventId: string, wait: RunWait | undefined) => void
   /** Adds a fact to the journal of a run, which may have ended or have another open RunJournal. */
   readonly addFact?: (run: string, fact: RunFact) => void
 }
@@ -53,6 +53,7 @@ export class RunJournal implements Journal {
   readonly #timestamp: ReturnType<typeof timestamps>
   #projected: number
   #status: RunStatus
+  #wait: RunWait | undefined
   #lastEventAt: number
   /** Whether the run was interrupted since its last progress. */
   #isStalled: boolean
@@ -60,16 +61,18 @@ export class RunJournal implements Journal {
   #idleSince: number
   #isClosed = false
 
-  /** `isNew`: the run was just stored, so that there is nothing to read of it. */
-  constructor(ports: JournalPorts, run: StoredRun, isNew = false) {
+  /** `state`: that of the run, as its journal has it; absent if the run was just stored, so that there is none. */
+  constructor(ports: JournalPorts, run: StoredRun, state?: RunState) {
     const { store, now } = ports
+    const isNew = state === undefined
     this.#ports = ports
     this.#run = run
     this.#last = isNew ? 0 : store.runs.lastNumber(run.id)
     this.#reserved = isNew ? RESERVED : this.#last
     if (isNew) this.#progress = new ProgressBounds([])
     this.#projected = isNew ? 0 : store.messages.countOf(run.place)
-    this.#status = run.status
+    this.#status = state?.status ?? run.status
+    this.#wait = state?.wait
     this.#lastEventAt = now()
     this.#isStalled = run.stalled !== null || run.resumes > 0
     this.#idleSince = now()
@@ -243,12 +246,14 @@ export class RunJournal implements Journal {
       store.mark(messages)
       this.#projected += messages.length
     }
-    if (state.status === this.#status) return
+    const wait = this.#wait
+    if (state.status === this.#status && state.wait === wait) return
     this.#status = state.status
+    this.#wait = state.wait
     const learnt = Object.keys(this.tokens).length > 0 ? { model: state.request.model, tokens: this.tokens } : undefined
     if (isTerminal(state.status)) store.end(recordOf(state), now(), learnt)
     else store.runs.setStatus(id, state.status)
-    onStatus?.(state, eventId(id, this.#last))
+    onStatus?.(state, eventId(id, this.#last), wait)
   }
 }
 

@@ -117,7 +117,7 @@ export interface OpenRun {
 function openRun(ports: JournalPorts & { readonly setup: Setup }, stored: StoredRun, isNew = false): OpenRun {
   const replayed: ReplayedRun = isNew ? { state: stateBefore(stored), isComplete: true } : stateOf(ports.store, stored)
   const { state, isComplete, unknown } = replayed
-  const journal = new RunJournal(ports, isNew ? stored : { ...stored, status: state.status }, isNew)
+  const journal = new RunJournal(ports, stored, isNew ? undefined : state)
   return {
     stored,
     state,
@@ -142,6 +142,11 @@ export function abandonDrive(open: OpenRun, reason: unknown): void {
 /** Whether a run waits for a person, for its caller, or for outcomes that come later. */
 export function isWaiting({ state }: OpenRun): boolean {
   return state.status === 'waiting' && isHeldUp(state)
+}
+
+/** Whether a run waits for anything but agents that are at work: answers end there. */
+export function isAtRest(open: OpenRun): boolean {
+  return isWaiting(open) && open.state.wait?.for !== 'agent'
 }
 
 /** Whether a run can make progress: it waits neither for others nor for its model, or an outcome has arrived, or a poll is due. */

@@ -16,10 +16,11 @@ export interface ReportedCallIds {
  * said that it answers later; the same one again changes nothing.
  */
 export function reportCall(
-  { store, runner, alarms }: Pick<AcceptPorts, 'store' | 'runner' | 'alarms'>,
+  ports: Pick<AcceptPorts, 'store' | 'runner' | 'alarms'>,
   { runId, callId }: ReportedCallIds,
   report: CallReport,
 ): Reply<object> {
+  const { store, runner, alarms } = ports
   const row = store.runs.row(runId)
   if (!row) return UNKNOWN_RUN
   if (row.status === 'parked') return PARKED
@@ -33,7 +34,7 @@ export function reportCall(
   if (!open || !call || status === 'cancelling' || !(call.status === 'deferred' || call.status === 'started')) {
     return TOO_LATE
   }
-  if ('standing' in report) takeStanding({ store, alarms }, { runId, callId }, report.standing, open)
+  if ('standing' in report) takeStanding(ports, callId, report.standing, open)
   else if ('progress' in report) open.journal.showNow({ type: 'call.progress', callId, ...report.progress })
   else runner.report(open, call, report.outcome)
   alarms.touch()
@@ -44,12 +45,15 @@ const TOO_LATE: Refusal = refusalOf('call_already_answered', 'Nobody waits for t
 
 /** Notes how the run of an agent stands, shows it to readers, and tells the run above, if there is one. */
 function takeStanding(
-  { store, alarms }: Pick<AcceptPorts, 'store' | 'alarms'>,
-  { runId, callId }: ReportedCallIds,
+  { store, runner, alarms }: Pick<AcceptPorts, 'store' | 'runner' | 'alarms'>,
+  callId: string,
   standing: AgentStanding,
-  { journal }: OpenRun,
+  open: OpenRun,
 ): void {
   store.children.setStanding(callId, standing)
-  journal.showNow({ type: 'call.progress', callId, data: { standing } })
-  alarms.reportUnended(runId)
+  open.journal.showNow({ type: 'call.progress', callId, data: { standing } })
+  const before = open.state.wait
+  runner.reviewWait(open)
+  // One that has begun to wait for others has been reported.
+  if (open.state.wait === before || open.state.wait?.for === 'agent') alarms.reportUnended(open.stored.id)
 }

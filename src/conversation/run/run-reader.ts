@@ -3,7 +3,7 @@ import { isTerminal, type RunRecord, type RunStatus } from '../../contract/run.t
 import type { Setup } from '../../contract/setup.ts'
 import { historyBefore, windowOptions } from '../history/history.ts'
 import { refusalOf, UNKNOWN_RUN, type Waiters } from './cancel-run.ts'
-import { isWaiting, type OpenRuns } from './open-runs.ts'
+import { isAtRest, type OpenRuns } from './open-runs.ts'
 import type { Readers } from './readers.ts'
 import { replayFrames, replayRecord, stateBefore } from './replay.ts'
 import { positionOf } from '../store/messages.ts'
@@ -59,7 +59,7 @@ export class RunReader {
     const { store, runs, waiters } = this.#ports
     const row = store.runs.row(id)
     if (!row) return undefined
-    const isAwaited = waitMs > 0 && !isSettled(row.status) && !this.#isWaiting(id)
+    const isAwaited = waitMs > 0 && !this.#isAtRest(id)
     const record = isAwaited ? await waiters.wait(id, waitMs) : undefined
     if (record) return fitRecord(store.children.describe(record))
     const open = runs.inMemory(id)
@@ -85,16 +85,15 @@ export class RunReader {
     this.#ports.waiters.end()
   }
 
-  /** Whether a run yields no more events for now: it is gone, has ended, or waits for others. */
+  /**
+   * Whether a run yields no more events for now: it is gone, has ended, or waits for others than agents that are at work,
+   * and is not being driven.
+   */
   #isAtRest(id: string): boolean {
     const row = this.#ports.store.runs.row(id)
-    return row === undefined || isSettled(row.status) || (row.status === 'waiting' && this.#isWaiting(id))
-  }
-
-  /** Whether a run waits for others and is not being driven. */
-  #isWaiting(id: string): boolean {
-    const open = this.#ports.runs.find(id)
-    return open !== undefined && !open.completion && isWaiting(open)
+    if (row === undefined || isSettled(row.status)) return true
+    const open = row.status === 'waiting' ? this.#ports.runs.find(id) : undefined
+    return open !== undefined && !open.completion && isAtRest(open)
   }
 }
 

@@ -9,11 +9,13 @@ import { recoveryTime, startedCalls } from '../../loop/recover.ts'
 import type { CallState, RunState } from '../../loop/state.ts'
 import { within } from '../../contract/time-limit.ts'
 import { expiryEvent, waitsUntil } from './answers.ts'
+import { newWait } from './children.ts'
 import type { JournalPorts } from './journal.ts'
 import {
   commit,
   abandonDrive,
   giveUpEvents,
+  isAtRest,
   isHanging,
   isReady,
   isWaiting,
@@ -222,6 +224,11 @@ export class Runner {
     this.pump()
   }
 
+  /** Notes what a run waits for, after the run of an agent that it has called has begun to stand otherwise. */
+  reviewWait(open: OpenRun): void {
+    if (!open.completion && isWaiting(open)) this.#announceRest(open)
+  }
+
   /** Records the outcome of a call that its tool answers later, and continues the run. */
   report(open: OpenRun, { callId, tool }: CallState, outcome: ToolOutcome): void {
     const { store } = this.#ports
@@ -309,10 +316,16 @@ export class Runner {
     this.#announceRest(open)
   }
 
-  /** Tells waiters and readers that a run has ended or waits for others. If it has ended, starts the next run. */
+  /**
+   * Tells waiters and readers that a run has ended or waits for others. While agents are at work for it, they wait on. If
+   * it has ended, starts the next run.
+   */
   #announceRest(open: OpenRun): void {
-    const { readers, waiters } = this.#ports
+    const { store, readers, waiters, now } = this.#ports
     const { id } = open.stored
+    const wait = isWaiting(open) ? newWait(open.state, store.children) : undefined
+    if (wait) this.#change(open, () => commit(open, { type: 'run.waiting', ...wait, at: now() }))
+    if (isWaiting(open) && !isAtRest(open)) return
     waiters.tell(id, recordOf(open.state))
     if (open.state.finished) this.runs.drop(open)
     readers.close(id)

@@ -1,5 +1,5 @@
 import { hmac, toBase64, webhookSecret } from '../../contract/bytes.ts'
-import { isTerminal, type RunRecord } from '../../contract/run.ts'
+import { isTerminal, type RunRecord, waitsBelow } from '../../contract/run.ts'
 import type { Report } from '../../contract/setup.ts'
 import { withTimeLimit } from '../../contract/time-limit.ts'
 import type { MessageOutbox, OutboxMessage, Webhooks } from '../../contract/webhooks.ts'
@@ -48,7 +48,11 @@ export function mayNotify(url: string, { hosts, isOpen }: Pick<WebhookOptions, '
 
 function webhookBody(run: RunRecord, now: number): string | undefined {
   const { id, status, answer: _answer, preambles: _preambles, calls, ...rest } = run
-  const openCalls = calls.filter((call) => call.status === 'approval').map((call) => ({ id: call.id, tool: call.tool }))
+  const own = calls.filter((call) => call.status === 'approval').map((call) => ({ id: call.id, tool: call.tool }))
+  const ofAgents = waitsBelow(run).map(({ call, tool, conversation, run: child, agents }) => {
+    return { id: call, tool, conversation, run: child, agents }
+  })
+  const openCalls = [...own, ...ofAgents]
   const needsApproval = status === 'waiting' && openCalls.length > 0
   if (!needsApproval && status !== 'parked' && !isTerminal(status)) return undefined
   const type = needsApproval ? 'run.waiting' : status === 'parked' ? 'run.parked' : 'run.finished'

@@ -74,6 +74,22 @@ export class ChildTable {
     this.#rows('UPDATE children SET status = ?, waits = ? WHERE call = ?', status, JSON.stringify(waits), call)
   }
 
+  /** Notes that calls wait for a person no longer. A run that waits for no other is taken to be running. */
+  removeWaits(run: string, calls: readonly string[]): void {
+    for (const { call, settled, waits } of this.ofRun(run)) {
+      const all = parseWaits(waits)
+      const others = all.filter((wait) => !calls.includes(wait.call))
+      if (settled !== 0 || others.length === all.length) continue
+      this.setStanding(call, { status: others.length > 0 ? 'waiting' : 'running', waits: others })
+    }
+  }
+
+  /** Returns the run that waits for a call, which is in the run of an agent. */
+  runWaitingFor(call: string): string | undefined {
+    const rows = this.#rows("SELECT * FROM children WHERE settled = 0 AND waits <> '[]'")
+    return rows.find(({ waits }) => parseWaits(waits).some((wait) => wait.call === call))?.run
+  }
+
   /** Notes that the outcome of a call is known, or that nobody waits for it any more. */
   settle(call: string): void {
     this.#rows("UPDATE children SET settled = 1, waits = '[]' WHERE call = ?", call)
@@ -136,6 +152,6 @@ function parseWaits(text: string): readonly AgentWait[] {
 
 function isWait(value: unknown): value is AgentWait {
   if (!isObject(value)) return false
-  const { conversation, run, call, tool, agents } = value
-  return [conversation, run, call, tool].every((each) => typeof each === 'string') && Array.isArray(agents)
+  const { conversation, run, call, tool, arguments: text, agents } = value
+  return [conversation, run, call, tool, text].every((each) => typeof each === 'string') && Array.isArray(agents)
 }

@@ -26,14 +26,14 @@ async function answerRun(request: Request, handle: RunHandle): Promise<Response>
  * that failed, and a Problem 504 if the run still continues.
  */
 export function answerRecord(record: RunRecord, handle: RunRef): Response {
-  const { status, calls, error, finish = 'error' } = record
+  const { status, waitsFor, calls, error, finish = 'error' } = record
   if (status === 'parked' || status === 'failed') {
     const hasStarted = calls.some((call) => call.ok !== undefined)
     throw failedProblem({ finish, error }, { run: handle, hasStarted, record })
   }
   if (isTerminal(status)) return Response.json(record, { headers: runHeaders(handle) })
   const headers = pendingRunHeaders(handle)
-  if (status === 'waiting') return Response.json(record, { status: 202, headers })
+  if (status === 'waiting' && waitsFor !== 'agent') return Response.json(record, { status: 202, headers })
   const message = 'The run is still in progress; fetch it by its id.'
   throw new Problem({ status: 504, code: 'wait_elapsed', message, extra: { runId: record.id, run: record }, headers })
 }

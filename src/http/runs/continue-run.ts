@@ -1,8 +1,8 @@
-import type { CallAnswer, Continuation } from '../../contract/conversation.ts'
-import type { RunEvent } from '../../contract/event.ts'
+import type { CallAnswer, Continuation, ConversationService } from '../../contract/conversation.ts'
+import { endsAnswer, isNews, type RunEvent } from '../../contract/event.ts'
 import { runOfCall } from '../../contract/id.ts'
 import type { Message } from '../../contract/message.ts'
-import type { CallRecord, RunRecord } from '../../contract/run.ts'
+import { type CallRecord, type RunRecord, waitsBelow } from '../../contract/run.ts'
 import type { Caller } from '../../contract/tool.ts'
 import type { CallAnswers } from '../../wire/client/call-answer.ts'
 import { requireRoom } from './storage-quota.ts'
@@ -63,17 +63,19 @@ interface AnswerRequest {
  */
 export async function continueRun(
   context: RequestContext,
-  location: RunLocation,
+  target: RunLocation,
   request: AnswerRequest,
 ): Promise<ContinuedRun | undefined> {
-  const { runId } = location
   const { answers, input, stateless } = request
   const hasNoInput = input.length === 0
-  const service = conversationStubOfRun(context, location)
-  const reply = await service.record(runId, 0)
+  const service = conversationStubOfRun(context, target)
+  const { runId, reply } = await findRun(service, target.runId, answers)
+  const location = { ...target, runId }
   if (!reply.ok && !hasNoInput) return undefined
-  const { calls } = unwrapReply(reply).record
+  const { record } = unwrapReply(reply)
+  const { calls } = record
   const statuses = new Map(calls.map((call) => [call.id, call.status]))
+  for (const { call } of waitsBelow(record)) statuses.set(call, 'approval')
   const openAnswers = Object.entries(answers).filter(
     ([callId, answer]) => statuses.get(callId) === ('decision' in answer ? 'approval' : 'caller'),
   )
@@ -99,15 +101,33 @@ export async function continueRun(
   const handle = isTied ? cancelledOnDisconnect(context, storedHandle) : storedHandle
   const follow: RunHandle['follow'] = async (onEvent) => {
     let last: RunEvent | undefined
+    let isOver = false
     await handle.follow((event) => {
       last = event
+      if (!isNews(event)) isOver = endsAnswer(event)
       if (unsettled.size === 0) return onEvent(event)
       if (event.type === 'call.settled') unsettled.delete(event.callId)
     })
-    if (last?.type === 'run.finished' || last?.type === 'run.waiting') return
+    if (isOver) return
     for (const event of waitingEvents(await handle.record(0), last?.seq ?? after)) await onEvent(event)
   }
   return { handle: { ...handle, follow }, after, approvals: calls.filter((call) => call.status === 'approval') }
+}
+
+/**
+ * Returns the run that answers are for, with its record. A decision about a call of an agent names the run of the agent,
+ * which has a conversation of its own: then it is the run of this conversation that waits for it.
+ */
+async function findRun(service: ConversationService, id: string, answers: CallAnswers) {
+  const reply = await service.record(id, 0)
+  if (reply.ok || reply.code !== 'unknown_run') return { runId: id, reply }
+  for (const [callId, answer] of Object.entries(answers).toReversed()) {
+    const waiting = 'decision' in answer ? await service.runWaitingFor(callId) : undefined
+    const runId = waiting?.ok ? waiting.run : runOfCall(callId)
+    const other = runId === undefined || runId === id ? reply : await service.record(runId, 0)
+    if (runId !== undefined && other.ok) return { runId, reply: other }
+  }
+  return { runId: id, reply }
 }
 
 /** Checks what a request brings with its answers; undefined if it brings nothing. */
@@ -130,7 +150,8 @@ export function signAnswer({ key, tenant }: Caller, answer: CallAnswer): CallAns
 }
 
 /** Returns events that tell one reader what a run still waits for, after only some of its calls were answered. */
-function waitingEvents({ id: runId, status, calls }: RunRecord, seq: number): RunEvent[] {
+function waitingEvents(record: RunRecord, seq: number): RunEvent[] {
+  const { id: runId, status, waitsFor = 'tool', calls } = record
   if (status !== 'waiting') return []
   const eventId = { runId, seq }
   const openCalls = calls.filter((call) => call.status === 'approval' || call.status === 'caller')
@@ -139,9 +160,8 @@ function waitingEvents({ id: runId, status, calls }: RunRecord, seq: number): Ru
     const type = status === 'approval' ? 'approval.requested' : 'call.requested'
     return { type, callId, tool, arguments: text, ...eventId }
   })
-  const isFor = (status: string) => openCalls.some((call) => call.status === status)
-  const waitsFor = isFor('approval') ? 'approval' : isFor('caller') ? 'caller' : 'tool'
-  return [...requests, { type: 'run.waiting', for: waitsFor, at: Date.now(), ...eventId }]
+  const agents = waitsBelow(record)
+  return [...requests, { type: 'run.waiting', for: waitsFor, agents, at: Date.now(), ...eventId }]
 }
 
 /**

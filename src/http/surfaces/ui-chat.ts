@@ -103,7 +103,11 @@ app.get('/:id/stream', async (c) => {
   const reply = await service.runs({ limit: 1 })
   if (!reply.ok && reply.code === 'unknown_conversation') return c.body(null, 204)
   const run = unwrapReply(reply).runs.at(-1)
-  if (!run || isTerminal(run.status) || run.status === 'waiting') return c.body(null, 204)
+  if (!run || isTerminal(run.status)) return c.body(null, 204)
+  if (run.status === 'waiting') {
+    const { record } = unwrapReply(await service.record(run.id, 0))
+    if (record.waitsFor !== 'agent') return c.body(null, 204)
+  }
   const handle = storedRunHandle(c.env, { runId: run.id, conversation, after: 0 })
   return streamRun(handle, new UiMessageEncoder({ conversation }), { headers: UI_MESSAGE_HEADERS })
 })

@@ -1,7 +1,7 @@
 import type { RunEventBody, RunFact, RunFinished } from '../../contract/event.ts'
 import type { LimitName } from '../../contract/limits.ts'
 import { contentText } from '../../contract/message.ts'
-import type { RunError } from '../../contract/run.ts'
+import type { RunError, WaitCause } from '../../contract/run.ts'
 import { failure, type ToolFailure } from '../../contract/tool.ts'
 import { NO_USAGE } from '../../contract/usage.ts'
 import { admit, limitReached, namedTools, namesOnOffer, NO_MORE_TOOLS } from './admit.ts'
@@ -54,11 +54,7 @@ function decideAfterAnswer(state: RunState, step: StepState, now: number): Decis
   if (next) return next
 
   if (openCalls.length > 0 && !state.request.durable) return record(stepFinished(step), handedOverRun(state))
-  if (openCalls.length > 0) {
-    const isFor = (status: CallState['status']) => openCalls.some((call) => call.status === status)
-    const others = isFor('awaiting_caller') ? 'caller' : 'tool'
-    return record({ type: 'run.waiting', for: isFor('awaiting_approval') ? 'approval' : others, at: now })
-  }
+  if (openCalls.length > 0) return record({ type: 'run.waiting', for: waitCause(state), at: now })
   const undoPlan = planUndo(state, step)
   if (undoPlan) return { do: 'undo', ...undoPlan }
   const end = runEnd(state, step)
@@ -134,6 +130,14 @@ function runStarted(state: RunState, now: number): RunFact {
 /** Whether the call waits for a person or for the caller. */
 export function isWaitingForOthers({ status }: CallState): boolean {
   return status === 'awaiting_approval' || status === 'awaiting_caller'
+}
+
+/** Returns what a run waits for, if every agent that it has called is at work. */
+export function waitCause({ step }: RunState): WaitCause {
+  const isFor = (status: CallState['status']) => step?.calls.some((call) => call.status === status) ?? false
+  if (isFor('awaiting_approval')) return 'approval'
+  if (isFor('awaiting_caller')) return 'caller'
+  return step?.calls.some(({ status, child }) => status === 'deferred' && child) ? 'agent' : 'tool'
 }
 
 /** Whether a waiting run must keep waiting: for a person, for its caller, or for outcomes that come later. */

@@ -263,7 +263,12 @@ function TurnFoot({ conversation, turn, store, isSelected, isRaw, onRaw }: FootP
 function lookOf(status: RunView['status'], view: RunView | undefined): StateLook {
   const look = runLook(status, view?.which)
   if (status !== 'waiting' || !view) return look
-  const word = { approval: 'Waiting for approval', caller: 'Waiting for a result', tool: 'Waiting for a tool' }
+  const word = {
+    approval: 'Waiting for approval',
+    caller: 'Waiting for a result',
+    agent: 'An agent is at work',
+    tool: 'Waiting for a tool',
+  }
   return { ...look, word: word[view.waits.at(-1)?.for ?? 'approval'] }
 }
 

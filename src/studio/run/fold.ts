@@ -24,11 +24,9 @@ export function foldEvent(run: RunView, event: RunEvent): RunView {
     case 'limit.reached':
       return noted(run, `The limit “${event.which}” was reached.`)
     case 'run.waiting':
-      return { ...run, status: 'waiting', waits: [...run.waits, newWait(run, event)] }
-    case 'run.resumed': {
-      const waits = run.waits.map((wait) => (wait.to === undefined ? { ...wait, to: event.at } : wait))
-      return { ...run, status: 'running', waits }
-    }
+      return { ...run, status: 'waiting', waits: [...endWaits(run, event.at), newWait(run, event)] }
+    case 'run.resumed':
+      return { ...run, status: 'running', waits: endWaits(run, event.at) }
     case 'run.cancelling':
       return { ...run, status: 'cancelling' }
     case 'run.parked':
@@ -245,6 +243,11 @@ function settled(call: CallView, event: CallSettled, at: number | undefined): Ca
     ...(usage && { usage }),
     ...(deployment !== undefined && { deployment }),
   }
+}
+
+/** The run waits no longer for what it has waited for. */
+function endWaits({ waits }: RunView, at: number): readonly Wait[] {
+  return waits.map((wait) => (wait.to === undefined ? { ...wait, to: at } : wait))
 }
 
 function newWait({ steps }: RunView, event: Extract<RunEvent, { readonly type: 'run.waiting' }>): Wait {

@@ -1,7 +1,7 @@
 import type { Question } from '../../contract/input.ts'
 import type { LimitName } from '../../contract/limits.ts'
 import type { Content } from '../../contract/message.ts'
-import type { Finish, RunError, RunStatus } from '../../contract/run.ts'
+import type { Finish, RunError, RunStatus, WaitCause } from '../../contract/run.ts'
 import type { Usage } from '../../contract/usage.ts'
 
 /** Where a call stands. `proposed`: the model has written it, and nothing has been done about it yet. */
@@ -128,7 +128,7 @@ export interface ModelPause extends TimeSpan {
 /** A time in which the run waited, in its step of this number. `to` is absent while it waits. */
 export interface Wait {
   readonly step: number
-  readonly for: 'approval' | 'caller' | 'tool'
+  readonly for: WaitCause
   readonly from: number
   readonly to?: number
 }

@@ -1,8 +1,8 @@
-import type { RunEvent, RunFinished } from '../../contract/event.ts'
+import type { RunEvent, RunFinished, RunWaiting } from '../../contract/event.ts'
 import { type InputNeeds, questionsOf } from '../../contract/input.ts'
 import type { ToolCall } from '../../contract/message.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../contract/usage.ts'
-import type { Finish, RunError } from '../../contract/run.ts'
+import type { AgentWait, Finish, RunError } from '../../contract/run.ts'
 import type { Rounds } from '../../contract/run-options.ts'
 import { BROKEN_OFF, rejection, runErrorOf } from './call-answer.ts'
 import type { ChatFinish } from '../provider/openai-chat/types.ts'
@@ -64,17 +64,25 @@ export function makeWaitingText({
     if (calls.length === 0) return `Waiting for a tool that answers later. GET ${run} has the answer then.`
     const questions = (input: InputNeeds) =>
       questionsOf(input).map(({ message, url = '' }) => `${message} ${url}`.trim())
-    const tools = calls.map(({ tool, input }) =>
-      input ? `"${tool}" (it asks: ${questions(input).join(' ')})` : `"${tool}"`,
-    )
+    const tools = calls.map(({ tool, input, agents = [] }) => {
+      const name = agents.length > 0 ? `"${tool}" for the agent "${agents.join('" of "')}"` : `"${tool}"`
+      return input ? `${name} (it asks: ${questions(input).join(' ')})` : name
+    })
     const urls = calls.map(({ callId }) => `${run}/calls/${callId}`)
     return `Waiting for approval of ${tools.join(', ')}. Decide by POST ${urls.join(' and ')}.`
   }
 }
 
+/** Returns a call in the run of an agent as one that waits for a person. */
+export function callOfWait({ call: callId, tool, arguments: text, input, agents }: AgentWait): CallToDecide {
+  return { callId, tool, arguments: text, input, agents }
+}
+
 /** A call that waits for a person; if it has run, with the input that it asks for. */
 export interface CallToDecide extends ToolCall {
   readonly input?: InputNeeds | undefined
+  /** The agents that lead to it, the outermost first, if it is in the run of one. */
+  readonly agents?: readonly string[]
 }
 
 /** What an event adds to the one message that a caller of Chat Completions sees. Parts are never withdrawn. */
@@ -178,7 +186,7 @@ export class VisibleText {
         this.#hasCalls = true
         return [...this.#show(true), { type: 'call', call: event }]
       case 'run.waiting':
-        return this.#onWaiting(event.for !== 'caller')
+        return event.for === 'agent' ? NO_PARTS : this.#onWaiting(event)
       case 'run.finished':
         return this.#onFinished(event)
       default:
@@ -251,13 +259,14 @@ export class VisibleText {
     return [...this.#append('reasoning', missedReasoning), ...parts]
   }
 
-  #onWaiting(isForOthers: boolean): readonly VisiblePart[] {
+  #onWaiting({ for: cause, agents = [] }: RunWaiting): readonly VisiblePart[] {
+    const isForOthers = cause !== 'caller'
     const finish = isForOthers ? 'waiting' : 'tool_calls'
     // A caller that has received calls must run them, whatever else the run waits for.
     const reason = this.#hasCalls || !isForOthers ? 'tool_calls' : 'stop'
     if (isForOthers) {
       this.#begin()
-      this.#pendingText = this.#options.waitingText?.([...this.#approvals.values()]) ?? ''
+      this.#pendingText = this.#options.waitingText?.([...this.#approvals.values(), ...agents.map(callOfWait)]) ?? ''
     }
     return [...this.#show(isForOthers), { type: 'end', reason, finish, usage: this.#usage }]
   }

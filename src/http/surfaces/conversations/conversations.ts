@@ -307,7 +307,8 @@ conversations.post('/:id/runs/:run/calls/:call', async (c) => {
   const { record } = unwrapReply(await service.answer(runId, { [call]: signAnswer(caller, answer) }))
   // A key that may only decide gets nothing else of the run.
   if (!caller.scopes.includes('chat')) return c.json({ id: runId, status: record.status })
-  return record.status === 'running' ? c.json(record) : answerRecord(record, { runId, conversation: c.req.param('id') })
+  const goesOn = record.status === 'running' || record.waitsFor === 'agent'
+  return goesOn ? c.json(record) : answerRecord(record, { runId, conversation: c.req.param('id') })
 })
 
 /**

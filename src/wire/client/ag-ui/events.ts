@@ -1,11 +1,12 @@
-import type { CallSettled, RunEvent, RunFinished } from '../../../contract/event.ts'
+import type { CallSettled, RunEvent, RunFinished, RunWaiting } from '../../../contract/event.ts'
 import { type Question, questionsOf } from '../../../contract/input.ts'
-import { contentText, type ToolCall } from '../../../contract/message.ts'
+import { contentText, readableArguments, type ToolCall } from '../../../contract/message.ts'
 import type { RunError } from '../../../contract/run.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../../contract/usage.ts'
 import { type Block, Blocks } from '../history.ts'
 import { eventId } from '../../events.ts'
 import { BROKEN_OFF, runErrorOf } from '../call-answer.ts'
+import { type CallToDecide, callOfWait } from '../visible-text.ts'
 import { encodeData } from '../../sse.ts'
 
 /** The events that add nothing to this format. A new event must be handled, or added here. */
@@ -167,7 +168,7 @@ export class AgUiEncoder {
       case 'call.settled':
         return this.#callResult(event)
       case 'run.waiting':
-        this.#end = this.#runFinished(this.#waiting())
+        this.#end = event.for === 'agent' ? undefined : this.#runFinished(this.#waiting(event))
         return []
       case 'run.resumed':
         this.#end = undefined
@@ -212,11 +213,15 @@ export class AgUiEncoder {
     return [{ type: 'STEP_FINISHED', stepName }]
   }
 
-  #waiting(): AgUiEvent {
-    const interrupts = Array.from(this.#pendingApprovals.values(), ({ callId, tool, input }) => {
-      const interrupt = { id: callId, toolCallId: callId }
+  #waiting({ agents: waits = [] }: RunWaiting): AgUiEvent {
+    const calls: readonly CallToDecide[] = [...this.#pendingApprovals.values(), ...waits.map(callOfWait)]
+    const interrupts = calls.map(({ callId, tool, arguments: text, input, agents }) => {
+      // The client's messages have no call of an agent: what is decided about is beside it.
+      const interrupt = agents
+        ? { id: callId, metadata: { agents, tool, arguments: readableArguments(text) } }
+        : { id: callId, toolCallId: callId }
       if (!input) {
-        const message = `May "${tool}" be called?`
+        const message = agents ? `May "${tool}" be called by "${agents.at(-1)}"?` : `May "${tool}" be called?`
         return { ...interrupt, reason: 'tool_approval', message, responseSchema: DECISION }
       }
       const questions = questionsOf(input)

@@ -19,7 +19,7 @@ import {
   responseStatus,
   responseUsage,
 } from './shapes.ts'
-import { CUT, type VisiblePart, VisibleText } from '../visible-text.ts'
+import { callOfWait, CUT, type VisiblePart, VisibleText } from '../visible-text.ts'
 import { echoedArguments } from '../../provider/openai-responses/request.ts'
 
 /** The events that add nothing to this format. A new event must be handled, or added here. */
@@ -49,7 +49,6 @@ type IgnoredEvent =
   | 'step.finished'
   | 'step.restarted'
   | 'limit.reached'
-  | 'run.waiting'
   | 'run.resumed'
   | 'run.cancelling'
   | 'run.parked'
@@ -227,18 +226,12 @@ export class ResponseReader {
         this.#steps += 1
         for (const { callId, arguments: text } of event.calls) this.#arguments.set(callId, text)
         return []
-      case 'approval.requested': {
-        const { callId, tool: name, arguments: text } = event
-        const type = 'mcp_approval_request'
-        const item = {
-          id: APPROVAL_ITEM + callId + this.#suffix,
-          type,
-          ...SERVER,
-          name,
-          arguments: echoedArguments(text),
-        }
-        return [...this.#output.add(item), this.#output.done(this.#output.items.length - 1)]
-      }
+      case 'approval.requested':
+        return this.#approvalRequest(event)
+      case 'run.waiting':
+        // Only in a conversation does a decision find the agent.
+        if (this.#options.conversation === undefined || event.for === 'agent') return []
+        return (event.agents ?? []).flatMap((wait) => this.#approvalRequest(callOfWait(wait)))
       case 'call.started':
         if (event.arguments !== undefined) this.#arguments.set(event.callId, event.arguments)
         // The calls of a program are part of its own call, for chat clients.
@@ -249,6 +242,13 @@ export class ResponseReader {
         event.type satisfies IgnoredEvent
         return []
     }
+  }
+
+  #approvalRequest({ callId, tool: name, arguments: text }: ToolCall): ResponseEvent[] {
+    const type = 'mcp_approval_request'
+    const id = APPROVAL_ITEM + callId + this.#suffix
+    const item = { id, type, ...SERVER, name, arguments: echoedArguments(text) }
+    return [...this.#output.add(item), this.#output.done(this.#output.items.length - 1)]
   }
 
   #callStarted({ callId, tool: name }: { readonly callId: string; readonly tool: string }): ResponseEvent[] {

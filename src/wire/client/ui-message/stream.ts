@@ -4,6 +4,7 @@ import { readableArguments, contentText, type ToolCall } from '../../../contract
 import type { Finish, RunError } from '../../../contract/run.ts'
 import { Blocks } from '../history.ts'
 import { BROKEN_OFF, runErrorOf } from '../call-answer.ts'
+import { type CallToDecide, callOfWait } from '../visible-text.ts'
 import { encodeData } from '../../sse.ts'
 
 /** The events that add nothing to this format. An event that is new to the union must be handled, or added here. */
@@ -137,8 +138,9 @@ export class UiMessageEncoder {
       case 'call.settled':
         return this.#callResult(event)
       case 'run.waiting':
-        this.#last = [this.#finish({ finish: event.for === 'caller' ? 'tool_calls' : 'waiting' })]
-        return []
+        this.#last =
+          event.for === 'agent' ? CUT : [this.#finish({ finish: event.for === 'caller' ? 'tool_calls' : 'waiting' })]
+        return (event.agents ?? []).flatMap((wait) => this.#approvalOfAgent(callOfWait(wait)))
       case 'run.resumed':
         this.#last = CUT
         return []
@@ -149,6 +151,14 @@ export class UiMessageEncoder {
         event.type satisfies IgnoredEvent
         return []
     }
+  }
+
+  /** A call in the run of an agent waits: to the client it is one of this run, which it decides about as any other. */
+  #approvalOfAgent(call: CallToDecide): Chunk[] {
+    const { callId } = call
+    if (this.#calls.has(callId)) return []
+    this.#calls.set(callId, call)
+    return [...this.#input(callId, this.#options.version === 5), this.#approval(call), ...questions(call)]
   }
 
   #inputDelta({ callId, name, arguments: text }: Extract<RunEvent, { type: 'call.delta' }>): Chunk[] {
@@ -187,9 +197,9 @@ export class UiMessageEncoder {
     return [isOurs ? { ...chunk, providerExecuted: true } : chunk]
   }
 
-  #approval({ callId, tool, arguments: text }: ToolCall): Chunk {
+  #approval({ callId, tool, arguments: text, agents }: CallToDecide): Chunk {
     if (this.#options.version !== 5) return { type: 'tool-approval-request', approvalId: callId, toolCallId: callId }
-    const data = { toolCallId: callId, toolName: tool, input: readableArguments(text) }
+    const data = { toolCallId: callId, toolName: tool, input: readableArguments(text), agents }
     return { type: 'data-approval', id: callId, data }
   }
 
@@ -240,7 +250,7 @@ function failureChunk({ message }: RunError): Chunk {
 }
 
 /** The part with what a call asks a person for; the client adds `answers` to its data. */
-function questions({ callId, tool, input }: Extract<RunEvent, { type: 'approval.requested' }>): Chunk[] {
+function questions({ callId, tool, input }: CallToDecide): Chunk[] {
   if (!input) return []
   const data = { toolCallId: callId, toolName: tool, questions: questionsOf(input) }
   return [{ type: 'data-input', id: `${callId}-input`, data }]
