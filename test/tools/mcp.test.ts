@@ -181,7 +181,7 @@ describe('a server of an older revision', () => {
     ])
     expect(server.of('initialize')[0]!.params).toEqual({
       protocolVersion: '2025-11-25',
-      capabilities: {},
+      capabilities: { elicitation: { form: {}, url: {} } },
       clientInfo: { name: 'edgecall', version: '1' },
     })
     const [call] = server.of('tools/call')
@@ -540,6 +540,45 @@ describe('the list of an MCP server', () => {
   })
 })
 
+describe('a tool of a server', () => {
+  test.each(['2026-07-28', '2025-11-25'] as const)(
+    'that asks people is listed: the client of %s says that it can ask them',
+    async (revision) => {
+      const server = await start(revision)
+      server.tools = [echo]
+      await worker(server).names()
+      const isNewest = revision === '2026-07-28'
+      const { params } = server.of(isNewest ? 'tools/list' : 'initialize')[0]!
+      const capabilities = isNewest
+        ? params['_meta']['io.modelcontextprotocol/clientCapabilities']
+        : params.capabilities
+      expect(capabilities).toEqual({ elicitation: { form: {}, url: {} } })
+    },
+  )
+
+  test('that must be run as a task is left out, and the log says why, once', async () => {
+    const server = await start('2025-11-25')
+    server.tools = [
+      { ...echo, name: 'long', execution: { taskSupport: 'required' } },
+      { ...echo, name: 'either', execution: { taskSupport: 'optional' } },
+    ]
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const mcp = worker(server)
+    expect(await mcp.names()).toEqual(['either'])
+    vi.setSystemTime(Date.now() + 60_000)
+    expect(await mcp.names()).toEqual(['either'])
+    expect(server.of('tools/list').length).toBe(2)
+    expect(logs).toEqual([
+      {
+        event: 'mcp.tool_refused',
+        server: 'test',
+        tool: 'long',
+        detail: 'Error: it can only be run as a task, which this client does not do',
+      },
+    ])
+  })
+})
+
 describe('a call of an MCP tool', () => {
   async function outcomeOf(result: object, revision: '2026-07-28' | '2025-11-25' = '2026-07-28'): Promise<ToolOutcome> {
     const server = await start(revision)
@@ -601,6 +640,23 @@ describe('a call of an MCP tool', () => {
       'a structured value and a picture',
       { content: [...text('x'), { type: 'image', data: 'AAAA', mimeType: 'image/png' }], structuredContent: { a: 1 } },
       { content: [...text('{"a":1}'), { type: 'image', data: 'AAAA', mediaType: 'image/png' }] },
+    ],
+    [
+      // The tool read_media_file of the official filesystem server.
+      'a picture that the structured value has too',
+      {
+        content: [{ type: 'image', data: 'iVBORw0K', mimeType: 'image/png' }],
+        structuredContent: { content: [{ type: 'image', data: 'iVBORw0K', mimeType: 'image/png' }] },
+      },
+      { content: [{ type: 'image', data: 'iVBORw0K', mediaType: 'image/png' }] },
+    ],
+    [
+      'a file that the structured value has too',
+      {
+        content: [...text('a.zip'), { type: 'blob', data: 'UEsDBA==', mimeType: 'application/zip' }],
+        structuredContent: { content: [{ type: 'blob', data: 'UEsDBA==', mimeType: 'application/zip' }] },
+      },
+      { content: [...text('a.zip'), { type: 'file', data: 'UEsDBA==', mediaType: 'application/zip' }] },
     ],
   ])('returns %s', async (_, result, expected) => {
     expect(await outcomeOf(result)).toEqual({ ok: true, ...expected })

@@ -98,7 +98,9 @@ async function readList(env: McpEnv, server: McpServer, signal: AbortSignal): Pr
   do {
     cursors.add(cursor)
     const params = cursor === undefined ? {} : { cursor }
-    const page = await ask(env, server, undefined, { method: 'tools/list', params, signal }).catch((error: unknown) => {
+    const newest = { headers: {}, asks: ['elicitation/create'] }
+    const question = { method: 'tools/list', params, newest, signal }
+    const page = await ask(env, server, undefined, question).catch((error: unknown) => {
       // A server may have resources alone.
       if (error instanceof RpcFault && error.code === METHOD_NOT_FOUND && server.resources.length > 0) return {}
       throw error
@@ -116,11 +118,13 @@ async function readList(env: McpEnv, server: McpServer, signal: AbortSignal): Pr
 }
 
 function readTool(server: McpServer, item: unknown): RemoteTool | undefined {
-  const { name, title, description, inputSchema, outputSchema, annotations } = fieldsOf(item)
+  const { name, title, description, inputSchema, outputSchema, annotations, execution } = fieldsOf(item)
   if (typeof name !== 'string' || name === '' || !server.tools.some((pattern) => isLike(name, pattern)))
     return undefined
   try {
     if (!isObject(inputSchema)) throw new Error('it has no inputSchema')
+    if (fieldsOf(execution)['taskSupport'] === 'required')
+      throw new Error('it can only be run as a task, which this client does not do')
     const hints = fieldsOf(annotations)
     return {
       name,
@@ -133,7 +137,7 @@ function readTool(server: McpServer, item: unknown): RemoteTool | undefined {
       ...instructionsFor(server),
     }
   } catch (error) {
-    warn({ event: 'mcp.tool_refused', server: server.name, tool: name, detail: String(error) })
+    warnOnce({ event: 'mcp.tool_refused', server: server.name, tool: name, detail: String(error) })
     return undefined
   }
 }
@@ -149,6 +153,19 @@ function visible(text: string): string {
 }
 
 const MOST_TEXT = 4096
+
+/** What was logged by `warnOnce`. */
+const warnings = new Set<string>()
+const MOST_WARNINGS = 1000
+
+/** Logs a lasting problem once in this isolate: lists are read again and again. */
+function warnOnce(entry: object): void {
+  const text = JSON.stringify(entry)
+  if (warnings.has(text)) return
+  if (warnings.size >= MOST_WARNINGS) warnings.clear()
+  warnings.add(text)
+  warn(entry)
+}
 
 export function warn(entry: object): void {
   console.error(JSON.stringify(entry))

@@ -115,7 +115,8 @@ async function peerFor(server: McpServer, tenant: string | undefined, signal: Ab
     modern.set(keyOf(server), newest)
     return newest
   }
-  const peer = await connect(server, tenant === undefined ? [] : ['elicitation/create'], signal)
+  // Also without a tenant, as for `tools/list`: some servers list tools that ask only to clients that can be asked.
+  const peer = await connect(server, ['elicitation/create'], signal)
   if (older.size > MOST_SESSIONS) older.clear()
   older.set(keyOf(server, tenant), peer)
   return peer

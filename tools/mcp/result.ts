@@ -2,7 +2,7 @@ import { content, ToolError, withMetadata } from 'edgecall/tool'
 import { askFor } from './elicit.ts'
 import { fieldsOf, isObject, textOf } from './json.ts'
 
-type Part = Parameters<typeof content>[number]
+type Part = string | { readonly type: 'image' | 'file'; readonly mediaType: string; readonly data: string }
 
 /**
  * Converts a server's result to a tool's result: the structured value if there is one, else the content parts, with the
@@ -30,14 +30,18 @@ function valueOf(parts: readonly Part[], structuredContent: unknown): unknown {
   // Some servers write null for an absent value.
   if (structuredContent === undefined || structuredContent === null)
     return parts.length === 0 ? structuredContent : content(...parts)
-  const others = parts.filter((part) => typeof part !== 'string')
-  return others.length === 0 ? structuredContent : content(JSON.stringify(structuredContent), ...others)
+  const files = parts.filter((part) => typeof part !== 'string')
+  if (files.length === 0) return structuredContent
+  const text = JSON.stringify(structuredContent)
+  // To a model, the data of a file is text without a meaning.
+  return files.some(({ data }) => text.includes(data)) ? content(...parts) : content(text, ...files)
 }
 
 function toPart(item: unknown): Part {
   const { type, text, data, mimeType, resource, uri, name, title, description } = fieldsOf(item)
   if (type === 'text' && typeof text === 'string') return text
-  if ((type === 'image' || type === 'audio') && typeof data === 'string') return toFile(data, mimeType)
+  // A `blob` is not in the specification, but what the official filesystem server sends.
+  if (FILES.has(type) && typeof data === 'string') return toFile(data, mimeType)
   if (type === 'resource_link') {
     return [textOf(title) || textOf(name), textOf(uri), textOf(description)].filter((each) => each !== '').join('\n')
   }
@@ -47,6 +51,8 @@ function toPart(item: unknown): Part {
   }
   return `[${textOf(type) || 'something'} that cannot be shown]`
 }
+
+const FILES: ReadonlySet<unknown> = new Set(['image', 'audio', 'blob'])
 
 function toFile(data: string, mimeType: unknown): Part {
   const mediaType = textOf(mimeType) || 'application/octet-stream'

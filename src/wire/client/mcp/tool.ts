@@ -34,17 +34,24 @@ export function toMcpTool({
 
 /**
  * Converts an outcome to the result of `tools/call`. `anyValue`: whether structured content may be other than an
- * object.
+ * object. Structured content that the text repeats is sent once, as text, unless the tool has an output schema.
  */
 export function toCallResult(outcome: ToolOutcome, { outputSchema }: ToolDefinition, anyValue: boolean): object {
   if (!outcome.ok) return { content: [{ type: 'text', text: outcome.error.message }], isError: true }
   const { structured, metadata } = outcome
   const content = outcome.content.map(toMcpContent)
   const meta = metadata && { _meta: metadata }
+  // Many hosts pass on both to their model. Only clients with an output schema rely on the value.
+  if (outputSchema === undefined && isTextOf(structured, outcome.content)) return { content, ...meta }
   if (isObject(structured) || (anyValue && structured !== undefined))
     return { content, structuredContent: structured, ...meta }
   // With an output schema, clients take a result without a value for a defect of the server; an error reaches the model.
   return outputSchema?.['type'] === 'object' ? { content, isError: true, ...meta } : { content, ...meta }
+}
+
+/** Whether a content is the JSON text of a value, and nothing else. */
+function isTextOf(value: unknown, [part, ...others]: readonly Content[]): boolean {
+  return others.length === 0 && part?.type === 'text' && part.text === JSON.stringify(value)
 }
 
 function toMcpContent(part: Content, index: number): object {

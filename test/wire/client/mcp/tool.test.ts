@@ -69,6 +69,15 @@ describe('an outcome for MCP clients', () => {
     })
   })
 
+  test('that is the JSON text of a value has the value too only for clients that know its schema', () => {
+    const [structured, json] = [{ a: 1 }, [{ type: 'text' as const, text: '{"a":1}' }]]
+    expect(toCallResult({ ok: true, content: json, structured }, definition, true)).toEqual({ content: json })
+    expect(toCallResult({ ok: true, content: json, structured }, { ...definition, outputSchema }, true)).toEqual({
+      content: json,
+      structuredContent: structured,
+    })
+  })
+
   test('without the promised value becomes a readable error', () => {
     const promised = { ...definition, outputSchema }
     expect(toCallResult({ ok: true, content }, promised, true)).toEqual({ content, isError: true })
