@@ -208,7 +208,8 @@ export type CallAnswer =
       /** What the person filled in, by the names of the call's requests. */
       readonly input?: Readonly<Record<string, JsonObject>>
     }
-  | { readonly result: string; readonly ok: boolean }
+  /** `content`: the parts of the result, if they are not text alone. */
+  | { readonly result: string; readonly ok: boolean; readonly content?: readonly Content[] }
 
 /** The parts of a run's request that a later request may replace while the run waits. */
 export type RunTerms = Partial<

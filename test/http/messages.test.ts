@@ -654,3 +654,26 @@ describe('beside messages', () => {
     expect(await (await edge.fetch('/v1/models/no/such')).json()).toMatchObject({ error: { code: 'model_not_found' } })
   })
 })
+
+test('a picture in the result of a call of the client reaches the model as a picture', async () => {
+  const edge = keptEdge({ script: [ask(['clock'], ['pick']), say('A cat.')], tools: [clock] })
+  const { messages } = clientOf(edge)
+  const request = { ...hello, tools: [pick] }
+  const first = await messages.create(request)
+  const use = first.content.find((each) => each.type === 'tool_use')
+  const source = { type: 'base64', media_type: 'image/png', data: 'AAAA' } as const
+  const result: Anthropic.ToolResultBlockParam = {
+    type: 'tool_result',
+    tool_use_id: use?.id ?? '',
+    content: [{ type: 'image', source }],
+  }
+  const answer = await messages.create({
+    ...request,
+    messages: [...hello.messages, { role: 'assistant', content: first.content }, { role: 'user', content: [result] }],
+  })
+  expect(answer.content).toMatchObject([{ type: 'text', text: 'A cat.' }])
+  expect(edge.requests.at(-1)?.messages.at(-1)).toMatchObject({
+    role: 'tool',
+    content: [{ type: 'image', mediaType: 'image/png', data: 'AAAA' }],
+  })
+})

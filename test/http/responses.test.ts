@@ -283,6 +283,31 @@ test.each([{}, { conversation: 'c' }])(
   },
 )
 
+test('a picture in the result of a call of the client reaches the model as a picture', async () => {
+  const edge = keptEdge({ script: [ask(['pick']), say('A cat.')] })
+  const { responses } = clientOf(edge)
+  const first = await responses.create({ input: 'Look', tools: [pick] })
+  const call = first.output.find((item) => item.type === 'function_call')!
+  const answer = (image_url: string) => {
+    const output = [
+      { type: 'input_text', text: 'Seen:' } as const,
+      { type: 'input_image', image_url, detail: 'auto' } as const,
+    ]
+    const input = [{ type: 'function_call_output', call_id: call.call_id, output } as const]
+    return responses.create({ input, previous_response_id: first.id, tools: [pick] })
+  }
+  const wrong = await errorOf(answer('data:image/png;base64,not base64'))
+  expect(wrong).toMatchObject({ status: 400, code: 'invalid_request' })
+  expect((await answer('data:image/png;base64,AAAA')).output_text).toBe('A cat.')
+  expect(edge.requests.at(-1)?.messages.at(-1)).toMatchObject({
+    role: 'tool',
+    content: [
+      { type: 'text', text: 'Seen:' },
+      { type: 'image', mediaType: 'image/png', data: 'AAAA' },
+    ],
+  })
+})
+
 test('an answer to an unknown call starts nothing', async () => {
   const edge = keptEdge({ script: [say('To what?')] })
   const output = { type: 'function_call_output', call_id: 'call_of_another', output: 'left' } as const

@@ -6,7 +6,7 @@ import { type CallRecord, type RunRecord, waitsBelow } from '../../contract/run.
 import type { Caller } from '../../contract/tool.ts'
 import type { CallAnswers } from '../../wire/client/call-answer.ts'
 import { requireRoom } from './storage-quota.ts'
-import { prepareRun, type RunParameters } from './prepare-run.ts'
+import { checkFiles, prepareRun, type RunParameters } from './prepare-run.ts'
 import type { RequestContext } from '../request-context.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { conversationStubOfRun, type RunLocation } from './conversation-stub.ts'
@@ -68,6 +68,7 @@ export async function continueRun(
 ): Promise<ContinuedRun | undefined> {
   const { answers, input, stateless } = request
   const hasNoInput = input.length === 0
+  checkFiles(Object.values(answers).map((answer) => ({ content: ('content' in answer && answer.content) || '' })))
   const service = conversationStubOfRun(context, target)
   const { runId, reply } = await findRun(service, target.runId, answers)
   const location = { ...target, runId }

@@ -223,7 +223,7 @@ function checkChoice(choice: ToolChoice | undefined, names: readonly string[]): 
 }
 
 /** Throws a Problem for files that no model could read, and that would stay in the conversation for good. */
-function checkFiles(messages: readonly Message[]): void {
+export function checkFiles(messages: readonly Pick<Message, 'content'>[]): void {
   for (const { content } of messages) {
     for (const part of typeof content === 'string' ? [] : content) {
       if (!('data' in part) || /^[a-z\d+/]+={0,2}$/i.test(part.data)) continue

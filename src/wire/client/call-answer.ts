@@ -1,7 +1,7 @@
 import type { CallAnswer } from '../../contract/conversation.ts'
 import type { RunFinished } from '../../contract/event.ts'
 import { isFilledIn } from '../../contract/input.ts'
-import { contentText, type Message, type ToolMessage, type UserMessage } from '../../contract/message.ts'
+import { type Content, contentText, type Message, type ToolMessage, type UserMessage } from '../../contract/message.ts'
 import type { RunError } from '../../contract/run.ts'
 
 /** Results and decisions, by call id. */
@@ -20,7 +20,14 @@ export function newPart(messages: readonly Message[]): {
 }
 
 export function answersOf(results: readonly ToolMessage[]): CallAnswers {
-  return Object.fromEntries(results.map(({ callId, content, ok }) => [callId, { result: contentText(content), ok }]))
+  return Object.fromEntries(results.map(({ callId, content, ok }) => [callId, resultAnswer(content, ok)]))
+}
+
+/** Makes the answer to a call that the caller has run. */
+export function resultAnswer(content: string | readonly Content[], ok: boolean): CallAnswer {
+  const result = contentText(content)
+  const isText = typeof content === 'string' || content.every(({ type }) => type === 'text')
+  return isText ? { result, ok } : { result, ok, content }
 }
 
 /** Makes a person's decision on a call. `input`: what the person filled in, if the call asks for something. */

@@ -9,7 +9,7 @@ import {
   type ToolCall,
 } from '../../../contract/message.ts'
 import { bodyFault, type DecodeResult } from '../body.ts'
-import { type CallAnswers, decisionOf } from '../call-answer.ts'
+import { type CallAnswers, decisionOf, resultAnswer } from '../call-answer.ts'
 import { dataUrl, fileUrl } from '../history.ts'
 import { either, isText, partsOf, plainObject, someText, textOr, toolReference } from '../../schema.ts'
 import { callOfItem, decodeEncryptedContent, type ItemPlace, parseItemId } from './output.ts'
@@ -238,7 +238,7 @@ export function readItems(items: readonly Item[]): InputContents {
           turn.hasResults = true
           return result(item.call_id, partsOf(item.output), true)
         }
-        answers[item.call_id] = { result: contentText(item.output), ok: true }
+        answers[item.call_id] = resultAnswer(item.output, true)
         return
       case 'mcp_call': {
         const callId = callOfItem(item.id)
