@@ -254,9 +254,12 @@ export interface StepRequest extends Omit<ModelRequest, 'patience' | 'traceparen
 export interface ConversationService {
   /** Creates the conversation. An existing one is left unchanged. */
   create(request: CreateRequest): Promise<Reply<{ readonly created: boolean }>>
-  settings(): Promise<Reply<{ readonly settings: ConversationSettings }>>
+  /** `created`: when it was created, in epoch milliseconds; absent if an earlier version did. */
+  settings(): Promise<Reply<{ readonly settings: ConversationSettings; readonly created?: number }>>
   /** Copies messages of another conversation in, before all runs of this one, at their positions. */
   adopt(messages: readonly StoredMessage[]): Promise<Reply<object>>
+  /** Adds messages that a caller brings after all others. Refused while a run is under way. */
+  append(messages: readonly Message[]): Promise<Reply<{ readonly messages: readonly StoredMessage[] }>>
   /**
    * Runs the request of a finished run again as a new run; models no longer see the old turn. With `onward` the old
    * run need not have finished, and the turns after it are replaced too.

@@ -10,6 +10,8 @@ import type {
   StartRequest,
   StoredMessage,
 } from '../contract/conversation.ts'
+import { newId } from '../contract/id.ts'
+import type { Message } from '../contract/message.ts'
 import { isTerminal, type RunRecord, type RunRequest } from '../contract/run.ts'
 import { idIn, jurisdictionOf } from '../contract/placement.ts'
 import { type MakeSetup, type Setup, setupOf } from '../contract/setup.ts'
@@ -124,18 +126,30 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   }
 
   async settings(): ReturnType<ConversationService['settings']> {
-    return this.#whenOpen(async () => ({ ok: true, settings: this.#store.settings() }))
+    return this.#whenOpen(async () => {
+      const created = this.#store.created()
+      return { ok: true, settings: this.#store.settings(), ...(created !== undefined && { created }) }
+    })
   }
 
   async adopt(messages: readonly StoredMessage[]): Promise<Reply<object>> {
     return this.#whenRoom(true, async () => {
-      this.#store.transaction(() => {
-        this.#store.messages.add(messages)
-        this.#store.mark(messages.map(({ message }) => message))
-        for (const { message, fullResult } of messages)
-          if (fullResult && message.role === 'tool') this.#store.fullResults.keep(message.callId, fullResult)
-      })
+      this.#store.addMessages(messages)
       return { ok: true }
+    })
+  }
+
+  async append(messages: readonly Message[]): Promise<Reply<{ messages: readonly StoredMessage[] }>> {
+    return this.#whenRoom(true, async () => {
+      const { runs } = this.#store
+      if (runs.unfinished().length > 0)
+        return refusalOf('conversation_busy', 'A run of this conversation is in progress.')
+      const run = newId('run')
+      const first = positionOf(runs.nextPlace())
+      const storedMessages = messages.map((message, index) => ({ position: first + index, run, message }))
+      this.#store.addMessages(storedMessages)
+      this.#alarms.touch()
+      return { ok: true, messages: storedMessages }
     })
   }
 

@@ -183,3 +183,123 @@ test('the tokens of an input are estimated with the earlier messages of its conv
   expect(await errorOf(responses.inputTokens.count({ model: 'none/none', input: 'Go' }))).toMatchObject({ status: 404 })
   expect(edge.requests.length).toBe(1)
 })
+
+describe('a conversation of OpenAI’s client', () => {
+  const user = (content: string) => ({ role: 'user', content }) as const
+  const textsOf = (items: readonly any[]) =>
+    items.map(({ type, role, content, name, output }) =>
+      type === 'message' ? `${role}: ${content[0].text}` : `${type}: ${name ?? output[0].text}`,
+    )
+
+  test('is made with items, continued by responses, read, and deleted', async () => {
+    const edge = keptEdge({ script: [ask(['clock']), say('Noon.')], tools: [tool('clock', () => '12:00')] })
+    const { conversations, responses } = clientOf(edge)
+    const before = Math.floor(Date.now() / 1000)
+    const conversation = await conversations.create({
+      items: [user('I am Ada.'), { role: 'assistant', content: 'Hello Ada.' }],
+    })
+    expect(conversation).toMatchObject({ object: 'conversation', metadata: {} })
+    expect(conversation.created_at).toBeGreaterThanOrEqual(before)
+    const response = await responses.create({ input: 'What time is it?', conversation: conversation.id })
+    expect(response).toMatchObject({ output_text: 'Noon.', conversation: { id: conversation.id } })
+    expect(edge.requests[0]?.messages.map(({ role, content }) => `${role}: ${JSON.stringify(content)}`)).toEqual([
+      'user: "I am Ada."',
+      'assistant: "Hello Ada."',
+      'user: "What time is it?"',
+    ])
+    const history = [
+      'user: I am Ada.',
+      'assistant: Hello Ada.',
+      'user: What time is it?',
+      'function_call: clock',
+      'function_call_output: 12:00',
+      'assistant: Noon.',
+    ]
+    for (const order of ['asc', 'desc'] as const) {
+      const items: object[] = []
+      for await (const item of conversations.items.list(conversation.id, { order, limit: 4 })) items.push(item)
+      expect(textsOf(items)).toEqual(order === 'asc' ? history : history.toReversed())
+    }
+    const [newest] = (await conversations.items.list(conversation.id)).data
+    expect(await conversations.items.retrieve(newest?.id ?? '', { conversation_id: conversation.id })).toEqual(newest)
+    expect(await conversations.retrieve(conversation.id)).toMatchObject({
+      id: conversation.id,
+      created_at: conversation.created_at,
+    })
+    expect(await conversations.delete(conversation.id)).toMatchObject({ id: conversation.id, deleted: true })
+    expect(await errorOf(conversations.retrieve(conversation.id))).toMatchObject({ status: 410 })
+  })
+
+  test('gets further items after its runs, with results that count as untrusted', async () => {
+    const edge = keptEdge({ script: [say('One.'), say('Two.')] })
+    const { conversations, responses } = clientOf(edge)
+    const { id } = await conversations.create()
+    await responses.create({ input: 'Count', conversation: id })
+    const call = { type: 'function_call', call_id: 'c1', name: 'pick', arguments: '{}' } as const
+    const output = { type: 'function_call_output', call_id: 'c1', output: 'left' } as const
+    const added = await conversations.items.create(id, { items: [call, output, user('Go on')] })
+    expect([textsOf(added.data), added.has_more]).toEqual([
+      ['function_call: pick', 'function_call_output: left', 'user: Go on'],
+      false,
+    ])
+    await responses.create({ input: 'Please', conversation: id })
+    expect(edge.requests[1]?.messages).toEqual([
+      user('Count'),
+      { role: 'assistant', content: 'One.' },
+      { role: 'assistant', content: '', calls: [{ callId: 'c1', tool: 'pick', arguments: '{}' }] },
+      {
+        role: 'tool',
+        callId: 'c1',
+        tool: 'pick',
+        ok: true,
+        content: [{ type: 'text', text: 'left' }],
+        marks: ['untrusted', 'private'],
+        byCaller: true,
+      },
+      user('Go on'),
+      user('Please'),
+    ])
+  })
+
+  test('takes no items while a run is in progress', async () => {
+    const { slow, start, letGo } = gatedTool()
+    const edge = keptEdge({ script: [ask(['slow']), say('Done.')], tools: [slow] })
+    const { conversations, responses } = clientOf(edge)
+    const { id } = await conversations.create()
+    const response = await responses.create({ input: 'Go', conversation: id, background: true })
+    await start
+    const items = [user('More')]
+    expect(await errorOf(conversations.items.create(id, { items }))).toMatchObject({ code: 'conversation_busy' })
+    letGo()
+    const types: string[] = []
+    for await (const { type } of await responses.retrieve(response.id, { stream: true })) types.push(type)
+    expect(types.at(-1)).toBe('response.completed')
+    expect((await conversations.items.create(id, { items })).data).toHaveLength(1)
+  })
+
+  test('is refused what it cannot store', async () => {
+    const { conversations } = clientOf(keptEdge({ script: [] }))
+    const { id } = await conversations.create({ metadata: {} })
+    expect(await conversations.update(id, { metadata: {} })).toMatchObject({ id })
+    const metadata = { topic: 'x' }
+    const unsupported = { status: 400, code: 'unsupported_parameter', param: 'metadata' }
+    expect(await errorOf(conversations.create({ metadata }))).toEqual(unsupported)
+    expect(await errorOf(conversations.update(id, { metadata }))).toEqual(unsupported)
+    const refusals: [object[], string][] = [
+      [[], 'items'],
+      [[{ type: 'item_reference', id: 'msg_1' }], 'items[0].type'],
+      [[{ type: 'function_call', call_id: 'c1', name: 'pick', arguments: '{}' }], 'items[1]'],
+      [[{ type: 'function_call_output', call_id: 'c1', output: 'x' }], 'items'],
+    ]
+    for (const [items, param] of refusals)
+      expect(await errorOf(conversations.items.create(id, { items: items as never }))).toMatchObject({
+        status: 400,
+        param,
+      })
+    expect(await errorOf(conversations.items.retrieve('msg_5_0', { conversation_id: id }))).toMatchObject({
+      status: 404,
+      code: 'item_not_found',
+    })
+    expect(await errorOf(conversations.retrieve('conv_none'))).toMatchObject({ status: 404 })
+  })
+})

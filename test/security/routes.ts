@@ -35,6 +35,9 @@ const user = { role: 'user', content: 'Hello' }
 export const BODIES: Readonly<Record<string, (targets: Targets) => unknown>> = {
   ChatCompletionBody: ({ conversation }) => ({ messages: [user], edgecall: { conversation } }),
   ResponseBody: ({ response }) => ({ input: 'Hello', previous_response_id: response }),
+  OpenAIConversation: () => ({ items: [user] }),
+  OpenAIConversationChange: () => ({ metadata: {} }),
+  OpenAIItems: () => ({ items: [user] }),
   MessageBody: ({ conversation }) => ({ max_tokens: 100, messages: [user], edgecall: { conversation } }),
   TokenCountBody: () => ({ messages: [user] }),
   UseChatBody: ({ conversation }) => ({
@@ -75,6 +78,8 @@ export function fill(route: Route, targets: Targets): { path: string; init: { me
     name: tool,
     hash,
     step: '1',
+    // The first message of the first run.
+    item: 'msg_1000000_0',
   }
   if (route.path.startsWith('/schedules')) values['name'] = targets.schedule
   if (route.path.startsWith('/keys')) values['id'] = key

@@ -2,6 +2,11 @@ import { input as agUiBody } from '../../wire/client/ag-ui/request.ts'
 import { countBody, messagesBody } from '../../wire/client/anthropic-messages/request.ts'
 import { chatBody } from '../../wire/client/openai-chat/request.ts'
 import { responsesBody } from '../../wire/client/openai-responses/request.ts'
+import {
+  conversationChangeBody,
+  newConversationBody,
+  newItemsBody,
+} from '../../wire/client/openai-responses/stored-items.ts'
 import { useChatBody } from '../../wire/client/ui-message/request.ts'
 import { ref } from './json-schema.ts'
 import { CONVERSATION, START_ERRORS, ANSWER_ERRORS, RESPONSE_ROUTES } from './response-routes.ts'
@@ -33,6 +38,9 @@ const MCP_METADATA = {
 export const CLIENT_BODIES = {
   ChatCompletionBody: chatBody,
   ResponseBody: responsesBody,
+  OpenAIConversation: newConversationBody,
+  OpenAIConversationChange: conversationChangeBody,
+  OpenAIItems: newItemsBody,
   MessageBody: messagesBody,
   TokenCountBody: countBody,
   UseChatBody: useChatBody,

@@ -86,6 +86,7 @@ const PATH_TEXTS: Readonly<Record<string, string>> = {
   call: 'The id of the call.',
   hash: 'The hash of the version.',
   id: 'The id of the conversation.',
+  item: 'The id of the item.',
   name: 'The name of the tool.',
   run: 'The id of the run.',
   server: 'The name of the server in `MCP_SERVERS`.',

@@ -36,7 +36,24 @@ const ITEM_LIST = {
   required: ['object', 'data', 'first_id', 'last_id', 'has_more'],
 }
 
-/** The routes of OpenAI’s Responses API. */
+const OPENAI_CONVERSATION = {
+  type: 'object',
+  description: 'OpenAI’s object `conversation`. `created_at` is 0 if an earlier version created it.',
+  properties: {
+    id: { type: 'string' },
+    object: { const: 'conversation' },
+    created_at: { type: 'integer' },
+    metadata: { type: 'object' },
+  },
+  required: ['id', 'object', 'created_at', 'metadata'],
+}
+
+const NO_CONVERSATION = {
+  404: 'The conversation does not exist, or it belongs to another tenant.',
+  410: 'The conversation was deleted.',
+}
+
+/** The routes of OpenAI’s Responses API, and of its conversations. */
 export const RESPONSE_ROUTES: Routes = {
   '/v1/responses': {
     post: {
@@ -132,6 +149,86 @@ export const RESPONSE_ROUTES: Routes = {
       scope: 'chat',
       answers: { 200: { says: 'The response.', json: 'Response' } },
       errors: { 404: 'The response does not exist or was not stored.' },
+    },
+  },
+  '/v1/conversations': {
+    post: {
+      tag: 'OpenAI',
+      id: 'createOpenAIConversation',
+      summary: 'Create a conversation, as OpenAI’s clients do',
+      description: 'The body may be absent.',
+      scope: 'chat',
+      body: 'OpenAIConversation',
+      bodyIsOptional: true,
+      answers: { 200: { says: 'The conversation.', json: OPENAI_CONVERSATION } },
+    },
+  },
+  '/v1/conversations/{id}': {
+    get: {
+      tag: 'OpenAI',
+      id: 'getOpenAIConversation',
+      summary: 'Get a conversation, as OpenAI’s clients do',
+      scope: 'chat',
+      answers: { 200: { says: 'The conversation.', json: OPENAI_CONVERSATION } },
+      errors: NO_CONVERSATION,
+    },
+    post: {
+      tag: 'OpenAI',
+      id: 'changeOpenAIConversation',
+      summary: 'Get a conversation: it has no metadata to change',
+      scope: 'chat',
+      body: 'OpenAIConversationChange',
+      answers: { 200: { says: 'The conversation.', json: OPENAI_CONVERSATION } },
+      errors: NO_CONVERSATION,
+    },
+    delete: {
+      tag: 'OpenAI',
+      id: 'deleteOpenAIConversation',
+      summary: 'Delete a conversation, as OpenAI’s clients do',
+      scope: 'chat',
+      answers: {
+        200: {
+          says: 'The conversation is deleted.',
+          json: {
+            type: 'object',
+            properties: { id: { type: 'string' }, object: { const: 'conversation.deleted' }, deleted: { const: true } },
+            required: ['id', 'object', 'deleted'],
+          },
+        },
+      },
+      errors: NO_CONVERSATION,
+    },
+  },
+  '/v1/conversations/{id}/items': {
+    get: {
+      tag: 'OpenAI',
+      id: 'listItems',
+      summary: 'List the items of a conversation',
+      description: 'Calls that ran at the edge are items of type `function_call` here, with their output.',
+      scope: 'chat',
+      query: ITEM_QUERY,
+      answers: { 200: { says: 'A page of items.', json: ITEM_LIST } },
+      errors: { ...NO_CONVERSATION, 400: 'The query is not valid.' },
+    },
+    post: {
+      tag: 'OpenAI',
+      id: 'addItems',
+      summary: 'Add items to a conversation',
+      description: 'The results of calls among them count as untrusted and private.',
+      scope: 'chat',
+      body: 'OpenAIItems',
+      answers: { 200: { says: 'The items.', json: ITEM_LIST } },
+      errors: { ...NO_CONVERSATION, 409: 'A run of the conversation is in progress.' },
+    },
+  },
+  '/v1/conversations/{id}/items/{item}': {
+    get: {
+      tag: 'OpenAI',
+      id: 'getItem',
+      summary: 'Get an item of a conversation',
+      scope: 'chat',
+      answers: { 200: { says: 'The item.', json: { type: 'object' } } },
+      errors: { ...NO_CONVERSATION, 404: 'The conversation or the item does not exist.' },
     },
   },
 }

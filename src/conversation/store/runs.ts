@@ -5,6 +5,10 @@ import type { Database } from './database.ts'
 import { MESSAGES_A_RUN } from './messages.ts'
 import { isRecord, isRequest, isTools } from './shapes.ts'
 
+/** The place after all in use, including those of messages that are of no run. */
+const NEXT_PLACE = `1 + max(ifnull((SELECT max(place) FROM runs), 0),
+  ifnull((SELECT max(position) FROM messages), 0) / ${MESSAGES_A_RUN})`
+
 /** The columns of a run apart from its request and tools. `place` orders the runs of the conversation. */
 export interface RunRow {
   readonly place: number
@@ -62,6 +66,11 @@ export class RunTable {
     this.#database = database
   }
 
+  /** Returns the place of the next run, or of messages that are of none. */
+  nextPlace(): number {
+    return this.#database.sql.exec<{ place: number }>(`SELECT ${NEXT_PLACE} AS place`).one().place
+  }
+
   /**
    * Stores a new run with its first numbers of events reserved, and returns it: it is `running` at once if it is its turn,
    * which spares the change of its status. `definitions`: its tools, as the JSON of their definitions.
@@ -72,10 +81,8 @@ export class RunTable {
     this.#forgetRows()
     const { place } = this.#database.sql
       .exec<{ place: number }>(
-        // After all places in use, including those of messages adopted from another conversation.
-        `INSERT INTO runs (place, id, status, request, toolset, created, reserved) VALUES (1 + max(
-           ifnull((SELECT max(place) FROM runs), 0), ifnull((SELECT max(position) FROM messages), 0) / ${MESSAGES_A_RUN}
-         ), ?, ?, ?, ?, ?, ${RESERVED}) RETURNING place`,
+        `INSERT INTO runs (place, id, status, request, toolset, created, reserved)
+         VALUES (${NEXT_PLACE}, ?, ?, ?, ?, ?, ${RESERVED}) RETURNING place`,
         request.runId,
         status,
         this.#database.chunks.keep(JSON.stringify(request)),

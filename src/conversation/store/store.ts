@@ -1,5 +1,5 @@
 import type { Spend } from '../../contract/budget.ts'
-import type { ConversationSettings } from '../../contract/conversation.ts'
+import type { ConversationSettings, StoredMessage } from '../../contract/conversation.ts'
 import { type RunFact, type RunFinished, timestamps } from '../../contract/event.ts'
 import { isObject, parseJson } from '../../contract/json.ts'
 import type { RunReporter } from '../../contract/report.ts'
@@ -183,6 +183,16 @@ export class Store {
     return Array.isArray(marks) ? marks.filter((mark) => mark === 'untrusted' || mark === 'private') : []
   }
 
+  /** Stores messages that are of no run, with their marks and the complete content of results that were cut. */
+  addMessages(messages: readonly StoredMessage[]): void {
+    this.transaction(() => {
+      this.messages.add(messages)
+      this.mark(messages.map(({ message }) => message))
+      for (const { message, fullResult } of messages)
+        if (fullResult && message.role === 'tool') this.fullResults.keep(message.callId, fullResult)
+    })
+  }
+
   /** Remembers the marks of these messages. */
   mark(messages: readonly Message[]): void {
     const previous = this.marks()
@@ -213,6 +223,12 @@ export class Store {
   shard(): number {
     const owner = this.meta('owner')
     return isObject(owner) ? Number(owner.shard ?? 0) : 0
+  }
+
+  /** Returns when the conversation was created, in epoch milliseconds; undefined if an earlier version did. */
+  created(): number | undefined {
+    const owner = this.meta('owner')
+    return isObject(owner) && typeof owner.created === 'number' ? owner.created : undefined
   }
 
   /** Returns the conversation that has called the agent whose conversation this is; undefined for any other. */

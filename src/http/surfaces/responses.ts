@@ -29,6 +29,7 @@ import {
 import { cancelledResponse, deletedResponse, inputItems, storedResponse } from './stored-response.ts'
 import { streamRun } from '../respond/stream.ts'
 import type { SurfacePart } from '../surface.ts'
+import { openAiConversations } from './conversations/openai.ts'
 import { modelRoutes, OPENAI } from './models.ts'
 
 /** How long a stored response outside the caller's conversations is kept, in milliseconds: 30 days, as with OpenAI. */
@@ -41,7 +42,7 @@ export const responsesApi: SurfacePart = {
   name: 'responsesApi',
   surfaces: [
     {
-      routes: { '/v1/responses': app, '/v1/models': modelRoutes },
+      routes: { '/v1/responses': app, '/v1/conversations': openAiConversations, '/v1/models': modelRoutes },
       dialect: OPENAI,
     },
   ],

@@ -187,6 +187,7 @@ export const REQUEST_ERRORS: ErrorTexts = {
     'Name a response of this tenant that was not sent with `store: false`.',
   ),
   refused: http(403, 'A hook of the edge refused the request; the message is from that hook.', 'Follow the message.'),
+  item_not_found: http(404, 'The conversation has no item of this id.', 'List its items.'),
   response_in_use: http(
     409,
     'The response to delete is in a conversation of the caller’s own, or with other responses.',

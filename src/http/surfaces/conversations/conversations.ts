@@ -1,6 +1,12 @@
 import { Hono } from 'hono/tiny'
 import { termsOfCaller } from '../../../contract/caller-terms.ts'
-import type { CallAnswer, ConversationService, ConversationSettings, Location } from '../../../contract/conversation.ts'
+import type {
+  CallAnswer,
+  ConversationService,
+  ConversationSettings,
+  Jurisdiction,
+  Location,
+} from '../../../contract/conversation.ts'
 import { ID, newId } from '../../../contract/id.ts'
 import { isFilledIn } from '../../../contract/input.ts'
 import { canonicalJson, isObject, sha256 } from '../../../contract/json.ts'
@@ -10,6 +16,7 @@ import { traceOf } from '../../../contract/trace.ts'
 import { type EdgeEnv, requestContext } from '../../context.ts'
 import { requireScope } from '../../middleware/auth.ts'
 import { Problem, unwrapReply } from '../../problem.ts'
+import type { EdgeContext } from '../../request-context.ts'
 import { readJson } from '../../request-body.ts'
 import { answerFormat, answerRecord, queryFormat, wantsEvents } from '../../respond/native.ts'
 import { passThrough, SSE_HEADERS } from '../../respond/stream.ts'
@@ -86,8 +93,7 @@ conversationLife.post('/', async (c) => {
   const decoded = decodeConversationBody(hasBody ? await readJson(c.req.raw, setup.config.maxBodyBytes) : {})
   if (!decoded.ok) throw invalidRequest(decoded.error)
   const { location, jurisdiction, id: requestedId, ...settings } = decoded.request
-  const { jurisdiction: ofKey } = termsOfCaller(setup, c.env.caller) ?? {}
-  const id = requestedId ?? idIn(jurisdiction ?? ofKey, newId('conv'))
+  const id = requestedId ?? newConversationId(c.env, jurisdiction)
   if (jurisdiction !== undefined && jurisdictionOf(id) !== jurisdiction) {
     throw invalidRequest({
       message: `The id of a conversation in this jurisdiction must begin with "${jurisdiction}__".`,
@@ -95,7 +101,7 @@ conversationLife.post('/', async (c) => {
     })
   }
   checkSettings(setup, settings)
-  const { created } = await createConversation(c.env, { id, settings, ...(location && { location }) })
+  const { created } = await makeConversation(c.env, { id, settings, ...(location && { location }) })
   return c.json({ id }, created ? 201 : 200)
 })
 
@@ -120,7 +126,7 @@ conversationLife.post('/:id/fork', async (c) => {
   if (jurisdictionOf(id) !== jurisdiction) {
     throw invalidRequest({ message: 'A fork must be in the jurisdiction of its conversation.', path: 'id' })
   }
-  const { service: target } = await createConversation(c.env, { id, settings, isNew: true })
+  const { service: target } = await makeConversation(c.env, { id, settings, isNew: true })
   try {
     await copyMessages(source, target, { before: at + 1 })
   } catch (error) {
@@ -151,6 +157,12 @@ conversationLife.get('/:id/export', async (c) => {
 
 conversationLife.delete('/:id', async (c) => {
   requireScope(c.env.caller, 'chat')
+  await removeConversation(c)
+  return c.body(null, 204)
+})
+
+/** Deletes the conversation that the path names. */
+export async function removeConversation(c: RouteContext): Promise<void> {
   const { setup, caller } = c.env
   const reply = await conversationOfPath(c).remove()
   // Also if the conversation was deleted before, but could not be removed from the directory.
@@ -158,14 +170,18 @@ conversationLife.delete('/:id', async (c) => {
     await setup.directories.getByName(caller.tenant).remove(c.req.param('id'))
   }
   unwrapReply(reply)
-  return c.body(null, 204)
-})
+}
+
+/** Makes the id of a conversation, by default in the jurisdiction of the caller's key. */
+export function newConversationId({ setup, caller }: EdgeContext, jurisdiction?: Jurisdiction): string {
+  return idIn(jurisdiction ?? termsOfCaller(setup, caller)?.jurisdiction, newId('conv'))
+}
 
 /**
  * Creates a conversation. Returns an existing one instead, unless the request has settings, which never change, or
  * wants a new one: then throws a Problem 409.
  */
-async function createConversation(
+export async function makeConversation(
   context: CreationContext,
   { location, isNew = false, id, settings }: NewConversation,
 ): Promise<{ readonly service: ReturnType<typeof conversationStub>; readonly created: boolean }> {

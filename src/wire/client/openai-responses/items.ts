@@ -68,7 +68,7 @@ const resultContent = textOr(
   ]),
 )
 
-const item = v.pipe(
+export const inputItem = v.pipe(
   plainObject,
   // The type of a message is optional.
   v.transform((item) => ({ type: 'message', ...item })),
@@ -113,9 +113,9 @@ const item = v.pipe(
 )
 
 /** The input of a request; a text is one message of the user. */
-export const inputItemsSchema = either(isText, someText, v.array(item))
+export const inputItemsSchema = either(isText, someText, v.array(inputItem))
 
-type Item = v.InferOutput<typeof item>
+type Item = v.InferOutput<typeof inputItem>
 
 /** The contents of an input: messages, and answers to calls that are not among these messages. */
 export interface InputContents {

@@ -1,5 +1,10 @@
+import * as v from 'valibot'
 import type { BinaryContent, LinkedContent, Message, UserContent } from '../../../contract/message.ts'
 import { urlOf } from '../../provider/turns.ts'
+import { bodyFault, type DecodeResult, parseBody } from '../body.ts'
+import { checkHistory } from '../history.ts'
+import { openAiFault, type OpenAiFault } from '../openai-chat/request.ts'
+import { inputItem, readItems } from './items.ts'
 import { type JsonFields, summaryPart, textPart } from './shapes.ts'
 
 /** An item of a list: of what a response was asked, or of a conversation. */
@@ -81,4 +86,56 @@ export async function pageOfItems(
   const data = items.slice(0, limit)
   const [first_id, last_id] = [data[0]?.id ?? null, data.at(-1)?.id ?? null]
   return { object: 'list', data, first_id, last_id, has_more: items.length > limit }
+}
+
+/** Conversations have no metadata of their own: what a caller would rely on is refused, and what is empty is not. */
+const metadata = v.nullish(
+  v.custom<object>((value) => JSON.stringify(value) === '{}', 'is not supported: a conversation has no metadata here.'),
+)
+const noMetadata = { metadata }
+
+/** The body of `POST /v1/conversations`. */
+export const newConversationBody = v.object({ ...noMetadata, items: v.nullish(v.array(inputItem), []) })
+/** The body of `POST /v1/conversations/{id}`. */
+export const conversationChangeBody = v.object(noMetadata)
+/** The body of `POST /v1/conversations/{id}/items`. */
+export const newItemsBody = v.object({ items: v.pipe(v.array(inputItem), v.minLength(1, 'must not be empty.')) })
+
+type DecodedItems =
+  | { readonly ok: true; readonly request: readonly Message[] }
+  | { readonly ok: false; readonly error: OpenAiFault }
+
+/** Parses a body with the items that a conversation is to have, as messages that a caller has brought. */
+export function decodeItems(
+  schema: typeof newConversationBody | typeof newItemsBody | typeof conversationChangeBody,
+  json: unknown,
+): DecodedItems {
+  const decoded = parseBody(schema, json)
+  const result = decoded.ok ? toMessages('items' in decoded.request ? decoded.request.items : []) : decoded
+  return result.ok ? result : { ok: false, error: openAiFault(result.error, noMetadata) }
+}
+
+/** The items that stand for others, or for what only a run can do. */
+const NOT_STORED: ReadonlySet<string> = new Set([
+  'item_reference',
+  'mcp_approval_request',
+  'mcp_approval_response',
+  'mcp_list_tools',
+])
+
+function toMessages(items: readonly v.InferOutput<typeof inputItem>[]): DecodeResult<readonly Message[]> {
+  const at = items.findIndex(({ type }) => NOT_STORED.has(type))
+  if (at >= 0) return bodyFault(`items[${at}].type`, `an item of the type "${items[at]?.type}" cannot be stored.`)
+  const { messages, answers } = readItems(items)
+  const [loose] = Object.keys(answers)
+  if (loose !== undefined) return bodyFault('items', `the result of the call "${loose}" needs the call before it.`)
+  if (messages.length === 0) return { ok: true, request: [] }
+  // What is stored may end with an answer.
+  const history = checkHistory([...messages, { role: 'user', content: '' }], 'items', 'call_id')
+  return history.ok ? { ok: true, request: history.request.slice(0, -1).map(asBrought) } : history
+}
+
+/** Marks a result as all that it may be: nobody here has seen which tool has answered. */
+function asBrought(message: Message): Message {
+  return message.role === 'tool' ? { ...message, marks: ['untrusted', 'private'], byCaller: true } : message
 }
