@@ -23,8 +23,8 @@ export interface AgentOptions extends Omit<ToolTerms, 'history'> {
   readonly output?: JsonSchema
   /**
    * Whether its run is stored, in a conversation of its own, if that which calls it is. Then it may wait for people, lasts
-   * up to days and survives the loss of either object; the calling run waits for it as for any tool that answers later.
-   * Default: its run is part of the call.
+   * up to days and survives the loss of either object; the calling run waits for it, and answers continue meanwhile.
+   * Default: yes. Otherwise its run is part of the call.
    */
   readonly durable?: boolean
   /**
@@ -34,7 +34,7 @@ export interface AgentOptions extends Omit<ToolTerms, 'history'> {
    */
   readonly limits?: Partial<Limits>
   /**
-   * `conversation`: an agent with `durable` remembers what it was asked and has answered in earlier calls. Default: it
+   * `conversation`: in runs that are stored, the agent remembers what it was asked and has answered in earlier calls. Default: it
    * remembers nothing, as in a run that is not stored.
    */
   readonly memory?: 'conversation'

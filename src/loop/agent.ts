@@ -55,9 +55,9 @@ const DAY_MS = 24 * 60 * 60 * 1000
 /**
  * Makes a source of tools from agents. Each call performs a run of its own, whose usage counts towards the calling run.
  *
- * That of an agent with `durable`, in a run that is stored, has a conversation of its own, lasts up to days, may wait for
- * people and survives the loss of either object; the call answers later. Any other, and that of a Worker of agents, is not
- * stored: its events reach readers as progress of the call (`data: { event }`), its tools cannot wait, and it ends when the call times
+ * In a run that is stored it has a conversation of its own, lasts up to days, may wait for people and survives the loss of
+ * either object; the call answers later. That of an agent with `durable: false`, in a run that is not stored, or of a
+ * Worker of agents is not stored: its events reach readers as progress of the call (`data: { event }`), its tools cannot wait, and it ends when the call times
  * out or is cancelled. Agents of one source may name each other among their tools. Throws a TypeError for an invalid or duplicate name, a blank
  * description, and an invalid input schema.
  */
@@ -109,7 +109,7 @@ export async function agentTool(agent: AgentOptions, ports: AgentPorts): Promise
     annotations: {},
     ...terms,
     ...declaration,
-    hash: await sha256(canonicalJson({ ...declaration, instructions, template })),
+    hash: await hashOf(agent, { ...declaration, instructions, template }),
     callsTools: true,
     ...(agent.compensate && { undo: true }),
   }
@@ -118,7 +118,7 @@ export async function agentTool(agent: AgentOptions, ports: AgentPorts): Promise
     origin: 'agent',
     place: `agent ${name}`,
     offered: true,
-    ...(agent.durable && { startsRuns: true }),
+    ...(agent.durable !== false && { startsRuns: true }),
     ...(ports.tools && { ownTools: ports.tools }),
     call: async (request, control: AgentControl) => {
       if (request.hash !== definition.hash) return toolChanged(name)
@@ -135,6 +135,15 @@ export async function agentTool(agent: AgentOptions, ports: AgentPorts): Promise
       },
     }),
   }
+}
+
+/** The hashes of agents, which this isolate has made. */
+const hashes = new WeakMap<AgentOptions, string>()
+
+async function hashOf(agent: AgentOptions, declaration: object): Promise<string> {
+  const hash = hashes.get(agent) ?? (await sha256(canonicalJson(declaration)))
+  hashes.set(agent, hash)
+  return hash
 }
 
 async function runAgent(

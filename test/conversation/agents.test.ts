@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { AgentOptions } from '../../src/contract/agent.ts'
+import { isNews, type RunEvent } from '../../src/contract/event.ts'
 import { contentText } from '../../src/contract/message.ts'
 import type { ModelRequest } from '../../src/contract/model.ts'
 import { isTerminal } from '../../src/contract/run.ts'
@@ -24,7 +25,7 @@ const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
 const agent = (name: string, tools: readonly string[], terms: Partial<AgentOptions> = {}): AgentOptions => {
-  return { name, description: `Is the ${name}.`, instructions: name, tools, durable: true, ...terms }
+  return { name, description: `Is the ${name}.`, instructions: name, tools, ...terms }
 }
 const clerk = agent('clerk', ['pay'])
 const boss = agent('boss', ['clerk'])
@@ -317,6 +318,46 @@ describe('the usage of agents', () => {
       .map((id) => limited.store(id).runs.request(limited.runs(id)[0] ?? '')?.limits.tokens)
     expect(tokens).toEqual([85, 70])
   })
+
+  test('stays within the limits of the calling run together with agents beside it, whatever limits they have', async () => {
+    const names = ['first', 'second', 'third']
+    const family = openFamily({
+      answer: (request) => {
+        if (instructions(request) !== '' || lastText(request) !== 'Go.') return say('Done.')
+        return ask(...names.map((name): [string, object] => [name, { question: name }]))
+      },
+      agents: names.map((name) => agent(name, [], name === 'first' ? { limits: { tokens: 20 } } : {})),
+      vars: { MAX_TOKENS: 100, MAX_COST: 9 },
+    })
+    const { limits } = family.setup.config
+    await family.start(0, 'Go.', { limits } as object)
+    await settle()
+    const { calls } = await family.record(0)
+    const limitsOfAgents = calls.map(({ child }) => {
+      const request = family.store(child?.conversation).runs.request(child?.run ?? '')
+      return [request?.limits.tokens, request?.limits.cost]
+    })
+    // The request of the calling run has left 85 tokens, of which the first agent wants only 20.
+    expect(limitsOfAgents).toEqual([
+      [20, 3],
+      [32, 3],
+      [33, 3],
+    ])
+  })
+})
+
+test('an agent with `durable: false` is part of its call, and cannot wait for a person', async () => {
+  const family = openFamily({ answer: paying, agents: [agent('clerk', ['pay'], { durable: false })], tools: [pay] })
+  await family.start(0, 'Pay 5.')
+  await settle()
+  expect(family.children()).toEqual([])
+  const { status, answer, calls } = await family.record(0)
+  expect({ status, answer, child: calls[0]?.child }).toEqual({
+    status: 'completed',
+    answer: expect.stringContaining('clerk '),
+    child: undefined,
+  })
+  expect(pays).toEqual([])
 })
 
 describe('what an agent is trusted with', () => {
@@ -421,19 +462,69 @@ test('a copy of the calling conversation owns nothing of what its agents did', a
   expect(pays).toHaveLength(1)
 })
 
-test('taking the calling conversation back in time deletes what its agents began after that', async () => {
-  const family = openFamily({ answer: paying, agents: [clerk], tools: [pay] })
-  await family.start(0, 'Pay 5.')
-  await settle()
-  await family.pass(HOUR)
-  const at = Date.now()
-  await decide(family)
-  await family.start(1, 'Pay 6.')
-  await settle()
-  const [first = '', second = ''] = family.children()
-  await family.at().backup({ do: 'rewind', at })
-  // This platform stores no earlier times, and the agents of later runs are gone only where that is known to work.
-  expect([first, second].map((id) => family.store(id).life())).toEqual(['open', 'open'])
+describe('a calling conversation that is taken back in time', () => {
+  /** Takes it back, and lets its agents be looked at again. */
+  async function rewind(family: Family, at: number): Promise<void> {
+    expect(await family.at().backup({ do: 'rewind', at })).toEqual({ ok: true })
+    await family.pass(2 * HOUR)
+  }
+  const settlements = (family: Family) =>
+    family.journal(runId(0)).flatMap((event) => (event.type === 'call.settled' ? [event] : []))
+
+  test('keeps what its agents did before, and loses the agents that it has called since', async () => {
+    const family = openFamily({ answer: paying, agents: [clerk], tools: [pay] })
+    await family.start(0, 'Pay 5.')
+    await settle()
+    await decide(family)
+    const [first = ''] = family.children()
+    const [child = ''] = family.runs(first)
+    const journals = () => [family.journal(runId(0)), family.journal(child, first)]
+    const before = journals()
+    expect(before.map((events) => events.at(-1)?.type)).toEqual(['run.finished', 'run.finished'])
+    await family.pass(HOUR)
+    family.remember()
+    const at = Date.now()
+    await family.pass(MINUTE)
+    await family.start(1, 'Pay 6.')
+    await settle()
+    const [, second = ''] = family.children()
+    expect(family.store(second).life()).toBe('open')
+    await rewind(family, at)
+    expect([first, second].map((id) => family.store(id).life())).toEqual(['open', 'deleted'])
+    expect(family.runs(HOME)).toEqual([runId(0)])
+    const facts = (events: readonly RunEvent[]) => events.filter((event) => !isNews(event))
+    expect(journals().map(facts)).toEqual(before.map(facts))
+    expect(pays).toHaveLength(1)
+    // Only a turn that is asked for again does it again.
+    await family.at().regenerate(runId(0), { runId: runId(2), caller: { tenant: TENANT, scopes: ['chat'] } })
+    await settle()
+    await decide(family)
+    expect([pays.length, family.children().length]).toEqual([2, 2])
+  })
+
+  test('takes the outcome of an agent that has finished since, and does not call it again', async () => {
+    const family = openFamily({ answer: paying, agents: [clerk], tools: [pay] })
+    await family.start(0, 'Pay 5.')
+    await settle()
+    const [first = ''] = family.children()
+    await family.pass(MINUTE)
+    family.remember()
+    const at = Date.now()
+    await family.pass(MINUTE)
+    await decide(family)
+    const [outcome] = settlements(family)
+    const ofAgent = family.requests.filter((request) => instructions(request) === 'clerk').length
+    expect(await family.record(0)).toMatchObject({ status: 'completed' })
+    await rewind(family, at)
+    expect(await family.record(0)).toMatchObject({ status: 'completed', answer: 'clerk undefined' })
+    const { durationMs: _, seq: __, at: ___, ...result } = outcome ?? {}
+    expect(settlements(family)).toEqual([
+      { ...result, durationMs: expect.any(Number), seq: expect.any(Number), at: expect.any(Number) },
+    ])
+    expect(family.children()).toEqual([first])
+    expect(family.requests.filter((request) => instructions(request) === 'clerk')).toHaveLength(ofAgent)
+    expect(pays).toHaveLength(1)
+  })
 })
 
 test('the finished calls of an agent are undone when a later call of the calling run fails', async () => {

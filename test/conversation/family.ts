@@ -34,7 +34,9 @@ const REPEAT_MS = 2000
 
 /** One of the objects, with what the platform stores of it. */
 interface Member {
-  readonly database: DatabaseSync
+  database: DatabaseSync
+  /** What was stored at earlier times, which `remember` has noted, the oldest first. */
+  readonly past: { readonly at: number; readonly database: DatabaseSync }[]
   alarmAt: number
   lives: number
   object: Conversation | undefined
@@ -136,6 +138,7 @@ export class Family {
     if (current) return current
     const member: Member = {
       database: new DatabaseSync(':memory:'),
+      past: [],
       alarmAt: Infinity,
       lives: 0,
       object: undefined,
@@ -152,6 +155,24 @@ export class Family {
   #lose(member: Member): void {
     member.lives += 1
     member.object = undefined
+  }
+
+  /** Has the platform know later what a conversation stores now. */
+  remember(id = HOME): void {
+    const member = this.#member(`v1/${TENANT}/${id}`)
+    const database = new DatabaseSync(':memory:')
+    database.exec('PRAGMA foreign_keys = OFF')
+    const query = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY type = 'index'"
+    for (const { name, sql } of member.database.prepare(query).all()) {
+      database.exec(String(sql))
+      if (!String(sql).startsWith('CREATE TABLE')) continue
+      for (const row of member.database.prepare(`SELECT * FROM ${String(name)}`).all()) {
+        const values = Object.values(row)
+        database.prepare(`INSERT INTO ${String(name)} VALUES (${values.map(() => '?').join()})`).run(...values)
+      }
+    }
+    database.exec('PRAGMA foreign_keys = ON')
+    member.past.push({ at: Date.now(), database })
   }
 
   loseAll(): void {
@@ -279,9 +300,22 @@ export class Family {
         if (member.lives === life) member.alarmAt = Infinity
       },
     }
+    let restored: DatabaseSync | undefined
+    const recovery = {
+      getBookmarkForTime: async (time: number) => String(member.past.findLastIndex(({ at }) => at <= time)),
+      onNextSessionRestoreBookmark: async (bookmark: string) => {
+        restored = member.past[Number(bookmark)]?.database
+        if (!restored) throw new Error('Nothing was stored then.')
+        return bookmark
+      },
+    }
+    const abort = () => {
+      this.#lose(member)
+      member.database = restored ?? member.database
+    }
     const conversations = { getByName: (name: string) => this.#asked(name, check) }
     const Class = conversation<object>(() => ({ ...this.setup, conversations }))
-    const ctx = durableState(storage)
+    const ctx = Object.assign(durableState({ ...storage, ...recovery }), { abort })
     return Object.assign(new Class(ctx, {}), { ctx })
   }
 

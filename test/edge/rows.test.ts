@@ -39,12 +39,13 @@ async function ask(path: string, key: string, json?: object): Promise<unknown> {
   return (await fetch(new URL(path, url), { ...body, headers })).json()
 }
 
-/** Returns what the statements since the last call have cost, once the run has been reported to its tenant's object. */
-async function countsOfRun(): Promise<StatementCount[]> {
+/** Returns what the statements since the last call have cost, once so many reports of runs have been taken. */
+async function countsOfRun(reports = 1): Promise<StatementCount[]> {
   const all: StatementCount[] = []
   await eventually(async () => {
     all.push(...((await ask('/counts', 'plain')) as StatementCount[]))
-    expect(all.some(({ statement }) => statement.startsWith('DELETE FROM notices'))).toBe(true)
+    const drops = all.filter(({ statement }) => statement.startsWith('DELETE FROM notices'))
+    expect(drops.reduce((sum, { executions }) => sum + executions, 0)).toBeGreaterThanOrEqual(reports)
   })
   return all
 }
@@ -100,4 +101,19 @@ test('a budget adds 2 rows in the conversation and 6 in the object of the tenant
   await rowsOfRun('b', { key: 'budgeted' })
   const { written } = await rowsOfRun('b', { key: 'budgeted' })
   expect(written).toEqual({ conversation: 13, directory: 10 })
+})
+
+test('a call of an agent whose run is stored writes a conversation of its own; one that is part of its call, a step', async () => {
+  await ask('/conversations', 'plain', { id: 'c' })
+  const rowsOfAgent = async (agent: string, reports: number) => {
+    const call = { id: 'c0', tool: agent, arguments: JSON.stringify({ question: 'Go?' }) }
+    replies = [{ chunks: chunksOf({ calls: [call], usage: USAGE }) }]
+    const run = await ask('/conversations/c/runs', 'plain', { input: 'Go', tools: [agent] })
+    expect(run).toMatchObject({ status: 'completed', calls: [{ tool: agent, ok: true }] })
+    return sum(await countsOfRun(reports), 'written')
+  }
+  await rowsOfAgent('guest', 1)
+  await rowsOfAgent('clerk', 3)
+  expect(await rowsOfAgent('guest', 1)).toEqual({ conversation: 15, directory: 4 })
+  expect(await rowsOfAgent('clerk', 3)).toEqual({ conversation: 52, directory: 10 })
 })

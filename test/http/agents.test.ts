@@ -15,7 +15,7 @@ afterEach(() => void vi.useRealTimers())
 
 const pay = tool('pay', () => 'paid', { approval: 'always' })
 const agent = (name: string, tools: readonly string[]): AgentOptions => {
-  return { name, description: `Is the ${name}.`, instructions: name, tools, durable: true }
+  return { name, description: `Is the ${name}.`, instructions: name, tools }
 }
 
 /** Each asks the next one, the last of whom pays; then each says that it is done. */

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { AgentOptions } from '../../src/contract/agent.ts'
 import type { Hook } from '../../src/contract/hook.ts'
 import type { ModelChooser } from '../../src/contract/setup.ts'
@@ -54,6 +54,17 @@ describe('an agent as a tool', () => {
       { role: 'system', content: 'You are a medical expert.' },
       { role: 'user', content: 'I broke my leg what should I do' },
     ])
+  })
+
+  test('has a hash that is made once, however often it is looked up', async () => {
+    const digest = vi.spyOn(crypto.subtle, 'digest')
+    const experts = agentSource([expert('legal'), expert('medical')], { models: models({}).chooser, now })
+    const lookUp = async () => (await experts.find(['legal', 'medical'])).map(({ definition }) => definition.hash)
+    const hashes = await lookUp()
+    expect(new Set(hashes).size).toBe(2)
+    expect([await lookUp(), await lookUp()]).toEqual([hashes, hashes])
+    expect(digest).toHaveBeenCalledTimes(2)
+    digest.mockRestore()
   })
 
   test('passes on the data marks of what it has read', async () => {

@@ -82,10 +82,12 @@ export function childRuns({ stored, state }: StoredState, ports: FamilyPorts): C
           'too_many_agents',
           `Not run: this run has asked agents ${MOST_CHILDREN} times. Answer without them.`,
         )
-      const ids = { conversation: place.conversation, child: place.run }
-      children.add({ call: callId, run: stored.id, agent, ...ids, created: now() })
-      const created = children.of(callId)?.created ?? now()
-      const run = childRequest(state, { call, start, place, created, ports })
+      const row = children.of(callId) ?? {
+        ...{ call: callId, run: stored.id, agent, conversation: place.conversation, child: place.run, created: now() },
+        ...shareOfLimits(start.run.limits, state, children.ofRun(stored.id)),
+      }
+      children.add(row)
+      const run = childRequest(state, { call, start, place, row, ports })
       return startChild(call, { run, start, place }, ports)
     },
     outcome: (call) => outcomeOfChild(call, ports),
@@ -106,13 +108,13 @@ interface ChildTerms {
   readonly call: CallState
   readonly start: AgentStart
   readonly place: RunPlace
-  /** When the run was first asked for, in epoch milliseconds. */
-  readonly created: number
+  /** What was noted when the run was first asked for. */
+  readonly row: Pick<ChildRow, 'created' | 'tokens' | 'cost'>
   readonly ports: FamilyPorts
 }
 
-/** Returns the request of the run of an agent: the same for each attempt at its call, but for what is left of limits. */
-function childRequest(state: RunState, { call, start, place, created, ports }: ChildTerms): RunRequest {
+/** Returns the request of the run of an agent: the same for each attempt at its call. */
+function childRequest(state: RunState, { call, start, place, row, ports }: ChildTerms): RunRequest {
   const { request } = state
   const { callId, tool: agent } = call
   const { setup } = ports
@@ -120,7 +122,7 @@ function childRequest(state: RunState, { call, start, place, created, ports }: C
   const { conversation, runId, budget } = request
   const parent: AgentCall = { ...(conversation !== undefined && { conversation }), run: runId, call: callId, agent }
   const until = Math.min(
-    created + Math.min(run.limits.runMs, MOST_LATER_MS - GRACE_MS),
+    row.created + Math.min(run.limits.runMs, MOST_LATER_MS - GRACE_MS),
     request.agent?.until ?? Infinity,
   )
   const marks = [...marksReadBy(state, call)]
@@ -131,7 +133,7 @@ function childRequest(state: RunState, { call, start, place, created, ports }: C
     ...run,
     conversation: place.conversation,
     durable: true,
-    limits: limitsLeft(run.limits, state),
+    limits: limitsOf(run.limits, row),
     agent: { path: [...(request.agent?.path ?? []), parent], until, ...(marks.length > 0 && { marks }) },
     // It draws a share of its own before its first step.
     ...(budget && { budget: { ...limitedAmounts(budget, () => 0), until: 0 } }),
@@ -140,13 +142,32 @@ function childRequest(state: RunState, { call, start, place, created, ports }: C
   }
 }
 
-/** Returns limits that are at most what is left of those of the calling run. */
-function limitsLeft(limits: Limits, { request, usage }: RunState): Limits {
-  const { tokens: ownTokens = Infinity, cost: ownCost = Infinity } = limits
-  const { tokens: most = Infinity, cost: mostCost = Infinity } = request.limits
-  const tokens = Math.min(ownTokens, Math.max(1, most - usage.inputTokens - usage.outputTokens))
-  const cost = Math.min(ownCost, Math.max(Number.EPSILON, mostCost - (usage.cost ?? 0)))
-  return { ...limits, ...(tokens < Infinity && { tokens }), ...(cost < Infinity && { cost }) }
+/** Returns the limits of an agent with those that it was given of the calling run. */
+function limitsOf(limits: Limits, { tokens, cost }: ChildTerms['row']): Limits {
+  return { ...limits, ...(tokens !== null && { tokens }), ...(cost !== null && { cost }) }
+}
+
+/**
+ * Returns how much of what is left of the limits of the calling run an agent may use: at most its own limits, and what the
+ * agents beside it have not been given. Those of a step that have not been asked yet are given equal parts.
+ */
+function shareOfLimits(own: Limits, state: RunState, rows: readonly ChildRow[]): Pick<ChildRow, 'tokens' | 'cost'> {
+  const { request, usage, step, offered } = state
+  const knownCalls = new Set(rows.map(({ call }) => call))
+  const toAsk = step?.calls.filter(({ callId, status, tool }) => {
+    return status !== 'settled' && !knownCalls.has(callId) && offered.get(tool)?.callsTools
+  })
+  const atWork = rows.filter(({ settled }) => settled === 0)
+  const share = (most: number | undefined, used: number, name: 'tokens' | 'cost', least: number) => {
+    const othersShare = atWork.reduce((sum, row) => sum + (row[name] ?? 0), 0)
+    const room =
+      most === undefined ? Infinity : Math.max(least, (most - used - othersShare) / Math.max(1, toAsk?.length ?? 1))
+    const limit = Math.min(own[name] ?? Infinity, room)
+    return limit === Infinity ? null : limit
+  }
+  const tokens = share(request.limits.tokens, usage.inputTokens + usage.outputTokens, 'tokens', 1)
+  const cost = share(request.limits.cost, usage.cost ?? 0, 'cost', Number.EPSILON)
+  return { tokens: tokens === null ? null : Math.floor(tokens), cost }
 }
 
 interface ChildStart {

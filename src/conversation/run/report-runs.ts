@@ -41,7 +41,10 @@ export interface ReportPorts {
  */
 export async function reportRuns(ports: ReportPorts, by = Date.now()): Promise<void> {
   const { store, setup } = ports
-  for (const notice of store.outbox.dueReports(by)) {
+  // A run that has called an agent waits for its report, and nothing waits for those to directories.
+  const isAwaited = ({ id }: { readonly id: string }) => id.startsWith(`${PARENT}/`)
+  const notices = store.outbox.dueReports(by).toSorted((a, b) => Number(isAwaited(b)) - Number(isAwaited(a)))
+  for (const notice of notices) {
     const { id, attempt } = notice
     const [name = '', runId = ''] = id.split('/')
     const reporter = setup.reporters?.find((each) => each.name === name)

@@ -12,6 +12,9 @@ export interface ChildRow {
   /** Where the agent's run is stored, and its id. */
   readonly conversation: string
   readonly child: string
+  /** The most tokens that it may use, and its highest cost, of what the calling run had left; null without a limit. */
+  readonly tokens: number | null
+  readonly cost: number | null
   /** When it was first asked for, in epoch milliseconds. */
   readonly created: number
   /** How it stands, as far as is known; `asked` until its conversation has confirmed that it has accepted it. */
@@ -24,7 +27,7 @@ export interface ChildRow {
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS children (call TEXT PRIMARY KEY, run TEXT NOT NULL, agent TEXT NOT NULL,
-    conversation TEXT NOT NULL, child TEXT NOT NULL, created INTEGER NOT NULL, status TEXT NOT NULL DEFAULT 'asked',
+    conversation TEXT NOT NULL, child TEXT NOT NULL, tokens REAL, cost REAL, created INTEGER NOT NULL, status TEXT NOT NULL DEFAULT 'asked',
     settled INTEGER NOT NULL DEFAULT 0, waits TEXT NOT NULL DEFAULT '[]') WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS children_run ON children (run);
   CREATE INDEX IF NOT EXISTS children_conversation ON children (conversation);`
@@ -42,11 +45,20 @@ export class ChildTable {
   }
 
   /** Notes a run before it is asked for. A later attempt at the same call changes nothing. */
-  add({ call, run, agent, conversation, child, created }: Omit<ChildRow, 'status' | 'settled' | 'waits'>): void {
+  add({
+    call,
+    run,
+    agent,
+    conversation,
+    child,
+    tokens,
+    cost,
+    created,
+  }: Omit<ChildRow, 'status' | 'settled' | 'waits'>) {
     this.#tables.ensure()
-    const query = `INSERT OR IGNORE INTO children (call, run, agent, conversation, child, created)
-      VALUES (?, ?, ?, ?, ?, ?)`
-    this.#database.rows(query, call, run, agent, conversation, child, created)
+    const query = `INSERT OR IGNORE INTO children (call, run, agent, conversation, child, tokens, cost, created)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+    this.#database.rows(query, call, run, agent, conversation, child, tokens, cost, created)
   }
 
   of(call: string): ChildRow | undefined {
