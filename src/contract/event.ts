@@ -58,6 +58,8 @@ export type RunFact =
       readonly reasoning?: string
       readonly calls: readonly ToolCall[]
       readonly finish: ModelFinish
+      /** The text of the request's `stop` at which the model stopped, where the provider tells. */
+      readonly stopSequence?: string
       readonly usage?: Usage
       /** The tokens that were left of the room for the prompt; absent if the model's window or count is unknown. */
       readonly roomLeft?: number

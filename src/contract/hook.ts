@@ -15,6 +15,8 @@ export interface StepAnswer {
   readonly reasoning?: string
   readonly calls: readonly ToolCall[]
   readonly finish: ModelFinish
+  /** The text of the request's `stop` at which the model stopped, where the provider tells. */
+  readonly stopSequence?: string
   readonly usage?: Usage
   readonly opaque?: Opaque
 }

@@ -48,7 +48,8 @@ export type ModelEvent =
   | { readonly type: 'call'; readonly index: number; readonly tool: string; readonly arguments: string }
   /**
    * `opaque`: what the codec wants back with this answer in later requests. `isWindowFull`: the model says that it stopped,
-   * with the finish `length`, since prompt and answer have filled its window.
+   * with the finish `length`, since prompt and answer have filled its window. `stopSequence`: the one of the request's
+   * (`stop`) at which the model stopped, where the provider tells.
    */
   | {
       readonly type: 'finish'
@@ -56,6 +57,7 @@ export type ModelEvent =
       readonly usage?: Usage
       readonly opaque?: Opaque
       readonly isWindowFull?: true
+      readonly stopSequence?: string
     }
   | { readonly type: 'error'; readonly error: ModelError }
 

@@ -677,3 +677,27 @@ test('a picture in the result of a call of the client reaches the model as a pic
     content: [{ type: 'image', mediaType: 'image/png', data: 'AAAA' }],
   })
 })
+
+test.each([true, false])(
+  'a model that stopped at a sequence of the request says so; streamed: %s',
+  async (isStreamed) => {
+    const script: Script[] = [
+      [
+        { type: 'text', text: 'One' },
+        { type: 'finish', finish: 'stop', stopSequence: '###' },
+      ],
+      say('Two.'),
+    ]
+    const { messages } = clientOf(keptEdge({ script }))
+    const request = { ...hello, stop_sequences: ['###'] }
+    const ends = []
+    for (const _ of script) {
+      const message = isStreamed ? await messages.stream(request).finalMessage() : await messages.create(request)
+      ends.push([message.stop_reason, message.stop_sequence])
+    }
+    expect(ends).toEqual([
+      ['stop_sequence', '###'],
+      ['end_turn', null],
+    ])
+  },
+)

@@ -83,6 +83,10 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
     },
     optional: {
       reasoning: text,
+      stopSequence: {
+        ...text,
+        description: 'The text of `stop` at which the model stopped, where the provider tells.',
+      },
       usage,
       roomLeft: { ...count, description: 'The tokens that the prompt left of its room.' },
       opaque: { type: 'object', description: 'Provider data that later requests must return unchanged.' },

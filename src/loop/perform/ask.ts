@@ -270,16 +270,16 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
         return startEarly(running, call, before)
       }
       case 'finish': {
-        const { finish, opaque } = event
+        const { finish, opaque, stopSequence } = event
         const usage = event.usage && withPrice(event.usage)
         const { text, reasoning } = texts
         if (text === '' && calls.length === 0 && isCutByWindow(running, event, usage))
           throw new ModelFailure(LEFT_NO_ROOM, reasoning !== '', request)
         if (usage) learnCount(running.tokens, request, usage)
-        const reasoningField = reasoning === '' ? {} : { reasoning }
+        const optional = { ...(reasoning && { reasoning }), ...(stopSequence && { stopSequence }) }
         // An answer that was cut short may lack calls that the model meant to ask for: it counts as one without calls.
         if (finish === 'length' || finish === 'content_filter') calls.length = 0
-        answer = { text, ...reasoningField, calls, finish, ...(usage && { usage }), ...(opaque && { opaque }) }
+        answer = { text, ...optional, calls, finish, ...(usage && { usage }), ...(opaque && { opaque }) }
         return
       }
       case 'error':

@@ -102,12 +102,15 @@ export function errorEvent(error: ModelError): ModelEvent {
   return { type: 'error', error }
 }
 
-/** Makes the event that ends an answer that is complete. `reason`: the provider's own word for it. */
+/**
+ * Makes the event that ends an answer that is complete. `reason`: the provider's own word for it. `stopSequence`: the
+ * text at which the model stopped; '' for none.
+ */
 export function finishEvent(
   finish: ModelFinish,
   usage: Usage | undefined,
   opaque: Opaque | undefined,
-  reason = '',
+  { reason = '', stopSequence = '' }: { readonly reason?: string; readonly stopSequence?: string } = {},
 ): ModelEvent {
   const isFull = finish === 'length' && FULL.test(reason)
   return {
@@ -116,6 +119,7 @@ export function finishEvent(
     ...(usage && { usage }),
     ...(opaque && { opaque }),
     ...(isFull && { isWindowFull: true as const }),
+    ...(stopSequence && { stopSequence }),
   }
 }
 
@@ -208,6 +212,8 @@ export interface NativeAnswer {
   readonly hasBegun: () => boolean
   /** Returns the provider's own stop reason; '' as long as there is none. */
   readonly reason: () => string
+  /** Returns the text of the request's `stop` at which the model stopped. Default: the format does not tell. */
+  readonly stopSequence?: () => string
   readonly calls: () => readonly SpokenCall[]
   readonly usage: () => Usage | undefined
   /** Returns the data that the provider wants back with this answer. */
@@ -231,7 +237,15 @@ export function nativeAnswers(begin: () => NativeAnswer): AnswerCodec {
   return answerCodec(() => answerOf(begin()))
 }
 
-function answerOf({ take, hasBegun, reason, calls, usage, opaque }: NativeAnswer): DecodedAnswer {
+function answerOf({
+  take,
+  hasBegun,
+  reason,
+  stopSequence = () => '',
+  calls,
+  usage,
+  opaque,
+}: NativeAnswer): DecodedAnswer {
   function close(events: ModelEvent[]): ModelEvent {
     const finishReason = reason()
     if (!hasBegun()) return errorEvent(NOTHING)
@@ -243,7 +257,7 @@ function answerOf({ take, hasBegun, reason, calls, usage, opaque }: NativeAnswer
       if (isSilent) events.push({ type: 'call.delta', index, arguments: call.arguments })
       events.push({ type: 'call', index, ...call })
     }
-    return finishEvent(finish, usage(), opaque(), finishReason)
+    return finishEvent(finish, usage(), opaque(), { reason: finishReason, stopSequence: stopSequence() })
   }
 
   return {

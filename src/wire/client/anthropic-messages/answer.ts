@@ -43,6 +43,8 @@ class MessageReader {
   /** Whether the last block may grow. */
   #isOpen = false
   #isBegun = false
+  /** The sequence at which the last answer stopped. */
+  #stopSequence: string | null = null
   #end: End | undefined
 
   constructor(options: MessageOptions) {
@@ -72,7 +74,7 @@ class MessageReader {
     if (end.type === 'failure') return { ok: false, error: end.error }
     const { finish, usage } = end
     const { conversation } = this.#options
-    const body = { ...this.#message(this.#content, usage), ...toStop(end) }
+    const body = { ...this.#message(this.#content, usage), ...toStop(end, this.#stopSequence) }
     return { ok: true, body: { ...body, edgecall: this.#report.describe(conversation, finish) } }
   }
 
@@ -102,7 +104,8 @@ class MessageReader {
   #parts(event: RunEvent): readonly StreamEvent[] {
     const parts = this.#visible.take(event)
     if (event.type !== 'step.answered') return parts.flatMap((part) => this.#onPart(part))
-    const { opaque, calls } = event
+    const { opaque, calls, stopSequence = null } = event
+    this.#stopSequence = stopSequence
     const blocks = this.#options.waitsForAnswer ? leadingThinking(opaque) : []
     if (blocks.length > 0) {
       const others = parts.filter(({ type }) => type !== 'reasoning')
@@ -126,7 +129,7 @@ class MessageReader {
         const usage = deltaUsage(part.usage)
         return [
           ...this.#close(),
-          { type: 'message_delta', delta: { ...toStop(part), container: null }, usage },
+          { type: 'message_delta', delta: { ...toStop(part, this.#stopSequence), container: null }, usage },
           { type: 'message_stop' },
         ]
       }
@@ -237,7 +240,9 @@ export function messageCollector(options: MessageOptions): {
   }
 }
 
-function toStop({ reason }: Extract<End, { type: 'end' }>): Fields {
+function toStop({ reason }: Extract<End, { type: 'end' }>, sequence: string | null): Fields {
+  if (reason === 'stop' && sequence !== null)
+    return { stop_reason: 'stop_sequence', stop_sequence: sequence, stop_details: null }
   const stop_details = reason === 'content_filter' ? { type: 'refusal', category: null, explanation: null } : null
   return { stop_reason: STOP_REASONS[reason], stop_sequence: null, stop_details }
 }

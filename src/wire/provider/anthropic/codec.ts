@@ -263,6 +263,7 @@ function anthropicAnswer(): NativeAnswer {
   let calls = 0
   let hasBegun = false
   let reason = ''
+  let stopSequence = ''
   let counts: Fields = {}
 
   function begin(index: unknown, value: Fields, events: ModelEvent[]): Block {
@@ -290,6 +291,7 @@ function anthropicAnswer(): NativeAnswer {
   function note({ usage, content, ...message }: Fields, events: ModelEvent[]): void {
     hasBegun = true
     reason ||= textAt(message, 'stop_reason')
+    stopSequence ||= textAt(message, 'stop_sequence')
     // The last event repeats the counts of the first, on some servers as zeros.
     counts = { ...counts, ...Object.fromEntries(Object.entries(fieldsOf(usage)).filter(([, count]) => count)) }
     for (const [index, block] of objectsOf(content).entries()) begin(index, block, events)
@@ -307,6 +309,7 @@ function anthropicAnswer(): NativeAnswer {
     },
     hasBegun: () => hasBegun,
     reason: () => reason,
+    stopSequence: () => stopSequence,
     calls: () => blocks.filter(({ call }) => call >= 0).map(toCall),
     usage: () => {
       const cachedInputTokens = countAt(counts, 'cache_read_input_tokens')

@@ -67,7 +67,9 @@ export function chatAnswer(codec: string): DecodedAnswer {
     if (FAILED.test(reason)) return errorEvent(modelError({ message: `The model server stopped: ${reason}.` }))
     const finish = finishOf(reason, calls.any())
     const fault = finish === 'tool_calls' ? calls.finish(events, reason !== '') : undefined
-    return fault ? errorEvent(fault) : finishEvent(finish, usage, chatOpaque(codec, details, calls.extras()), reason)
+    return fault
+      ? errorEvent(fault)
+      : finishEvent(finish, usage, chatOpaque(codec, details, calls.extras()), { reason })
   }
 
   return { take, isOver: () => reason !== '', close }

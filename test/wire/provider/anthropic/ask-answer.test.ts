@@ -176,6 +176,11 @@ describe('a complete Anthropic answer', () => {
     ])
   })
 
+  test('that stopped at a sequence of the request says at which', () => {
+    const answer = { ...message([{ type: 'text', text: 'One' }], 'stop_sequence'), stop_sequence: '###' }
+    expect(readComplete(answer)).toEqual([text('One'), { ...finish('stop', usage), stopSequence: '###' }])
+  })
+
   test('that was cut for length has no calls', () => {
     const content = [{ type: 'tool_use', id: 'toolu_1', name: 'weather', input: {} }]
     expect(readComplete(message(content, 'max_tokens'))).toEqual([first(0, 'weather'), finish('length', usage)])
