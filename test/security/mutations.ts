@@ -581,6 +581,13 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'http/mcp-resource.test.ts',
   },
   {
+    control: 'results that a caller adds to a conversation count as untrusted and private',
+    file: 'wire/client/openai-responses/stored-items.ts',
+    text: "{ ...message, marks: ['untrusted', 'private'], byCaller: true }",
+    replacement: 'message',
+    test: 'http/stored-responses.test.ts',
+  },
+  {
     control: 'a token is signed by the algorithm of its provider',
     file: 'http/middleware/token.ts',
     text: 'allowedAlgorithms: [algorithm]',
