@@ -2,7 +2,7 @@ import { isObject, parseJson } from '../contract/json.ts'
 import { isOutage, messageOf } from '../contract/thrown.ts'
 import type { ProgramAsk, ProgramCalls, ProgramRelease } from '../contract/program.ts'
 import { ProgramStopped } from '../contract/program.ts'
-import { within } from '../contract/time-limit.ts'
+import { pause, within } from '../contract/time-limit.ts'
 import { type Content } from '../contract/message.ts'
 import { failure, type ToolFailure, type ToolOutcome } from '../contract/tool.ts'
 import { importOf } from './imports.ts'
@@ -15,6 +15,9 @@ export const MOST_CODE = 65_536
 const MOST_TURN_MS = 10_000
 /** The most characters of a line: what a program asks for at once, or what it returns. */
 const MOST_LINE = 8 * 1024 * 1024
+/** How often a program may look up tools in a pass, and the most characters of what it is told of them in all. */
+const MOST_LOOKUPS = 100
+const MOST_LOOKUP_TEXT = 1024 * 1024
 /** The most characters of the text about an error. */
 const MOST_ERROR = 4000
 const LIMITS = { cpuMs: 10_000, subRequests: 1 }
@@ -85,7 +88,9 @@ async function pass(code: string, { loader, calls, lookups, signal }: ProgramHos
   void write({ at: calls.startedAt, seed: seedOf(calls.seed) })
   const lines = linesOf((await response).body ?? new ReadableStream())
   let lookupCount = 0
+  let lookupText = 0
   for (;;) {
+    signal.throwIfAborted()
     const turn = await within<Turn | 'late'>(MOST_TURN_MS, lines.next(), 'late')
     if (turn === 'late') {
       const message = `The program computed for more than ${MOST_TURN_MS / 1000} s without a call, and was stopped.`
@@ -93,11 +98,20 @@ async function pass(code: string, { loader, calls, lookups, signal }: ProgramHos
     }
     if (turn.asks.length > 0) calls.ask(turn.asks)
     if (turn.end) return outcomeOf(code, turn.end)
-    const texts = await Promise.all(turn.lookups.map((each) => answer(lookups, each)))
-    if (texts.length > 0) {
-      const answers = texts.map((value, index) => ({ ask: `look ${lookupCount + index}`, at: 0, value }))
-      lookupCount += texts.length
+    if (turn.lookups.length > 0) {
+      const first = lookupCount
+      lookupCount += turn.lookups.length
+      if (lookupCount > MOST_LOOKUPS) throw new ProgramStopped('limit', TOO_MANY_LOOKUPS)
+      const answers: { readonly ask: string; readonly at: number; readonly value: string }[] = []
+      for (const [index, lookup] of turn.lookups.entries()) {
+        const value = await answer(lookups, lookup)
+        lookupText += value.length
+        if (lookupText > MOST_LOOKUP_TEXT) throw new ProgramStopped('limit', TOO_MANY_LOOKUPS)
+        answers.push({ ask: `look ${first + index}`, at: 0, value })
+      }
       void write({ answers, releases: [] })
+      // Lookups wait for nothing: without this, neither timers nor other requests would have their turn.
+      await pause(0)
       continue
     }
     const releases = await calls.next()
@@ -109,6 +123,8 @@ async function pass(code: string, { loader, calls, lookups, signal }: ProgramHos
     void write({ answers: [], releases: releases satisfies readonly ProgramRelease[] })
   }
 }
+
+const TOO_MANY_LOOKUPS = `The program looked up tools more than ${MOST_LOOKUPS} times, or was told more than ${MOST_LOOKUP_TEXT} characters of them, and was stopped. Look up once the tools that are needed.`
 
 function answer(lookups: Lookups, lookup: Lookup): Promise<string> {
   return lookup.do === 'describe' ? lookups.describe(lookup.names) : lookups.search(lookup.question)

@@ -91,15 +91,19 @@ interface OtherTools {
   readonly findJoining?: (names: readonly string[]) => Promise<readonly ProgramTool[]>
 }
 
-/** Makes the answers to what programs ask about tools. */
+type KeywordIndex = ReturnType<typeof createKeywordIndex>
+
+/** Makes the answers to what programs ask about tools: about at most 40 at once, as many as are declared at first. */
 function lookupsOf(
   tools: readonly ProgramTool[],
   findJoining: NonNullable<OtherTools['findJoining']> = async () => [],
 ): Lookups {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
+  let index: Promise<KeywordIndex> | undefined
   const declared = (names: readonly string[]) => declarationsOf(names.flatMap((name) => byName.get(name) ?? []))
   return {
-    describe: async (names) => {
+    describe: async (wanted) => {
+      const names = [...new Set(wanted)].slice(0, MOST_DECLARED)
       const missing = names.filter((name) => !byName.has(name))
       for (const tool of missing.length > 0 ? await findJoining(missing) : []) byName.set(tool.name, tool)
       const unknown = names.filter((name) => !byName.has(name))
@@ -107,12 +111,16 @@ function lookupsOf(
       return `${declared(names)}${note}`
     },
     search: async (question) => {
-      const index = createKeywordIndex()
-      await index.add(tools)
-      const matches = await index.search(question, MOST_FOUND)
+      const matches = await (await (index ??= indexOf(tools))).search(question, MOST_FOUND)
       return matches.length > 0 ? declared(matches.map(({ name }) => name)) : '// No tool fits. Try other words.'
     },
   }
+}
+
+async function indexOf(tools: readonly ProgramTool[]): Promise<KeywordIndex> {
+  const index = createKeywordIndex()
+  await index.add(tools)
+  return index
 }
 
 /** Makes the tool with which a model runs programs over these tools, of which its description tells, and others. */

@@ -54,6 +54,18 @@ const HOSTILE: Readonly<Record<string, readonly [program: string, text: string |
     'await Promise.all(Array.from({ length: 100000 }, (_, index) => tools.slow({ name: "" + index, ms: 0 })))',
     /^The program (?:made more than 400 calls and timers, and was stopped|returned, or sent with its calls, more than 8388608 characters)/,
   ],
+  'looks up a tool without end': [
+    'for (;;) await tools.$describe("slow")',
+    /^The program looked up tools more than 100 times, or was told more than 1048576 characters of them, and was stopped\./,
+  ],
+  'looks up the same tools 100,000 times at once': [
+    'const text = await tools.$describe(...Array.from({ length: 100000 }, () => "slow")); return text.length < 2000',
+    'true',
+  ],
+  'searches 100,000 times at once': [
+    'await Promise.all(Array.from({ length: 100000 }, (_, index) => tools.$search("slow " + index)))',
+    /^The program (?:looked up tools more than 100 times|returned, or sent with its calls, more than 8388608 characters)/,
+  ],
   'sets 100,000 timers': [
     'for (let index = 0; index < 100000; index += 1) setTimeout(() => {}, 1); await new Promise((resolve) => setTimeout(resolve, 1))',
     'The program made more than 400 calls and timers, and was stopped.',

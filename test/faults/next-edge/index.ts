@@ -9,5 +9,5 @@ const edge = createEdge({
   providers: { openai: (env) => openai({ baseUrl: textOf(env, 'OPENAI_BASE_URL'), apiKey: NEXT_KEY }) },
 })
 
-export const { Conversation, Directory } = edge
+export const { Conversation, Directory, Schedules } = edge
 export default edge
