@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { ToolOutcome } from '../../src/contract/tool.ts'
+import type { Tool, ToolOutcome } from '../../src/contract/tool.ts'
 import { ask, id, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
 
@@ -52,6 +52,28 @@ test('1 MiB of the progress of a call is stored, and then its newest report alon
   for (let at = 2000; at < 2100; at++) await report(FIRST, text(at))
   expect(progress()).toMatchObject({ first: [...before.first.slice(0, -1), text(2099)], second: ['half'] })
   expect(rows()).toBe(rowsBefore + before.first.length + 1)
+})
+
+test('the newest report takes the place of the one before it, also where other news is stored with that', async () => {
+  const long = 'x'.repeat(100 * KIB)
+  const render: Tool = {
+    ...tool('render'),
+    call: async (_request, control) => {
+      for (let at = 0; at < 100; at++) {
+        control.progress({ message: `${at} ${long}` })
+        await Promise.resolve()
+      }
+      return { ok: true, content: [] }
+    },
+  }
+  const conversation = new TestConversation(
+    ({ messages }) => (messages.some(({ role }) => role === 'tool') ? say('Done.') : ask(['render'], ['render'])),
+    [render],
+  )
+  await conversation.run(0)
+  const { first, second, size } = progressOf(conversation)
+  expect([first.length, second.length, first.at(-1), second.at(-1)]).toEqual([11, 11, `99 ${long}`, `99 ${long}`])
+  expect(size).toBeLessThan(2.5 * KIB * KIB)
 })
 
 test('short reports count as 256 characters', async () => {

@@ -209,7 +209,7 @@ export class RunJournal implements Journal {
     this.#addPending(line)
   }
 
-  /** Removes a line of news, unless it is stored in one row with others: those rows are as few as facts are. */
+  /** Removes a line of news, stored or not. */
   #removeNews(number: number): void {
     const at = this.#pending.findLastIndex((line) => numberOf(line) === number)
     const [line] = at === -1 ? [] : this.#pending.splice(at, 1)

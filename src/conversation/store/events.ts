@@ -83,11 +83,17 @@ export class EventTable {
     return lastRemoved
   }
 
-  /** Removes the row of an event, if the event is alone in it. */
+  /** Removes an event from its row, and the row with the last of its events. */
   removeOne(run: string, number: number): void {
-    const which = 'run = ? AND first = ? AND last = ?'
-    this.#dropChunks(which, run, number, number)
-    this.#database.rows(`DELETE FROM events WHERE ${which}`, run, number, number)
+    const query =
+      'SELECT first, lines FROM events WHERE run = ? AND first <= ? AND last >= ? ORDER BY first DESC LIMIT 1'
+    const [row] = this.#database.rows<{ first: number; lines: string }>(query, run, number, number)
+    const text = row && this.#database.text(row.lines, { table: 'events', key: `${run}.${row.first}` })
+    if (!row || text === undefined) return
+    const lines = text.split('\n').filter((line) => numberOf(line) !== number)
+    this.#database.chunks.drop(row.lines)
+    if (lines.length > 0) this.#replace(run, row.first, this.#database.chunks.keep(lines.join('\n')))
+    else this.#database.rows('DELETE FROM events WHERE run = ? AND first = ?', run, row.first)
   }
 
   /** Removes a run's journal. */

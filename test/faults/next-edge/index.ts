@@ -1,5 +1,5 @@
 /** The next version of the edge: another bundle, of fewer parts, which asks its model with a key in its code. */
-import { createEdge, openai } from '../../../src/edge.ts'
+import { createEdge, openai, schedules } from '../../../src/edge.ts'
 import { textOf } from '../../../src/edge/env.ts'
 import { NEXT_KEY } from './key.ts'
 
@@ -7,6 +7,7 @@ export { Catalog } from '../../../src/edge.ts'
 
 const edge = createEdge({
   providers: { openai: (env) => openai({ baseUrl: textOf(env, 'OPENAI_BASE_URL'), apiKey: NEXT_KEY }) },
+  use: [schedules],
 })
 
 export const { Conversation, Directory, Schedules } = edge
