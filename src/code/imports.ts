@@ -15,8 +15,8 @@ const IMPORT = new RegExp(
       String.raw`\s*\*(?!\/(?![*/]))`,
       // `import.source(…)`. What `import.meta` has is harmless.
       String.raw`\s*\.\s*[a-z]+\s*[(/]`,
-      String.raw`\s+[${IDENTIFIER}\\,\s]{1,400}?(?:[{*/]|from\s*['"/])`,
-      String.raw`\s+[${IDENTIFIER}\\,\s]{400}`,
+      String.raw`\s[${IDENTIFIER}\\,\s]{1,400}?(?:[{*/]|from\s*['"/])`,
+      String.raw`\s[${IDENTIFIER}\\,\s]{400}`,
     ].join('|'),
     ')|',
     String.raw`(?<![${IDENTIFIER}])export\s*(?:\*(?!\/(?![*/]))|\{[^}/'"]{0,4000}(?:['"/]|\}\s*(?:from|\/))|\{[^}/'"]{4000})`,

@@ -78,16 +78,22 @@ export function secretFilter(
   }
   const pieces = (): TextPieces => {
     let tail = ''
+    let readLength = 0
     return {
       add: (piece) => {
-        const value = text(tail + piece)
+        tail += piece
+        // A long end that is kept back is read again once it has grown by an eighth, not with each piece.
+        if (tail.length < readLength * 1.125) return ''
+        const value = text(tail)
         const end = endOfSafe(value)
         tail = value.slice(end)
+        readLength = tail.length
         return value.slice(0, end)
       },
       rest: () => {
-        const value = tail
+        const value = text(tail)
         tail = ''
+        readLength = 0
         return value
       },
     }

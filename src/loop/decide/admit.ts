@@ -134,6 +134,8 @@ function overLimit(state: RunState, call: CallState): LimitName | undefined {
   if (own.inputTokens + own.outputTokens > (budget.tokens ?? Infinity)) return 'tokens'
   if ((usage.cost ?? 0) > cost || (own.cost ?? 0) > (budget.cost ?? Infinity)) return 'cost'
   const before = callsBefore(state, call)
+  // An answer of thousands of calls is not compared with all before each of them.
+  if (before.length >= 2 * limits.calls) return 'calls'
   const { tool, target } = namedTools(state, call.tool)
   if (before.filter((each) => each.tool === call.tool).length >= mostCalls(limits, tool)) return 'callsPerTool'
   const ofTarget = before.filter((each) => targetOf(state, each.tool) === target.name)
@@ -289,7 +291,7 @@ export function groupSize({ offered }: Pick<RunState, 'offered'>, tool: string):
 
 /** Throws a TypeError if two calls of one answer have the same id: their results could not be told apart. */
 export function refuseDuplicateIds(calls: readonly ToolCall[]): void {
-  const ids = calls.map((call) => call.callId)
-  const duplicate = ids.find((id, index) => ids.indexOf(id) < index)
+  const ids = new Set<string>()
+  const duplicate = calls.find(({ callId }) => ids.size === ids.add(callId).size)?.callId
   if (duplicate !== undefined) throw new TypeError(`Two calls of one answer have the id "${duplicate}"`)
 }
