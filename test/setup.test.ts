@@ -205,6 +205,32 @@ test('the options of earlier versions name parts too, and the log says what to w
   ])
 })
 
+test('DEFAULT_TOOLS bounds what is offered of the sources of the application, such as agents, too', async () => {
+  const makeTool = (name: string) => defineTool({ name, description: 'Says it.', input: v.object({}), run: () => name })
+  const sources = () => [inlineSource([makeTool('peek'), makeTool('pay')], { env: {} })]
+  const offered = async (vars: Record<string, string>) => {
+    const setup = makeSetup(env(vars), { providers: {}, sources })
+    const source = setup.tools({ tenant: 'acme', scopes: ['chat'] })
+    const names = async () => (await source.offered()).map(({ definition }) => definition.name)
+    const list = (await source.list()).tools.map(({ definition, offered }) => [definition.name, offered])
+    return { names: await names(), list, found: (await source.find(['pay'])).length }
+  }
+  expect(await offered({})).toEqual({
+    ...{ names: ['peek', 'pay'], found: 1 },
+    list: [
+      ['peek', true],
+      ['pay', true],
+    ],
+  })
+  expect(await offered({ DEFAULT_TOOLS: 'peek' })).toEqual({
+    ...{ names: ['peek'], found: 1 },
+    list: [
+      ['peek', true],
+      ['pay', false],
+    ],
+  })
+})
+
 test('a source of the application is asked for its size and its tools, which a search finds', async () => {
   const greet = defineTool({
     name: 'greet',

@@ -103,6 +103,8 @@ export interface StartRequest {
   readonly onBusy: OnBusy | 'interrupt-unless-waiting'
   /** Creates the conversation if it does not exist. */
   readonly create: boolean
+  /** Refuses the run with `conversation_exists` if there is a conversation that did not begin with it: somebody else's. */
+  readonly begins?: boolean
   /** The time at which the conversation is deleted, in epoch milliseconds. */
   readonly expires?: number
   /** The run whose turn this run replaces: models no longer see the messages of that turn. */

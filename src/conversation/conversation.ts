@@ -205,6 +205,8 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       return refusalOf('conversation_exists', 'The conversation of the agent is that of somebody else.')
     }
     const isKnown = this.#store.runs.row(run.runId) !== undefined
+    if (request.begins && life !== 'none' && !isKnown)
+      return refusalOf('conversation_exists', 'The conversation of this run was made by somebody else.')
     const full = isKnown ? undefined : await storageRefusal(this.#store, this.#setup)
     if (full) return full
     // Cancelled runs still store their messages; that must happen before `acceptRun` hides these from models.

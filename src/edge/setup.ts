@@ -194,6 +194,7 @@ function makeTools(services: Services): EdgeTools {
     services: servicesOf((binding) => !isForeign(binding)),
     foreign: servicesOf(isForeign),
     others: sources,
+    offersByDefault: (definition) => selectsTool(config.defaultTools, definition),
     rules,
     isExcluded: exclusionOf(config.defaultTools),
     patterns: { patterns: readToolPatterns(env), bindings: Object.keys(workers) },

@@ -139,7 +139,8 @@ async function start(
     id,
     onBusy: 'queue' as const,
     create: conversation === undefined || create,
-    ...(conversation === undefined && { expires: now + keepDays * DAY_MS }),
+    // Its id can be told in advance, so somebody may have made it, with messages that the run would read.
+    ...(conversation === undefined && { expires: now + keepDays * DAY_MS, begins: true }),
   }
   const { runId, created } = await startInConversation(context, { ...prepared, run }, place)
   if (created && conversation !== undefined) {

@@ -8,7 +8,7 @@ import {
   stripeWebhooks,
   type WebhookScheme,
 } from '../../src/triggers/verify.ts'
-import { apiKey, withKeys } from '../fixtures/keys.ts'
+import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { ctx, SECRET, triggeredEdge } from './triggered-edge.ts'
 
 const NOW = Date.parse('2026-01-01T08:00:00Z')
@@ -201,6 +201,22 @@ describe('a time of a cron trigger', () => {
     await handlers.scheduled({ cron: '0 3 * * *', scheduledTime: NOW }, {}, ctx)
     expect(conversations()).toEqual([expect.stringMatching(/^ops\/conv_/)])
     expect(own.requests).toHaveLength(1)
+  })
+
+  test('starts nothing in a conversation that somebody has made in advance', async () => {
+    const vars = withKeys(
+      apiKey('n', { id: 'nightly', tenant: 'ops', scopes: ['chat'] }),
+      apiKey('m', { tenant: 'ops' }),
+    )
+    const time = { cron: '0 2 * * *', scheduledTime: NOW }
+    const before = triggeredEdge(nightly, { vars })
+    await before.handlers.scheduled(time, {}, ctx)
+    const id = before.conversations()[0]?.replace('ops/', '')
+    const { own, handlers, reports } = triggeredEdge(nightly, { vars })
+    expect(await own.post('/conversations', { id }, bearer('m'))).toMatchObject({ status: 201 })
+    await expect(handlers.scheduled(time, {}, ctx)).rejects.toThrow('conversation_exists')
+    expect(reports).toMatchObject([{ event: 'trigger.not_started', code: 'conversation_exists' }])
+    expect(own.requests).toEqual([])
   })
 
   test('fails and is logged if the key is not there or may start no run', async () => {

@@ -29,6 +29,8 @@ interface EdgeToolsOptions {
   readonly patterns?: Omit<Parameters<typeof reportUnmatched>[0], 'sources' | 'report'> | undefined
   /** Makes the stored tools. Default: none can be stored. */
   readonly stored?: ((parts: StoredParts) => OwnedTools) | undefined
+  /** Whether a tool of `others` is offered by default, if its source offers it. Default: it is. */
+  readonly offersByDefault?: ((definition: ToolDefinition) => boolean) | undefined
   /** Makes the search over the tools that all tenants have. Default: tools cannot be searched. */
   readonly search?: ((source: ToolSource) => ToolFinder) | undefined
   readonly report: Report
@@ -48,7 +50,8 @@ export interface EdgeTools {
 export function edgeTools(options: EdgeToolsOptions): EdgeTools {
   const { services, others = [], rules, report } = options
   const foreign = options.foreign && behind(options.foreign, services)
-  const own = others.length > 0 ? inOrder([services, ...others], report) : services
+  const boundedOthers = others.map((source) => offeredIf(source, options.offersByDefault))
+  const own = others.length > 0 ? inOrder([services, ...boundedOthers], report) : services
   const [ownTools, foreignTools] = [bindTools(own, rules), foreign && bindTools(foreign, rules)]
   const workerTools = (caller: Caller) =>
     foreignTools ? inOrder([ownTools(caller), foreignTools(caller)], report) : ownTools(caller)
@@ -91,6 +94,28 @@ function withoutReserved(source: ToolSource): ToolSource {
       const reason = `The tool "${READ_RESULT}" is held back: models read on in long results by this name.`
       const unavailable = heldTools.map(({ origin, place }) => ({ origin, place, reason, name: READ_RESULT }))
       return { ...listing, tools: free(listing.tools), unavailable: [...listing.unavailable, ...unavailable] }
+    },
+  }
+}
+
+/** Offers by default those of the tools that a source offers for which that holds. */
+function offeredIf(source: ToolSource, isOffered: EdgeToolsOptions['offersByDefault']): ToolSource {
+  if (!isOffered) return source
+  // The same object each time, since much is cached by it.
+  const heldTools = new WeakMap<Tool, Tool>()
+  const bind = (tool: Tool): Tool => {
+    if (!tool.offered || isOffered(tool.definition)) return tool
+    const heldTool = heldTools.get(tool) ?? { ...tool, offered: false }
+    heldTools.set(tool, heldTool)
+    return heldTool
+  }
+  return {
+    ...source,
+    find: async (names) => (await source.find(names)).map(bind),
+    offered: async () => (await source.offered()).map(bind).filter((tool) => tool.offered),
+    list: async (page) => {
+      const listing = await source.list(page)
+      return { ...listing, tools: listing.tools.map(bind) }
     },
   }
 }
