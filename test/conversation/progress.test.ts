@@ -60,8 +60,7 @@ test('the newest report takes the place of the one before it, also where other n
     ...tool('render'),
     call: async (_request, control) => {
       for (let at = 0; at < 100; at++) {
-        control.progress({ message: `${at} ${long}` })
-        await Promise.resolve()
+        await control.progress({ message: `${at} ${long}` })
       }
       return { ok: true, content: [] }
     },
