@@ -264,7 +264,7 @@ export const metrics: Part = {
  */
 export const traces: Part = {
   name: 'traces',
-  extend: ({ env, config: { includeContent }, reporters = [] }) => {
+  extend: ({ env, config: { includeContent }, deployment, reporters = [] }) => {
     const endpoint = textVar(env, 'OTLP_ENDPOINT') ?? textVar(env, 'OTEL_EXPORTER_OTLP_ENDPOINT')
     if (endpoint === undefined) return {}
     if (!/^https?:$/.test(URL.parse(endpoint)?.protocol ?? '')) throw new ConfigError('OTLP_ENDPOINT', 'a URL')
@@ -273,6 +273,7 @@ export const traces: Part = {
       url: base.endsWith('/v1/traces') ? base : `${base}/v1/traces`,
       headers: headersOf(env['OTLP_HEADERS'] === undefined ? 'OTEL_EXPORTER_OTLP_HEADERS' : 'OTLP_HEADERS', env),
       service: textVar(env, 'OTEL_SERVICE_NAME') ?? 'edgecall',
+      version: deployment,
       includeContent,
     })
     return { reporters: [...reporters, reporter], hasSpans: true }

@@ -8,6 +8,8 @@ export interface OtlpOptions {
   readonly headers: Readonly<Record<string, string>>
   /** `service.name` of the spans. */
   readonly service: string
+  /** `service.version` of the spans: the deployed version. Default: it is left out. */
+  readonly version?: string | undefined
   /** Adds messages, arguments and results. Default: no. */
   readonly includeContent?: boolean
   readonly fetch?: typeof fetch
@@ -22,7 +24,8 @@ const MOST_REASON = 200
  * Makes a reporter that sends the spans of runs that have ended as OTLP/HTTP with JSON
  * (https://opentelemetry.io/docs/specs/otlp/), in one request. Runs whose callers did not sample their trace are left out.
  */
-export function otlpReporter({ url, headers, service, includeContent = false, ...options }: OtlpOptions): RunReporter {
+export function otlpReporter(settings: OtlpOptions): RunReporter {
+  const { url, headers, service, version, includeContent = false, ...options } = settings
   const { fetch: send = fetch } = options
   const post = (body: string) =>
     withTimeLimit(MOST_MS, async (signal) => {
@@ -49,7 +52,7 @@ export function otlpReporter({ url, headers, service, includeContent = false, ..
           if (trace?.isSampled && trace.hasSpans) spans.push(...spansOf(run, { includeContent }))
         },
         send: async () => {
-          if (spans.length > 0) await post(JSON.stringify(encodeSpans(spans, service)))
+          if (spans.length > 0) await post(JSON.stringify(encodeSpans(spans, service, version)))
         },
       }
     },
@@ -58,10 +61,14 @@ export function otlpReporter({ url, headers, service, includeContent = false, ..
 
 const KINDS = { internal: 1, client: 3 }
 
+/** The version of the semantic conventions whose names, those for generative AI apart, the spans have. */
+const SCHEMA_URL = 'https://opentelemetry.io/schemas/1.41.0'
+
 /** Encodes spans as an `ExportTraceServiceRequest` in OTLP's JSON. */
-export function encodeSpans(spans: readonly Span[], service: string): object {
-  const resource = { attributes: encodeAttributes({ 'service.name': service }) }
-  return { resourceSpans: [{ resource, scopeSpans: [{ scope: { name: 'edgecall' }, spans: spans.map(encodeSpan) }] }] }
+export function encodeSpans(spans: readonly Span[], service: string, version?: string): object {
+  const names = { 'service.name': service, ...(version !== undefined && { 'service.version': version }) }
+  const scopeSpans = [{ scope: { name: 'edgecall' }, spans: spans.map(encodeSpan), schemaUrl: SCHEMA_URL }]
+  return { resourceSpans: [{ resource: { attributes: encodeAttributes(names) }, scopeSpans, schemaUrl: SCHEMA_URL }] }
 }
 
 function encodeSpan({

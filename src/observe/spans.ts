@@ -1,4 +1,5 @@
 import type { RunFact } from '../contract/event.ts'
+import { finishReason, inputMessages, outputMessages, providerName, systemInstructions } from './gen-ai.ts'
 import { stepOfCall } from '../contract/id.ts'
 import type { EndedRun, TimedFact } from '../contract/report.ts'
 import type { RunRequest } from '../contract/run.ts'
@@ -30,7 +31,7 @@ export function spansOf({ request, acceptedAt, facts }: EndedRun, { includeConte
 /** Returns a function that records what each fact tells of the steps, the answers and the calls of a run, in order. */
 function stepsAndCalls(
   recorder: SpanRecorder,
-  { model }: RunRequest,
+  request: RunRequest,
   includeContent: boolean,
 ): (fact: TimedFact) => void {
   const argumentTexts = new Map<string, string>()
@@ -40,12 +41,18 @@ function stepsAndCalls(
   let attempt = 1
   const chat = () => chatPart(step, attempt)
   const beginChat = (start: number) =>
-    recorder.begin({ ...chatSpan(model, attempt), part: chat(), parent: String(step), start })
+    recorder.begin({ ...chatSpan(request, attempt), part: chat(), parent: String(step), start })
   const finishStep = (end: number, error?: string) => {
     recorder.finish(chat(), { end, error })
     recorder.finish(String(step), { end, error })
   }
   const finishCall = (callId: string, end: SpanEnd) => recorder.finish(newestAttempts.get(callId), end)
+  /** A call that was refused has a span too, which ends as it begins. */
+  const beginRefusedCall = ({ callId, tool }: Fact<'call.settled'>, start: number) => {
+    const part = callPart(callId, 0)
+    newestAttempts.set(callId, part)
+    recorder.begin({ ...callSpan({ tool, callId, attempt: 0 }), part, parent: String(stepOfCall(callId)), start })
+  }
   return ({ event, at, newsAt }) => {
     switch (event.type) {
       case 'step.started':
@@ -97,6 +104,7 @@ function stepsAndCalls(
           ...(deployment !== undefined && { 'edgecall.tool.deployment': deployment }),
           ...(includeContent && contentOfCall(event, argumentTexts.get(callId))),
         }
+        if (error && !newestAttempts.has(callId)) beginRefusedCall(event, at)
         return finishCall(callId, { end: at, error: error?.code, attributes })
       }
       case 'run.finished':
@@ -172,17 +180,17 @@ function reductionOf({ before, after, room, because }: Fact<'context.reduced'>):
 }
 
 function runSpan(request: RunRequest, includeContent: boolean): SpanStart {
-  const { runId, model, caller, conversation, input } = request
+  const { runId, caller, input, system } = request
   return {
     name: 'invoke_agent',
     kind: 'internal',
     attributes: {
       'gen_ai.operation.name': 'invoke_agent',
-      ...modelOf(model),
+      ...termsOf(request),
       'edgecall.run.id': runId,
       'edgecall.tenant': caller.tenant,
-      ...(conversation !== undefined && { 'gen_ai.conversation.id': conversation }),
-      ...(includeContent && { 'gen_ai.input.messages': JSON.stringify(input) }),
+      ...(includeContent && { 'gen_ai.input.messages': inputMessages(input) }),
+      ...(includeContent && system !== undefined && { 'gen_ai.system_instructions': systemInstructions(system) }),
     },
   }
 }
@@ -192,12 +200,18 @@ function endOf({ finish, which, usage, answer }: Fact<'run.finished'>, includeCo
     'edgecall.finish': finish,
     ...(which && { 'edgecall.limit': which }),
     ...usageOf(usage),
-    ...(includeContent && { 'gen_ai.output.messages': JSON.stringify([{ role: 'assistant', content: answer }]) }),
+    ...(includeContent && { 'gen_ai.output.messages': outputMessages({ content: answer }, finish) }),
   }
 }
 
-function chatSpan(model: string, attempt: number): SpanStart {
-  const attributes = { 'gen_ai.operation.name': 'chat', ...modelOf(model), 'edgecall.attempt': attempt }
+function chatSpan(request: RunRequest, attempt: number): SpanStart {
+  const { model } = request
+  const attributes = {
+    'gen_ai.operation.name': 'chat',
+    ...termsOf(request),
+    'gen_ai.request.stream': true,
+    'edgecall.attempt': attempt,
+  }
   return { name: `chat ${model.slice(model.indexOf('/') + 1)}`, kind: 'client', attributes }
 }
 
@@ -212,16 +226,18 @@ function answerOf(
   includeContent: boolean,
 ): Attributes {
   return {
-    'gen_ai.response.finish_reasons': [finish],
+    'gen_ai.response.finish_reasons': [finishReason(finish)],
     ...(newsAt !== undefined &&
       start !== undefined && { 'gen_ai.response.time_to_first_chunk': (newsAt - start) / 1000 }),
     ...usageOf(usage),
     ...(roomLeft !== undefined && { 'edgecall.room_left': roomLeft }),
-    ...(includeContent && { 'gen_ai.output.messages': JSON.stringify([{ role: 'assistant', content: text, calls }]) }),
+    ...(includeContent && { 'gen_ai.output.messages': outputMessages({ content: text, calls }, finish) }),
   }
 }
 
-function callSpan({ tool, callId, attempt, place, version }: Fact<'call.started'>): SpanStart {
+type StartedCall = Pick<Fact<'call.started'>, 'tool' | 'callId' | 'attempt' | 'place' | 'version'>
+
+function callSpan({ tool, callId, attempt, place, version }: StartedCall): SpanStart {
   return {
     name: `execute_tool ${tool}`,
     kind: 'internal',
@@ -244,19 +260,25 @@ function contentOfCall({ content, error }: Fact<'call.settled'>, text = ''): Att
   }
 }
 
-function modelOf(name: string): Attributes {
-  const slash = name.indexOf('/')
-  return { 'gen_ai.provider.name': name.slice(0, slash), 'gen_ai.request.model': name.slice(slash + 1) }
+/** Returns what the spans of a run and of its model requests have of its terms. */
+function termsOf({ model, conversation }: RunRequest): Attributes {
+  const slash = model.indexOf('/')
+  return {
+    'gen_ai.provider.name': providerName(model.slice(0, slash)),
+    'gen_ai.request.model': model.slice(slash + 1),
+    ...(conversation !== undefined && { 'gen_ai.conversation.id': conversation }),
+  }
 }
 
 function usageOf(usage: Usage | undefined): Attributes {
   if (!usage) return {}
-  const { inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens, cost } = usage
+  const { inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens, reasoningTokens, cost } = usage
   return {
     'gen_ai.usage.input_tokens': inputTokens,
     'gen_ai.usage.output_tokens': outputTokens,
     ...(cachedInputTokens !== undefined && { 'gen_ai.usage.cache_read.input_tokens': cachedInputTokens }),
-    ...(cacheWriteTokens !== undefined && { 'gen_ai.usage.cache_creation.input_tokens': cacheWriteTokens }),
+    ...(cacheWriteTokens !== undefined && { 'gen_ai.usage.cache_write.input_tokens': cacheWriteTokens }),
+    ...(reasoningTokens !== undefined && { 'gen_ai.usage.reasoning.output_tokens': reasoningTokens }),
     ...(cost !== undefined && { 'edgecall.cost': cost }),
   }
 }

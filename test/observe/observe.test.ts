@@ -1,3 +1,4 @@
+import type { Message } from '../../src/contract/message.ts'
 import { expect, test, vi } from 'vitest'
 import type { RunFact } from '../../src/contract/event.ts'
 import { failure } from '../../src/contract/tool.ts'
@@ -86,6 +87,8 @@ test('a run is a trace: below it its steps, and below each of these the model ca
     'gen_ai.operation.name': 'chat',
     'gen_ai.provider.name': 'test',
     'gen_ai.request.model': 'scripted',
+    'gen_ai.request.stream': true,
+    'gen_ai.conversation.id': 'conv_1',
     'gen_ai.response.finish_reasons': ['stop'],
     'gen_ai.usage.input_tokens': 10,
     'gen_ai.usage.output_tokens': 5,
@@ -220,6 +223,68 @@ test('spans have arguments and results if `includeContent` is set', async () => 
   expect(runSpans[1]?.attributes).toMatchObject({
     'gen_ai.tool.call.arguments': '{"a":1}',
     'gen_ai.tool.call.result': '[{"type":"text","text":"3"}]',
+  })
+})
+
+test('spans have messages as the convention has them if `includeContent` is set', async () => {
+  const runSpans: Span[] = []
+  const input: Message[] = [
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'Add it.' },
+        { type: 'image', mediaType: 'image/png', data: 'aGk=' },
+        { type: 'file', mediaType: 'application/pdf', url: 'https://example.com/a.pdf' },
+      ],
+    },
+    { role: 'assistant', content: '', calls: [{ callId: 'c', tool: 'add', arguments: '{"a":2}' }] },
+    { role: 'tool', callId: 'c', tool: 'add', ok: true, content: [{ type: 'text', text: '4' }] },
+  ]
+  await play({
+    ...scene,
+    request: { input, system: 'Be brief.' },
+    loop: { observe: spans((span) => runSpans.push(span), { includeContent: true }) },
+  })
+  const messages = (name: string, key: string) => {
+    const value = runSpans.find((span) => span.name === name)?.attributes[key]
+    return JSON.parse(typeof value === 'string' ? value : 'null')
+  }
+  expect(messages('invoke_agent', 'gen_ai.input.messages')).toEqual([
+    {
+      role: 'user',
+      parts: [
+        { type: 'text', content: 'Add it.' },
+        { type: 'blob', modality: 'image', mime_type: 'image/png', content: 'aGk=' },
+        { type: 'uri', modality: 'document', mime_type: 'application/pdf', uri: 'https://example.com/a.pdf' },
+      ],
+    },
+    { role: 'assistant', parts: [{ type: 'tool_call', id: 'c', name: 'add', arguments: { a: 2 } }] },
+    { role: 'tool', parts: [{ type: 'tool_call_response', id: 'c', response: '4' }] },
+  ])
+  expect(messages('invoke_agent', 'gen_ai.system_instructions')).toEqual([{ type: 'text', content: 'Be brief.' }])
+  expect(messages('invoke_agent', 'gen_ai.output.messages')).toEqual([
+    { role: 'assistant', parts: [{ type: 'text', content: 'done' }], finish_reason: 'stop' },
+  ])
+  expect(messages('chat scripted', 'gen_ai.output.messages')).toEqual([
+    {
+      role: 'assistant',
+      parts: [
+        { type: 'tool_call', id: id(1, 0), name: 'add', arguments: { a: 1 } },
+        { type: 'tool_call', id: id(1, 1), name: 'broken', arguments: {} },
+      ],
+      finish_reason: 'tool_call',
+    },
+  ])
+})
+
+test('a call that is refused has a span with the reason', async () => {
+  const runSpans: Span[] = []
+  const script = [ask(['unknown', { a: 1 }]), say('done')]
+  await play({ ...scene, script, loop: { observe: spans((span) => runSpans.push(span)) } })
+  expect(runSpans.find(({ name }) => name === 'execute_tool unknown')).toMatchObject({
+    error: 'unknown_tool',
+    parentId: runSpans.find(({ name }) => name === 'step 1')?.spanId,
+    attributes: { 'gen_ai.tool.call.id': id(1, 0), 'error.type': 'unknown_tool', 'edgecall.attempt': 0 },
   })
 })
 

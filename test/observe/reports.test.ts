@@ -186,13 +186,21 @@ describe('the trace of a run', () => {
     const span = { name: 'a', kind: 'client', traceId: '1', spanId: '2', parentId: '3', start: 1, end: 2.4 } as const
     const attributes = { text: 'x', whole: 1, part: 0.5, flag: true, list: ['y'] }
     const events = [{ name: 'e', at: 1 }]
-    expect(encodeSpans([{ ...span, attributes, error: 'gone', events }], 'edge')).toEqual({
+    const schemaUrl = 'https://opentelemetry.io/schemas/1.41.0'
+    expect(encodeSpans([{ ...span, attributes, error: 'gone', events }], 'edge', 'v7')).toEqual({
       resourceSpans: [
         {
-          resource: { attributes: [{ key: 'service.name', value: { stringValue: 'edge' } }] },
+          schemaUrl,
+          resource: {
+            attributes: [
+              { key: 'service.name', value: { stringValue: 'edge' } },
+              { key: 'service.version', value: { stringValue: 'v7' } },
+            ],
+          },
           scopeSpans: [
             {
               scope: { name: 'edgecall' },
+              schemaUrl,
               spans: [
                 {
                   ...{ name: 'a', kind: 3, traceId: '1', spanId: '2', parentSpanId: '3' },
@@ -249,7 +257,7 @@ test('metrics and traces tell how much of the room a step took, what its cache h
   expect(chat?.attributes).toMatchObject({
     'gen_ai.usage.input_tokens': 6000,
     'gen_ai.usage.cache_read.input_tokens': 4000,
-    'gen_ai.usage.cache_creation.input_tokens': 500,
+    'gen_ai.usage.cache_write.input_tokens': 500,
     'edgecall.room_left': 2000,
   })
   expect(chat?.events).toMatchObject([
