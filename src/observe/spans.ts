@@ -47,12 +47,6 @@ function stepsAndCalls(
     recorder.finish(String(step), { end, error })
   }
   const finishCall = (callId: string, end: SpanEnd) => recorder.finish(newestAttempts.get(callId), end)
-  /** A call that was refused has a span too, which ends as it begins. */
-  const beginRefusedCall = ({ callId, tool }: Fact<'call.settled'>, start: number) => {
-    const part = callPart(callId, 0)
-    newestAttempts.set(callId, part)
-    recorder.begin({ ...callSpan({ tool, callId, attempt: 0 }), part, parent: String(stepOfCall(callId)), start })
-  }
   return ({ event, at, newsAt }) => {
     switch (event.type) {
       case 'step.started':
@@ -104,7 +98,10 @@ function stepsAndCalls(
           ...(deployment !== undefined && { 'edgecall.tool.deployment': deployment }),
           ...(includeContent && contentOfCall(event, argumentTexts.get(callId))),
         }
-        if (error && !newestAttempts.has(callId)) beginRefusedCall(event, at)
+        if (error && !newestAttempts.has(callId)) {
+          recorder.begin(refusedCall(event, at))
+          newestAttempts.set(callId, callPart(callId, 0))
+        }
         return finishCall(callId, { end: at, error: error?.code, attributes })
       }
       case 'run.finished':
@@ -251,6 +248,12 @@ function callSpan({ tool, callId, attempt, place, version }: StartedCall): SpanS
       ...(version !== undefined && { 'edgecall.tool.version': version }),
     },
   }
+}
+
+/** Returns the span of a call that was refused, which ends as it begins. */
+function refusedCall({ tool, callId }: Fact<'call.settled'>, start: number): OpenSpan {
+  const place = { part: callPart(callId, 0), parent: String(stepOfCall(callId)), start }
+  return { ...callSpan({ tool, callId, attempt: 0 }), ...place }
 }
 
 function contentOfCall({ content, error }: Fact<'call.settled'>, text = ''): Attributes {
