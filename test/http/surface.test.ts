@@ -83,6 +83,7 @@ const NATIVE_FORMAT = [
   '/caller',
   '/schedules',
   '/v1/models',
+  '/v1/conversations',
   '/metrics',
   '/approvals',
   '/tools',
