@@ -116,7 +116,7 @@ export type ScheduleReply<Value> = ({ readonly ok: true } & Value) | ScheduleRef
 
 /** The schedules of one tenant: the RPC methods of its object. */
 export interface ScheduleService {
-  /** Stores a schedule, or replaces it. Its runs are started as `caller`. */
+  /** Stores a schedule, or replaces one whose runs have no scopes that `caller` lacks. Its runs are started as `caller`. */
   put(
     name: string,
     definition: ScheduleDefinition,
@@ -125,8 +125,8 @@ export interface ScheduleService {
   get(name: string): Promise<Schedule | undefined>
   /** Returns schedules ordered by name, those after a name. */
   list(after: string, limit: number): Promise<readonly ScheduleSummary[]>
-  /** Returns whether there was one. */
-  remove(name: string): Promise<boolean>
+  /** `scopes`: those of the caller, who must have all that the runs have. */
+  remove(name: string, scopes: readonly string[]): Promise<ScheduleReply<object>>
   /** Pauses or resumes a schedule. `scopes`: those of the caller, who must have all that the runs have to resume it. */
   pause(
     name: string,

@@ -1,4 +1,4 @@
-import PostalMime, { type Email, type Mailbox } from 'postal-mime'
+import PostalMime, { addressParser, type Email, type Mailbox } from 'postal-mime'
 import type { ReplyTarget, ToolTarget, WebhookTarget } from '../contract/answer-target.ts'
 import { sha256 } from '../contract/json.ts'
 import type { UserContent } from '../contract/message.ts'
@@ -17,6 +17,8 @@ const RECEIVER = 'mx.cloudflare.net'
 const MOST_ATTACHMENTS = 20
 /** How deep the parts of a message may be nested, and how many bytes its headers may have. */
 const BOUNDS = { maxNestingDepth: 20, maxHeadersSize: 64 * 1024 }
+/** The most lines that begin with `--`, as those between parts do: the parser compares each with all boundaries. */
+const MOST_BOUNDARIES = 1000
 
 /** The run that a mail starts. */
 export interface EmailStart extends Omit<TriggerStart, 'answerTo'> {
@@ -57,9 +59,17 @@ export function emailTrigger({ to, from, authentication = 'dmarc', reply, start,
     ...options,
     isFor: (address) => addresses?.includes(address) ?? true,
     read: async (message, raw) => {
-      const email = await new PostalMime({ ...BOUNDS, attachmentEncoding: 'base64' }).parse(raw).catch(() => undefined)
-      if (!email) return rejected('invalid_message', 'The message cannot be read.')
-      return senderFault(message, email, { from, authentication }) ?? eventOf(message, email, raw)
+      // The sender is checked by the headers alone: the rest is not parsed for just anyone.
+      const headers = await parse(headersOf(raw))
+      if (!headers) return rejected('invalid_message', 'The headers of the message cannot be read.')
+      const fault = senderFault(message, headers, { from, authentication })
+      if (fault) return fault
+      if (hasTooManyBoundaries(raw))
+        return rejected('too_many_parts', `The message has more than ${MOST_BOUNDARIES} lines that begin with "--".`)
+      const body = await parse(raw)
+      if (!body) return rejected('invalid_message', 'The message cannot be read.')
+      const { text, html, attachments } = body
+      return eventOf(message, { ...headers, text, html, attachments }, raw)
     },
     start: async (event, env): Promise<StartedRun | undefined> => {
       const started = await start(event, env)
@@ -70,6 +80,36 @@ export function emailTrigger({ to, from, authentication = 'dmarc', reply, start,
       return { ...run, answerTo: replyTo(event, reply) }
     },
   }
+}
+
+async function parse(raw: Uint8Array<ArrayBuffer> | undefined): Promise<Email | undefined> {
+  return raw && new PostalMime({ ...BOUNDS, attachmentEncoding: 'base64' }).parse(raw).catch(() => undefined)
+}
+
+const LINE_FEED = 10
+const CARRIAGE_RETURN = 13
+const HYPHEN = 45
+
+/** Returns the bytes before the first empty line; undefined if they are more than headers may have. */
+function headersOf(raw: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | undefined {
+  let start = 0
+  while (start < raw.length && start <= BOUNDS.maxHeadersSize) {
+    const first = raw[start] === CARRIAGE_RETURN ? start + 1 : start
+    if (raw[first] === LINE_FEED) return raw.subarray(0, start)
+    const end = raw.indexOf(LINE_FEED, start)
+    start = end === -1 ? raw.length : end + 1
+  }
+  return start <= BOUNDS.maxHeadersSize ? raw : undefined
+}
+
+function hasTooManyBoundaries(raw: Uint8Array): boolean {
+  let count = 0
+  let end = -1
+  do {
+    if (raw[end + 1] === HYPHEN && raw[end + 2] === HYPHEN) count += 1
+    end = raw.indexOf(LINE_FEED, end + 1)
+  } while (end !== -1 && count <= MOST_BOUNDARIES)
+  return count > MOST_BOUNDARIES
 }
 
 function rejected(code: string, message: string): EmailRefusal {
@@ -98,8 +138,9 @@ function senderFault(
 
 /** Returns the one author, with the address in lower case; undefined if there are none or several. */
 function authorOf({ headers, from }: Email): Mailbox | undefined {
-  const isOne = headers.filter(({ key }) => key === 'from').length === 1
-  if (!isOne || !from || from.group || !/^[^@\s]+@[^@\s]+$/.test(from.address)) return undefined
+  const [first, ...others] = headers.filter(({ key }) => key === 'from')
+  const isOne = first && others.length === 0 && addressParser(first.value).length === 1
+  if (!isOne || !from || from.group || !/^[^@\s\p{Cc}]+@[^@\s\p{Cc}]+$/u.test(from.address)) return undefined
   return { name: from.name, address: from.address.toLowerCase() }
 }
 
@@ -113,22 +154,49 @@ function isAutomatic({ headers }: Email): boolean {
 
 /**
  * Whether the platform has found that a domain has sent the message (RFC 8601). It writes its results above the headers of
- * the sender, so those of the first header count alone. A sender can continue the last line of that header: contradicting
- * results count as a failure.
+ * the sender, so those of the first header count alone. Senders choose some of the values in it, and can continue its last
+ * line: contradicting results, a second header in the name of the platform, and comments or quoted strings that reach
+ * over a semicolon, behind which a result may be hidden, count as a failure.
  */
 function isAuthenticated({ headers }: Email, domain: string): boolean {
-  const first = headers.find(({ key }) => key === 'authentication-results')?.value ?? ''
-  const [receiver = '', ...results] = withoutComments(first).split(';')
-  if (receiver.trim().split(/\s+/)[0]?.toLowerCase() !== RECEIVER) return false
-  const dmarc = results.map((result) => result.trim()).filter((result) => /^dmarc\s*=/i.test(result))
-  const [, result, checked] = /^dmarc\s*=\s*(\w+)\b(?:.*\bheader\.from=([^\s;]+))?/is.exec(dmarc[0] ?? '') ?? []
-  return dmarc.length === 1 && result?.toLowerCase() === 'pass' && checked?.toLowerCase() === domain
+  const all = headers.filter(({ key }) => key === 'authentication-results').map(({ value }) => value.split(';'))
+  const [isFirst, ...areOthers] = all.map(([server = '']) => {
+    return plainResult(server)?.trim().split(/\s+/)[0]?.toLowerCase() === RECEIVER
+  })
+  if (!isFirst || areOthers.includes(true)) return false
+  const results = (all[0] ?? []).slice(1).map(plainResult)
+  if (results.includes(undefined)) return false
+  const dmarc = results.filter((result) => /^\s*dmarc\s*[=/]/i.test(result ?? ''))
+  const [, result] = /^\s*dmarc\s*=\s*(\w+)(?:\s|$)/i.exec(dmarc[0] ?? '') ?? []
+  const domains = [...(dmarc[0] ?? '').matchAll(/\sheader\.from=(\S+)/gi)].map(([, checked]) => checked?.toLowerCase())
+  return dmarc.length === 1 && result?.toLowerCase() === 'pass' && domains.length === 1 && domains[0] === domain
 }
 
-/** Removes comments, the innermost first. */
-function withoutComments(text: string): string {
-  const shorter = text.replaceAll(/\([^()]*\)/g, ' ')
-  return shorter === text ? text : withoutComments(shorter)
+/** Returns a result without comments and what is quoted; undefined if one of these does not end or begin in it. */
+function plainResult(result: string): string | undefined {
+  let plain = ''
+  let depth = 0
+  let isQuoted = false
+  for (let at = 0; at < result.length; at += 1) {
+    const char = result.charAt(at)
+    if (char === '\\') {
+      at += 1
+    } else if (char === '"' && depth === 0) {
+      isQuoted = !isQuoted
+      plain += '"'
+    } else if (isQuoted) {
+      continue
+    } else if (char === '(') {
+      depth += 1
+      plain += ' '
+    } else if (char === ')') {
+      depth -= 1
+      if (depth < 0) return undefined
+    } else if (depth === 0) {
+      plain += char
+    }
+  }
+  return depth === 0 && !isQuoted ? plain : undefined
 }
 
 async function eventOf(
@@ -167,18 +235,46 @@ async function eventOf(
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ' }
 
-/** Returns the text in a document, in lines. It is for a model to read: nothing shows it as HTML. */
+const LINE_TAG = /^<(?:br|\/(?:p|div|tr|li|h[1-6]|table|ul|ol|blockquote))(?![\w-])/i
+
+/**
+ * Returns the text in a document, in lines. It is for a model to read: nothing shows it as HTML. One pass: an element or
+ * comment that does not end takes the rest with it, so that nothing is searched twice.
+ */
 function textOfHtml(html: string): string {
-  return html
-    .replaceAll(/<(script|style|head|title)\b[^]*?<\/\1\s*>|<!--[^]*?-->/gi, '')
-    .replaceAll(/\s+/g, ' ')
-    .replaceAll(/<(?:br|\/(?:p|div|tr|li|h[1-6]|table|ul|ol|blockquote))\b[^>]*> ?/gi, '\n')
-    .replaceAll(/<[^>]*>/g, '')
-    .replaceAll(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|(\w+));/gi, (entity, decimal, hex, name) => {
-      const code = decimal ? Number(decimal) : hex ? Number.parseInt(hex, 16) : undefined
-      if (code !== undefined) return code <= 0x10ffff ? String.fromCodePoint(code) : entity
-      return ENTITIES[name.toLowerCase()] ?? entity
-    })
+  const source = html.replaceAll(/\s+/g, ' ')
+  const pieces: string[] = []
+  // Whether a space that follows is left out.
+  let skipsSpace = false
+  let at = 0
+  while (at < source.length) {
+    const tag = source.indexOf('<', at)
+    const end = tag === -1 ? -1 : source.indexOf('>', tag)
+    const text = source.slice(at, end === -1 ? source.length : tag)
+    if (text !== '') {
+      pieces.push(skipsSpace && text.startsWith(' ') ? text.slice(1) : text)
+      skipsSpace = text.endsWith(' ')
+    }
+    if (end === -1) break
+    const start = source.slice(tag, tag + 16)
+    const [, hidden] = /^<(script|style|head|title)(?![\w-])/i.exec(start) ?? []
+    if (hidden !== undefined || start.startsWith('<!--')) {
+      const close = hidden === undefined ? /-->/g : new RegExp(`</${hidden} ?>`, 'gi')
+      close.lastIndex = hidden === undefined ? tag + 4 : end + 1
+      at = close.test(source) ? close.lastIndex : source.length
+      continue
+    }
+    if (LINE_TAG.test(start)) {
+      pieces.push('\n')
+      skipsSpace = true
+    }
+    at = end + 1
+  }
+  return pieces.join('').replaceAll(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|(\w{1,32}));/gi, (entity, decimal, hex, name) => {
+    const code = decimal ? Number(decimal) : hex ? Number.parseInt(hex, 16) : undefined
+    if (code !== undefined) return code <= 0x10ffff ? String.fromCodePoint(code) : entity
+    return ENTITIES[name.toLowerCase()] ?? entity
+  })
 }
 
 /** Returns the number of bytes that base64 stands for. */
@@ -191,13 +287,18 @@ function replyTo(
   event: EmailEvent,
   { binding, from = event.to }: { readonly binding: string; readonly from?: string },
 ): ReplyTarget {
-  const earlier = event.headers.find(({ name }) => name === 'references')?.value ?? ''
-  const isNamed = event.id.startsWith('<')
-  const subject = /^re:/i.test(event.subject) ? event.subject : `Re: ${event.subject}`
-  const headers: Record<string, string> = isNamed
-    ? { 'In-Reply-To': event.id, References: `${earlier} ${event.id}`.trim() }
-    : {}
+  const earlier = headerValue(event.headers.find(({ name }) => name === 'references')?.value ?? '')
+  const id = headerValue(event.id)
+  const isNamed = id.startsWith('<')
+  const title = headerValue(event.subject)
+  const subject = /^re:/i.test(title) ? title : `Re: ${title}`
+  const headers: Record<string, string> = isNamed ? { 'In-Reply-To': id, References: `${earlier} ${id}`.trim() } : {}
   // A program that answers by itself must not answer this.
   headers['Auto-Submitted'] = 'auto-replied'
   return { reply: { binding, from, to: event.from, subject, headers } }
+}
+
+/** Returns a value without control characters, with which a sender could add headers to the reply. */
+function headerValue(text: string): string {
+  return text.replaceAll(/\p{Cc}+/gu, ' ').trim()
 }

@@ -67,7 +67,8 @@ app.post('/:name/run', async (c) => {
 
 app.delete('/:name', async (c) => {
   const service = schedulesOf(c)
-  return (await service.remove(nameOf(c))) ? c.body(null, 204) : noSchedule()
+  unwrap(await service.remove(nameOf(c), c.env.caller.scopes))
+  return c.body(null, 204)
 })
 
 /** Returns the schedules of the caller's tenant, for a caller with the scope. */

@@ -78,7 +78,8 @@ export abstract class SchedulesObject<Env> extends DurableObject<Env> implements
     caller: Caller,
   ): Promise<ScheduleReply<{ readonly created: boolean; readonly schedule: Schedule }>> {
     const before = this.#store.get(name)
-    const refusal = this.#refusalOfRoom(definition, before?.definition)
+    const refusal =
+      (before && refusalOfScopes(before, caller.scopes)) ?? this.#refusalOfRoom(definition, before?.definition)
     if (refusal) return refusal
     const now = Date.now()
     // While the times stay the same, none of them is left out.
@@ -109,8 +110,13 @@ export abstract class SchedulesObject<Env> extends DurableObject<Env> implements
     return this.#store.list(after, limit).map(summaryOf)
   }
 
-  async remove(name: string): Promise<boolean> {
-    return this.#store.remove(name)
+  async remove(name: string, scopes: readonly string[]): Promise<ScheduleReply<object>> {
+    const row = this.#store.get(name)
+    if (!row) return NO_SCHEDULE
+    const refusal = refusalOfScopes(row, scopes)
+    if (refusal) return refusal
+    this.#store.remove(name)
+    return { ok: true }
   }
 
   async pause(

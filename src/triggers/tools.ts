@@ -1,5 +1,5 @@
 import type { Schedule, ScheduleService, ScheduleSummary } from '../contract/schedule.ts'
-import { canonicalJson, type JsonSchema, sha256 } from '../contract/json.ts'
+import { canonicalJson, type JsonObject, type JsonSchema, sha256 } from '../contract/json.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { Caller, Tool, ToolDefinition, ToolOutcome, ToolRequest, ToolSource } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
@@ -9,7 +9,7 @@ import { checkSchedule, SCHEDULES } from './routes.ts'
 
 interface ScheduleTool {
   readonly declaration: Pick<ToolDefinition, 'name' | 'title' | 'description' | 'annotations' | 'approval'> & {
-    readonly inputSchema: JsonSchema
+    readonly inputSchema: JsonSchema & { readonly properties: JsonObject }
   }
   readonly run: (request: ToolRequest, service: ScheduleService, setup: Setup) => Promise<ToolOutcome>
 }
@@ -90,10 +90,13 @@ const REMOVE: ScheduleTool = {
     inputSchema: { type: 'object', properties: { name: NAME }, required: ['name'], additionalProperties: false },
     annotations: { readOnly: false, idempotent: true, destructive: true, openWorld: false },
   },
-  run: async ({ arguments: { name } }, service) =>
-    (await service.remove(String(name)))
-      ? answer({ name, removed: true })
-      : failure('unknown_schedule', `There is no schedule "${String(name)}". listSchedules has the names.`),
+  run: async ({ arguments: { name }, context }, service) => {
+    const reply = await service.remove(String(name), context.caller.scopes)
+    if (reply.ok) return answer({ name, removed: true })
+    return reply.code === 'unknown_schedule'
+      ? failure(reply.code, `There is no schedule "${String(name)}". listSchedules has the names.`)
+      : failure(reply.code, reply.message)
+  },
 }
 
 /**
@@ -124,6 +127,10 @@ async function toolOf({ declaration, run }: ScheduleTool, setup: () => Setup): P
       const { caller } = request.context
       const service = serviceOf(setup(), caller)
       if (!service) return failure('tool_not_allowed', `The key of this run lacks the scope "${SCHEDULES}".`)
+      const { properties } = declaration.inputSchema
+      const unknown = Object.keys(request.arguments).find((key) => !Object.hasOwn(properties, key))
+      if (unknown !== undefined)
+        return failure('invalid_arguments', `Leave out "${unknown}", which this tool does not take.`)
       try {
         return await run(request, service, setup())
       } catch (error) {

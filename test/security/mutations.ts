@@ -882,6 +882,20 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'triggers/triggers.test.ts',
   },
   {
+    control: 'a mail is read only of a sender who may write',
+    file: 'triggers/email.ts',
+    text: 'if (fault) return fault',
+    replacement: 'void fault',
+    test: 'triggers/email.test.ts',
+  },
+  {
+    control: 'a result of DMARC is not hidden by a comment',
+    file: 'triggers/email.ts',
+    text: 'if (results.includes(undefined)) return false',
+    replacement: 'void results',
+    test: 'triggers/email.test.ts',
+  },
+  {
     control: 'the schema of an answer is small',
     file: 'wire/schema.ts',
     text: 'v.check((schema) => hasAtMost(MOST_FORMAT_VALUES, schema)',

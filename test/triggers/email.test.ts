@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest'
+import PostalMime from 'postal-mime'
+import { describe, expect, test, vi } from 'vitest'
 import { type EmailOptions, emailTrigger } from '../../src/triggers/email.ts'
 import type { EmailEvent, IncomingEmail } from '../../src/triggers/triggers.ts'
 import { eventually } from '../fixtures/eventually.ts'
@@ -131,6 +132,22 @@ describe('the sender of a mail', () => {
       'that continues the results',
       [`${STAMP}dmarc=none header.from=example.com`, ' ; dmarc=pass header.from=example.com', ...rest],
     ],
+    [
+      'that hides a result in a comment which the header of the platform begins',
+      [
+        `${STAMP}spf=none smtp.helo=(x; dmarc=fail header.from=example.com`,
+        ' ); dmarc=pass header.from=example.com',
+        ...rest,
+      ],
+    ],
+    [
+      'that hides a result in a quoted string',
+      [`${STAMP}spf=none smtp.helo="x; dmarc=fail`, ' "; dmarc=pass header.from=example.com', ...rest],
+    ],
+    ['with a comment that does not end', [`${PASS_STAMP} (x`, ...rest]],
+    ['with two domains', [`${PASS_STAMP} header.from=evil.test`, ...rest]],
+    ['with two headers of the platform', [PASS_STAMP, PASS_STAMP, ...rest]],
+    ['that nests 28,000 comments', [`${STAMP}dmarc=pass ${'('.repeat(28_000)}${')'.repeat(28_000)}`, ...rest]],
     ['that hides results in a comment', [`${STAMP}(x; dmarc=pass header.from=example.com)`, ...rest]],
     ['of another domain', [PASS_STAMP.replace('from=example.com', 'from=evil.test'), ...rest]],
     ['whose domain was not said', [PASS_STAMP.replace('header.from=example.com', ''), ...rest]],
@@ -156,6 +173,7 @@ describe('the sender of a mail', () => {
     ['another domain', LINES.map((line) => line.replace('Ann@Example.com', 'ann@other.test'))],
     ['a subdomain', LINES.map((line) => line.replace('Ann@Example.com', 'ann@x.example.com'))],
     ['two authors', [...LINES, 'From: eve@example.com']],
+    ['two authors in one header', LINES.map((line) => (line === FROM ? `${FROM}, <eve@example.com>` : line))],
     ['a group', LINES.map((line) => (line === FROM ? 'From: Team: ann@example.com;' : line))],
     ['no author', LINES.filter((line) => line !== FROM)],
   ])('must be one of those that are allowed, not %s', async (_, lines) => {
@@ -190,6 +208,50 @@ describe('the sender of a mail', () => {
   })
 })
 
+describe('the work for a mail', () => {
+  const lines = [...LINES, 'Content-Type: multipart/mixed; boundary="b"']
+  const body = '--b\r\n\r\n'.repeat(20_000)
+
+  test('of a sender who is not allowed ends with its headers', async () => {
+    const parse = vi.spyOn(PostalMime.prototype, 'parse')
+    const { deliver } = desk({ from: ['@other.test'] })
+    expect(await deliver(lines, { body })).toEqual(['This address accepts no mail from you.'])
+    const bytes = new TextEncoder().encode(lines.map((line) => `${line}\r\n`).join('')).byteLength
+    expect(parse.mock.calls.map(([raw]) => (raw as Uint8Array).byteLength)).toEqual([bytes])
+    parse.mockRestore()
+  })
+
+  test('is bounded by its parts and its headers, before they are parsed', async () => {
+    const parse = vi.spyOn(PostalMime.prototype, 'parse')
+    const { deliver } = desk()
+    expect(await deliver(lines, { body })).toEqual(['The message has more than 1000 lines that begin with "--".'])
+    expect(parse).toHaveBeenCalledTimes(1)
+    const long = [...LINES, `X: ${'x'.repeat(70_000)}`]
+    expect(await deliver(long)).toEqual(['The headers of the message cannot be read.'])
+    expect(parse).toHaveBeenCalledTimes(1)
+    parse.mockRestore()
+  })
+
+  test.each(['<br ', '</p ', '<!--', '<script>', '<style ', '</', '&a'])(
+    'in HTML that repeats %j grows with its size alone',
+    async (piece) => {
+      const texts: string[] = []
+      const start: EmailOptions['start'] = ({ text }) => void texts.push(text)
+      const { deliver } = desk({ start })
+      const html = [...LINES, 'Content-Type: text/html']
+      const measure = async (text: string) => {
+        const start = performance.now()
+        expect(await deliver(html, { body: `Hi.${text.repeat(400_000 / text.length)}` })).toEqual([])
+        return performance.now() - start
+      }
+      const plain = await measure('word')
+      // Patterns that search the rest from each start take some thousand times as long.
+      expect(await measure(piece)).toBeLessThan(50 * plain + 1000)
+      expect(texts.map((text) => text.slice(0, 3))).toEqual(['Hi.', 'Hi.'])
+    },
+  )
+})
+
 describe('a reply to a mail', () => {
   const replying = (
     send: (message: unknown) => Promise<unknown>,
@@ -221,6 +283,20 @@ describe('a reply to a mail', () => {
         },
       },
     ])
+  })
+
+  test('has no headers that the author of the mail has written into others', async () => {
+    const replies: unknown[] = []
+    const { own, deliver } = replying(async (message) => void replies.push(message))
+    const subject = 'Subject: =?utf-8?Q?hi=0D=0ABcc:_all=40evil.test?='
+    const references = 'References: =?utf-8?Q?=3C0=40x=3E=0D=0ABcc:_all=40evil.test?='
+    await deliver([...LINES.map((line) => (line.startsWith('Subject') ? subject : line)), references])
+    await eventually(async () => {
+      await own.settle()
+      expect(replies).toHaveLength(1)
+    })
+    expect(replies).toMatchObject([{ subject: 'Re: hi Bcc: all@evil.test' }])
+    expect(JSON.stringify(replies)).not.toMatch(/\\[rn]/)
   })
 
   test('is not sent if the run has failed', async () => {

@@ -308,7 +308,7 @@ describe('the key that has stored a schedule', () => {
     expect(scopesOfCalls).toEqual([['chat', 'schedules', 'finance'], ['chat']])
   })
 
-  test('may not be used by one with fewer scopes to start a run at once, or to resume the schedule', async () => {
+  test('may not be used by one with fewer scopes to start a run at once, or to resume, replace or remove the schedule', async () => {
     const world = keyed(apiKey('other', { id: 'other', scopes: ['schedules', 'chat'] }))
     await world.put('report', { cron: '0 * * * *', run: RUN }, owner)
     const run = { method: 'POST', headers: bearer('other') }
@@ -318,7 +318,14 @@ describe('the key that has stored a schedule', () => {
     expect((await world.ask('/schedules/report/run', run)).body).toMatchObject(refusal)
     expect((await pause(true)).body).toMatchObject({ paused: true })
     expect((await pause(false)).body).toMatchObject(refusal)
-    expect((await world.ask('/schedules/report', { headers: owner })).body).toMatchObject({ paused: true })
+    const replacement = { cron: '5 * * * *', run: RUN, scopes: ['chat'] }
+    expect((await world.put('report', replacement, bearer('other'))).body).toMatchObject(refusal)
+    const removal = { method: 'DELETE', headers: bearer('other') }
+    expect((await world.ask('/schedules/report', removal)).body).toMatchObject(refusal)
+    expect((await world.ask('/schedules/report', { headers: owner })).body).toMatchObject({
+      paused: true,
+      cron: '0 * * * *',
+    })
     await world.put('report', { cron: '0 * * * *', run: RUN, scopes: ['chat'] }, owner)
     await pause(true)
     expect((await pause(false)).body).toMatchObject({ paused: false })

@@ -57,6 +57,8 @@ test('a model makes a schedule once a person has approved it, and the task is gi
 
 test.each<[object, string, RegExp]>([
   [{ name: 'x', task: 'Go.' }, 'invalid_arguments', /exactly one of/],
+  [{ ...DAILY, paused: true }, 'invalid_arguments', /Leave out "paused"/],
+  [{ ...DAILY, keepDays: 1 }, 'invalid_arguments', /Leave out "keepDays"/],
   [{ ...DAILY, cron: '0 25 * * *' }, 'invalid_request', /25/],
   [{ ...DAILY, timeZone: 'Berlin' }, 'invalid_request', /IANA/],
   [{ name: 'x', task: 'Go.', at: '2025-01-01T00:00:00Z' }, 'time_passed', /still to come/],
