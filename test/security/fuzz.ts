@@ -232,6 +232,7 @@ async function textOf(response: Response, path: string): Promise<string> {
 async function quiet(world: World): Promise<void> {
   for (let rows = -1; rows !== world.rowsWritten();) {
     rows = world.rowsWritten()
-    for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
+    // Hashes are made beside the event loop, and take many turns on a busy machine.
+    for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
   }
 }
