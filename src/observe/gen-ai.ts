@@ -30,7 +30,7 @@ export function inputMessages(messages: readonly Message[]): string {
   return JSON.stringify(
     messages.map((message) => ({
       role: message.role,
-      parts: message.role === 'assistant' ? answerParts(message) : partsOf(message),
+      parts: message.role === 'assistant' ? answerParts(message) : messageParts(message),
     })),
   )
 }
@@ -55,14 +55,14 @@ function answerParts({ content, reasoning = '', calls = [] }: Omit<AssistantMess
   ]
 }
 
-function partsOf(message: Exclude<Message, AssistantMessage>): readonly object[] {
+function messageParts(message: Exclude<Message, AssistantMessage>): readonly object[] {
   if (message.role === 'tool')
     return [{ type: 'tool_call_response', id: message.callId, response: contentText(message.content) }]
   const { content } = message
-  return typeof content === 'string' ? [{ type: 'text', content }] : content.map(partOf)
+  return typeof content === 'string' ? [{ type: 'text', content }] : content.map(contentPart)
 }
 
-function partOf(part: UserContent): object {
+function contentPart(part: UserContent): object {
   if (part.type === 'text') return { type: 'text', content: part.text }
   const file = { modality: part.type === 'image' ? 'image' : 'document', mime_type: part.mediaType }
   return 'url' in part ? { type: 'uri', ...file, uri: part.url } : { type: 'blob', ...file, content: part.data }

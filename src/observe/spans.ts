@@ -183,7 +183,7 @@ function runSpan(request: RunRequest, includeContent: boolean): SpanStart {
     kind: 'internal',
     attributes: {
       'gen_ai.operation.name': 'invoke_agent',
-      ...termsOf(request),
+      ...modelAttributes(request),
       'edgecall.run.id': runId,
       'edgecall.tenant': caller.tenant,
       ...(includeContent && { 'gen_ai.input.messages': inputMessages(input) }),
@@ -205,7 +205,7 @@ function chatSpan(request: RunRequest, attempt: number): SpanStart {
   const { model } = request
   const attributes = {
     'gen_ai.operation.name': 'chat',
-    ...termsOf(request),
+    ...modelAttributes(request),
     'gen_ai.request.stream': true,
     'edgecall.attempt': attempt,
   }
@@ -264,7 +264,7 @@ function contentOfCall({ content, error }: Fact<'call.settled'>, text = ''): Att
 }
 
 /** Returns what the spans of a run and of its model requests have of its terms. */
-function termsOf({ model, conversation }: RunRequest): Attributes {
+function modelAttributes({ model, conversation }: RunRequest): Attributes {
   const slash = model.indexOf('/')
   return {
     'gen_ai.provider.name': providerName(model.slice(0, slash)),
