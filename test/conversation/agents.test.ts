@@ -6,8 +6,9 @@ import type { ModelRequest } from '../../src/contract/model.ts'
 import { isTerminal } from '../../src/contract/run.ts'
 import { failure, type ToolOutcome } from '../../src/contract/tool.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
-import { Family, type FamilyOptions, HOME, instructions, lastText, settle, TENANT } from './family.ts'
+import { Family, type FamilyOptions, HOME, instructions, lastText, TENANT } from './family.ts'
 import { runId } from './object.ts'
+import { settle } from '../fixtures/settle.ts'
 
 const families: Family[] = []
 /** Closed when the test has ended. */

@@ -4,16 +4,13 @@ import { Chance } from '../faults/chance.ts'
 import type { Deferral, Tool, ToolOutcome } from '../../src/contract/tool.ts'
 import { ask, id, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
+import { settle } from '../fixtures/settle.ts'
 
 const [SECOND, MINUTE, HOUR] = [1000, 60_000, 3_600_000]
 const START = 60_000
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: START }))
 afterEach(() => void vi.useRealTimers())
-
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
-}
 
 /** The times at which the contract promises something, computed from the rows alone. */
 function dueTimes(conversation: TestConversation): Record<string, number> {

@@ -19,6 +19,7 @@ import { memoryDirectories } from '../fixtures/directories.ts'
 import { requestOf } from '../fixtures/play.ts'
 import { durableState, memoryStorage } from '../fixtures/sqlite.ts'
 import { decodeLine } from '../../src/wire/events.ts'
+import { settle } from '../fixtures/settle.ts'
 
 type Conversation = ConversationService & { alarm(): Promise<void> }
 type Answer = (request: ModelRequest) => Iterable<ModelEvent> | AsyncIterable<ModelEvent>
@@ -367,11 +368,6 @@ function holdTime(now: number): () => void {
     Reflect.deleteProperty(crypto.subtle, 'digest')
     mock.timers.reset()
   }
-}
-
-/** All that needs no time has happened. */
-export async function settle(): Promise<void> {
-  for (let turn = 0; turn < 60; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
 /** The text of the last message of a request. */

@@ -4,15 +4,12 @@ import { repair } from '../../src/conversation/history/history.ts'
 import { Chance } from '../faults/chance.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
+import { settle } from '../fixtures/settle.ts'
 
 const MINUTE = 60_000
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: MINUTE }))
 afterEach(() => void vi.useRealTimers())
-
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
-}
 
 function newConversation(): TestConversation {
   const conversation = new TestConversation(

@@ -2,9 +2,7 @@ import { expect, test } from 'vitest'
 import type { ToolOutcome } from '../../src/contract/tool.ts'
 import { ask, id, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
-
-/** Lets all that is ready run. */
-const settle = () => new Promise((resolve) => setImmediate(resolve))
+import { settle } from '../fixtures/settle.ts'
 
 test('an outcome that comes too late is recorded and not shown to a model', async () => {
   const slow = Promise.withResolvers<ToolOutcome>()

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { say } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
+import { settle } from '../fixtures/settle.ts'
 
 const BEGIN = 60_000
 const owner = { tenant: 'acme', id: 'conv_1', settings: {} }
@@ -11,10 +12,6 @@ afterEach(() => void vi.useRealTimers())
 const quiet = () => new TestConversation(() => say('Done.'))
 const overloaded = () => {
   throw Object.assign(new Error('Durable Object is overloaded.'), { overloaded: true })
-}
-
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
 describe('a new conversation', () => {

@@ -4,15 +4,12 @@ import type { ModelEvent } from '../../src/contract/model.ts'
 import { ToolsUnavailable } from '../../src/contract/tool.ts'
 import { say, tool, types } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
+import { settle } from '../fixtures/settle.ts'
 
 const START = 60_000
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: START }))
 afterEach(() => void vi.useRealTimers())
-
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
-}
 
 const BUSY: ModelEvent = {
   type: 'error',

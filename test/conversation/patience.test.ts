@@ -3,15 +3,12 @@ import type { Hook } from '../../src/contract/hook.ts'
 import type { ModelEvent } from '../../src/contract/model.ts'
 import { ask, say, tool, types } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
+import { settle } from '../fixtures/settle.ts'
 
 const MINUTE = 60_000
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: MINUTE }))
 afterEach(() => void vi.useRealTimers())
-
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
-}
 
 async function until(conversation: TestConversation, time: number): Promise<void> {
   while (conversation.alarmAt <= time) {

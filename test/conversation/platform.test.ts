@@ -9,6 +9,7 @@ import { migrate } from '../../src/conversation/store/database.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
 import { runId, TestConversation } from './object.ts'
+import { settle } from '../fixtures/settle.ts'
 
 const MIB = 1024 * 1024
 
@@ -56,10 +57,6 @@ test('a run that takes longer than an alarm may is continued by the next alarm e
   )
   expect(Date.now()).toBeGreaterThan(45 * MINUTE)
 })
-
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
-}
 
 test('the body of a request and a copy of a conversation fit into a message over RPC, and into memory several times', () => {
   expect(readConfig({}).maxBodyBytes).toBe(MIB)

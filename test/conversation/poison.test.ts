@@ -5,15 +5,12 @@ import { NO_USAGE } from '../../src/contract/usage.ts'
 import { durableState, memoryStorage } from '../fixtures/sqlite.ts'
 import { ask, say, tool, types } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
+import { settle } from '../fixtures/settle.ts'
 
 const MINUTE = 60_000
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: MINUTE }))
 afterEach(() => void vi.useRealTimers())
-
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
-}
 
 /** A run whose model never answers, and another one behind it. */
 async function stuckConversation(settings: ConversationSettings = {}): Promise<TestConversation> {

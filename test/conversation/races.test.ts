@@ -2,15 +2,12 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Hook } from '../../src/contract/hook.ts'
 import { ask, say, tool, types } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
+import { settle } from '../fixtures/settle.ts'
 
 const MINUTE = 60_000
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: MINUTE }))
 afterEach(() => void vi.useRealTimers())
-
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
-}
 
 function callOf(name: string | number, index: number): string {
   return `call_${runId(name).slice(4)}_1_${index}`

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { say } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
+import { settle } from '../fixtures/settle.ts'
 
 const [SECOND, MINUTE] = [1000, 60_000]
 /** When the outage ends. */
@@ -9,10 +10,6 @@ const AFTER = 2 * MINUTE
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 0 }))
 afterEach(() => void vi.useRealTimers())
-
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
-}
 
 /** A conversation whose model was answering when an outage of two minutes began. */
 async function interrupted(number: number): Promise<TestConversation> {

@@ -2,15 +2,13 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Message } from '../../src/contract/message.ts'
 import { ask, requestOf, say, tool, types } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
+import { settle } from '../fixtures/settle.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 0 }))
 afterEach(() => void vi.useRealTimers())
 
 const input: Message[] = [{ role: 'user', content: 'By the way' }]
 const steered = { onBusy: 'steer', request: { input } } as const
-
-/** Lets all that is ready run. */
-const settle = () => new Promise((resolve) => setImmediate(resolve))
 
 /** A conversation whose tool runs until it is let go. */
 function busy(): { conversation: TestConversation; start: Promise<void>; go: () => void } {

@@ -3,14 +3,10 @@ import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import type { Tool } from '../../src/contract/tool.ts'
 import { ask, bodies, play, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
+import { settle } from '../fixtures/settle.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 60_000 }))
 afterEach(() => void vi.useRealTimers())
-
-/** Waits until nothing happens any more without an alarm. */
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 400; turn++) await new Promise((resolve) => setImmediate(resolve))
-}
 
 /** Tools that note the calls they get. */
 function countingTools(calls: string[], count = 5): Tool[] {

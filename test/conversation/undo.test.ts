@@ -2,13 +2,10 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { failure } from '../../src/contract/tool.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
+import { settle } from '../fixtures/settle.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 60_000 }))
 afterEach(() => void vi.useRealTimers())
-
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
-}
 
 test('an object that was lost while it undid calls names the failed call as the reason for the rest', async () => {
   let life = 1

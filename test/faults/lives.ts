@@ -13,6 +13,7 @@ import { Store } from '../../src/conversation/store/store.ts'
 import { decodeEvents, decodeLine } from '../../src/wire/events.ts'
 import { requestOf, RUN_ID } from '../fixtures/play.ts'
 import { durableState, memoryStorage } from '../fixtures/sqlite.ts'
+import { settle } from '../fixtures/settle.ts'
 
 type ConversationLife = ConversationService & { alarm(): Promise<void> }
 
@@ -218,9 +219,4 @@ function finallyDo<Result>(work: () => Result, last: () => unknown): Result {
 
 async function* streamOf<Item>(items: Iterable<Item> | AsyncIterable<Item>): AsyncGenerator<Item> {
   yield* items
-}
-
-/** All that needs no time has happened. */
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { secretFilter } from '../../src/contract/secrets.ts'
 import { serveOutcomes } from '../../src/http/app/outcome-service.ts'
 import { reportAddresses } from '../../src/http/runs/take-report.ts'
+import { settle } from '../fixtures/settle.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { type KeptEdge, keptEdge } from './kept-edge.ts'
 
@@ -55,7 +56,7 @@ async function waitingRun(secrets = [SECRET]): Promise<WaitingRun> {
     record: async () => {
       await edge.settle()
       // What an alarm or a report has started ends by itself.
-      for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+      await settle()
       return (await edge.fetch(`/conversations/one/runs/${id}`)).json()
     },
     report: async (body, to = url) => {

@@ -13,15 +13,12 @@ import { memoryDirectories } from '../fixtures/directories.ts'
 import { ask, requestOf, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from '../conversation/object.ts'
 import { eventually } from '../fixtures/eventually.ts'
+import { settle } from '../fixtures/settle.ts'
 
 const BEGIN = Date.parse('2026-01-01T00:00:00Z')
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: BEGIN }))
 afterEach(() => void vi.useRealTimers())
-
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
-}
 
 /** The provider reads a part of each request from its cache, and writes another part to it. */
 const cached = (events: readonly ModelEvent[]): ModelEvent[] =>

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { settle } from '../fixtures/settle.ts'
 import { bearer } from '../fixtures/keys.ts'
 import { BODIES, type Route, ROUTES } from './routes.ts'
 import type { KeyKind, World } from './world.ts'
@@ -232,7 +233,6 @@ async function textOf(response: Response, path: string): Promise<string> {
 async function quiet(world: World): Promise<void> {
   for (let rows = -1; rows !== world.rowsWritten();) {
     rows = world.rowsWritten()
-    // Hashes are made beside the event loop, and take many turns on a busy machine.
-    for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
+    await settle()
   }
 }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { reportAddresses } from '../../src/http/runs/take-report.ts'
+import { settle } from '../fixtures/settle.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import type { Script } from '../fixtures/scripted.ts'
 import { type KeptEdge, keptEdge } from '../http/kept-edge.ts'
@@ -185,7 +186,7 @@ async function writerEdge(script: readonly Script[]): Promise<WriterEdge> {
     const response = await edge.fetch(path, { method: 'POST', headers, ...body, ...init })
     statuses.push(response.status)
     const answer = await response.text()
-    for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
+    await settle()
     return answer === '' ? undefined : JSON.parse(answer)
   }
   return { ...edge, tokens, statuses, send }

@@ -10,6 +10,7 @@ import { say } from '../fixtures/play.ts'
 import type { Script } from '../fixtures/scripted.ts'
 import type { TestSetup } from '../fixtures/setup.ts'
 import { durableState, memoryStorage } from '../fixtures/sqlite.ts'
+import { settle } from '../fixtures/settle.ts'
 
 type SchedulesLife = ScheduleService & { alarm(): Promise<void> }
 
@@ -168,9 +169,4 @@ interface AskOptions {
 /** The handler of an edge with one more surface. */
 export function workerOf(setup: Setup, surface: Surface): EdgeWorker<object> {
   return edge(() => setup, [surface])
-}
-
-/** Lets what is under way come to where it waits. */
-export async function settle(): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
 }

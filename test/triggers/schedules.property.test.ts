@@ -3,7 +3,8 @@ import type { StartRequest } from '../../src/contract/conversation.ts'
 import type { Setup } from '../../src/contract/setup.ts'
 import type { ScheduleEntry } from '../../src/contract/schedule.ts'
 import { Chance } from '../faults/chance.ts'
-import { SchedulesWorld, settle } from './schedules-world.ts'
+import { SchedulesWorld } from './schedules-world.ts'
+import { settle } from '../fixtures/settle.ts'
 
 const [SECOND, MINUTE, HOUR] = [1000, 60_000, 3_600_000]
 const START = Date.parse('2026-01-01T00:00:00Z')

@@ -4,7 +4,8 @@ import type { Setup } from '../../src/contract/setup.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
-import { SchedulesWorld, settle } from './schedules-world.ts'
+import { SchedulesWorld } from './schedules-world.ts'
+import { settle } from '../fixtures/settle.ts'
 
 const [SECOND, MINUTE, HOUR, DAY] = [1000, 60_000, 3_600_000, 86_400_000]
 /** A Thursday. */

@@ -3,7 +3,8 @@ import type { ToolSource } from '../../src/contract/tool.ts'
 import { scheduleToolSource } from '../../src/triggers/tools.ts'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { ask, say } from '../fixtures/play.ts'
-import { SchedulesWorld, settle } from './schedules-world.ts'
+import { SchedulesWorld } from './schedules-world.ts'
+import { settle } from '../fixtures/settle.ts'
 
 const START = Date.parse('2026-01-01T00:00:00Z')
 const DAILY = { name: 'report', task: 'Write the report.', cron: '0 8 * * 1-5', timeZone: 'Europe/Berlin' }

@@ -4,10 +4,11 @@ import { contentText } from '../../../src/contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../../src/contract/model.ts'
 import { isTerminal } from '../../../src/contract/run.ts'
 import { failure, type Tool } from '../../../src/contract/tool.ts'
-import { Family, HOME, instructions, settle, TENANT } from '../../conversation/family.ts'
+import { Family, HOME, instructions, TENANT } from '../../conversation/family.ts'
 import { ask, say, tool } from '../../fixtures/play.ts'
 import { Chance } from '../chance.ts'
 import { onceFaults } from './oracle.ts'
+import { settle } from '../../fixtures/settle.ts'
 
 interface Simulated {
   /** What is against the contract. */

@@ -26,7 +26,8 @@ import {
   undoFaults,
 } from './oracle.ts'
 import { Outside, type Refusal } from './outside.ts'
-import { RECEIVER, settle, World } from './world.ts'
+import { RECEIVER, World } from './world.ts'
+import { settle } from '../../fixtures/settle.ts'
 
 interface Simulated {
   /** What is against the contract. */

@@ -15,6 +15,7 @@ import { webhookSender } from '../../../src/conversation/run/webhook.ts'
 import { Store } from '../../../src/conversation/store/store.ts'
 import { decodeLine } from '../../../src/wire/events.ts'
 import { durableState, memoryStorage } from '../../fixtures/sqlite.ts'
+import { settle } from '../../fixtures/settle.ts'
 
 type Conversation = ConversationService & { alarm(): Promise<void> }
 
@@ -315,11 +316,6 @@ function prepareOnce(database: DatabaseSync): DatabaseSync['prepare'] {
     statements.set(query, statement)
     return statement
   }
-}
-
-/** All that needs no time has happened. */
-export async function settle(): Promise<void> {
-  for (let turn = 0; turn < 12; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
 /** Sets the time, and drops all timers. */
