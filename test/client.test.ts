@@ -13,12 +13,6 @@ function clientOf(edge: KeptEdge, fetch: KeptEdge['fetch'] = edge.fetch) {
   return createClient<'add' | 'danger' | 'pick'>({ url: 'http://127.0.0.1:8787/', fetch })
 }
 
-async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const list: Item[] = []
-  for await (const item of items) list.push(item)
-  return list
-}
-
 async function refusal(promise: Promise<unknown>): Promise<EdgecallError> {
   const error: unknown = await promise.catch((error: unknown) => error)
   if (error instanceof EdgecallError) return error
@@ -53,7 +47,7 @@ describe('a run without a conversation', () => {
 
   test('streams its events and sends the fields of the input', async () => {
     const edge = keptEdge({ script: [say('Hi.')], tools: [add] })
-    const events = await all(clientOf(edge).stream({ input: 'Hello', system: 'Be kind', tools: [] }))
+    const events = await Array.fromAsync(clientOf(edge).stream({ input: 'Hello', system: 'Be kind', tools: [] }))
     expect(types(events as never)).toEqual([
       'run.started',
       'step.started',
@@ -76,7 +70,7 @@ describe('a run without a conversation', () => {
   test('cannot be resumed after the stream is cut', async () => {
     const edge = keptEdge({ script: [say('Hi.')] })
     const client = clientOf(edge, async (...request) => cutAfter(await edge.fetch(...request), 1))
-    expect(await refusal(all(client.stream('Hello')))).toMatchObject({ code: 'stream_cut', status: 0 })
+    expect(await refusal(Array.fromAsync(client.stream('Hello')))).toMatchObject({ code: 'stream_cut', status: 0 })
     expect(edge.requests).toHaveLength(1)
   })
 })
@@ -144,7 +138,7 @@ describe('a conversation', () => {
     const [first, second] = waiting.calls.map((call) => call.id)
     await chat.approve(waiting.id, first!)
     await chat.giveResult(waiting.id, second!, { picked: 'left' })
-    const events = await all(chat.resume(waiting.id))
+    const events = await Array.fromAsync(chat.resume(waiting.id))
     expect(events.at(-1)).toMatchObject({ type: 'run.finished', answer: 'Done.' })
     expect(edge.requests[1]?.messages.slice(-2)).toMatchObject([
       { role: 'tool', tool: 'danger', content: [{ text: 'boom' }] },
@@ -152,7 +146,7 @@ describe('a conversation', () => {
     ])
     const repeat = await chat.run('Once more')
     await chat.reject(repeat.id, repeat.calls[0]!.id, 'too late')
-    await all(chat.resume(repeat.id))
+    await Array.fromAsync(chat.resume(repeat.id))
     expect(edge.requests[3]?.messages.at(-1)).toMatchObject({
       content: [{ text: 'A person refused this call: too late' }],
     })
@@ -171,7 +165,7 @@ describe('a conversation', () => {
     })
     const argumentsHash = createHash('sha256').update('{"amount":500}').digest('hex')
     await chat.approve(run, call, { ...changes, argumentsHash })
-    await all(chat.resume(run))
+    await Array.fromAsync(chat.resume(run))
     expect((await chat.record(run)).calls).toMatchObject([
       { arguments: { amount: 5 }, content: [{ text: expect.stringContaining('moved 5') }] },
     ])
@@ -190,8 +184,8 @@ describe('a conversation', () => {
       return path.endsWith('s') && path !== '/conversations' ? cutAfter(response, 5) : response
     })
     const chat = await client.createConversation('c')
-    const events = await all(chat.stream('What is 1 + 2?'))
-    const replay = await all(clientOf(edge).conversation('c').resume(events[0]!.runId))
+    const events = await Array.fromAsync(chat.stream('What is 1 + 2?'))
+    const replay = await Array.fromAsync(clientOf(edge).conversation('c').resume(events[0]!.runId))
     expect(events).toEqual(replay)
     expect(events.map((event) => event.seq)).toEqual(events.map((_event, index) => index + 1))
     expect(receivedRequests).toEqual([
@@ -212,7 +206,7 @@ describe('a conversation', () => {
       throw new TypeError('fetch failed')
     })
     const chat = await client.createConversation()
-    const events = await all(chat.stream('Hello'))
+    const events = await Array.fromAsync(chat.stream('Hello'))
     expect(events.at(-1)).toMatchObject({ type: 'run.finished', answer: 'Once.' })
     expect(edge.requests).toHaveLength(1)
     expect(lost).toBe(3)
@@ -229,7 +223,7 @@ describe('a conversation', () => {
           throw new TypeError('fetch failed')
         },
       })
-      const error = refusal(all(client.conversation('c').resume('run_1')))
+      const error = refusal(Array.fromAsync(client.conversation('c').resume('run_1')))
       await vi.runAllTimersAsync()
       expect(await error).toMatchObject({ code: 'unreachable', status: 0 })
       expect(tries).toBe(8)
@@ -268,7 +262,7 @@ test('an abort while the edge is unreachable takes effect at once', async () => 
     const stop = new AbortController()
     const fetch = async () => Promise.reject(new TypeError('fetch failed'))
     const chat = createClient({ url: 'http://127.0.0.1:1', fetch }).conversation('c')
-    const reading = all(chat.stream('Hello', { signal: stop.signal })).catch(String)
+    const reading = Array.fromAsync(chat.stream('Hello', { signal: stop.signal })).catch(String)
     // In the middle of the wait of 2 s before the sixth try.
     await vi.advanceTimersByTimeAsync(2000)
     stop.abort(new Error('enough'))
@@ -405,7 +399,7 @@ describe('a response that is not a valid answer of an edge', () => {
 
   test.each(['null', '5', '{"type":'])('ends the stream as cut at the event %s', async (data) => {
     const client = answering(`data: ${data}\n\n`)
-    expect(await refusal(all(client.stream('Hi')))).toMatchObject({ code: 'stream_cut', status: 0 })
+    expect(await refusal(Array.fromAsync(client.stream('Hi')))).toMatchObject({ code: 'stream_cut', status: 0 })
   })
 })
 

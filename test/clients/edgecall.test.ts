@@ -15,12 +15,6 @@ function client(fetch?: Fetch) {
   return createClient({ url: stage.url.href, key: stage.key, ...(fetch && { fetch }) })
 }
 
-async function all(events: AsyncIterable<EventOf>): Promise<EventOf[]> {
-  const list: EventOf[] = []
-  for await (const event of events) list.push(event)
-  return list
-}
-
 async function refusal(promise: Promise<unknown>): Promise<object> {
   const error: unknown = await promise.catch((error: unknown) => error)
   if (!(error instanceof EdgecallError)) throw error
@@ -57,7 +51,7 @@ test('a run returns its record and its events', async () => {
   expect(record).toMatchObject({ status: 'completed', answer: 'It is 4.', finish: 'stop', steps: 2 })
   expect(record.calls).toMatchObject([{ tool: 'squareRoot', arguments: { number: 16 }, ok: true }])
   stage.script(root, say('It is 4.'))
-  const events = await all(client().stream({ input: 'Root of 16?', tools: ['squareRoot'] }))
+  const events = await Array.fromAsync(client().stream({ input: 'Root of 16?', tools: ['squareRoot'] }))
   expect(events.at(-1)).toMatchObject({ type: 'run.finished', answer: 'It is 4.' })
   expect(stage.bodies()[0]?.tools?.map((tool) => tool.function.name)).toEqual(['squareRoot'])
 })
@@ -67,10 +61,10 @@ describe('a conversation', () => {
     stage.script(root, ask(['squareRoot', { number: 81 }]), say('4 and 9.'))
     const requests: string[] = []
     const { id } = await client().createConversation()
-    const events = await all(client(lossy(900, requests)).conversation(id).stream('Roots of 16 and 81?'))
+    const events = await Array.fromAsync(client(lossy(900, requests)).conversation(id).stream('Roots of 16 and 81?'))
     expect(events.map(({ seq }) => seq)).toEqual(events.map((_event, index) => index + 1))
     expect(events.at(-1)).toMatchObject({ type: 'run.finished', status: 'completed', answer: '4 and 9.' })
-    expect(events).toEqual(await all(client().conversation(id).resume(events[0]!.runId)))
+    expect(events).toEqual(await Array.fromAsync(client().conversation(id).resume(events[0]!.runId)))
     expect(requests.length).toBeGreaterThan(2)
     expect(requests.slice(1).every((each) => /^GET [1-9]\d*$/.test(each))).toBe(true)
     expect(stage.bodies()).toHaveLength(3)
@@ -88,7 +82,10 @@ describe('a conversation', () => {
     await chat.approve(waiting.id, first!)
     await chat.reject(waiting.id, second!, 'once is enough')
     await chat.giveResult(waiting.id, third!, { picked: 'left' })
-    expect((await all(chat.resume(waiting.id))).at(-1)).toMatchObject({ type: 'run.finished', answer: 'Done.' })
+    expect((await Array.fromAsync(chat.resume(waiting.id))).at(-1)).toMatchObject({
+      type: 'run.finished',
+      answer: 'Done.',
+    })
     expect(
       stage
         .bodies()[1]

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { AgentOptions } from '../../src/contract/agent.ts'
 import { isNews, type RunEvent } from '../../src/contract/event.ts'
+import type { MessageOutbox } from '../../src/contract/webhooks.ts'
+import { webhookSender } from '../../src/conversation/run/webhook.ts'
 import { contentText } from '../../src/contract/message.ts'
 import type { ModelRequest } from '../../src/contract/model.ts'
 import { isTerminal } from '../../src/contract/run.ts'
@@ -97,6 +99,29 @@ describe('an agent that a run in a conversation calls', () => {
       { cause: 'approval', agents: [wait] },
       { cause: 'agent' },
     ])
+  })
+
+  test('has the webhook of the calling conversation notified when it waits for a person, and at its end', async () => {
+    const received: any[] = []
+    const sender = webhookSender({ secret: 'secret', hosts: [], isOpen: true, report: () => {} })
+    const send = async (outbox: MessageOutbox) => {
+      for (const message of outbox.dueMessages(Date.now())) {
+        received.push(JSON.parse(message.body))
+        outbox.drop(message)
+      }
+    }
+    const setup = { webhooks: { ...sender, send } }
+    const family = openFamily({ answer: paying, agents: [clerk], tools: [pay], setup })
+    await family.at().create({ tenant: TENANT, id: HOME, settings: { webhook: 'http://localhost/hook' } })
+    await family.start(0, 'Pay 5.')
+    await family.pass(MINUTE)
+    const [child = ''] = family.children()
+    const [run] = family.runs(child)
+    const place = { id: expect.any(String), tool: 'pay', conversation: child, run, agents: ['clerk'] }
+    expect(received).toMatchObject([{ type: 'run.waiting', data: { run: runId(0), calls: [place] } }])
+    await decide(family)
+    await family.pass(MINUTE)
+    expect(received.slice(1)).toMatchObject([{ type: 'run.finished', data: { run: runId(0), calls: [] } }])
   })
 
   test('asks its model for what it would ask in a run that is not stored', async () => {

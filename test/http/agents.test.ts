@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { agentSource } from '../../src/agent.ts'
+import { createClient } from '../../src/client.ts'
 import type { AgentOptions } from '../../src/contract/agent.ts'
 import type { ModelRequest } from '../../src/contract/model.ts'
 import type { ToolSource } from '../../src/contract/tool.ts'
@@ -320,5 +321,33 @@ describe.each(Object.entries(SURFACES))('%s', (_name, { ask: askSurface, text, a
     if (approve !== byRoute) expect(text(answerText)).toBe('Done.')
     const { status, answer: end } = await recordAtEnd(edge, run)
     expect([status, end]).toEqual(['completed', 'Done.'])
+  })
+})
+
+/** The typed client of an edge, with the key that may decide. */
+function clientOf(edge: KeptEdge) {
+  return createClient({ url: 'http://edge.test', key: 'chief', fetch: (input, init) => edge.fetch(input, init) })
+}
+
+describe('the stream of the typed client', () => {
+  test('continues while agents are at work, and has the answer', async () => {
+    const edge = edgeWithAgents({ isIdle: true })
+    const chat = await clientOf(edge).createConversation('home')
+    const events = await driven(edge, Array.fromAsync(chat.stream('Pay 5.')))
+    expect(events.filter(({ type }) => type === 'run.waiting')).toMatchObject([{ for: 'agent' }])
+    expect(events.at(-1)).toMatchObject({ type: 'run.finished', answer: 'Done.' })
+  })
+
+  test('ends where an agent waits for a person, and continues when that is decided', async () => {
+    const edge = edgeWithAgents()
+    const chat = await clientOf(edge).createConversation('home')
+    const before = await driven(edge, Array.fromAsync(chat.stream('Pay 5.')))
+    const { runId: run, type } = before.at(-1) ?? {}
+    expect(type).toBe('run.waiting')
+    const { calls } = await chat.record(run ?? '')
+    const [wait] = calls[0]?.child?.waits ?? []
+    await chat.approve(run ?? '', wait?.call ?? '')
+    const after = await driven(edge, Array.fromAsync(chat.resume(run ?? '', { after: before.at(-1)?.seq ?? 0 })))
+    expect(after.at(-1)).toMatchObject({ type: 'run.finished', answer: 'Done.' })
   })
 })
