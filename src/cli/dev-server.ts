@@ -1,10 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isObject } from '../contract/json.ts'
 import type { EnvFile } from './env-file.ts'
 import { Failure } from './failure.ts'
 import { type Output, readOutput } from './output.ts'
+import { readConfigFile } from './project/config-file.ts'
 import { family, killAll, type Process, stillRunning } from './processes.ts'
 import { spawnWrangler, UNATTENDED } from './wrangler.ts'
 
@@ -34,15 +37,18 @@ const STOP_MS = 5000
 const STOP_CHECK_MS = 50
 
 /** Starts the Workers of these configurations, without waiting until they serve. */
-export function startDevServer(options: DevServerOptions): DevServer {
-  const child = spawnWrangler(devArguments(options), {
-    root: options.root,
+export function startDevServer({ configs: [edge = '', ...tools], ...options }: DevServerOptions): DevServer {
+  const { root, envFile } = options
+  const loaderConfig = writeLoaderConfig(root, edge)
+  const child = spawnWrangler(devArguments({ ...options, configs: [loaderConfig ?? edge, ...tools] }), {
+    root,
     env: devEnv(options),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const { pid, stdout, stderr } = child
   if (pid === undefined || !stdout || !stderr) throw new Failure('wrangler could not be started.')
-  const guard = setGuard({ pid, folder: options.envFile.folder })
+  const ownFiles = loaderConfig === undefined ? [] : [join(root, loaderConfig)]
+  const guard = setGuard({ pid, paths: [envFile.folder, ...ownFiles] })
   const isRunning = () => child.exitCode === null && child.signalCode === null
   const processes = new Map<string, Process>()
   const noteProcesses = () => {
@@ -66,9 +72,31 @@ export function startDevServer(options: DevServerOptions): DevServer {
         noteProcesses()
       }
       killAll(processes.values())
+      for (const path of ownFiles) rmSync(path, { force: true })
       guard.release()
     },
   }
+}
+
+/** Matches the name of a file that `writeLoaderConfig` writes. */
+export const LOADER_CONFIG = /^\.edgecall-dev-(\d+)\.json$/
+
+/**
+ * Writes the configuration of an edge with the binding `LOADER`, which costs nothing on this machine, if it has none: so
+ * programs (`code` of a request) can be tried before a plan is paid for. It is written beside the edge's own file, since its
+ * paths are relative. Returns its path, relative to the root. Removes those that killed processes have left.
+ */
+function writeLoaderConfig(root: string, config: string): string | undefined {
+  for (const name of readdirSync(root)) {
+    const [, pid] = LOADER_CONFIG.exec(name) ?? []
+    if (pid !== undefined && family(Number(pid)).length === 0) rmSync(join(root, name), { force: true })
+  }
+  const edge = readConfigFile(root, config)
+  const { worker_loaders: bindings = [] } = edge
+  if (!Array.isArray(bindings) || bindings.some((each) => isObject(each) && each['binding'] === 'LOADER')) return
+  const path = `.edgecall-dev-${process.pid}.json`
+  writeFileSync(join(root, path), JSON.stringify({ ...edge, worker_loaders: [...bindings, { binding: 'LOADER' }] }))
+  return path
 }
 
 function devArguments({ root, configs, port, envFile, stateDir }: DevServerOptions): string[] {
@@ -76,7 +104,7 @@ function devArguments({ root, configs, port, envFile, stateDir }: DevServerOptio
   return ['dev', ...configs.flatMap((config) => ['-c', config]), ...own, '--env-file', envFile.path]
 }
 
-function devEnv({ env, envFile }: DevServerOptions): NodeJS.ProcessEnv {
+function devEnv({ env, envFile }: Pick<DevServerOptions, 'env' | 'envFile'>): NodeJS.ProcessEnv {
   return {
     // Half of esbuild's memory is garbage of the last build, which it would not collect before the next one.
     GOGC: '40',
@@ -94,18 +122,18 @@ function devEnv({ env, envFile }: DevServerOptions): NodeJS.ProcessEnv {
   }
 }
 
-/** Ends a process and removes a folder if this process dies before it has done so itself. */
+/** Ends a process and removes files and folders if this process dies before it has done so itself. */
 interface Guard {
-  /** Ends the guard, once the process has ended and the folder needs no guard. */
+  /** Ends the guard, once the process has ended and the files need no guard. */
   release(): void
 }
 
 // The pipe to the guard closes however this process ends, even by SIGKILL. Ctrl-C also reaches the guard and must not
 // end it before its work is done.
-const SCRIPT = `trap '' INT TERM HUP; read -r _; kill -TERM "$0"; rm -rf "$1"`
+const SCRIPT = `trap '' INT TERM HUP; read -r _; kill -TERM "$0"; rm -rf "$@"`
 
 /** Starts a guard: a shell that waits. Release it as soon as the process has ended, because its id may be reused. */
-export function setGuard({ pid, folder }: { pid: number; folder: string }): Guard {
-  const shell = spawn('sh', ['-c', SCRIPT, String(pid), folder], { stdio: ['pipe', 'ignore', 'ignore'] })
+export function setGuard({ pid, paths }: { pid: number; paths: readonly string[] }): Guard {
+  const shell = spawn('sh', ['-c', SCRIPT, String(pid), ...paths], { stdio: ['pipe', 'ignore', 'ignore'] })
   return { release: () => shell.kill('SIGKILL') }
 }

@@ -222,7 +222,7 @@ async function drive(reader, writer, program) {
     }
     await write({ asks: asks.splice(0), lookups: lookups.splice(0) })
     const line = await read()
-    if (!line) return
+    if (!line) return writer.close()
     queue.unshift(...line.answers)
     queue.push(...line.releases)
     if (queue.length > 0) release(queue.shift())

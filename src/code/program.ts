@@ -13,6 +13,8 @@ import { type CodeLoader, SANDBOX } from './sandbox.ts'
 export const MOST_CODE = 65_536
 /** The longest time that a program may compute without waiting for an answer, in milliseconds. */
 const MOST_TURN_MS = 10_000
+/** How long a program that is over has to close its lines, in milliseconds, before its request is aborted. */
+const END_MS = 1000
 /** The most characters of a line: what a program asks for at once, or what it returns. */
 const MOST_LINE = 8 * 1024 * 1024
 /** How often a program may look up tools in a pass, and the most characters of what it is told of them in all. */
@@ -87,6 +89,11 @@ async function pass(code: string, { loader, calls, lookups, signal }: ProgramHos
     .fetch('https://program/', { method: 'POST', body: toProgram.readable, signal })
   void write({ at: calls.startedAt, seed: seedOf(calls.seed) })
   const lines = linesOf((await response).body ?? new ReadableStream())
+  // The runtime logs the abort of a request that is under way as an error.
+  const finish = async () => {
+    void writer.close().catch(() => {})
+    await within(END_MS, lines.skipRest(), undefined).catch(() => {})
+  }
   let lookupCount = 0
   let lookupText = 0
   for (;;) {
@@ -97,7 +104,10 @@ async function pass(code: string, { loader, calls, lookups, signal }: ProgramHos
       throw new ProgramStopped('program_too_slow', message)
     }
     if (turn.asks.length > 0) calls.ask(turn.asks)
-    if (turn.end) return outcomeOf(code, turn.end)
+    if (turn.end) {
+      await finish()
+      return outcomeOf(code, turn.end)
+    }
     if (turn.lookups.length > 0) {
       const first = lookupCount
       lookupCount += turn.lookups.length
@@ -115,7 +125,10 @@ async function pass(code: string, { loader, calls, lookups, signal }: ProgramHos
       continue
     }
     const releases = await calls.next()
-    if (!releases) return SUSPENDED
+    if (!releases) {
+      await finish()
+      return SUSPENDED
+    }
     if (releases.length === 0) {
       const message = 'The program waits for something that never comes: no call and no timer of it is open.'
       throw new ProgramStopped('program_hung', message)
@@ -153,6 +166,8 @@ interface Turn {
 interface Lines {
   /** Rejects if the program breaks the rules of the protocol, or is stopped. */
   next(): Promise<Turn>
+  /** Resolves at the end of the lines. */
+  skipRest(): Promise<void>
 }
 
 /** Reads the lines of a program. It is not trusted to be the kit that writes them. */
@@ -184,6 +199,9 @@ function linesOf(body: ReadableStream<Uint8Array>): Lines {
         if (done) throw new ProgramStopped('program_failed', 'The program broke off.')
         rest = decoder.decode(value, { stream: true })
       }
+    },
+    skipRest: async () => {
+      while (!(await reader.read()).done);
     },
   }
 }

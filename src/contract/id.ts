@@ -40,6 +40,11 @@ export function innerCallId(parent: string, index: number): string {
   return `${parent}-${index}`
 }
 
+/** Returns the id of the call whose program makes this call; undefined if no program does. */
+export function parentOfCall(callId: string): string | undefined {
+  return /^(.+_\d+_\d+)-\d+$/.exec(callId)?.[1]
+}
+
 /** Returns the run that a call id belongs to, or undefined if the edge did not make the id. */
 export function runOfCall(callId: string): string | undefined {
   const match = /^call_([A-Za-z0-9]{22})_\d+_\d+(?:-\d+)?$/.exec(callId)

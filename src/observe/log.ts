@@ -47,7 +47,6 @@ type IgnoredByLog =
   | 'call.started'
   | 'call.interrupted'
   | 'call.issued'
-  | 'call.suspended'
   | 'program.woken'
   | 'program.diverged'
   | 'call.undone'
@@ -82,6 +81,8 @@ function entryOf(event: RunFact, { conversation, model }: RunRequest): Parameter
       return { event: 'call.requested', callId: event.callId, tool: event.tool }
     case 'call.deferred':
       return { event: 'call.deferred', callId: event.callId, tool: event.tool }
+    case 'call.suspended':
+      return { event: 'call.suspended', callId: event.callId, tool: event.tool }
     case 'model.waiting': {
       const { step, code, until } = event
       return { event: 'model.waiting', model, step, code, until, conversation }

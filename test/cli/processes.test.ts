@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -51,17 +51,19 @@ test('a reused process id is a different process', () => {
   expect(stillRunning([own!, { ...own!, started: 'earlier' }])).toEqual([own])
 })
 
-test('a guard ends its process and removes its folder when its owner is killed', async () => {
+test('a guard ends its process and removes its folder and its file when its owner is killed', async () => {
   const folder = folderHere()
+  const file = join(folderHere(), 'of-guard.json')
+  writeFileSync(file, '{}')
   const pid = node(`
     import { spawn } from 'node:child_process'
     import { setGuard } from ${JSON.stringify(new URL('../../src/cli/dev-server.ts', import.meta.url).href)}
-    setGuard({ pid: spawn('sleep', ['60']).pid, folder: ${JSON.stringify(folder)} })
+    setGuard({ pid: spawn('sleep', ['60']).pid, paths: ${JSON.stringify([folder, file])} })
   `)
   const members = await familyOf(pid, 3)
   process.kill(pid, 'SIGKILL')
   await eventually(() => expect(stillRunning(members)).toEqual([]))
-  expect(existsSync(folder)).toBe(false)
+  expect([existsSync(folder), existsSync(file)]).toEqual([false, false])
 })
 
 test('a released guard leaves the process and the folder alone', async () => {
@@ -69,7 +71,7 @@ test('a released guard leaves the process and the folder alone', async () => {
   const child = spawn('sleep', ['60'])
   endLater(child.pid!)
   const before = family(process.pid)
-  const guard = setGuard({ pid: child.pid!, folder })
+  const guard = setGuard({ pid: child.pid!, paths: [folder] })
   const shell = family(process.pid).filter(({ pid }) => !before.some((each) => each.pid === pid))
   guard.release()
   await eventually(() => expect(stillRunning(shell)).toEqual([]))

@@ -92,7 +92,7 @@ describe.runIf(hasSamples('clock', 'calculator', 'weather', 'mail', 'web', 'alar
       expect(stdout.trim()).not.toBe('')
     })
 
-    test('give the answers of README and of the page on calling', async () => {
+    test('give the answers of README and of the pages on calling and on code mode', async () => {
       const outputOf = async (text: string) => {
         const block = blocks.find((each) => each.text.includes(text))
         const { stdout } = await run('sh', ['-c', block ? textOf(block) : 'false'])
@@ -103,6 +103,10 @@ describe.runIf(hasSamples('clock', 'calculator', 'weather', 'mail', 'web', 'alar
         status: 'completed',
         calls: [{ tool: 'squareRoot' }],
       })
+      const { calls } = JSON.parse(await outputOf('"code": "only"')) as { calls: { id: string }[] }
+      const parent = calls[0]?.id
+      const time = { tool: 'currentTime', ok: true, parent }
+      expect(calls).toMatchObject([{ tool: 'run_code', ok: true }, time, time, time])
     })
   },
 )

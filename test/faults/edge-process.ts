@@ -75,7 +75,7 @@ export function startEdge(site: Site, port: number): EdgeProcess {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const pid = child.pid!
-  const guard = setGuard({ pid, folder })
+  const guard = setGuard({ pid, paths: [folder] })
   const url = `http://127.0.0.1:${port}`
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {

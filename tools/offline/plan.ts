@@ -1,25 +1,17 @@
 /**
  * Plans the next step of a conversation. Every step settles all parts of the question again from the results so far:
- * while any of them needs a call, the step is those calls; then it is the text of their answers.
+ * while any of them needs a call, the step is those calls; then it is the text of their answers. Several calls are made by
+ * a program where that is possible.
  */
 import { tell } from './answer.ts'
 import { type Candidate, choose } from './choose.ts'
-import { fill, type Question, type Values } from './fill.ts'
+import { fill, type Question } from './fill.ts'
 import { askFor, ASKS, lackClock, refuse, refuseForeign } from './language.ts'
 import { type Moment, readMoment } from './moment.ts'
+import { type Call, callsOf, declaredTools, type Done, programOf, RUN_CODE } from './program.ts'
 import { read, type Reading } from './reading.ts'
 import { HAN } from './text.ts'
 import { type Tool, type ToolDefinition, toolOf } from './tool.ts'
-
-export interface Call {
-  readonly tool: string
-  readonly arguments: Values
-}
-
-/** A call that has its result. */
-export interface Done extends Call {
-  readonly text: string
-}
 
 export interface Conversation {
   /** What the user wrote, oldest first; the last is the question. */
@@ -39,20 +31,30 @@ type Intent = Pick<Question, 'tool' | 'reading' | 'isReply'>
 
 const MOST_CHARACTERS = 2000
 
-export function nextStep({ questions, before, done, tools: definitions, choice }: Conversation): Step {
+export function nextStep({ questions, before, done: calls, tools: definitions, choice }: Conversation): Step {
   const [question = '', ...earlier] = questions.map((text) => text.slice(0, MOST_CHARACTERS)).toReversed()
   const foreign = refuseForeign(question)
   if (foreign !== undefined) return { text: foreign }
-  const all = definitions.map(toolOf)
-  const isForced = choice !== 'auto' && choice !== 'required'
+  const direct = definitions.filter(({ name }) => name !== RUN_CODE)
+  const declared = declaredTools(definitions.find(({ name }) => name === RUN_CODE)?.description ?? '')
+  const isDirect = (name: string): boolean => direct.some((each) => each.name === name)
+  const all = [...direct, ...declared.filter(({ name }) => !isDirect(name))].map(toolOf)
+  const isForced = choice !== 'auto' && choice !== 'required' && choice !== RUN_CODE
   const tools = isForced ? all.filter(({ name }) => name === choice) : all
+  const done = calls.flatMap(callsOf)
   const { intents, unfit } = intentsOf(question, earlier, tools, ASKS.test(before))
   const [only] = tools
   if (intents.length === 0 && only && choice !== 'auto') intents.push({ tool: only, reading: read(question) })
   const settled = intents.map((intent) => settle(intent, done, all))
-  const calls = settled.filter((next) => typeof next !== 'string')
-  const fresh = calls.filter((call, at) => !calls.slice(0, at).some((other) => isSame(other, call)))
-  if (fresh.length > 0) return { calls: fresh }
+  const needed = settled.filter((next) => typeof next !== 'string')
+  const fresh = needed.filter((call, at) => !needed.slice(0, at).some((other) => isSame(other, call)))
+  if (fresh.length > 0) {
+    const programmable = fresh.filter(({ tool }) => declared.some(({ name }) => name === tool))
+    const isProgram =
+      programmable.length > 1 || choice === RUN_CODE || !programmable.every(({ tool }) => isDirect(tool))
+    const others = fresh.filter((call) => !programmable.includes(call))
+    return { calls: isProgram && programmable.length > 0 ? [...others, programOf(programmable)] : fresh }
+  }
   const answers = new Set(settled.filter((next) => typeof next === 'string'))
   if (unfit.length > 0 || answers.size === 0) {
     const names = all.map(({ name }) => name)

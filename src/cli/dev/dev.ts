@@ -8,6 +8,7 @@ import { runLog } from './run-log.ts'
 import { type Session, storeAll, withWorkers } from './session.ts'
 import { claimState, STATE_DIR } from './state.ts'
 import { watchFolder } from './watch.ts'
+import { LOADER_CONFIG } from '../dev-server.ts'
 import { Failure } from '../failure.ts'
 import { listAllTools, type ListedTool } from '../listing.ts'
 import { type OfflineServer, startOffline } from '../offline.ts'
@@ -347,7 +348,9 @@ export function projectChanges(root: string, stateDir: string, signal: AbortSign
   const changes = new Changes()
   const state = relative(root, stateDir).replaceAll('\\', '/')
   const ignores = (folder: string) => folder === state || /(?:^|\/)(?:node_modules|\.[^/]*)$/.test(folder)
-  watchFolder(root, (paths) => changes.add([...paths].map(changeOf)), { ignores, signal })
+  const onChange = (paths: ReadonlySet<string>) =>
+    changes.add([...paths].filter((path) => !LOADER_CONFIG.test(path)).map(changeOf))
+  watchFolder(root, onChange, { ignores, signal })
   return changes
 }
 

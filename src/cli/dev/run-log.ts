@@ -1,4 +1,5 @@
 import { isObject } from '../../contract/json.ts'
+import { parentOfCall } from '../../contract/id.ts'
 import type { WaitCause } from '../../contract/run.ts'
 import { printable } from '../print.ts'
 
@@ -37,6 +38,7 @@ const WAITS: Readonly<Record<string, string>> = {
   'approval.requested': 'waits for approval',
   'call.requested': 'waits for its caller',
   'call.deferred': 'is answered later',
+  'call.suspended': 'waits for its calls',
 }
 const HEADS = new Set(['run', 'run.waiting', 'run.parked'])
 const OUTLINE_EVENTS = new Set(['step', 'call', 'run', 'run.waiting', ...Object.keys(WAITS)])
@@ -57,15 +59,37 @@ function readEntry(line: string): Entry | undefined {
   }
 }
 
+/** Returns the call whose program made the call of an entry. */
+function parentOf({ callId }: Entry): string | undefined {
+  return parentOfCall(textOf(callId))
+}
+
+/** Puts what the calls of a program have left behind its own entry, the last one if it has several. */
+function inTree(entries: readonly Entry[]): readonly Entry[] {
+  const ends = new Map(entries.flatMap((entry) => ('tool' in entry ? [[textOf(entry['callId']), entry]] : [])))
+  const isNested = (entry: Entry) => {
+    const parent = parentOf(entry)
+    return parent !== undefined && ends.has(parent)
+  }
+  return entries
+    .filter((entry) => !isNested(entry))
+    .flatMap((entry) => {
+      const id = textOf(entry['callId'])
+      return ends.get(id) === entry ? [entry, ...entries.filter((each) => parentOf(each) === id)] : [entry]
+    })
+}
+
 /** Formats a run: its status, and below it its steps with their calls. */
-function treeOf(run: Entry, entries: readonly Entry[]): string {
+function treeOf(run: Entry, untidy: readonly Entry[]): string {
+  const entries = inTree(untidy)
   const head = [run['runId'], statusText(run), run['model'], tokensOf(run), run['conversation']].map(textOf)
   const lines = entries.map((entry, at) => {
     const isLast = at === entries.length - 1
     const event = String(entry['event'])
     if (event === 'step') return `${isLast ? '└' : '├'} step ${String(entry['step'])}  ${stepText(entry)}\n`
     const text = FAULTS.has(event) ? `! ${faultText(entry)}` : `  ${callText(entry)}`
-    return `${isLast ? '└' : '│'} ${indented(text, isLast ? ' ' : '│')}\n`
+    const depth = parentOf(entry) === undefined ? '' : '  '
+    return `${isLast ? '└' : '│'} ${depth}${indented(text, isLast ? ' ' : '│')}\n`
   })
   return `${head.filter((text) => text !== '').join('  ')}\n${lines.join('')}`
 }

@@ -24,7 +24,7 @@ export function commonFiles(options: EdgeFilesOptions): Files {
     ...codingGuide(options.name),
     'tsconfig.json': TSCONFIG,
     '.dev.vars.example': DEV_VARS,
-    '.gitignore': 'node_modules/\n.wrangler/\n.dev.vars*\n!.dev.vars.example\n',
+    '.gitignore': 'node_modules/\n.wrangler/\n.edgecall-dev-*\n.dev.vars*\n!.dev.vars.example\n',
     '.github/workflows/ci.yml': CI,
   }
 }

@@ -57,6 +57,42 @@ test('the log prints a run that begins to wait, and the complete tree once it ha
 `)
 })
 
+test('the log prints the calls of a program below it, and what they wait for', () => {
+  const of = { runId: 'run_a', tenant: 'local' }
+  const [id, other] = ['call_a_1_0', 'call_a_1_1']
+  const call = { event: 'call', ok: true, durationMs: 3, bytes: 4, ...of }
+  const lines = [
+    { event: 'step', step: 1, finish: 'tool_calls', calls: 2, ...of },
+    { ...call, callId: `${id}-0`, tool: 'inbox', parent: id },
+    { event: 'approval.requested', callId: `${id}-1`, tool: 'sendMail', ...of },
+    { ...call, callId: other, tool: 'add' },
+    { event: 'call.suspended', callId: id, tool: 'run_code', ...of },
+  ]
+  const waiting = { event: 'run.waiting', for: 'approval', model: 'openai/x', ...of }
+  const ending = [
+    { event: 'call.failed', callId: `${id}-1`, tool: 'sendMail', code: 'tool_failed', detail: 'No server', ...of },
+    { ...call, callId: `${id}-1`, tool: 'sendMail', ok: false, code: 'tool_failed', parent: id },
+    { ...call, callId: id, tool: 'run_code', durationMs: 9 },
+    { event: 'run', model: 'openai/x', status: 'completed', finish: 'stop', ...of },
+  ]
+  expect(printed([...lines, waiting, ...ending])).toBe(`run_a  waits for approval  openai/x
+├ step 1  2 calls
+│   add  3 ms  4 characters
+│   run_code  waits for its calls
+│     inbox  3 ms  4 characters
+└     sendMail  waits for approval
+run_a  completed  openai/x
+├ step 1  2 calls
+│   add  3 ms  4 characters
+│   run_code  waits for its calls
+│   run_code  9 ms  4 characters
+│     inbox  3 ms  4 characters
+│     sendMail  waits for approval
+│   ! sendMail  failed (tool_failed)  No server
+└     sendMail  3 ms  failed (tool_failed)
+`)
+})
+
 test.each([
   ['caller', 'call.requested', 'run_a  waits for its caller  openai/x\n└   pick  waits for its caller\n'],
   ['tool', 'call.deferred', 'run_a  waits for a tool  openai/x\n└   pick  is answered later\n'],

@@ -279,3 +279,79 @@ describe('a refusal by the offline model', () => {
     expect(answer).toMatch(/^It is 22:05 .*\nSorry, I cannot answer “Write me a poem\.”/)
   })
 })
+
+describe('a program of the offline model', () => {
+  const declarations = `Runs a program.
+
+declare const tools: {
+  /** Tells the current date and time in a time zone. */
+  currentTime(input?: {
+    /** IANA time zone; leave it out for that of the user. */
+    timeZone?: string
+  }): Promise<any>
+  /** Books a hotel room. */
+  "hotel.bookRoom"(input: {
+    /** Full name of the guest */
+    guest: string
+    room: "single" | "double" | "suite"
+    nights: number
+    extras?: {
+      /** Full name of a second guest */
+      person: string
+    }
+    tags?: string[]
+  }): Promise<{
+    number: string
+  }>
+}`
+  const programs = (results: unknown): Prop => ({
+    name: 'run_code',
+    description: declarations,
+    fields: { code: { type: 'string' } },
+    run: () => results,
+  })
+  const question = 'What time is it in Tokyo and Paris?'
+  const code = `const calls = [
+  tools.currentTime({"timeZone":"Asia/Tokyo"}),
+  tools.currentTime({"timeZone":"Europe/Paris"}),
+]
+const outcomes = await Promise.allSettled(calls)
+return outcomes.map(({ value, reason }) => (reason ? reason.message : value))`
+  const times = [clockIn('Asia/Tokyo'), clockIn('Europe/Paris')]
+  const answerText =
+    'It is 22:05 on Friday, 20 November 2026 in Tokyo (Asia/Tokyo).\nIt is 14:05 on Friday, 20 November 2026 in Paris (Europe/Paris).'
+
+  test.each([
+    ['beside the tools', [CLOCK]],
+    ['in place of the tools', []],
+  ])('makes several calls at once, %s', async (_place, direct) => {
+    expect(await play([...direct, programs(times)], question)).toEqual({
+      steps: [[['run_code', { code }]]],
+      answer: answerText,
+    })
+  })
+
+  test('makes one call only if the model cannot', async () => {
+    const single = 'What time is it in Tokyo?'
+    expect((await play([CLOCK, programs([])], single)).steps).toEqual([[['currentTime', { timeZone: 'Asia/Tokyo' }]]])
+    expect((await play([programs([times[0]])], single)).steps[0]?.[0]?.[0]).toBe('run_code')
+  })
+
+  test('is made of the fields that are declared, whatever the name of the tool', async () => {
+    const { steps, answer } = await play(
+      [programs([{ number: 'B-1' }])],
+      'Book a double room for Ada Okafor for 2 nights',
+    )
+    const line = '  tools["hotel.bookRoom"]({"guest":"Ada Okafor","room":"double","nights":2}),'
+    expect(steps).toEqual([[['run_code', { code: expect.stringContaining(`\n${line}\n`) }]]])
+    expect(answer).toBe('Done. number B-1.')
+  })
+
+  test('answers with what failed: a call, or the program', async () => {
+    const failure = 'There is no time there.'
+    expect((await play([programs([times[0], failure])], question)).answer).toBe(
+      `${answerText.split('\n')[0]}\n${failure}`,
+    )
+    expect((await play([programs('The program was stopped.')], question)).answer).toBe('The program was stopped.')
+  })
+})
