@@ -1,6 +1,7 @@
 import { isNews, type RunEvent, type RunFact } from './event.ts'
 import type { PendingApproval } from './conversation.ts'
 import type { RunRequest, RunStatus } from './run.ts'
+import type { ToolDefinition } from './tool.ts'
 import type { Usage } from './usage.ts'
 
 /** A fact of a run, and when it happened. Times are in epoch milliseconds. */
@@ -28,18 +29,20 @@ export function timedFacts(events: Iterable<RunEvent>): TimedFact[] {
   return facts
 }
 
-/** A run that has ended, with all its facts in order. */
-export interface EndedRun {
+/** A run that has ended, or that has begun to wait, with all its facts until then in order. */
+export interface ReportedRun {
   readonly request: RunRequest
   /** When the run was accepted, in epoch milliseconds. */
   readonly acceptedAt: number
   readonly facts: readonly TimedFact[]
+  /** Reads the definitions of the tools that it began with. Default: they are unknown. */
+  readonly definitions?: () => readonly ToolDefinition[]
   /** When its conversation is deleted, in epoch milliseconds. Default: never. */
   readonly expires?: number
 }
 
 /** How a run of a conversation stands before it has ended. Times are in epoch milliseconds. */
-export interface UnendedRun extends Omit<EndedRun, 'facts'> {
+export interface UnendedRun extends Omit<ReportedRun, 'facts' | 'definitions'> {
   readonly status: RunStatus
   /** The tools that were called, each once, and the codes of the calls' errors. */
   readonly tools: readonly string[]
@@ -54,10 +57,10 @@ export interface UnendedRun extends Omit<EndedRun, 'facts'> {
   readonly at: number
 }
 
-/** Reports of runs that have ended, which are sent together. */
+/** Reports of runs, which are sent together. */
 export interface ReportBatch {
   /** Adds the report of a run. Contract: refers to nothing of the run that is not sent, since a run may be large. */
-  add(run: EndedRun): void
+  add(run: ReportedRun): void
   /** Sends the reports. Contract: rejects if all of them must be sent again. */
   send(): Promise<void>
 }
@@ -71,6 +74,11 @@ export interface RunReporter {
   readonly name: string
   /** The number of attempts after which it is given up. Default: it never is. */
   readonly attempts?: number
+  /**
+   * Whether a run of a conversation is also reported each time it begins to wait for a person, its caller or a tool: with
+   * its facts until then, which the later reports of the run have again. Default: only runs that have ended are reported.
+   */
+  readonly reportsWaits?: boolean
   /** Opens a batch of reports, of runs of one tenant or of several. */
   openBatch(): ReportBatch
   /**

@@ -1,4 +1,4 @@
-import type { EndedRun } from '../contract/report.ts'
+import type { ReportedRun } from '../contract/report.ts'
 import { NO_USAGE, subtractUsage } from '../contract/usage.ts'
 
 /** A dataset of Analytics Engine, as far as it is used. */
@@ -21,7 +21,7 @@ export function writesDataPoints(value: unknown): value is Dataset {
  * Returns the data point of a run. Index: the tenant. Blobs: model, key, status, finish, error code, limit, run id.
  * Doubles: run duration in milliseconds, steps, calls, failed calls, input tokens, output tokens, cost, retries of models.
  */
-export function dataPointOf({ request, facts }: EndedRun): DataPoint {
+export function dataPointOf({ request, facts }: ReportedRun): DataPoint {
   const { model, caller, runId } = request
   const last = facts.findLast(({ event }) => event.type === 'run.finished')
   const end = last?.event.type === 'run.finished' ? last.event : undefined

@@ -5,6 +5,7 @@ import {
   readableArguments,
   type UserContent,
 } from '../contract/message.ts'
+import type { ToolDefinition } from '../contract/tool.ts'
 
 /** The names that OpenTelemetry gives to providers, by those of this edge. Others keep their own. */
 const PROVIDERS: Readonly<Record<string, string>> = {
@@ -38,6 +39,17 @@ export function inputMessages(messages: readonly Message[]): string {
 /** Returns an answer as `gen_ai.output.messages` has it, as JSON. */
 export function outputMessages(answer: Omit<AssistantMessage, 'role'>, finish: string): string {
   return JSON.stringify([{ role: 'assistant', parts: answerParts(answer), finish_reason: finishReason(finish) }])
+}
+
+/** Returns tools as `gen_ai.tool.definitions` has them, as JSON. */
+export function definitionsJson(
+  tools: readonly Pick<ToolDefinition, 'name' | 'description' | 'inputSchema'>[],
+): string {
+  return JSON.stringify(
+    tools.map(({ name, description, inputSchema: parameters }) => {
+      return { type: 'function', name, description, parameters }
+    }),
+  )
 }
 
 /** Returns a system message as `gen_ai.system_instructions` has it, as JSON. */

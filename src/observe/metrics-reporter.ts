@@ -1,7 +1,7 @@
 import type { Objects } from '../contract/conversation.ts'
 import type { RunDirectory } from '../contract/directory.ts'
 import type { RunReport } from '../contract/metrics.ts'
-import type { EndedRun, RunReporter } from '../contract/report.ts'
+import type { ReportedRun, RunReporter } from '../contract/report.ts'
 import { type DataPoint, type Dataset, dataPointOf } from './analytics.ts'
 import { endedListing, reportOf, unendedListing } from './run-report.ts'
 
@@ -46,7 +46,7 @@ interface TenantBatch {
   readonly points: DataPoint[]
 }
 
-function listedReport(run: EndedRun): RunReport {
+function listedReport(run: ReportedRun): RunReport {
   const { shard } = run.request
   const listing = endedListing(run)
   return { ...reportOf(run), ...(listing && { listing }), ...(shard !== undefined && { shard }) }

@@ -1,6 +1,7 @@
 import type { RunReporter } from '../contract/report.ts'
 import { withTimeLimit } from '../contract/time-limit.ts'
-import { type Attributes, type Span, spansOf } from './spans.ts'
+import type { Attributes, Span } from './span-recorder.ts'
+import { spansOf } from './spans.ts'
 
 export interface OtlpOptions {
   /** The URL that traces are posted to, such as `https://otlp.example.com/v1/traces`. */
@@ -10,7 +11,7 @@ export interface OtlpOptions {
   readonly service: string
   /** `service.version` of the spans: the deployed version. Default: it is left out. */
   readonly version?: string | undefined
-  /** Adds messages, arguments and results. Default: no. */
+  /** Adds messages, instructions, definitions of tools, arguments and results. Default: no. */
   readonly includeContent?: boolean
   readonly fetch?: typeof fetch
 }
@@ -21,7 +22,7 @@ const MOST_MS = 10_000
 const MOST_REASON = 200
 
 /**
- * Makes a reporter that sends the spans of runs that have ended as OTLP/HTTP with JSON
+ * Makes a reporter that sends the spans of runs that have ended or begun to wait as OTLP/HTTP with JSON
  * (https://opentelemetry.io/docs/specs/otlp/), in one request. Runs whose callers did not sample their trace are left out.
  */
 export function otlpReporter(settings: OtlpOptions): RunReporter {
@@ -44,6 +45,7 @@ export function otlpReporter(settings: OtlpOptions): RunReporter {
   return {
     name: 'traces',
     attempts: 5,
+    reportsWaits: true,
     openBatch: () => {
       const spans: Span[] = []
       return {
@@ -82,6 +84,7 @@ function encodeSpan({
   attributes,
   error,
   events = [],
+  continues,
 }: Span): object {
   return {
     ...{ traceId, spanId, ...(parentId !== undefined && { parentSpanId: parentId }), name, kind: KINDS[kind] },
@@ -93,12 +96,19 @@ function encodeSpan({
       timeUnixNano: nanoseconds(event.at),
       attributes: encodeAttributes(event.attributes ?? {}),
     })),
+    ...(continues !== undefined && { links: [{ traceId, spanId: continues }] }),
     status: error === undefined ? {} : { code: 2, message: error },
   }
 }
 
+/** Numbers that are no integers by their definition, whatever their values. */
+const DOUBLES = new Set(['gen_ai.response.time_to_first_chunk', 'edgecall.cost'])
+
 function encodeAttributes(attributes: Attributes): object[] {
-  return Object.entries(attributes).map(([key, value]) => ({ key, value: encodeValue(value) }))
+  return Object.entries(attributes).map(([key, value]) => ({
+    key,
+    value: DOUBLES.has(key) ? { doubleValue: value } : encodeValue(value),
+  }))
 }
 
 function encodeValue(value: Attributes[string]): object {

@@ -3,7 +3,7 @@ import type { RunFact } from '../contract/event.ts'
 import { contentText } from '../contract/message.ts'
 import type { RunReport, UsageShare } from '../contract/metrics.ts'
 import { jurisdictionOf } from '../contract/placement.ts'
-import type { EndedRun, UnendedRun } from '../contract/report.ts'
+import type { ReportedRun, UnendedRun } from '../contract/report.ts'
 import type { ListedApproval, ListedRun, RunListing } from '../contract/run-list.ts'
 import type { RunRequest } from '../contract/run.ts'
 import { addUsage, NO_USAGE, subtractUsage, type Usage } from '../contract/usage.ts'
@@ -13,7 +13,7 @@ import { type Sample, seriesOf } from './samples.ts'
 const UNKNOWN_TOOL = 'unknown'
 
 /** Sums up what a run that has ended did and spent. The same run gives the same report, in any object instance. */
-export function reportOf({ request, acceptedAt, facts }: EndedRun): RunReport {
+export function reportOf({ request, acceptedAt, facts }: ReportedRun): RunReport {
   const { model, runId } = request
   const key = request.caller.key ?? ''
   const samples: Sample[] = []
@@ -152,7 +152,7 @@ const ARGUMENTS = 16 * 1024
 const MOST_NAMES = 50
 
 /** How the list of runs shows one that has ended; undefined if no caller can name its conversation. */
-export function endedListing({ request, acceptedAt, facts, expires }: EndedRun): RunListing | undefined {
+export function endedListing({ request, acceptedAt, facts, expires }: ReportedRun): RunListing | undefined {
   const tools: string[] = []
   const errors: string[] = []
   let steps = 0

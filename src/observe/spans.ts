@@ -1,24 +1,40 @@
-import type { RunFact } from '../contract/event.ts'
-import { finishReason, inputMessages, outputMessages, providerName, systemInstructions } from './gen-ai.ts'
+import { endsAnswer, type RunFact } from '../contract/event.ts'
+import { isObject } from '../contract/json.ts'
+import { readableArguments } from '../contract/message.ts'
+import {
+  finishReason,
+  inputMessages,
+  outputMessages,
+  providerName,
+  systemInstructions,
+  definitionsJson,
+} from './gen-ai.ts'
+import { type Attributes, type OpenSpan, type Span, type SpanEnd, SpanRecorder } from './span-recorder.ts'
 import { stepOfCall } from '../contract/id.ts'
-import type { EndedRun, TimedFact } from '../contract/report.ts'
+import type { ReportedRun, TimedFact } from '../contract/report.ts'
 import type { RunRequest } from '../contract/run.ts'
-import { callPart, chatPart, spanIdOf, type TraceContext } from '../contract/trace.ts'
+import { callPart, chatPart } from '../contract/trace.ts'
 import type { Usage } from '../contract/usage.ts'
 
 /**
- * Returns the spans of a run that has ended, by OpenTelemetry's semantic conventions for generative AI: `invoke_agent` for
- * the run, below it one for each step, and below that `chat <model>` for each attempt at asking the model and
- * `execute_tool <tool>` for each attempt at a call. `includeContent` adds messages, arguments and results.
+ * Returns the spans of a run by OpenTelemetry's semantic conventions for generative AI: `invoke_agent` for the run, below it
+ * one for each step, and below that `chat <model>` for each attempt at asking the model and `execute_tool <tool>` for each
+ * attempt at a call. Of a run that has waited: those since then, which continue those that ended as it began to wait.
+ * `includeContent` adds messages, instructions, definitions of tools, arguments and results.
  */
-export function spansOf({ request, acceptedAt, facts }: EndedRun, { includeContent = false } = {}): Span[] {
+export function spansOf(run: ReportedRun, { includeContent = false } = {}): Span[] {
+  const { request, acceptedAt, facts } = run
   if (!request.trace) return []
   const recorder = new SpanRecorder(request.runId, request.trace)
   const record = stepsAndCalls(recorder, request, includeContent)
-  recorder.begin({ ...runSpan(request, includeContent), part: '', parent: '', start: facts[0]?.at ?? acceptedAt })
+  const content = includeContent ? contentOfRun(run) : {}
+  recorder.begin({ ...runSpan(request), content, part: '', parent: '', start: facts[0]?.at ?? acceptedAt })
   for (const fact of facts) {
     const { event, at } = fact
+    const waitsFor = event.type === 'run.waiting' && endsAnswer(event) ? event.for : undefined
+    if (waitsFor === undefined) recorder.proceed(at)
     record(fact)
+    if (waitsFor !== undefined) recorder.pause(at, { 'edgecall.wait': waitsFor })
     if (event.type === 'run.finished') {
       recorder.finishAll(at, 'interrupted')
       const error = event.status === 'failed' ? (event.error?.code ?? 'failed') : undefined
@@ -107,14 +123,20 @@ function stepsAndCalls(
       case 'run.finished':
         return finishStep(at, event.error?.code)
       default:
-        return noteRun(recorder, event, at)
+        return noteRun(recorder, { event, at }, includeContent)
     }
   }
 }
 
 /** Records what happens to a run as a whole, as events of its span. */
-function noteRun(recorder: SpanRecorder, event: NotedByRun | IgnoredFact, at: number): void {
+function noteRun(
+  recorder: SpanRecorder,
+  { event, at }: { readonly event: NotedByRun | IgnoredFact; readonly at: number },
+  includeContent: boolean,
+): void {
   switch (event.type) {
+    case 'tools.added':
+      return recorder.note('', event.type, at, includeContent ? definitionsAttribute(event.tools) : undefined)
     case 'program.diverged':
       return recorder.note('', event.type, at, { 'gen_ai.tool.call.id': event.callId })
     case 'limit.reached':
@@ -137,7 +159,6 @@ function noteRun(recorder: SpanRecorder, event: NotedByRun | IgnoredFact, at: nu
 type IgnoredFact = Fact<
   | 'run.started'
   | 'input.added'
-  | 'tools.added'
   | 'history.repaired'
   | 'history.compacted'
   | 'call.requested'
@@ -149,6 +170,7 @@ type IgnoredFact = Fact<
 >
 
 type NotedByRun = Fact<
+  | 'tools.added'
   | 'program.diverged'
   | 'limit.reached'
   | 'approval.requested'
@@ -176,8 +198,8 @@ function reductionOf({ before, after, room, because }: Fact<'context.reduced'>):
   }
 }
 
-function runSpan(request: RunRequest, includeContent: boolean): SpanStart {
-  const { runId, caller, input, system } = request
+function runSpan(request: RunRequest): SpanStart {
+  const { runId, caller } = request
   return {
     name: 'invoke_agent',
     kind: 'internal',
@@ -186,10 +208,22 @@ function runSpan(request: RunRequest, includeContent: boolean): SpanStart {
       ...modelAttributes(request),
       'edgecall.run.id': runId,
       'edgecall.tenant': caller.tenant,
-      ...(includeContent && { 'gen_ai.input.messages': inputMessages(input) }),
-      ...(includeContent && system !== undefined && { 'gen_ai.system_instructions': systemInstructions(system) }),
     },
   }
+}
+
+function contentOfRun({ request, definitions }: ReportedRun): Attributes {
+  const { input, system, clientTools } = request
+  const tools = [...(definitions?.() ?? []), ...clientTools]
+  return {
+    'gen_ai.input.messages': inputMessages(input),
+    ...(system !== undefined && { 'gen_ai.system_instructions': systemInstructions(system) }),
+    ...(tools.length > 0 && definitionsAttribute(tools)),
+  }
+}
+
+function definitionsAttribute(tools: Parameters<typeof definitionsJson>[0]): Attributes {
+  return { 'gen_ai.tool.definitions': definitionsJson(tools) }
 }
 
 function endOf({ finish, which, usage, answer }: Fact<'run.finished'>, includeContent: boolean): Attributes {
@@ -218,7 +252,7 @@ interface AnswerTimes {
 }
 
 function answerOf(
-  { finish, usage, roomLeft, text, calls }: Fact<'step.answered'>,
+  { finish, usage, roomLeft, text, reasoning = '', calls }: Fact<'step.answered'>,
   { start, newsAt }: AnswerTimes,
   includeContent: boolean,
 ): Attributes {
@@ -228,7 +262,7 @@ function answerOf(
       start !== undefined && { 'gen_ai.response.time_to_first_chunk': (newsAt - start) / 1000 }),
     ...usageOf(usage),
     ...(roomLeft !== undefined && { 'edgecall.room_left': roomLeft }),
-    ...(includeContent && { 'gen_ai.output.messages': outputMessages({ content: text, calls }, finish) }),
+    ...(includeContent && { 'gen_ai.output.messages': outputMessages({ content: text, reasoning, calls }, finish) }),
   }
 }
 
@@ -257,9 +291,13 @@ function refusedCall({ tool, callId }: Fact<'call.settled'>, start: number): Ope
 }
 
 function contentOfCall({ content, error }: Fact<'call.settled'>, text = ''): Attributes {
+  const input = readableArguments(text)
   return {
-    'gen_ai.tool.call.arguments': text,
-    'gen_ai.tool.call.result': JSON.stringify(content ?? error?.message ?? ''),
+    // Both are objects by the convention. Other texts are in the messages of the answer that has the call.
+    ...(isObject(input) && { 'gen_ai.tool.call.arguments': JSON.stringify(input) }),
+    ...(error
+      ? { 'edgecall.error.message': error.message }
+      : { 'gen_ai.tool.call.result': JSON.stringify({ content: content ?? [] }) }),
   }
 }
 
@@ -283,93 +321,5 @@ function usageOf(usage: Usage | undefined): Attributes {
     ...(cacheWriteTokens !== undefined && { 'gen_ai.usage.cache_write.input_tokens': cacheWriteTokens }),
     ...(reasoningTokens !== undefined && { 'gen_ai.usage.reasoning.output_tokens': reasoningTokens }),
     ...(cost !== undefined && { 'edgecall.cost': cost }),
-  }
-}
-
-export type Attributes = Readonly<Record<string, string | number | boolean | readonly string[]>>
-
-/** A span in OpenTelemetry's sense. Times are in epoch milliseconds. */
-export interface Span {
-  readonly name: string
-  readonly kind: 'internal' | 'client'
-  /** 32 hex digits. */
-  readonly traceId: string
-  /** 16 hex digits, made from the ids of the run and of its part: the same whenever they are made again. */
-  readonly spanId: string
-  readonly parentId?: string
-  readonly start: number
-  readonly end: number
-  /** The code of the error; absent if there was none. */
-  readonly error?: string
-  readonly attributes: Attributes
-  readonly events?: readonly SpanEvent[]
-}
-
-interface SpanEvent {
-  readonly name: string
-  readonly at: number
-  readonly attributes?: Attributes
-}
-
-/** A span that has begun, of one part of the run. */
-interface OpenSpan {
-  readonly part: string
-  readonly parent: string
-  readonly name: string
-  readonly kind: Span['kind']
-  readonly start: number
-  readonly attributes?: Attributes
-}
-
-interface SpanEnd {
-  readonly end: number
-  readonly error?: string | undefined
-  readonly attributes?: Attributes
-}
-
-/** Collects the spans of one run, each once it has ended. */
-class SpanRecorder {
-  readonly spans: Span[] = []
-  readonly #runId: string
-  readonly #trace: TraceContext
-  readonly #open = new Map<string, OpenSpan & { readonly events: SpanEvent[] }>()
-
-  constructor(runId: string, trace: TraceContext) {
-    this.#runId = runId
-    this.#trace = trace
-  }
-
-  begin(span: OpenSpan): void {
-    this.#open.set(span.part, { ...span, events: [] })
-  }
-
-  /** Ends the span of a part. Does nothing if it has not begun or has ended. */
-  finish(part: string | undefined, { end, error, attributes }: SpanEnd): void {
-    const span = part === undefined ? undefined : this.#open.get(part)
-    if (!span || part === undefined) return
-    this.#open.delete(part)
-    const { start, events, name, kind, parent } = span
-    const { id: traceId, parent: caller } = this.#trace
-    const parentId = part === '' ? caller : spanIdOf(this.#runId, parent)
-    this.spans.push({
-      ...{ name, kind, traceId, spanId: spanIdOf(this.#runId, part), start, end: Math.max(start, end) },
-      ...(parentId !== undefined && { parentId }),
-      ...(error !== undefined && { error }),
-      attributes: { ...span.attributes, ...(error !== undefined && { 'error.type': error }), ...attributes },
-      ...(events.length > 0 && { events }),
-    })
-  }
-
-  /** Ends all spans but that of the run. */
-  finishAll(end: number, error: string): void {
-    for (const part of [...this.#open.keys()]) if (part !== '') this.finish(part, { end, error })
-  }
-
-  note(part: string, name: string, at: number, attributes?: Attributes): void {
-    this.#open.get(part)?.events.push({ name, at, ...(attributes && { attributes }) })
-  }
-
-  startOf(part: string): number | undefined {
-    return this.#open.get(part)?.start
   }
 }

@@ -58,9 +58,11 @@ function post(path: string, body: object, headers: Record<string, string> = {}):
 }
 
 /** The spans that have arrived, each with its parent's name. */
-function spansReceived(): { name: string; parent: string; id: string; trace: string; error: string; at: any }[] {
+function spansReceived() {
   const all = received.flatMap(({ body }) => body.resourceSpans[0].scopeSpans[0].spans as any[])
-  return all.map(({ name, spanId, parentSpanId, traceId, status, attributes }) => ({
+  return all.map(({ name, spanId, parentSpanId, traceId, status, attributes, links = [] }) => ({
+    parentId: parentSpanId,
+    links,
     name,
     parent: all.find((other) => other.spanId === parentSpanId)?.name ?? parentSpanId,
     id: spanId,
@@ -113,6 +115,39 @@ test('a run that another instance resumes is one trace of its caller, and each s
   expect(traceparents).toEqual(expect.arrayContaining([`00-${TRACE}-${first?.id}-01`, chats.at(-1)]))
   expect(traceparents.filter((each) => !chats.includes(String(each)))).toEqual([])
   expect(stream.replaceAll('\\', '')).toContain(`"traceparent":"00-${TRACE}-${tool?.id}-01"`)
+})
+
+test('a run is exported when it begins to wait, and what follows is linked to it, each span once although the object is lost', async () => {
+  await post('/conversations', { id: 'waiting' })
+  replies = [askFor('pays'), say('Paid.')]
+  const headers = { traceparent: `00-${TRACE}-${CALLER}-01`, accept: 'application/json' }
+  const reply = await post('/conversations/waiting/runs', { input: 'Pay', tools: ['pays'] }, headers)
+  const { id: run, calls } = (await reply.json()) as { id: string; calls: { id: string }[] }
+  await eventually(() => expect(received).toHaveLength(1))
+  const [chat, step, root] = spansReceived()
+  expect([chat, step, root].map((span) => [span?.name, span?.parent, span?.error, span?.at['edgecall.wait']])).toEqual([
+    ['chat test', 'step 1', undefined, undefined],
+    ['step 1', 'invoke_agent', undefined, undefined],
+    ['invoke_agent', CALLER, undefined, 'approval'],
+  ])
+
+  expect((await fetch(new URL('/conversations/waiting/export', url))).status).toBe(200)
+  const call = `/conversations/waiting/runs/${run}/calls/${calls[0]?.id}`
+  expect((await post(call, { decision: 'approve' })).status).toBe(200)
+  await eventually(() => expect(received).toHaveLength(2))
+  const later = spansReceived().slice(3)
+  expect(later.map(({ name, parent, links }) => [name, parent, links])).toEqual([
+    ['execute_tool pays', 'step 1', []],
+    ['step 1', 'invoke_agent', [{ traceId: TRACE, spanId: step?.id }]],
+    ['chat test', 'step 2', []],
+    ['step 2', 'invoke_agent', []],
+    ['invoke_agent', CALLER, [{ traceId: TRACE, spanId: root?.id }]],
+  ])
+  const all = spansReceived()
+  expect(new Set(all.map(({ id }) => id)).size).toBe(8)
+  expect(new Set(all.map(({ trace }) => trace))).toEqual(new Set([TRACE]))
+  expect(all[3]?.parentId).toBe(all[4]?.id)
+  expect(all[4]?.parentId).toBe(all[7]?.id)
 })
 
 test('a run that is not stored begins a trace of its own, which its spans and its requests share', async () => {

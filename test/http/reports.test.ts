@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { EndedRun, RunReporter } from '../../src/contract/report.ts'
+import type { ReportedRun, RunReporter } from '../../src/contract/report.ts'
 import { testEdge } from '../fixtures/edge.ts'
 import { say } from '../fixtures/scripted.ts'
 
@@ -7,7 +7,7 @@ import { say } from '../fixtures/scripted.ts'
 function reporterOf(send: (ids: readonly string[]) => Promise<void>): RunReporter {
   const openBatch = () => {
     const ids: string[] = []
-    return { add: ({ request }: EndedRun) => void ids.push(request.runId), send: () => send(ids) }
+    return { add: ({ request }: ReportedRun) => void ids.push(request.runId), send: () => send(ids) }
   }
   return { name: 'test', openBatch }
 }

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { load } from 'js-yaml'
 import { expect, test } from 'vitest'
 import { METRICS, type RunReport } from '../../src/contract/metrics.ts'
-import type { EndedRun } from '../../src/contract/report.ts'
+import type { ReportedRun } from '../../src/contract/report.ts'
 import { failure } from '../../src/contract/tool.ts'
 import { openMetrics } from '../../src/http/surfaces/metrics.ts'
 import { dataPointOf } from '../../src/observe/analytics.ts'
@@ -14,12 +14,12 @@ import { makeDirectory, memoryDirectories } from '../fixtures/directories.ts'
 import { ask, play, requestOf, say, tool } from '../fixtures/play.ts'
 
 /** A run that has ended, whose facts are a second apart. */
-async function ended(scene: Parameters<typeof play>[0]): Promise<EndedRun> {
+async function ended(scene: Parameters<typeof play>[0]): Promise<ReportedRun> {
   const { events } = await play(scene)
   let at = Date.now()
   const facts = events.flatMap((event) => (event.type.endsWith('.delta') ? [] : [{ event, at: (at += 1000) }]))
   const first = facts[0]?.at ?? 0
-  return { request: requestOf(scene.request ?? {}), acceptedAt: first - 500, facts: facts as EndedRun['facts'] }
+  return { request: requestOf(scene.request ?? {}), acceptedAt: first - 500, facts: facts as ReportedRun['facts'] }
 }
 
 const scene = {

@@ -5,7 +5,8 @@ import { failure } from '../../src/contract/tool.ts'
 import { traceOf, traceparentOf } from '../../src/contract/trace.ts'
 import { NO_USAGE } from '../../src/contract/usage.ts'
 import { logs } from '../../src/observe/log.ts'
-import { type Span, spansOf } from '../../src/observe/spans.ts'
+import type { Span } from '../../src/observe/span-recorder.ts'
+import { spansOf } from '../../src/observe/spans.ts'
 import { spans } from '../fixtures/spans.ts'
 import { ask, id, play, requestOf, RUN_ID, say, tool } from '../fixtures/play.ts'
 
@@ -184,7 +185,81 @@ test.each(HAPPENINGS)('%s shows in the spans', (_what, facts, expected) => {
   expect(spansOf({ request: RUN_REQUEST, acceptedAt: 0, facts: timed })).toEqual(inputs)
 })
 
-test.each(['limit.reached', 'run.waiting', 'run.resumed', 'run.parked', 'run.retried', 'run.cancelling'])(
+/** A run that waits for a tool and then for a person, is answered, and waits for its caller. */
+const WAITS: readonly RunFact[] = [
+  start,
+  { type: 'step.started', step: 1 },
+  stepAnswer,
+  started(1),
+  { type: 'run.waiting', for: 'tool', at: 4 },
+  { type: 'run.waiting', for: 'approval', at: 5 },
+  { type: 'approval.decided', callId: id(1, 1), decision: 'approve', by: 'key_1' },
+  { type: 'run.waiting', for: 'agent', agents: [], at: 7 },
+  settledCall,
+  { type: 'run.resumed', at: 9 },
+  { type: 'step.finished', step: 1, finish: 'tool_calls' },
+  { type: 'step.started', step: 2 },
+  { ...stepAnswer, step: 2, calls: [] },
+  { type: 'run.waiting', for: 'caller', at: 13 },
+  { type: 'run.cancelling' },
+  end,
+]
+
+test('each time a run begins to wait or ends, the spans since the last time follow, linked to those that they continue', () => {
+  const timed = WAITS.map((event, at) => ({ event, at }))
+  const parts = [5, 6, 14, 16].map((count) =>
+    spansOf({ request: RUN_REQUEST, acceptedAt: 0, facts: timed.slice(0, count) }),
+  )
+  const all = parts.flat()
+  const nameOf = (id: string | undefined) => all.find(({ spanId }) => spanId === id)?.name
+  const outlines = parts.map((part) =>
+    part.map(({ name, parentId, continues, start: from, end: to }) => [
+      name,
+      nameOf(parentId),
+      nameOf(continues),
+      from,
+      to,
+    ]),
+  )
+  expect(outlines).toEqual([
+    [
+      ['chat scripted', 'step 1', undefined, 1, 2],
+      ['step 1', 'invoke_agent', undefined, 1, 4],
+      ['execute_tool pay', 'step 1', undefined, 0, 4],
+      ['invoke_agent', undefined, undefined, 0, 4],
+    ],
+    [],
+    [
+      ['execute_tool pay', 'step 1', 'execute_tool pay', 6, 8],
+      ['step 1', 'invoke_agent', 'step 1', 6, 10],
+      ['chat scripted', 'step 2', undefined, 11, 12],
+      ['step 2', 'invoke_agent', undefined, 11, 13],
+      ['invoke_agent', undefined, 'invoke_agent', 6, 13],
+    ],
+    [
+      ['step 2', 'invoke_agent', 'step 2', 14, 15],
+      ['invoke_agent', undefined, 'invoke_agent', 14, 15],
+    ],
+  ])
+  expect(new Set(all.map(({ spanId }) => spanId)).size).toBe(all.length)
+  expect(
+    all.filter(({ name }) => name === 'invoke_agent').map((span) => [span.attributes['edgecall.wait'], span.events]),
+  ).toEqual([
+    ['tool', [{ name: 'run.waiting', at: 4 }]],
+    [
+      'caller',
+      [
+        { name: 'approval.decided', at: 6, attributes: { 'gen_ai.tool.call.id': id(1, 1) } },
+        { name: 'run.waiting', at: 7 },
+        { name: 'run.resumed', at: 9 },
+        { name: 'run.waiting', at: 13 },
+      ],
+    ],
+    [undefined, [{ name: 'run.cancelling', at: 14 }]],
+  ])
+})
+
+test.each(['limit.reached', 'run.resumed', 'run.parked', 'run.retried', 'run.cancelling'])(
   '%s is an event of the span of the run',
   (type) => {
     const fact = { type, which: 'tokens', for: 'approval', reason: '', at: 1 } as unknown as RunFact
@@ -222,7 +297,7 @@ test('spans have arguments and results if `includeContent` is set', async () => 
   await play({ ...scene, loop: { observe: spans((span) => runSpans.push(span), { includeContent: true }) } })
   expect(runSpans[1]?.attributes).toMatchObject({
     'gen_ai.tool.call.arguments': '{"a":1}',
-    'gen_ai.tool.call.result': '[{"type":"text","text":"3"}]',
+    'gen_ai.tool.call.result': '{"content":[{"type":"text","text":"3"}]}',
   })
 })
 

@@ -167,6 +167,36 @@ describe('the trace of a run', () => {
     ])
   })
 
+  test('has the spans before and after a wait once each, although neither is taken at once and the object is lost', async () => {
+    const batches: any[] = []
+    let status = 503
+    const send = async (_url: unknown, init?: RequestInit) => {
+      if (status === 200) batches.push(JSON.parse(init?.body as string).resourceSpans[0].scopeSpans[0].spans)
+      return new Response('', { status })
+    }
+    const conversation = new TestConversation(
+      ({ messages }) => (messages.at(-1)?.role === 'tool' ? say('Done.') : ask(['pays'])),
+      [tool('pays', () => 'paid', { approval: 'always' })],
+    )
+    conversation.reporters = [otlpReporter({ url: 'https://otlp.test', headers: {}, service: 'x', fetch: send })]
+    conversation.live()
+    await conversation.start(0, traced)
+    const reply = await conversation.object.record(runId(0), 10_000)
+    const [call] = reply.ok ? reply.record.calls : []
+    conversation.live()
+    await conversation.object.answer(runId(0), { [call?.id ?? '']: { decision: 'approve' } })
+    expect(await conversation.object.record(runId(0), 10_000)).toMatchObject({ record: { status: 'completed' } })
+    status = 200
+    while (conversation.store.outbox.hasReports()) await conversation.ring()
+    expect(new Set(batches.map((spans) => spans.map(({ name }: any) => name).join()))).toEqual(
+      new Set(['chat scripted,step 1,invoke_agent', 'execute_tool pays,step 1,chat scripted,step 2,invoke_agent']),
+    )
+    const all = batches.flat()
+    expect(new Set(all.map(({ spanId }) => spanId)).size).toBe(8)
+    const links = all.flatMap(({ links = [] }) => links)
+    expect(links.filter(({ spanId }) => all.some((span) => span.spanId === spanId))).toHaveLength(2)
+  })
+
   test('is given up after five attempts, each of them logged', async () => {
     const send = async () => new Response('', { status: 400 })
     const conversation = pay([otlpReporter({ url: 'https://otlp.test', headers: {}, service: 'x', fetch: send })])

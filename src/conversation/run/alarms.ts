@@ -180,7 +180,11 @@ export class Alarms {
   /** Schedules a report of the status of an unfinished run, to those that want it. `isNews`: as in `addUnendedReport`. */
   reportUnended(id: string, isNews?: boolean): void {
     this.#reportedRuns.add(id)
-    if (!this.#ports.store.addUnendedReport(id, Date.now(), isNews)) return
+    if (this.#ports.store.addUnendedReport(id, Date.now(), isNews)) this.#sendReports()
+  }
+
+  /** Sends the reports that the current transaction adds, after it. */
+  #sendReports(): void {
     this.watch()
     void this.#reportSoon()
   }
@@ -316,6 +320,7 @@ export class Alarms {
       ])
       this.wakeAt(now)
     }
+    if (isAtRest && store.addWaitReport(eventId, now)) this.#sendReports()
     if (isAtRest || (request.agent && continues)) this.reportUnended(request.runId)
     if (isTerminal(status)) this.#reportEnd(request.runId)
     this.#notify(() => store.children.describe(recordOf(state)), eventId)
@@ -335,8 +340,7 @@ export class Alarms {
 
   #reportEnd(run: string): void {
     this.#reportedRuns.delete(run)
-    this.watch()
-    void this.#reportSoon()
+    this.#sendReports()
   }
 
   /** Adds the webhook message about a run, if the conversation has a webhook and a message is sent at this status. */

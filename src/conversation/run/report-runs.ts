@@ -46,14 +46,14 @@ export async function reportRuns(ports: ReportPorts, by = Date.now()): Promise<v
   const notices = store.outbox.dueReports(by).toSorted((a, b) => Number(isAwaited(b)) - Number(isAwaited(a)))
   for (const notice of notices) {
     const { id, attempt } = notice
-    const [name = '', runId = ''] = id.split('/')
+    const [name = '', runId = '', wait] = id.split(/[/.]/)
     const reporter = setup.reporters?.find((each) => each.name === name)
     const attempts = attempt + 1
     try {
       if (name === LISTING) await withDeadline(REPORT_MS, ports.list())
       else if (name === PARENT) await tellParent(runId, { ...ports, now: () => Date.now() })
       else if (name === CHILD) await cancelChild(runId, { ...ports, now: () => Date.now() })
-      else if (reporter) await withDeadline(REPORT_MS, reportRun(reporter, runId, ports))
+      else if (reporter) await withDeadline(REPORT_MS, reportRun(reporter, { id: runId, wait }, ports))
       if (store.life() === 'open') store.outbox.drop(notice)
     } catch (error) {
       const isLast = attempts >= (reporter?.attempts ?? Infinity)
@@ -107,17 +107,28 @@ export async function reportDueSpend(
   }
 }
 
+interface ReportedPart {
+  readonly id: string
+  /** The number of the event until which the run is reported, if it has begun to wait with that. */
+  readonly wait: string | undefined
+}
+
 /** Reports a run, unless its request cannot be read. */
-async function reportRun(reporter: RunReporter, id: string, { store, findRun }: ReportPorts): Promise<void> {
+async function reportRun(
+  reporter: RunReporter,
+  { id, wait }: ReportedPart,
+  { store, findRun }: ReportPorts,
+): Promise<void> {
   const status = store.runs.row(id)?.status
   const request = store.runs.request(id)
   if (!status || !request) return
   const expires = store.time('expires')
   const acceptedAt = store.runs.acceptedAt(id)
   const run = { request, acceptedAt, ...(expires < Infinity && { expires }) }
-  if (isTerminal(status)) {
+  if (wait !== undefined || isTerminal(status)) {
     const batch = reporter.openBatch()
-    batch.add({ ...run, facts: timedFacts(eventsOf(store, id)) })
+    const definitions = () => store.runs.get(id)?.tools ?? []
+    batch.add({ ...run, definitions, facts: timedFacts(eventsOf(store, id, Number(wait ?? Infinity))) })
     return batch.send()
   }
   await reporter.reportUnended?.({ ...run, status, ...(await standOf(findRun(id))) })
@@ -137,8 +148,11 @@ async function standOf(open: OpenRun | undefined): Promise<Omit<UnendedRun, 'req
   return { at, since, tools, errors, steps, usage, approvals: approvals.filter((each) => each !== undefined) }
 }
 
-/** Reads the facts of a run, and the first news after each, which has the time. Of news there may be thousands. */
-function* eventsOf(store: Store, id: string): Generator<RunEvent> {
+/**
+ * Reads the facts of a run up to that of a number, and the first news after each, which has the time. Of news there may be
+ * thousands.
+ */
+function* eventsOf(store: Store, id: string, last: number): Generator<RunEvent> {
   let isAfterNews = false
   for (const { lines } of store.events.after(id, 0)) {
     for (const line of lines) {
@@ -146,6 +160,7 @@ function* eventsOf(store: Store, id: string): Generator<RunEvent> {
       if (isNewsLine && isAfterNews) continue
       isAfterNews = isNewsLine
       const event = decodeLine(line)
+      if (event && event.seq > last) return
       if (event) yield event
     }
   }

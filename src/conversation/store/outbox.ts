@@ -3,7 +3,10 @@ import type { Database } from './database.ts'
 
 /** A webhook message that is to be sent, or a run that is to be reported. Times are in epoch milliseconds. */
 export interface Notice extends Record<string, SqlStorageValue> {
-  /** The id of the event that the message reports, and so the same at every attempt; or `<reporter>/<run>`. */
+  /**
+   * The id of the event that the message reports, and so the same at every attempt; or `<reporter>/<run>`; or
+   * `<reporter>/<event>` with the id of the event until which the run is reported, since it has begun to wait with that.
+   */
   readonly id: string
   /** Empty for a run that is to be reported, and for a conversation that is to be listed. */
   readonly body: string

@@ -342,6 +342,13 @@ export class Store {
     return reporters.length > 0
   }
 
+  /** Adds a report of a run until the event with which it has begun to wait. Returns false if nobody wants it. */
+  addWaitReport(eventId: string, now: number): boolean {
+    const reporters = this.#reporters.filter(({ reportsWaits }) => reportsWaits)
+    this.outbox.addReports(eventId, reporters, now)
+    return reporters.length > 0
+  }
+
   /** Ends a run with its record. A run that has ended already is left unchanged. */
   end(record: RunRecord, now: number, learnt?: { readonly model: string; readonly tokens: TokenCount }): void {
     if (!this.runs.end(record, now)) return

@@ -1,7 +1,7 @@
 import type { ConversationService, NewsFilter } from '../../contract/conversation.ts'
 import type { RunEvent } from '../../contract/event.ts'
 import type { OpenReports } from '../../contract/isolate.ts'
-import type { EndedRun, ReportBatch } from '../../contract/report.ts'
+import type { ReportedRun, ReportBatch } from '../../contract/report.ts'
 import type { RunRecord } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { messageOf } from '../../contract/thrown.ts'
@@ -150,7 +150,7 @@ const MOST_RUNS = 100
  * second: the first of them waits and reports all. If that fails twice, the reports are lost, since nothing stores
  * them. Never rejects: each failure is logged.
  */
-export async function reportRun(run: EndedRun, setup: Setup): Promise<void> {
+export async function reportRun(run: ReportedRun, setup: Setup): Promise<void> {
   const open = setup.isolate.reports
   const isLost = open && Date.now() > open.openedAt + MOST_AGE_MS
   if (open && !isLost && open.runIds.length < MOST_RUNS) {
@@ -170,7 +170,7 @@ function openReports({ reporters = [] }: Setup): OpenReports {
   return { openedAt: Date.now(), runIds: [], reports }
 }
 
-function add(run: EndedRun, { runIds, reports }: OpenReports): void {
+function add(run: ReportedRun, { runIds, reports }: OpenReports): void {
   runIds.push(run.request.runId)
   for (const each of reports.values()) each.add(run)
 }

@@ -67,7 +67,8 @@ export function runInWorker(
     const { runId, caller, budget } = request
     const count = () => countSpend({ setup, caller }, runId, state.usage)
     if (budget) waitUntil(completion.then(count, count))
-    const report = () => reportRun({ request, acceptedAt, facts: timedFacts(timedEvents) }, setup)
+    const definitions = () => tools.map(({ definition }) => definition)
+    const report = () => reportRun({ request, acceptedAt, definitions, facts: timedFacts(timedEvents) }, setup)
     if (reporters.length > 0) waitUntil(completion.then(report, report))
     return completion
   }

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { expect } from 'vitest'
-import type { Span } from '../../../src/observe/spans.ts'
+import type { Span } from '../../../src/observe/span-recorder.ts'
 import { spans } from '../../fixtures/spans.ts'
 import { executeToolCalls } from '../../../src/loop.ts'
 import { defineTool, ToolError } from '../../../src/tool.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { Span } from '../../../src/observe/spans.ts'
+import type { Span } from '../../../src/observe/span-recorder.ts'
 import { type SpanOptions, spans } from '../../fixtures/spans.ts'
 import { ask, id, play, say, tool } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
@@ -53,13 +53,13 @@ export const observed: readonly Row[] = [
     row: 132,
     says: 'it has a type, an id and arguments, whatever the model left out',
     verdict: different(
-      'an id is never empty, since the edge makes it; arguments are as the model wrote them',
+      'an id is never empty, since the edge makes it; arguments are an object, as the convention demands',
       async () => {
         const [span] = ofCalls(await traced([['toolA', '']], { includeContent: true }))
         expect(span?.attributes).toMatchObject({
           'gen_ai.tool.type': 'function',
           'gen_ai.tool.call.id': id(1, 0),
-          'gen_ai.tool.call.arguments': '',
+          'gen_ai.tool.call.arguments': '{}',
         })
       },
     ),
@@ -74,9 +74,9 @@ export const observed: readonly Row[] = [
       const [full, empty] = ofCalls(await traced([['toolA', { a: 1 }], ['silent']], { includeContent: true }))
       expect(full?.attributes).toMatchObject({
         'gen_ai.tool.call.arguments': '{"a":1}',
-        'gen_ai.tool.call.result': '[{"type":"text","text":"done"}]',
+        'gen_ai.tool.call.result': '{"content":[{"type":"text","text":"done"}]}',
       })
-      expect(empty?.attributes).toMatchObject({ 'gen_ai.tool.call.result': '[]' })
+      expect(empty?.attributes).toMatchObject({ 'gen_ai.tool.call.result': '{"content":[]}' })
     }),
   },
   {
