@@ -305,10 +305,26 @@ export const COMMANDS: readonly Command[] = [
         text: 'a model to compare; default: the edge’s',
       },
       descriptions: { type: 'string', value: 'file', multiple: true, text: 'other descriptions to compare, by tool' },
+      live: {
+        type: 'boolean',
+        text: 'have the edge call its tools, only those that declare readOnly if a case names none',
+      },
+      code: {
+        type: 'string',
+        value: 'off|also|only',
+        multiple: true,
+        text: 'with --live: a mode of programs (code mode) to compare; default: the edge’s',
+      },
+      before: { type: 'string', value: 'file', text: 'what --json printed before, to show it beside the new results' },
+      report: {
+        type: 'string',
+        value: 'file',
+        text: 'where to write a page in Markdown with the results side by side',
+      },
       tries: { type: 'string', value: 'number', text: 'how often each question is asked; default: 1' },
       threshold: { type: 'string', value: 'share', text: 'exit with 1 if fewer tries pass, such as 0.9; default: 0' },
     },
-    notes: ['No tool is called: the model reads stand-in results, which a case can give in "results".'],
+    notes: ['Without --live no tool is called: the model reads stand-in results, which a case can give in "results".'],
     run: async (invocation) => {
       const { evaluate } = await import('./eval/evaluate.ts')
       const { url, model, ...options } = invocation.options

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Script } from '../fixtures/scripted.ts'
+import { vmCodeMode } from '../fixtures/vm-loader.ts'
 import { testEdge, type TestEdge } from '../fixtures/edge.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { start } from './command.ts'
@@ -17,8 +18,11 @@ const calls: string[] = []
 const TOOLS = ['orderStatus', 'cancelOrder'].map((name) => tool(name, () => void calls.push(name)))
 
 /** An edge with these answers of a model, served over HTTP. */
-async function edgeOf(script: readonly Script[]): Promise<TestEdge & { readonly url: string }> {
-  const edge = testEdge({ script, tools: TOOLS })
+async function edgeOf(
+  script: readonly Script[],
+  { tools = TOOLS, setup = {} }: Pick<Parameters<typeof testEdge>[0] & object, 'tools' | 'setup'> = {},
+): Promise<TestEdge & { readonly url: string }> {
+  const edge = testEdge({ script, tools, setup })
   const server = createServer((request, response) => {
     void buffer(request).then(async (body) => {
       const { method = 'GET', url = '/', headers } = request
@@ -41,13 +45,14 @@ async function evaluate(files: Readonly<Record<string, string>>, args: readonly 
   try {
     const code = await command.ended
     const [out, errors] = [command.out(), command.errors()]
+    const report = args.includes('--report') && code === 0 ? readFileSync(join(root, 'report.md'), 'utf8') : ''
     const values = args.includes('--json')
       ? out
           .trim()
           .split('\n')
           .map((line) => JSON.parse(line))
       : []
-    return { code, out, errors, values }
+    return { code, out, errors, report, values }
   } finally {
     command.kill()
   }
@@ -73,6 +78,7 @@ describe('eval', () => {
       chosenCount: 2,
       passCount: 1,
       usage: { inputTokens: 40, outputTokens: 20 },
+      ...{ requests: 4, callCount: 3 },
       durationMs: expect.any(Number),
     }
     const side = { side: 'A', model: 'test/scripted', descriptions: 'edge' }
@@ -123,6 +129,8 @@ model  test/scripted  test/scripted
 descriptions  edge  new.json
 passed  0 of 1 (0 %)  1 of 1 (100 %)
 tool chosen  0 of 1 (0 %)  1 of 1 (100 %)
+calls  1  1
+model requests  1  1
 input tokens  10  10
 output tokens  5  5
 cost  unknown: see MODEL_PRICES  unknown: see MODEL_PRICES
@@ -130,6 +138,87 @@ time per try  N ms  N ms
 Below the threshold of 0.9: A
 `)
     expect(code).toBe(1)
+  })
+
+  test('awaits the answer if a case has texts that it must contain', async () => {
+    const question = { ...WHERE, answer: ['on * way'] }
+    const { url } = await edgeOf([
+      ask(['orderStatus', { number: 'A-1' }]),
+      say('It is on its way.'),
+      ask(['orderStatus', { number: 'A-1' }]),
+      say('I do not know.'),
+    ])
+    const passing = await evaluate(linesOf(question), ['--url', url])
+    expect(passing.out).toContain('  1  A 1/1  Where is A-1?\n')
+    const { out } = await evaluate(linesOf(question), ['--url', url])
+    expect(out).toContain(`       expected orderStatus {"number":"A-*"}, then “on * way”
+       A 1x orderStatus {"number":"A-1"}, then “I do not know.”
+`)
+  })
+
+  test('compares calls with programs that call the tools, which are read-only, and writes a page', async () => {
+    calls.length = 0
+    const tools = [
+      tool('orderStatus', () => void calls.push('orderStatus'), { annotations: { readOnly: true } }),
+      tool('cancelOrder', () => void calls.push('cancelOrder')),
+    ]
+    const code = 'await Promise.all(["A-1", "A-2"].map((number) => tools.orderStatus({ number })))\nreturn "on its way"'
+    const [first, second] = ['A-1', 'A-2'].map((number) => ask(['orderStatus', { number }]))
+    const { url, requests } = await edgeOf(
+      [first ?? [], second ?? [], say('Both are on their way.'), ask(['run_code', { code }]), say('On its way.')],
+      { tools, setup: { loop: { hooks: [vmCodeMode()] } } },
+    )
+    const both = {
+      question: 'Where are A-1 | A-2?',
+      calls: [{ tool: 'orderStatus', arguments: { number: 'A-1' } }, { tool: 'orderStatus' }],
+      answer: ['on its way'],
+    }
+    const args = ['--url', url, '--live', '--code', 'off', '--code', 'only', '--report', 'report.md']
+    const { out, report } = await evaluate(linesOf(both), args)
+    expect(out).toContain('A 0/1  B 1/1  Where are A-1 | A-2?')
+    expect(calls).toEqual(['orderStatus', 'orderStatus', 'orderStatus', 'orderStatus'])
+    expect(requests.map((request) => request.tools.map(({ name }) => name))).toEqual([
+      ['orderStatus'],
+      ['orderStatus'],
+      ['orderStatus'],
+      ['run_code'],
+      ['run_code'],
+    ])
+    expect(report.replace(/\d+ ms/g, 'N ms')).toBe(`# cases.jsonl
+
+|  | A | B |
+| --- | --- | --- |
+| model | test/scripted | test/scripted |
+| descriptions | edge | edge |
+| code mode | off | only |
+| passed | 0 of 1 (0 %) | 1 of 1 (100 %) |
+| tool chosen | 1 of 1 (100 %) | 1 of 1 (100 %) |
+| calls | 2 | 2 |
+| model requests | 3 | 2 |
+| input tokens | 30 | 20 |
+| output tokens | 15 | 10 |
+| cost | unknown: see MODEL&#95;PRICES | unknown: see MODEL&#95;PRICES |
+| time per try | N ms | N ms |
+
+## Cases
+
+| Question | A | B |
+| --- | --- | --- |
+| Where are A-1 &#124; A-2? | 0/1; 1x orderStatus {"number":"A-1"}, orderStatus {"number":"A-2"}, then “Both are on their way.” | 1/1 |
+`)
+  })
+
+  test('shows earlier results beside the new ones', async () => {
+    const { url } = await edgeOf([ask(['cancelOrder']), ask(['orderStatus', { number: 'A-1' }])])
+    const earlier = await evaluate(linesOf(WHERE), ['--url', url, '--json'])
+    const { out } = await evaluate({ ...linesOf(WHERE), 'old.jsonl': earlier.out }, [
+      '--url',
+      url,
+      '--before',
+      'old.jsonl',
+    ])
+    expect(out).toContain('  1  before A 0/1  A 1/1  Where is A-1?\n')
+    expect(out).toMatch(/passed +0 of 1 \(0 %\) +1 of 1 \(100 %\)\n/)
   })
 
   test('passes a case without calls if the model calls nothing, and reaches the threshold', async () => {
@@ -161,6 +250,15 @@ describe('eval refuses', () => {
     [{}, [], 'cases.jsonl cannot be read: '],
     [linesOf(WHERE), ['--tries', '0'], '--tries must be a number from 1 to 100, not "0".'],
     [linesOf(WHERE), ['--threshold', '90'], '--threshold must be a number from 0 to 1, not "90".'],
+    [linesOf(WHERE), ['--live', '--code', 'on'], '--code must be off, also, only, not "on".'],
+    [linesOf(WHERE), ['--code', 'only'], '--code needs --live: programs call tools.'],
+    [
+      { ...linesOf(WHERE), 'new.json': '{}' },
+      ['--live', '--descriptions', 'new.json'],
+      '--live and --descriptions cannot',
+    ],
+    [{ ...linesOf(WHERE), 'old.jsonl': '{}' }, ['--before', 'old.jsonl'], 'old.jsonl:1 is not a result.'],
+    [{ ...linesOf(WHERE), 'old.jsonl': '' }, ['--before', 'old.jsonl'], 'old.jsonl has no results.'],
     [linesOf(WHERE), [], 'http://127.0.0.1:9 does not answer: '],
   ])('what it cannot use: %j %j', async (files, args, error) => {
     const { code, errors } = await evaluate(files, ['--url', 'http://127.0.0.1:9', ...args])

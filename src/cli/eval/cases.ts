@@ -19,6 +19,8 @@ export interface EvalCase {
   readonly calls: readonly ExpectedCall[]
   /** What the model reads as the result of a call, by the tool's name. Default: a text that says it is a stand-in. */
   readonly results: Readonly<Record<string, unknown>>
+  /** Texts that the answer must contain, in any case; each `*` stands for any text. Empty: the answer is not awaited. */
+  readonly answer: readonly string[]
   readonly system?: string | undefined
   /** The tools on offer instead of the default set. */
   readonly tools?: readonly string[] | undefined
@@ -30,6 +32,7 @@ const CASE = v.strictObject({
   question: v.pipe(v.string(), v.regex(/\S/, 'expected a text')),
   calls: v.array(v.strictObject({ tool: v.string(), arguments: v.optional(members) })),
   results: v.optional(members, {}),
+  answer: v.optional(v.array(v.string()), []),
   system: v.optional(v.string()),
   tools: v.optional(v.array(v.string())),
 })

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import * as v from 'valibot'
 import { isObject, type JsonSchema } from '../../contract/json.ts'
 import type { ClientTool } from '../../contract/run.ts'
+import { RUN_OPTIONS } from '../../contract/run-options.ts'
 import type { EdgeAddress } from '../edge.ts'
 import { Failure } from '../failure.ts'
 import { listAllTools } from '../listing.ts'
@@ -15,7 +16,13 @@ export interface EvalSide {
   readonly model?: string | undefined
   /** DescriptionTexts instead of the edge's own. */
   readonly descriptions?: DescriptionTexts | undefined
+  /** Default: the edge's. */
+  readonly code?: CodeMode | undefined
 }
+
+/** Whether the model can run programs that call tools: `RUN_OPTIONS.code`. */
+export const CODE_MODES = RUN_OPTIONS.code.values
+export type CodeMode = (typeof CODE_MODES)[number]
 
 /** DescriptionTexts of tools, by their names. */
 export interface DescriptionTexts {
@@ -67,10 +74,16 @@ export function parseDescriptions(value: unknown, file: string): DescriptionText
   )
 }
 
-/** Returns the sides that models and descriptions make: each model first with the edge's own descriptions. */
-export function sidesOf(models: readonly string[], files: readonly DescriptionTexts[]): readonly EvalSide[] {
+/** Returns the sides that models, descriptions and modes make: each model first with the edge's own descriptions. */
+export function sidesOf(
+  models: readonly string[],
+  files: readonly DescriptionTexts[],
+  codes: readonly CodeMode[] = [],
+): readonly EvalSide[] {
   const all = (models.length === 0 ? [undefined] : models).flatMap((model) =>
-    [undefined, ...files].map((descriptions) => ({ model, descriptions })),
+    [undefined, ...files].flatMap((descriptions) =>
+      (codes.length === 0 ? [undefined] : codes).map((code) => ({ model, descriptions, code })),
+    ),
   )
   return all.map((side, at) => ({ ...side, label: String.fromCodePoint('A'.charCodeAt(0) + at) }))
 }
