@@ -52,9 +52,9 @@ export default defineConfig({
     // Files share a process, which takes a third off; test/fixtures/tidy.ts leaves nothing of one to the next.
     isolate: false,
     // Long enough for a machine that is busy with ten other things; what hangs still ends.
-    testTimeout: 120_000,
-    hookTimeout: 180_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     // As in test/fixtures/eventually.ts.
-    expect: { poll: { timeout: 100_000 } },
+    expect: { poll: { timeout: 200_000 } },
   },
 })

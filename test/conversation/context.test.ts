@@ -122,7 +122,7 @@ test('a thousand turns with results of up to 200 kB, and a run of sixty steps in
   const knowledge = knowledgeOf(conversation.store, model.requests.at(-1))
   expect(paid.filter((id) => !knowledge.includes(`"${id}"`))).toEqual([])
   expect(model.refused).toBeLessThan(4)
-}, 120_000)
+})
 
 test('the window that a refusal has told is stored for its model alone, and holds in another isolate', async () => {
   const narrow = new WindowModel(WINDOW, 'exact', obey)

@@ -42,7 +42,7 @@ export default serveTools(defineTool({ name: '${name}', description: '${descript
 }
 
 /** The states of `edgecall dev`, one after another: each is left by the correction of a file. */
-describe('edgecall dev', { timeout: 120_000 }, () => {
+describe('edgecall dev', () => {
   let command: Command
   let url = ''
   let end = 0

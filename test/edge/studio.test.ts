@@ -101,7 +101,7 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
     prepare: (page: Page) => Promise<unknown> = async () => {},
   ): Promise<{ page: Page; faults: string[] }> {
     const page = await (await browser.newContext({ reducedMotion: 'reduce', ...options })).newPage()
-    page.setDefaultTimeout(100_000)
+    page.setDefaultTimeout(200_000)
     const faults: string[] = []
     page.on('pageerror', (error) => faults.push(String(error)))
     page.on('console', (message) => message.type() === 'error' && faults.push(message.text()))
@@ -574,7 +574,7 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
 
   test('asks for a key if the edge requires one, says why one was refused, and keeps it only in the tab', async () => {
     const page = await (await browser.newContext()).newPage()
-    page.setDefaultTimeout(100_000)
+    page.setDefaultTimeout(200_000)
     const problem = { status: 401, code: 'unauthorized', detail: 'Send a valid key: Authorization: Bearer …' }
     const expired = { status: 401, code: 'key_expired', detail: 'This key has expired.' }
     await page.route('**/caller', (route) => {

@@ -28,7 +28,7 @@ function write(file: string, text: string): void {
 
 /** Waits for the change of a file, and for no other. */
 async function changeOf(file: string, ...others: readonly string[]): Promise<void> {
-  await vi.waitFor(() => expect(paths).toContain(file), 100_000)
+  await vi.waitFor(() => expect(paths).toContain(file), 200_000)
   expect([...paths].filter((path) => path !== file && !others.includes(path))).toEqual([])
   paths.clear()
 }
