@@ -4,7 +4,7 @@ import type { Hook } from '../contract/hook.ts'
 import { canonicalJson, isObject, type JsonSchema, sha256 } from '../contract/json.ts'
 import { RUN_CODE } from '../contract/program.ts'
 import type { RunRequest } from '../contract/run.ts'
-import { failure, mayCall, type Tool, type ToolDefinition } from '../contract/tool.ts'
+import { describeTool, failure, mayCall, type Tool, type ToolDefinition, type ModelTool } from '../contract/tool.ts'
 import { createKeywordIndex } from '../search/keyword-index.ts'
 import { signalOf } from '../tool/control.ts'
 
@@ -56,7 +56,7 @@ const MOST_FOUND = 10
 const MOST_LINE = 100
 
 /** What a program can call, as a model is told of it: tools of the edge, and those of the caller. */
-type ProgramTool = Pick<ToolDefinition, 'name' | 'description' | 'inputSchema' | 'outputSchema' | 'hash'>
+type ProgramTool = Declared & Pick<ToolDefinition, 'hash'>
 
 const HOW = `Runs a program in JavaScript that calls tools, and returns what it returns. Prefer it where several calls are needed, above all where one needs the results of others, or where much data is to be reduced to little: only what the program returns or prints is read.
 
@@ -164,7 +164,7 @@ function withoutFence(code: string): string {
 /** The deepest schema that is printed; `unknown` stands for what is below. */
 const MOST_DEPTH = 12
 
-type Declared = Pick<ToolDefinition, 'name' | 'description' | 'inputSchema' | 'outputSchema'>
+type Declared = ModelTool & Pick<ToolDefinition, 'outputSchema'>
 
 /**
  * Returns the TypeScript declarations of tools, for a model that calls them in a program: descriptions are comments, and a
@@ -174,12 +174,13 @@ type Declared = Pick<ToolDefinition, 'name' | 'description' | 'inputSchema' | 'o
  * declarationsOf([{ name: 'add', description: 'Adds.', inputSchema: { type: 'object' } }])
  */
 export function declarationsOf(tools: readonly Declared[]): string {
-  const members = tools.map(({ name, description, inputSchema, outputSchema }) => {
+  const members = tools.map((tool) => {
+    const { name, inputSchema, outputSchema } = tool
     const input = typeOf(inputSchema, inputSchema, '  ')
     // Without required fields the call may be made without arguments.
     const isOptional = !Array.isArray(inputSchema['required']) || inputSchema['required'].length === 0
     const output = outputSchema ? typeOf(outputSchema, outputSchema, '  ') : 'any'
-    return `${comment(description, '  ')}  ${keyOf(name)}(input${isOptional ? '?' : ''}: ${input}): Promise<${output}>`
+    return `${comment(describeTool(tool), '  ')}  ${keyOf(name)}(input${isOptional ? '?' : ''}: ${input}): Promise<${output}>`
   })
   return `declare const tools: {\n${members.join('\n')}\n}`
 }

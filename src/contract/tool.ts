@@ -24,6 +24,12 @@ export interface ToolDefinition {
   readonly instructions?: string
   /** Schema of the arguments, with `type: "object"` at its root. */
   readonly inputSchema: JsonSchema
+  /**
+   * Arguments of typical calls, at most 10, which show what a schema cannot: how a text is written, or which optional
+   * members belong together. Each must fit `inputSchema`. A provider gets them in its own field, or after the description
+   * where it has none.
+   */
+  readonly inputExamples?: readonly JsonObject[]
   /** Schema of the structured result. A result that does not fit it fails the call (`invalid_output`). */
   readonly outputSchema?: JsonSchema
   /** Free text for people, such as `1.2.0`. */
@@ -77,6 +83,18 @@ export type ToolCaller = 'model' | 'program'
 /** Returns whether a tool may be called by models, or by their programs. */
 export function mayCall({ callers }: Pick<ToolDefinition, 'callers'>, caller: ToolCaller): boolean {
   return callers?.includes(caller) ?? true
+}
+
+/** What a model reads of a tool. */
+export type ModelTool = Pick<ToolDefinition, 'name' | 'description' | 'inputSchema' | 'inputExamples'>
+
+/** Returns the description of a tool with its examples, for whatever has no field for them. */
+export function describeTool({
+  description,
+  inputExamples = [],
+}: Pick<ModelTool, 'description' | 'inputExamples'>): string {
+  if (inputExamples.length === 0) return description
+  return [description, 'Examples of arguments:', ...inputExamples.map((example) => JSON.stringify(example))].join('\n')
 }
 
 /** The fields that an author may set beside the name, the description and the schemas, whatever the kind of tool. */

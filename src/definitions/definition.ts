@@ -7,7 +7,7 @@ import { checkHttpCall, HTTP_CALL } from './http/definition.ts'
 import { checkSchema } from '../schema/check.ts'
 import { plainFault } from '../schema/document.ts'
 import { toIssue } from '../schema/issue.ts'
-import { issuesOf as misfitsOf } from '../schema/validate.ts'
+import { exampleIssues, issuesOf as misfitsOf } from '../schema/validate.ts'
 import { toolFields } from '../wire/tool-fields.ts'
 import * as v from 'valibot'
 
@@ -106,13 +106,15 @@ export function parseStored(value: unknown): ParsedStored {
 
 function issuesOf(stored: StoredTool): DefinitionIssue[] {
   const { name, inputSchema, outputSchema = {} } = stored
+  const inputIssues = checkSchema(inputSchema)
   const schemaIssues = checkSchema(outputSchema, 'any')
   const isTaken = name === READ_RESULT
   return [
     ...(isTaken
       ? [{ path: 'name', message: `expected another name: models read on in long results by "${name}"` }]
       : []),
-    ...checkSchema(inputSchema).map(prefixPath('inputSchema')),
+    ...inputIssues.map(prefixPath('inputSchema')),
+    ...(inputIssues.length === 0 ? exampleIssues(stored) : []),
     ...schemaIssues.map(prefixPath('outputSchema')),
     ...('http' in stored ? checkHttpCall(stored.http, inputSchema) : []),
     ...('static' in stored && schemaIssues.length === 0 ? staticAnswerIssues(stored.static, outputSchema) : []),

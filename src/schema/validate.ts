@@ -40,6 +40,19 @@ export function fittingArguments(
   return isObject(value) && !validateArguments(name, inputSchema, value) ? { ok: true, value } : unfit
 }
 
+/** Returns where the examples of a definition do not fit its schema. */
+export function exampleIssues({
+  inputSchema,
+  inputExamples = [],
+}: Pick<ToolDefinition, 'inputSchema' | 'inputExamples'>): readonly DefinitionIssue[] {
+  return inputExamples.flatMap((example, index) =>
+    issuesOf(inputSchema, example).map(({ path, message }) => ({
+      path: ['inputExamples', index, path].filter((part) => part !== '').join('.'),
+      message,
+    })),
+  )
+}
+
 const LIMITS = { depth: 32, values: 10_000 }
 
 /**

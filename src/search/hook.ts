@@ -3,6 +3,7 @@ import type { Message } from '../contract/message.ts'
 import type { ToolSelection } from '../contract/run.ts'
 import {
   type Caller,
+  describeTool,
   READ_RESULT,
   type Tool,
   TOOL_SEARCH,
@@ -149,6 +150,5 @@ function tokensOf(tools: readonly ToolDefinition[]): number {
 }
 
 const charactersOf = encodeOnce(
-  ({ name, description, inputSchema }: ToolDefinition) =>
-    name.length + description.length + JSON.stringify(inputSchema).length,
+  (tool: ToolDefinition) => tool.name.length + describeTool(tool).length + JSON.stringify(tool.inputSchema).length,
 )

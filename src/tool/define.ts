@@ -253,10 +253,10 @@ export function describer(outline: ToolOutline): () => Promise<ToolDefinition> {
 
 /** Returns the hash by which a host checks that a tool still has the definition that the model received. */
 export function definitionHash(
-  definition: Pick<ToolDefinition, 'name' | 'description' | 'inputSchema' | 'outputSchema'>,
+  definition: Pick<ToolDefinition, 'name' | 'description' | 'inputSchema' | 'inputExamples' | 'outputSchema'>,
 ): Promise<string> {
-  const { name, description, inputSchema, outputSchema } = definition
-  return sha256(canonicalJson({ name, description, inputSchema, outputSchema }))
+  const { name, description, inputSchema, inputExamples, outputSchema } = definition
+  return sha256(canonicalJson({ name, description, inputSchema, inputExamples, outputSchema }))
 }
 
 /** A tool's output schema: its published form, and the check of a result. */

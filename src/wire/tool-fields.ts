@@ -22,6 +22,20 @@ const approval = v.exactOptional(APPROVAL)
 const callers = v.exactOptional(v.pipe(v.array(v.picklist(['model', 'program'])), v.nonEmpty('expected at least one')))
 const metadata = v.exactOptional(plainObject)
 
+const MOST_EXAMPLES = 10
+const MOST_EXAMPLE_CHARACTERS = 8000
+
+const examples = v.exactOptional(
+  v.pipe(
+    v.array(plainObject),
+    v.maxLength(MOST_EXAMPLES),
+    v.check(
+      (values) => JSON.stringify(values).length <= MOST_EXAMPLE_CHARACTERS,
+      `expected at most ${MOST_EXAMPLE_CHARACTERS} characters of JSON`,
+    ),
+  ),
+)
+
 /** A text in a stored definition. */
 const text = (most: number) => v.pipe(v.string(), v.nonEmpty('expected a text that is not empty'), v.maxLength(most))
 
@@ -64,6 +78,7 @@ export const TOOL_FIELDS = {
     stored: storedSchema,
     caller: v.exactOptional(parametersSchema, {}),
   },
+  inputExamples: { worker: examples, stored: examples, caller: examples },
   outputSchema: { worker: v.exactOptional(workerSchema), stored: v.exactOptional(storedSchema) },
   version: { worker: v.string(), stored: v.exactOptional(text(64)) },
   hash: { worker: someText },

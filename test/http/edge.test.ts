@@ -238,6 +238,21 @@ describe('a streamed answer', () => {
   })
 })
 
+test('what a run says of sampling reaches its model', async () => {
+  const sampling = {
+    ...{ temperature: 0.2, topP: 0.9, topK: 40, seed: 7, presencePenalty: 0.5, frequencyPenalty: -0.5, stop: ['END'] },
+    ...{ maxOutputTokens: 50, reasoningEffort: 'low', verbosity: 'low', serviceTier: 'flex', parallelCalls: false },
+  }
+  const edge = testEdge({ script: [say('One.')] })
+  await edge.ask('/runs', { json: { input: 'Hi', sampling } })
+  const passed = {
+    ...{ temperature: 0.2, top_p: 0.9, top_k: 40, seed: 7, presence_penalty: 0.5, frequency_penalty: -0.5 },
+    ...{ stop: ['END'], max_completion_tokens: 50, reasoning_effort: 'low', verbosity: 'low', service_tier: 'flex' },
+    parallel_tool_calls: false,
+  }
+  expect(edge.requests.map((request) => request.sampling)).toEqual([passed])
+})
+
 describe('the limits of a request', () => {
   test('can lower the limits of the edge but not raise them', async () => {
     const tools = [tool('add')]

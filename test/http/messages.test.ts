@@ -260,7 +260,7 @@ describe('a request', () => {
       },
     ])
     expect(request?.tools).toMatchObject([
-      { name: 'pick', description: 'Picks.\nExample: {"of":1}', inputSchema: pick.input_schema, strict: true },
+      { name: 'pick', description: 'Picks.', inputSchema: pick.input_schema, inputExamples: [{ of: 1 }], strict: true },
     ])
     expect(request?.toolChoice).toBe('required')
     expect(request?.responseFormat).toEqual({

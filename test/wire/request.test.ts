@@ -74,6 +74,12 @@ describe('the body of a run', () => {
       'toolChoice: expected Object or ("auto" | "none" | "required"), received "any".',
     ],
     [{ input: 'Hi', tools: 'clock' }, 'tools', 'tools: expected Array or Object, received "clock".'],
+    [
+      { input: 'Hi', sampling: { temperature: 'hot' } },
+      'sampling.temperature',
+      'sampling.temperature: expected number, received "hot".',
+    ],
+    [{ input: 'Hi', sampling: { top_p: 1 } }, 'sampling.top_p', 'sampling.top_p: is unknown.'],
     [{ input: 'Hi', sistem: '' }, 'sistem', 'sistem: is unknown.'],
     [{ input: 'Hi', limits: { steps: 0 } }, 'limits.steps', 'limits.steps: must be a whole number from 1.'],
     [{ input: 'Hi', limits: { steps: 1.5 } }, 'limits.steps', 'limits.steps: must be a whole number from 1.'],

@@ -1,17 +1,23 @@
 import { isObject } from '../../contract/json.ts'
-import type { ToolText } from '../../contract/tool.ts'
+import type { ToolDefinition, ToolText } from '../../contract/tool.ts'
+import { exampleIssues } from '../../schema/validate.ts'
 import { createKeywordIndex } from '../../search/keyword-index.ts'
 import type { CheckProblem } from './problem.ts'
 
 /** A tool as a model is told about it, and the file to change. */
 export interface ToolInFile {
   readonly file: string
-  readonly tool: ToolText
+  readonly tool: ToolText & Pick<ToolDefinition, 'inputExamples'>
 }
 
 /** Returns what makes it hard for a model to choose tools by their descriptions. */
 export async function descriptionProblems(tools: readonly ToolInFile[]): Promise<readonly CheckProblem[]> {
-  return [...offerProblems(tools), ...tools.flatMap(weaknessesOf), ...(await confusions(tools))]
+  return [
+    ...offerProblems(tools),
+    ...tools.flatMap(exampleProblems),
+    ...tools.flatMap(weaknessesOf),
+    ...(await confusions(tools)),
+  ]
 }
 
 /** The most characters of a description that all providers take. Each request pays for them again. */
@@ -38,6 +44,15 @@ export function offerProblems(tools: readonly ToolInFile[]): readonly CheckProbl
     ]
   })
   return [...namesakes, ...long]
+}
+
+/** Returns the examples that do not fit the schema of their tool, which some providers refuse. */
+function exampleProblems({ file, tool: { name, inputSchema = {}, inputExamples = [] } }: ToolInFile): CheckProblem[] {
+  return exampleIssues({ inputSchema, inputExamples }).map(({ path, message }) => ({
+    file,
+    message: `${path} of ${name} does not fit its inputSchema: ${message}.`,
+    remedy: 'Correct the example, or the schema.',
+  }))
 }
 
 function weaknessesOf({ file, tool }: ToolInFile): readonly CheckProblem[] {

@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path'
 import type { PolicySubject } from '../../contract/policy.ts'
-import type { ToolText } from '../../contract/tool.ts'
+import { isObject } from '../../contract/json.ts'
 import type { Descriptions } from '../check/describe.ts'
 import type { ToolInFile } from '../check/descriptions.ts'
 import { type ProjectTools, subjectsAtEdge, subjectsHere } from '../check/patterns.ts'
@@ -84,14 +84,15 @@ function moduleOf({ config, settings }: Target): string {
 }
 
 /** Reads what a search reads of a definition, which nobody may have checked yet. */
-function textOf(definition: Readonly<Record<string, unknown>>): ToolText {
-  const { name, title, description, tags, inputSchema, hash } = definition
+function textOf(definition: Readonly<Record<string, unknown>>): ToolInFile['tool'] {
+  const { name, title, description, tags, inputSchema, inputExamples, hash } = definition
   return {
     name: String(name),
     description: typeof description === 'string' ? description : '',
     hash: typeof hash === 'string' ? hash : '',
     inputSchema: Object(inputSchema),
     ...(typeof title === 'string' && { title }),
+    ...(Array.isArray(inputExamples) && { inputExamples: inputExamples.filter(isObject) }),
     ...(Array.isArray(tags) && { tags: tags.map(String) }),
   }
 }

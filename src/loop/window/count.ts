@@ -1,6 +1,6 @@
 import type { Message } from '../../contract/message.ts'
 import type { ModelRequest } from '../../contract/model.ts'
-import type { ToolDefinition } from '../../contract/tool.ts'
+import { describeTool, type ModelTool } from '../../contract/tool.ts'
 import type { Usage } from '../../contract/usage.ts'
 import { messageSize, textTokens, TOKENS_A_FILE } from './tokens.ts'
 
@@ -46,21 +46,18 @@ export const LEAST_WINDOW = 1000
 /** The fewest tokens of text between two prompts that tell the count of text from that of files. */
 const LEAST_DIFFERENCE = 100
 
-const definitionTokens = new WeakMap<Definition, number>()
-
-type Definition = Pick<ToolDefinition, 'name' | 'description' | 'inputSchema'>
+const definitionTokens = new WeakMap<ModelTool, number>()
 
 interface Countable extends Pick<ModelRequest, 'messages' | 'responseFormat'> {
-  readonly tools: readonly Definition[]
+  readonly tools: readonly ModelTool[]
 }
 
 /** Estimates the tokens of tools; of each only once. */
-export function toolTokens(tools: readonly Definition[]): number {
+export function toolTokens(tools: readonly ModelTool[]): number {
   return tools.reduce((total, tool) => {
     const knownTokens = definitionTokens.get(tool)
     if (knownTokens !== undefined) return total + knownTokens
-    const { name, description, inputSchema } = tool
-    const tokens = textTokens(JSON.stringify([name, description, inputSchema]))
+    const tokens = textTokens(JSON.stringify([tool.name, describeTool(tool), tool.inputSchema]))
     definitionTokens.set(tool, tokens)
     return total + tokens
   }, 0)

@@ -6,7 +6,7 @@ import type { ResponseFormat, ToolChoice } from '../../contract/model.ts'
 import type { Limits } from '../../contract/limits.ts'
 import { type Compat, compatRounds, type Rounds, type RunOptionValues } from '../../contract/run-options.ts'
 import type { ClientTool, OnBusy, RunRequest, ToolSelection } from '../../contract/run.ts'
-import { type DecodeResult, parseBody, duplicateName } from './body.ts'
+import { type DecodeResult, duplicateName, parseBody } from './body.ts'
 import { checkHistory } from './history.ts'
 import {
   choiceWord,
@@ -15,6 +15,7 @@ import {
   isText,
   partsOf,
   formatSchema,
+  optionalCount,
   plainObject,
   runOptionSchemas,
   someText,
@@ -61,6 +62,8 @@ export interface RunBody extends RunOptions {
   readonly clientTools?: readonly ClientTool[]
   readonly toolChoice?: ToolChoice
   readonly responseFormat?: ResponseFormat
+  /** What is passed to the model, under the names of Chat Completions. */
+  readonly sampling?: Readonly<Record<string, unknown>>
   readonly rounds?: 'all'
 }
 
@@ -101,6 +104,40 @@ export const responseFormat = v.variant('type', [
   }),
 ])
 
+const someNumber = v.exactOptional(v.number())
+
+/** How the model answers. A provider gets what it has a field for; the rest is left out. */
+const sampling = v.strictObject({
+  temperature: someNumber,
+  topP: someNumber,
+  topK: someNumber,
+  seed: someNumber,
+  presencePenalty: someNumber,
+  frequencyPenalty: someNumber,
+  maxOutputTokens: optionalCount,
+  stop: v.exactOptional(v.array(someText)),
+  reasoningEffort: v.exactOptional(someText),
+  verbosity: v.exactOptional(someText),
+  serviceTier: v.exactOptional(someText),
+  parallelCalls: v.exactOptional(v.boolean()),
+})
+
+/** The names of these fields in Chat Completions, which runs and codecs use. */
+const SAMPLING_NAMES: Readonly<Record<keyof v.InferOutput<typeof sampling>, string>> = {
+  temperature: 'temperature',
+  topP: 'top_p',
+  topK: 'top_k',
+  seed: 'seed',
+  presencePenalty: 'presence_penalty',
+  frequencyPenalty: 'frequency_penalty',
+  maxOutputTokens: 'max_completion_tokens',
+  stop: 'stop',
+  reasoningEffort: 'reasoning_effort',
+  verbosity: 'verbosity',
+  serviceTier: 'service_tier',
+  parallelCalls: 'parallel_tool_calls',
+}
+
 export const runBody = v.strictObject({
   input: either(isText, someText, v.array(message)),
   system: v.exactOptional(v.string()),
@@ -108,6 +145,7 @@ export const runBody = v.strictObject({
   clientTools: v.exactOptional(v.array(clientTool)),
   toolChoice: v.exactOptional(either(isObject, v.strictObject({ tool: toolReference }), choiceWord)),
   responseFormat: v.exactOptional(responseFormat),
+  sampling: v.exactOptional(sampling),
   // Native events have the text of all rounds; the client chooses what to show.
   rounds: v.exactOptional(v.literal('all')),
   ...runOptionSchemas,
@@ -117,12 +155,18 @@ export const runBody = v.strictObject({
 export function decodeRunBody(body: unknown): DecodeResult<RunBody> {
   const parsed = parseBody(runBody, body)
   if (!parsed.ok) return parsed
-  const { input, ...rest } = parsed.request
+  const { input, sampling: fields, ...rest } = parsed.request
   const messages: readonly Message[] = isText(input) ? [{ role: 'user', content: input }] : input
   const history = checkHistory(messages, 'input', 'callId')
   if (!history.ok) return history
-  const fault = duplicateName(rest.clientTools ?? [], 'clientTools', 'name')
-  return fault ?? { ok: true, request: { ...rest, input: history.request } }
+  const { clientTools = [] } = rest
+  const fault = duplicateName(clientTools, 'clientTools', 'name')
+  if (fault) return fault
+  const renamed = Object.entries(fields ?? {}).map(([name, value]) => [Reflect.get(SAMPLING_NAMES, name), value])
+  return {
+    ok: true,
+    request: { ...rest, input: history.request, ...(fields && { sampling: Object.fromEntries(renamed) }) },
+  }
 }
 
 export const callBody = v.strictObject({

@@ -1,9 +1,17 @@
 import { expect, test } from 'vitest'
+import type { JsonObject } from '../../../src/contract/json.ts'
 import { descriptionProblems, offerProblems } from '../../../src/cli/check/descriptions.ts'
 
 const NO_FIELDS = { type: 'object', properties: {} }
 
-async function messagesOf(...tools: readonly { name: string; description: string; inputSchema?: object }[]) {
+interface ToolText {
+  readonly name: string
+  readonly description: string
+  readonly inputSchema?: object
+  readonly inputExamples?: readonly JsonObject[]
+}
+
+async function messagesOf(...tools: readonly ToolText[]) {
   const problems = await descriptionProblems(
     tools.map(({ inputSchema = NO_FIELDS, ...tool }) => ({
       file: `${tool.name}.ts`,
@@ -23,6 +31,15 @@ test('a tool without a description, or one that repeats its name, is reported', 
   ).toEqual([
     'a.ts: a has no description.',
     'orderStatus.ts: The description of orderStatus says no more than its name.',
+  ])
+})
+
+test('an example that does not fit the schema of its tool is reported, with its place', async () => {
+  const inputSchema = { type: 'object', properties: { day: { type: 'string', description: 'The day.' } } }
+  const description = 'Books a room. Use it when the user wants to meet.'
+  const inputExamples = [{ day: '2026-03-01' }, { day: 1 }]
+  expect(await messagesOf({ name: 'book', description, inputSchema, inputExamples })).toEqual([
+    'book.ts: inputExamples.1.day of book does not fit its inputSchema: expected string, received 1.',
   ])
 })
 

@@ -570,7 +570,7 @@ describe('a call of an HTTP tool ends', () => {
     ['before the end of the body', dripping],
   ])('at its deadline, even if its host is gone, %s', async (_, use) => {
     const { left } = leaving(use)
-    const request = toolRequest('t', { id: 1 }, { deadline: Date.now() + 20 })
+    const request = toolRequest('t', { id: 1 }, { deadline: Date.now() + 1000 })
     const control = { ...CONTROL, whenAborted: () => Promise.reject(new Error('gone')) }
     const outcome = await callHttp('t', stored({}), options())(request, control)
     const message = 'The tool "t" did not answer in time; whether it took effect is unknown.'

@@ -20,12 +20,12 @@ import {
   isText,
   parametersSchema,
   formatSchema,
-  plainObject,
   someText,
   textOr,
   toolName,
   toolReference,
 } from '../../schema.ts'
+import { TOOL_FIELDS } from '../../tool-fields.ts'
 import { type DecodeResult, duplicateName, parseBody } from '../body.ts'
 import { checkHistory, fileUrl } from '../history.ts'
 import {
@@ -273,7 +273,7 @@ const tool = v.pipe(
     description: v.nullish(v.string(), ''),
     input_schema: parametersSchema,
     strict: optionalFlag,
-    input_examples: v.nullish(v.array(plainObject), []),
+    input_examples: v.nullish(TOOL_FIELDS.inputExamples.caller.wrapped),
     allowed_callers: v.nullish(
       v.pipe(
         v.array(v.string()),
@@ -281,10 +281,8 @@ const tool = v.pipe(
       ),
     ),
   }),
-  v.transform(({ name, description, input_schema: inputSchema, strict, input_examples: examples }): ClientTool => {
-    const text = examples.map((example) => `Example: ${JSON.stringify(example)}`)
-    const isStrict = strict ? { strict } : {}
-    return { name, description: [description, ...text].filter(Boolean).join('\n'), inputSchema, ...isStrict }
+  v.transform(({ name, description, input_schema: inputSchema, strict, input_examples: inputExamples }): ClientTool => {
+    return { name, description, inputSchema, ...(inputExamples && { inputExamples }), ...(strict && { strict }) }
   }),
 )
 
@@ -377,8 +375,8 @@ function decode(body: CountBody, rest: Partial<MessagesBody> = {}): DecodeResult
   const { model, tools, tool_choice: choice, output_config: output, edgecall } = body
   const history = toHistory(body)
   if (!history.ok) return history
-  const clash = duplicateName(tools, 'tools', 'name')
-  if (clash) return clash
+  const fault = duplicateName(tools, 'tools', 'name')
+  if (fault) return fault
   const format = output?.format
   return {
     ok: true,

@@ -9,6 +9,7 @@ import {
   type UserContent,
 } from '../../../contract/message.ts'
 import type { ModelRequest, ResponseFormat, ToolChoice } from '../../../contract/model.ts'
+import { describeTool } from '../../../contract/tool.ts'
 import { objectsOf } from '../../fields.ts'
 import { argumentsObject, calledName, opaqueDataOf } from '../model-answer.ts'
 import { withEffort } from '../openai-chat/request.ts'
@@ -34,7 +35,11 @@ export function toCallOptions(request: ModelRequest, dialect: AiSdkDialect): Rec
   return {
     prompt: toPrompt(messages, dialect),
     ...(tools.length > 0 && {
-      tools: tools.map(({ name, description, inputSchema }) => ({ type: 'function', name, description, inputSchema })),
+      tools: tools.map((tool) => {
+        const { name, inputSchema } = tool
+        // Most providers ignore the field that the specification has for examples.
+        return { type: 'function', name, description: describeTool(tool), inputSchema }
+      }),
       ...(toolChoice && { toolChoice: toToolChoice(toolChoice) }),
     }),
     ...(responseFormat && { responseFormat: toFormat(responseFormat) }),

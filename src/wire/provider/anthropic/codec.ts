@@ -144,8 +144,13 @@ function toolsOf({ tools, messages }: ModelRequest, isSaid: (name: string) => bo
   return [...names].map((name) => JSON.stringify({ name, input_schema: { type: 'object' } }))
 }
 
-const encodeTool = encodeOnce(({ name, description, inputSchema }: ToolDefinition) =>
-  JSON.stringify({ name, description: description || undefined, input_schema: withoutChoice(inputSchema) }),
+const encodeTool = encodeOnce(({ name, description, inputSchema, inputExamples }: ToolDefinition) =>
+  JSON.stringify({
+    name,
+    description: description || undefined,
+    input_schema: withoutChoice(inputSchema),
+    input_examples: inputExamples?.length ? inputExamples : undefined,
+  }),
 )
 
 const CHOICES = { auto: 'auto', none: 'none', required: 'any' }

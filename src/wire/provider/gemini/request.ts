@@ -8,7 +8,7 @@ import {
   type UserContent,
 } from '../../../contract/message.ts'
 import type { ModelRequest, ToolChoice } from '../../../contract/model.ts'
-import type { ToolDefinition } from '../../../contract/tool.ts'
+import { describeTool, type ToolDefinition } from '../../../contract/tool.ts'
 import { encodeOnce } from '../../events.ts'
 import { objectsOf } from '../../fields.ts'
 import { GEMINI } from './answer.ts'
@@ -53,9 +53,11 @@ const withoutFiles = encodeOnce((message: Message): Message =>
   message.role === 'tool' ? { ...message, content: [{ type: 'text', text: contentText(message.content) }] } : message,
 )
 
-const encodeTool = encodeOnce(({ name, description, inputSchema }: ToolDefinition) =>
-  JSON.stringify({ name, description, parametersJsonSchema: toSchema(withoutChoice(inputSchema), name) }),
-)
+const encodeTool = encodeOnce((tool: ToolDefinition) => {
+  const { name, inputSchema } = tool
+  const parametersJsonSchema = toSchema(withoutChoice(inputSchema), name)
+  return JSON.stringify({ name, description: describeTool(tool), parametersJsonSchema })
+})
 
 const MODES = { auto: 'AUTO', none: 'NONE', required: 'ANY' }
 

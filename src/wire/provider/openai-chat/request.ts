@@ -6,7 +6,7 @@ import {
   type UserContent,
 } from '../../../contract/message.ts'
 import type { ModelRequest, ResponseFormat, ToolChoice } from '../../../contract/model.ts'
-import type { ToolDefinition } from '../../../contract/tool.ts'
+import { describeTool, type ToolDefinition } from '../../../contract/tool.ts'
 import { encodeGrowing, encodeOnce } from '../../events.ts'
 import { countAt } from '../../fields.ts'
 import { argumentsText, calledName, jsonText } from '../model-answer.ts'
@@ -118,8 +118,13 @@ function toAnswer(message: AssistantMessage, codec = ''): object {
 }
 
 export function toChatTool(tool: ToolDefinition): object {
-  const { name, description, strict } = tool
-  const declaration = { name, description, parameters: toParameters(tool), ...(strict !== undefined && { strict }) }
+  const { name, strict } = tool
+  const declaration = {
+    name,
+    description: describeTool(tool),
+    parameters: toParameters(tool),
+    ...(strict !== undefined && { strict }),
+  }
   return { type: 'function', function: declaration }
 }
 

@@ -7,7 +7,7 @@ import {
   type UserContent,
 } from '../../../contract/message.ts'
 import type { ModelRequest, ToolChoice } from '../../../contract/model.ts'
-import { TOOL_SEARCH, type ToolDefinition } from '../../../contract/tool.ts'
+import { describeTool, TOOL_SEARCH, type ToolDefinition } from '../../../contract/tool.ts'
 import { encodeOnce } from '../../events.ts'
 import { objectsOf, textAt } from '../../fields.ts'
 import { argumentsObject, argumentsText, calledName, jsonText, opaqueDataOf } from '../model-answer.ts'
@@ -139,8 +139,8 @@ function toPart(part: UserContent): object {
 
 /** Encodes a tool. `strict` is always sent: it defaults to true, and most tools break the rules of strict schemas. */
 const encodeTool = encodeOnce((tool: ToolDefinition) => {
-  const { name, description, strict = false } = tool
-  return toolText({ type: 'function', name, description, parameters: toParameters(tool), strict })
+  const { name, strict = false } = tool
+  return toolText({ type: 'function', name, description: describeTool(tool), parameters: toParameters(tool), strict })
 })
 
 /**
