@@ -52,6 +52,19 @@ describe('declarations', () => {
 }`,
     )
   })
+
+  test('has the examples of a tool in its comment', () => {
+    const inputSchema = { type: 'object', properties: { day: { type: 'string' } }, required: ['day'] }
+    const inputExamples = [{ day: 'today' }, { day: '2026-03-01' }]
+    expect(declarationsOf([{ name: 'book', description: 'Books.', inputSchema, inputExamples }])).toBe(
+      `declare const tools: {
+  /** Books. Examples of arguments: {"day":"today"} {"day":"2026-03-01"} */
+  book(input: {
+    day: string
+  }): Promise<any>
+}`,
+    )
+  })
 })
 
 describe('the definition of run_code', () => {

@@ -26,6 +26,8 @@ function commandsOf({ text }: Pick<Block, 'text'>): string[] {
       .map((line) => line.replace(/(?:^|\s)#.*$/, '').trim())
       .filter((line) => line !== '')
       .flatMap((line) => line.split(/ (?:&&|\|) /))
+      // command > file
+      .map((line) => line.replace(/ > [\w./-]+$/, ''))
       // KEY=$(command)
       .map((line) => /^[A-Z_]+=\$\((.*)\)$/.exec(line)?.[1] ?? line)
   )

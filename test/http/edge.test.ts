@@ -245,12 +245,12 @@ test('what a run says of sampling reaches its model', async () => {
   }
   const edge = testEdge({ script: [say('One.')] })
   await edge.ask('/runs', { json: { input: 'Hi', sampling } })
-  const passed = {
+  const names = {
     ...{ temperature: 0.2, top_p: 0.9, top_k: 40, seed: 7, presence_penalty: 0.5, frequency_penalty: -0.5 },
     ...{ stop: ['END'], max_completion_tokens: 50, reasoning_effort: 'low', verbosity: 'low', service_tier: 'flex' },
     parallel_tool_calls: false,
   }
-  expect(edge.requests.map((request) => request.sampling)).toEqual([passed])
+  expect(edge.requests.map((request) => request.sampling)).toEqual([names])
 })
 
 describe('the limits of a request', () => {

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { declarationsOf } from '../../src/code/run-code.ts'
 import type { ModelRequest } from '../../src/contract/model.ts'
 import { toCallOptions } from '../../src/wire/provider/ai-sdk/request.ts'
 import { encodeAnthropicRequest } from '../../src/wire/provider/anthropic/codec.ts'
@@ -26,8 +25,4 @@ test.each<[string, () => any]>([
   ['the AI SDK', () => (toCallOptions(request, { version: 'v3', richResults: true })['tools'] as object[])[0]],
 ])('%s gets them after the description', (_name, encode) => {
   expect(encode()).toMatchObject({ name: 'book', description: TEXT })
-})
-
-test('a program reads them above the declaration', () => {
-  expect(declarationsOf([definition])).toContain('{"day":"today"}')
 })
