@@ -22,8 +22,8 @@ const MOST_PRINTED = 32_768
  * function of the answers and their order alone.
  */
 const KIT = `const { TransformStream, Response, TextEncoder, TextDecoder, IdentityTransformStream, Proxy, Promise, Error, TypeError } = globalThis
-const { apply, ownKeys } = Reflect
-const { defineProperty, getPrototypeOf, freeze, fromEntries } = Object
+const { apply, deleteProperty, ownKeys } = Reflect
+const { defineProperty, setPrototypeOf, freeze, fromEntries } = Object
 const { stringify, parse } = JSON
 const withResolvers = Promise.withResolvers.bind(Promise)
 const RealDate = Date
@@ -53,15 +53,11 @@ const random = () => (random32() * 2097152 + (random32() >>> 11)) / 900719925474
 const fixed = (target, name, value) => defineProperty(target, name, { value, writable: false, enumerable: false, configurable: false })
 
 function close() {
-  const values = [...standard].map((name) => [name, globalThis[name]])
-  for (let target = globalThis; target && target !== Object.prototype; target = getPrototypeOf(target)) {
-    for (const name of ownKeys(target)) {
-      if (target === globalThis && standard.has(name)) continue
-      if (Reflect.deleteProperty(target, name)) continue
-      try { defineProperty(target, name, { value: undefined }) } catch {}
-    }
-  }
-  for (const [name, value] of values) if (value !== undefined && !(name in globalThis)) fixed(globalThis, name, value)
+  // What the runtime adds to JavaScript is inherited, and leaves with the prototype in one step.
+  const inherited = { TextDecoder, TextEncoder, URL, URLSearchParams, atob, btoa, queueMicrotask, structuredClone }
+  setPrototypeOf(globalThis, Object.prototype)
+  for (const name of ownKeys(globalThis)) if (!standard.has(name) && !deleteProperty(globalThis, name)) fixed(globalThis, name)
+  for (const name of ownKeys(inherited)) fixed(globalThis, name, inherited[name])
   function ProgramDate(...parts) {
     if (!new.target) return new RealDate(now).toString()
     return parts.length === 0 ? Reflect.construct(RealDate, [now], new.target) : Reflect.construct(RealDate, parts, new.target)

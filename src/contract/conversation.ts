@@ -183,6 +183,8 @@ export interface PendingApproval {
   readonly because?: 'tool' | 'setup' | 'untrusted_data'
   /** The call of the program that made this call, if one did. */
   readonly parent?: string
+  /** The code of that program. */
+  readonly program?: string
   /** If it is a call of an agent: the calls that lead to the agent's run, the outermost first. */
   readonly path?: readonly AgentCall[]
   /** The conversation of the agent's run, where the call was asked for elsewhere. */

@@ -29,7 +29,7 @@ export interface ListedRun extends RunSummary {
 }
 
 /** A call that waits for a person, as the list of all such calls shows it. */
-export interface ListedApproval extends Omit<PendingApproval, 'definition' | 'arguments'> {
+export interface ListedApproval extends Omit<PendingApproval, 'definition' | 'arguments' | 'program'> {
   readonly conversation: string
   /** How the last question of the run's input begins; absent for callers that may not read the run. */
   readonly question?: string
@@ -37,6 +37,8 @@ export interface ListedApproval extends Omit<PendingApproval, 'definition' | 'ar
   readonly since: number
   /** Absent if they are very long: `GET /conversations/{id}/runs/{run}/calls/{call}` has them. */
   readonly arguments?: unknown
+  /** The code of the program that made this call; absent like `arguments` if it is very long. */
+  readonly program?: string
   readonly definition?: Pick<
     ToolDefinition,
     'title' | 'description' | 'annotations' | 'version' | 'hash' | 'undo' | 'approval'

@@ -217,10 +217,12 @@ function detailsOf(
   }
 }
 
-function shortened({ arguments: input, definition, ...approval }: PendingApproval, isShown: boolean) {
+function shortened({ arguments: input, definition, program, ...rest }: PendingApproval, isShown: boolean) {
   const isShort = isShown && (JSON.stringify(input) ?? '').length <= ARGUMENTS
+  const hasProgram = isShown && program !== undefined && program.length <= ARGUMENTS
+  const approval = { ...rest, ...(hasProgram && { program }) }
   if (!definition) return { ...approval, ...(isShort && { arguments: input }) }
-  const { inputSchema: _inputSchema, description, ...rest } = definition
-  const display = { ...rest, description: description.slice(0, DESCRIPTION) } satisfies ListedApproval['definition']
+  const { inputSchema: _inputSchema, description, ...facts } = definition
+  const display = { ...facts, description: description.slice(0, DESCRIPTION) } satisfies ListedApproval['definition']
   return { ...approval, ...(isShort && { arguments: input }), definition: display }
 }

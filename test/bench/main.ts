@@ -6,6 +6,7 @@ import { benchCatalogue } from './catalogue.ts'
 import { type Cell, measureCosts } from './cost.ts'
 import { type FirstTokens, measureFirstTokens } from './first-token.ts'
 import { startModelServer } from './model-server.ts'
+import { benchPrograms } from './programs.ts'
 import { benchRecall } from './recall.ts'
 import { printCells, printFirstTokens, printStarts, printSummary, writeTable } from './report.ts'
 import { benchSearch } from './search.ts'
@@ -17,7 +18,8 @@ import { buildAll, startSubjects } from './subjects.ts'
  * own, and writes the table of docs/performance.md. `npm run bench -- --quick` leaves the libraries out, measures fewer
  * rounds, and writes nothing.
  *
- * Parts are measured alone when named: `cost`, `first-token`, `start`; and, not part of the table, `search`, `catalogue`.
+ * Parts are measured alone when named: `cost`, `first-token`, `start`; and, not part of the table, `search`, `catalogue`,
+ * `programs`.
  * `npm run bench -- recall FOLDER` tells how well labelled sets of your own are found.
  */
 const FOLDER = new URL('.', import.meta.url).pathname
@@ -33,6 +35,7 @@ else {
   if (names.length === 0 || names.some((part) => TABLE.includes(part))) await benchTable()
   if (names.includes('search')) await benchSearch()
   if (names.includes('catalogue')) await benchCatalogue()
+  if (names.includes('programs')) await benchPrograms()
 }
 process.exit(0)
 

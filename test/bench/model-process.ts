@@ -8,6 +8,8 @@ import type { AddressInfo } from 'node:net'
  * - `answer-8`: a text of 8 tokens;
  * - `steps-10`: calls `squareRoot` ten times, one call in each answer, then a text;
  * - `parallel-8`: calls `wait` for 50 ms eight times in one answer, then a text;
+ * - `roots-10`: calls `squareRoot` ten times in one answer, then a text;
+ * - `program-10`: calls `run_code` once, with a program that calls `squareRoot` ten times at once, then a text;
  * - `argument-2000`: calls `note` with an argument that is streamed in 2,000 parts, then a text;
  * - `search-1`: calls `tool_search` once, then a text;
  * - `paced-30`: a text of 30 tokens, one every 5 ms. The first one is the time at which it was written, in nanoseconds of
@@ -109,12 +111,24 @@ function callsOf(kind: string, count: number, results: number): readonly Call[] 
   if (kind === 'parallel') {
     return Array.from({ length: count }, (_, at) => ({ id: `w${at}`, name: 'wait', fragments: ['{"ms":50}'] }))
   }
+  if (kind === 'roots') {
+    return Array.from({ length: count }, (_, at) => ({ id: `r${at}`, name: 'squareRoot', fragments: [rootOf(at)] }))
+  }
+  if (kind === 'program') {
+    const lines = Array.from({ length: count }, (_, at) => `  tools.squareRoot(${rootOf(at)}),\n`)
+    const code = `const roots = await Promise.all([\n${lines.join('')}])\nreturn roots`
+    return [{ id: 'p0', name: 'run_code', fragments: [JSON.stringify({ code })] }]
+  }
   if (kind === 'argument') {
     const words = Array.from({ length: count - 2 }, (_, at) => `w${at % 10} `)
     return [{ id: 'n0', name: 'note', fragments: ['{"text":"', ...words, '"}'] }]
   }
   if (kind === 'search') return [{ id: 's0', name: 'tool_search', fragments: [JSON.stringify(SEARCH)] }]
   return [{ id: `c${results}`, name: 'squareRoot', fragments: [`{"number":${results + 2}}`] }]
+}
+
+function rootOf(at: number): string {
+  return `{"number":${at + 2}}`
 }
 
 function partsOfCall({ id, name, fragments }: Call, index: number): readonly Part[] {

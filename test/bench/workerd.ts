@@ -43,6 +43,8 @@ export interface Service {
   readonly services?: Readonly<Record<string, string>>
   /** Bindings of its own Durable Object classes, by name of the binding. */
   readonly objects?: Readonly<Record<string, string>>
+  /** Whether it has the binding `LOADER`, which loads Workers. */
+  readonly loads?: boolean
 }
 
 export interface Workerd {
@@ -78,7 +80,7 @@ const config :Workerd.Config = (
   return path
 }
 
-function serviceText({ name, bundle, vars = {}, services = {}, objects = {} }: Service, folder: string): string {
+function serviceText({ name, bundle, vars = {}, services = {}, objects = {}, loads }: Service, folder: string): string {
   // An absolute path would be looked up among the schemas of workerd.
   const pathOf = (file: string) => relative(folder, join(bundle.folder, file))
   const modules = [
@@ -95,6 +97,7 @@ function serviceText({ name, bundle, vars = {}, services = {}, objects = {} }: S
     ...Object.entries(objects).map(
       ([name, className]) => `(name = "${name}", durableObjectNamespace = "${className}")`,
     ),
+    ...(loads ? ['(name = "LOADER", workerLoader = ())'] : []),
   ]
   const namespaces = [...new Set(Object.values(objects))].map(
     (className) => `(className = "${className}", uniqueKey = "${name}-${className}", enableSql = true)`,
@@ -109,13 +112,16 @@ function serviceText({ name, bundle, vars = {}, services = {}, objects = {} }: S
     ))`
 }
 
-/** Starts a workerd with these services. Resolves when the first of them answers. Call `stop` at the end. */
-export async function serve(config: string, names: readonly string[]): Promise<Workerd> {
+/**
+ * Starts a workerd with these services. Resolves when the first of them answers. Call `stop` at the end. `flags`: those of
+ * workerd, such as `--experimental`, without which it loads no Workers.
+ */
+export async function serve(config: string, names: readonly string[], flags: readonly string[] = []): Promise<Workerd> {
   const ports = await Promise.all(names.map(() => freePort()))
   const urls = Object.fromEntries(names.map((name, at) => [name, `http://127.0.0.1:${ports[at]}`]))
   const sockets = names.map((name, at) => `-s${name}=127.0.0.1:${ports[at]}`)
   const began = performance.now()
-  const child = spawn(join(ROOT, 'node_modules/workerd/bin/workerd'), ['serve', config, ...sockets], {
+  const child = spawn(join(ROOT, 'node_modules/workerd/bin/workerd'), ['serve', config, ...flags, ...sockets], {
     stdio: ['ignore', 'inherit', 'inherit'],
   })
   const ended = new Promise((resolve) => child.once('exit', resolve))

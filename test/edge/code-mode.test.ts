@@ -111,6 +111,17 @@ describe('a program', () => {
       await Promise.all(calls)
       return { order, fastest, third: await third, at: Date.now(), id: crypto.randomUUID() }`)
     expect(first.status).toBe('waiting')
+    // Who decides sees the program around the call.
+    const [waitingCall, otherCall] = first.calls.filter(({ status }: any) => status === 'approval')
+    const callPath = `/conversations/${first.conversation}/runs/${first.id}/calls/${waitingCall.id}`
+    const around = { parent: first.calls[0].id, program: code, arguments: { amount: 1 } }
+    expect(await (await fetch(new URL(callPath, url))).json()).toMatchObject(around)
+    const approvals = (await (await fetch(new URL('/approvals', url))).json()) as any[]
+    const listedHere = approvals.filter(({ run }) => run === first.id)
+    expect(listedHere).toMatchObject([
+      { id: waitingCall.id, ...around },
+      { id: otherCall.id, program: code },
+    ])
     // Another instance continues from what is stored.
     await harness.getWorker('code-edge').evictDurableObject('Conversation', { name: `v1/local/${first.conversation}` })
     await decide(first, { decision: 'approve' })

@@ -24,6 +24,7 @@ const REASON = {
       'Why it needs approval: the rule of its definition or of a policy; the rule of the edge’s setup; or that the run has read both untrusted and private data. Absent if the call asks for input.',
   },
   parent: { type: 'string', description: 'The call of the program that made this call, if one did.' },
+  program: { type: 'string', description: 'The code of that program, in JavaScript.' },
 }
 const SHOWN_TOOL = { description: text, annotations: OBJECT, version: text, hash: text }
 const SHOWN_OPTIONS = { title: text, undo: flag, approval: {} }

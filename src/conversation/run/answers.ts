@@ -1,7 +1,7 @@
 import type { CallAnswer, PendingApproval, Refusal } from '../../contract/conversation.ts'
 import type { Config } from '../../contract/config.ts'
 import type { RunFact } from '../../contract/event.ts'
-import { canonicalJson, sha256 } from '../../contract/json.ts'
+import { canonicalJson, isObject, sha256 } from '../../contract/json.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../contract/limits.ts'
 import { readableArguments } from '../../contract/message.ts'
 import { type Caller, failure, type ToolDefinition, type ToolOutcome } from '../../contract/tool.ts'
@@ -64,6 +64,7 @@ export async function pendingApproval(
   const input = readableArguments(call.arguments)
   const definition = state.offered.get(call.tool)
   const because = reasonOf(state, call)
+  const program = programAround(state, call)
   return {
     id: callId,
     run: state.request.runId,
@@ -74,10 +75,17 @@ export async function pendingApproval(
     caller: { tenant, ...(key !== undefined && { key }) },
     ...(because && { because }),
     ...(call.parent !== undefined && { parent: call.parent }),
+    ...(program !== undefined && { program }),
     ...(state.request.agent && { path: state.request.agent.path }),
     expires: waitsUntil(state, now),
     ...(definition && { definition: shownOf(definition) }),
   }
+}
+
+/** Returns the code of the program that made a call; undefined if the model made it. */
+function programAround({ calls }: RunState, { parent }: CallState): string | undefined {
+  const input = readableArguments(calls.find(({ callId }) => callId === parent)?.arguments ?? '')
+  return isObject(input) && typeof input['code'] === 'string' ? input['code'] : undefined
 }
 
 /**

@@ -1,6 +1,7 @@
 import { innerCallId } from '../../contract/id.ts'
 import { contentText } from '../../contract/message.ts'
 import { type ProgramAsk, type ProgramCalls, type ProgramRelease, ProgramStopped } from '../../contract/program.ts'
+import { pause } from '../../contract/time-limit.ts'
 import { failure } from '../../contract/tool.ts'
 import { decideCalls } from '../decide/decide.ts'
 import { callRefused } from '../record.ts'
@@ -76,6 +77,7 @@ export class ProgramPass implements ProgramCalls {
 
   async next(): Promise<readonly ProgramRelease[] | undefined> {
     const { program } = this.#call
+    let hasPaused = false
     for (;;) {
       if (this.#isOver) return undefined
       const first = program.releases[this.#position]
@@ -84,6 +86,12 @@ export class ProgramPass implements ProgramCalls {
       const rest = program.releases.slice(this.#position)
       const end = rest.findIndex(({ ask }) => ask >= this.#askCount)
       const due = end < 0 ? rest : rest.slice(0, end)
+      if (due.length > 0 && !hasPaused && this.#isBusy()) {
+        // Calls that are answered together are released together.
+        hasPaused = true
+        await pause(0)
+        continue
+      }
       if (due.length > 0) {
         this.#position += due.length
         this.#running.flush()

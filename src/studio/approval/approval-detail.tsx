@@ -11,10 +11,8 @@ import { ErrorNote } from '../part/problem.tsx'
 import { duration, moment, visible } from '../part/text.ts'
 import { hrefOf } from '../route.ts'
 import { ApprovalForm } from '../run/approval-form.tsx'
-import { codeOf } from '../run/chart.tsx'
 import { decisions } from '../run/decide.ts'
 import { watchRun } from '../run/run-store.ts'
-import { callsOf } from '../run/run-view.ts'
 import { loadCall } from './waiting.ts'
 
 interface DetailProps {
@@ -31,6 +29,7 @@ export function ApprovalDetail({ call, next, hrefTo }: DetailProps): JSX.Element
   // A call that is decided is answered no more; what was shown of it stays.
   const { state } = useLoaded(async () => (isDecided ? call : loadCall(call)), [id])
   const { value, isLoading, error } = state.value
+  const program = value?.program ?? call.program
   const isShown = value !== undefined || (!isLoading && error === undefined)
   return (
     <article class="detail" aria-label={`Call of ${tool}`}>
@@ -58,7 +57,7 @@ export function ApprovalDetail({ call, next, hrefTo }: DetailProps): JSX.Element
             }
           >
             <Facts call={call} />
-            {call.parent !== undefined && hasScope('chat') && <ProgramAround call={call} parent={call.parent} />}
+            {program !== undefined && <ProgramAround tool={tool} code={program} />}
           </ApprovalForm>
         )}
       </div>
@@ -169,19 +168,9 @@ function ruleText(rule: Approval | undefined): string {
   return `needed unless ${conditions.join(' and ')}`
 }
 
-/** The program that made the call, with its line. */
-function ProgramAround({
-  call,
-  parent,
-}: {
-  readonly call: ListedApproval
-  readonly parent: string
-}): JSX.Element | null {
-  const store = useMemo(() => watchRun({ conversation: call.conversation, run: call.run }), [call.id])
-  const program = callsOf(store.view.value).find(({ id }) => id === parent)
-  const code = program && codeOf(program.arguments)
-  if (code === undefined) return null
-  const pattern = new RegExp(`\\b${call.tool.replaceAll(/\W/g, '.')}\\s*\\(`)
+/** The program that made the call, with the lines that may have made it. */
+function ProgramAround({ tool, code }: { readonly tool: string; readonly code: string }): JSX.Element {
+  const pattern = new RegExp(`\\b${tool.replaceAll(/\W/g, '.')}\\b`)
   const notes = new Map<number, string>(
     code.split('\n').flatMap((line, index) => (pattern.test(line) ? [[index + 1, 'waits for you'] as const] : [])),
   )
