@@ -97,12 +97,14 @@ const SUBJECTS: Subjects = [
   [118, 'ToolProvider'],
   [119, 'toolSearchStrategy'],
   [120, 'toolExecutionErrorHandler'],
+  [121, 'PartialToolCall'],
+  [122, 'decision models'],
 ]
 
 // A tool Worker logs what its tools throw, and here they throw on purpose.
 vi.spyOn(console, 'error').mockImplementation(() => {})
 
-conformance('LangChain4j', 120, SUBJECTS, [
+conformance('LangChain4j', 122, SUBJECTS, [
   ...values,
   ...calls,
   ...texts,

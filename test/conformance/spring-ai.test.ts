@@ -90,12 +90,14 @@ const SUBJECTS: Subjects = [
   [148, 'OpenAiChatModel, ChunkMerger'],
   [149, 'StructuredOutputValidationAdvisor'],
   [150, 'ToolCallingAdvisor'],
+  [151, 'tool call confirmation'],
+  [152, 'session memory, turn-aware compaction'],
 ]
 
 // A tool Worker logs what its tools throw, and here they throw on purpose.
 vi.spyOn(console, 'error').mockImplementation(() => {})
 
-conformance('Spring AI', 150, SUBJECTS, [
+conformance('Spring AI', 152, SUBJECTS, [
   ...[...calls, ...limits, ...answers, ...options],
   ...[...loop, ...stream, ...hooks],
   ...[...results, ...faults, ...author, ...schemas, ...augmented],

@@ -1,19 +1,21 @@
 import * as v from 'valibot'
 import { expect } from 'vitest'
 import { defineTool } from '../../../src/tool.ts'
-import { TOOL_SEARCH } from '../../../src/contract/tool.ts'
+import type { Hook } from '../../../src/contract/hook.ts'
+import type { ModelEvent } from '../../../src/contract/model.ts'
+import { failure, TOOL_SEARCH } from '../../../src/contract/tool.ts'
 import { createToolSearch } from '../../../src/search/tool-search.ts'
 import { chain } from '../../../src/host/source/chain.ts'
 import { inlineSource } from '../../../src/host/source/inline.ts'
 import { ask, play, say, tool } from '../../fixtures/play.ts'
-import { different, type Row } from '../rows.ts'
+import { different, type Row, same } from '../rows.ts'
 import { chat, namesIn, resultsIn } from '../scene.ts'
 import { COMPAT, throwing } from './scene.ts'
 
 const work = tool('work', () => 'done')
 const direct = tool('direct', () => '42', { returnDirect: 'always' })
 
-/** Rows 115 to 120: what is on offer and what is told, where no test of theirs pins it. */
+/** Rows 115 to 122: what is on offer and what is told, where no test of theirs pins it. */
 export const unpinnedOffers: readonly Row[] = [
   {
     row: 115,
@@ -118,6 +120,55 @@ export const unpinnedOffers: readonly Row[] = [
       expect(await resultFor(outer, COMPAT)).toEqual(['outer'])
       expect(await resultFor('a text', COMPAT)).toEqual(['a text'])
       expect(await resultFor(new RangeError('Out of memory'), COMPAT)).toEqual(['Out of memory'])
+    }),
+  },
+  {
+    row: 121,
+    says: 'the arguments of a call are streamed as they are written, a piece at a time',
+    verdict: same(async () => {
+      const pieces = ['{"q":', '"tea', '"}']
+      const deltas = pieces.map((text, at): ModelEvent => ({
+        type: 'call.delta',
+        index: 0,
+        arguments: text,
+        ...(at === 0 && { tool: 'work' }),
+      }))
+      const { events } = await play({
+        script: [
+          [
+            ...deltas,
+            { type: 'call', index: 0, tool: 'work', arguments: pieces.join('') },
+            { type: 'finish', finish: 'tool_calls' },
+          ],
+          say('ok'),
+        ],
+        tools: [work],
+      })
+      const received = events.flatMap((event) => (event.type === 'call.delta' ? [event.arguments] : []))
+      expect(received.join('')).toBe(pieces.join(''))
+    }),
+  },
+  {
+    row: 122,
+    says: 'a decision model is asked whether a call may run',
+    verdict: different('an application asks it in a hook, and the model reads why a call was refused', async () => {
+      const decisions: string[] = []
+      const decide = async (name: string) => {
+        decisions.push(name)
+        return { yes: name === 'work' ? 0.98 : 0.1 }
+      }
+      const hook: Hook = {
+        name: 'decides',
+        call: async (request, next) =>
+          (await decide(request.name)).yes >= 0.9 ? next(request) : failure('not_decided', 'It is not sure enough.'),
+      }
+      const { requests } = await chat({
+        script: [ask(['work'], ['drop']), say('ok')],
+        tools: [work, tool('drop', () => 'dropped')],
+        setup: { loop: { hooks: [hook] } },
+      })
+      expect(decisions.toSorted()).toEqual(['drop', 'work'])
+      expect(resultsIn(requests[1]?.messages)[1]).toBe('It is not sure enough.')
     }),
   },
 ]

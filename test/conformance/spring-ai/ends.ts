@@ -3,6 +3,7 @@ import type { Hook } from '../../../src/contract/hook.ts'
 import type { Message } from '../../../src/contract/message.ts'
 import { collect, executeToolCalls, memory } from '../../../src/loop.ts'
 import { scripted } from '../../fixtures/scripted.ts'
+import { settle } from '../../fixtures/settle.ts'
 import { issuesOf } from '../../../src/schema/validate.ts'
 import { ask, play, say, tool } from '../../fixtures/play.ts'
 import { keptEdge } from '../../http/kept-edge.ts'
@@ -33,7 +34,7 @@ function structured(...script: Parameters<typeof play>[0]['script']) {
   })
 }
 
-/** Rows 148 to 150: calls in fragments, answers by a schema, and all of it together. */
+/** Rows 148 to 152: calls in fragments, answers by a schema, all of it together, confirmation and reduced memories. */
 export const ends: readonly Row[] = [
   {
     row: 148,
@@ -140,6 +141,39 @@ export const ends: readonly Row[] = [
       await edge.post('/v1/chat/completions', { messages: [{ role: 'user', content: 'What was it?' }] }, header)
       const roles = (edge.requests[2]?.messages ?? []).map(({ role }: Message) => role)
       expect(roles).toEqual(['user', 'assistant', 'tool', 'assistant', 'user'])
+    }),
+  },
+  {
+    row: 151,
+    says: 'a call that needs confirmation runs once a person has agreed, and a refusal is told to the model',
+    verdict: same(async () => {
+      for (const [decision, result] of [
+        ['approve', '3'],
+        ['reject', 'A person refused this call.'],
+      ] as const) {
+        const guarded = tool('add', ({ a, b }) => Number(a) + Number(b), { approval: 'always' })
+        const edge = keptEdge({ script: [sum, say('Done.')], tools: [guarded] })
+        await edge.post('/conversations', { id: 'talk' })
+        const { id, status, calls } = await (await edge.post('/conversations/talk/runs', { input: 'Add.' })).json<any>()
+        expect([status, calls[0].status, edge.requests.length]).toEqual(['waiting', 'approval', 1])
+        await edge.post(`/conversations/talk/runs/${id}/calls/${calls[0].id}`, { decision })
+        await settle()
+        expect(resultsIn(edge.requests[1]?.messages)).toEqual([result])
+      }
+    }),
+  },
+  {
+    row: 152,
+    says: 'a memory that is reduced loses whole turns: no call without its result, and no result without its call',
+    verdict: same(async () => {
+      const turns = Array.from({ length: 12 }, () => [sum, say('3')]).flat()
+      const edge = keptEdge({ script: turns, tools: [add], vars: { MEMORY_MESSAGES: '6' } })
+      for (let turn = 0; turn < 12; turn += 1)
+        await edge.post('/v1/chat/completions', { messages: [QUESTION] }, { 'x-conversation-id': 'talk' })
+      const last = edge.requests.at(-1)?.messages ?? []
+      const roles = last.flatMap(({ role }: Message) => (role === 'system' ? [] : [role]))
+      const turn = ['user', 'assistant', 'tool', 'assistant']
+      expect(roles).toEqual([...turn, ...turn.slice(0, 3)])
     }),
   },
 ]
