@@ -182,18 +182,22 @@ export function serve(request, program) {
 async function drive(reader, writer, program) {
   const encoder = new TextEncoder()
   const decoder = new TextDecoder()
-  let buffer = ''
+  // A line may have megabytes, so each piece of it is searched once.
+  let pieces = []
+  let rest = ''
   const read = async () => {
     for (;;) {
-      const end = buffer.indexOf('\\n')
+      const end = rest.indexOf('\\n')
       if (end >= 0) {
-        const line = buffer.slice(0, end)
-        buffer = buffer.slice(end + 1)
+        const line = pieces.join('') + rest.slice(0, end)
+        pieces = []
+        rest = rest.slice(end + 1)
         return parse(line)
       }
+      pieces.push(rest)
       const { done, value } = await reader.read()
       if (done) return undefined
-      buffer += decoder.decode(value, { stream: true })
+      rest = decoder.decode(value, { stream: true })
     }
   }
   const macrotask = macrotasks()
@@ -238,7 +242,8 @@ function ending(value) {
 }
 function failing(error) {
   const isError = error instanceof Error
-  const cause = isError && error.cause !== undefined ? String(error.cause?.message ?? error.cause) : undefined
+  const causes = !isError ? [] : error.cause !== undefined ? [error.cause] : Array.isArray(error.errors) ? error.errors : []
+  const cause = causes.length > 0 ? causes.map((each) => String(each?.message ?? each)).join('\\n') : undefined
   const code = isError && typeof error.code === 'string' ? error.code : undefined
   return { thrown: { name: isError ? String(error.name) : '', message: isError ? String(error.message) : text(error), stack: isError ? String(error.stack) : '', code, cause } }
 }

@@ -231,6 +231,9 @@ function lookupOf(value: unknown): readonly Lookup[] {
   return what === 'search' && typeof question === 'string' ? [{ do: what, question }] : []
 }
 
+const NOTHING =
+  'The program returned nothing and printed nothing. `code` is the body of a function: `return` or print what you want to read.'
+
 /** Makes the outcome of a program that has ended: what it returned, and then what it printed. */
 function outcomeOf(
   code: string,
@@ -251,7 +254,7 @@ function outcomeOf(
   const text = isText === true ? value : json
   const returned = value !== undefined && typeof text === 'string' ? text : ''
   const parts = [returned, output].filter((part) => part !== '')
-  if (parts.length === 0) parts.push('The program returned nothing and printed nothing.')
+  if (parts.length === 0) parts.push(NOTHING)
   const content = parts.map((part): Content => ({ type: 'text', text: part }))
   return { ok: true, content, ...(isObject(value) && { structured: value }) }
 }

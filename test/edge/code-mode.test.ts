@@ -172,6 +172,16 @@ await tools.budget({ person: all.persons[0], quarter: 'Q1' })`)
     expect(uncaught.answer).toMatch(
       /^The program failed: Error: [^]*ms[^]* \[invalid_arguments\]\nLine 2: await tools.slow/,
     )
+    number += 1
+    const several = await run(`await Promise.any([tools.nobody(), tools.nothing()])`)
+    expect(several.answer).toMatch(
+      /^The program failed: AggregateError: [^\n]+\nCaused by: There is no tool "nobody"[^\n]+\nThere is no tool "nothing"/,
+    )
+    number += 1
+    const silent = await run(`async () => {\n  return 1\n}`)
+    expect(silent.answer).toBe(
+      'The program returned nothing and printed nothing. `code` is the body of a function: `return` or print what you want to read.',
+    )
   })
 
   test('needs an approval to send data out, once it has read private data and what strangers wrote', async () => {
@@ -200,6 +210,13 @@ await tools.budget({ person: all.persons[0], quarter: 'Q1' })`)
       const text = await tools.large({ characters: 200000 })
       return text.length + text`)
     expect(record.answer).toMatch(/^200000x+\n\[cut: 65536 of 200006 bytes shown; read_result reads on with the id/)
+  })
+
+  test('is given results of many megabytes at once, in time that grows with their length alone', async () => {
+    const record = await run(`
+      const texts = await Promise.all(Array.from({ length: 8 }, () => tools.large({ characters: 900000 })))
+      return texts.map((text) => text.length)`)
+    expect(JSON.parse(record.answer)).toEqual(Array.from({ length: 8 }, () => 900_000))
   })
 
   test('calls what is on offer for programs alone, within the limits of the run', async () => {
