@@ -12,6 +12,8 @@ import { CLASSES, childToken, isAgent, type Script, type ToolName, USAGE } from 
 import { PATIENCE_MS, SPREAD_MS, until, WATCHDOG_MS, type World } from './world.ts'
 
 const DECIDING_MS = 300
+/** How long a run may show no change, in milliseconds: its agents are at work, or it is parked and soon tried again. */
+const STANDSTILL_MS = 5 * 60_000
 /** How long the directory may take to hear of the last runs, in milliseconds, after reports that were lost. */
 const REPORTING_MS = 120_000
 
@@ -148,8 +150,8 @@ interface CaseEnd {
 async function endOf(world: World, each: FamilyCase): Promise<CaseEnd> {
   const { token } = each.script
   const isDone = await until(() => world.url() !== undefined, PATIENCE_MS)
-  const isThere = isDone && (await untilRecord(world, each, ({ status }) => isTerminal(status) || status === 'parked'))
-  if (!isThere) return { faults: [`${token}: the run has no end`], words: [], tokens: 0 }
+  if (!isDone || !(await untilRecord(world, each, ({ status }) => isTerminal(status), STANDSTILL_MS)))
+    return { faults: [`${token}: the run has no end`], words: [], tokens: 0 }
   return judge(world, each, each.scripts)
 }
 

@@ -37,18 +37,23 @@ export async function startRun(url: string, id: string, script: Script, body: ob
   return (answer as RunRecord).id
 }
 
-/** Asks for a run until its record is as it should be; false where it does not come to that. */
+/** Asks for a run until its record is as it should be; false once it has not changed for `patienceMs`. */
 export async function untilRecord(
   world: World,
   { conversation: id, run }: Case,
   isThere: (record: RunRecord) => boolean,
+  patienceMs = PATIENCE_MS,
 ): Promise<boolean> {
-  const deadline = Date.now() + PATIENCE_MS
-  while (!isThere(await conversation(world.url() ?? '', id).run(run))) {
+  let before = ''
+  for (let deadline = 0; ;) {
+    const record = await conversation(world.url() ?? '', id).run(run)
+    if (isThere(record)) return true
+    const now = JSON.stringify(record)
+    if (now !== before) deadline = Date.now() + patienceMs
     if (Date.now() > deadline) return false
+    before = now
     await sleep(AGAIN_MS)
   }
-  return true
 }
 
 /** Looks at all that is left of a run that should have completed, and reads its stream on from `cursors` places too. */
