@@ -24,6 +24,8 @@ export interface UsableDefinition {
   readonly alias?: { readonly binding: string; readonly call: string }
   /** The tool of a Worker in the dispatch namespace: the name of its script, and the tool's name and hash there. */
   readonly worker?: { readonly script: string; readonly tool: string; readonly hash: string }
+  /** Whether its calls are HTTP requests that the definition describes. */
+  readonly isRequest?: true
   /** The names of the secrets that its calls need. */
   readonly secrets: readonly string[]
   /** The definition as it was stored; opaque to the edge. */

@@ -23,24 +23,19 @@ export interface TextPieces {
 export interface FilterOptions {
   /** Shorter secrets are not looked for: they may be words, such as those of a test. Default: 12 characters. */
   readonly least?: number
-  /** Whether texts are bytes, one character each, which may be UTF-16. */
-  readonly bytes?: boolean
 }
 
 const REDACTED = '[redacted]'
 
 /**
- * Makes a filter that finds each secret as it is; with any of its characters escaped as in JSON, URLs and HTML, once or
- * several times; in hexadecimal; in base64, also inside a longer encoded text and over several lines; and in base64 or
- * hexadecimal of any of these. Undefined if there is no secret of that length.
+ * Makes a filter that finds each secret as it is, also in UTF-16; with any of its characters escaped as in JSON,
+ * JavaScript, URLs and HTML, once or several times; in hexadecimal; in base64, also inside a longer encoded text and over
+ * several lines; and in base64 or hexadecimal of any of these. Undefined if there is no secret of that length.
  */
-export function secretFilter(
-  secrets: readonly string[],
-  { least = 12, bytes = false }: FilterOptions = {},
-): SecretFilter | undefined {
+export function secretFilter(secrets: readonly string[], { least = 12 }: FilterOptions = {}): SecretFilter | undefined {
   const wanted = [...new Set(secrets)].filter(({ length }) => length >= least)
   if (wanted.length === 0) return undefined
-  const needles = makeNeedles(wanted, bytes)
+  const needles = makeNeedles(wanted)
   const isSlashed = wanted.some((secret) => secret.endsWith('\\'))
   const text = (value: string): string => {
     if (value.length < needles.shortest) return value
@@ -102,7 +97,7 @@ export function secretFilter(
 }
 
 /** How many characters of a text escape one of a secret, for the end of a text that comes in pieces. */
-const MOST_ESCAPED = 12
+const MOST_ESCAPED = 28
 
 type Range = readonly [from: number, to: number]
 
@@ -117,10 +112,10 @@ interface Needles {
 }
 
 /** Prepares the forms of secrets. Those that are encoded are made for the first text that could contain one. */
-function makeNeedles(secrets: readonly string[], bytes: boolean): Needles {
+function makeNeedles(secrets: readonly string[]): Needles {
   const withViews = (forms: readonly string[]) =>
     [...new Set(forms.flatMap((form) => [form, unescaped(form)]))].filter((form) => form !== '')
-  const plain = withViews(secrets.flatMap((secret) => [...plainForms(secret), ...(bytes ? wideForms(secret) : [])]))
+  const plain = withViews(secrets.flatMap((secret) => [...plainForms(secret), ...printedBytes(secret)]))
   const shortest = Math.min(...plain.map(({ length }) => length))
   const encodedRun = new RegExp(`[\\w+/-]{${Math.max(LEAST_PIECE, shortest)}}`)
   const encoded = once(() => [...new Set(secrets.flatMap(encodedForms))])
@@ -188,17 +183,18 @@ function plainForms(secret: string): string[] {
  * or of its escaped forms.
  */
 function encodedForms(secret: string): string[] {
-  const firstForms = [...base64Forms(secret), ...hexForms(secret)]
+  const firstForms = [...base64Forms(utf8(secret)), ...hexForms(utf8(secret))]
+  const wideForms = wideBytes(secret).flatMap((bytes) => [...base64Forms(bytes), ...hexForms(bytes)])
   const texts = [...firstForms, ...escapesOf(secret)].filter((text) => text !== secret && text.length >= LEAST_PIECE)
-  const secondForms = [...new Set(texts)].flatMap((text) => [...base64Forms(text), ...hexForms(text)])
-  return [...new Set([...firstForms, ...secondForms])].filter((form) => form.length >= LEAST_PIECE)
+  const secondForms = [...new Set(texts)].flatMap((text) => [...base64Forms(utf8(text)), ...hexForms(utf8(text))])
+  return [...new Set([...firstForms, ...wideForms, ...secondForms])].filter((form) => form.length >= LEAST_PIECE)
 }
 
-/** The forms of a text in UTF-16, as the characters that its bytes are, in both orders. */
-function wideForms(text: string): string[] {
+/** The bytes of a text in UTF-16, in both orders. */
+function wideBytes(text: string): Uint8Array[] {
   const units = text.split('').map((unit) => unit.charCodeAt(0))
   return [0, 8].map((first) =>
-    units.map((unit) => String.fromCharCode((unit >> first) & 255, (unit >> (8 - first)) & 255)).join(''),
+    Uint8Array.from(units.flatMap((unit) => [(unit >> first) & 255, (unit >> (8 - first)) & 255])),
   )
 }
 
@@ -217,6 +213,8 @@ function escapesOf(secret: string): string[] {
     json.replaceAll('/', '\\/'),
     ascii(/[^ -~]/g),
     ascii(/[^\w]/g),
+    ascii(/[^]/g),
+    [...utf8(secret)].map((byte) => `%${toHex(Uint8Array.of(byte))}`).join(''),
     entities((char) => `&#${char.charCodeAt(0)};`),
     entities((char) => `&${NAMES[char]};`),
     entities((char) => (char === "'" ? '&#39;' : `&${NAMES[char]};`)),
@@ -224,8 +222,7 @@ function escapesOf(secret: string): string[] {
 }
 
 /** The base64 of a text in both alphabets, alone and wherever it stands in a longer text. */
-function base64Forms(text: string): string[] {
-  const bytes = new TextEncoder().encode(text)
+function base64Forms(bytes: Uint8Array): string[] {
   const pieces = [0, 1, 2].map((shift) => {
     const shifted = binaryOf(new Uint8Array([...new Uint8Array(shift), ...bytes]))
     const from = Math.ceil((shift * 8) / 6)
@@ -236,9 +233,19 @@ function base64Forms(text: string): string[] {
   return [...forms, ...forms.map((piece) => piece.replaceAll('+', '-').replaceAll('/', '_'))]
 }
 
-function hexForms(text: string): string[] {
-  const hex = toHex(new TextEncoder().encode(text))
+function hexForms(bytes: Uint8Array): string[] {
+  const hex = toHex(bytes)
   return [hex, hex.toUpperCase()]
+}
+
+/** A text in UTF-16, as the characters that its bytes are, and its bytes as tools that print them separate them. */
+function printedBytes(text: string): string[] {
+  const pairs = hexForms(utf8(text)).map((hex) => hex.match(/../g) ?? [])
+  return [...wideBytes(text).map(binaryOf), ...pairs.flatMap((bytes) => [bytes.join(':'), bytes.join(' ')])]
+}
+
+function utf8(text: string): Uint8Array {
+  return new TextEncoder().encode(text)
 }
 
 /** A text without its escapes and line breaks, with the part of the source that each of its characters comes from. */
@@ -249,18 +256,25 @@ interface EscapeView {
   readonly ends: readonly number[]
 }
 
-/** Matches escapes of JSON, URLs and HTML. Backslashes in a row count as one, however often they were escaped. */
+/**
+ * Matches escapes of JSON, JavaScript, URLs and HTML, where a number may have zeros in front.
+ * Backslashes in a row count as one, however often they were escaped.
+ */
 const ESCAPE =
-  /\\+(?:u[0-9a-fA-F]{4}|["'/nrtbf])?|%[0-9a-fA-F]{2}|&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|amp|lt|gt|quot|apos);/g
+  /\\+(?:u[0-9a-f]{4}|u\{0{0,8}[0-9a-f]{1,6}\}|x[0-9a-f]{2}|["'/nrtbf])?|%u[0-9a-f]{4}|%[0-9a-f]{2}|&#x0{0,16}[0-9a-f]{1,6};|&#0{0,16}\d{1,7};|&(?:amp|lt|gt|quot|apos|sol|bsol|plus|equals|percnt|colon|lowbar|num|excl|commat|dollar|ast|quest);/gi
 const LINE_BREAK = /[\r\n]+[ \t]*/g
 const IS_ESCAPED = /[\\%&\r\n]/
 /** Matches an end of a text that an escape may begin with. */
-const ESCAPE_AT_END = /(?:\\+(?:u[0-9a-fA-F]{0,3})?|%[0-9a-fA-F]?|&(?:#(?:\d{0,7}|[xX][0-9a-fA-F]{0,6})|[a-z]{0,4})?)$/
+const ESCAPE_AT_END =
+  /(?:\\+(?:u(?:[0-9a-f]{0,3}|\{[0-9a-f]{0,14})|x[0-9a-f]?)?|%(?:u[0-9a-f]{0,3}|[0-9a-f])?|&(?:#(?:\d{0,23}|x[0-9a-f]{0,22})|[a-z]{0,6})?)$/i
 /** How often a text is read again for escapes of escapes. */
 const ROUNDS = 5
 
 const LETTERS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' }
-const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+const ENTITIES: Readonly<Record<string, string>> = {
+  ...{ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", sol: '/', bsol: '\\', plus: '+', equals: '=', percnt: '%' },
+  ...{ colon: ':', lowbar: '_', num: '#', excl: '!', commat: '@', dollar: '$', ast: '*', quest: '?' },
+}
 
 /** Undoes the escapes of JSON, URLs and HTML in a text, those of escapes too, and removes line breaks. */
 function unescaped(text: string): string {
@@ -295,15 +309,15 @@ function begunEscape(text: string): number {
 }
 
 function charOf(escape: string): string {
-  if (escape.startsWith('%')) return String.fromCharCode(parseInt(escape.slice(1), 16))
-  if (escape.startsWith('&#')) {
-    const code = /[xX]/.test(escape) ? parseInt(escape.slice(3), 16) : parseInt(escape.slice(2), 10)
+  const [, hex] = /^(?:%u?|&#x|\\+[ux]\{?)([0-9a-f]+)[;}]?$/i.exec(escape) ?? []
+  const [, decimal] = /^&#(\d+);$/.exec(escape) ?? []
+  if (hex !== undefined || decimal !== undefined) {
+    const code = hex === undefined ? Number(decimal) : parseInt(hex, 16)
     return code <= 0x10ffff ? String.fromCodePoint(code) : escape
   }
-  if (escape.startsWith('&')) return ENTITIES[escape.slice(1, -1)] ?? escape
+  if (escape.startsWith('&')) return ENTITIES[escape.slice(1, -1).toLowerCase()] ?? escape
   const end = escape.replace(/^\\+/, '')
-  if (end === '') return '\\'
-  return end.length === 5 ? String.fromCharCode(parseInt(end.slice(1), 16)) : (LETTERS[end] ?? end)
+  return end === '' ? '\\' : (LETTERS[end] ?? end)
 }
 
 function replaceIn(view: EscapeView, pattern: RegExp, replace: (match: string) => string): EscapeView {

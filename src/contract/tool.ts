@@ -334,6 +334,8 @@ export interface Tool {
   readonly script?: string
   /** Whether it belongs to the default set, which is offered to requests that name no tools. */
   readonly offered: boolean
+  /** Whether its calls are HTTP requests that the edge makes by a stored definition. No Worker can set it. */
+  readonly isRequest?: true
   /** Whether its calls are programs, which make further calls of the run. No Worker can set it. */
   readonly makesCalls?: true
   /** Whether it is an agent of this edge, whose calls start runs of their own. No Worker can set it. */
@@ -344,6 +346,11 @@ export interface Tool {
   readonly checksOutput?: boolean
   /** Until when it is not called, in epoch milliseconds, because its last calls all failed. */
   readonly pausedUntil?: number
+  /**
+   * Returns why arguments cannot be right; undefined if nothing is wrong with them. It is asked before a person is asked to
+   * approve the call, so that nobody approves what is refused then. Contract: throws nothing.
+   */
+  check?(args: JsonObject, context: Pick<ToolContext, 'caller' | 'conversationId'>): ToolFailure | undefined
   /** Contract: resolves with the outcome; an error it throws counts as a failed call. */
   call(request: ToolRequest, control: ToolControl): Promise<ToolOutcome>
   /** Set if the definition says `reconcile`. Contract: an error it throws counts as `unknown`. */

@@ -133,6 +133,7 @@ function toRead(stored: StoredTool, definition: UsableDefinition['definition']):
     offered: stored.default === true,
     ...('binding' in stored && { alias: { binding: stored.binding, call: stored.call } }),
     ...('worker' in stored && { worker: stored.worker }),
+    ...('http' in stored && { isRequest: true as const }),
     secrets: secretsOf(stored),
     stored,
   }

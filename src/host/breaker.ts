@@ -1,4 +1,5 @@
-import { failure, type ToolFailure } from '../contract/tool.ts'
+import { failure, type Tool, type ToolFailure } from '../contract/tool.ts'
+import { OWN_CODES } from './worker/call.ts'
 
 export interface BreakerOptions {
   /** How many calls in a row must fail until a tool is paused. */
@@ -62,21 +63,24 @@ export function createBreaker({ failures: most, pauseMs, now = Date.now }: Break
   }
 }
 
-const OUTAGES = new Set([
-  ...['timeout', 'tool_lost', 'tool_unreachable'],
-  ...['http_unreachable', 'http_429', 'http_502', 'http_503', 'http_504'],
-  ...['mcp_timeout', 'mcp_unavailable'],
-])
+const REQUEST_OUTAGES = new Set(['http_unreachable', 'http_429', 'http_502', 'http_503', 'http_504'])
 
 /** Matches what Cloudflare answers for an origin that cannot be reached, such as 521. */
 const UNREACHABLE_ORIGIN = /^http_5[2-3]\d$/
 
 /**
  * Whether an outcome says that the tool, or what it asks, is down or overloaded. A failure that is answered promptly is
- * none, whatever its cause: exceptions are how tools talk to models.
+ * none, whatever code it has: errors are how tools talk to models. So a code counts only where no tool can choose it: that
+ * of a Worker that is lost is the edge's own (`OWN_CODES`), that of a server is read by the edge, and tools of MCP servers
+ * have no codes of their own. A time-out is known to the edge, which ends the call.
  */
-export function isOutageOf({ error }: ToolFailure): boolean {
-  return OUTAGES.has(error.code) || UNREACHABLE_ORIGIN.test(error.code)
+export function isOutageOf(
+  { error: { code } }: ToolFailure,
+  { origin, isRequest }: Pick<Tool, 'origin' | 'isRequest'>,
+): boolean {
+  if (OWN_CODES.has(code)) return true
+  if (isRequest) return REQUEST_OUTAGES.has(code) || UNREACHABLE_ORIGIN.test(code)
+  return origin === 'mcp' && (code === 'mcp_timeout' || code === 'mcp_unavailable')
 }
 
 /** Returns the outcome of a call of a paused tool. */

@@ -4,7 +4,7 @@ import { askModel } from './perform/ask.ts'
 import { beginStep, drawShare, needsShare } from './perform/begin.ts'
 import { decide, type Decision, endEarly, failedRun, SUBREQUEST_LIMIT, withinSubrequests } from './decide/decide.ts'
 import type { Running } from './running.ts'
-import { applyRefusalPolicy } from './perform/hooks.ts'
+import { screenEvent } from './perform/hooks.ts'
 import { undoCalls } from './perform/undo.ts'
 
 /** How far a run is driven, and what is called on the way. */
@@ -42,9 +42,7 @@ export async function drive(running: Running, { watch, isCancelled, until }: Dri
     }
     switch (next.do) {
       case 'record':
-        running.commit(
-          next.events.map((event) => (event.type === 'call.settled' ? applyRefusalPolicy(running, event) : event)),
-        )
+        running.commit(next.events.map((event) => screenEvent(running, event)))
         break
       case 'begin':
         await beginStep(running, next.step)

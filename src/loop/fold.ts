@@ -1,11 +1,13 @@
 import { READ_RESULT } from '../contract/tool.ts'
 import type { CallSettled, RunEventBody, RunFinished } from '../contract/event.ts'
-import { type DataMark, marksAmong, type ToolCall, type ToolMessage } from '../contract/message.ts'
+import { marksAmong, type ToolCall } from '../contract/message.ts'
 import type { PromptRecord } from '../contract/run.ts'
 import { addUsage } from '../contract/usage.ts'
-import { namesOnOffer, REPEATED_CALL } from './decide/admit.ts'
+import { findStaleCall, isRepeat, namesOnOffer, REPEATED_CALL } from './decide/admit.ts'
+import { countCall, recountCall } from './decide/call-counts.ts'
 import { compatUndone } from './decide/compat.ts'
 import { subrequestsOf } from './decide/decide.ts'
+import { toolMessage } from './record.ts'
 import type { CallState, ProgramState, RunState } from './state.ts'
 import { marksOf, marksOfResult } from './decide/data-flow-guard.ts'
 
@@ -120,6 +122,7 @@ function foldDecision(state: RunState, event: EventOf<'approval.decided'>): void
     const note = `A person changed the arguments of the program's call of ${call.tool} before it was sent, to ${text}.`
     program.notes = [...(program.notes ?? []), note]
   }
+  recountCall(state, call, text)
   Object.assign(call, { arguments: text })
 }
 
@@ -185,7 +188,16 @@ function foldTools(state: RunState, { tools }: EventOf<'tools.added'>): void {
 
 function foldStep(state: RunState, { step, tools }: EventOf<'step.started'>): void {
   state.steps = step
-  state.step = { step, attempt: 1, cuts: 0, calls: [], early: [], rejections: [], ...(tools && { tools }) }
+  state.step = {
+    step,
+    attempt: 1,
+    cuts: 0,
+    calls: [],
+    early: [],
+    byId: new Map(),
+    rejections: [],
+    ...(tools && { tools }),
+  }
   const { toolOrder, offered } = state
   // Of the caller's tools only those that the event names: the request has others once an answer has brought them.
   const isKnown = (name: string) => tools !== undefined || offered.has(name) || name === READ_RESULT
@@ -222,13 +234,19 @@ function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {
     // Tools know this id as the key of another call, which a lost attempt at the step has sent.
     return isOther ? { ...callState, key: `${call.callId}_${state.step?.attempt ?? 1}` } : callState
   })
+  const guarded = new Set(approvals)
+  for (const call of early) countCall(state, call)
   for (const call of calls) {
     call.round = state.rounds + 1
-    if (approvals.includes(call.callId)) call.isGuarded = true
+    call.earlier = countCall(state, call)
+    if (guarded.has(call.callId)) call.isGuarded = true
   }
+  const byId = new Map(calls.map((call) => [call.callId, call]))
+  const hasOnlyRepeats = calls.length > 0 && calls.every((call) => isRepeat(state, call))
   const answer = { text, finish, ...(usage && { usage }), ...(execution && { execution }) }
-  state.step = { attempt: 1, cuts: 0, rejections: [], ...state.step, step, answer, calls, early: [] }
-  state.calls.push(...calls)
+  const own = { step, answer, calls, early: [], byId, hasOnlyRepeats }
+  state.step = { attempt: 1, cuts: 0, rejections: [], ...state.step, ...own }
+  for (const call of calls) state.calls.push(call)
   state.lostCalls.push(...early)
   if (calls.length > 0) state.rounds += 1
   if (usage) state.usage = addUsage(state.usage, usage)
@@ -278,8 +296,10 @@ function takeOver(call: ToolCall, early: CallState[]): CallState {
 function foldStarted(state: RunState, event: EventOf<'call.started'>): void {
   const { callId, tool, attempt, at, deadline, place, version, arguments: text, isProgram, isAgent } = event
   const { step } = state
-  if (text !== undefined && step && !step.answer && !step.early.some((call) => call.callId === callId)) {
-    step.early = [...step.early, { callId, tool, arguments: text, status: 'proposed', attempt: 0 }]
+  if (text !== undefined && step && !step.answer && !step.byId.has(callId)) {
+    const early: CallState = { callId, tool, arguments: text, status: 'proposed', attempt: 0 }
+    step.early = [...step.early, early]
+    step.byId.set(callId, early)
   }
   const agent = isAgent ? { isAgent } : {}
   patchCall(state, callId, { status: 'started', attempt, startedAt: at, deadline, place, version, ...agent })
@@ -318,9 +338,11 @@ function foldProgram(state: RunState, event: EventOf<ProgramEvent>): void {
         ...{ callId, tool, arguments: text, parent, ask, round },
         status: 'proposed',
         attempt: 0,
+        earlier: countCall(state, { tool, arguments: text }),
         ...guard,
       }
       program.calls.set(ask, callId)
+      state.step.byId.set(callId, inner)
       state.step.calls = [...state.step.calls, inner]
       state.calls.push(inner)
       return
@@ -364,12 +386,12 @@ function foldUndone(
   { callId, tool, ok, error, because }: EventOf<'call.undone'>,
 ): void {
   const call = calls.find((each) => each.callId === callId)
-  const failed = step?.calls.find((each) => each.callId === because)
+  const failed = step?.byId.get(because)
   if (!call || !failed) return
   call.wasUndone = ok
   const what = `${tool}(${call.arguments})`
   // The model reads the result of the program, and none of its calls.
-  const noted = step?.calls.find((each) => each.callId === failed.parent) ?? failed
+  const noted = (failed.parent === undefined ? undefined : step?.byId.get(failed.parent)) ?? failed
   if (!ok) {
     const definition = offered.get(tool)
     noted.notes = [...(noted.notes ?? []), `${what} was NOT undone: ${error?.message ?? ''}`]
@@ -393,8 +415,11 @@ function foldStepEnd(state: RunState): void {
     call.result ? [toolMessage(call, call.result, marksOfResult(state, call))] : [],
   )
   for (const mark of marksAmong(results)) state.marks.add(mark)
-  const isRepeat = ({ attempt, result }: CallState) => attempt === 0 && result?.error?.code === REPEATED_CALL
-  if (calls.length > 0) state.repeatedRounds = calls.every(isRepeat) ? state.repeatedRounds + 1 : 0
+  const wasRefused = ({ attempt, result }: CallState) => attempt === 0 && result?.error?.code === REPEATED_CALL
+  if (calls.length > 0) {
+    state.repeatedRounds = calls.every(wasRefused) ? state.repeatedRounds + 1 : 0
+    state.staleCall = findStaleCall(state)
+  }
   state.messages.push(...results)
   delete state.step
   foldAdded(state)
@@ -406,39 +431,11 @@ function foldAdded(state: RunState): void {
   state.pendingInput = []
 }
 
-/** Returns the lines that are added to a result for the model. */
-function notesOf({ notes = [], wasChanged, arguments: text }: CallState): readonly string[] {
-  return wasChanged ? [...notes, `A person changed the arguments of this call before it was sent, to ${text}.`] : notes
-}
-
-function toolMessage(
-  call: CallState,
-  { callId, tool, ok, content, error, cut, marks: ownMarks }: CallSettled,
-  marks: readonly DataMark[],
-): ToolMessage {
-  const notes = notesOf(call)
-  const text = [error?.message ?? '', ...notes].join('\n')
-  return {
-    role: 'tool',
-    callId,
-    tool,
-    ok,
-    content: content
-      ? [...content, ...notes.map((note) => ({ type: 'text', text: note }) as const)]
-      : [{ type: 'text', text }],
-    ...(cut !== undefined && { cut }),
-    ...(marks.length > 0 && { marks }),
-    // The edge has sent no such call, and what it writes itself has no marks.
-    ...(ownMarks && call.attempt === 0 && { byCaller: true as const }),
-  }
-}
-
 function patchCall(state: RunState, callId: string, patch: Partial<CallState>): void {
   const call = findCall(state, callId)
   if (call) Object.assign(call, patch)
 }
 
 function findCall({ step }: RunState, callId: string): CallState | undefined {
-  const isIt = (open: CallState) => open.callId === callId
-  return step?.calls.find(isIt) ?? step?.early.find(isIt)
+  return step?.byId.get(callId)
 }

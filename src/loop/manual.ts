@@ -12,6 +12,7 @@ import { openLedger, type Running } from './running.ts'
 import { memoryJournal } from './journal.ts'
 import { fold } from './fold.ts'
 import { newState } from './state.ts'
+import { countCall } from './decide/call-counts.ts'
 import { refuseDuplicateIds } from './decide/admit.ts'
 
 /** Options for a program that runs the loop itself and executes its calls here. */
@@ -130,7 +131,10 @@ function countEarlier(state: ReturnType<typeof newState>, messages: readonly Mes
   for (const message of turn) {
     if (message.role !== 'assistant' || !message.calls) continue
     state.rounds += 1
-    state.calls.push(...message.calls.map((call) => ({ ...call, status: 'settled' as const, attempt: 1 })))
+    for (const call of message.calls) {
+      const earlier = countCall(state, call)
+      state.calls.push({ ...call, status: 'settled', attempt: 1, earlier })
+    }
   }
 }
 

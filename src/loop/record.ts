@@ -1,5 +1,5 @@
 import type { CallSettled } from '../contract/event.ts'
-import { type Content, readableArguments } from '../contract/message.ts'
+import { type Content, type DataMark, readableArguments, type ToolMessage } from '../contract/message.ts'
 import type { CallRecord, RunRecord } from '../contract/run.ts'
 import type { ToolFailure, ToolFault, ToolOutcome } from '../contract/tool.ts'
 import { countableUsage } from '../contract/usage.ts'
@@ -125,4 +125,32 @@ function errorForModel({ code, message, fatal }: ToolFault): NonNullable<CallSet
 /** Repairs text that a tool has cut inside a surrogate pair: providers would reject every later request with it. */
 function wellFormed(part: Content): Content {
   return part.type === 'text' ? { ...part, text: part.text.toWellFormed() } : part
+}
+
+/** Returns the lines that are added to a result for the model. */
+function notesOf({ notes = [], wasChanged, arguments: text }: CallState): readonly string[] {
+  return wasChanged ? [...notes, `A person changed the arguments of this call before it was sent, to ${text}.`] : notes
+}
+
+/** Returns the result of a call as the model reads it. */
+export function toolMessage(
+  call: CallState,
+  { callId, tool, ok, content, error, cut, marks: ownMarks }: CallSettled,
+  marks: readonly DataMark[],
+): ToolMessage {
+  const notes = notesOf(call)
+  const text = [error?.message ?? '', ...notes].join('\n')
+  return {
+    role: 'tool',
+    callId,
+    tool,
+    ok,
+    content: content
+      ? [...content, ...notes.map((note) => ({ type: 'text', text: note }) as const)]
+      : [{ type: 'text', text }],
+    ...(cut !== undefined && { cut }),
+    ...(marks.length > 0 && { marks }),
+    // The edge has sent no such call, and what it writes itself has no marks.
+    ...(ownMarks && call.attempt === 0 && { byCaller: true as const }),
+  }
 }

@@ -13,6 +13,7 @@ import { NO_USAGE, subtractUsage, type Usage } from '../contract/usage.ts'
 import type { LimitName } from '../contract/limits.ts'
 import type { PromptRecord, RunRequest, RunStatus, RunWait } from '../contract/run.ts'
 import type { RunPlace, ToolDefinition } from '../contract/tool.ts'
+import { type CallCounts, type EarlierCalls, newCallCounts } from './decide/call-counts.ts'
 
 /**
  * A call of a run. `awaiting_approval`: a person must approve it. `awaiting_caller`: the caller runs it. `deferred`:
@@ -33,6 +34,8 @@ export interface CallState extends ToolCall {
   attempt: number
   /** The number of the answer that asked for it, among those with calls. */
   round?: number
+  /** How many calls were asked for before it; absent until it is part of an answer or issued by a program. */
+  earlier?: EarlierCalls
   /** In epoch milliseconds, like `deadline`. */
   startedAt?: number
   deadline?: number
@@ -103,6 +106,10 @@ export interface StepState {
   calls: readonly CallState[]
   /** Calls that started before the answer was complete. The answer's calls take them over. */
   early: readonly CallState[]
+  /** The calls of both lists, by id. */
+  readonly byId: Map<string, CallState>
+  /** Whether the answer has calls, and all of them are repeats. */
+  hasOnlyRepeats?: boolean
   /** Set if the run has waited for the model in this step. */
   wait?: ModelWait
   /** How often the model has refused the request as too long. */
@@ -150,6 +157,10 @@ export interface RunState {
   readonly calls: CallState[]
   /** Calls that started early and are not in the answer, since that attempt at the step was lost. They count as well. */
   readonly lostCalls: CallState[]
+  /** The calls of both lists, counted. */
+  readonly callCounts: CallCounts
+  /** The call that each of the last answers with calls made alone, with equal results; absent if they differ. */
+  staleCall?: ToolCall | undefined
   usage: Usage
   /** The part of it that the runs of agents account for. */
   agentUsage: Usage
@@ -202,6 +213,7 @@ export function newState(request: RunRequest, offered: ReadonlyMap<string, ToolD
     repeatedRounds: 0,
     calls: [],
     lostCalls: [],
+    callCounts: newCallCounts(),
     prompts: [],
     usage: NO_USAGE,
     agentUsage: NO_USAGE,

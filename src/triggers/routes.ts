@@ -90,9 +90,16 @@ function noSchedule(): never {
   throw new Problem({ status: 404, code: 'unknown_schedule', message: 'There is no such schedule.' })
 }
 
-/** Checks what can be checked of a run before it is due: its times, its scopes, its model and its conversation. */
-export async function checkSchedule({ caller, setup }: EdgeContext, definition: ScheduleDefinition): Promise<void> {
-  const { scopes = caller.scopes, conversation, run } = definition
+/** Checks what can be checked of a run before it is due: also that its conversation exists. */
+export async function checkSchedule(context: EdgeContext, definition: ScheduleDefinition): Promise<void> {
+  checkTerms(context, definition)
+  const { conversation } = definition
+  if (conversation !== undefined) unwrapReply(await conversationStub(context, conversation).settings())
+}
+
+/** Checks the times, the scopes and the model of a schedule. Throws a Problem. */
+export function checkTerms({ caller, setup }: EdgeContext, definition: ScheduleDefinition): void {
+  const { scopes = caller.scopes, run } = definition
   const now = Date.now()
   const timing = timingOf(definition, now)
   if ('path' in timing) throw invalidRequest({ message: `${timing.path}: ${timing.message}`, path: timing.path })
@@ -104,7 +111,6 @@ export async function checkSchedule({ caller, setup }: EdgeContext, definition: 
   requireScope({ ...caller, scopes }, 'chat')
   const { model } = run
   modelOf(setup, typeof model === 'string' ? model : undefined)
-  if (conversation !== undefined) unwrapReply(await conversationStub({ setup, caller }, conversation).settings())
 }
 
 function unwrap<Value>(reply: ScheduleReply<Value>): { readonly ok: true } & Value {

@@ -1,18 +1,39 @@
-import type { Schedule, ScheduleService, ScheduleSummary } from '../contract/schedule.ts'
+import { ID } from '../contract/id.ts'
+import type { Schedule, ScheduleDefinition, ScheduleService, ScheduleSummary } from '../contract/schedule.ts'
 import { canonicalJson, type JsonObject, type JsonSchema, sha256 } from '../contract/json.ts'
 import type { Setup } from '../contract/setup.ts'
-import type { Caller, Tool, ToolDefinition, ToolOutcome, ToolRequest, ToolSource } from '../contract/tool.ts'
+import type {
+  Caller,
+  Tool,
+  ToolContext,
+  ToolDefinition,
+  ToolFailure,
+  ToolOutcome,
+  ToolRequest,
+  ToolSource,
+} from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 import { Problem } from '../http/problem.ts'
 import { decodeScheduleBody } from '../wire/client/schedule.ts'
-import { checkSchedule, SCHEDULES } from './routes.ts'
+import { checkSchedule, checkTerms, SCHEDULES } from './routes.ts'
+import { timingOf } from './times.ts'
 
 interface ScheduleTool {
   readonly declaration: Pick<ToolDefinition, 'name' | 'title' | 'description' | 'annotations' | 'approval'> & {
     readonly inputSchema: JsonSchema & { readonly properties: JsonObject }
   }
   readonly run: (request: ToolRequest, service: ScheduleService, setup: Setup) => Promise<ToolOutcome>
+  /** Checks arguments beyond their names, before a person is asked. Throws a Problem. Default: there is nothing to check. */
+  readonly check?: (call: ScheduleCall, setup: Setup) => ToolFailure | undefined
 }
+
+interface ScheduleCall {
+  readonly arguments: JsonObject
+  readonly context: Pick<ToolContext, 'caller' | 'conversationId'>
+}
+
+/** The most characters of a task. */
+const MOST_TASK = 8000
 
 const NAME = { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$', description: 'The name of the schedule.' }
 
@@ -29,7 +50,7 @@ const SET: ScheduleTool = {
         task: {
           type: 'string',
           minLength: 1,
-          maxLength: 8000,
+          maxLength: MOST_TASK,
           description: 'What is to be done each time, complete in itself, such as "Write the report of the day".',
         },
         cron: {
@@ -54,18 +75,42 @@ const SET: ScheduleTool = {
     // A schedule acts later and again, with the rights of the caller: a person sees it first.
     approval: 'always',
   },
-  run: async ({ arguments: args, context }, service, setup) => {
-    const { name, task, here, ...times } = args
-    const { caller, conversationId } = context
-    if (here === true && conversationId === undefined)
-      return failure('invalid_arguments', 'This run has no conversation. Leave out "here".')
-    const definition = { ...times, run: { input: task }, ...(here === true && { conversation: conversationId }) }
-    const decoded = decodeScheduleBody(definition)
-    if (!decoded.ok) return failure('invalid_arguments', decoded.error.message.replace('run.input', 'task'))
-    await checkSchedule({ setup, caller }, decoded.request)
-    const reply = await service.put(String(name), decoded.request, caller)
+  check: (call, setup) => {
+    const decoded = readSchedule(call)
+    if (!decoded.ok) return decoded
+    checkTerms({ setup, caller: call.context.caller }, decoded.definition)
+    const now = Date.now()
+    const timing = timingOf(decoded.definition, now)
+    const isOver = !('path' in timing) && timing.next(now) === undefined
+    return isOver ? failure('time_passed', 'This schedule has no due time that is still to come.') : undefined
+  },
+  run: async (request, service, setup) => {
+    const decoded = readSchedule(request)
+    if (!decoded.ok) return decoded
+    const { caller } = request.context
+    await checkSchedule({ setup, caller }, decoded.definition)
+    const reply = await service.put(decoded.name, decoded.definition, caller)
     return reply.ok ? answer(briefOf(reply.schedule)) : failure(reply.code, reply.message)
   },
+}
+
+/** Reads the arguments of `setSchedule` as the body of `PUT /schedules/{name}`, with the bounds of the tool's own schema. */
+function readSchedule({
+  arguments: { name, task, here = false, ...times },
+  context: { conversationId },
+}: ScheduleCall): { readonly ok: true; readonly name: string; readonly definition: ScheduleDefinition } | ToolFailure {
+  const invalid = (message: string) => failure('invalid_arguments', message)
+  if (typeof name !== 'string' || !ID.test(name)) return invalid(`name: must match ${ID.source}.`)
+  if (typeof task !== 'string' || task === '' || task.length > MOST_TASK)
+    return invalid(`task: must be a text of 1 to ${MOST_TASK} characters.`)
+  if (typeof here !== 'boolean') return invalid('here: must be true or false.')
+  if (here && conversationId === undefined) return invalid('This run has no conversation. Leave out "here".')
+  const decoded = decodeScheduleBody({
+    ...times,
+    run: { input: task },
+    ...(here && { conversation: conversationId }),
+  })
+  return decoded.ok ? { ok: true, name, definition: decoded.request } : invalid(decoded.error.message)
 }
 
 const LIST: ScheduleTool = {
@@ -117,28 +162,47 @@ export function scheduleToolSource(setup: () => Setup): ToolSource {
   }
 }
 
-async function toolOf({ declaration, run }: ScheduleTool, setup: () => Setup): Promise<Tool> {
+async function toolOf({ declaration, run, check }: ScheduleTool, setup: () => Setup): Promise<Tool> {
   return {
     definition: { ...declaration, version: '1', hash: await sha256(canonicalJson(declaration)) },
     origin: 'inline',
     place: 'schedules',
     offered: false,
+    check: (args, context) => {
+      try {
+        return refusalOf(args, context) ?? check?.({ arguments: args, context }, setup())
+      } catch (error) {
+        return problemFailure(error)
+      }
+    },
     call: async (request) => {
       const { caller } = request.context
       const service = serviceOf(setup(), caller)
-      if (!service) return failure('tool_not_allowed', `The key of this run lacks the scope "${SCHEDULES}".`)
-      const { properties } = declaration.inputSchema
-      const unknown = Object.keys(request.arguments).find((key) => !Object.hasOwn(properties, key))
-      if (unknown !== undefined)
-        return failure('invalid_arguments', `Leave out "${unknown}", which this tool does not take.`)
+      const refusal = refusalOf(request.arguments, request.context)
+      if (refusal || !service) return refusal ?? NOT_ALLOWED
       try {
         return await run(request, service, setup())
       } catch (error) {
-        if (error instanceof Problem) return failure(error.details.code, error.details.message)
-        throw error
+        return problemFailure(error)
       }
     },
   }
+
+  function refusalOf(args: JsonObject, { caller }: Pick<ToolContext, 'caller'>): ToolFailure | undefined {
+    if (!serviceOf(setup(), caller)) return NOT_ALLOWED
+    const { properties } = declaration.inputSchema
+    const unknown = Object.keys(args).find((key) => !Object.hasOwn(properties, key))
+    if (unknown === undefined) return undefined
+    return failure('invalid_arguments', `Leave out "${unknown}", which this tool does not take.`)
+  }
+}
+
+const NOT_ALLOWED = failure('tool_not_allowed', `The key of this run lacks the scope "${SCHEDULES}".`)
+
+/** Returns a Problem as a failure for the model. Throws any other error. */
+function problemFailure(error: unknown): ToolFailure {
+  if (error instanceof Problem) return failure(error.details.code, error.details.message)
+  throw error
 }
 
 function serviceOf({ schedules }: Setup, { tenant, scopes }: Caller): ScheduleService | undefined {

@@ -324,6 +324,7 @@ async function callerOfKey({ config, storedKeys }: Setup, id: string): Promise<C
 export function webhookRoutes(triggers: Triggers): Surface {
   const app = new Hono<EdgeEnv>()
   const find = (name: string) => (Object.hasOwn(triggers, name) ? triggers[name] : undefined)
+  const checkedSetups = new WeakSet<Setup>()
   app.get('/', (c) => {
     requireOpen(c.env.setup)
     return c.json(Object.entries(triggers).map(([name, trigger]) => ({ name, ...sourceOf(trigger) })))
@@ -351,6 +352,8 @@ export function webhookRoutes(triggers: Triggers): Surface {
     const name = c.req.param('name')
     const trigger = find(name)
     if (trigger?.on !== 'webhook') throw noSuchTrigger()
+    if (!checkedSetups.has(setup)) reportSharedSecrets(setup, triggers)
+    checkedSetups.add(setup)
     const text = await readText(c.req.raw, config.maxBodyBytes)
     const { headers } = c.req.raw
     const { secret, verify, challenge } = trigger.scheme
@@ -367,6 +370,20 @@ export function webhookRoutes(triggers: Triggers): Surface {
     return answerOf(await startRun(setup, { name, trigger, event, env }, { waitUntil }))
   })
   return { routes: { '/triggers': app }, isPublic: true, limitsRate: true }
+}
+
+/**
+ * Reports triggers with the same secret. A signature says nothing of the address, so each of them accepts, once, what was
+ * signed for another one.
+ */
+function reportSharedSecrets({ triggerEnv: env = {}, report }: Setup, triggers: Triggers): void {
+  const entries = Object.entries(triggers).flatMap(([name, trigger]) =>
+    trigger.on === 'webhook' ? (listVar(env, trigger.scheme.secret) ?? []).map((secret) => ({ name, secret })) : [],
+  )
+  for (const sharing of Map.groupBy(entries, ({ secret }) => secret).values()) {
+    const names = [...new Set(sharing.map(({ name }) => name))]
+    if (names.length > 1) report({ event: 'trigger.shared_secret', triggers: names })
+  }
 }
 
 async function readText(request: Request, most: number): Promise<string> {

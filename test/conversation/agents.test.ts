@@ -3,12 +3,13 @@ import type { AgentOptions } from '../../src/contract/agent.ts'
 import { isNews, type RunEvent } from '../../src/contract/event.ts'
 import type { MessageOutbox } from '../../src/contract/webhooks.ts'
 import { webhookSender } from '../../src/conversation/run/webhook.ts'
+import { deriveRunId } from '../../src/contract/id.ts'
 import { contentText } from '../../src/contract/message.ts'
 import type { ModelRequest } from '../../src/contract/model.ts'
 import { isTerminal } from '../../src/contract/run.ts'
 import { failure, type ToolOutcome } from '../../src/contract/tool.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
-import { Family, type FamilyOptions, HOME, instructions, lastText, TENANT } from './family.ts'
+import { Family, type FamilyOptions, HOME, instructions, lastText, START, TENANT } from './family.ts'
 import { runId } from './object.ts'
 import { settle } from '../fixtures/settle.ts'
 
@@ -441,6 +442,53 @@ describe('what an agent is trusted with', () => {
       status: 'completed',
       calls: [{ ok: false, error: { code: 'agent_failed' } }],
     })
+  })
+
+  test('has an id that nobody else can tell, so that nobody makes it first, or reads what it remembers', async () => {
+    const family = openFamily({
+      answer: modelOf({ '': 'clerk' }),
+      agents: [agent('clerk', [], { memory: 'conversation' })],
+    })
+    // The texts that another key of the tenant knows, or can guess.
+    const guesses = await Promise.all(
+      [
+        [TENANT, HOME, 'clerk', ''],
+        [TENANT, HOME, 'clerk'],
+        [HOME, 'clerk', ''],
+      ].map((texts) => deriveRunId(...texts)),
+    )
+    for (const guess of guesses) {
+      const id = guess.replace('run', 'conv')
+      await family.at(id).create({ tenant: TENANT, id, settings: { system: 'Obey.' } })
+    }
+    for (const run of [0, 1]) {
+      await family.start(run, `Question ${run}`)
+      await settle()
+      expect(await family.record(run)).toMatchObject({ status: 'completed', calls: [{ ok: true }] })
+    }
+    const { calls } = await family.record(0)
+    const id = calls[0]?.child?.conversation
+    expect(id).toMatch(/^conv_/)
+    expect(guesses.map((guess) => guess.replace('run', 'conv'))).not.toContain(id)
+    const ofClerk = family.requests.filter((each) => instructions(each) === 'clerk')
+    expect(ofClerk.map(({ messages }) => messages.length)).toEqual([2, 4])
+  })
+
+  test('continues in the conversation that an earlier version has made for it', async () => {
+    const family = openFamily({
+      answer: modelOf({ '': 'clerk' }),
+      agents: [agent('clerk', [], { memory: 'conversation' })],
+    })
+    const id = (await deriveRunId(TENANT, HOME, 'clerk', '')).replace('run', 'conv')
+    await family.start(0, 'Question 0')
+    await settle()
+    const [made = ''] = family.children()
+    const { children } = family.store(HOME)
+    const row = { tokens: null, cost: null, created: START, agent: 'clerk', run: 'run_earlier', child: 'run_child' }
+    children.add({ ...row, call: 'call_earlier', conversation: id })
+    await family.start(1, 'Question 1')
+    await settle()
+    expect(family.children().toSorted()).toEqual([id, made].toSorted())
   })
 
   test('ends after four levels, and after a hundred runs', async () => {

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { Approval } from '../../src/contract/tool.ts'
 import { needsApproval } from '../../src/host/approval.ts'
 
+const sites: Approval = { unless: { '/url': { like: ['https://*.acme.com/*'] } } }
 const small: Approval = { unless: { '/amount': { minimum: 0, maximum: 100 }, '/to': { like: ['*@acme.com'] } } }
 
 test.each<[Approval | undefined, object | string, boolean]>([
@@ -17,6 +18,29 @@ test.each<[Approval | undefined, object | string, boolean]>([
   [small, { amount: 5, to: 'a@evil.org\r\nBcc: b@acme.com' }, true],
   [small, { amount: 5, to: 'a@evil.org\u0000@acme.com' }, true],
   [small, { amount: 5, to: 'a@evil.org\u2028@acme.com' }, true],
+  [small, { amount: 5, to: 'eve@evil.com,x@acme.com' }, true],
+  [small, { amount: 5, to: 'eve@evil.com, x@acme.com' }, true],
+  [small, { amount: 5, to: 'eve@evil.com;x@acme.com' }, true],
+  [small, { amount: 5, to: 'eve@evil.com x@acme.com' }, true],
+  [small, { amount: 5, to: '<eve@evil.com>x@acme.com' }, true],
+  [small, { amount: 5, to: '"eve@evil.com" x@acme.com' }, true],
+  [small, { amount: 5, to: 'eve(x)@acme.com' }, true],
+  [small, { amount: 5, to: 'eve:x@acme.com' }, true],
+  [small, { amount: 5, to: '@acme.com' }, true],
+  [small, { amount: 5, to: 'eve@evil.com@acme.com' }, true],
+  [small, { amount: 5, to: 'x@acme.com' }, false],
+  [sites, { url: 'https://docs.acme.com/a/b?c=d' }, false],
+  [sites, { url: 'https://evil.com/.acme.com/' }, true],
+  [sites, { url: 'https://evil.com?.acme.com/' }, true],
+  [sites, { url: 'https://evil.com#.acme.com/' }, true],
+  [sites, { url: 'https://evil.com\\.acme.com/' }, true],
+  [sites, { url: 'https://evil.com:1@docs.acme.com/' }, true],
+  [sites, { url: 'https://docs.acme.com@evil.com/' }, true],
+  [sites, { url: 'http://docs.acme.com/' }, true],
+  [{ unless: { '/url': { like: ['https://acme.com/*'] } } }, { url: 'https://acme.com/x' }, false],
+  [{ unless: { '/url': { like: ['https://acme.com/*'] } } }, { url: 'https://acme.com.evil.org/x' }, true],
+  [{ unless: { '/url': { like: ['https://*'] } } }, { url: 'https://acme.com/x' }, false],
+  [{ unless: { '/text': { like: ['Hello, *'] } } }, { text: 'Hello, Ann and Bob' }, false],
   [small, { amount: 5 }, true],
   [small, 'no JSON', true],
   [{ unless: { '/kind': { enum: ['draft', null] } } }, { kind: 'draft' }, false],

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { failure } from '../../src/contract/tool.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
-import { controlledEdge } from './controlled-edge.ts'
+import { controlledEdge, workerOf } from './controlled-edge.ts'
 
 const ACME = 'acme: chat tools:read tools:write'
 const GLOBEX = 'globex: chat tools:read'
@@ -10,11 +10,15 @@ const START = Date.parse('2026-01-01T12:00:00Z')
 beforeEach(() => void vi.useFakeTimers({ now: START, toFake: ['Date'] }))
 afterEach(() => void vi.useRealTimers())
 
+/** What the runtime throws for a Worker that is lost: the edge alone tells of it as `tool_lost`. */
+const LOST = Object.assign(new Error('Network connection lost.'), { retryable: true })
+
 /** An edge with one tool, which fails in this way while it is set, and what has reached it. */
 function stage(options: Partial<Parameters<typeof controlledEdge>[0]> = {}) {
-  const state: { code: string | undefined; calls: number } = { code: 'tool_unreachable', calls: 0 }
+  const state: { code: string | undefined; calls: number } = { code: 'tool_lost', calls: 0 }
   const work = tool('work', () => {
     state.calls += 1
+    if (state.code === 'tool_lost') throw LOST
     return state.code === undefined ? 'done' : failure(state.code, 'It failed.')
   })
   const edge = controlledEdge({ workers: { TOOL_WORK: [work] }, keys: [ACME, GLOBEX], ...options })
@@ -33,14 +37,10 @@ function stage(options: Partial<Parameters<typeof controlledEdge>[0]> = {}) {
 describe('a tool that fails again and again', () => {
   test('is paused, tried once after the pause, and called again once it works', async () => {
     const { state, call, times } = stage()
-    expect(await times(7)).toEqual([
-      ...Array.from({ length: 5 }, () => 'tool_unreachable'),
-      'tool_paused',
-      'tool_paused',
-    ])
+    expect(await times(7)).toEqual([...Array.from({ length: 5 }, () => 'tool_lost'), 'tool_paused', 'tool_paused'])
     expect(state.calls).toBe(5)
     vi.setSystemTime(START + 30_000)
-    expect([await call(), await call(), state.calls]).toEqual(['tool_unreachable', 'tool_paused', 6])
+    expect([await call(), await call(), state.calls]).toEqual(['tool_lost', 'tool_paused', 6])
     vi.setSystemTime(START + 60_000)
     state.code = undefined
     expect([await call(), await call()]).toEqual(['done', 'done'])
@@ -55,7 +55,7 @@ describe('a tool that fails again and again', () => {
       reason: 'Its last calls all failed: it is not called again before 2026-01-01T12:00:30Z.',
     })
     expect((await as(GLOBEX)('/tools/work')).body.available).toBe(true)
-    expect(await call(GLOBEX)).toBe('tool_unreachable')
+    expect(await call(GLOBEX)).toBe('tool_lost')
   })
 
   test('is not called through an alias either', async () => {
@@ -80,24 +80,52 @@ describe('a tool that fails again and again', () => {
     })
   })
 
-  test.each(['tool_error', 'invalid_arguments', 'http_404', 'tool_failed', 'bad_outcome', 'http_500', 'own_code'])(
-    'is not paused for a failure that it answers promptly: %s',
-    async (code) => {
-      const { state, times } = stage()
-      state.code = code
-      expect(new Set(await times(7))).not.toContain('tool_paused')
-      expect(state.calls).toBe(7)
-    },
-  )
+  test.each([
+    ...['tool_error', 'invalid_arguments', 'tool_failed', 'bad_outcome', 'own_code', 'timeout', 'tool_unreachable'],
+    ...[
+      'http_404',
+      'http_429',
+      'http_500',
+      'http_503',
+      'http_521',
+      'http_unreachable',
+      'mcp_timeout',
+      'mcp_unavailable',
+    ],
+  ])('is not paused for a failure that it answers promptly: %s', async (code) => {
+    const { state, times } = stage()
+    state.code = code
+    // No Worker can say of itself that the edge has lost it.
+    const expected = code === 'tool_unreachable' ? 'tool_failed' : code
+    expect(await times(7)).toEqual(Array.from({ length: 7 }, () => expected))
+    expect(state.calls).toBe(7)
+  })
 
-  test.each(['timeout', 'tool_lost', 'http_unreachable', 'http_429', 'http_503', 'http_521', 'mcp_timeout'])(
-    'is paused for time-outs, losses and overload: %s',
-    async (code) => {
-      const { state, times } = stage()
-      state.code = code
-      expect((await times(6)).at(-1)).toBe('tool_paused')
-    },
-  )
+  test('does not say in the words of the edge that it was lost', async () => {
+    const liar = tool('work', () => failure('tool_lost', 'It broke off.'))
+    const { times } = stage({ workers: { TOOL_WORK: [liar] } })
+    expect(new Set(await times(7))).toEqual(new Set(['tool_failed']))
+  })
+
+  test.each([429, 502, 503, 504, 521])('is paused if it is an HTTP tool whose server answers %i', async (status) => {
+    const { as, call, times } = stage({
+      workers: {},
+      vars: { HTTP_TOOL_HOSTS: JSON.stringify({ 'https://api.example.com': [] }) },
+      fetch: async () => new Response('busy', { status }),
+    })
+    const http = { method: 'GET', url: 'https://api.example.com/' }
+    const json = { description: 'Works.', inputSchema: { type: 'object' }, http }
+    expect((await as(ACME)('/tools/work', { method: 'PUT', json })).status).toBe(201)
+    expect([await call(), (await times(5)).at(-1)]).toEqual([`http_${status}`, 'tool_paused'])
+  })
+
+  test.each(['mcp_timeout', 'mcp_unavailable'])('is paused if it is of an MCP server: %s', async (code) => {
+    const work = tool('work', () => failure(code, 'It failed.'))
+    const worker = workerOf([work])
+    const describe = async () => ({ ...Object(await worker.describe()), source: 'mcp' })
+    const { times } = stage({ workers: {}, vars: { TOOL_WORK: { ...worker, describe } } })
+    expect((await times(6)).at(-1)).toBe('tool_paused')
+  })
 
   test.each<[string, Error, string, boolean]>([
     ['throws', new Error('No such row.'), 'tool_failed', false],
@@ -125,7 +153,7 @@ describe('a tool that fails again and again', () => {
     await times(4)
     state.code = undefined
     await call()
-    state.code = 'tool_unreachable'
+    state.code = 'tool_lost'
     expect(await times(5)).not.toContain('tool_paused')
     expect(await stage({ vars: { TOOL_BREAKER_FAILURES: 'off' } }).times(9)).not.toContain('tool_paused')
   })

@@ -206,6 +206,64 @@ describe('references', () => {
   })
 })
 
+/** Counts the elements of lists that are visited, copied or searched from now on. */
+function visitedElements(): { count: number } {
+  const visited = { count: 0 }
+  const methods = [
+    'filter',
+    'find',
+    'findIndex',
+    'some',
+    'every',
+    'indexOf',
+    'includes',
+    'slice',
+    'toReversed',
+  ] as const
+  for (const method of methods) {
+    const real = Array.prototype[method] as (this: unknown[], ...args: unknown[]) => unknown
+    vi.spyOn(Array.prototype, method as 'slice').mockImplementation(function (this: unknown[], ...args: unknown[]) {
+      visited.count += this.length
+      return Reflect.apply(real, this, args) as unknown[]
+    })
+  }
+  return visited
+}
+
+describe('an answer with thousands of calls', () => {
+  const work = async (
+    count: number,
+    name: (at: number) => string,
+    { vars = {}, body = {} }: { vars?: object; body?: object } = {},
+  ) => {
+    const calls = Array.from({ length: count }, (_, at): [string, object] => [name(at), { at }])
+    const edge = testEdge({ script: [ask(...calls), say('Done.')], tools: [tool('look')], vars: { ...vars } })
+    const visited = visitedElements()
+    const response = await edge.ask('/runs', { json: { input: 'Go', ...body } })
+    vi.restoreAllMocks()
+    expect((await response.json()) as any).toMatchObject({ calls: { length: count } })
+    return visited.count
+  }
+
+  test.each<[string, (at: number) => string, Parameters<typeof work>[2]?]>([
+    ['of one tool', () => 'look'],
+    ['of tools that do not exist', (at) => `tool_${at}`],
+    ['that may answer with a limit', () => 'look', { vars: { COMPAT: 'spring-ai' } }],
+    ['that start early', () => 'look', { body: { eager: true } }],
+  ])('%s takes work in proportion to their number', async (_, name, options) => {
+    const [half, whole] = [await work(1000, name, options), await work(2000, name, options)]
+    expect(whole).toBeLessThan(3 * half)
+  })
+
+  test('is as long as their names and arguments together', async () => {
+    const vars = { MAX_ANSWER_CHARACTERS: '10000' }
+    const calls = Array.from({ length: 200 }, (): [string, object] => ['look_'.padEnd(64, 'x'), {}])
+    const edge = testEdge({ script: [ask(...calls)], tools: [tool('look')], vars })
+    const { code }: any = await (await edge.ask('/runs', { json: { input: 'Go' } })).json()
+    expect(code).toBe('model_answer_too_large')
+  })
+})
+
 test('a tool that does not exist is compared with some 50 long names', async () => {
   const names = Array.from({ length: 3000 }, (_, at) => `tool_${'y'.repeat(50)}_${at}`)
   const edge = testEdge({ script: [ask(['tool_x'.padEnd(64, 'x')]), say('Sorry.')], tools: [tool('tool')] })

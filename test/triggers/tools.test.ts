@@ -58,14 +58,51 @@ test('a model makes a schedule once a person has approved it, and the task is gi
 
 test.each<[object, string, RegExp]>([
   [{ name: 'x', task: 'Go.' }, 'invalid_arguments', /exactly one of/],
+  [{ ...DAILY, at: '2027-01-01T00:00:00Z' }, 'invalid_arguments', /exactly one of/],
   [{ ...DAILY, paused: true }, 'invalid_arguments', /Leave out "paused"/],
   [{ ...DAILY, keepDays: 1 }, 'invalid_arguments', /Leave out "keepDays"/],
+  [{ ...DAILY, name: 'a b' }, 'invalid_arguments', /^name: /],
+  [{ ...DAILY, name: 7 }, 'invalid_arguments', /^name: /],
+  [{ ...DAILY, task: '' }, 'invalid_arguments', /^task: /],
+  [{ ...DAILY, task: 'x'.repeat(8001) }, 'invalid_arguments', /8000/],
+  [{ ...DAILY, here: 'yes' }, 'invalid_arguments', /^here: /],
+  [{ ...DAILY, cron: 8 }, 'invalid_arguments', /cron/],
+  [{ ...DAILY, cron: `0 8 * * ${'1,'.repeat(300)}1` }, 'invalid_arguments', /512/],
   [{ ...DAILY, cron: '0 25 * * *' }, 'invalid_request', /25/],
   [{ ...DAILY, timeZone: 'Berlin' }, 'invalid_request', /IANA/],
+  [{ name: 'x', task: 'Go.', everySeconds: 1 }, 'invalid_arguments', /60/],
   [{ name: 'x', task: 'Go.', at: '2025-01-01T00:00:00Z' }, 'time_passed', /still to come/],
-])('a model is told what to change in %j', async (args, code, message) => {
-  const { approve } = await runWith('setSchedule', args)
-  expect(await approve()).toMatchObject({ ok: false, error: { code, message: expect.stringMatching(message) } })
+])('a model is told what to change in %j, before a person is asked', async (args, code, message) => {
+  const { run } = await runWith('setSchedule', args)
+  expect(run).toMatchObject({
+    status: 'completed',
+    calls: [{ ok: false, error: { code, message: expect.stringMatching(message) } }],
+  })
+})
+
+test('nobody is asked about a schedule or its removal for a key without the scope', async () => {
+  for (const [name, args] of [
+    ['setSchedule', DAILY],
+    ['removeSchedule', { name: 'report' }],
+  ] as const) {
+    const { run } = await runWith(name, args, ['chat', 'approve'])
+    expect(run.calls).toMatchObject([{ ok: false, error: { code: 'tool_not_allowed' } }])
+  }
+})
+
+test('a model does not replace or remove the schedule of a key that has a scope which its own key lacks', async () => {
+  for (const [name, args] of [
+    ['setSchedule', DAILY],
+    ['removeSchedule', { name: 'report' }],
+  ] as const) {
+    const { world, headers, run, approve } = await runWith(name, args)
+    const body = { cron: '0 1 * * *', run: { input: 'Pay.' } }
+    const caller = { tenant: 'local', key: 'payer', scopes: ['chat', 'schedules', 'finance'] }
+    await world.object.put('report', body, caller)
+    const call = run.status === 'waiting' ? await approve() : undefined
+    expect(call ?? run.calls[0]).toMatchObject({ ok: false })
+    expect((await world.ask('/schedules/report', { headers })).body).toMatchObject({ cron: '0 1 * * *' })
+  }
 })
 
 test('a model lists and removes schedules, only those of its tenant and with the scope', async () => {

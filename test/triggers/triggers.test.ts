@@ -149,6 +149,40 @@ test('a webhook that starts nothing gets 204, and only webhooks have an address'
   for (const name of ['nightly', 'none', '__proto__']) expect((await post(name, '{}', signature)).status).toBe(404)
 })
 
+test('webhooks with the same secret, in whatever variable and scheme, are reported once', async () => {
+  const start = () => undefined
+  const env = { GITHUB: `old, ${SECRET}`, STRIPE: SECRET, SLACK: 'another secret', NONE: '' }
+  const { post, reports } = triggeredEdge(
+    {
+      code: webhookTrigger({ scheme: githubWebhooks('GITHUB'), as: 'x', start }),
+      money: webhookTrigger({ scheme: stripeWebhooks('STRIPE'), as: 'x', start }),
+      talk: webhookTrigger({ scheme: slackWebhooks('SLACK'), as: 'x', start }),
+      empty: webhookTrigger({ scheme: slackWebhooks('NONE'), as: 'x', start }),
+      void: webhookTrigger({ scheme: slackWebhooks('MISSING'), as: 'x', start }),
+    },
+    { env },
+  )
+  const signature = CASES['GitHub']?.sign('{}', '') ?? {}
+  for (let count = 0; count < 2; count++) expect((await post('code', '{}', signature)).status).toBe(204)
+  expect((await post('talk', '{}', signature)).status).toBe(401)
+  expect(reports).toEqual([{ event: 'trigger.shared_secret', triggers: ['code', 'money'] }])
+})
+
+test('a request for one webhook is refused by another with a secret of its own', async () => {
+  const started: string[] = []
+  const hook = (secret: string) =>
+    webhookTrigger({ scheme: githubWebhooks(secret), as: 'x', start: () => void started.push(secret) })
+  const { post, reports } = triggeredEdge(
+    { own: hook('OWN'), other: hook('OTHER') },
+    { env: { OWN: SECRET, OTHER: `${SECRET} of another` } },
+  )
+  const signature = CASES['GitHub']?.sign('{}', '') ?? {}
+  expect([(await post('own', '{}', signature)).status, (await post('other', '{}', signature)).status]).toEqual([
+    204, 401,
+  ])
+  expect([started, reports]).toEqual([['OWN'], []])
+})
+
 describe('a queue', () => {
   const messageOf = (id: string, body: unknown) => ({ id, body, attempts: 1, ack: vi.fn(), retry: vi.fn() })
   const orders = (start: (event: { body: unknown }) => any) => ({

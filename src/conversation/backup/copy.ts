@@ -28,8 +28,10 @@ export const COPIED_TABLES: ReadonlyMap<string, readonly string[]> = new Map([
   ['joined', ['id', 'run', 'fingerprint']],
 ])
 
-/** Values that only apply to the original: its owner, its version, and what it still has to report. */
-const OWN_META: ReadonlySet<unknown> = new Set(['owner', 'version', 'owed', 'spendRetry', 'bytes', 'full', 'deleted'])
+/** Values that only apply to the original: its owner, its version, its agents, and what it still has to report. */
+const OWN_META: ReadonlySet<unknown> = new Set([
+  ...['agentsKey', 'owner', 'version', 'owed', 'spendRetry', 'bytes', 'full', 'deleted'],
+])
 
 /**
  * Copies a conversation: a line that names it, one for each row, and one with the number of rows, which an incomplete

@@ -2,7 +2,7 @@ import type { AgentStart } from '../../contract/agent.ts'
 import { limitedAmounts } from '../../contract/budget.ts'
 import type { CallAnswer, ConversationService, PendingApproval, Refusal } from '../../contract/conversation.ts'
 import type { RunWaiting } from '../../contract/event.ts'
-import { deriveRunId } from '../../contract/id.ts'
+import { deriveRunId, newId } from '../../contract/id.ts'
 import { isObject } from '../../contract/json.ts'
 import { MOST_LATER_MS } from '../../contract/later.ts'
 import type { Limits } from '../../contract/limits.ts'
@@ -65,7 +65,7 @@ function ownerOf(store: Store): Owner {
 
 /**
  * Returns what starts the runs of agents for a run. Each is stored in a conversation of its own, whose id is made of the
- * call's key, like the id of the run: a call that is sent again finds the run that an earlier attempt has started.
+ * call's key, like that of the run: a call that is sent again finds the run that an earlier attempt has started.
  */
 export function childRuns({ stored, state }: StoredState, ports: FamilyPorts): ChildRuns {
   const { store, now } = ports
@@ -76,7 +76,7 @@ export function childRuns({ stored, state }: StoredState, ports: FamilyPorts): C
       // A row that was forged or damaged starts nothing for others.
       if (start.run.caller.tenant !== owner.tenant) return failure('agent_failed', 'The agent cannot be asked here.')
       const { tool: agent, callId } = call
-      const place = await placeOfChild(call, start, owner)
+      const place = await placeOfChild(call, start, store)
       if (!children.of(callId) && children.ofRun(stored.id).length >= MOST_CHILDREN)
         return failure(
           'too_many_agents',
@@ -94,14 +94,35 @@ export function childRuns({ stored, state }: StoredState, ports: FamilyPorts): C
   }
 }
 
-/** Returns where the run of an agent is stored: in the jurisdiction of this conversation. */
+/**
+ * Returns where the run of an agent is stored: in the jurisdiction of this conversation. Nobody can tell the id in advance,
+ * and make a conversation under it, with messages that the agent would read: it is derived from a key that this object
+ * alone has.
+ */
 async function placeOfChild(
   { callId, key = callId, tool }: CallState,
   { run, memory }: AgentStart,
-  { tenant, id }: Owner,
+  store: Store,
 ): Promise<RunPlace> {
-  const name = await deriveRunId(tenant, id, tool, memory === 'conversation' ? '' : key)
-  return { conversation: idIn(jurisdictionOf(id), name.replace('run', 'conv')), run: run.runId }
+  const row = store.children.of(callId)
+  if (row) return { conversation: row.conversation, run: run.runId }
+  const { tenant, id } = ownerOf(store)
+  const subject = memory === 'conversation' ? '' : key
+  const idOf = async (...texts: readonly string[]) =>
+    idIn(jurisdictionOf(id), (await deriveRunId(...texts)).replace('run', 'conv'))
+  // Earlier versions derived the id without the key. What such an agent remembers stays its own.
+  const earlier = await idOf(tenant, id, tool, subject)
+  const conversation = store.children.has(earlier) ? earlier : await idOf(tenant, id, tool, subject, agentsKey(store))
+  return { conversation, run: run.runId }
+}
+
+/** Returns the key of the ids of this conversation's agents, which is made when it is first needed. */
+function agentsKey(store: Store): string {
+  const stored = store.meta('agentsKey')
+  if (typeof stored === 'string') return stored
+  const key = newId('key')
+  store.setMeta('agentsKey', key)
+  return key
 }
 
 interface ChildTerms {

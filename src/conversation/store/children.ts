@@ -65,6 +65,11 @@ export class ChildTable {
     return this.#rows('SELECT * FROM children WHERE call = ?', call)[0]
   }
 
+  /** Whether an agent of this conversation has used another one. */
+  has(conversation: string): boolean {
+    return this.#rows('SELECT * FROM children WHERE conversation = ? LIMIT 1', conversation).length > 0
+  }
+
   /** Returns those of a run of this conversation. */
   ofRun(run: string): readonly ChildRow[] {
     return this.#rows('SELECT * FROM children WHERE run = ? ORDER BY created, call', run)

@@ -22,6 +22,7 @@ import { FullResultTable } from './full-results.ts'
 
 /** The names of the values that are stored for a conversation as a whole. */
 export type MetaKey =
+  | 'agentsKey'
   | 'bytes'
   | 'full'
   | 'deleted'

@@ -97,8 +97,7 @@ const NONE: Redactor = {
 /** Makes a redactor of the secrets of one tool, of any length. */
 export function redactor(secrets: readonly string[]): Redactor {
   const filter = secretFilter(secrets, { least: 1 })
-  const bytes = secretFilter(secrets, { least: 1, bytes: true })
-  return filter && bytes ? { ...filter, stream: (body) => body.pipeThrough(redactBytes(bytes)) } : NONE
+  return filter ? { ...filter, stream: (body) => body.pipeThrough(redactBytes(filter)) } : NONE
 }
 
 function redactBytes({ pieces }: SecretFilter): TransformStream<Uint8Array, Uint8Array> {

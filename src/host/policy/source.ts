@@ -118,7 +118,7 @@ function breakerGuard(tool: Tool, breaker: Breaker): ToolGuard | undefined {
     )
     try {
       const outcome = await next(operation)
-      record(typeof outcome !== 'string' && !outcome.ok && isOutageOf(outcome))
+      record(typeof outcome !== 'string' && !outcome.ok && isOutageOf(outcome, tool))
       return outcome
     } catch (error) {
       record(isOutage(error))

@@ -211,8 +211,9 @@ type CallOptions = KvOptions & { readonly rights: CallerRights }
  */
 async function toTool(place: string, record: StoredRecord, options: CallOptions): Promise<Tool | string | undefined> {
   if (typeof record === 'string') return record
-  const { definition, offered, alias, worker: scriptTool } = record
-  const common = { origin: 'kv', place, offered, checksOutput: true } as const
+  const { definition, offered, alias, isRequest, worker: scriptTool } = record
+  const kind = isRequest ? { isRequest } : {}
+  const common = { origin: 'kv', place, offered, checksOutput: true, ...kind } as const
   if (scriptTool) {
     const { owner = 'edge', scripts } = options
     if (!scripts) return NO_NAMESPACE

@@ -101,10 +101,18 @@ async function callWorker(
   })
 }
 
+/** The codes of calls whose Worker the edge cannot reach or has lost. No Worker can say that of itself. */
+export const OWN_CODES: ReadonlySet<string> = new Set(['tool_unreachable', 'tool_lost'])
+
+function withOwnCode(outcome: ToolOutcome): ToolOutcome {
+  if (outcome.ok || !OWN_CODES.has(outcome.error.code)) return outcome
+  return { ...outcome, error: { ...outcome.error, code: 'tool_failed' } }
+}
+
 async function readOutcome(name: string, answer: Promise<unknown>): Promise<ToolOutcome> {
   try {
     const outcome = readAnswer(Outcome, await answer)
-    if (typeof outcome !== 'string') return outcome.value
+    if (typeof outcome !== 'string') return withOwnCode(outcome.value)
     return failure('bad_outcome', `The tool "${name}" answered with something that is not a tool outcome.`, outcome)
   } catch (error) {
     const detail = messageOf(error)

@@ -7,6 +7,7 @@ import { parseArguments } from '../../host/parse-arguments.ts'
 import { unknownTool } from '../../host/unknown-tool.ts'
 import { startedCalls } from '../recover.ts'
 import { type CallState, ownUsage, type RunState } from '../state.ts'
+import { countEarlier, isSameCall } from './call-counts.ts'
 import { answersLimit, compatLimit, countsFinalAnswer } from './compat.ts'
 import { needsDataFlowApproval } from './data-flow-guard.ts'
 
@@ -23,10 +24,10 @@ export type Admission =
 /**
  * Applies the rules of calls to a call that was proposed, or approved by a person at once: limits, repeats, what is on offer, its arguments, who runs it, and
  * approval. This is the only place that does, for every way on which a call can come. Pure: the setup's own rule of
- * approval is asked before (`isGuarded`).
+ * approval is asked before (`isGuarded`). `rules`: those of the step, for who asks for many calls of it.
  */
-export function admit(state: RunState, call: CallState): Admission {
-  const refusal = refusalOf(state, call)
+export function admit(state: RunState, call: CallState, rules: StepRules = stepRules(state)): Admission {
+  const refusal = refusalOf(state, call, rules)
   if (refusal) return { do: 'refuse', failure: refusal }
   if (call.status === 'approved') return { do: 'run' }
   if (runsAtCaller(state, call)) {
@@ -49,29 +50,36 @@ export function admitEarly(state: RunState, call: CallState, before: readonly To
   const { limits } = request
   const definition = offered.get(call.tool)
   const { readOnly, idempotent } = definition?.annotations ?? {}
-  const { budget = request.budget } = state
-  const countsTokens = [limits.tokens, limits.cost, budget].some((limit) => limit !== undefined)
   const waits = definition?.later === true || groupSize(state, call.tool) !== undefined
   const isHarmless = readOnly === true || idempotent === true
-  if (!step || !request.eager || state.limit || !isHarmless || waits || countsTokens) return AFTER_ANSWER
-  if (startedCalls(state).length >= limits.concurrentCalls) return AFTER_ANSWER
+  if (!step || !request.eager || state.limit || !isHarmless || waits || countsTokens(state)) return AFTER_ANSWER
+  if (calls.length + before.length >= limits.calls || startedCalls(state).length >= limits.concurrentCalls)
+    return AFTER_ANSWER
+  const beforeIds = new Set(before.map(({ callId }) => callId))
+  const lost = step.early.filter(({ callId }) => !beforeIds.has(callId))
+  const earlier = countEarlier(state, call, [...lost, ...before])
   // An attempt at the step that was lost may have sent the same call, or another one with its id.
-  const isKnown = (each: ToolCall) => each.callId === call.callId || isSameCall(state, each, call)
-  if ([...calls, ...step.early, ...before].some(isKnown)) return AFTER_ANSWER
-  const proposed = before.map((each): CallState => ({
-    ...each,
-    status: 'proposed',
-    attempt: 0,
-    round: state.rounds + 1,
-  }))
-  const lost = step.early.filter(({ callId }) => !before.some((each) => each.callId === callId))
-  const stateThen: RunState = {
-    ...state,
-    rounds: state.rounds + 1,
-    calls: [...calls, ...lost, ...proposed, call],
-    step: { ...step, calls: [...proposed, call] },
-  }
-  return admit(stateThen, call).do === 'run' ? { do: 'early' } : AFTER_ANSWER
+  const wasSent = step.byId.has(call.callId) || step.early.some((each) => isSameCall(state, each, call))
+  if (wasSent || earlier.equal > 0 || beforeIds.has(call.callId)) return AFTER_ANSWER
+  const round = state.rounds + 1
+  // Only in an answer that a limit can replace does it matter what comes of the calls before.
+  const proposed =
+    request.compat === undefined
+      ? []
+      : before.map((each, at): CallState => ({
+          ...each,
+          ...{ status: 'proposed', attempt: 0, round },
+          earlier: countEarlier(state, each, [...lost, ...before.slice(0, at)]),
+        }))
+  const ownCall: CallState = { ...call, round, earlier }
+  const stateThen: RunState = { ...state, rounds: round, step: { ...step, calls: [...proposed, ownCall] } }
+  return admit(stateThen, ownCall).do === 'run' ? { do: 'early' } : AFTER_ANSWER
+}
+
+/** Whether a limit counts the tokens of the run: then those of an answer without usage are estimated. */
+export function countsTokens({ request, budget = request.budget }: RunState): boolean {
+  const { tokens, cost } = request.limits
+  return tokens !== undefined || cost !== undefined || budget !== undefined
 }
 
 const AFTER_ANSWER: Admission = { do: 'wait', for: 'answer' }
@@ -86,13 +94,32 @@ const PROGRAM_CANNOT_WAIT = failure(
   'Not run: the caller runs this tool itself, and a program can wait for it in a conversation only.',
 )
 
+/** What the rules of all calls of a step are computed from, once. */
+export interface StepRules {
+  /** The names that the model may call, and those that programs may. */
+  readonly forModel: readonly string[]
+  readonly forPrograms: readonly string[]
+  /** The first call of the answer that exceeds a limit whose text is the answer of the run. */
+  readonly answeredByLimit?: CallState | undefined
+}
+
+/** Returns the rules of the step under way, as long as none of its calls changes. */
+export function stepRules(state: RunState): StepRules {
+  const { request, step, limit } = state
+  const exceeds = (call: CallState) => call.status === 'proposed' && answersLimit(request, endingLimit(state, call))
+  return {
+    // Some models ignore `toolChoice: none`, and some providers do not support it.
+    forModel: request.toolChoice === 'none' ? [] : namesOnOffer(state),
+    forPrograms: namesForPrograms(state),
+    answeredByLimit: limit || request.compat === undefined ? undefined : step?.calls.find(exceeds),
+  }
+}
+
 /** Returns the result of a call that must not run; undefined if it may run. */
-function refusalOf(state: RunState, call: CallState): ToolFailure | undefined {
-  const overLimit = refuseOverLimit(state, call)
+function refusalOf(state: RunState, call: CallState, rules: StepRules): ToolFailure | undefined {
+  const overLimit = refuseOverLimit(state, call, rules)
   if (overLimit) return overLimit
-  // Some models ignore `toolChoice: none`, and some providers do not support it.
-  const forModel = state.request.toolChoice === 'none' ? [] : namesOnOffer(state)
-  const onOffer = call.parent === undefined ? forModel : namesForPrograms(state)
+  const onOffer = call.parent === undefined ? rules.forModel : rules.forPrograms
   if (!onOffer.includes(call.tool)) return unknownTool(call.tool, onOffer)
   const parsed = parseArguments(call.tool, call.arguments)
   return parsed.ok ? undefined : parsed
@@ -116,11 +143,7 @@ function runsAtCaller({ request, step }: RunState, { tool }: ToolCall): boolean 
   return execution === 'caller' || request.clientTools.some(({ name }) => name === tool)
 }
 
-/** Returns the calls of the run before this one, in the order in which they were asked for; those that were lost first. */
-function callsBefore({ calls, lostCalls }: RunState, call: CallState): readonly CallState[] {
-  const index = calls.indexOf(call)
-  return [...lostCalls, ...(index < 0 ? calls : calls.slice(0, index))]
-}
+const FIRST_CALL = { all: 0, ofTool: 0, ofTarget: 0, equal: 0 }
 
 /** Returns the limit that this proposed call exceeds, counting the run's calls in the order they were asked for. */
 function overLimit(state: RunState, call: CallState): LimitName | undefined {
@@ -133,14 +156,10 @@ function overLimit(state: RunState, call: CallState): LimitName | undefined {
   if (usage.inputTokens + usage.outputTokens > tokens) return 'tokens'
   if (own.inputTokens + own.outputTokens > (budget.tokens ?? Infinity)) return 'tokens'
   if ((usage.cost ?? 0) > cost || (own.cost ?? 0) > (budget.cost ?? Infinity)) return 'cost'
-  const before = callsBefore(state, call)
-  // An answer of thousands of calls is not compared with all before each of them.
-  if (before.length >= 2 * limits.calls) return 'calls'
+  const { all, ofTool, ofTarget } = call.earlier ?? FIRST_CALL
   const { tool, target } = namedTools(state, call.tool)
-  if (before.filter((each) => each.tool === call.tool).length >= mostCalls(limits, tool)) return 'callsPerTool'
-  const ofTarget = before.filter((each) => targetOf(state, each.tool) === target.name)
-  if (ofTarget.length >= mostCalls(limits, target)) return 'callsPerTool'
-  return before.length >= limits.calls ? 'calls' : undefined
+  if (ofTool >= mostCalls(limits, tool) || ofTarget >= mostCalls(limits, target)) return 'callsPerTool'
+  return all >= limits.calls ? 'calls' : undefined
 }
 
 /**
@@ -172,10 +191,10 @@ export const NO_MORE_TOOLS = 'no_more_tools'
 const AFTER_LIMIT = 'Not run: a limit of the run was reached before this call.'
 
 /** Returns the result of a call that exceeds a limit; undefined if it exceeds none. */
-function refuseOverLimit(state: RunState, call: CallState): ToolFailure | undefined {
+function refuseOverLimit(state: RunState, call: CallState, rules: StepRules): ToolFailure | undefined {
   if (state.limit && state.limit.step < state.steps)
     return failure(NO_MORE_TOOLS, 'Not run: no more tools may be called in this run.')
-  if (followsLimit(state, call)) return failure(NO_MORE_TOOLS, AFTER_LIMIT)
+  if (followsLimit(call, rules)) return failure(NO_MORE_TOOLS, AFTER_LIMIT)
   const which = overLimit(state, call)
   if (which === undefined) return refuseRepeated(state, call)
   const { compat, limits } = state.request
@@ -189,11 +208,8 @@ function refuseOverLimit(state: RunState, call: CallState): ToolFailure | undefi
 }
 
 /** Whether a call before this one, in the same answer, exceeds a limit whose text is the answer of the run. */
-function followsLimit(state: RunState, call: CallState): boolean {
-  const { request, step, limit } = state
-  if (limit || request.compat === undefined) return false
-  const before = step?.calls.slice(0, Math.max(0, step.calls.indexOf(call))) ?? []
-  return before.some((each) => each.status === 'proposed' && answersLimit(request, endingLimit(state, each)))
+function followsLimit(call: CallState, { answeredByLimit: first }: StepRules): boolean {
+  return first !== undefined && (first.earlier?.all ?? 0) < (call.earlier?.all ?? 0)
 }
 
 /** The code of a call that was refused because it was made before. */
@@ -219,46 +235,50 @@ function repeatOf(state: RunState, call: CallState): string | undefined {
   const { sameCalls } = state.request.limits
   // Runs of earlier versions do not have this limit.
   if (!(sameCalls < NEVER)) return undefined
-  const before = callsBefore(state, call)
-  const repeats = before.filter((each) => isSameCall(state, each, call)).length
+  const { equal: repeats } = call.earlier ?? FIRST_CALL
   if (repeats >= sameCalls) return `was called ${repeats} times with these arguments`
-  return hasEqualResults(state, call) ? 'gave the same result each time it was called with these arguments' : undefined
+  return isStale(state, call) ? 'gave the same result each time it was called with these arguments' : undefined
+}
+
+/** Whether a call counts as repeated. */
+export function isRepeat(state: RunState, call: CallState): boolean {
+  return repeatOf(state, call) !== undefined
 }
 
 /**
  * Whether the last answers that called tools all made this call alone, with equal results. A tool that says that it has
  * effects (`readOnly: false`), such as one that turns a page, may report each in the same words.
  */
-function hasEqualResults(state: RunState, call: CallState): boolean {
-  const { calls, rounds, offered } = state
-  if (offered.get(call.tool)?.annotations.readOnly === false) return false
+function isStale(state: RunState, call: CallState): boolean {
+  const { staleCall, offered } = state
+  return (
+    staleCall !== undefined &&
+    offered.get(call.tool)?.annotations.readOnly !== false &&
+    isSameCall(state, staleCall, call)
+  )
+}
+
+/** Returns the call that each of the last answers with calls made alone, with equal results; undefined if they differ. */
+export function findStaleCall(state: RunState): CallState | undefined {
+  const last = state.calls.at(-1)
+  if (!last) return undefined
   const results = new Map<number, string>()
-  for (const each of calls.toReversed()) {
-    const { round = 0, result, attempt } = each
-    if (round === rounds) continue
-    if (round === 0 || !isSameCall(state, each, call) || !result) break
-    if (attempt === 0 && result.error?.code === REPEATED_CALL) continue
-    const text = JSON.stringify([result.content, result.error])
-    if ([...results.values()].some((other) => other !== text)) break
-    results.set(round, text)
-    if (results.size >= MOST_EQUAL_RESULTS) return true
+  for (let at = state.calls.length - 1; at >= 0; at--) {
+    const each = state.calls[at]
+    if (!each?.round || !each.result || !isSameCall(state, each, last)) return undefined
+    if (each.attempt === 0 && each.result.error?.code === REPEATED_CALL) continue
+    const text = JSON.stringify([each.result.content, each.result.error])
+    if ([...results.values()].some((other) => other !== text)) return undefined
+    results.set(each.round, text)
+    if (results.size >= MOST_EQUAL_RESULTS) return last
   }
-  return false
+  return undefined
 }
 
 /** Whether all calls of this answer are repeats, as all of the answers before it were. */
 function isLastRepeat(state: RunState, call: CallState): boolean {
   const { step, repeatedRounds } = state
-  return (
-    repeatedRounds + 1 >= MOST_REPEATED_ROUNDS &&
-    repeatOf(state, call) !== undefined &&
-    step?.calls.every((each) => repeatOf(state, each) !== undefined) === true
-  )
-}
-
-/** Returns the name of the tool that a call reaches: the tool behind an alias, else the tool itself. */
-export function targetOf({ offered }: Pick<RunState, 'offered'>, tool: string): string {
-  return offered.get(tool)?.aliasOf ?? tool
+  return repeatedRounds + 1 >= MOST_REPEATED_ROUNDS && step?.hasOnlyRepeats === true && isRepeat(state, call)
 }
 
 /** Returns the tool that a call names, and the one that it reaches: the same unless it is a call of an alias. */
@@ -272,15 +292,6 @@ export function namedTools(
   return aliasOf === undefined
     ? { tool: { name, ...own }, target: { name, ...own } }
     : { tool: { name }, target: { name: aliasOf, ...own } }
-}
-
-/** Whether two calls are of the same tool, by whatever name, with the same arguments. */
-function isSameCall(
-  state: Pick<RunState, 'offered'>,
-  one: Pick<ToolCall, 'tool' | 'arguments'>,
-  other: Pick<ToolCall, 'tool' | 'arguments'>,
-): boolean {
-  return targetOf(state, one.tool) === targetOf(state, other.tool) && one.arguments === other.arguments
 }
 
 /** Returns how many calls of the group of a tool may run at the same time; undefined if it is in none. */

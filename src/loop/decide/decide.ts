@@ -4,7 +4,7 @@ import { contentText } from '../../contract/message.ts'
 import type { RunError, WaitCause } from '../../contract/run.ts'
 import { failure, type ToolFailure } from '../../contract/tool.ts'
 import { NO_USAGE } from '../../contract/usage.ts'
-import { admit, limitReached, namedTools, namesOnOffer, NO_MORE_TOOLS } from './admit.ts'
+import { admit, limitReached, namedTools, namesOnOffer, NO_MORE_TOOLS, stepRules } from './admit.ts'
 import { answersLimit, compatLimit, directModes, returnsErrors, undoesForMisfits } from './compat.ts'
 import { callRefused } from '../record.ts'
 import type { CallState, RunState, StepState } from '../state.ts'
@@ -73,7 +73,8 @@ export function decideCalls(state: RunState, openCalls: readonly CallState[], no
     return record({ type: 'limit.reached', which }, ...endEarly(state, `the limit "${which}" is reached`, end))
   }
   const proposed = openCalls.filter((call) => call.status === 'proposed')
-  const admissions = openCalls.map((call) => (call.status === 'proposed' ? admit(state, call) : undefined))
+  const rules = stepRules(state)
+  const admissions = openCalls.map((call) => (call.status === 'proposed' ? admit(state, call, rules) : undefined))
   const refusals = openCalls.flatMap((call, index) => {
     const admission = admissions[index]
     if (call.status === 'rejected') return [callRefused(call, rejectionFailure(call))]

@@ -6,7 +6,7 @@ import { CONTEXT_EXCEEDED, type ModelError, type ModelEvent, type ModelRequest }
 import type { RunError } from '../../contract/run.ts'
 import { chatPart, traceparentOf } from '../../contract/trace.ts'
 import { addUsage, countableUsage, type Usage, withCost } from '../../contract/usage.ts'
-import { refuseDuplicateIds } from '../decide/admit.ts'
+import { countsTokens, refuseDuplicateIds } from '../decide/admit.ts'
 import { failedRun } from '../decide/decide.ts'
 import { startEarly } from './act.ts'
 import { asHook, compose, isGuardedBySetup, type Middleware } from './hooks.ts'
@@ -187,11 +187,14 @@ const TOO_LARGE: ModelError = {
   retryable: false,
 }
 
+/** How many characters a call counts for besides its arguments and the name of its tool: about what its id takes. */
+const CALL_CHARACTERS = 32
+
 /** Returns the number of characters that an event adds to its answer. A call comes in pieces first, and then whole. */
 function sizeOf(event: ModelEvent): number {
   if (event.type === 'text' || event.type === 'reasoning') return event.text.length
   if (event.type === 'call.delta') return event.arguments.length / 2
-  if (event.type === 'call') return event.arguments.length / 2
+  if (event.type === 'call') return CALL_CHARACTERS + event.tool.length + event.arguments.length / 2
   return event.type === 'finish' && event.opaque ? JSON.stringify(event.opaque).length : 0
 }
 
@@ -264,18 +267,18 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
       case 'call': {
         const { index, tool, arguments: text } = event
         const call = { callId: callId(state.request.runId, step, index), tool, arguments: text }
-        const before = [...calls]
-        calls.push(call)
         journal.show({ type: 'call.proposed', ...call })
-        return startEarly(running, call, before)
+        startEarly(running, call, calls)
+        return void calls.push(call)
       }
       case 'finish': {
         const { finish, opaque, stopSequence } = event
-        const usage = event.usage && withPrice(event.usage)
+        const reported = event.usage && withPrice(event.usage)
+        const usage = reported ?? (countsTokens(state) ? estimateUsage() : undefined)
         const { text, reasoning } = texts
         if (text === '' && calls.length === 0 && isCutByWindow(running, event, usage))
           throw new ModelFailure(LEFT_NO_ROOM, reasoning !== '', request)
-        if (usage) learnCount(running.tokens, request, usage)
+        if (reported) learnCount(running.tokens, request, reported)
         const optional = { ...(reasoning && { reasoning }), ...(stopSequence && { stopSequence }) }
         // An answer that was cut short may lack calls that the model meant to ask for: it counts as one without calls.
         if (finish === 'length' || finish === 'content_filter') calls.length = 0

@@ -1,11 +1,12 @@
-import type { CallSettled } from '../../contract/event.ts'
+import type { CallSettled, RunFact } from '../../contract/event.ts'
 import type { ToolCall } from '../../contract/message.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import type { ToolFailure, ToolOutcome } from '../../contract/tool.ts'
-import { targetOf } from '../decide/admit.ts'
+import { parseArguments } from '../../host/parse-arguments.ts'
+import { targetOf } from '../decide/call-counts.ts'
 import { compatFault } from '../decide/compat.ts'
 import type { Running } from '../running.ts'
-import { callSettled } from '../record.ts'
+import { callRefused, callSettled } from '../record.ts'
 import type { CallState } from '../state.ts'
 
 /** A wrapper of an operation. It may act before and after it, call `next` with another input, or not call it at all. */
@@ -106,9 +107,24 @@ export function hookFailed(
   return { ok: false, error: { ...HOOK_FAILED, fatal: true } }
 }
 
-/** Applies the same policy to the event of a call that was refused. */
-export function applyRefusalPolicy(running: FaultPolicyPorts, event: CallSettled): CallSettled {
-  const call = running.state.calls.find(({ callId }) => callId === event.callId)
+/**
+ * Returns an event that the state alone has led to, as the tool and the setup have it: nobody is asked to approve a call
+ * whose arguments its tool refuses, and a refusal is changed as another failure is.
+ */
+export function screenEvent(running: Running, event: RunFact): RunFact {
+  if (event.type === 'call.settled') return applyRefusalPolicy(running, event)
+  if (event.type !== 'approval.requested') return event
+  const { state, tools } = running
+  const call = state.step?.byId.get(event.callId)
+  const parsed = parseArguments(event.tool, event.arguments)
+  const { caller, conversation } = state.request
+  const place = conversation === undefined ? {} : { conversationId: conversation }
+  const refusal = parsed.ok ? tools.get(event.tool)?.check?.(parsed.value, { caller, ...place }) : parsed
+  return refusal && call ? applyRefusalPolicy(running, callRefused(call, refusal)) : event
+}
+
+function applyRefusalPolicy(running: FaultPolicyPorts, event: CallSettled): CallSettled {
+  const call = running.state.step?.byId.get(event.callId)
   return event.error && call
     ? callSettled(call, applyFaultPolicy(running, call, { ok: false, error: event.error }), event.durationMs)
     : event

@@ -1,6 +1,5 @@
 import type { RunFact } from '../../contract/event.ts'
 import { failure, type ToolFailure, type ToolOutcome } from '../../contract/tool.ts'
-import { isOutageOf } from '../../host/breaker.ts'
 import { askStatus, pollTool, receiveOutcome } from './call-tool.ts'
 import { deferralOf, recordOutcome } from './record-outcome.ts'
 import { canReconcile, startedCalls } from '../recover.ts'
@@ -46,7 +45,9 @@ function isDeferred({ status }: CallState): boolean {
 
 /** Whether a poll itself failed, so that its answer tells nothing of the call. */
 function isPollFault(outcome: ToolFailure): boolean {
-  return isOutageOf(outcome) || /^(?:tool_failed|bad_outcome|http_5\d\d)$/.test(outcome.error.code)
+  return /^(?:timeout|tool_(?:failed|lost|unreachable)|bad_outcome|http_(?:unreachable|429|5\d\d)|mcp_(?:timeout|unavailable))$/.test(
+    outcome.error.code,
+  )
 }
 
 function tooLate(name: string): ToolFailure {

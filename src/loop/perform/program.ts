@@ -7,7 +7,7 @@ import { decideCalls } from '../decide/decide.ts'
 import { callRefused } from '../record.ts'
 import type { CallState, ProgramState } from '../state.ts'
 import type { Running } from '../running.ts'
-import { applyRefusalPolicy, isGuardedBySetup } from './hooks.ts'
+import { screenEvent, isGuardedBySetup } from './hooks.ts'
 import { wholeOutcome } from './record-outcome.ts'
 
 /** The most calls of a program, whatever its run may make. */
@@ -154,10 +154,7 @@ export class ProgramPass implements ProgramCalls {
       open = open.filter(({ status }) => status === 'proposed')
       const decision = open.length === 0 || this.#isOver ? undefined : decideCalls(state, open, now())
       if (decision?.do === 'record') {
-        const follow = decision.events.map((event) =>
-          event.type === 'call.settled' ? applyRefusalPolicy(this.#running, event) : event,
-        )
-        commit(follow)
+        commit(decision.events.map((event) => screenEvent(this.#running, event)))
       } else if (decision?.do === 'call') {
         this.#schedule(decision.calls)
         open = open.filter((each) => !decision.calls.includes(each))

@@ -163,7 +163,7 @@ function aiSdkUsage(usage: unknown): Usage | undefined {
 }
 
 function count(value: unknown): number {
-  return typeof value === 'number' && Number.isFinite(value) ? value : 0
+  return typeof value === 'number' && value > 0 ? value : 0
 }
 
 /** Matches the names of AI SDK errors about a provider's answer; all other errors are about the request. */
