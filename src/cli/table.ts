@@ -2,6 +2,7 @@ import { BACKUP_COMMANDS } from './backup-commands.ts'
 import { AT_EDGE, type Command, command } from './command/command.ts'
 import { remote } from './command/remote.ts'
 import { COST_COMMAND } from './cost/command.ts'
+import { RUN_COMMANDS } from './run-commands.ts'
 import { SCHEDULE_COMMANDS } from './schedules.ts'
 import { TRIGGER_TRY_COMMAND } from './triggers.ts'
 
@@ -113,20 +114,6 @@ function newCommand(kind: 'tool' | 'http-tool' | 'agent', summary: string): Comm
       if (added.note) terminal.print(`${added.note}\n`)
       if (added.exported) terminal.print(`${added.exported.module}: it exports ${added.exported.name}\n`)
       terminal.emit(added)
-    },
-  })
-}
-
-/** A command of `runs`, which changes one run of a conversation. */
-function runsCommand(action: 'retry' | 'cancel', summary: string): Command {
-  return command({
-    name: `runs ${action}`,
-    summary,
-    arguments: { conversation: { text: 'the id of the conversation' }, run: { text: 'the id of the run' } },
-    options: AT_EDGE,
-    run: async ({ root, env, arguments: { conversation, run }, options: { url } }) => {
-      const { changeRun } = await import('./runs.ts')
-      await changeRun({ root, env, url, action, conversation, run })
     },
   })
 }
@@ -399,6 +386,5 @@ export const COMMANDS: readonly Command[] = [
   }),
   ...BACKUP_COMMANDS,
   COST_COMMAND,
-  runsCommand('retry', 'resume a parked run'),
-  runsCommand('cancel', 'cancel a run that has not ended'),
+  ...RUN_COMMANDS,
 ]

@@ -7,7 +7,8 @@ import { start } from './command.ts'
 const MAIN = new URL('../../src/cli/main.ts', import.meta.url).pathname
 
 async function run(args: string[], env: Record<string, string> = {}) {
-  const command = start(process.execPath, [MAIN, 'runs', ...args], { cwd: process.cwd(), env })
+  const words = args[0] === 'approvals' ? args : ['runs', ...args]
+  const command = start(process.execPath, [MAIN, ...words], { cwd: process.cwd(), env })
   try {
     return { code: await command.ended, out: command.out(), errors: command.errors() }
   } finally {
@@ -16,7 +17,7 @@ async function run(args: string[], env: Record<string, string> = {}) {
 }
 
 /** An edge that answers each request with this, and the requests that it got. */
-async function edge(status: number, body: object): Promise<{ url: string; requests: string[] }> {
+async function edge(status: number, body: unknown): Promise<{ url: string; requests: string[] }> {
   const requests: string[] = []
   const server = createServer((request, response) => {
     requests.push(`${request.method} ${request.url} ${request.headers.authorization}`)
@@ -51,4 +52,28 @@ test('the command runs prints why the edge refuses, and names missing arguments'
     code: 2,
     errors: expect.stringContaining('runs retry needs <run>'),
   })
+})
+
+test('the command approvals lists what waits, with the program around a call and where it is decided', async () => {
+  const shared = { run: 'run_1', conversation: 'c_1', tool: 'pay', expires: Date.UTC(2027, 0, 2, 3, 4, 5) }
+  const program = 'const amount = 1 \u001b[2J\nreturn tools.pay({ amount })'
+  const { url, requests } = await edge(200, [
+    { id: 'call_1_1_0-1', ...shared, arguments: { amount: 1 }, program },
+    { id: 'call_1_1_1', ...shared },
+  ])
+  expect(await run(['approvals', '--url', url], { EDGECALL_KEY: 'ek_1' })).toEqual({
+    code: 0,
+    out: `pay {"amount":1}
+  made by this program:
+      1  const amount = 1 [2J
+  >   2  return tools.pay({ amount })
+  until 2027-01-02T03:04:05.000Z, decide by POST /conversations/c_1/runs/run_1/calls/call_1_1_0-1
+pay (long arguments)
+  until 2027-01-02T03:04:05.000Z, decide by POST /conversations/c_1/runs/run_1/calls/call_1_1_1
+`,
+    errors: '',
+  })
+  expect(requests).toEqual(['GET /approvals Bearer ek_1'])
+  const nothing = await edge(200, [])
+  expect((await run(['approvals', '--url', nothing.url])).out).toBe('Nothing waits for approval.\n')
 })
