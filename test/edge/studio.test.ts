@@ -1,5 +1,6 @@
+import { readFile } from 'node:fs/promises'
 import axe from 'axe-core'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Download, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { launchChromium, missingChromium } from '../fixtures/chromium.ts'
 import { npmStart } from './npm-start.ts'
@@ -79,6 +80,10 @@ async function serveLongConversation(page: Page): Promise<void> {
 /** The beginnings of the names of rows of a timeline, without what is said of the call. */
 function rowNames(texts: readonly string[]): string[] {
   return texts.map((text) => /^(?:\d+ Model|look|.*steps)/.exec(text.replaceAll(/\s+/g, ' ').trim())?.[0] ?? text)
+}
+
+async function contents(file: Download): Promise<string> {
+  return readFile(await file.path(), 'utf8')
 }
 
 const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
@@ -432,6 +437,74 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
     await page.getByRole('heading', { name: 'Runs' }).waitFor()
     expect(faults).toEqual([])
   })
+
+  test.runIf(hasSamples('clock'))(
+    'makes a case for eval of a turn, gives the request of a step as a command that asks the same, and shows the chosen columns',
+    async () => {
+      const { page, faults } = await open('', { permissions: ['clipboard-read', 'clipboard-write'] })
+      const copied = () => page.evaluate<string>('navigator.clipboard.readText()')
+      await ask(page, 'What time is it in Tokyo?')
+      await page.getByRole('status').filter({ hasText: 'Completed' }).waitFor()
+      await page.getByRole('button', { name: 'Copy as eval case' }).click()
+      const dialog = page.getByRole('dialog', { name: 'Copy as eval case' })
+      const text = dialog.getByRole('textbox', { name: 'Case' })
+      const draft = JSON.parse(await text.inputValue())
+      expect(draft).toMatchObject({ question: 'What time is it in Tokyo?', calls: [{ tool: 'currentTime' }] })
+      expect(Object.keys(draft)).toEqual(['question', 'calls', 'results', 'answer'])
+      expect(await violations(page)).toEqual([])
+      await text.fill('{')
+      await dialog.getByText('This is not a JSON object.').waitFor()
+      await text.fill(JSON.stringify({ ...draft, answer: ['Tokyo'] }, null, 2))
+      const [saved] = await Promise.all([
+        page.waitForEvent('download'),
+        dialog.getByRole('button', { name: 'Download' }).click(),
+      ])
+      expect(saved.suggestedFilename()).toBe('cases.jsonl')
+      await dialog.getByRole('button', { name: 'Copy case' }).click()
+      await dialog.getByText('Copied').waitFor()
+      expect(await copied()).toBe(JSON.stringify({ ...draft, answer: ['Tokyo'] }))
+      expect(await contents(saved)).toBe(`${await copied()}\n`)
+      await page.keyboard.press('Escape')
+
+      await page.getByRole('link', { name: 'Open run' }).first().click()
+      const rows = page.getByRole('list', { name: 'Timeline' }).getByRole('listitem')
+      await rows.filter({ hasText: 'Model' }).first().getByRole('link').click()
+      await page.getByText('Answer of the model').click()
+      await page.getByRole('group', { name: 'Answer' }).getByText('tool_calls').waitFor()
+      await page.getByText('Request to the model').click()
+      await page.getByRole('button', { name: 'Copy as cURL' }).click()
+      await page.getByText('Copied').waitFor()
+      const command = await copied()
+      const [, url = '', body = ''] = /^curl '([^']+)' .* -d '(.*)'$/s.exec(command) ?? []
+      expect(url).toBe(`${edge.url}/runs`)
+      const answer = await fetch(url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: body.replaceAll("'\\''", "'"),
+      })
+      expect(await answer.json()).toMatchObject({
+        status: 'completed',
+        finish: 'tool_calls',
+        calls: [{ tool: 'currentTime' }],
+      })
+
+      await page.goto(`${edge.url}/#/runs`)
+      const heads = () => page.getByRole('table', { name: 'Runs' }).getByRole('columnheader').allInnerTexts()
+      await expect.poll(heads).toContain('Tools or fault')
+      await page.getByText('Columns', { exact: true }).click()
+      await page.getByLabel('Tools or fault').uncheck()
+      await page.getByLabel('Run', { exact: true }).check()
+      expect(await violations(page)).toEqual([])
+      const chosen = ['Status', 'Question', 'Model', 'Steps', 'Time', 'Tokens', 'Cost', 'Key', 'Run', 'Started']
+      await expect.poll(heads).toEqual(chosen)
+      await page.reload()
+      await expect.poll(heads).toEqual(chosen)
+      await page.getByText('Columns', { exact: true }).click()
+      await page.getByRole('button', { name: 'Show the default columns' }).click()
+      await expect.poll(heads).toContain('Tools or fault')
+      expect(faults).toEqual([])
+    },
+  )
 
   test.runIf(hasSamples('clock'))(
     'lists runs in a table: filters by question, tool, error and status, counts and sorts, all of it in the address',

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { evalCase } from '../../src/studio/conversation/eval-case.ts'
 import { turnsOf } from '../../src/studio/conversation/turns.ts'
 import { diffLines } from '../../src/studio/part/line-diff.ts'
 import { argumentHint, duration, visible } from '../../src/studio/part/text.ts'
+import type { StepView } from '../../src/studio/run/run-view.ts'
 import { emptyOf, kindOf, resolveSchema } from '../../src/studio/tool/schema-value.ts'
 
 describe('a comparison of two texts', () => {
@@ -126,4 +128,34 @@ test.each([
   [5 * 3_600_000 + 120_000, '5 h 2 min'],
 ])('a time span of %i ms is %s: no part of it is 60', (ms, text) => {
   expect(duration(ms)).toBe(text)
+})
+
+describe('a case for eval', () => {
+  const call = (tool: string, input: string, more: object = {}) =>
+    ({ id: tool, tool, arguments: input, state: 'ok', attempts: [], waits: [], ...more }) as const
+
+  const step = (number: number, calls: StepView['calls']): StepView => {
+    const rest = { attempt: 1, text: '', reasoning: '', isAnswered: true, rejected: [], lostAttempts: [], pauses: [] }
+    return { number, calls, ...rest }
+  }
+
+  test('has the question, the calls and those of programs, their results, and how the answer begins', () => {
+    const steps = [
+      step(1, [
+        call('run_code', '{"code":"…"}', { isProgram: true }),
+        call('stock', '{"sku":"A"}', { parent: 'run_code', structured: { count: 3 } }),
+      ]),
+      step(2, [call('refund', '', { content: [{ type: 'text', text: 'x'.repeat(5000) }] }), call('now', '{"a"')]),
+    ]
+    expect(evalCase({ question: 'How many A?', steps, answer: `**3** of A. ${'More. '.repeat(20)}\nBye` })).toEqual({
+      question: 'How many A?',
+      calls: [{ tool: 'stock', arguments: { sku: 'A' } }, { tool: 'refund' }, { tool: 'now' }],
+      results: { stock: { count: 3 } },
+      answer: [expect.stringMatching(/^3 of A\. More\. [^…]+$/)],
+    })
+  })
+
+  test('of a turn without calls and without an answer has neither results nor checks of the answer', () => {
+    expect(evalCase({ question: 'Hi', steps: [], answer: '' })).toEqual({ question: 'Hi', calls: [] })
+  })
 })

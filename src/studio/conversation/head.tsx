@@ -1,3 +1,4 @@
+import { download } from '../part/download.ts'
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useLoaded } from '../api/loaded.ts'
@@ -45,7 +46,7 @@ export function ConversationHead({ id, transcript, current }: HeadProps): JSX.El
         )}
         <span class="grow" />
         <Spending id={id} turns={transcript?.turns.length ?? 0} isBusy={current !== undefined} />
-        <button type="button" class="btn quiet nophone" onClick={() => attempt(download(id))}>
+        <button type="button" class="btn quiet nophone" onClick={() => attempt(exportConversation(id))}>
           Export
         </button>
         <button type="button" class="btn quiet nophone" onClick={() => (isDeleting.value = true)}>
@@ -103,12 +104,9 @@ function titleOf(id: string, transcript: Opened | undefined): string {
 }
 
 /** Saves everything that the edge has of a conversation, as JSON lines. */
-async function download(id: string): Promise<void> {
+async function exportConversation(id: string): Promise<void> {
   const response = await sendRequest(`/conversations/${part(id)}/export`)
-  const url = URL.createObjectURL(await response.blob())
-  const link = Object.assign(document.createElement('a'), { href: url, download: `${id}.jsonl` })
-  link.click()
-  URL.revokeObjectURL(url)
+  download(`${id}.jsonl`, await response.blob())
 }
 
 async function remove(id: string): Promise<void> {

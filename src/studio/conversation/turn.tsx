@@ -15,6 +15,7 @@ import { ResultForm } from '../run/result-form.tsx'
 import { type RunStore, watchRun } from '../run/run-store.ts'
 import { type CallView, hasEnded, type RunView, type StepView } from '../run/run-view.ts'
 import { AskAgain } from './ask-again.tsx'
+import { EvalCaseDialog } from './eval-case-dialog.tsx'
 import { fork, openConversation } from './conversation-store.ts'
 import type { ConversationTurn } from './turns.ts'
 
@@ -67,8 +68,7 @@ function Followed({ store, turn, isRaw }: FollowedProps): JSX.Element {
   useEffect(() => {
     if (isToRefresh) void openConversation(conversation)
   }, [isToRefresh])
-  // Until the events are there, the messages tell as much.
-  const steps = view.steps.length > 0 ? view.steps : turn.steps
+  const steps = shownSteps(turn, view)
   const last = steps.at(-1)
   const isAnswerShown = view.answer === '' || view.answer === last?.text || steps !== view.steps
   const waits = last?.pauses.at(-1)
@@ -89,6 +89,11 @@ function Followed({ store, turn, isRaw }: FollowedProps): JSX.Element {
       {store.error.value !== undefined && <ErrorNote error={store.error.value} />}
     </>
   )
+}
+
+/** The steps of a turn. Until the events of its run are there, the messages tell as much. */
+function shownSteps(turn: ConversationTurn, view: RunView | undefined): readonly StepView[] {
+  return view && view.steps.length > 0 ? view.steps : turn.steps
 }
 
 /** What the model has said: its Markdown, or the text as it is. */
@@ -214,7 +219,8 @@ interface FootProps {
 function TurnFoot({ conversation, turn, store, isSelected, isRaw, onRaw }: FootProps): JSX.Element {
   const { run, summary, last, canFork, isReplaced } = turn
   const error = useSignal<unknown>(undefined)
-  const isAsking = useSignal(false)
+  const dialog = useSignal<'again' | 'case' | undefined>(undefined)
+  const close = () => (dialog.value = undefined)
   const view = store?.view.value
   const status = view && view.status !== 'queued' ? view.status : summary?.status
   const isOver = status !== undefined && hasEnded({ status })
@@ -250,12 +256,20 @@ function TurnFoot({ conversation, turn, store, isSelected, isRaw, onRaw }: FootP
         </button>
       )}
       {summary && isOver && (
-        <button type="button" class="btn quiet" onClick={() => (isAsking.value = true)}>
+        <button type="button" class="btn quiet" onClick={() => (dialog.value = 'again')}>
           Ask again
         </button>
       )}
+      {summary && isOver && (
+        <button type="button" class="btn quiet nophone" onClick={() => (dialog.value = 'case')}>
+          Copy as eval case
+        </button>
+      )}
       {error.value !== undefined && <ErrorNote error={error.value} />}
-      {isAsking.value && <AskAgain conversation={conversation} turn={turn} onClose={() => (isAsking.value = false)} />}
+      {dialog.value === 'again' && <AskAgain conversation={conversation} turn={turn} onClose={close} />}
+      {dialog.value === 'case' && (
+        <EvalCaseDialog turn={{ question: turn.question, steps: shownSteps(turn, view), answer }} onClose={close} />
+      )}
     </footer>
   )
 }

@@ -10,10 +10,12 @@ interface CopyProps {
   readonly isButton?: boolean
   /** Like `isButton`, with the word alone. */
   readonly isPlain?: boolean
+  /** Like `isPlain`, as the main button of a view. */
+  readonly isSolid?: boolean
 }
 
 /** A button that copies a text, and says so for a moment. */
-export function CopyButton({ text, what, isButton = false, isPlain = false }: CopyProps): JSX.Element {
+export function CopyButton({ text, what, isButton = false, isPlain = false, isSolid = false }: CopyProps): JSX.Element {
   const state = useSignal<'Copy' | 'Copied' | 'Not copied'>('Copy')
   const copy = async () => {
     state.value = await navigator.clipboard.writeText(text()).then(
@@ -32,7 +34,12 @@ export function CopyButton({ text, what, isButton = false, isPlain = false }: Co
     )
   }
   return (
-    <button type="button" class={isPlain ? 'btn quiet' : 'copy link'} onClick={copy} aria-label={name}>
+    <button
+      type="button"
+      class={isSolid ? 'btn solid' : isPlain ? 'btn quiet' : 'copy link'}
+      onClick={copy}
+      aria-label={name}
+    >
       <span aria-live="polite">{state}</span>
     </button>
   )

@@ -28,6 +28,7 @@ const PATHS = {
   copy: 'M5.5 5.5h8v8h-8zM3 10.5H2.5v-8h8V3',
   search: 'M7 11.5a4.5 4.5 0 110-9 4.5 4.5 0 010 9zM10.5 10.5L14 14',
   plus: 'M8 3v10M3 8h10',
+  columns: 'M2.5 3h11v10h-11zM6.2 3v10M9.8 3v10',
   warning: 'M8 2.5l6 11H2zM8 6.5V9.5M8 11.6v.01',
 } as const
 

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact'
 import { CopyButton } from '../part/copy-button.tsx'
+import { curl } from '../part/curl.ts'
 import { Contents } from '../part/contents.tsx'
 import { NumberedCode } from '../part/code.tsx'
 import { Icon } from '../part/icon.tsx'
@@ -79,7 +80,11 @@ export function CallDetail({ item: call, run, address, hrefTo }: ItemProps<CallV
               Open the tool
             </a>
           )}
-          <CopyButton text={() => curlOf(call)} what="as cURL" isButton />
+          <CopyButton
+            text={() => curl(`/tools/${encodeURIComponent(call.tool)}/call`, { arguments: jsonOrText(call.arguments) })}
+            what="as cURL"
+            isButton
+          />
         </div>
       </div>
     </article>
@@ -276,10 +281,4 @@ function lineNotes(code: string, calls: readonly CallView[]): ReadonlyMap<number
 
 function clock(at: number): string {
   return `${moment(at)}:${new Date(at).toLocaleString('en', { second: '2-digit' }).padStart(2, '0')}`
-}
-
-/** The command that makes the same call by hand. */
-function curlOf({ tool, arguments: text }: CallView): string {
-  const body = JSON.stringify({ arguments: jsonOrText(text) }).replaceAll("'", "'\\''")
-  return `curl '${location.origin}/tools/${encodeURIComponent(tool)}/call' -H 'content-type: application/json' -H "authorization: Bearer $KEY" -d '${body}'`
 }

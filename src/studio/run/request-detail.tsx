@@ -2,6 +2,8 @@ import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import type { StepRequest } from '../../contract/conversation.ts'
 import { fetchJson, hasScope } from '../api/session.ts'
+import { CopyButton } from '../part/copy-button.tsx'
+import { curl } from '../part/curl.ts'
 import { ErrorNote } from '../part/problem.tsx'
 import { quantity } from '../part/text.ts'
 import { Value } from '../part/value.tsx'
@@ -47,8 +49,9 @@ function Parts({ request }: { readonly request: StepRequest }): JSX.Element {
           ` ${quantity(historyLength, 'message')} of earlier turns: chosen by the present window, which may have changed.`}
         {hasShortTools && ' The run is pruned: of its tools only names and annotations are left.'}
       </p>
-      <p>
+      <p class="bar wrap">
         <code>{model}</code>
+        <CopyButton text={() => curl('/runs', repeatBody(request))} what="as cURL" isButton />
       </p>
       <h3>{quantity(messages.length, 'message')}</h3>
       <Value value={messages} label="Messages" />
@@ -57,4 +60,26 @@ function Parts({ request }: { readonly request: StepRequest }): JSX.Element {
       {Object.keys(options).length > 0 && <Value value={options} label="Options" />}
     </>
   )
+}
+
+/**
+ * Returns the body for `POST /runs` that asks the model the same once more, without sampling fields, which that route does
+ * not take. The tools are those of the caller, so that none is called.
+ */
+function repeatBody(request: StepRequest): object {
+  const { run: _run, step: _step, historyLength: _history, hasShortTools: _short, ...options } = request
+  const { model, messages, tools, toolChoice, responseFormat } = options
+  const [first] = messages
+  const system = first?.role === 'system' ? first.content : undefined
+  return {
+    ...{ model, execution: 'caller', system, tools: [] },
+    ...{ toolChoice, responseFormat },
+    clientTools: tools.map(({ name, description, inputSchema, strict }) => ({
+      name,
+      description,
+      inputSchema,
+      strict,
+    })),
+    input: system === undefined ? messages : messages.slice(1),
+  }
 }

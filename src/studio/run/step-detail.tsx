@@ -4,6 +4,7 @@ import { costText } from '../api/session.ts'
 import { FaultNote } from '../part/problem.tsx'
 import { StateBadge } from '../part/state.tsx'
 import { amount, duration, quantity, visible } from '../part/text.ts'
+import { Value } from '../part/value.tsx'
 import { CallChip } from './call-chip.tsx'
 import { DetailHead, type ItemProps } from './detail-head.tsx'
 import { FaultDetail } from './fault-detail.tsx'
@@ -53,6 +54,12 @@ export function StepDetail({ item: step, run, address, hrefTo }: ItemProps<StepV
         ))}
         <StepFacts step={step} />
         <RequestDetail step={number} address={address} />
+        {step.isAnswered && (
+          <details>
+            <summary>Answer of the model</summary>
+            <Value value={rawAnswer(step)} label="Answer" />
+          </details>
+        )}
         {!error && (
           <FaultDetail address={address} isShown={(fault) => fault.step === number && fault.callId === undefined} />
         )}
@@ -79,6 +86,18 @@ function Requested({
       </div>
     </section>
   )
+}
+
+/** What the model has answered in a step, as the edge has read it. */
+function rawAnswer({ text, reasoning, calls, finish, usage }: StepView): object {
+  const own = calls.filter(({ parent }) => parent === undefined)
+  return {
+    ...(reasoning !== '' && { reasoning }),
+    text,
+    calls: own.map(({ id, tool, arguments: input }) => ({ id, tool, arguments: input })),
+    finish,
+    usage,
+  }
 }
 
 function StepFacts({

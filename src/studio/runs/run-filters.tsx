@@ -7,6 +7,7 @@ import { Menu } from '../part/menu.tsx'
 import { visible } from '../part/text.ts'
 import { go, hrefOf } from '../route.ts'
 import { toolList } from '../tool/catalogue.ts'
+import { ColumnsMenu } from './columns.tsx'
 import { FILTER_NAMES, type RunCounts, TIMES } from './run-query.ts'
 
 /** The pause after a key before the edge is asked, in milliseconds. */
@@ -100,6 +101,7 @@ export function RunFilters({ filter, counts, search }: FiltersProps): JSX.Elemen
         >
           <FilterFields query={query} onChange={changeSoon} />
         </Menu>
+        <ColumnsMenu />
       </header>
       {set.length > 0 && (
         <div class="bar wrap tsearch">

@@ -1,14 +1,13 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import type { ListedRun, RunSort } from '../../contract/run-list.ts'
-import { hasEnded } from '../run/run-view.ts'
-import { costText } from '../api/session.ts'
+import type { ListedRun } from '../../contract/run-list.ts'
 import { Icon } from '../part/icon.tsx'
 import { memo } from '../part/memo.tsx'
 import { runLook, State } from '../part/state.tsx'
-import { amount, duration, moment, visible } from '../part/text.ts'
+import { visible } from '../part/text.ts'
 import { go, hrefOf } from '../route.ts'
+import { type RunColumn, shownColumns } from './columns.tsx'
 
 interface TableProps {
   /** Undefined while they are loaded. */
@@ -24,6 +23,7 @@ const PATIENCE_MS = 300
 /** The runs as a table. Arrow keys move from row to row; a row leads to its run. */
 export function RunsTable({ runs, filter, hasMore, more }: TableProps): JSX.Element {
   const body = useRef<HTMLTableSectionElement>(null)
+  const columns = shownColumns()
   return (
     <>
       <table class="table" aria-label="Runs" aria-busy={runs === undefined}>
@@ -31,24 +31,13 @@ export function RunsTable({ runs, filter, hasMore, more }: TableProps): JSX.Elem
           <tr>
             <th scope="col">Status</th>
             <th scope="col">Question</th>
-            <th scope="col" class="p2">
-              Tools or fault
-            </th>
-            <th scope="col" class="p2">
-              Model
-            </th>
-            <SortHead sort="steps" name="Steps" filter={filter} place="p3" />
-            <SortHead sort="duration" name="Time" filter={filter} />
-            <SortHead sort="tokens" name="Tokens" filter={filter} place="p2" />
-            <SortHead sort="cost" name="Cost" filter={filter} />
-            <th scope="col" class="p3">
-              Key
-            </th>
-            <SortHead name="Started" filter={filter} place="p2" />
+            {columns.map((column) => (
+              <ColumnHead key={column.name} column={column} filter={filter} />
+            ))}
           </tr>
         </thead>
         <tbody ref={body} onKeyDown={(event) => moveFocus(event, body.current)}>
-          {runs ? runs.map((run) => <RunRow key={run.id} run={run} />) : <Bones />}
+          {runs ? runs.map((run) => <RunRow key={run.id} run={run} columns={columns} />) : <Bones columns={columns} />}
         </tbody>
       </table>
       {hasMore && (
@@ -62,26 +51,31 @@ export function RunsTable({ runs, filter, hasMore, more }: TableProps): JSX.Elem
   )
 }
 
-interface SortHeadProps {
-  /** By what the column sorts. Default: the newest first. */
-  readonly sort?: RunSort
-  readonly name: string
-  readonly filter: string
-  readonly place?: string
-}
-
-function SortHead({ sort, name, filter, place = '' }: SortHeadProps): JSX.Element {
+function ColumnHead({ column, filter }: { readonly column: RunColumn; readonly filter: string }): JSX.Element {
+  const { name, sort } = column
+  const look = column.look.replace(/ ?(?:fit|dim|faint|mono)/g, '')
+  if (!sort) {
+    return (
+      <th scope="col" class={look}>
+        {name}
+      </th>
+    )
+  }
   const query = new URLSearchParams(filter)
-  const isSorted = (query.get('sort') ?? undefined) === sort
+  const isSorted = (query.get('sort') ?? 'newest') === sort
   const change = () => {
-    if (sort) query.set('sort', sort)
-    else query.delete('sort')
-    if (sort) query.delete('latest')
+    if (sort === 'newest') query.delete('sort')
+    else query.set('sort', sort)
+    if (sort !== 'newest') query.delete('latest')
     go({ page: 'runs', filter: query.toString() })
   }
   return (
-    <th scope="col" class={`num ${place}`} aria-sort={isSorted ? 'descending' : undefined}>
-      <button type="button" onClick={change} title={sort ? `Sort by ${name.toLowerCase()}` : 'The newest first'}>
+    <th scope="col" class={look} aria-sort={isSorted ? 'descending' : undefined}>
+      <button
+        type="button"
+        onClick={change}
+        title={sort === 'newest' ? 'The newest first' : `Sort by ${name.toLowerCase()}`}
+      >
         {name}
         {isSorted && <Icon name="down" isSmall />}
       </button>
@@ -89,11 +83,21 @@ function SortHead({ sort, name, filter, place = '' }: SortHeadProps): JSX.Elemen
   )
 }
 
-const RunRow = memo(ShownRow, (before, after) => JSON.stringify(before.run) === JSON.stringify(after.run))
+interface RowProps {
+  readonly run: ListedRun
+  readonly columns: readonly RunColumn[]
+}
 
-function ShownRow({ run }: { readonly run: ListedRun }): JSX.Element {
-  const { id, conversation, status, created, ended, question, model, steps, tokens, cost, key, limit } = run
-  const fault = faultOf(run)
+const RunRow = memo(
+  ShownRow,
+  (before, after) =>
+    before.columns.length === after.columns.length &&
+    before.columns.every((column, index) => column === after.columns[index]) &&
+    JSON.stringify(before.run) === JSON.stringify(after.run),
+)
+
+function ShownRow({ run, columns }: RowProps): JSX.Element {
+  const { id, conversation, status, question, limit } = run
   return (
     <tr>
       <td>
@@ -104,46 +108,13 @@ function ShownRow({ run }: { readonly run: ListedRun }): JSX.Element {
           {visible(question) || 'No question'}
         </a>
       </td>
-      <td class={`p2 fit ${fault ? 'fail' : 'faint'}`} title={fault ?? run.tools.join(', ')}>
-        {fault ?? toolText(run)}
-      </td>
-      <td class="p2 fit dim" title={model}>
-        {visible(model.split('/').at(-1) ?? model)}
-      </td>
-      <td class="num p3">{steps}</td>
-      <td class="num">
-        {hasEnded(run) && ended !== undefined ? duration(ended - created) : <Elapsed since={created} />}
-      </td>
-      <td class="num p2">{tokens !== undefined && amount(tokens)}</td>
-      <td class="num">{cost > 0 ? costText(cost) : '–'}</td>
-      <td class="p3 fit faint">{key}</td>
-      <td class="num p2 faint" title={new Date(created).toLocaleString()}>
-        {moment(created)}
-      </td>
+      {columns.map(({ name, look, cell, title }) => (
+        <td key={name} class={look} title={title?.(run)}>
+          {cell(run)}
+        </td>
+      ))}
     </tr>
   )
-}
-
-/** The time of a run that has not ended, in whole seconds. */
-function Elapsed({ since }: { readonly since: number }): JSX.Element {
-  const now = useSignal(Date.now())
-  useEffect(() => {
-    const timer = setInterval(() => (now.value = Date.now()), 1000)
-    return () => clearInterval(timer)
-  }, [])
-  const seconds = Math.max(1, Math.round((now.value - since) / 1000))
-  return <>{duration(seconds * 1000)}</>
-}
-
-/** Why a run needs somebody's eyes; undefined if it does not. */
-function faultOf({ status, errors, limit }: ListedRun): string | undefined {
-  if (limit !== undefined) return `limit of ${limit}`
-  return status === 'failed' || status === 'parked' ? visible(errors.join(', ')) || status : undefined
-}
-
-function toolText({ tools }: ListedRun): string {
-  const names = tools.slice(0, 2).map(visible).join(', ')
-  return tools.length > 2 ? `${names} +${tools.length - 2}` : names
 }
 
 /** Moves the focus to the row above or below. */
@@ -158,7 +129,7 @@ function moveFocus(event: KeyboardEvent, body: HTMLElement | null): void {
 }
 
 /** The place of rows that are loaded, shown only if that takes a while. */
-function Bones(): JSX.Element {
+function Bones({ columns }: Pick<RowProps, 'columns'>): JSX.Element {
   const isShown = useSignal(false)
   useEffect(() => {
     const timer = setTimeout(() => (isShown.value = true), PATIENCE_MS)
@@ -169,7 +140,7 @@ function Bones(): JSX.Element {
     <>
       {Array.from({ length: 8 }, (_, row) => (
         <tr key={row}>
-          {['', 'wide', 'p2', 'p2', 'p3', '', 'p2', '', 'p3', 'p2'].map((place, column) => (
+          {['', 'wide', ...columns.map(({ look }) => look)].map((place, column) => (
             <td key={column} class={place}>
               <span class="bone" />
             </td>

@@ -2,6 +2,7 @@ import type { JSX } from 'preact'
 import { useLoaded } from '../api/loaded.ts'
 import { costText, fetchJson, hasScope } from '../api/session.ts'
 import { Icon } from '../part/icon.tsx'
+import { download } from '../part/download.ts'
 import { Empty, Unloaded } from '../part/problem.tsx'
 import { amount, percent, quantity, visible } from '../part/text.ts'
 import { hrefOf } from '../route.ts'
@@ -291,10 +292,7 @@ function saveCsv({ days, keys, tools: byTool }: LoadedUsage): void {
     ),
   )
   const text = ['by,day,name,runs,calls,input_tokens,cached_input_tokens,output_tokens,cost', ...lines].join('\n')
-  const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }))
-  const link = Object.assign(document.createElement('a'), { href: url, download: `usage-${days.from}-${days.to}.csv` })
-  link.click()
-  URL.revokeObjectURL(url)
+  download(`usage-${days.from}-${days.to}.csv`, new Blob([text], { type: 'text/csv' }))
 }
 
 /** A text that a table calculator does not take for a formula. */
