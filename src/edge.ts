@@ -77,6 +77,7 @@ export { type Env, textOf } from './edge/env.ts'
 export type { EdgeOptions } from './edge/options.ts'
 export type { Part, Services } from './edge/part.ts'
 export * from './edge/parts.ts'
+export type { ProviderTool } from './edge/provider-tools.ts'
 export {
   allProviders,
   anthropicFromEnv,
@@ -115,6 +116,7 @@ export { responses } from './model/openai.ts'
 export { type AiBinding, workersAi, type WorkersAiOptions } from './model/workers-ai.ts'
 export type { JsonObject, JsonSchema } from './contract/json.ts'
 export type { Price, Usage } from './contract/usage.ts'
+export type { Citation, ProviderCall, ProviderSource } from './contract/provider-tool.ts'
 export type { CallInput, InputNeeds } from './contract/input.ts'
 export type { ProgramCalls } from './contract/program.ts'
 export type { ServerOptions } from './model/post-models.ts'

@@ -22,6 +22,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'src/definitions/definition.ts kept': 'reply of the definitions Worker, which is deployed by itself',
   'src/definitions/service.ts held': 'RPC method of the definitions Worker, which is deployed by itself',
   'src/definitions/service.ts kept': 'reply of the definitions Worker, which is deployed by itself',
+  'src/model/provider-tools.ts found': 'field of messages that the codecs of all providers read',
   'src/search/search-tool.ts found': 'field of messages that the codecs of all providers read',
   'src/tool/once.ts kept': 'column of the table `once`',
   'src/wire/provider/anthropic/codec.ts found': 'field of messages that the codecs of all providers read',

@@ -12,6 +12,7 @@ type Ignored =
   | 'context.reduced'
   | 'step.started'
   | 'step.answered'
+  | 'provider.call'
   | 'answer.rejected'
   | 'answer.cut'
   | 'approval.requested'

@@ -218,7 +218,7 @@ const UNLIMITED = '-1'
 const COUNT_BY_TOOL =
   'a whole number from 1, -1 for no limit, or a JSON object of them by the names of tools ("*" for the rest)'
 const PRICES =
-  'a JSON object { "provider/name": { "input", "output", "cachedInput"?, "cacheWrite"?, "longCacheWrite"? } }, prices of a million tokens'
+  'a JSON object { "provider/name": { "input", "output", "cachedInput"?, "cacheWrite"?, "longCacheWrite"?, "webSearches"? } }, prices of a million tokens, and of a thousand searches'
 
 const TIMEOUTS = 'a JSON object { "provider/name": { "firstByteMs"?, "silenceMs"? } }, in milliseconds'
 
@@ -238,8 +238,8 @@ function isWindow(value: unknown): value is ModelWindow {
 
 function isPrice(value: unknown): value is Price {
   if (!isObject(value)) return false
-  const { input, output, cachedInput = 0, cacheWrite = 0, longCacheWrite = 0 } = value
-  return [input, output, cachedInput, cacheWrite, longCacheWrite].every(
+  const { input, output, cachedInput = 0, cacheWrite = 0, longCacheWrite = 0, webSearches = 0 } = value
+  return [input, output, cachedInput, cacheWrite, longCacheWrite, webSearches].every(
     (price) => typeof price === 'number' && price >= 0,
   )
 }

@@ -3,6 +3,7 @@ import type { Content, DataMark, Message, Opaque, ToolCall } from './message.ts'
 import type { InputNeeds } from './input.ts'
 import type { JsonObject } from './json.ts'
 import type { ModelFinish } from './model.ts'
+import type { Citation, ProviderCall } from './provider-tool.ts'
 import type { Usage } from './usage.ts'
 import type { AgentWait, Finish, RunError, WaitCause } from './run.ts'
 import type { LimitName } from './limits.ts'
@@ -64,6 +65,10 @@ export type RunFact =
       /** The tokens that were left of the room for the prompt; absent if the model's window or count is unknown. */
       readonly roomLeft?: number
       readonly opaque?: Opaque
+      /** The sources on which the text rests. */
+      readonly citations?: readonly Citation[]
+      /** The marks of what the provider's own tools have found for this answer. */
+      readonly marks?: readonly DataMark[]
       /** Calls that a person must approve because the setup's `needsApproval` says so, whatever their tools say. */
       readonly approvals?: readonly string[]
       /** Who runs the calls, if the setup's `runsCalls` decided it. */
@@ -95,6 +100,8 @@ export type RunFact =
       readonly at: number
       readonly until: number
     }
+  /** The provider of the model has used a tool of its own for the answer of this step, also if that is lost later. */
+  | ({ readonly type: 'provider.call'; readonly step: number; readonly marks?: readonly DataMark[] } & ProviderCall)
   /** The answer does not fit the requested format. The model is told why and asked again. */
   | {
       readonly type: 'answer.rejected'

@@ -2,9 +2,10 @@ import type { AgentControl } from './agent.ts'
 import type { DefinitionIssue } from './definition.ts'
 import type { RunFact } from './event.ts'
 import type { JsonSchema } from './json.ts'
-import type { Message, Opaque, ToolCall } from './message.ts'
+import type { DataMark, Message, Opaque, ToolCall } from './message.ts'
 import type { ModelFinish, ModelRequest } from './model.ts'
 import type { ProgramCalls } from './program.ts'
+import type { Citation } from './provider-tool.ts'
 import type { RunRequest } from './run.ts'
 import type { Progress, Tool, ToolDefinition, ToolFault, ToolOutcome, ToolRequest } from './tool.ts'
 import type { Usage } from './usage.ts'
@@ -19,6 +20,9 @@ export interface StepAnswer {
   readonly stopSequence?: string
   readonly usage?: Usage
   readonly opaque?: Opaque
+  readonly citations?: readonly Citation[]
+  /** The marks of what the provider's own tools have found. */
+  readonly marks?: readonly DataMark[]
 }
 
 /** Tools of a step: names, and tools that the hook itself brings. */

@@ -1,4 +1,5 @@
 import { parseShallow } from './json.ts'
+import type { Citation } from './provider-tool.ts'
 
 /** A part of a message or of a tool result. `data` is base64 without a `data:` prefix. */
 export type Content = TextContent | BinaryContent
@@ -51,6 +52,10 @@ export interface AssistantMessage {
   readonly reasoning?: string
   readonly calls?: readonly ToolCall[]
   readonly opaque?: Opaque
+  /** The sources on which `content` rests. */
+  readonly citations?: readonly Citation[]
+  /** The marks of what the provider's own tools have found for this answer. */
+  readonly marks?: readonly DataMark[]
   /** Set if the run ended during this answer: `content` is the part of it that came before. */
   readonly wasInterrupted?: true
 }
@@ -81,7 +86,7 @@ export interface ToolMessage {
 /** A mark on data: `untrusted` was written by third parties, `private` may not be shown to everybody. */
 export type DataMark = 'untrusted' | 'private'
 
-/** Returns the marks of all results and linked files among these messages. */
+/** Returns the marks of all results, linked files and answers with them among these messages. */
 export function marksAmong(messages: readonly Message[]): readonly DataMark[] {
   return messages.flatMap((message) => ('marks' in message && message.marks) || [])
 }

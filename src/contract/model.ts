@@ -1,5 +1,6 @@
 import type { JsonSchema } from './json.ts'
-import type { Message, Opaque } from './message.ts'
+import type { DataMark, Message, Opaque } from './message.ts'
+import type { Citation, ProviderCall, ProviderFormat, ProviderTools } from './provider-tool.ts'
 import type { ToolDefinition } from './tool.ts'
 import type { Price, Usage } from './usage.ts'
 
@@ -8,6 +9,11 @@ export interface ModelRequest {
   /** The tools on offer; if empty, the model must answer in text. */
   readonly tools: readonly ToolDefinition[]
   readonly toolChoice?: ToolChoice
+  /**
+   * Returns the provider's own tools on offer, as this format declares them; those that have no form in it are left out,
+   * which is logged. Every model that sends the request calls it, without a format if it has none. Set by the part `providerTools` alone.
+   */
+  readonly providerTools?: (format?: ProviderFormat) => ProviderTools
   readonly responseFormat?: ResponseFormat
   /** Sampling fields of the request (temperature, stop, …), passed through by name. */
   readonly sampling?: Readonly<Record<string, unknown>>
@@ -46,10 +52,13 @@ export type ModelEvent =
   | { readonly type: 'call.delta'; readonly index: number; readonly tool?: string; readonly arguments: string }
   /** A call is complete: its whole arguments text has arrived. */
   | { readonly type: 'call'; readonly index: number; readonly tool: string; readonly arguments: string }
+  /** The provider has used a tool of its own. `marks`: those of what it found, which the model has read. */
+  | ({ readonly type: 'provider.call'; readonly marks?: readonly DataMark[] } & ProviderCall)
   /**
    * `opaque`: what the codec wants back with this answer in later requests. `isWindowFull`: the model says that it stopped,
    * with the finish `length`, since prompt and answer have filled its window. `stopSequence`: the one of the request's
-   * (`stop`) at which the model stopped, where the provider tells.
+   * (`stop`) at which the model stopped, where the provider tells. `citations`: the sources on which the text rests. `marks`: those of what the provider's tools have found.
+   * `isPaused`: the provider continues the answer if it is sent back.
    */
   | {
       readonly type: 'finish'
@@ -58,6 +67,9 @@ export type ModelEvent =
       readonly opaque?: Opaque
       readonly isWindowFull?: true
       readonly stopSequence?: string
+      readonly citations?: readonly Citation[]
+      readonly marks?: readonly DataMark[]
+      readonly isPaused?: true
     }
   | { readonly type: 'error'; readonly error: ModelError }
 

@@ -5,6 +5,7 @@ import type { RunBudget } from './budget.ts'
 import type { Content, DataMark, Message } from './message.ts'
 import type { ResponseFormat, ToolChoice } from './model.ts'
 import type { LimitName, Limits } from './limits.ts'
+import type { Citation, ProviderCall } from './provider-tool.ts'
 import type { Compat, RunOptionValues } from './run-options.ts'
 import type { TraceContext } from './trace.ts'
 import type { Usage } from './usage.ts'
@@ -229,6 +230,10 @@ export interface RunRecord {
   /** What the model was sent in each step; absent if its window is unknown and nothing was reduced. */
   readonly prompts?: readonly PromptRecord[]
   readonly calls: readonly CallRecord[]
+  /** What the providers of its models did with tools of their own; absent if nothing. */
+  readonly providerCalls?: readonly ProviderCall[]
+  /** The sources on which the answer rests; absent if it names none. */
+  readonly citations?: readonly Citation[]
   /** Set while the run waits for a model that fails for now: why, and when it is asked again, in epoch milliseconds. */
   readonly modelWait?: { readonly code: string; readonly until: number }
   readonly error?: RunError

@@ -73,6 +73,11 @@ export interface ToolDefinition {
   readonly callers?: readonly ToolCaller[]
   /** Whether it calls further tools, as an agent does: then the host's policies come with its calls, for these tools. */
   readonly callsTools?: boolean
+  /**
+   * Whether the provider of the model runs the tool, inside its answer (`providerTools`). The edge never calls it.
+   * Default: no.
+   */
+  readonly atProvider?: true
   /** Free data for hooks and listings. Models never see it. */
   readonly metadata?: JsonObject
 }
@@ -102,7 +107,7 @@ export type ToolTerms = Partial<
   Omit<
     ToolDefinition,
     | ('name' | 'ownName' | 'description' | 'inputSchema' | 'outputSchema' | 'hash')
-    | ('reconcile' | 'undo' | 'later' | 'aliasOf' | 'callsTools')
+    | ('reconcile' | 'undo' | 'later' | 'aliasOf' | 'callsTools' | 'atProvider')
   >
 >
 
@@ -322,7 +327,7 @@ export interface ToolService {
 }
 
 /** What a source is, for listings. A source of an application may name itself. */
-export type ToolOrigin = 'service' | 'kv' | 'mcp' | 'agent' | 'inline' | (string & {})
+export type ToolOrigin = 'service' | 'kv' | 'mcp' | 'agent' | 'inline' | 'provider' | (string & {})
 
 /** A tool that can be called: its definition and its origin. */
 export interface Tool {

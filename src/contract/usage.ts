@@ -10,6 +10,8 @@ export interface Usage {
   readonly longCacheWriteTokens?: number
   /** The part of `outputTokens` spent on reasoning. */
   readonly reasoningTokens?: number
+  /** The searches of the web that the provider has made. */
+  readonly webSearches?: number
   /** In the currency of the model prices; absent if those are unknown. */
   readonly cost?: number
 }
@@ -24,6 +26,8 @@ export interface Price {
   readonly cacheWrite?: number
   /** The price of input that the provider keeps for an hour. Default: that of `cacheWrite`. */
   readonly longCacheWrite?: number
+  /** The price of a thousand searches of the web by the provider. Default: 0. */
+  readonly webSearches?: number
 }
 
 export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0 }
@@ -37,7 +41,7 @@ const MOST = 1e9
  */
 export function countableUsage(usage: Usage): Usage {
   const { inputTokens, outputTokens, cachedInputTokens, reasoningTokens, cost } = usage
-  const { cacheWriteTokens, longCacheWriteTokens } = usage
+  const { cacheWriteTokens, longCacheWriteTokens, webSearches } = usage
   const [input, output] = [figureOf(inputTokens), figureOf(outputTokens)]
   const cached = Math.min(figureOf(cachedInputTokens ?? 0), input)
   const written = Math.min(figureOf(cacheWriteTokens ?? 0), input - cached)
@@ -51,6 +55,7 @@ export function countableUsage(usage: Usage): Usage {
       longCacheWriteTokens: Math.min(figureOf(longCacheWriteTokens), written),
     }),
     ...(reasoningTokens !== undefined && { reasoningTokens: Math.min(figureOf(reasoningTokens), output) }),
+    ...(webSearches !== undefined && { webSearches: figureOf(webSearches) }),
     ...(cost !== undefined && { cost: figureOf(cost) }),
   }
 }
@@ -59,7 +64,13 @@ function figureOf(value: number): number {
   return value > 0 ? Math.min(value, MOST) : 0
 }
 
-const PARTS = ['cachedInputTokens', 'cacheWriteTokens', 'longCacheWriteTokens', 'reasoningTokens'] as const
+const PARTS = [
+  'cachedInputTokens',
+  'cacheWriteTokens',
+  'longCacheWriteTokens',
+  'reasoningTokens',
+  'webSearches',
+] as const
 
 export function addUsage(a: Usage, b: Usage): Usage {
   const sum: Usage = { inputTokens: a.inputTokens + b.inputTokens, outputTokens: a.outputTokens + b.outputTokens }
@@ -84,13 +95,14 @@ export function subtractUsage(sum: Usage, part: Usage): Usage {
 
 /** Returns the usage with its cost. */
 export function withCost(usage: Usage, price: Price): Usage {
-  const { input, output, cachedInput = input, cacheWrite = input, longCacheWrite = cacheWrite } = price
+  const { input, output, cachedInput = input, cacheWrite = input, longCacheWrite = cacheWrite, webSearches = 0 } = price
   const { inputTokens, outputTokens, cachedInputTokens = 0, cacheWriteTokens = 0, longCacheWriteTokens = 0 } = usage
   const cost =
     (inputTokens - cachedInputTokens - cacheWriteTokens) * input +
     cachedInputTokens * cachedInput +
     (cacheWriteTokens - longCacheWriteTokens) * cacheWrite +
     longCacheWriteTokens * longCacheWrite +
-    outputTokens * output
+    outputTokens * output +
+    (usage.webSearches ?? 0) * webSearches * 1000
   return { ...usage, cost: cost / 1e6 }
 }

@@ -13,6 +13,7 @@ import { shardedDirectories, shardedRuns } from './directories.ts'
 import { textOf } from './env.ts'
 import type { Part, Services } from './part.ts'
 import { toolSearch } from './tool-search.ts'
+import { providerTools } from './provider-tools.ts'
 import { mcpConnections, storedTools, toolPolicies } from './tools.ts'
 import { keyStates } from '../http/middleware/auth.ts'
 import { keyStore } from '../http/middleware/stored-keys.ts'
@@ -52,6 +53,7 @@ export {
   mcpConnections,
   messagesApi,
   metricsRoute,
+  providerTools,
   responsesApi,
   runList,
   shardedDirectories,

@@ -38,6 +38,8 @@ export function fold(state: RunState, event: RunEventBody): void {
       return foldRestart(state, event)
     case 'model.waiting':
       return foldModelWait(state, event)
+    case 'provider.call':
+      return foldProviderCall(state, event)
     case 'answer.rejected':
       if (state.step) state.step.rejections = [...state.step.rejections, event]
       if (event.usage) state.usage = addUsage(state.usage, event.usage)
@@ -225,7 +227,7 @@ function foldModelWait({ step }: RunState, { code, attempts, at, until }: EventO
 }
 
 function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {
-  const { step, text, reasoning, finish, usage, roomLeft, opaque, execution, approvals = [] } = event
+  const { step, text, reasoning, finish, usage, roomLeft, opaque, citations, marks, execution, approvals = [] } = event
   const early = [...(state.step?.early ?? [])]
   const earlyIds = state.step?.early.map(({ callId }) => callId) ?? []
   const calls = event.calls.map((call) => {
@@ -265,7 +267,16 @@ function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {
     ...(reasoning !== undefined && { reasoning }),
     ...(calls.length > 0 && { calls: event.calls }),
     ...(opaque && { opaque }),
+    ...(citations && { citations }),
+    ...(marks && { marks }),
   })
+}
+
+/** A run reads what the provider has found even if the answer is lost: other events may rest on it. */
+function foldProviderCall(state: RunState, event: EventOf<'provider.call'>): void {
+  const { type: _type, step: _step, marks = [], ...call } = event
+  for (const mark of marks) state.marks.add(mark)
+  state.providerCalls.push(call)
 }
 
 function foldCut(state: RunState, { text = '', reasoning, usage }: EventOf<'answer.cut'>): void {

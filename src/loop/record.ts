@@ -10,6 +10,8 @@ export function recordOf(state: RunState): RunRecord {
   const { request, status, finished, usage, prompts, steps, calls, wait } = state
   const { conversation, runId } = request
   const pause = state.step?.wait?.pause
+  const answer = state.messages.findLast(({ role }) => role === 'assistant')
+  const citations = answer?.role === 'assistant' && answer.content === finished?.answer ? answer.citations : undefined
   const preambles = state.messages
     .slice(request.input.length)
     .flatMap((message) => (message.role === 'assistant' && message.calls && message.content ? [message.content] : []))
@@ -27,6 +29,8 @@ export function recordOf(state: RunState): RunRecord {
     usage,
     ...(prompts.length > 0 && { prompts }),
     calls: calls.map(callRecord),
+    ...(state.providerCalls.length > 0 && { providerCalls: state.providerCalls }),
+    ...(citations && { citations }),
     ...(!finished && pause && { modelWait: pause }),
     ...(finished?.error && { error: finished.error }),
   }

@@ -9,6 +9,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { CallSettled, RunFinished } from '../contract/event.ts'
 import type { DataMark, Message, ToolCall } from '../contract/message.ts'
 import type { ModelFinish } from '../contract/model.ts'
+import type { ProviderCall } from '../contract/provider-tool.ts'
 import { NO_USAGE, subtractUsage, type Usage } from '../contract/usage.ts'
 import type { LimitName } from '../contract/limits.ts'
 import type { PromptRecord, RunRequest, RunStatus, RunWait } from '../contract/run.ts'
@@ -161,6 +162,8 @@ export interface RunState {
   readonly callCounts: CallCounts
   /** The call that each of the last answers with calls made alone, with equal results; absent if they differ. */
   staleCall?: ToolCall | undefined
+  /** What the providers of its models did with tools of their own. */
+  readonly providerCalls: ProviderCall[]
   usage: Usage
   /** The part of it that the runs of agents account for. */
   agentUsage: Usage
@@ -214,6 +217,7 @@ export function newState(request: RunRequest, offered: ReadonlyMap<string, ToolD
     calls: [],
     lostCalls: [],
     callCounts: newCallCounts(),
+    providerCalls: [],
     prompts: [],
     usage: NO_USAGE,
     agentUsage: NO_USAGE,

@@ -55,6 +55,8 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): ChatMo
         patience: request.patience,
         openStream: async (abortSignal) => {
           const { traceparent } = request
+          // The provider behind it may have tools of its own; an adapter has no place for them.
+          request.providerTools?.()
           const call = {
             ...toCallOptions(request, dialect),
             ...(providerOptions && { providerOptions }),

@@ -1,5 +1,6 @@
 import { ALL_CAPABILITIES, type ModelProvider } from '../contract/model.ts'
-import { anthropicAnswers, encodeAnthropicRequest } from '../wire/provider/anthropic/codec.ts'
+import { anthropicAnswers, encodeAnthropicRequest, joinAnthropic } from '../wire/provider/anthropic/codec.ts'
+import { continuing } from './paused.ts'
 import { postModels, type ServerOptions } from './post-models.ts'
 import { listWindows } from './windows.ts'
 
@@ -41,7 +42,7 @@ export function anthropic(options: AnthropicOptions = {}): ModelProvider {
     lasts: /support/i,
   })
   const { fetch: send = fetch } = rest
-  return Object.assign(models, {
+  return Object.assign(continuing(models, joinAnthropic), {
     windows: (signal: AbortSignal) => listWindows({ url: `${base}/models?limit=1000`, headers, fetch: send }, signal),
   })
 }

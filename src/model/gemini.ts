@@ -34,8 +34,8 @@ export function gemini(options: ServerOptions = {}): ModelProvider {
     headers,
     codec: geminiAnswers,
     encode: (_, request, isPlain) => encodeGeminiRequest(request, isPlain),
-    // Older models refuse thinking levels, and files in results.
-    cure: /thinking|response.parts/i,
+    // Older models refuse thinking levels, files in results, and functions beside tools of their own.
+    cure: /thinking|response.parts|function calling/i,
     lasts: /support/i,
   })
   return Object.assign(models, {

@@ -49,6 +49,8 @@ export function workersAi(binding: AiBinding, options: WorkersAiOptions = {}): M
     capabilities: CAPABILITIES,
     codec: workersAiAnswers,
     request: async (model, request, signal) => {
+      // The platform runs no tools of its own.
+      request.providerTools?.()
       try {
         const id = gateway ? { gateway: { id: gateway } } : {}
         const isSent = cache !== 'off' && request.cacheKey !== undefined

@@ -71,6 +71,10 @@ function entryOf(event: RunFact, { conversation, model }: RunRequest): Parameter
       const bytes = content.reduce((sum, part) => sum + (part.type === 'text' ? part.text.length : part.data.length), 0)
       return { event: 'call', callId, tool, ok, durationMs, bytes, code: error?.code, parent }
     }
+    case 'provider.call': {
+      const { step, tool, ok, sources = [] } = event
+      return { event: 'provider.call', step, tool, ok, sources: sources.length }
+    }
     case 'approval.requested':
       return { event: 'approval.requested', callId: event.callId, tool: event.tool }
     case 'context.reduced': {

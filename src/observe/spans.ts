@@ -71,9 +71,9 @@ function stepsAndCalls(
         recorder.begin({ name: `step ${step}`, kind: 'internal', part: String(step), parent: '', start: at })
         return beginChat(at)
       case 'model.retried':
-        return recorder.note(chat(), event.type, at, retryOf(event))
+      case 'provider.call':
       case 'context.reduced':
-        return recorder.note(chat(), event.type, at, reductionOf(event))
+        return recorder.note(chat(), event.type, at, noteOf(event))
       case 'model.waiting':
         recorder.note(chat(), event.type, at, retryOf(event))
         return recorder.finish(chat(), { end: at, error: event.code })
@@ -126,6 +126,13 @@ function stepsAndCalls(
         return noteRun(recorder, { event, at }, includeContent)
     }
   }
+}
+
+function noteOf(
+  event: Fact<'model.retried' | 'provider.call' | 'context.reduced'>,
+): Parameters<SpanRecorder['note']>[3] {
+  if (event.type === 'provider.call') return { 'gen_ai.tool.name': event.tool, 'edgecall.tool.ok': event.ok }
+  return event.type === 'model.retried' ? retryOf(event) : reductionOf(event)
 }
 
 /** Records what happens to a run as a whole, as events of its span. */

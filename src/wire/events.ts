@@ -13,6 +13,7 @@ const TYPES = {
   'step.answered': true,
   'model.retried': true,
   'model.waiting': true,
+  'provider.call': true,
   'answer.rejected': true,
   'answer.cut': true,
   'step.finished': true,

@@ -108,6 +108,7 @@ export const TOOL_FIELDS = {
   aliasOf: {},
   callers: { worker: callers, stored: callers },
   callsTools: { worker: flag },
+  atProvider: {},
   metadata: { worker: metadata, stored: metadata },
 } as const satisfies { readonly [Field in keyof Required<ToolDefinition>]: FieldRule<ToolDefinition[Field]> }
 

@@ -1,4 +1,5 @@
 import type { ModelEvent } from '../../src/contract/model.ts'
+import type { ProviderCall } from '../../src/contract/provider-tool.ts'
 
 export const text = (text: string): ModelEvent => ({ type: 'text', text })
 
@@ -20,3 +21,6 @@ export const call = (index: number, tool: string, args: string): ModelEvent => (
   tool,
   arguments: args,
 })
+
+/** What the provider did with a tool of its own. */
+export const use = (call: ProviderCall): ModelEvent => ({ type: 'provider.call', ...call })

@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../../contract/json.ts'
 import { RUN_STATUSES } from '../../contract/run.ts'
-import { count, DEPLOYMENT, flag, list, object, ref, SOURCE, text } from './json-schema.ts'
+import { count, DEPLOYMENT, flag, list, object, PROVIDER_CALL, ref, SOURCE, text } from './json-schema.ts'
 import { LIST_ANSWERS } from './lists.ts'
 import { OPERATOR_ANSWERS } from './operator-answers.ts'
 import { SCHEDULE_ANSWERS } from './schedule-routes.ts'
@@ -52,10 +52,13 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
         description: 'The part of `cacheWriteTokens` that the provider keeps for an hour.',
       },
       reasoningTokens: count,
+      webSearches: { ...count, description: 'The searches of the web that the provider made.' },
       cost: { type: 'number' },
     },
   ),
   Finish: { enum: FINISH },
+  Citation: object({ url: text }, { title: text, start: count, end: count, quote: text }),
+  ProviderCall: object(PROVIDER_CALL.required, PROVIDER_CALL.optional),
   Call: object(
     { id: text, tool: text, arguments: {}, status: { enum: ['open', 'approval', 'caller', 'later', 'settled'] } },
     {
@@ -109,6 +112,11 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
         description: 'What the run waits for, while it waits. `agent`: for an agent that is at work.',
       },
       which: { type: 'string', description: 'The limit that was reached, if `finish` is `limit`.' },
+      providerCalls: {
+        ...list(ref('ProviderCall')),
+        description: 'What the providers of its models did with tools of their own.',
+      },
+      citations: { ...list(ref('Citation')), description: 'The sources on which the answer rests.' },
       modelWait: object({
         code: { type: 'string', description: 'Why the run waits for its model.' },
         until: { ...count, description: 'When the model is asked again, in epoch milliseconds.' },

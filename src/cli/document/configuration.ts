@@ -75,7 +75,7 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
     ),
     variable(
       'MODEL_PRICES',
-      'Prices of one million tokens, as JSON: `{ "provider/name": { "input": 0.4, "output": 1.6, "cachedInput": 0.1 } }`. `cacheWrite` and `longCacheWrite` are those of input that the provider writes to its cache, for minutes or for an hour.',
+      'Prices of one million tokens, as JSON: `{ "provider/name": { "input": 0.4, "output": 1.6, "cachedInput": 0.1 } }`. `cacheWrite` and `longCacheWrite` are those of input that the provider writes to its cache, for minutes or for an hour; `webSearches` is that of a thousand searches of the web by the provider.',
       'none',
     ),
     variable('CURRENCY', 'The currency of these prices, as its ISO 4217 code. The studio writes costs in it.', '`USD`'),

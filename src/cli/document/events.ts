@@ -1,6 +1,6 @@
 import type { RunEventBody } from '../../contract/event.ts'
 import type { JsonSchema } from '../../contract/json.ts'
-import { count, DEPLOYMENT, flag, list, object, ref, SOURCE, text } from './json-schema.ts'
+import { count, DEPLOYMENT, flag, list, object, PROVIDER_CALL, ref, SOURCE, text } from './json-schema.ts'
 
 type EventType = RunEventBody['type']
 type EventOf<Type extends EventType> = Omit<Extract<RunEventBody, { readonly type: Type }>, 'type'>
@@ -90,6 +90,11 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
       usage,
       roomLeft: { ...count, description: 'The tokens that the prompt left of its room.' },
       opaque: { type: 'object', description: 'Provider data that later requests must return unchanged.' },
+      citations: { ...list(ref('Citation')), description: 'The sources on which the text rests.' },
+      marks: {
+        ...list({ enum: ['untrusted', 'private'] }),
+        description: 'The marks of what the provider’s own tools have found.',
+      },
       approvals: list(callId),
       execution: { enum: ['edge', 'caller'] },
     },
@@ -114,6 +119,12 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
       until: time,
     },
     optional: { status: { type: 'integer', description: 'The provider’s HTTP status.' } },
+  },
+  'provider.call': {
+    summary:
+      'The provider of the model has used a tool of its own (`providerTools`) for this answer. It is told, never asked for.',
+    required: { step, ...PROVIDER_CALL.required },
+    optional: { ...PROVIDER_CALL.optional, marks: list({ enum: ['untrusted', 'private'] }) },
   },
   'answer.rejected': {
     summary: 'The answer does not fit the requested format. The model is told why and asked again.',

@@ -30,3 +30,17 @@ export function list(items: JsonSchema): JsonSchema {
 export function ref(name: string): JsonSchema {
   return { $ref: `#/components/schemas/${name}` }
 }
+
+/** What a provider did with a tool of its own. */
+export const PROVIDER_CALL = {
+  required: {
+    tool: { type: 'string', description: 'The name of the tool in the run.' },
+    input: { type: 'object', description: 'What the model asked the tool for, such as a query.' },
+    ok: flag,
+  },
+  optional: {
+    id: { type: 'string', description: 'The provider’s id.' },
+    sources: { ...list(object({ url: text }, { title: text })), description: 'The first pages that it found.' },
+    output: { type: 'string', description: 'The beginning of the text that it gave, or why it failed.' },
+  },
+} as const

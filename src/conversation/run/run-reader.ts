@@ -24,7 +24,7 @@ const MOST_CHARACTERS = 8 * 1024 * 1024
  */
 function fitRecord(record: RunRecord): RunRecord {
   if (JSON.stringify(record).length <= MOST_CHARACTERS) return record
-  const { preambles: _preambles, calls, answer, ...rest } = record
+  const { preambles: _preambles, providerCalls: _providerCalls, citations: _citations, calls, answer, ...rest } = record
   const light = calls.map(
     ({ arguments: _arguments, content: _content, structured: _structured, metadata: _metadata, ...call }) => ({
       ...call,

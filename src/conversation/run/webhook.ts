@@ -47,7 +47,16 @@ export function mayNotify(url: string, { hosts, isOpen }: Pick<WebhookOptions, '
 }
 
 function webhookBody(run: RunRecord, now: number): string | undefined {
-  const { id, status, answer: _answer, preambles: _preambles, calls, ...rest } = run
+  const {
+    id,
+    status,
+    answer: _answer,
+    preambles: _preambles,
+    providerCalls: _providerCalls,
+    citations: _citations,
+    calls,
+    ...rest
+  } = run
   const own = calls.filter((call) => call.status === 'approval').map((call) => ({ id: call.id, tool: call.tool }))
   const ofAgents = waitsBelow(run).map(({ call, tool, conversation, run: child, agents }) => {
     return { id: call, tool, conversation, run: child, agents }

@@ -352,7 +352,13 @@ function plausibleStatus(status: RunStatus, hasRecord: boolean): RunStatus {
   return UNFINISHED.includes(status) ? status : 'running'
 }
 
-function withoutContent({ calls, preambles: _preambles, ...record }: RunRecord): object {
+function withoutContent({
+  calls,
+  preambles: _preambles,
+  providerCalls: _providerCalls,
+  citations: _citations,
+  ...record
+}: RunRecord): object {
   const shortCalls = calls.map(({ id, tool, status, ok, durationMs }) => ({
     id,
     tool,

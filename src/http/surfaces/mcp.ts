@@ -146,7 +146,7 @@ async function list(
   const { entries, next } = await toolPage(source, { after, limit: PAGE })
   const tools = entries.flatMap((each) => ('definition' in each ? [each.definition] : []))
   return {
-    tools: tools.filter(isOffered).map(toMcpTool),
+    tools: tools.filter((tool) => !tool.atProvider && isOffered(tool)).map(toMcpTool),
     ...(next !== undefined && { nextCursor: `after:${next}` }),
   }
 }

@@ -195,6 +195,7 @@ function sizeOf(event: ModelEvent): number {
   if (event.type === 'text' || event.type === 'reasoning') return event.text.length
   if (event.type === 'call.delta') return event.arguments.length / 2
   if (event.type === 'call') return CALL_CHARACTERS + event.tool.length + event.arguments.length / 2
+  if (event.type === 'provider.call') return JSON.stringify(event).length
   return event.type === 'finish' && event.opaque ? JSON.stringify(event.opaque).length : 0
 }
 
@@ -212,6 +213,7 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
   let size = 0
   let isTooLarge = false
   let hasBegun = false
+  const idOf = (index: number) => callId(state.request.runId, step, index)
   try {
     const traceparent = traceparentOf(state.request, chatPart(step, state.step?.attempt ?? 1))
     const cuts = state.step?.cuts ?? 0
@@ -261,28 +263,27 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
       case 'call.delta': {
         const { index, tool, arguments: text } = event
         const name = tool === undefined ? {} : { name: tool }
-        const id = callId(state.request.runId, step, index)
-        return journal.show({ type: 'call.delta', step, index, callId: id, ...name, arguments: text })
+        return journal.show({ type: 'call.delta', step, index, callId: idOf(index), ...name, arguments: text })
       }
       case 'call': {
-        const { index, tool, arguments: text } = event
-        const call = { callId: callId(state.request.runId, step, index), tool, arguments: text }
+        const call = { callId: idOf(event.index), tool: event.tool, arguments: event.arguments }
         journal.show({ type: 'call.proposed', ...call })
         startEarly(running, call, calls)
         return void calls.push(call)
       }
+      case 'provider.call':
+        return commit([{ ...event, step }])
       case 'finish': {
-        const { finish, opaque, stopSequence } = event
-        const reported = event.usage && withPrice(event.usage)
+        const { type: _type, isWindowFull: _isWindowFull, isPaused: _isPaused, usage: ownUsage, ...end } = event
+        const reported = ownUsage && withPrice(ownUsage)
         const usage = reported ?? (countsTokens(state) ? estimateUsage() : undefined)
         const { text, reasoning } = texts
         if (text === '' && calls.length === 0 && isCutByWindow(running, event, usage))
           throw new ModelFailure(LEFT_NO_ROOM, reasoning !== '', request)
         if (reported) learnCount(running.tokens, request, reported)
-        const optional = { ...(reasoning && { reasoning }), ...(stopSequence && { stopSequence }) }
         // An answer that was cut short may lack calls that the model meant to ask for: it counts as one without calls.
-        if (finish === 'length' || finish === 'content_filter') calls.length = 0
-        answer = { text, ...optional, calls, finish, ...(usage && { usage }), ...(opaque && { opaque }) }
+        if (end.finish === 'length' || end.finish === 'content_filter') calls.length = 0
+        answer = { text, ...(reasoning && { reasoning }), calls, ...end, ...(usage && { usage }) }
         return
       }
       case 'error':

@@ -45,6 +45,7 @@ export function foldEvent(run: RunView, event: RunEvent): RunView {
     case 'step.finished':
     case 'answer.rejected':
     case 'answer.cut':
+    case 'provider.call':
     case 'model.retried':
     case 'model.waiting':
     case 'text.delta':
@@ -92,6 +93,8 @@ function foldStep(step: StepView, event: Exclude<StepEvent, CallEvent>): StepVie
       return { ...step, text: '', rejected: [...step.rejected, { text: event.text, issues: event.issues }] }
     case 'answer.cut':
       return { ...step, usage: event.usage }
+    case 'provider.call':
+      return step
     case 'model.retried': {
       const { code, status, durationMs, at } = event
       const times = at === undefined ? {} : { from: at - durationMs, to: at }

@@ -98,6 +98,7 @@ type IgnoredEvent =
   | 'tools.added'
   | 'history.repaired'
   | 'model.retried'
+  | 'provider.call'
   | 'model.waiting'
   | 'history.compacted'
   | 'context.reduced'

@@ -15,6 +15,7 @@ type IgnoredEvent =
   | 'tools.added'
   | 'history.repaired'
   | 'model.retried'
+  | 'provider.call'
   | 'model.waiting'
   | 'answer.cut'
   | 'call.started'

@@ -1,6 +1,7 @@
 import { isObject, parseJson, parseShallow } from '../../contract/json.ts'
 import type { Opaque } from '../../contract/message.ts'
 import type { ModelError, ModelEvent, ModelFinish } from '../../contract/model.ts'
+import type { Citation } from '../../contract/provider-tool.ts'
 import type { Usage } from '../../contract/usage.ts'
 import { fieldsOf } from '../fields.ts'
 import { badResponse, modelError, NOTHING, type ProviderFault, STREAM_CUT } from './model-error.ts'
@@ -104,13 +105,17 @@ export function errorEvent(error: ModelError): ModelEvent {
 
 /**
  * Makes the event that ends an answer that is complete. `reason`: the provider's own word for it. `stopSequence`: the
- * text at which the model stopped; '' for none.
+ * text at which the model stopped; '' for none. `citations`: the sources of its text.
  */
 export function finishEvent(
   finish: ModelFinish,
   usage: Usage | undefined,
   opaque: Opaque | undefined,
-  { reason = '', stopSequence = '' }: { readonly reason?: string; readonly stopSequence?: string } = {},
+  {
+    reason = '',
+    stopSequence = '',
+    citations = [],
+  }: { readonly reason?: string; readonly stopSequence?: string; readonly citations?: readonly Citation[] } = {},
 ): ModelEvent {
   const isFull = finish === 'length' && FULL.test(reason)
   return {
@@ -120,6 +125,8 @@ export function finishEvent(
     ...(opaque && { opaque }),
     ...(isFull && { isWindowFull: true as const }),
     ...(stopSequence && { stopSequence }),
+    ...(citations.length > 0 && { citations }),
+    ...(reason === 'pause_turn' && { isPaused: true as const }),
   }
 }
 
@@ -148,7 +155,8 @@ export function opaqueDataOf(codec: string, opaque: Opaque | undefined): readonl
 
 /**
  * Returns opaque data that a caller has brought, as far as it may reach a provider: without ids of items, which some SDKs
- * send in place of the items. The provider would read them from what the operator's account stores, also for others.
+ * send in place of the items, and of files and containers. The provider would read them from what the operator's account
+ * stores, also for others.
  */
 export function broughtOpaque({ codec, data }: Opaque): Opaque {
   return { codec, data: withoutItemIds(data) }
@@ -165,7 +173,7 @@ function withoutItemIds(value: unknown, depth = 0): unknown {
 
 const MOST_DEPTH = 64
 
-const ITEM_ID = /^(item|response|previousresponse|conversation)_?id$/i
+const ITEM_ID = /^(item|response|previousresponse|conversation|file|container)_?id$/i
 
 /** Returns the arguments of an earlier call as an object, since servers take nothing else: other values are wrapped. */
 export function argumentsObject(text: string): Readonly<Record<string, unknown>> {
@@ -216,6 +224,8 @@ export interface NativeAnswer {
   readonly stopSequence?: () => string
   readonly calls: () => readonly SpokenCall[]
   readonly usage: () => Usage | undefined
+  /** Returns the sources on which the text rests. Default: the format tells none. */
+  readonly citations?: () => readonly Citation[]
   /** Returns the data that the provider wants back with this answer. */
   readonly opaque: () => Opaque | undefined
 }
@@ -227,7 +237,7 @@ export interface SpokenCall {
   readonly isSilent?: boolean
 }
 
-const FAILED = /pause_turn|malformed|unexpected_tool|too_many|signature|other|no_image/i
+const FAILED = /malformed|unexpected_tool|too_many|signature|other|no_image/i
 
 /**
  * Makes the codec of a native format. An answer is complete once its last chunk, or a stop reason, has come. Its calls
@@ -244,6 +254,7 @@ function answerOf({
   stopSequence = () => '',
   calls,
   usage,
+  citations = () => [],
   opaque,
 }: NativeAnswer): DecodedAnswer {
   function close(events: ModelEvent[]): ModelEvent {
@@ -257,7 +268,11 @@ function answerOf({
       if (isSilent) events.push({ type: 'call.delta', index, arguments: call.arguments })
       events.push({ type: 'call', index, ...call })
     }
-    return finishEvent(finish, usage(), opaque(), { reason: finishReason, stopSequence: stopSequence() })
+    return finishEvent(finish, usage(), opaque(), {
+      reason: finishReason,
+      stopSequence: stopSequence(),
+      citations: citations(),
+    })
   }
 
   return {

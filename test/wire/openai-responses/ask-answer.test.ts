@@ -3,6 +3,7 @@ import type { Opaque } from '../../../src/contract/message.ts'
 import type { ModelEvent, ModelFinish } from '../../../src/contract/model.ts'
 import type { Usage } from '../../../src/contract/usage.ts'
 import { responsesAnswers } from '../../../src/wire/provider/openai-responses/answer.ts'
+import { use } from '../model-events.ts'
 import { readWhole, testRecorded } from '../recorded.ts'
 
 const text = (text: string): ModelEvent => ({ type: 'text', text })
@@ -47,6 +48,69 @@ const ENCRYPTED = { id: 'rs_1', type: 'reasoning', encrypted_content: 'gAAAAB-on
 const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
   text: [text('It is '), text('half past four, naïve friend 🕟.'), finish('stop', USAGE)],
   'two-messages': [text('First.'), text(' Then.'), finish('stop')],
+  // Hand-made after the types of the official SDK, as the next.
+  'web-search': [
+    use({
+      tool: 'web_search',
+      id: 'ws_1',
+      input: { action: 'search', query: 'weather in Oslo', queries: ['weather in Oslo'] },
+      ok: true,
+      sources: [{ url: 'https://yr.example/oslo' }],
+    }),
+    use({ tool: 'web_search', id: 'ws_2', input: { action: 'open_page', url: 'https://yr.example/oslo' }, ok: true }),
+    text('It rains (yr).'),
+    {
+      type: 'finish',
+      finish: 'stop',
+      usage: { inputTokens: 30, outputTokens: 9, webSearches: 1 },
+      opaque: opaqueOf(
+        { reasoning: { id: 'rs_1', type: 'reasoning', summary: [], encrypted_content: 'gAAAAABk' } },
+        {
+          hosted: {
+            id: 'ws_1',
+            type: 'web_search_call',
+            status: 'completed',
+            action: {
+              type: 'search',
+              query: 'weather in Oslo',
+              queries: ['weather in Oslo'],
+              sources: [{ type: 'url', url: 'https://yr.example/oslo' }],
+            },
+          },
+        },
+        {
+          hosted: {
+            id: 'ws_2',
+            type: 'web_search_call',
+            status: 'completed',
+            action: { type: 'open_page', url: 'https://yr.example/oslo' },
+          },
+        },
+        { text: 14 },
+      ),
+      citations: [{ url: 'https://yr.example/oslo', title: 'Oslo weather', start: 3, end: 12 }],
+    },
+  ],
+  'hosted-tools': [
+    use({ tool: 'code_interpreter', id: 'ci_1', input: { code: 'print(6)' }, ok: true, output: '6\n' }),
+    use({ tool: 'file_search', id: 'fs_1', input: { queries: ['six'] }, ok: true, output: 'six.md' }),
+    use({
+      tool: 'mcp',
+      id: 'mcp_1',
+      input: { server: 'dice', name: 'roll', arguments: { sides: 6 } },
+      ok: true,
+      output: '6',
+    }),
+    use({
+      tool: 'mcp',
+      id: 'mcp_2',
+      input: { server: 'dice', name: 'roll', arguments: { sides: 6 } },
+      ok: false,
+      output: 'No dice.',
+    }),
+    text('6'),
+    expect.objectContaining({ type: 'finish', finish: 'stop', usage: { inputTokens: 30, outputTokens: 9 } }),
+  ],
   refusal: [text('That I will '), text('not do.'), finish('stop')],
   'type-in-event-alone': [text('Hello.'), finish('stop')],
   'no-event-names': [text('Hello.'), finish('stop')],

@@ -25,6 +25,7 @@ type IgnoredEvent =
   | 'program.woken'
   | 'program.diverged'
   | 'call.undone'
+  | 'provider.call'
   | 'call.late'
   | 'call.deferred'
   | 'call.reported'

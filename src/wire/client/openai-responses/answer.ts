@@ -33,6 +33,7 @@ type IgnoredEvent =
   | 'history.compacted'
   | 'context.reduced'
   | 'step.started'
+  | 'provider.call'
   | 'answer.rejected'
   | 'answer.cut'
   | 'approval.decided'

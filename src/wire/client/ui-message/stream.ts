@@ -17,6 +17,7 @@ type IgnoredEvent =
   | 'model.waiting'
   | 'history.compacted'
   | 'context.reduced'
+  | 'provider.call'
   | 'answer.rejected'
   | 'answer.cut'
   | 'approval.decided'

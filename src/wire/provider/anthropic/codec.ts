@@ -8,6 +8,7 @@ import {
   type UserContent,
 } from '../../../contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../../contract/model.ts'
+import type { Citation } from '../../../contract/provider-tool.ts'
 import type { ToolDefinition } from '../../../contract/tool.ts'
 import { encodeOnce } from '../../events.ts'
 import { countAt, fieldsOf, objectsOf, textAt } from '../../fields.ts'
@@ -24,7 +25,17 @@ import {
   toUsage,
 } from '../model-answer.ts'
 import { inWords, narrow, withoutChoice } from '../strict-schema.ts'
+import { citationsIn } from '../provider-call.ts'
 import { byTurns, systemTexts } from '../turns.ts'
+import {
+  isOpenUse,
+  isServerBlock,
+  isServerResult,
+  serverCall,
+  toServerTool,
+  usableBlocks,
+  wholeUse,
+} from './server-tools.ts'
 
 export interface AnthropicSettings {
   readonly model: string
@@ -50,7 +61,9 @@ export function encodeAnthropicRequest(request: ModelRequest, options: Anthropic
   const messages = isPlain || !deferLoading ? request.messages.map(withoutFound) : request.messages
   const { max_completion_tokens, max_tokens, stop, temperature, top_p, top_k } = sampling
   const foundNames = foundIn({ ...request, messages })
-  const tools = toolsOf(request, (name) => !foundNames.has(name))
+  const { forms = [], choice } = request.providerTools?.('anthropic') ?? {}
+  const serverTools = forms.map((form) => JSON.stringify(toServerTool(form)))
+  const tools = [...toolsOf(request, (name) => !foundNames.has(name)), ...serverTools]
   const effort = isPlain ? undefined : effortOf(sampling.reasoning_effort)
   const thinking = isPlain ? undefined : (sampling.thinking ?? (effort && ADAPTIVE))
   const schema = format?.type === 'json_schema' ? toOutputSchema(format.schema, format.name) : undefined
@@ -65,7 +78,7 @@ export function encodeAnthropicRequest(request: ModelRequest, options: Anthropic
     stop_sequences: typeof stop === 'string' ? [stop] : stop,
     thinking,
     output_config: effort || schema ? { effort, format: schema && { type: 'json_schema', schema } } : undefined,
-    tool_choice: tools.length > 0 ? toToolChoice(request) : undefined,
+    tool_choice: tools.length > 0 ? toToolChoice(request, choice && textAt(toServerTool(choice), 'name')) : undefined,
   }
   const system = systemTexts(messages)
   if (format?.type === 'json_object') system.push(inWords(format))
@@ -155,8 +168,13 @@ const encodeTool = encodeOnce(({ name, description, inputSchema, inputExamples }
 
 const CHOICES = { auto: 'auto', none: 'none', required: 'any' }
 
-function toToolChoice({ tools, toolChoice = 'auto', sampling }: ModelRequest): object {
-  const choice = tools.length > 0 ? toolChoice : 'none'
+/** `serverTool`: the name of the tool of the provider that is chosen. */
+function toToolChoice(
+  { tools, providerTools, toolChoice = 'auto', sampling }: ModelRequest,
+  serverTool?: string,
+): object {
+  const all = serverTool === undefined ? toolChoice : { tool: serverTool }
+  const choice = tools.length > 0 || providerTools ? all : 'none'
   const disable_parallel_tool_use = (choice !== 'none' && sampling?.parallel_tool_calls === false) || undefined
   if (typeof choice === 'object') return { type: 'tool', name: choice.tool, disable_parallel_tool_use }
   return { type: CHOICES[choice], disable_parallel_tool_use }
@@ -191,15 +209,22 @@ const THINKING: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking']
 
 /** Encodes an answer: blocks in their original order if thinking must keep its place, else the text, then the calls. */
 function answerBlocks({ content, calls = [], opaque }: AssistantMessage): string {
+  const places = usableBlocks(opaqueDataOf(ANTHROPIC, opaque))
   // Thinking alone, of an answer that broke off, would be refused.
-  if (content.trim() === '' && calls.length === 0) return ''
+  if (content.trim() === '' && calls.length === 0 && !places.some((place) => isObject(place) && isServerBlock(place)))
+    return ''
   const uses = calls.map(({ callId, tool, arguments: text }) => {
     const use = JSON.stringify({ type: 'tool_use', id: calledName(callId), name: calledName(tool) })
     return `${use.slice(0, -1)},"input":${argumentsText(text)}}`
   })
   let at = 0
-  const blocks = opaqueDataOf(ANTHROPIC, opaque).map((place) => {
-    if (isObject(place)) return THINKING.has(place['type']) ? JSON.stringify(place) : ''
+  const blocks = places.map((place) => {
+    if (isObject(place)) {
+      if (THINKING.has(place['type']) || isServerBlock(place)) return JSON.stringify(place)
+      if (place['type'] !== 'text') return ''
+      const { length, citations } = place
+      return joinItems(textBlocks(content.slice(at, (at += Number(length)))).map((block) => ({ ...block, citations })))
+    }
     return typeof place === 'number' ? joinItems(textBlocks(content.slice(at, (at += place)))) : uses.shift()
   })
   return [...blocks, joinItems(textBlocks(content.slice(at))), ...uses].filter(Boolean).join()
@@ -232,19 +257,24 @@ function decodeText(data: string): string {
 const ANTHROPIC = 'anthropic'
 
 /**
- * A block of an answer. The blocks are kept in order: thinking as it came, a text as its length, the next call as null.
- * The texts and calls themselves are in the message.
+ * A block of an answer. The blocks are kept in order: thinking, and what concerns tools that the provider runs, as it
+ * came; a text as its length, if need be with its citations; the next call as null. The texts and calls themselves are in the message.
  */
 export type BlockPlace = Readonly<Record<string, unknown>> | number | null
 
-/** Returns the opaque data of an answer with these blocks; undefined if it has no thinking. */
+/** Returns the opaque data of an answer with these blocks; undefined if all are texts and calls. */
 export function anthropicOpaque(places: readonly BlockPlace[]): Opaque | undefined {
   return places.some(isObject) ? { codec: ANTHROPIC, data: places } : undefined
 }
 
+/** Joins the opaque data of the parts of one answer. Each has the places of all its blocks. */
+export function joinAnthropic(parts: readonly Opaque[]): Opaque | undefined {
+  return anthropicOpaque(parts.flatMap(({ data }) => (Array.isArray(data) ? data : [])))
+}
+
 /** Returns the thinking in opaque data, as blocks that stand before all else; none if it has its places in between. */
 export function leadingThinking(opaque: Opaque | undefined): readonly Fields[] {
-  const data = opaqueDataOf(ANTHROPIC, opaque)
+  const data = opaqueDataOf(ANTHROPIC, opaque).filter((place) => !isObject(place) || THINKING.has(place['type']))
   const blocks = data.filter(isObject)
   return data.findLastIndex(isObject) === blocks.length - 1 ? blocks : []
 }
@@ -259,6 +289,9 @@ interface Block {
   readonly call: number
   text: string
   signature: string
+  /** Where the text begins in that of the answer, and its sources. */
+  readonly start: number
+  readonly citations: Fields[]
 }
 
 function anthropicAnswer(): NativeAnswer {
@@ -266,6 +299,7 @@ function anthropicAnswer(): NativeAnswer {
   /** The blocks by index. If the server sends no indexes, the only entry is the latest block. */
   const byIndex = new Map<unknown, Block>()
   let calls = 0
+  let textLength = 0
   let hasBegun = false
   let reason = ''
   let stopSequence = ''
@@ -273,12 +307,19 @@ function anthropicAnswer(): NativeAnswer {
 
   function begin(index: unknown, value: Fields, events: ModelEvent[]): Block {
     const call = value.type === 'tool_use' ? calls++ : -1
-    const block = { value, call, text: '', signature: '' }
+    const citations = objectsOf(value.citations).filter(isWebCitation)
+    const block: Block = { value, call, text: '', signature: '', start: textLength, citations: [...citations] }
     blocks.push(block)
     byIndex.set(index, block)
     if (call >= 0) events.push({ type: 'call.delta', index: call, tool: textAt(value, 'name'), arguments: '' })
     add(block, value, events)
+    if (isServerResult(value.type)) events.push(serverCall(useOf(value), value))
     return block
+  }
+
+  function useOf({ tool_use_id }: Fields): Fields | undefined {
+    const use = blocks.find(({ value }) => value.id === tool_use_id)
+    return use && wholeUse(use.value, use.text)
   }
 
   function add(block: Block, delta: unknown, events: ModelEvent[]): void {
@@ -287,6 +328,8 @@ function anthropicAnswer(): NativeAnswer {
     const part = textAt(delta, 'partial_json')
     block.text += text + reasoning + part
     block.signature += textAt(delta, 'signature')
+    block.citations.push(...objectsOf([fieldsOf(delta).citation]).filter(isWebCitation))
+    textLength += text.length
     if (text) events.push({ type: 'text', text })
     if (reasoning) events.push({ type: 'reasoning', text: reasoning })
     if (part && block.call >= 0) events.push({ type: 'call.delta', index: block.call, arguments: part })
@@ -327,10 +370,15 @@ function anthropicAnswer(): NativeAnswer {
         cacheWriteTokens,
         longCacheWriteTokens: countAt(counts.cache_creation, 'ephemeral_1h_input_tokens'),
         reasoningTokens: countAt(counts.output_tokens_details, 'thinking_tokens'),
+        webSearches: countAt(counts.server_tool_use, 'web_search_requests'),
       })
     },
+    citations: () => blocks.flatMap(citationsOf),
     opaque: () => {
-      return anthropicOpaque(blocks.flatMap(placeOf))
+      const values = blocks.map(({ value }) => value)
+      // A use without a result would be refused, unless the provider continues it.
+      const isKept = ({ value }: Block) => /pause_turn|tool_use/.test(reason) || !isOpenUse(value, values)
+      return anthropicOpaque(blocks.filter(isKept).flatMap(placeOf))
     },
   }
 }
@@ -347,9 +395,20 @@ function toCall({ value, text }: Block): SpokenCall {
   return { tool: textAt(value, 'name'), arguments: text || completeArguments, isSilent: !text }
 }
 
-function placeOf({ value, call, text, signature }: Block): readonly BlockPlace[] {
+function citationsOf({ start, text, citations }: Block): readonly Citation[] {
+  return citations.flatMap((each) => citationsIn(each, { start, end: start + text.length }))
+}
+
+/** Whether a citation is of a page that a search found. Others refer to documents of the request by their numbers. */
+function isWebCitation({ type }: Fields): boolean {
+  return type === 'web_search_result_location'
+}
+
+function placeOf({ value, call, text, signature, citations }: Block): readonly BlockPlace[] {
   if (call >= 0) return [null]
-  if (value.type === 'text') return [text.length]
+  if (value.type === 'text')
+    return [citations.length > 0 ? { type: 'text', length: text.length, citations } : text.length]
+  if (isServerBlock(value)) return [wholeUse(value, text)]
   if (value.type === 'redacted_thinking') return [value]
   // Thinking that broke off before it was signed would be refused.
   return value.type === 'thinking' && signature ? [{ ...value, thinking: text, signature }] : []

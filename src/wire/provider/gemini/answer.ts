@@ -1,6 +1,7 @@
 import { isObject } from '../../../contract/json.ts'
 import type { ModelEvent } from '../../../contract/model.ts'
 import { countAt, fieldsOf, objectsOf, textAt } from '../../fields.ts'
+import { citationsOf, codeRun, fetchOf, isOwnUse, queriesIn, searchOf } from './own-tools.ts'
 import { type Fields, type NativeAnswer, nativeAnswers, type SpokenCall, toUsage } from '../model-answer.ts'
 
 /** The label of the opaque data of Gemini's answers. */
@@ -8,7 +9,7 @@ export const GEMINI = 'gemini'
 
 /**
  * A part of an answer. The parts are kept in order: a text as its length, the next call with the id that Gemini gave
- * it, a signed thought as it came. The texts and calls themselves are in the message. A signature must go back in the
+ * it; a signed thought, and what concerns tools of its own, as it came. The texts and calls themselves are in the message. A signature must go back in the
  * same part in which it came.
  */
 interface PartPlace {
@@ -29,6 +30,10 @@ function geminiAnswer(): NativeAnswer {
   let reason = ''
   let counts: unknown
 
+  let text = ''
+  let grounding: Fields = {}
+  let pages: unknown
+
   /** The arguments of the last call, if they come in parts. */
   let partialArguments: unknown
 
@@ -48,7 +53,7 @@ function geminiAnswer(): NativeAnswer {
 
   function takePart(part: Fields, events: ModelEvent[]): void {
     const { functionCall, thought } = part
-    const text = textAt(part, 'text')
+    const piece = textAt(part, 'text')
     const thoughtSignature = textAt(part, 'thoughtSignature')
     const signed = thoughtSignature ? { thoughtSignature } : undefined
     if (isObject(functionCall)) {
@@ -63,13 +68,15 @@ function geminiAnswer(): NativeAnswer {
       places.push({ call: true, ...(id && { id }), ...signed })
       return
     }
-    if (text) events.push({ type: thought ? 'reasoning' : 'text', text })
+    if (piece) events.push({ type: thought ? 'reasoning' : 'text', text: piece })
+    if (piece && !thought) text += piece
+    events.push(...codeRun(part, places.at(-1)?.part))
     const last = places.at(-1)
     const isText = 'text' in part && !thought
     // A signed part is never merged with another.
-    if (isText && !signed && last?.text !== undefined && !last.thoughtSignature) last.text += text.length
-    else if (isText && (text || signed)) places.push({ text: text.length, ...signed })
-    else if (signed) places.push({ part })
+    if (isText && !signed && last?.text !== undefined && !last.thoughtSignature) last.text += piece.length
+    else if (isText && (piece || signed)) places.push({ text: piece.length, ...signed })
+    else if (signed || isOwnUse(part)) places.push({ part })
   }
 
   return {
@@ -82,6 +89,9 @@ function geminiAnswer(): NativeAnswer {
       const finishReason = textAt(candidate, 'finishReason')
       reason = blocked || (/UNSPECIFIED/.test(finishReason) ? '' : finishReason) || reason
       for (const part of objectsOf(fieldsOf(candidate?.content).parts)) takePart(part, events)
+      grounding = { ...grounding, ...fieldsOf(candidate?.groundingMetadata) }
+      pages = fieldsOf(candidate?.urlContextMetadata).urlMetadata ?? pages
+      if (finishReason) events.push(...searchOf(grounding), ...fetchOf(pages))
       return false
     },
     hasBegun: () => hasBegun,
@@ -93,13 +103,21 @@ function geminiAnswer(): NativeAnswer {
       const input = countAt(counts, 'promptTokenCount') + countAt(counts, 'toolUsePromptTokenCount')
       const output = countAt(counts, 'candidatesTokenCount') + thoughts
       const cachedInputTokens = countAt(counts, 'cachedContentTokenCount')
-      return toUsage({ inputTokens: input, outputTokens: output, cachedInputTokens, reasoningTokens: thoughts })
+      return toUsage({
+        inputTokens: input,
+        outputTokens: output,
+        cachedInputTokens,
+        reasoningTokens: thoughts,
+        webSearches: queriesIn(grounding).length,
+      })
     },
-    opaque: () =>
-      places.some(({ part, id, thoughtSignature }) => part || id || thoughtSignature)
-        ? { codec: GEMINI, data: places }
-        : undefined,
+    citations: () => citationsOf(grounding, text),
+    opaque: () => (places.some(mustReturn) ? { codec: GEMINI, data: places } : undefined),
   }
+}
+
+function mustReturn({ part, id, thoughtSignature }: PartPlace): boolean {
+  return Boolean(part || id || thoughtSignature)
 }
 
 const VALUES = ['stringValue', 'numberValue', 'boolValue', 'nullValue'] as const

@@ -19,17 +19,20 @@ import { byTurns, systemTexts } from '../turns.ts'
 
 /**
  * Encodes the body of a request. Each definition and message is encoded once, so that a step costs only what it added.
- * `isPlain` leaves out what older models refuse: the thinking level, and files in results, which are only named. Throws
+ * `isPlain` leaves out what older models refuse: the thinking level, Gemini's own tools beside functions, and files in results, which are only named. Throws
  * an UnsupportedSchema that says which schema cannot be expressed, and where.
  */
 export function encodeGeminiRequest(request: ModelRequest, isPlain = false): string {
   const { messages, tools, toolChoice, responseFormat: form, sampling = {} } = request
   const { max_completion_tokens, max_tokens, stop } = sampling
+  // Older models have either tools of their own or functions.
+  const format = isPlain && tools.length > 0 ? undefined : 'gemini'
+  const { forms = [] } = (toolChoice !== 'none' && request.providerTools?.(format)) || {}
   const { reasoning_effort: effort } = withEffort(sampling)
   const texts = systemTexts(messages).map((text) => ({ text }))
   const head = {
     systemInstruction: texts.length > 0 ? { parts: texts } : undefined,
-    toolConfig: tools.length > 0 && toolChoice ? { functionCallingConfig: toMode(toolChoice) } : undefined,
+    toolConfig: tools.length > 0 ? toolConfig(toolChoice, forms.length > 0) : undefined,
     generationConfig: {
       temperature: sampling.temperature,
       topP: sampling.top_p,
@@ -45,8 +48,9 @@ export function encodeGeminiRequest(request: ModelRequest, isPlain = false): str
     },
   }
   const contents = isPlain ? messages.map(withoutFiles) : messages
-  const offered = jsonText({}, { functionDeclarations: tools.map(encodeTool) })
-  return jsonText(head, { tools: tools.length > 0 ? [offered] : [], contents: encodeContents(contents) })
+  const offered = tools.length > 0 ? [jsonText({}, { functionDeclarations: tools.map(encodeTool) })] : []
+  const ownTools = forms.map((form) => JSON.stringify(form))
+  return jsonText(head, { tools: [...offered, ...ownTools], contents: encodeContents(contents) })
 }
 
 const withoutFiles = encodeOnce((message: Message): Message =>
@@ -58,6 +62,15 @@ const encodeTool = encodeOnce((tool: ToolDefinition) => {
   const parametersJsonSchema = toSchema(withoutChoice(inputSchema), name)
   return JSON.stringify({ name, description: describeTool(tool), parametersJsonSchema })
 })
+
+/** Beside functions, Gemini's own tools work only if their uses are part of the answer (`toolCall`, `toolResponse`). */
+function toolConfig(choice: ToolChoice | undefined, hasOwnTools: boolean): object | undefined {
+  if (!choice && !hasOwnTools) return undefined
+  return {
+    functionCallingConfig: choice && toMode(choice),
+    includeServerSideToolInvocations: hasOwnTools || undefined,
+  }
+}
 
 const MODES = { auto: 'AUTO', none: 'NONE', required: 'ANY' }
 
@@ -126,6 +139,8 @@ const GENERATED = new Set([
   'inlineData',
   'executableCode',
   'codeExecutionResult',
+  'toolCall',
+  'toolResponse',
 ])
 
 /** Encodes an answer: its parts in their original order if it was kept, else the text, then the calls. */

@@ -2,11 +2,14 @@ import { parseJson } from '../../../contract/json.ts'
 import type { Opaque } from '../../../contract/message.ts'
 import type { ModelError, ModelEvent } from '../../../contract/model.ts'
 import { TOOL_SEARCH } from '../../../contract/tool.ts'
+import type { Citation } from '../../../contract/provider-tool.ts'
 import type { Usage } from '../../../contract/usage.ts'
 import { countAt, fieldsOf, objectsOf, textAt } from '../../fields.ts'
 import { answerCodec, type DecodedAnswer, errorEvent, type Fields, finishEvent, toUsage } from '../model-answer.ts'
 import { modelError, NOTHING, STREAM_CUT } from '../model-error.ts'
 import { explainError } from '../openai-chat/error.ts'
+import { citationsIn } from '../provider-call.ts'
+import { hostedCall, isHostedItem, isWebSearch } from './hosted-tools.ts'
 import { echoedArguments, type OutputPart, responsesOpaque } from './request.ts'
 
 /** The codec for the answers of Responses servers. */
@@ -29,8 +32,11 @@ function responsesAnswer(): DecodedAnswer {
     const isWhole = status !== 'incomplete'
     const fault = output.close(items, isWhole, events)
     if (fault) return errorEvent(fault)
-    const totalUsage = usageOf(fieldsOf(usage))
-    if (isWhole) return finishEvent(output.hasCalls() ? 'tool_calls' : 'stop', totalUsage, output.opaque())
+    const totalUsage = usageOf(fieldsOf(usage), output.webSearches())
+    if (isWhole)
+      return finishEvent(output.hasCalls() ? 'tool_calls' : 'stop', totalUsage, output.opaque(), {
+        citations: output.citations(),
+      })
     const isFiltered = textAt(incomplete_details, 'reason') === 'content_filter'
     return finishEvent(isFiltered ? 'content_filter' : 'length', totalUsage, undefined)
   }
@@ -49,13 +55,14 @@ function responsesAnswer(): DecodedAnswer {
   }
 }
 
-function usageOf(usage: Fields): Usage | undefined {
+function usageOf(usage: Fields, webSearches: number): Usage | undefined {
   return toUsage({
     inputTokens: countAt(usage, 'input_tokens'),
     outputTokens: countAt(usage, 'output_tokens'),
     cachedInputTokens: countAt(usage.input_tokens_details, 'cached_tokens'),
     cacheWriteTokens: countAt(usage.input_tokens_details, 'cache_write_tokens'),
     reasoningTokens: countAt(usage.output_tokens_details, 'reasoning_tokens'),
+    webSearches,
   })
 }
 
@@ -66,31 +73,23 @@ interface OutputAssembler {
   /** Takes the complete output, and emits what was not emitted yet; calls only if the response `isComplete`. */
   readonly close: (output: unknown, isComplete: boolean, events: ModelEvent[]) => ModelError | undefined
   readonly hasCalls: () => boolean
+  /** Returns how often the server has searched the web. */
+  readonly webSearches: () => number
+  readonly citations: () => readonly Citation[]
   readonly opaque: () => Opaque | undefined
 }
 
 function outputAssembler(): OutputAssembler {
   const items = openItems()
-  const calls: ItemCall[] = []
-  /** The number of calls emitted as complete: always the first ones, so that calls are emitted in order. */
-  let emittedCalls = 0
+  const calls = openCalls()
+  let textLength = 0
+  let webSearches = 0
+  const citations: Citation[] = []
 
-  function addToCall(open: OpenItem, name: string, addition: string, events: ModelEvent[]): ItemCall {
-    const call = (open.call ??= { index: calls.length, tool: '', arguments: '', isComplete: false })
-    calls[call.index] = call
-    const toolField = !call.tool && name ? { tool: name } : undefined
-    call.tool ||= name
-    call.arguments += addition
-    if (toolField || addition) events.push({ type: 'call.delta', index: call.index, ...toolField, arguments: addition })
-    return call
-  }
-
-  function emitCalls(events: ModelEvent[]): void {
-    for (const { isComplete, ...call } of calls.slice(emittedCalls)) {
-      if (!isComplete) return
-      events.push({ type: 'call', ...call })
-      emittedCalls += 1
-    }
+  function addText(open: OpenItem, text: string, events: ModelEvent[]): void {
+    if (open.emittedLength === 0) open.start = textLength
+    textLength += text.length
+    emitText(open, 'text', text, events)
   }
 
   /** Takes a complete item, and emits what no delta had of it. */
@@ -98,29 +97,25 @@ function outputAssembler(): OutputAssembler {
     if (open.isComplete || !item.type) return
     open.isComplete = true
     if (item.type === 'message') {
-      if (open.emittedLength === 0) emitText(open, 'text', textIn(item.content, ''), events)
+      if (open.emittedLength === 0) addText(open, textIn(item.content, ''), events)
+      citations.push(...citationsOf(item.content, open.start))
       open.part = { text: open.emittedLength, ...(typeof item.phase === 'string' && { phase: item.phase }) }
     } else if (item.type === 'reasoning') {
       if (open.emittedLength === 0)
         emitText(open, 'reasoning', textIn(item.summary, '\n\n') || textIn(item.content, ''), events)
       if (item.encrypted_content) open.part = { reasoning: item }
     } else if (item.type === 'function_call' && item.status !== 'incomplete') {
-      const call = addToCall(open, textAt(item, 'name'), open.call?.arguments ? '' : textAt(item, 'arguments'), events)
+      const call = calls.add(open, textAt(item, 'name'), open.call?.arguments ? '' : textAt(item, 'arguments'), events)
       // The complete text takes precedence over the deltas.
       call.arguments = textAt(item, 'arguments') || call.arguments
       call.isComplete = call.tool !== ''
       open.part = { call: call.index }
-      emitCalls(events)
+      calls.emit(events)
+    } else if (isHostedItem(item)) {
+      if (isWebSearch(item)) webSearches += 1
+      open.part = { hosted: item }
+      events.push(...hostedCall(item))
     }
-  }
-
-  function closeCalls(events: ModelEvent[]): ModelError | undefined {
-    for (const call of calls) {
-      if (!call.isComplete && parseJson(call.arguments) === undefined) return STREAM_CUT
-      call.isComplete = true
-    }
-    emitCalls(events)
-    return undefined
   }
 
   return {
@@ -133,12 +128,13 @@ function outputAssembler(): OutputAssembler {
         KINDS[String(type)] ?? itemKind(item.type),
       )
       const isCall = item.type === 'function_call'
-      if (kind) emitText(open, kind, delta, events)
-      else if (type === 'response.output_item.added' && isCall) addToCall(open, textAt(item, 'name'), '', events)
+      if (kind === 'text') addText(open, delta, events)
+      else if (kind) emitText(open, kind, delta, events)
+      else if (type === 'response.output_item.added' && isCall) calls.add(open, textAt(item, 'name'), '', events)
       else if (type === 'response.output_item.done') complete(open, item, events)
-      else if (type === 'response.function_call_arguments.delta') addToCall(open, '', delta, events)
+      else if (type === 'response.function_call_arguments.delta') calls.add(open, '', delta, events)
       else if (type === 'response.function_call_arguments.done' && chunk.name)
-        addToCall(open, textAt(chunk, 'name'), open.call?.arguments ? '' : textAt(chunk, 'arguments'), events)
+        calls.add(open, textAt(chunk, 'name'), open.call?.arguments ? '' : textAt(chunk, 'arguments'), events)
       else if (type === 'response.reasoning_summary_part.added' && open.emittedLength > 0)
         emitText(open, 'reasoning', '\n\n', events)
     },
@@ -149,11 +145,49 @@ function outputAssembler(): OutputAssembler {
         if (!isComplete && item.type === 'function_call') continue
         complete(items.streamed(item, repeatedItems), item, events)
       }
-      return isComplete ? closeCalls(events) : undefined
+      return isComplete ? calls.close(events) : undefined
     },
-    hasCalls: () => calls.length > 0,
+    hasCalls: calls.hasAny,
+    webSearches: () => webSearches,
+    citations: () => citations,
     opaque: () => responsesOpaque(items.all.flatMap(({ part }) => part ?? [])),
   }
+}
+
+/** The calls of one response. They are emitted as complete in their order. */
+function openCalls() {
+  const calls: ItemCall[] = []
+  /** The number of calls emitted as complete: always the first ones. */
+  let emittedCalls = 0
+
+  function add(open: OpenItem, name: string, addition: string, events: ModelEvent[]): ItemCall {
+    const call = (open.call ??= { index: calls.length, tool: '', arguments: '', isComplete: false })
+    calls[call.index] = call
+    const toolField = !call.tool && name ? { tool: name } : undefined
+    call.tool ||= name
+    call.arguments += addition
+    if (toolField || addition) events.push({ type: 'call.delta', index: call.index, ...toolField, arguments: addition })
+    return call
+  }
+
+  function emit(events: ModelEvent[]): void {
+    for (const { isComplete, ...call } of calls.slice(emittedCalls)) {
+      if (!isComplete) return
+      events.push({ type: 'call', ...call })
+      emittedCalls += 1
+    }
+  }
+
+  function close(events: ModelEvent[]): ModelError | undefined {
+    for (const call of calls) {
+      if (!call.isComplete && parseJson(call.arguments) === undefined) return STREAM_CUT
+      call.isComplete = true
+    }
+    emit(events)
+    return undefined
+  }
+
+  return { add, emit, close, hasAny: () => calls.length > 0 }
 }
 
 /** Returns an item's fields. A search that the server does not run becomes a call; its arguments are JSON, not text. */
@@ -183,6 +217,19 @@ function textIn(parts: unknown, between: string): string {
   return texts.filter(Boolean).join(between)
 }
 
+/** Returns the citations of a message whose text begins at `start` in that of the answer. */
+function citationsOf(parts: unknown, start: number): readonly Citation[] {
+  let at = start
+  return objectsOf(parts).flatMap((part) => {
+    const base = at
+    at += (textAt(part, 'text') || textAt(part, 'refusal')).length
+    return objectsOf(part.annotations).flatMap((each) => {
+      const place = { start: base + countAt(each, 'start_index'), end: base + countAt(each, 'end_index') }
+      return each.type === 'url_citation' ? citationsIn(each, place) : []
+    })
+  })
+}
+
 /** The kinds of items that are read. */
 type Kind = 'message' | 'reasoning' | 'function_call'
 
@@ -191,6 +238,8 @@ interface OpenItem {
   kind?: Kind | undefined
   /** The number of characters of text or reasoning that were emitted. */
   emittedLength: number
+  /** Where its text begins in that of the answer. */
+  start: number
   isComplete: boolean
   part?: OutputPart
   call?: ItemCall
@@ -228,7 +277,7 @@ function openItems(): OpenItems {
     if (usableKeys.length === 0) usableKeys.push('')
     const isOther = (open?: OpenItem) => !open || (kind && open.kind && open.kind !== kind)
     let open = usableKeys.map((key) => byKey.get(key)).find((each) => !isOther(each))
-    if (!open) all.push((open = { emittedLength: 0, isComplete: false }))
+    if (!open) all.push((open = { emittedLength: 0, start: 0, isComplete: false }))
     open.kind ??= kind
     for (const key of usableKeys) if (isOther(byKey.get(key))) byKey.set(key, open)
     return open

@@ -12,6 +12,7 @@ import { encodeOnce } from '../../events.ts'
 import { objectsOf, textAt } from '../../fields.ts'
 import { argumentsObject, argumentsText, calledName, jsonText, opaqueDataOf } from '../model-answer.ts'
 import { withEffort } from '../openai-chat/request.ts'
+import { includedWith, isHostedItem, toHostedChoice, toHostedTool } from './hosted-tools.ts'
 import { toolText, toParameters } from '../strict-schema.ts'
 import { urlOf } from '../turns.ts'
 
@@ -29,6 +30,8 @@ export function encodeResponsesRequest(
   const { messages, tools, toolChoice, responseFormat, sampling } = request
   const { parallel_tool_calls, max_tokens, max_completion_tokens, reasoning_effort, verbosity, ...passed } =
     withEffort(sampling)
+  const { forms = [], choice } = request.providerTools?.('responses') ?? {}
+  const included = [...(isPlain ? [] : ['reasoning.encrypted_content']), ...forms.flatMap(includedWith)]
   const head = {
     prompt_cache_key: request.cacheKey,
     ...passed,
@@ -39,18 +42,24 @@ export function encodeResponsesRequest(
     model,
     stream: true,
     store: false,
-    include: isPlain ? undefined : ['reasoning.encrypted_content'],
+    include: included.length > 0 ? included : undefined,
     max_output_tokens: max_completion_tokens ?? max_tokens,
     reasoning: reasoning_effort ? { effort: reasoning_effort } : undefined,
     ...((responseFormat || verbosity !== undefined) && { text: { format: responseFormat, verbosity } }),
-    ...(tools.length > 0 && { tool_choice: toToolChoice(toolChoice), parallel_tool_calls }),
+    ...(tools.length + forms.length > 0 && {
+      tool_choice: choice ? toHostedChoice(choice) : toToolChoice(toolChoice),
+      parallel_tool_calls,
+    }),
   }
   const foundTools = deferLoading ? foundIn(request) : undefined
   const beforehand = tools.filter(({ name }) => !foundTools?.has(name))
   return jsonText(head, {
-    tools: beforehand.map((tool) =>
-      foundTools && tool.name === TOOL_SEARCH ? encodeSearchTool(tool) : encodeTool(tool),
-    ),
+    tools: [
+      ...beforehand.map((tool) =>
+        foundTools && tool.name === TOOL_SEARCH ? encodeSearchTool(tool) : encodeTool(tool),
+      ),
+      ...forms.map((form) => JSON.stringify(toHostedTool(form))),
+    ],
     input: encodeInput(messages, isPlain, foundTools),
   })
 }
@@ -186,18 +195,22 @@ function encodeSearchOutput(call_id: string, definitions: readonly string[]): st
 
 /**
  * A part of an answer. All are kept, in order, because the server wants its reasoning back in its place: a reasoning
- * item as it came, a message as the length of its text and its phase, a call as its index.
+ * item as it came, and so an item of a tool that the server runs; a message as the length of its text and its phase; a
+ * call as its index.
  */
 export type OutputPart =
   | { readonly reasoning: unknown }
+  | { readonly hosted: unknown }
   | { readonly text: number; readonly phase?: unknown }
   | { readonly call: number }
 
 const CODEC = 'openai-responses'
 
-/** Returns the data that must go back with an answer; undefined if it has neither reasoning items nor phases. */
+/** Returns the data that must go back with an answer; undefined if it has only texts and calls. */
 export function responsesOpaque(parts: readonly OutputPart[]): Opaque | undefined {
-  return parts.some((part) => 'reasoning' in part || 'phase' in part) ? { codec: CODEC, data: parts } : undefined
+  return parts.some((part) => !('text' in part || 'call' in part) || 'phase' in part)
+    ? { codec: CODEC, data: parts }
+    : undefined
 }
 
 /** Converts an earlier answer back to items, with its opaque data. Text and calls without a place in it come last. */
@@ -215,6 +228,7 @@ function outputItems(text: string, calls: readonly object[], opaque: Opaque | un
   for (const part of objectsOf(opaqueDataOf(CODEC, opaque))) {
     // A caller may have written any other item, such as a reference to another's.
     if (isObject(part.reasoning)) items.push(...(part.reasoning['type'] === 'reasoning' ? [part.reasoning] : []))
+    else if (isObject(part.hosted)) items.push(...(isHostedItem(part.hosted) ? [part.hosted] : []))
     else if (typeof part.text === 'number') pushText(at + part.text, part.phase)
     else if (typeof part.call === 'number') {
       const call = remainingCalls.get(part.call)

@@ -2,11 +2,15 @@ import { describe, expect, test } from 'vitest'
 import type { ModelEvent, ModelFinish } from '../../../../src/contract/model.ts'
 import type { Usage } from '../../../../src/contract/usage.ts'
 import { anthropicAnswers } from '../../../../src/wire/provider/anthropic/codec.ts'
-import { call, first, more, reasoning, text } from '../../model-events.ts'
+import { call, first, more, reasoning, text, use } from '../../model-events.ts'
 import { readWhole, testRecorded } from '../../recorded.ts'
 
 const USAGE = { inputTokens: 12, outputTokens: 7 }
-const finish = (finish: ModelFinish, usage: Usage | undefined = USAGE, data?: unknown): ModelEvent => ({
+const finish = (
+  finish: ModelFinish,
+  usage: Usage | undefined = USAGE,
+  data?: unknown,
+): Extract<ModelEvent, { type: 'finish' }> => ({
   type: 'finish',
   finish,
   ...(usage && { usage }),
@@ -132,7 +136,105 @@ const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
   'stop-in-a-call': [first(0, 'weather'), more(0, '{"place":'), CUT],
   empty: [CUT],
   'nothing-but-stop': [NOTHING],
-  pause: [error('model_bad_response', 'The model stopped: pause_turn.')],
+  // Hand-made after the types of the official SDK, as the next three.
+  pause: [
+    {
+      ...finish('stop', USAGE, [
+        { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'x' } },
+      ]),
+      isPaused: true,
+    },
+  ],
+  'web-search': [
+    text('Let me look. '),
+    use({
+      tool: 'web_search',
+      id: 'srvtoolu_1',
+      input: { query: 'weather in Oslo' },
+      ok: true,
+      sources: [{ url: 'https://yr.example/oslo', title: 'Oslo weather' }],
+    }),
+    text('In Oslo '),
+    text('it '),
+    text('rains'),
+    text('.'),
+    {
+      ...finish('stop', { inputTokens: 312, outputTokens: 58, webSearches: 1 }, [
+        13,
+        {
+          type: 'server_tool_use',
+          id: 'srvtoolu_1',
+          name: 'web_search',
+          input: { query: 'weather in Oslo' },
+          caller: { type: 'direct' },
+        },
+        {
+          type: 'web_search_tool_result',
+          tool_use_id: 'srvtoolu_1',
+          content: [
+            {
+              type: 'web_search_result',
+              title: 'Oslo weather',
+              url: 'https://yr.example/oslo',
+              encrypted_content: 'EqgfCioIARgB',
+              page_age: '2 days ago',
+            },
+          ],
+          caller: { type: 'direct' },
+        },
+        8,
+        {
+          type: 'text',
+          length: 8,
+          citations: [
+            {
+              type: 'web_search_result_location',
+              cited_text: 'Rain all day.',
+              url: 'https://yr.example/oslo',
+              title: 'Oslo weather',
+              encrypted_index: 'Eo8BCioIAhgB',
+            },
+          ],
+        },
+        1,
+      ]),
+      citations: [
+        { url: 'https://yr.example/oslo', title: 'Oslo weather', start: 21, end: 29, quote: 'Rain all day.' },
+      ],
+    },
+  ],
+  'web-search-failed': [
+    use({ tool: 'web_search', id: 'srvtoolu_1', input: { query: 'x' }, ok: false, output: 'max_uses_exceeded' }),
+    text('No.'),
+    finish('stop', USAGE, [
+      {
+        type: 'server_tool_use',
+        id: 'srvtoolu_1',
+        name: 'web_search',
+        input: { query: 'x' },
+        caller: { type: 'direct' },
+      },
+      {
+        type: 'web_search_tool_result',
+        tool_use_id: 'srvtoolu_1',
+        content: { type: 'web_search_tool_result_error', error_code: 'max_uses_exceeded' },
+        caller: { type: 'direct' },
+      },
+      3,
+    ]),
+  ],
+  'code-and-fetch': [
+    use({
+      tool: 'web_fetch',
+      id: 'srvtoolu_1',
+      input: { url: 'https://a.example/data' },
+      ok: true,
+      sources: [{ url: 'https://a.example/data', title: 'Data' }],
+    }),
+    use({ tool: 'code_execution', id: 'srvtoolu_2', input: { command: 'echo $((1+2+3))' }, ok: true, output: '6\n' }),
+    text('6'),
+    expect.objectContaining({ type: 'finish', finish: 'stop', usage: USAGE }),
+  ],
   'call-without-a-name': [first(0, ''), more(0, '{}'), call(0, '', '{}'), finish('tool_calls')],
   'error-overloaded': [text('Work'), error('model_unavailable', 'Overloaded')],
   'error-rate-limit': [error('model_rate_limited', 'Slow down.')],

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest'
 import type { ModelEvent, ModelFinish } from '../../../../src/contract/model.ts'
 import type { Usage } from '../../../../src/contract/usage.ts'
 import { geminiAnswers } from '../../../../src/wire/provider/gemini/answer.ts'
-import { call, first, reasoning, text } from '../../model-events.ts'
+import { call, first, reasoning, text, use } from '../../model-events.ts'
 import { readWhole, testRecorded } from '../../recorded.ts'
 
-const finish = (finish: ModelFinish, usage?: Usage, data?: unknown): ModelEvent => ({
+const finish = (finish: ModelFinish, usage?: Usage, data?: unknown): Extract<ModelEvent, { type: 'finish' }> => ({
   type: 'finish',
   finish,
   ...(usage && { usage }),
@@ -27,13 +27,53 @@ const thoughtSignature = 'CiQB1'
 /** What each recorded stream says. */
 const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
   text: [text('It is '), text('half past four, naïve friend 🕟.'), finish('stop', USAGE)],
+  // Hand-made after the types of the official SDK, as the next.
+  'google-search': [
+    text('In Oslo – '),
+    text('it rains.'),
+    use({
+      tool: 'google_search',
+      input: { queries: ['weather in Oslo'] },
+      ok: true,
+      sources: [{ url: 'https://vertexaisearch.example/redirect/1', title: 'yr.example' }],
+    }),
+    {
+      ...finish('stop', { inputTokens: 26, outputTokens: 4, webSearches: 1 }),
+      citations: [{ url: 'https://vertexaisearch.example/redirect/1', title: 'yr.example', start: 10, end: 19 }],
+    },
+  ],
+  'own-tools': [
+    use({ tool: 'code_execution', input: { code: 'print(6)' }, ok: true, output: '6\n' }),
+    text('6'),
+    use({
+      tool: 'url_context',
+      input: { urls: ['https://a.example/data'] },
+      ok: true,
+      sources: [{ url: 'https://a.example/data' }],
+    }),
+    finish('stop', undefined, [
+      { part: { executableCode: { language: 'PYTHON', code: 'print(6)' } } },
+      { part: { codeExecutionResult: { outcome: 'OUTCOME_OK', output: '6\n' } } },
+      {
+        part: {
+          toolCall: { id: 't1', toolType: 'URL_CONTEXT', args: { urls: ['https://a.example/data'] } },
+          thoughtSignature: 'CiQB1',
+        },
+      },
+      { part: { toolResponse: { id: 't1', toolType: 'URL_CONTEXT', response: { ok: true } } } },
+      { text: 1 },
+    ]),
+  ],
   'no-usage': [text('Short.'), finish('stop')],
   'usage-alone-at-the-end': [text('Here.'), finish('stop', USAGE)],
   'stop-on-every-chunk': [text('One '), text('two'), finish('stop')],
   'done-mark': [text('Enough.'), finish('stop')],
   comments: [text('Through the '), text('noise.'), finish('stop')],
   unspecified: [text('Hi'), text('.'), finish('stop')],
-  'unknown-parts': [text('Seen.'), finish('stop')],
+  'unknown-parts': [
+    text('Seen.'),
+    finish('stop', undefined, [{ part: { executableCode: { language: 'PYTHON', code: '1' } } }, { text: 5 }]),
+  ],
   'unknown-finish': [text('Fin.'), finish('stop')],
   'last-empty-line-missing': [text('Done.'), finish('stop')],
 

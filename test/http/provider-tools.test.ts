@@ -1,0 +1,294 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { anthropic, type Env, fallingBack, makeSetup, openai, providerTools, responses, toolPolicies } from 'edgecall'
+import type { ProviderFromEnv } from 'edgecall'
+import { isObject } from '../../src/contract/json.ts'
+import { type ModelCall, type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
+import { recordedStreams } from '../fixtures/recorded.ts'
+import { tool } from '../fixtures/play.ts'
+import { dataOf, keptEdge } from './kept-edge.ts'
+
+const servers: ModelServer[] = []
+
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close()))
+})
+
+const ANTHROPIC = recordedStreams('anthropic')
+const RESPONSES = recordedStreams('openai-responses')
+const CHAT = recordedStreams('openai-chat')
+
+const stream = (text = ''): ModelReply => ({ chunks: [text], end: 'close' })
+
+const SEARCH = {
+  web_search: {
+    description: 'Searches the web.',
+    anthropic: { type: 'web_search_20250305', max_uses: 3 },
+    responses: { type: 'web_search' },
+    chat: { web_search_options: {} },
+  },
+}
+
+interface EdgeOfTest {
+  readonly reply: (call: ModelCall, index: number) => ModelReply
+  readonly provider: (baseUrl: string) => ProviderFromEnv
+  readonly vars?: Readonly<Record<string, unknown>>
+  readonly tools?: Parameters<typeof providerTools>[0]
+  readonly others?: readonly ReturnType<typeof tool>[]
+}
+
+/** An edge with provider tools, whose model is at a server of the test. */
+async function searchEdge({ reply, provider, vars = {}, tools = SEARCH, others = [] }: EdgeOfTest) {
+  const server = await startModelServer(reply)
+  servers.push(server)
+  const entries: object[] = []
+  const all = { MODEL: 'probe/probe', AUTH: 'open', MODEL_WAIT_MS: '1', DEFAULT_TOOLS: '*', ...vars }
+  const setup = makeSetup(envOf(all), {
+    providers: { probe: provider(server.baseUrl) },
+    use: [
+      toolPolicies,
+      { name: 'reports', extend: () => ({ report: (entry) => entries.push(entry) }) },
+      providerTools(tools),
+    ],
+    sources: () => [
+      {
+        list: async () => ({ tools: others, unavailable: [] }),
+        offered: async () => others,
+        find: async (names) => others.filter(({ definition }) => names.includes(definition.name)),
+      },
+    ],
+  })
+  const { models, tools: toolsOf, loop } = setup
+  const edge = keptEdge({ script: [], vars: all, setup: { models, tools: toolsOf, finder: setup.finder, loop } })
+  await edge.post('/conversations', { id: 'a' })
+  return { ...edge, calls: server.calls, entries }
+}
+
+function envOf(vars: Readonly<Record<string, unknown>>): Env {
+  const nobody = () => {
+    throw new Error('nobody is there')
+  }
+  return { CONVERSATIONS: { getByName: nobody }, DIRECTORIES: { getByName: nobody }, ...vars }
+}
+
+/** The events of a run, without what differs each time. */
+async function eventsOf(response: Response): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const events = dataOf(await response.text()).filter(isObject)
+  return events.map(({ runId: _runId, seq: _seq, at: _at, ...event }) => event)
+}
+
+const STREAM = { accept: 'text/event-stream' }
+
+const claude = (baseUrl: string) => () => anthropic({ baseUrl, cache: 'off' })
+const gpt = (baseUrl: string) => () => responses({ baseUrl, provider: 'probe' })
+
+const PAGE = { url: 'https://yr.example/oslo', title: 'Oslo weather' }
+
+describe('a search that Anthropic runs', () => {
+  test('is told in the events and the record of the run, is priced, and goes back with the next message', async () => {
+    const edge = await searchEdge({
+      reply: () => stream(ANTHROPIC['web-search']),
+      provider: claude,
+      vars: { MODEL_PRICES: JSON.stringify({ 'probe/probe': { input: 0, output: 0, webSearches: 10 } }) },
+    })
+    const events = await eventsOf(await edge.post('/conversations/a/runs', { input: 'Does it rain?' }, STREAM))
+    expect(events.map(({ type }) => type)).toEqual([
+      'run.started',
+      'step.started',
+      'text.delta',
+      'provider.call',
+      ...Array.from({ length: 4 }, () => 'text.delta'),
+      'step.answered',
+      'step.finished',
+      'run.finished',
+    ])
+    const usage = { inputTokens: 312, outputTokens: 58, webSearches: 1, cost: 0.01 }
+    const call = {
+      tool: 'web_search',
+      id: 'srvtoolu_1',
+      input: { query: 'weather in Oslo' },
+      ok: true,
+      sources: [PAGE],
+    }
+    const citations = [{ ...PAGE, start: 21, end: 29, quote: 'Rain all day.' }]
+    expect(events[3]).toEqual({ type: 'provider.call', step: 1, ...call, marks: ['untrusted'] })
+    expect(events[8]).toMatchObject({ calls: [], finish: 'stop', citations, marks: ['untrusted'], usage })
+    const [listed]: any = await (await edge.fetch('/conversations/a/runs')).json()
+    const record = await (await edge.fetch(`/conversations/a/runs/${listed.id}`)).json()
+    expect(record).toMatchObject({ status: 'completed', calls: [], providerCalls: [call], citations, usage })
+
+    await (await edge.post('/conversations/a/runs', { input: 'And tomorrow?' }, STREAM)).text()
+    expect(edge.calls[0]?.body.tools).toEqual([{ name: 'web_search', type: 'web_search_20250305', max_uses: 3 }])
+    const [, answer] = edge.calls[1]?.body.messages ?? []
+    expect(answer).toEqual({
+      role: 'assistant',
+      content: [
+        { type: 'text', text: 'Let me look. ' },
+        {
+          type: 'server_tool_use',
+          id: 'srvtoolu_1',
+          name: 'web_search',
+          input: { query: 'weather in Oslo' },
+          caller: { type: 'direct' },
+        },
+        {
+          type: 'web_search_tool_result',
+          tool_use_id: 'srvtoolu_1',
+          content: [
+            {
+              type: 'web_search_result',
+              ...PAGE,
+              encrypted_content: 'EqgfCioIARgB',
+              page_age: '2 days ago',
+            },
+          ],
+          caller: { type: 'direct' },
+        },
+        { type: 'text', text: 'In Oslo ' },
+        {
+          type: 'text',
+          text: 'it rains',
+          citations: [
+            {
+              type: 'web_search_result_location',
+              cited_text: 'Rain all day.',
+              ...PAGE,
+              encrypted_index: 'Eo8BCioIAhgB',
+            },
+          ],
+        },
+        { type: 'text', text: '.' },
+      ],
+    })
+  })
+
+  test('continues after a pause, in the same step and as one answer', async () => {
+    const rest = (ANTHROPIC['web-search-failed'] ?? '').replace(
+      /event: content_block_start\ndata: [^\n]*server_tool_use[\s\S]*?content_block_stop[^\n]*\n[^\n]*\n\n/,
+      '',
+    )
+    const edge = await searchEdge({
+      reply: (_, index) => stream(index === 0 ? ANTHROPIC['pause'] : rest),
+      provider: claude,
+    })
+    const events = await eventsOf(await edge.post('/runs', { input: 'Does it rain?' }, STREAM))
+    expect(events.filter(({ type }) => type === 'provider.call')).toEqual([
+      {
+        type: 'provider.call',
+        step: 1,
+        tool: 'web_search',
+        id: 'srvtoolu_1',
+        input: { query: 'x' },
+        ok: false,
+        output: 'max_uses_exceeded',
+        marks: ['untrusted'],
+      },
+    ])
+    expect(events.at(-1)).toMatchObject({
+      type: 'run.finished',
+      status: 'completed',
+      answer: 'No.',
+      usage: { inputTokens: 24, outputTokens: 14 },
+    })
+    expect(edge.calls[1]?.body.messages).toEqual([
+      { role: 'user', content: [{ type: 'text', text: 'Does it rain?' }] },
+      {
+        role: 'assistant',
+        content: [{ type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'x' } }],
+      },
+    ])
+  })
+})
+
+test('a search that OpenAI runs is told in the events, and its items go back in their places', async () => {
+  const edge = await searchEdge({ reply: () => stream(RESPONSES['web-search']), provider: gpt })
+  const events = await eventsOf(await edge.post('/conversations/a/runs', { input: 'Does it rain?' }, STREAM))
+  const calls = events.filter(({ type }) => type === 'provider.call')
+  expect(calls.map(({ tool: name, input }) => [name, input])).toEqual([
+    ['web_search', { action: 'search', query: 'weather in Oslo', queries: ['weather in Oslo'] }],
+    ['web_search', { action: 'open_page', url: 'https://yr.example/oslo' }],
+  ])
+  await (await edge.post('/conversations/a/runs', { input: 'And tomorrow?' }, STREAM)).text()
+  const [first, second] = edge.calls.map(({ body }) => body)
+  expect([first?.tools, first?.['include']]).toEqual([
+    [{ type: 'web_search' }],
+    ['reasoning.encrypted_content', 'web_search_call.action.sources'],
+  ])
+  const input = second?.['input']
+  expect(Array.isArray(input) ? input.slice(1, 5) : input).toMatchObject([
+    { type: 'reasoning', id: 'rs_1' },
+    { type: 'web_search_call', id: 'ws_1', action: { type: 'search' } },
+    { type: 'web_search_call', id: 'ws_2', action: { type: 'open_page' } },
+    { role: 'assistant', content: 'It rains (yr).' },
+  ])
+})
+
+test('each model of a fallback list is told only of what its provider has, and the log names what was left out', async () => {
+  const edge = await searchEdge({
+    reply: (_, index) => (index === 0 ? { status: 404, body: {} } : stream(CHAT['text'])),
+    provider: (baseUrl) => () => (name: string) =>
+      fallingBack([anthropic({ baseUrl, cache: 'off' })(name), openai({ baseUrl, provider: 'other' })(name)]),
+  })
+  await (await edge.post('/runs', { input: 'Does it rain?' }, STREAM)).text()
+  expect(edge.calls.map(({ body }) => body.tools)).toEqual([
+    [{ name: 'web_search', type: 'web_search_20250305', max_uses: 3 }],
+    undefined,
+  ])
+  expect(edge.entries).toContainEqual({
+    event: 'provider_tool.left_out',
+    tool: 'web_search',
+    model: 'anthropic/probe',
+    format: undefined,
+  })
+})
+
+describe('a tool that the provider runs', () => {
+  const quiet = { reply: () => stream(ANTHROPIC['text']), provider: claude }
+
+  test('is offered by name, as any tool', async () => {
+    const edge = await searchEdge({ ...quiet, vars: { DEFAULT_TOOLS: 'none' } })
+    for (const more of [{}, { tools: ['web_search'] }])
+      await (await edge.post('/runs', { input: 'Hi', ...more }, STREAM)).text()
+    expect(edge.calls.map(({ body }) => body.tools?.length)).toEqual([undefined, 1])
+  })
+
+  test('is listed, with its kind, and cannot be called from outside', async () => {
+    const edge = await searchEdge(quiet)
+    expect(await (await edge.fetch('/tools')).json()).toMatchObject([
+      { name: 'web_search', source: 'provider', place: 'provider', atProvider: true, offered: true },
+    ])
+    const call = await edge.post('/tools/web_search/call', { arguments: {} })
+    expect(await call.json()).toMatchObject({ ok: false, error: { code: 'runs_at_provider' } })
+  })
+
+  test('does not exist for a caller whom a policy excludes', async () => {
+    const policy = { web_search: { tenants: ['acme'] } }
+    const edge = await searchEdge({ ...quiet, vars: { TOOL_POLICY: JSON.stringify(policy) } })
+    await (await edge.post('/runs', { input: 'Hi' }, STREAM)).text()
+    expect([edge.calls[0]?.body.tools, await (await edge.fetch('/tools')).json()]).toEqual([undefined, []])
+  })
+
+  test.each([
+    [{ approval: 'always' }, 'approval'],
+    [{ rate: 'SLOW' }, 'rate'],
+  ])('under a policy that nothing could enforce is refused at the start: %j', async (policy, control) => {
+    const vars = { TOOL_POLICY: JSON.stringify({ '*': policy }), SLOW: { limit: async () => ({ success: true }) } }
+    await expect(searchEdge({ ...quiet, vars })).rejects.toThrow(
+      `TOOL_POLICY must be without "${control}" at "*" for the tool "web_search", since the provider of the model runs it`,
+    )
+  })
+
+  test('is left out once the run has read private data, since it may send them out in an answer', async () => {
+    const diary = tool('diary', () => 'Dear diary', { annotations: { private: true } })
+    const call = (name: string) => ANTHROPIC['call']?.replaceAll('"weather"', `"${name}"`)
+    const edge = await searchEdge({
+      reply: (_, index) => stream(index === 0 ? call('diary') : ANTHROPIC['text']),
+      provider: claude,
+      others: [diary],
+    })
+    await (await edge.post('/runs', { input: 'Hi' }, STREAM)).text()
+    const names = edge.calls.map(({ body }) =>
+      (Array.isArray(body.tools) ? body.tools : []).map((each) => Reflect.get(each, 'name')),
+    )
+    expect(names).toEqual([['diary', 'web_search'], ['diary']])
+  })
+})
