@@ -34,7 +34,7 @@ export interface Citation extends ProviderSource {
 }
 
 /** The format of the request in which a provider is told of its own tools. */
-export type ProviderFormat = 'anthropic' | 'responses' | 'gemini' | 'chat'
+export type ProviderFormat = 'anthropic' | 'responses' | 'gemini'
 
 /** The tools of the provider that are on offer, as its format declares them. */
 export interface ProviderTools {

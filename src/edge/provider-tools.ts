@@ -15,8 +15,7 @@ import type { ProviderFromEnv } from './providers.ts'
 /**
  * A tool that the provider of a model runs. The forms are what its API takes: `anthropic` and `responses` an item of
  * `tools`, such as `{ type: 'web_search_20250305', max_uses: 5 }`; `gemini` a member of `tools`, such as
- * `{ googleSearch: {} }`; `chat` members of the request to OpenAI's Chat Completions, such as
- * `{ web_search_options: {} }`. A model whose provider has no form here is not told of the tool.
+ * `{ googleSearch: {} }`. A model whose provider has no form here is not told of the tool.
  */
 export interface ProviderTool
   extends ProviderForms, Partial<Pick<ToolDefinition, 'title' | 'description' | 'instructions' | 'tags' | 'version'>> {
@@ -27,7 +26,7 @@ export interface ProviderTool
 /** The operator's name for the source of these tools, by which policies find them all: `@provider`. */
 const PLACE = 'provider'
 
-const FORMATS: readonly ProviderFormat[] = ['anthropic', 'responses', 'gemini', 'chat']
+const FORMATS: readonly ProviderFormat[] = ['anthropic', 'responses', 'gemini']
 
 /** Why nothing can be asked, counted or approved before the provider acts. */
 const UNASKED = 'since the provider of the model runs it within an answer, and asks nobody before'

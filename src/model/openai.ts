@@ -27,7 +27,6 @@ export function openai(options: OpenAiOptions = {}): ModelProvider {
   const { provider = 'openai' } = options
   const codec = `openai-chat/${provider}`
   const server = serverOptions(options, '/chat/completions')
-  const isOpenAi = OPENAI.test(server.url())
   const isMistral = server.url().includes('mistral')
   const hasCacheKey = takesCacheKey(server.url(), options)
   const models = postModels({
@@ -37,9 +36,13 @@ export function openai(options: OpenAiOptions = {}): ModelProvider {
     capabilities: CAPABILITIES,
     codec: chatCodec(codec),
     encode: (model, request, replayReasoning) => {
-      const { forms = [] } = request.providerTools?.(isOpenAi ? 'chat' : undefined) ?? {}
-      const settings = { codec, replayReasoning, hasCacheKey, members: Object.assign({}, ...forms) }
-      return encodeChatRequest(model, isMistral ? forMistral(request) : request, settings)
+      // The format has no tools of the provider.
+      request.providerTools?.()
+      return encodeChatRequest(model, isMistral ? forMistral(request) : request, {
+        codec,
+        replayReasoning,
+        hasCacheKey,
+      })
     },
     // Some servers require the reasoning of earlier steps, others refuse it.
     cure: /reasoning_content/,

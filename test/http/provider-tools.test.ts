@@ -24,7 +24,6 @@ const SEARCH = {
     description: 'Searches the web.',
     anthropic: { type: 'web_search_20250305', max_uses: 3 },
     responses: { type: 'web_search' },
-    chat: { web_search_options: {} },
   },
 }
 

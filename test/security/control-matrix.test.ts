@@ -343,7 +343,7 @@ interface Control {
   /** The usage that the tool reports. */
   readonly usage?: Usage
   /** Brought about after the tool was seen and stored, before it is called. */
-  readonly prepare?: (edge: ControlledEdge, bank: Tool[], state: { code?: string }) => Promise<void>
+  readonly prepare?: (edge: ControlledEdge, bank: Tool[], state: { isLost: boolean }) => Promise<void>
   /** Rules of the setup, as an operator writes them in `src/setup.ts`. */
   readonly loop?: LoopSetup
   /** Whether another Worker sets the control for its tools, by variables or a setup of its own. */
@@ -355,6 +355,8 @@ interface Control {
 
 const isNotReached: Control['holds'] = ({ reached }) => expect(reached).toBe(0)
 const noRate = { limit: async () => ({ success: false }) }
+/** What the runtime throws for a Worker that is lost. */
+const LOST = Object.assign(new Error('Network connection lost.'), { retryable: true })
 
 const CONTROLS: Readonly<Record<string, Control>> = {
   'no control': { holds: ({ reached }, { isHandedOut = false }) => expect(reached).toBe(isHandedOut ? 0 : 1) },
@@ -446,7 +448,7 @@ const CONTROLS: Readonly<Record<string, Control>> = {
   'the breaker': {
     isOfSetup: true,
     prepare: async ({ as }, _, state) => {
-      state.code = 'tool_unreachable'
+      state.isLost = true
       for (let at = 0; at < 5; at++) await as(KEY)('/tools/pay/call', { json: { arguments: { n: at } } })
     },
     holds: isNotReached,
@@ -515,7 +517,7 @@ async function play(way: Way, control: Control, { isDispatched = false, naming }
   const { offered, key, ownName } = naming ?? { offered: 'pay', key: 'pay' }
   const { policy = {}, vars = {} } = renamed(control, key)
   let [reached, running, most] = [0, 0, 0]
-  const state: { code?: string } = {}
+  const state = { isLost: false }
   const pay = tool(
     offered,
     async (_args, { input: answers }) => {
@@ -527,7 +529,7 @@ async function play(way: Way, control: Control, { isDispatched = false, naming }
       most = Math.max(most, ++running)
       await new Promise((resolve) => setImmediate(resolve))
       running -= 1
-      if (state.code !== undefined) return failure(state.code, 'It failed.')
+      if (state.isLost) throw LOST
       const { answer = 'paid', usage } = control
       return usage ? { ok: true, content: [{ type: 'text', text: answer }], usage } : answer
     },

@@ -129,6 +129,10 @@ export const CALL_ERRORS: ErrorTexts = {
     'The key that started the run may not call the tool any more. It was not called, and its outcome is not read.',
     'Start a new run with a key that may, or give the key back its scopes.',
   ),
+  runs_at_provider: errorText(
+    'The provider of a model runs this tool itself, within an answer.',
+    'Offer it to a model (`tools`) in place of calling it.',
+  ),
   tool_paused: errorText(
     'The tool timed out, was lost or was overloaded too often in a row (`TOOL_BREAKER_FAILURES`).',
     'Repair the tool; it is called again after the pause.',

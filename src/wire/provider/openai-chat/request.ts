@@ -22,8 +22,6 @@ export interface ChatAsk {
   readonly replayReasoning?: boolean
   /** Whether the server takes `prompt_cache_key`. */
   readonly hasCacheKey?: boolean
-  /** Members that the operator adds, such as `web_search_options`. */
-  readonly members?: object
 }
 
 /**
@@ -33,7 +31,7 @@ export interface ChatAsk {
 export function encodeChatRequest(
   model: string,
   request: ModelRequest,
-  { codec = '', replayReasoning, hasCacheKey = false, members }: ChatAsk = {},
+  { codec = '', replayReasoning, hasCacheKey = false }: ChatAsk = {},
 ): string {
   const { messages, tools, toolChoice, responseFormat, sampling } = request
   const { parallel_tool_calls, ...passed } = withEffort(sampling)
@@ -41,7 +39,6 @@ export function encodeChatRequest(
     stream_options: { include_usage: true },
     prompt_cache_key: hasCacheKey ? request.cacheKey : undefined,
     ...passed,
-    ...members,
     model,
     stream: true,
     response_format: responseFormat && toResponseFormat(responseFormat),
