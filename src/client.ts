@@ -66,7 +66,7 @@ export interface Conversation<Tool extends string = string> {
   /** Gives the result of a call that the caller runs: a string, or a value that is sent as JSON. */
   giveResult(runId: string, callId: string, result: unknown, ok?: boolean): Promise<RecordOf<Tool>>
   cancel(runId: string): Promise<'cancelled' | 'already_terminal'>
-  /** Has a parked run resumed. */
+  /** Tries a parked run again. */
   retry(runId: string): Promise<RecordOf<Tool>>
   messages(page?: { readonly before?: number; readonly limit?: number }): Promise<StoredMessage[]>
   runs(page?: { readonly before?: string; readonly limit?: number }): Promise<RunSummary[]>

@@ -23,8 +23,17 @@ function filesNaming(name: RegExp): string[] {
     .sort()
 }
 
-test('a provider of a new format takes 18 files with its tests, as Gemini’s does', () => {
-  expect(filesNaming(/gemini/i)).toEqual([
+test('a provider of a new format takes 21 files with its tests, as Gemini’s does, and 5 for tools that it runs', () => {
+  const files = filesNaming(/gemini/i)
+  const isOfTools = (path: string) => /provider-tool|own-tools/.test(path)
+  expect(files.filter(isOfTools)).toEqual([
+    'docs/provider-tools.md',
+    'src/contract/provider-tool.ts',
+    'src/edge/provider-tools.ts',
+    'src/model/provider-tools.ts',
+    'src/wire/provider/gemini/own-tools.ts',
+  ])
+  expect(files.filter((path) => !isOfTools(path))).toEqual([
     'docs/configuration.md', // Written by `npm run openapi`.
     'docs/models.md',
     'src/edge.ts',
@@ -35,11 +44,14 @@ test('a provider of a new format takes 18 files with its tests, as Gemini’s do
     'src/wire/provider/gemini/answer.ts',
     'src/wire/provider/gemini/request.ts',
     'src/wire/provider/model-error.ts',
+    'test/fixtures/gen-ai-convention.json', // The names that OpenTelemetry has.
     'test/fixtures/recorded/gemini.sse',
     'test/model/gemini.test.ts',
     'test/security/README.md',
     'test/security/mutations.ts',
+    'test/security/provider-usage.test.ts',
     'test/security/redirects.test.ts',
+    'test/wire/input-examples.test.ts',
     'test/wire/overflow.test.ts',
     'test/wire/provider/gemini/ask-answer.test.ts',
     'test/wire/provider/gemini/ask-request.test.ts',

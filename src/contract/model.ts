@@ -29,6 +29,22 @@ export interface ModelRequest {
   readonly waits?: number
 }
 
+/** The fields of a run's `sampling`, with their names in Chat Completions, which model requests have. */
+export const SAMPLING_NAMES = {
+  temperature: 'temperature',
+  topP: 'top_p',
+  topK: 'top_k',
+  seed: 'seed',
+  presencePenalty: 'presence_penalty',
+  frequencyPenalty: 'frequency_penalty',
+  maxOutputTokens: 'max_completion_tokens',
+  stop: 'stop',
+  reasoningEffort: 'reasoning_effort',
+  verbosity: 'verbosity',
+  serviceTier: 'service_tier',
+  parallelCalls: 'parallel_tool_calls',
+} as const
+
 /** How long a model may be silent, in milliseconds: up to the first byte of its answer, and between two later ones. */
 export interface Patience {
   readonly firstByteMs?: number

@@ -7,7 +7,7 @@ export interface ProviderSource {
 }
 
 /**
- * What the provider of a model did with a tool of its own, while the model answered. It is told, never asked for: no call
+ * What the provider of a model did with a tool of its own, while the model answered. The edge is told of it and starts nothing: no call
  * of the run.
  */
 export interface ProviderCall {

@@ -89,7 +89,7 @@ export interface ScheduleSummary extends ScheduleTimes {
   readonly last?: ScheduleEntry
   /** The beginning of what its runs are asked. */
   readonly asks: string
-  /** What the last ten times came to, the newest first. */
+  /** What came of the last ten due times, the newest first. */
   readonly recent: readonly ScheduleOutcome[]
 }
 

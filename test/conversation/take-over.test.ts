@@ -230,7 +230,7 @@ describe('a copy that is not signed', () => {
     [
       'settings that are none',
       [{ table: 'meta', values: ['settings', '{"steps":1}'] }],
-      'the settings: steps: is unknown.',
+      'the settings: steps: there is no such field.',
     ],
     [
       'two texts with the same parts',

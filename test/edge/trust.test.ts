@@ -9,6 +9,7 @@ let stage: Stage
 
 const CHATTER = apiKey('chatter', { id: 'chatter', scopes: ['chat', 'tools:read'] })
 const BOTH = apiKey('both', { id: 'both', scopes: ['chat', 'approve', 'metrics'] })
+const USAGE = { inputTokens: 1, outputTokens: 1 }
 
 beforeAll(async () => {
   // The model calls the tools that the user names, one after another.
@@ -18,7 +19,10 @@ beforeAll(async () => {
       messages.slice(last).filter(({ role }) => role === 'tool').length
     ]
     return {
-      chunks: tool === undefined ? chunksOf({ text: 'Done.' }) : chunksOf({ calls: [{ tool, arguments: '{}' }] }),
+      chunks:
+        tool === undefined
+          ? chunksOf({ text: 'Done.', usage: USAGE })
+          : chunksOf({ calls: [{ tool, arguments: '{}' }], usage: USAGE }),
     }
   })
   stage = await startStage(
@@ -60,7 +64,7 @@ test('a run reaches no tool beyond DEFAULT_TOOLS', async () => {
 
 test('usage that a tool reports neither lifts a limit nor spoils the sums', async () => {
   const { usage, status } = await ask('chatter', '/runs', { input: 'overcharges' })
-  expect([status, usage]).toEqual(['completed', { inputTokens: 0, outputTokens: 1e9 }])
+  expect([status, usage]).toEqual(['completed', { inputTokens: 2, outputTokens: 1e9 + 2 }])
   const metrics = await (await stage.ask('/metrics', { headers: bearer('both') })).text()
   expect(metrics).not.toMatch(/Infinity|NaN/)
 })

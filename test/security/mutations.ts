@@ -471,8 +471,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     control: 'a caller writes nothing but thinking into provider data for Anthropic',
     file: 'wire/provider/anthropic/codec.ts',
-    text: "THINKING.has(place['type']) ?",
-    replacement: 'THINKING.size > 0 ?',
+    text: "if (THINKING.has(place['type']) || isServerBlock(place))",
+    replacement: "if (place['type'] !== 'text')",
     test: 'wire/provider/anthropic/ask-request.test.ts',
   },
   {

@@ -56,7 +56,7 @@ export interface World {
   send(request: Request): Promise<Response>
   /** Has every call of a Durable Object fail with this error from now on; without an error, no more. */
   failObjects(error?: Error): void
-  /** Returns how many rows all Durable Objects have written so far. */
+  /** Returns how many rows all Durable Objects have written so far, without those that count refused requests. */
   rowsWritten(): number
 }
 
@@ -116,6 +116,10 @@ export async function openWorld(): Promise<World> {
   }
   const databases: DatabaseSync[] = []
   let objectError: Error | undefined
+  /** The rows by which refused requests are counted, seconds after they were answered. */
+  let refusalRows = 0
+  const totalRows = () =>
+    databases.reduce((sum, each) => sum + Number(each.prepare('SELECT total_changes() AS sum').get()?.['sum']), 0)
   /** Makes a namespace whose objects fail while there is an error. */
   const failing = <Value extends object>(namespace: { getByName(name: string): Value }) => ({
     getByName: (name: string) =>
@@ -123,8 +127,14 @@ export async function openWorld(): Promise<World> {
         get: (object, property) => {
           const member: unknown = Reflect.get(object, property)
           if (typeof member !== 'function') return member
-          return (...args: unknown[]): unknown =>
-            objectError ? Promise.reject(objectError) : member.apply(object, args)
+          return (...args: unknown[]): unknown => {
+            if (objectError) return Promise.reject(objectError)
+            const before = totalRows()
+            const result: unknown = member.apply(object, args)
+            if (property === 'countRuns' && JSON.stringify(args).includes('"edgecall_refused_requests"'))
+              refusalRows += totalRows() - before
+            return result
+          }
         },
       }),
   })
@@ -203,8 +213,7 @@ export async function openWorld(): Promise<World> {
     key: 'billing-key',
     schedule: 'report',
   }
-  const rowsWritten = () =>
-    databases.reduce((sum, each) => sum + Number(each.prepare('SELECT total_changes() AS sum').get()?.['sum']), 0)
+  const rowsWritten = () => totalRows() - refusalRows
   const failObjects = (error?: Error) => void (objectError = error)
   return { targets, ask, send, failObjects, rowsWritten }
 }

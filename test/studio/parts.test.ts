@@ -3,6 +3,7 @@ import { evalCase } from '../../src/studio/conversation/eval-case.ts'
 import { turnsOf } from '../../src/studio/conversation/turns.ts'
 import { diffLines } from '../../src/studio/part/line-diff.ts'
 import { argumentHint, duration, visible } from '../../src/studio/part/text.ts'
+import { repeatBody } from '../../src/studio/run/repeat-body.ts'
 import type { StepView } from '../../src/studio/run/run-view.ts'
 import { emptyOf, kindOf, resolveSchema } from '../../src/studio/tool/schema-value.ts'
 
@@ -157,5 +158,25 @@ describe('a case for eval', () => {
 
   test('of a turn without calls and without an answer has neither results nor checks of the answer', () => {
     expect(evalCase({ question: 'Hi', steps: [], answer: '' })).toEqual({ question: 'Hi', calls: [] })
+  })
+})
+
+test('the request of a step is repeated with the sampling fields that a run takes, and calls no tool', () => {
+  const inputSchema = { type: 'object' }
+  const tools = [{ name: 'book', description: 'Books.', inputSchema, inputExamples: [{}], version: '1', hash: 'h' }]
+  const body = repeatBody({
+    ...{ run: 'run_1', step: 1, model: 'openai/test', historyLength: 0 },
+    messages: [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'Hi' },
+    ],
+    tools: tools.map((tool) => ({ ...tool, annotations: {} })),
+    sampling: { temperature: 0.5, stop: 'END', logit_bias: {} },
+  })
+  expect(JSON.parse(JSON.stringify(body))).toEqual({
+    ...{ model: 'openai/test', execution: 'caller', system: 'Be brief.', tools: [] },
+    sampling: { temperature: 0.5, stop: ['END'] },
+    clientTools: [{ name: 'book', description: 'Books.', inputSchema, inputExamples: [{}] }],
+    input: [{ role: 'user', content: 'Hi' }],
   })
 })

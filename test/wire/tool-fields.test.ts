@@ -22,7 +22,7 @@ test('stored tools and bound tools have the same fields, except those that funct
     'later',
     'callsTools',
   ])
-  expect(Object.keys(TOOL_FIELDS).filter((field) => !worker?.includes(field))).toEqual(['aliasOf'])
+  expect(Object.keys(TOOL_FIELDS).filter((field) => !worker?.includes(field))).toEqual(['aliasOf', 'atProvider'])
 })
 
 test('every field of a stored definition reaches the tool', async () => {

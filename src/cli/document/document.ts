@@ -76,7 +76,7 @@ const BACKUP_ROUTES: Routes = {
     put: {
       tag: 'Conversations',
       id: 'restoreConversation',
-      summary: 'Make a conversation of a copy',
+      summary: 'Restore a conversation from a copy',
       description:
         'The body is a copy. Runs that had not ended are cancelled in the new conversation. A copy that this deployment has not signed for this tenant and id counts as written by the caller: its requests are checked, and nothing in it is anybody else’s.',
       scope: 'backup',
@@ -98,7 +98,8 @@ const BACKUP_ROUTES: Routes = {
       tag: 'Conversations',
       id: 'rewindConversation',
       summary: 'Take a conversation back to an earlier time',
-      description: 'Of the last 30 days, also from before it was deleted. Runs under way are cancelled.',
+      description:
+        'Any time within the last 30 days, also one before the conversation was deleted. Runs under way are cancelled.',
       scope: 'backup',
       body: 'RewindBody',
       answers: { 202: { says: 'The conversation is taken back.', json: 'ConversationReference' } },
@@ -117,7 +118,7 @@ const KEY_ROUTES: Routes = {
       tag: 'Keys',
       id: 'listKeys',
       summary: 'List the stored API keys of all tenants',
-      description: 'By id, 100 at a time. Those of `API_KEYS` are not among them.',
+      description: 'Sorted by id, 100 on a page, without those of `API_KEYS`.',
       scope: 'keys',
       query: { after: 'Where the page begins: `next` of the page before.' },
       answers: { 200: { says: 'A page of keys, without their hashes.', json: 'KeyPage' } },

@@ -122,7 +122,7 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
   },
   'provider.call': {
     summary:
-      'The provider of the model has used a tool of its own (`providerTools`) for this answer. It is told, never asked for.',
+      'The provider of the model has used a tool of its own (`providerTools`) for this answer. The edge is told of it, and starts nothing.',
     required: { step, ...PROVIDER_CALL.required },
     optional: { ...PROVIDER_CALL.optional, marks: list({ enum: ['untrusted', 'private'] }) },
   },

@@ -111,7 +111,7 @@ export const RESPONSE_ROUTES: Routes = {
     get: {
       tag: 'OpenAI',
       id: 'listInputItems',
-      summary: 'List what a response was asked',
+      summary: 'List the input of a response',
       scope: 'chat',
       query: ITEM_QUERY,
       answers: { 200: { says: 'A page of items.', json: ITEM_LIST } },

@@ -19,7 +19,7 @@ const SUMMARY = {
   asks: { type: 'string', description: 'The beginning of what its runs are asked.' },
   recent: {
     ...list({ enum: SCHEDULE_OUTCOMES }),
-    description: 'What the last ten times came to, the newest first.',
+    description: 'What came of the last ten due times, the newest first.',
   },
 }
 const TIMES = {
@@ -46,7 +46,7 @@ export const SCHEDULE_ANSWERS: Readonly<Record<string, JsonSchema>> = {
       code: { type: 'string', description: 'Why no run was started.' },
       message: text,
       missedFrom: { ...TIME, description: 'The first of the times that were missed before this one.' },
-      manual: { const: true, description: 'A request started the run, and no due time.' },
+      manual: { const: true, description: 'The run was started by a request, not by a due time.' },
     },
   ),
   ScheduleSummary: object(SUMMARY, TIMES),
@@ -124,7 +124,8 @@ export const SCHEDULE_ROUTES: Routes = {
       tag: 'Schedules',
       id: 'runSchedule',
       summary: 'Start a run of a schedule now',
-      description: 'Beside those that are due, and also while it is paused. The key must have all scopes of the run.',
+      description:
+        'In addition to the due runs, and also while the schedule is paused. The key must have all scopes of the run.',
       scope: 'schedules',
       headers: { 'Idempotency-Key': 'Requests with the same key start one run.' },
       answers: { 202: { says: 'The run was started.', json: 'ScheduleEntry' } },

@@ -140,7 +140,7 @@ export const TOOL_ROUTES: Routes = {
       id: 'acceptTool',
       summary: 'Accept the changed definition of a tool',
       description:
-        'With `HOLD_CHANGED`, a tool whose definition changed after it was accepted is not called until this.',
+        'With `HOLD_CHANGED`, a tool whose definition changed after it was accepted is not called until its change is accepted here.',
       scope: 'tools:admin',
       body: 'HashBody',
       answers: { 200: { says: 'The definition is accepted and the tool can be called.', json: 'AcceptedTool' } },

@@ -8,6 +8,7 @@ import { ErrorNote } from '../part/problem.tsx'
 import { quantity } from '../part/text.ts'
 import { Value } from '../part/value.tsx'
 import type { RunAddress } from '../route.ts'
+import { repeatBody } from './repeat-body.ts'
 import { runPath } from './run-store.ts'
 
 /** The request that the model got in a step, loaded when it is opened. */
@@ -60,26 +61,4 @@ function Parts({ request }: { readonly request: StepRequest }): JSX.Element {
       {Object.keys(options).length > 0 && <Value value={options} label="Options" />}
     </>
   )
-}
-
-/**
- * Returns the body for `POST /runs` that asks the model the same once more, without sampling fields, which that route does
- * not take. The tools are those of the caller, so that none is called.
- */
-function repeatBody(request: StepRequest): object {
-  const { run: _run, step: _step, historyLength: _history, hasShortTools: _short, ...options } = request
-  const { model, messages, tools, toolChoice, responseFormat } = options
-  const [first] = messages
-  const system = first?.role === 'system' ? first.content : undefined
-  return {
-    ...{ model, execution: 'caller', system, tools: [] },
-    ...{ toolChoice, responseFormat },
-    clientTools: tools.map(({ name, description, inputSchema, strict }) => ({
-      name,
-      description,
-      inputSchema,
-      strict,
-    })),
-    input: system === undefined ? messages : messages.slice(1),
-  }
 }

@@ -56,7 +56,7 @@ const MOST_RECEIVED = 60
 /** Explains an issue: by its message if the check is ours, else by what the schema expected. */
 function explain({ kind, type, expected, received, message }: v.BaseIssue<unknown>): string {
   if (kind === 'validation' || type === 'custom') return message
-  if (expected === 'never') return 'is unknown.'
+  if (expected === 'never') return 'there is no such field.'
   if (received === 'undefined') return 'is required.'
   return `expected ${expected}, received ${brief(received, MOST_RECEIVED)}.`
 }

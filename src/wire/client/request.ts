@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import type { Config } from '../../contract/config.ts'
 import { isObject } from '../../contract/json.ts'
 import type { Message } from '../../contract/message.ts'
-import type { ResponseFormat, ToolChoice } from '../../contract/model.ts'
+import { type ResponseFormat, SAMPLING_NAMES, type ToolChoice } from '../../contract/model.ts'
 import type { Limits } from '../../contract/limits.ts'
 import { type Compat, compatRounds, type Rounds, type RunOptionValues } from '../../contract/run-options.ts'
 import type { ClientTool, OnBusy, RunRequest, ToolSelection } from '../../contract/run.ts'
@@ -121,22 +121,6 @@ const sampling = v.strictObject({
   serviceTier: v.exactOptional(someText),
   parallelCalls: v.exactOptional(v.boolean()),
 })
-
-/** The names of these fields in Chat Completions, which runs and codecs use. */
-const SAMPLING_NAMES: Readonly<Record<keyof v.InferOutput<typeof sampling>, string>> = {
-  temperature: 'temperature',
-  topP: 'top_p',
-  topK: 'top_k',
-  seed: 'seed',
-  presencePenalty: 'presence_penalty',
-  frequencyPenalty: 'frequency_penalty',
-  maxOutputTokens: 'max_completion_tokens',
-  stop: 'stop',
-  reasoningEffort: 'reasoning_effort',
-  verbosity: 'verbosity',
-  serviceTier: 'service_tier',
-  parallelCalls: 'parallel_tool_calls',
-}
 
 export const runBody = v.strictObject({
   input: either(isText, someText, v.array(message)),

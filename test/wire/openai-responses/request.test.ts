@@ -262,7 +262,7 @@ test.each([
     /must be an https: URL or a base64 data: URL/,
     'invalid_value',
   ],
-  [{ input: 'Hi', edgecall: { tols: [] } }, 'edgecall.tols', 'edgecall.tols: is unknown.', 'invalid_value'],
+  [{ input: 'Hi', edgecall: { tols: [] } }, 'edgecall.tols', 'edgecall.tols: there is no such field.', 'invalid_value'],
 ])('a body like %j is refused', (body, param, message, code) => {
   const result = decodeResponses(body)
   expect(result.ok ? undefined : result.error).toEqual({

@@ -120,7 +120,7 @@ test.each([
     chat([user({ type: 'file', mediaType: 'image/png', url: 'http://example.com/a.png' })]),
     'messages[0].parts[0].url: must be an https: URL or a base64 data: URL.',
   ],
-  [chat([user(text('Hi'))], { edgecall: { tols: [] } }), 'edgecall.tols: is unknown.'],
+  [chat([user(text('Hi'))], { edgecall: { tols: [] } }), 'edgecall.tols: there is no such field.'],
 ])('a body like %j is refused', (body, message) => {
   expect(faultOf(body)).toBe(message)
 })
