@@ -39,13 +39,16 @@ const CASE = v.strictObject({
 
 /** Reads a file of cases, one JSON object a line. Throws a Failure that names the first line that is not a case. */
 export function readCases(root: string, file: string): readonly EvalCase[] {
-  let content: string
+  return parseCases(readContent(root, file), file)
+}
+
+/** Reads a file of a project as text. Throws a Failure that names it. */
+export function readContent(root: string, file: string): string {
   try {
-    content = readFileSync(resolve(root, file), 'utf8')
+    return readFileSync(resolve(root, file), 'utf8')
   } catch (error) {
     throw new Failure(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
   }
-  return parseCases(content, file)
 }
 
 /** Reads the text of a file of cases, as `readCases` does. */

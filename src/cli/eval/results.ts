@@ -1,8 +1,6 @@
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
 import * as v from 'valibot'
 import type { CalledTool, EvalAttempt } from './attempt.ts'
-import type { ExpectedCall } from './cases.ts'
+import { type ExpectedCall, readContent } from './cases.ts'
 import { Failure } from '../failure.ts'
 import { canonicalJson } from '../../contract/json.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../contract/usage.ts'
@@ -108,13 +106,7 @@ const LINE = v.union([
 
 /** Reads what `eval --json` has printed. Throws a Failure if a file has something else. */
 export function readResults(root: string, file: string): readonly EvalColumn[] {
-  let content: string
-  try {
-    content = readFileSync(resolve(root, file), 'utf8')
-  } catch (error) {
-    throw new Failure(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
-  }
-  const lines = content
+  const lines = readContent(root, file)
     .split('\n')
     .flatMap((text, index) => (text.trim() === '' ? [] : readLine(text, file, index + 1)))
   const columns = lines.flatMap((line) => {
