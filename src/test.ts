@@ -15,7 +15,7 @@ export type {
 } from './contract/tool.ts'
 export { checkConformance } from './testing/call-checks.ts'
 export { definitionIssues } from './testing/call-checks.ts'
-export type { ContractPart, Fault } from './testing/fault.ts'
+export type { ContractPart, Fault } from './testing/call-checks.ts'
 export { type FaultyTool, type FaultyToolOptions, startFaultyTool, type InjectedFault } from './testing/faulty-tool.ts'
 export { type SendToTool, type ToolHttpRequest, toolServiceAt } from './testing/running-tool.ts'
 export { type RecordedModel, type RecordedModelOptions, startRecordedModel } from './testing/recorded-model.ts'

@@ -21,7 +21,7 @@ export {
   type ToolOutline,
   type ToolSettings,
 } from './tool/define.ts'
-export { toolDefinitions } from './tool/tool-definitions.ts'
+export { toolDefinitions } from './tool/define.ts'
 export { form, InputRequired, page, ToolError } from './tool/tool-error.ts'
 export { withoutHidden } from './contract/hidden-characters.ts'
 export { inputSchema } from './tool/input-schema.ts'
@@ -46,4 +46,4 @@ export { readSse, type SseFrame, type SseResume } from './wire/sse.ts'
 export type { JsonObject, JsonSchema } from './contract/json.ts'
 export type { Deferral, ToolFault } from './contract/tool.ts'
 export type { InputNeeds, InputRequest } from './contract/input.ts'
-export type { Later } from './tool/later.ts'
+export type { Later } from './tool/run-context.ts'

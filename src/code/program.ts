@@ -1,13 +1,11 @@
 import { isObject, parseJson } from '../contract/json.ts'
 import { isOutage, messageOf } from '../contract/thrown.ts'
-import type { ProgramAsk, ProgramCalls, ProgramRelease } from '../contract/program.ts'
-import { ProgramStopped } from '../contract/program.ts'
+import { type ProgramAsk, type ProgramCalls, type ProgramRelease, ProgramStopped } from '../contract/program.ts'
 import { pause, within } from '../contract/time-limit.ts'
-import { type Content } from '../contract/message.ts'
+import type { Content } from '../contract/message.ts'
 import { failure, type ToolFailure, type ToolOutcome } from '../contract/tool.ts'
-import { importOf } from './imports.ts'
+import { importOf, type CodeLoader, SANDBOX } from './sandbox.ts'
 import { LINES_BEFORE, programModules } from './kit.ts'
-import { type CodeLoader, SANDBOX } from './sandbox.ts'
 
 /** The most characters of a program. */
 export const MOST_CODE = 65_536

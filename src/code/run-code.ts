@@ -6,7 +6,7 @@ import { RUN_CODE } from '../contract/program.ts'
 import type { RunRequest } from '../contract/run.ts'
 import { describeTool, failure, mayCall, type Tool, type ToolDefinition, type ModelTool } from '../contract/tool.ts'
 import { createKeywordIndex } from '../search/keyword-index.ts'
-import { signalOf } from '../tool/control.ts'
+import { signalOf } from '../tool/run-context.ts'
 
 /**
  * Makes the hook that offers `run_code` to models, beside the tools (`code: "also"`) or in place of those that programs can

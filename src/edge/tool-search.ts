@@ -11,10 +11,10 @@ import {
   growingVectors,
   type VectorizeBinding,
   vectorizeVectors,
+  storedEmbeddings,
 } from '../search/semantic-index.ts'
 import { searchHook, type SearchHookOptions } from '../search/hook.ts'
 import { createKeywordIndex } from '../search/keyword-index.ts'
-import { storedEmbeddings } from '../search/stored-embeddings.ts'
 import type { ToolIndex } from '../search/tool-index.ts'
 import type { Env } from './env.ts'
 import type { Part } from './part.ts'

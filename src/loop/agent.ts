@@ -16,7 +16,7 @@ import {
   type ToolRequest,
   type ToolSource,
 } from '../contract/tool.ts'
-import { signalOf } from '../tool/control.ts'
+import { signalOf } from '../tool/run-context.ts'
 import { toolChanged } from '../tool/pinned-tools.ts'
 import { checkSchema } from '../schema/check.ts'
 import { fittingArguments } from '../schema/validate.ts'

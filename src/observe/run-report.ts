@@ -1,13 +1,20 @@
 import type { PendingApproval } from '../contract/conversation.ts'
 import type { RunFact } from '../contract/event.ts'
 import { contentText } from '../contract/message.ts'
-import type { RunReport, UsageShare } from '../contract/metrics.ts'
+import {
+  type RunReport,
+  type UsageShare,
+  BUCKETS,
+  encodeLabels,
+  METRICS,
+  type MetricName,
+  type Series,
+} from '../contract/metrics.ts'
 import { jurisdictionOf } from '../contract/placement.ts'
 import type { ReportedRun, UnendedRun } from '../contract/report.ts'
 import type { ListedApproval, ListedRun, RunListing } from '../contract/run-list.ts'
 import type { RunRequest } from '../contract/run.ts'
 import { addUsage, NO_USAGE, subtractUsage, type Usage } from '../contract/usage.ts'
-import { type Sample, seriesOf } from './samples.ts'
 
 /** The tool of calls that name none of the edge: a model may write any name, and each would be a series of its own. */
 const UNKNOWN_TOOL = 'unknown'
@@ -225,4 +232,30 @@ function shortened({ arguments: input, definition, program, ...rest }: PendingAp
   const { inputSchema: _inputSchema, description, ...facts } = definition
   const display = { ...facts, description: description.slice(0, DESCRIPTION) } satisfies ListedApproval['definition']
   return { ...approval, ...(isShort && { arguments: input }), definition: display }
+}
+
+/** An addition to a counter, or a value that a histogram observes. */
+export interface Sample {
+  readonly name: MetricName
+  readonly labels: Readonly<Record<string, string>>
+  readonly value: number
+}
+
+/** Returns what samples add to the series of metrics, each series once. */
+export function seriesOf(samples: readonly Sample[]): Series[] {
+  const series = new Map<string, Series>()
+  const add = (part: Series) => {
+    const id = JSON.stringify([part.name, part.labels, part.part, part.le])
+    series.set(id, { ...part, value: part.value + (series.get(id)?.value ?? 0) })
+  }
+  for (const { name, labels: values, value } of samples) {
+    const labels = encodeLabels(values)
+    if (METRICS[name].type === 'counter') {
+      add({ name, labels, part: 'value', le: 0, value })
+      continue
+    }
+    add({ name, labels, part: 'sum', le: 0, value })
+    add({ name, labels, part: 'bucket', le: BUCKETS.find((limit) => value <= limit) ?? -1, value: 1 })
+  }
+  return [...series.values()]
 }

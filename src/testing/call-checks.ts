@@ -15,9 +15,8 @@ import { readAnswer } from '../host/worker/answer.ts'
 import { Outcome, Status } from '../host/worker/call.ts'
 import { checkSchema } from '../schema/check.ts'
 import { issuesOf } from '../schema/validate.ts'
-import { newContext } from './context.ts'
-import type { ContractPart, Fault } from './fault.ts'
 import { settled, type Settled } from './recorded-model.ts'
+import { randomUUID } from 'node:crypto'
 
 /** The most bytes of a result that models see, if neither the tool nor the operator says otherwise. */
 const MOST_RESULT_BYTES = 65_536
@@ -371,3 +370,40 @@ export function definitionIssues(file: string): readonly string[] {
   const parsed = parseStored(JSON.parse(readFileSync(file, 'utf8')))
   return parsed.ok ? [] : parsed.issues.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`))
 }
+
+/** How long a call may take, in milliseconds. */
+const CALL_MS = 30_000
+
+/** The context of a call by an edge for tests. */
+export function newContext(): ToolContext {
+  const id = randomUUID()
+  return {
+    runId: `run_${id}`,
+    callId: `call_${id}`,
+    idempotencyKey: id,
+    attempt: 1,
+    deadline: Date.now() + CALL_MS,
+    caller: { tenant: 'test', scopes: [] },
+    values: {},
+  }
+}
+
+/** A part of the tool contract that a Worker does not keep. */
+export interface Fault {
+  /** The tool that it is about; absent for the Worker as a whole. */
+  readonly tool?: string
+  /** Which part of the contract. */
+  readonly check: ContractPart
+  /** What happened, and what should have. */
+  readonly message: string
+}
+
+/**
+ * The parts of the tool contract. `describe`, `schema`: the definitions. `hash`, `bad-input`, `unknown-tool`: what is
+ * refused. Of calls that succeed: `outcome` and `output`, their results; `size`, of results and arguments; `timeout`
+ * and `cancel`, calls whose outcome is not wanted any more; `idempotency`, calls that are sent twice; `status` and
+ * `undo`; `crash`, the loss of the Worker during a call.
+ */
+export type ContractPart =
+  | ('describe' | 'schema' | 'hash' | 'bad-input' | 'unknown-tool')
+  | ('outcome' | 'output' | 'size' | 'timeout' | 'cancel' | 'idempotency' | 'status' | 'undo' | 'crash')

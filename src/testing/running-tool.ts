@@ -13,10 +13,15 @@ import {
   type ToolSuccess,
 } from '../contract/tool.ts'
 import { isMissingMethod } from '../host/worker/answer.ts'
-import { type Abort, checkConformance, type ConformanceOptions, type TestedService } from './call-checks.ts'
-import { newContext } from './context.ts'
+import {
+  type Abort,
+  checkConformance,
+  type ConformanceOptions,
+  type TestedService,
+  newContext,
+  type Fault,
+} from './call-checks.ts'
 import { copied } from './recorded-model.ts'
-import type { Fault } from './fault.ts'
 import type { TestHarness } from 'wrangler'
 
 /** How a tool Worker is started for a test. */

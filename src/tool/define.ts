@@ -8,16 +8,16 @@ import {
   type ToolOutcome,
   type ToolSuccess,
   type ToolTerms,
+  type ToolSource,
 } from '../contract/tool.ts'
 import { decoder } from '../schema/coerce.ts'
 import { describeIssues, invalidOutput, toIssue } from '../schema/issue.ts'
 import type { InputSchema, OutputOf } from '../schema/standard-schema.ts'
 import { argumentsOf, parseWithNulls } from './arguments.ts'
 import { convertInput, plain } from './input-schema.ts'
-import { Later, laterOutcome } from './later.ts'
+import { Later, laterOutcome, type RunContext } from './run-context.ts'
 import type { Finding, KeyStatus } from './once.ts'
 import { toOutcome } from './result.ts'
-import type { RunContext } from './run-context.ts'
 import { isToolError, toFailure, ToolError } from './tool-error.ts'
 
 export type { RunContext }
@@ -284,4 +284,28 @@ function outputOf(tool: string, schema: InputSchema, subject: string): Output {
         : outcome
     },
   }
+}
+
+/**
+ * Returns the definitions of a tool, of several tools, or of all tools of a source, in their order. Runs no tool.
+ *
+ * @example
+ * const [definition] = await toolDefinitions(tool)
+ */
+export async function toolDefinitions<Env>(
+  source: DefinedTool<Env> | readonly DefinedTool<Env>[] | ToolSource,
+): Promise<readonly ToolDefinition[]> {
+  if ('list' in source) return (await source.list()).tools.map((tool) => tool.definition)
+  return Promise.all([source].flat().map((tool) => tool.describe()))
+}
+
+/** Maps tools by name, in their order. The same tool may come twice; throws a TypeError for two tools of one name. */
+export function toolsByName<Env>(tools: readonly DefinedTool<Env>[]): ReadonlyMap<string, DefinedTool<Env>> {
+  const byName = new Map<string, DefinedTool<Env>>()
+  for (const tool of tools) {
+    const existing = byName.get(tool.name)
+    if (existing && existing !== tool) throw new TypeError(`Two tools here are named "${tool.name}"`)
+    byName.set(tool.name, tool)
+  }
+  return byName
 }

@@ -1,6 +1,12 @@
-import type { Deferral, Progress, ToolContext, ToolControl, ToolRequest } from '../contract/tool.ts'
-import { signalOf } from './control.ts'
-import { Later } from './later.ts'
+import {
+  type Deferral,
+  type Progress,
+  type ToolContext,
+  type ToolControl,
+  type ToolRequest,
+  type ToolFailure,
+  failure,
+} from '../contract/tool.ts'
 
 /** The second argument of a tool's `run`: the context of the call, and what only the tool's own Worker can give. */
 export interface RunContext<Env = unknown> extends ToolContext {
@@ -33,4 +39,36 @@ export function runContext<Env>({ context }: ToolRequest, env: Env, control?: To
       control?.progress(typeof news === 'string' ? { message: news } : news).catch(() => {})
     },
   }
+}
+
+/**
+ * Returns a signal that aborts once the host no longer wants the outcome; its reason is an Error whose message is the
+ * host's reason, such as `timeout`. If the control fails, the host is gone, and the signal never aborts.
+ */
+export function signalOf(control: ToolControl | undefined): AbortSignal {
+  const abort = new AbortController()
+  control?.whenAborted().then(
+    (reason) => reason !== 'settled' && abort.abort(new Error(reason)),
+    () => {},
+  )
+  return abort.signal
+}
+
+/** What a tool returns instead of a result that comes later; made by `context.later(…)`. */
+export class Later {
+  readonly deferral: Deferral
+
+  constructor(deferral: Deferral) {
+    const { within, poll } = deferral
+    if (!(within > 0 && (poll === undefined || poll > 0))) {
+      throw new TypeError('context.later() needs { within }, in milliseconds above 0; so is `poll`')
+    }
+    this.deferral = deferral
+  }
+}
+
+/** Returns the outcome of a call whose result comes later. */
+export function laterOutcome({ deferral }: Later): ToolFailure {
+  const message = 'The result comes later, and nobody can wait for it here. Do not call the tool again.'
+  return { ...failure('later', message), later: deferral }
 }

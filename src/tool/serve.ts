@@ -1,19 +1,18 @@
 import { WorkerEntrypoint } from 'cloudflare:workers'
-import type {
-  CallStatus,
-  ToolControl,
-  ToolDescription,
-  ToolOutcome,
-  ToolRequest,
-  ToolService,
-  ToolSuccess,
+import {
+  type CallStatus,
+  type ToolControl,
+  type ToolDescription,
+  type ToolOutcome,
+  type ToolRequest,
+  type ToolService,
+  type ToolSuccess,
+  failure,
 } from '../contract/tool.ts'
-import { failure } from '../contract/tool.ts'
 import { isObject } from '../contract/json.ts'
-import type { DefinedTool } from './define.ts'
+import { type DefinedTool, toolsByName } from './define.ts'
 import { cannotUndo } from './pinned-tools.ts'
 import { runContext } from './run-context.ts'
-import { toolsByName } from './tools-by-name.ts'
 
 export type ToolWorker<Env> = new (ctx: ExecutionContext, env: Env) => WorkerEntrypoint<Env> & Required<ToolService>
 

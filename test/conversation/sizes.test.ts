@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { Chunks } from '../../src/conversation/store/chunks.ts'
+import { Chunks } from '../../src/conversation/store/database.ts'
 import { ask, say, tool, types } from '../fixtures/play.ts'
 import { memorySql } from '../fixtures/sqlite.ts'
 import { runId, TestConversation } from './object.ts'

@@ -71,7 +71,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     control: 'a pattern that matches no tool is reported',
-    file: 'host/policy/report-unmatched.ts',
+    file: 'host/policy/policies.ts',
     text: "for (const each of unmatched) report({ event: 'tools.unmatched', ...each })",
     replacement: 'void unmatched',
     test: 'security/unmatched.test.ts',
@@ -519,7 +519,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     control: 'the request of a copy passes the hooks of the edge before it is run again',
-    file: 'conversation/run/repeated-request.ts',
+    file: 'conversation/run/accept-run.ts',
     text: 'isFromCopy ? await acceptRequest(setup, run) : run',
     replacement: 'isFromCopy ? run : run',
     test: 'conversation/backup.test.ts',

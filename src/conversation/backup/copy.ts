@@ -1,7 +1,7 @@
 import { MOST_COPY_BYTES } from '../../contract/backup.ts'
 import { isObject, type JsonObject, parseJson } from '../../contract/json.ts'
 import { messageOf } from '../../contract/thrown.ts'
-import { chunkName, Chunks } from '../store/chunks.ts'
+import { chunkName, Chunks } from '../store/database.ts'
 
 /** The format of a copy. A newer edge reads those of older ones. */
 const FORMAT = 1

@@ -10,7 +10,7 @@ import { type CodeHost, prepareCode, URL_OF_CODE } from './worker.ts'
 import { redactor, type Redactor } from '../http/result.ts'
 import { timedOut } from '../outcome.ts'
 import { plainFault } from '../../schema/document.ts'
-import { signalOf } from '../../tool/control.ts'
+import { signalOf } from '../../tool/run-context.ts'
 import { toOutcome } from '../../tool/result.ts'
 
 export interface CodeOptions {

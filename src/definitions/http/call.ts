@@ -6,7 +6,7 @@ import { checkHosts, grantedSecrets, type HttpToolHosts } from './hosts.ts'
 import { buildRequest, type HttpRequest, PLAIN_HEADERS, UnfitArgument } from './request.ts'
 import { readHttpResult, redactor, type Redactor } from './result.ts'
 import { timedOut } from '../outcome.ts'
-import { signalOf } from '../../tool/control.ts'
+import { signalOf } from '../../tool/run-context.ts'
 
 export interface HttpOptions {
   readonly hosts: HttpToolHosts

@@ -9,7 +9,7 @@ import {
   type ToolListing,
   type ToolSource,
 } from '../../contract/tool.ts'
-import { reportUnmatched } from '../policy/report-unmatched.ts'
+import { reportUnmatched } from '../policy/policies.ts'
 import { bindTools, type ToolRules } from '../policy/source.ts'
 import { inOrder } from './chain.ts'
 import type { ServiceSource } from './service.ts'

@@ -1,6 +1,5 @@
 import type { Tool, ToolSource } from '../../contract/tool.ts'
-import type { DefinedTool } from '../../tool/define.ts'
-import { toolsByName } from '../../tool/tools-by-name.ts'
+import { type DefinedTool, toolsByName } from '../../tool/define.ts'
 import { toolChanged } from '../../tool/pinned-tools.ts'
 import { runContext } from '../../tool/run-context.ts'
 

@@ -1,7 +1,7 @@
 import type { Report } from '../../contract/setup.ts'
 import type { Tool, ToolDefinition, ToolListing, ToolSource } from '../../contract/tool.ts'
 import { describeBinding } from '../worker/describe.ts'
-import { merge } from './merge.ts'
+import { merge } from './chain.ts'
 import { callService } from '../worker/call.ts'
 import type { ToolBinding } from '../worker/answer.ts'
 

@@ -2,11 +2,17 @@ import * as v from 'valibot'
 import { countableUsage } from '../../contract/usage.ts'
 import type { InputNeeds } from '../../contract/input.ts'
 import { canonicalJson, isObject } from '../../contract/json.ts'
-import type { Tool, ToolControl, ToolDefinition, ToolOutcome, ToolRequest } from '../../contract/tool.ts'
-import { failure } from '../../contract/tool.ts'
+import {
+  type Tool,
+  type ToolControl,
+  type ToolDefinition,
+  type ToolOutcome,
+  type ToolRequest,
+  failure,
+} from '../../contract/tool.ts'
 import { either, isText, plainObject } from '../../wire/schema.ts'
 import { toolChanged } from '../../tool/pinned-tools.ts'
-import { signalOf } from '../../tool/control.ts'
+import { signalOf } from '../../tool/run-context.ts'
 import type { DescribeResult } from './describe.ts'
 import { isOutage, messageOf } from '../../contract/thrown.ts'
 import { askByFetch, isMissingMethod, isMissingWorker, missingMethod, readAnswer, type ToolBinding } from './answer.ts'

@@ -2,7 +2,7 @@ import type { Context } from 'hono'
 import { Hono } from 'hono/tiny'
 import type { HistoryEntry, StoredTools, WriteReply, WriteTerms } from '../../../contract/catalogue.ts'
 import { isTenantPlace } from '../../../contract/owner.ts'
-import { digestOf } from '../../../host/definition-digest.ts'
+import { digestOf } from '../../../host/source/approved-definitions.ts'
 import { untightened } from '../../../host/policy/policies.ts'
 import type { EdgeEnv } from '../../context.ts'
 import { authorOf, requireScope } from '../../middleware/auth.ts'
@@ -17,8 +17,11 @@ import {
   requestedOwner,
   type Whose,
   withEdgeName,
-} from './unstored-tool.ts'
-import { callerTools, findTool, toolNameOfPath, unknownToolProblem } from './find-tool.ts'
+  callerTools,
+  findTool,
+  toolNameOfPath,
+  unknownToolProblem,
+} from './find-tool.ts'
 
 const DEFAULT_VERSIONS = '100'
 

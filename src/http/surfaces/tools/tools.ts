@@ -12,6 +12,7 @@ import {
   toolPage,
   unknownToolProblem,
   visiblePolicies,
+  unstoredTool,
 } from './find-tool.ts'
 import { pageSize } from '../conversations/conversations.ts'
 import { requireScope } from '../../middleware/auth.ts'
@@ -20,7 +21,6 @@ import { shareOfBudget } from '../../runs/budget.ts'
 import { callOutsideRun } from '../../runs/call-outside-run.ts'
 import { requestContext, type EdgeEnv } from '../../context.ts'
 import { Problem } from '../../problem.ts'
-import { unstoredTool } from './unstored-tool.ts'
 
 /** `/tools`: lists and calls tools. An edge with stored tools has further routes (`storedDefinitions`). */
 export const toolRoutes = new Hono<EdgeEnv>()
