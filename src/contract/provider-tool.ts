@@ -6,6 +6,9 @@ export interface ProviderSource {
   readonly title?: string
 }
 
+/** What a tool of a provider does, whatever the provider calls it. */
+export type ProviderToolKind = 'web_search' | 'web_fetch' | 'code' | 'file_search' | 'mcp'
+
 /**
  * What the provider of a model did with a tool of its own, while the model answered. The edge is told of it and starts nothing: no call
  * of the run.
@@ -13,6 +16,8 @@ export interface ProviderSource {
 export interface ProviderCall {
   /** The name of the tool in the run or, if the run has no such tool, that of the provider. */
   readonly tool: string
+  /** Absent if the edge does not know what the tool does. */
+  readonly kind?: ProviderToolKind
   /** The provider's id. */
   readonly id?: string
   /** What the model asked the tool for, such as `{ query }` or `{ code }`. */

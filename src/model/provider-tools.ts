@@ -65,7 +65,7 @@ class ToldTools {
     }
   }
 
-  /** Names the tools in events as the run does. Citations without a use of a tool count as one: of the tool that searches. */
+  /** Names the tools in events as the run does, and marks the answer as what they have found is marked. */
   async *named(events: AsyncIterable<ModelEvent>): AsyncGenerator<ModelEvent, void> {
     const uses: ProviderEvent[] = []
     for await (const event of events) {
@@ -74,15 +74,6 @@ class ToldTools {
         uses.push(use)
         yield use
         continue
-      }
-      if (event.type === 'finish' && event.citations && uses.length === 0) {
-        const sources = event.citations.map(({ url, title }) => ({ url, ...(title !== undefined && { title }) }))
-        const use = this.#use(
-          { type: 'provider.call', tool: 'web_search', input: {}, ok: true, sources },
-          this.#offer[0]?.tool,
-        )
-        uses.push(use)
-        yield use
       }
       const marks = event.type === 'finish' ? [...new Set(uses.flatMap((use) => use.marks ?? []))] : []
       yield event.type === 'finish' && marks.length > 0 ? { ...event, marks } : event

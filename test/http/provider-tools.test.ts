@@ -103,6 +103,7 @@ describe('a search that Anthropic runs', () => {
     const usage = { inputTokens: 312, outputTokens: 58, webSearches: 1, cost: 0.01 }
     const call = {
       tool: 'web_search',
+      kind: 'web_search',
       id: 'srvtoolu_1',
       input: { query: 'weather in Oslo' },
       ok: true,
@@ -175,6 +176,7 @@ describe('a search that Anthropic runs', () => {
         type: 'provider.call',
         step: 1,
         tool: 'web_search',
+        kind: 'web_search',
         id: 'srvtoolu_1',
         input: { query: 'x' },
         ok: false,

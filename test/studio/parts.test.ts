@@ -66,6 +66,7 @@ describe('a form that is made from a schema', () => {
 describe('the turns of a conversation', () => {
   test('are made of the messages of each run, with the outcome of each call', () => {
     const run = { id: 'run_2', status: 'completed', created: 5 } as const
+    const citations = [{ url: 'https://yr.example/oslo' }]
     const turns = turnsOf(
       [
         { position: 1, run: 'run_1', message: { role: 'user', content: 'Copied' } },
@@ -76,7 +77,7 @@ describe('the turns of a conversation', () => {
           message: { role: 'assistant', content: '', calls: [{ callId: 'a', tool: 't', arguments: '{}' }] },
         },
         { position: 12, run: 'run_2', message: { role: 'tool', callId: 'a', tool: 't', ok: false, content: [] } },
-        { position: 13, run: 'run_2', message: { role: 'assistant', content: 'Hi.' } },
+        { position: 13, run: 'run_2', message: { role: 'assistant', content: 'Hi.', citations } },
       ],
       [run],
     )
@@ -92,10 +93,14 @@ describe('the turns of a conversation', () => {
       ['run_1', 'Copied', 1, 1, true, undefined],
       ['run_2', 'Hello?', 10, 13, true, run],
     ])
-    const calls = turns[1]?.steps.map((step) => [step.text, step.calls.map(({ id, state }) => `${id} ${state}`)])
-    expect(calls).toEqual([
-      ['', ['a failed']],
-      ['Hi.', []],
+    const steps = turns[1]?.steps.map((step) => [
+      step.text,
+      step.calls.map(({ id, state }) => `${id} ${state}`),
+      step.citations,
+    ])
+    expect(steps).toEqual([
+      ['', ['a failed'], undefined],
+      ['Hi.', [], citations],
     ])
   })
 })

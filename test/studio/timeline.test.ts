@@ -163,6 +163,18 @@ describe('the view of a run', () => {
     expect(after.steps[1]?.text).toBe('Hi')
   })
 
+  test('has what the provider did in a step, and the sources of the text', () => {
+    const search = { tool: 'web_search', input: { query: 'x' }, ok: true } as const
+    const citations = [{ url: 'https://yr.example/oslo' }]
+    const view = fold(
+      STARTED,
+      { type: 'step.started', step: 1 },
+      { type: 'provider.call', step: 1, ...search },
+      { type: 'step.answered', step: 1, text: 'Hi', calls: [], finish: 'stop', citations },
+    )
+    expect(view.steps).toMatchObject([{ providerCalls: [search], citations, calls: [] }])
+  })
+
   test('takes the arguments of a call as they stream, and then as they are complete', () => {
     const delta = { type: 'call.delta', step: 1, index: 0, callId: 'a' } as const
     const streaming = fold(

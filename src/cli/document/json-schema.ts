@@ -39,6 +39,10 @@ export const PROVIDER_CALL = {
     ok: flag,
   },
   optional: {
+    kind: {
+      enum: ['web_search', 'web_fetch', 'code', 'file_search', 'mcp'],
+      description: 'What the tool does, if that is known.',
+    },
     id: { type: 'string', description: 'The provider’s id.' },
     sources: { ...list(object({ url: text }, { title: text })), description: 'The first pages that it found.' },
     output: { type: 'string', description: 'The beginning of the text that it gave, or why it failed.' },

@@ -1,12 +1,13 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
+import type { Citation, ProviderCall } from '../../contract/provider-tool.ts'
 import { costText } from '../api/session.ts'
 import { CopyButton } from '../part/copy-button.tsx'
 import { Icon } from '../part/icon.tsx'
 import { memo } from '../part/memo.tsx'
 import { ErrorNote, FaultNote } from '../part/problem.tsx'
-import { Prose } from '../part/prose.tsx'
+import { Link, Prose } from '../part/prose.tsx'
 import { callLook, runLook, State, type StateLook } from '../part/state.tsx'
 import { argumentHint, duration, moment, quantity, visible } from '../part/text.ts'
 import { go, hrefOf } from '../route.ts'
@@ -145,10 +146,54 @@ function ShownStep({ conversation, run, step, store, isRaw, isOver }: StepProps)
           <p class="text">{visible(step.reasoning)}</p>
         </details>
       )}
+      {step.providerCalls && <ProviderCalls calls={step.providerCalls} step={step.number} />}
       {step.text !== '' && <ModelText text={step.text} isRaw={isRaw} isWriting={!step.isAnswered && !isOver} />}
+      {step.citations && <Sources citations={step.citations} />}
       {step.calls.length > 0 && <Calls step={step} conversation={conversation} run={run} />}
       {store && waiting.map((call) => <CallDecision key={call.id} call={call} store={store} />)}
     </div>
+  )
+}
+
+interface ProviderCallsProps {
+  readonly calls: readonly ProviderCall[]
+  readonly step: number
+}
+
+/** What the provider of the model did itself. */
+function ProviderCalls({ calls, step }: ProviderCallsProps): JSX.Element {
+  return (
+    <ul class="chips" aria-label={`Done by the provider in step ${step}`}>
+      {calls.map(({ tool, input, ok, output = '' }) => {
+        const look = callLook(ok ? 'ok' : 'failed')
+        return (
+          <li>
+            <span class={`chip ${chipClass(look)}`} title={visible(output)}>
+              <Icon name={look.icon} isSmall />
+              <span class="mono">{visible(tool)}</span>
+              <span class="faint cut">
+                {[argumentHint(JSON.stringify(input)), 'by the provider'].filter(Boolean).join(' · ')}
+              </span>
+              <span class="hidden">{look.word}</span>
+            </span>
+          </li>
+        )
+      })}
+    </ul>
+  )
+}
+
+/** The pages on which an answer rests, each once. */
+function Sources({ citations }: { readonly citations: readonly Citation[] }): JSX.Element {
+  const pages = new Map(citations.map(({ url, title }) => [url, title ?? url]))
+  return (
+    <ul class="chips" aria-label="Sources">
+      {[...pages].map(([url, title]) => (
+        <li key={url}>
+          <Link url={url}>{visible(title)}</Link>
+        </li>
+      ))}
+    </ul>
   )
 }
 

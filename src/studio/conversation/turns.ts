@@ -56,11 +56,12 @@ function turnOf(run: string, group: readonly StoredMessage[], summary: RunSummar
 function stepsOf(group: readonly StoredMessage[]): StepView[] {
   const outcomes = new Map(group.flatMap(({ message }) => (message.role === 'tool' ? [[message.callId, message]] : [])))
   const answers = group.flatMap(({ message }) => (message.role === 'assistant' ? [message] : []))
-  return answers.map(({ content, reasoning = '', calls = [] }, index) => ({
+  return answers.map(({ content, reasoning = '', calls = [], citations }, index) => ({
     number: index + 1,
     attempt: 1,
     text: content,
     reasoning,
+    ...(citations && { citations }),
     isAnswered: true,
     rejected: [],
     lostAttempts: [],

@@ -149,7 +149,7 @@ function inlineView(inline: Inline, index: number): ComponentChildren {
 }
 
 /** A link of a text, which says where it leads. One that leads to no page is text. */
-function Link({ url, children }: { readonly url: string; readonly children: ComponentChildren }): JSX.Element {
+export function Link({ url, children }: { readonly url: string; readonly children: ComponentChildren }): JSX.Element {
   const href = safeUrl(url)
   if (href === undefined) return <>{children}</>
   return (

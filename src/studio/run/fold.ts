@@ -94,7 +94,7 @@ function foldStep(step: StepView, event: Exclude<StepEvent, CallEvent>): StepVie
     case 'answer.cut':
       return { ...step, usage: event.usage }
     case 'provider.call':
-      return step
+      return { ...step, providerCalls: [...(step.providerCalls ?? []), event] }
     case 'model.retried': {
       const { code, status, durationMs, at } = event
       const times = at === undefined ? {} : { from: at - durationMs, to: at }
@@ -111,13 +111,14 @@ function foldStep(step: StepView, event: Exclude<StepEvent, CallEvent>): StepVie
       return { ...withLost(step, lost), pauses: [...step.pauses, { from: at, to: until, code, until }] }
     }
     case 'step.answered': {
-      const { text, reasoning = step.reasoning, calls, finish, usage, roomLeft } = event
+      const { text, reasoning = step.reasoning, calls, finish, usage, roomLeft, citations } = event
       const callsById = new Map(step.calls.map((call) => [call.id, call]))
       const all = calls.map((call) => callsById.get(call.callId) ?? newCall(call))
       return {
         ...step,
         ...{ text, reasoning, calls: all, finish, isAnswered: true },
         ...(usage && { usage }),
+        ...(citations && { citations }),
         ...(roomLeft !== undefined && { roomLeft }),
         ...(event.at !== undefined && { answeredAt: event.at }),
       }

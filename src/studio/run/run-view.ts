@@ -1,6 +1,7 @@
 import type { Question } from '../../contract/input.ts'
 import type { LimitName } from '../../contract/limits.ts'
 import type { Content } from '../../contract/message.ts'
+import type { Citation, ProviderCall } from '../../contract/provider-tool.ts'
 import type { Finish, RunError, RunStatus, WaitCause } from '../../contract/run.ts'
 import type { Usage } from '../../contract/usage.ts'
 
@@ -86,6 +87,10 @@ export interface StepView {
   readonly text: string
   readonly reasoning: string
   readonly calls: readonly CallView[]
+  /** What the provider did with tools of its own. */
+  readonly providerCalls?: readonly ProviderCall[]
+  /** The sources of the text. */
+  readonly citations?: readonly Citation[]
   /** Whether the model's answer is complete. */
   readonly isAnswered: boolean
   /** Answers that did not fit the requested format. */

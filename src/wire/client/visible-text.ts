@@ -1,6 +1,7 @@
 import type { RunEvent, RunFinished, RunWaiting } from '../../contract/event.ts'
 import { type InputNeeds, questionsOf } from '../../contract/input.ts'
 import type { ToolCall } from '../../contract/message.ts'
+import type { Citation } from '../../contract/provider-tool.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../contract/usage.ts'
 import type { AgentWait, Finish, RunError } from '../../contract/run.ts'
 import type { Rounds } from '../../contract/run-options.ts'
@@ -86,9 +87,14 @@ export interface CallToDecide extends ToolCall {
   readonly agents?: readonly string[]
 }
 
+/** A citation whose place is known: all text of its step, if the provider tells none. */
+export type PlacedCitation = Citation & Required<Pick<Citation, 'start' | 'end'>>
+
 /** What an event adds to the one message that a caller of Chat Completions sees. Parts are never withdrawn. */
 export type VisiblePart =
   | { readonly type: 'text' | 'reasoning'; readonly text: string }
+  /** The sources of text that was shown, by their places in all of it. */
+  | { readonly type: 'citations'; readonly citations: readonly PlacedCitation[] }
   /** A call that the caller runs. */
   | { readonly type: 'call'; readonly call: ToolCall }
   | { readonly type: 'end'; readonly reason: ChatFinish; readonly finish: Finish; readonly usage: Usage }
@@ -140,6 +146,9 @@ export class VisibleText {
   /** The shown text of the block, and the shown text of an earlier attempt, with which it must begin. */
   #shownText = ''
   #expectedText = ''
+  /** The length of all text that was shown, and the sources of the step's text until that is shown. */
+  #totalLength = 0
+  #citations: readonly Citation[] = []
   #isOpen = false
   #hasCalls = false
   /** The usage of this answer alone: usage before a wait was reported in the answer before. */
@@ -203,6 +212,7 @@ export class VisibleText {
   #begin(): readonly VisiblePart[] {
     this.#block += 1
     this.#pendingText = ''
+    this.#citations = []
     this.#shownLength = 0
     this.#shownText = ''
     this.#expectedText = ''
@@ -229,7 +239,19 @@ export class VisibleText {
     if (text === '') return NO_PARTS
     const last = this.#last[type]
     this.#last[type] = this.#block
-    return [{ type, text: last > 0 && last < this.#block ? `\n\n${text}` : text }]
+    const addition = last > 0 && last < this.#block ? `\n\n${text}` : text
+    if (type === 'text') this.#totalLength += addition.length
+    return [{ type, text: addition }]
+  }
+
+  /** Shows the sources of the step's text, all of which was shown. */
+  #showCitations(): readonly VisiblePart[] {
+    const base = this.#totalLength - this.#shownLength
+    const citations = this.#citations.map(({ start = 0, end = this.#shownLength, ...source }) => {
+      return { ...source, start: base + start, end: base + end }
+    })
+    this.#citations = []
+    return citations.length > 0 ? [{ type: 'citations', citations }] : NO_PARTS
   }
 
   /** Shows the text that was held back if it `must` be shown or is longer than a preamble. */
@@ -242,19 +264,21 @@ export class VisibleText {
     this.#shownLength += text.length
     this.#shownText += text
     if (!text.startsWith(expected) && !expected.startsWith(text)) return [RESTARTED]
-    return this.#append('text', text.slice(expected.length))
+    return [...this.#append('text', text.slice(expected.length)), ...this.#showCitations()]
   }
 
   #onAnswer({
     text,
     reasoning = '',
     calls,
+    citations = [],
     usage,
   }: Extract<RunEvent, { type: 'step.answered' }>): readonly VisiblePart[] {
     this.#count(usage)
     // The reader may have missed deltas; the answer of the step has all text.
     const missedReasoning = this.#last.reasoning === this.#block ? '' : reasoning
     this.#pendingText = text.slice(this.#shownLength)
+    this.#citations = citations
     const parts = this.#show(calls.length === 0 || this.#rounds === 'all')
     if (text.length < this.#expectedText.length) return [RESTARTED]
     return [...this.#append('reasoning', missedReasoning), ...parts]

@@ -1,12 +1,24 @@
 import { isObject, type JsonObject } from '../../contract/json.ts'
 import type { ModelEvent } from '../../contract/model.ts'
-import type { Citation, ProviderSource } from '../../contract/provider-tool.ts'
+import type { Citation, ProviderSource, ProviderToolKind } from '../../contract/provider-tool.ts'
 import { textAt } from '../fields.ts'
 import type { Fields } from './model-answer.ts'
 
 /** The most sources of a call, and the most characters of each of its texts: the whole is in the opaque data. */
 const MOST_SOURCES = 20
 const MOST_CHARACTERS = 2000
+
+/** What the tools of providers do, by the names that their providers give them. */
+const KINDS: Readonly<Record<string, ProviderToolKind>> = {
+  web_search: 'web_search',
+  google_search: 'web_search',
+  web_fetch: 'web_fetch',
+  url_context: 'web_fetch',
+  code_execution: 'code',
+  code_interpreter: 'code',
+  file_search: 'file_search',
+  mcp: 'mcp',
+}
 
 /** What a codec has read of a use of a tool by its provider. */
 export interface ProviderUse {
@@ -21,9 +33,11 @@ export interface ProviderUse {
 
 /** Makes the event of a use of a tool by its provider, with the beginning of what it gave. */
 export function providerEvent({ tool, id = '', input, isFailed, sources = [], output = '' }: ProviderUse): ModelEvent {
+  const kind = KINDS[tool]
   return {
     type: 'provider.call',
     tool,
+    ...(kind && { kind }),
     ...(id && { id }),
     input: isObject(input) ? shortened(input) : {},
     ok: isFailed !== true,

@@ -52,12 +52,19 @@ const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
   'web-search': [
     use({
       tool: 'web_search',
+      kind: 'web_search',
       id: 'ws_1',
       input: { action: 'search', query: 'weather in Oslo', queries: ['weather in Oslo'] },
       ok: true,
       sources: [{ url: 'https://yr.example/oslo' }],
     }),
-    use({ tool: 'web_search', id: 'ws_2', input: { action: 'open_page', url: 'https://yr.example/oslo' }, ok: true }),
+    use({
+      tool: 'web_search',
+      kind: 'web_search',
+      id: 'ws_2',
+      input: { action: 'open_page', url: 'https://yr.example/oslo' },
+      ok: true,
+    }),
     text('It rains (yr).'),
     {
       type: 'finish',
@@ -92,10 +99,18 @@ const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
     },
   ],
   'hosted-tools': [
-    use({ tool: 'code_interpreter', id: 'ci_1', input: { code: 'print(6)' }, ok: true, output: '6\n' }),
-    use({ tool: 'file_search', id: 'fs_1', input: { queries: ['six'] }, ok: true, output: 'six.md' }),
+    use({ tool: 'code_interpreter', kind: 'code', id: 'ci_1', input: { code: 'print(6)' }, ok: true, output: '6\n' }),
+    use({
+      tool: 'file_search',
+      kind: 'file_search',
+      id: 'fs_1',
+      input: { queries: ['six'] },
+      ok: true,
+      output: 'six.md',
+    }),
     use({
       tool: 'mcp',
+      kind: 'mcp',
       id: 'mcp_1',
       input: { server: 'dice', name: 'roll', arguments: { sides: 6 } },
       ok: true,
@@ -103,6 +118,7 @@ const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
     }),
     use({
       tool: 'mcp',
+      kind: 'mcp',
       id: 'mcp_2',
       input: { server: 'dice', name: 'roll', arguments: { sides: 6 } },
       ok: false,

@@ -1,12 +1,14 @@
 import type { RunEvent } from '../../../contract/event.ts'
 import { contentText, type Opaque, type ToolCall } from '../../../contract/message.ts'
+import type { ProviderCall } from '../../../contract/provider-tool.ts'
 import type { RunError } from '../../../contract/run.ts'
 import { NO_USAGE, type Usage } from '../../../contract/usage.ts'
 import { leadingThinking } from '../../provider/anthropic/codec.ts'
+import { objectsOf } from '../../fields.ts'
 import { argumentsObject, argumentsText, type Fields } from '../../provider/model-answer.ts'
 import { AnswerReport } from '../openai-chat/answer.ts'
 import { encodeEncryptedContent } from '../openai-responses/output.ts'
-import { CUT, type VisiblePart, VisibleText, type VisibleTextOptions } from '../visible-text.ts'
+import { CUT, type PlacedCitation, type VisiblePart, VisibleText, type VisibleTextOptions } from '../visible-text.ts'
 
 export interface MessageOptions extends VisibleTextOptions {
   readonly id: string
@@ -124,6 +126,8 @@ class MessageReader {
         return this.#grow('thinking', 'thinking', part.text)
       case 'call':
         return [...this.#addOpaque(), ...this.#addCall({ type: 'tool_use', caller: { type: 'direct' } }, part.call)]
+      case 'citations':
+        return this.#cite(part.citations)
       case 'end': {
         this.#end = part
         const usage = deltaUsage(part.usage)
@@ -139,8 +143,9 @@ class MessageReader {
     }
   }
 
-  /** Shows a call that the edge runs, and its result. The calls of a program are part of its own call. */
+  /** Shows what the provider has done, and a call that the edge runs with its result. The calls of a program are part of its own call. */
   #calls(event: RunEvent): readonly StreamEvent[] {
+    if (event.type === 'provider.call') return this.#addServerUse(event)
     if (!this.#options.showsCalls) return []
     if (event.type === 'step.answered') {
       for (const { callId, arguments: text } of event.calls) this.#arguments.set(callId, text)
@@ -174,11 +179,34 @@ class MessageReader {
     return [...events, { type: 'content_block_delta', index: index + 1, delta }]
   }
 
+  /** Adds sources to the text that is open: a block has the sources of all its text. */
+  #cite(citations: readonly PlacedCitation[]): readonly StreamEvent[] {
+    const last = this.#content.at(-1)
+    const index = this.#content.length - 1
+    if (!this.#isOpen || last?.type !== 'text') return []
+    const all = citations.map(toCitation)
+    this.#content[index] = { ...last, citations: [...objectsOf(last['citations']), ...all] }
+    return all.map((citation) => {
+      return { type: 'content_block_delta', index, delta: { type: 'citations_delta', citation } }
+    })
+  }
+
   #addCall(block: Fields, { callId: id, tool: name, arguments: text }: ToolCall): readonly StreamEvent[] {
     const call = { ...block, id, name, input: argumentsObject(text) }
     const delta = { type: 'input_json_delta', partial_json: argumentsText(text) }
     const events = this.#start(call, { ...call, input: {} })
     return [...events, { type: 'content_block_delta', index: this.#content.length - 1, delta }, ...this.#close()]
+  }
+
+  /** What the provider wants back of it is not in these blocks, but in that with the data of the answer. */
+  #addServerUse(event: Extract<RunEvent, { type: 'provider.call' }>): readonly StreamEvent[] {
+    const { kind, seq, id = `srvtoolu_${seq}`, input } = event
+    if (kind === undefined || kind === 'file_search' || kind === 'mcp') return []
+    const name = SERVER_TOOLS[kind]
+    const caller = { type: 'direct' }
+    const use = { callId: id, tool: name, arguments: JSON.stringify(input) }
+    const result = { type: `${name}_tool_result`, tool_use_id: id, caller, content: serverResult(kind, event) }
+    return [...this.#addCall({ type: 'server_tool_use', caller }, use), ...this.#add(result)]
   }
 
   #addOpaque(): readonly StreamEvent[] {
@@ -205,6 +233,36 @@ class MessageReader {
     this.#isOpen = false
     return [{ type: 'content_block_stop', index: this.#content.length - 1 }]
   }
+}
+
+function toCitation({ url, title, quote: cited_text = '' }: PlacedCitation): Fields {
+  return { type: 'web_search_result_location', url, title: title ?? null, cited_text, encrypted_index: '' }
+}
+
+/** What Anthropic calls its tools of each kind; it has none for the others. */
+const SERVER_TOOLS = { web_search: 'web_search', web_fetch: 'web_fetch', code: 'code_execution' } as const
+
+/** Makes the content of the result of such a tool. */
+function serverResult(
+  kind: keyof typeof SERVER_TOOLS,
+  { ok, sources = [], output = '' }: Pick<ProviderCall, 'ok' | 'sources' | 'output'>,
+): unknown {
+  if (kind === 'code') {
+    const [stdout, stderr] = ok ? [output, ''] : ['', output]
+    return { type: 'code_execution_result', stdout, stderr, return_code: ok ? 0 : 1, content: [] }
+  }
+  if (!ok) {
+    const error_code = /^[a-z_]+$/.test(output) ? output : 'unavailable'
+    return { type: `${kind}_tool_result_error`, error_code }
+  }
+  const pages = sources.map(({ url, title = '' }) => ({ url, title }))
+  if (kind === 'web_search') {
+    return pages.map((page) => ({ type: 'web_search_result', ...page, encrypted_content: '', page_age: null }))
+  }
+  const { url = '', title = '' } = pages[0] ?? {}
+  const source = { type: 'text', media_type: 'text/plain', data: output }
+  const document = { type: 'document', source, title: title || null, citations: null }
+  return { type: 'web_fetch_result', url, retrieved_at: null, content: document }
 }
 
 /** Makes an encoder of a run's events to the SSE text of a streamed message. */
@@ -254,6 +312,7 @@ function deltaUsage({
   cachedInputTokens = 0,
   cacheWriteTokens = 0,
   reasoningTokens = 0,
+  webSearches = 0,
 }: Usage): Fields {
   return {
     input_tokens: Math.max(0, inputTokens - cachedInputTokens - cacheWriteTokens),
@@ -261,7 +320,7 @@ function deltaUsage({
     cache_read_input_tokens: cachedInputTokens,
     output_tokens: outputTokens,
     output_tokens_details: { thinking_tokens: reasoningTokens },
-    server_tool_use: null,
+    server_tool_use: webSearches === 0 ? null : { web_search_requests: webSearches, web_fetch_requests: 0 },
   }
 }
 

@@ -108,7 +108,7 @@ const file = either(
   fileAtHand,
 )
 
-/** The citations of providers do not reach the caller, so that a request for them is refused. */
+/** The edge asks no provider to cite documents of the request, so that a request for such citations is refused. */
 const citations = v.nullish(v.object({ enabled: v.nullish(v.literal(false)) }))
 
 function documentBlock<Part>(source: v.GenericSchema<unknown, Parts<Part>>) {
@@ -162,6 +162,21 @@ const toolUse = v.pipe(
   })),
 )
 
+/** What a provider has done within an answer. What it wants back of that is in the data of the answer. */
+const serverBlock = v.pipe(
+  v.object({
+    type: v.picklist([
+      'server_tool_use',
+      'web_search_tool_result',
+      'web_fetch_tool_result',
+      'code_execution_tool_result',
+      'bash_code_execution_tool_result',
+      'text_editor_code_execution_tool_result',
+    ]),
+  }),
+  v.transform((): Parts => ({ parts: [] })),
+)
+
 const userContent = textOr(
   v.variant('type', [text, image, documentBlock(file), searchResult, resultBlock('tool_result')]),
 )
@@ -173,6 +188,7 @@ const answerContent = textOr(
     v.object({ type: v.literal('redacted_thinking'), data: v.string() }),
     toolUse,
     resultBlock('mcp_tool_result'),
+    serverBlock,
   ]),
 )
 

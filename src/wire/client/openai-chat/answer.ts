@@ -1,9 +1,10 @@
 import type { CallSettled, RunEvent } from '../../../contract/event.ts'
 import { readableArguments, type ToolCall } from '../../../contract/message.ts'
 import type { Finish, RunError } from '../../../contract/run.ts'
-import { CUT, type VisiblePart, VisibleText, type VisibleTextOptions } from '../visible-text.ts'
+import { CUT, type PlacedCitation, type VisiblePart, VisibleText, type VisibleTextOptions } from '../visible-text.ts'
 import { toChatCall } from '../../provider/openai-chat/request.ts'
 import type {
+  ChatAnnotation,
   ChatCompletion,
   ChatDelta,
   ChatErrorObject,
@@ -57,6 +58,8 @@ export function completionEncoder({
         return chunk({ content: part.text })
       case 'reasoning':
         return chunk({ reasoning_content: part.text })
+      case 'citations':
+        return chunk({ annotations: part.citations.map(toAnnotation) })
       case 'call':
         return chunk({ tool_calls: [{ index: calls++, ...toChatCall(part.call) }] })
       case 'end': {
@@ -103,12 +106,14 @@ export function completionCollector(
   const visible = new VisibleText({ ...options, waitsForAnswer: true })
   const texts = { text: '', reasoning: '' }
   const toolCalls: ChatToolCall[] = []
+  const annotations: ChatAnnotation[] = []
   const report = new AnswerReport()
   let end: Extract<VisiblePart, { type: 'end' | 'failure' }> = CUT
 
   function take(part: VisiblePart): void {
     if ('text' in part) texts[part.type] += part.text
     else if (part.type === 'call') toolCalls.push(toChatCall(part.call))
+    else if (part.type === 'citations') annotations.push(...part.citations.map(toAnnotation))
     else end = part
   }
 
@@ -128,6 +133,7 @@ export function completionCollector(
         content: texts.text || (toolCalls.length > 0 ? null : ''),
         refusal: null,
         ...(texts.reasoning && { reasoning_content: texts.reasoning }),
+        ...(annotations.length > 0 && { annotations }),
         ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
       } as const
       const body: ChatCompletion = {
@@ -142,6 +148,10 @@ export function completionCollector(
       return { ok: true, body }
     },
   }
+}
+
+function toAnnotation({ url, title = '', start, end }: PlacedCitation): ChatAnnotation {
+  return { type: 'url_citation', url_citation: { start_index: start, end_index: end, url, title } }
 }
 
 /** Collects what happened at the edge during a run, for an answer that is sent whole. */

@@ -15,9 +15,11 @@ import {
   errorOf,
   INCOMPLETE,
   type JsonFields,
+  providerItem,
   responseFinish,
   responseStatus,
   responseUsage,
+  toolError,
 } from './shapes.ts'
 import { callOfWait, CUT, type VisiblePart, VisibleText } from '../visible-text.ts'
 import { echoedArguments } from '../../provider/openai-responses/request.ts'
@@ -33,7 +35,6 @@ type IgnoredEvent =
   | 'history.compacted'
   | 'context.reduced'
   | 'step.started'
-  | 'provider.call'
   | 'answer.rejected'
   | 'answer.cut'
   | 'approval.decided'
@@ -87,7 +88,8 @@ const SERVER = { server_label: 'edgecall' }
  * Reads a run's events as a response. Shown text becomes a message (`Shown` decides which text), reasoning a summary,
  * and a call that the caller runs a `function_call`. A call that the edge runs becomes an `mcp_call`, the only item of
  * the format with a name, arguments and a result that clients show and never run. A request for approval becomes an
- * `mcp_approval_request`, and is answered as such.
+ * `mcp_approval_request`, and is answered as such. What the provider has done becomes an item of its kind, such as a
+ * `web_search_call`, and the sources of the text its annotations.
  */
 export class ResponseReader {
   readonly #options: ResponseOptions
@@ -206,6 +208,8 @@ export class ResponseReader {
         return this.#output.append(part.type, part.text, this.#itemId())
       case 'call':
         return this.#callForCaller(part.call)
+      case 'citations':
+        return this.#output.annotate(part.citations)
       default: {
         const isWhole = part.type === 'end' && !INCOMPLETE[part.reason]
         const events = [
@@ -227,6 +231,8 @@ export class ResponseReader {
         this.#steps += 1
         for (const { callId, arguments: text } of event.calls) this.#arguments.set(callId, text)
         return []
+      case 'provider.call':
+        return this.#output.addProviderItem(providerItem(event, this.#itemId()))
       case 'approval.requested':
         return this.#approvalRequest(event)
       case 'run.waiting':
@@ -288,7 +294,7 @@ export class ResponseReader {
       ? { status: 'completed', output: contentText(content) }
       : {
           status: 'failed',
-          error: { type: 'mcp_tool_execution_error', content: [{ type: 'text', text: error?.message }] },
+          error: toolError(error?.message),
         }
     const at = this.#running.get(callId) ?? 0
     return [...startEvents, this.#output.itemEvent(at, `mcp_call.${outcome.status}`), this.#callDone(callId, outcome)]

@@ -109,6 +109,8 @@ export const inputItem = v.pipe(
     // What the edge asked is in the journal of its run: only the id is read.
     v.object({ type: v.literal('mcp_approval_request'), id: v.nullish(v.string(), '') }),
     v.object({ type: v.literal('mcp_list_tools') }),
+    // What a provider has done within an answer; what it wants back of that is in the reasoning.
+    v.object({ type: v.picklist(['web_search_call', 'file_search_call', 'code_interpreter_call']) }),
   ]),
 )
 
@@ -172,6 +174,11 @@ function opaqueOf({ summary, encrypted_content }: Extract<Item, { type: 'reasoni
   if (!encrypted_content) return {}
   const item = { type: 'reasoning', summary: summary.map(({ text }) => summaryPart(text)), encrypted_content }
   return decodeEncryptedContent(encrypted_content) ?? { opaque: responsesOpaque([{ reasoning: item }]) }
+}
+
+/** Whether an `mcp_call` of the edge tells of a call that a provider has made: it has no name of a call of the edge. */
+function isAtProvider(id: string): boolean {
+  return parseItemId(id)?.name.startsWith('call_') === false
 }
 
 /** Converts items to messages. A text and the calls after it, up to their results, become one assistant message. */
@@ -242,6 +249,7 @@ export function readItems(items: readonly Item[]): InputContents {
         return
       case 'mcp_call': {
         const callId = callOfItem(item.id)
+        if (isAtProvider(item.id)) return
         call(callId, item.name, item.arguments)
         return result(callId, partsOf(item.output ?? JSON.stringify(item.error ?? '')), item.output != null)
       }

@@ -1,7 +1,8 @@
 import { isObject, parseShallow } from '../../../contract/json.ts'
 import type { Opaque } from '../../../contract/message.ts'
 import { broughtOpaque } from '../../provider/model-answer.ts'
-import { type JsonFields, summaryPart, textPart } from './shapes.ts'
+import type { PlacedCitation } from '../visible-text.ts'
+import { annotation, type JsonFields, type ProviderItem, summaryPart, textPart } from './shapes.ts'
 
 type Item = JsonFields & { readonly id: string; readonly type: string }
 
@@ -12,13 +13,19 @@ export type ResponseEvent = JsonFields & { readonly type: string }
 interface OpenItem {
   readonly type: 'text' | 'reasoning'
   readonly at: number
+  /** Where its text begins in that of all messages. */
+  readonly start: number
   text: string
+  readonly annotations: JsonFields[]
 }
 
 /** The output of a response. Methods that change its items return the events of the change. */
 export class ResponseOutput {
   readonly items: Item[] = []
   #openItem: OpenItem | undefined
+  /** The messages, and the length of their texts. */
+  readonly #messages: OpenItem[] = []
+  #textLength = 0
   /**
    * Whether reasoning items are completed by `completeReasoning`, once the encrypted content of their step is known.
    */
@@ -43,8 +50,39 @@ export class ResponseOutput {
   /** Adds an item, and closes the open one. */
   add(item: Item): ResponseEvent[] {
     const closed = this.close()
+    return [...closed, this.#addBeside(item)]
+  }
+
+  #addBeside(item: Item): ResponseEvent {
     const at = this.items.push(item) - 1
-    return [...closed, { type: 'response.output_item.added', output_index: at, item }]
+    return { type: 'response.output_item.added', output_index: at, item }
+  }
+
+  /**
+   * Adds what the provider has done. A message that is open stays so: its sources, which may be of all its text, are
+   * known only at its end.
+   */
+  addProviderItem({ item, input, states, outcome }: ProviderItem): ResponseEvent[] {
+    const added = this.#addBeside(item)
+    const at = this.items.length - 1
+    const [first, ...others] = states.map((state) => this.itemEvent(at, `${item.type}.${state}`))
+    const inputs = input ? this.setInput(at, input.member, input.events, input.text) : []
+    return [added, ...(first ? [first] : []), ...inputs, ...others, this.done(at, outcome)]
+  }
+
+  /** Adds these sources to the messages that rest on them. A message that is closed has no event for it. */
+  annotate(citations: readonly PlacedCitation[]): ResponseEvent[] {
+    return citations.flatMap((citation) => {
+      const message = this.#messages.findLast(({ start }) => start <= citation.start)
+      if (!message) return []
+      const { at, start, text, annotations } = message
+      const value = annotation(citation, start, text.length)
+      const annotation_index = annotations.push(value) - 1
+      const rest = { content_index: 0, annotation_index, annotation: value }
+      if (message === this.#openItem) return [this.itemEvent(at, 'output_text.annotation.added', rest)]
+      this.#patch(at, { content: [textPart(text, annotations)] })
+      return []
+    })
   }
 
   /** Completes an item, with these members. */
@@ -58,11 +96,16 @@ export class ResponseOutput {
 
   /** Sets the arguments of a call, which are known whole. */
   setArguments(at: number, name: string, text: string): ResponseEvent[] {
-    const item = this.#patch(at, { arguments: text })
+    return this.setInput(at, 'arguments', name, text)
+  }
+
+  /** Sets a text that a call takes, such as its arguments or its code. */
+  setInput(at: number, member: string, name: string, text: string): ResponseEvent[] {
+    const item = this.#patch(at, { [member]: text })
     return [
       this.itemEvent(at, `${name}.delta`, { delta: text }),
       this.itemEvent(at, `${name}.done`, {
-        arguments: text,
+        [member]: text,
         // Only the event of a call that the caller runs has the name of its tool.
         ...(item?.type === 'function_call' && { name: item.name }),
       }),
@@ -76,8 +119,9 @@ export class ResponseOutput {
     const events = isText
       ? this.add({ id: `msg_${id}`, type: 'message', role: 'assistant', status: 'in_progress', content: [] })
       : this.add({ id: `rs_${id}`, type: 'reasoning', summary: [] })
-    const openItem = { type, at: this.items.length - 1, text: '' }
+    const openItem = { type, at: this.items.length - 1, start: this.#textLength, text: '', annotations: [] }
     this.#openItem = openItem
+    if (isText) this.#messages.push(openItem)
     // The empty line between two blocks is not needed between two items of reasoning. A message keeps it, since clients join
     // the texts of all messages (`output_text`).
     return [...events, this.#part(openItem, 'added'), this.#grow(openItem, isText ? text : text.replace(/^\n\n/, ''))]
@@ -104,9 +148,9 @@ export class ResponseOutput {
     const openItem = this.#openItem
     if (!openItem) return []
     this.#openItem = undefined
-    const { at, text } = openItem
+    const { at, text, annotations } = openItem
     const finalFields =
-      openItem.type === 'text' ? { status, content: [textPart(text)] } : { summary: [summaryPart(text)] }
+      openItem.type === 'text' ? { status, content: [textPart(text, annotations)] } : { summary: [summaryPart(text)] }
     const events = [this.#textEvent(openItem, 'done', { text }), this.#part(openItem, 'done')]
     if (openItem.type === 'text' || !this.#holdsReasoning) return [...events, this.done(at, finalFields)]
     this.#patch(at, finalFields)
@@ -116,6 +160,7 @@ export class ResponseOutput {
 
   #grow(openItem: OpenItem, delta: string): ResponseEvent {
     openItem.text += delta
+    if (openItem.type === 'text') this.#textLength += delta.length
     return this.#textEvent(openItem, 'delta', { delta })
   }
 
@@ -125,9 +170,9 @@ export class ResponseOutput {
       : this.itemEvent(at, `reasoning_summary_text.${change}`, { summary_index: 0, ...rest })
   }
 
-  #part({ type, at, text }: OpenItem, change: string): ResponseEvent {
+  #part({ type, at, text, annotations }: OpenItem, change: string): ResponseEvent {
     return type === 'text'
-      ? this.itemEvent(at, `content_part.${change}`, { content_index: 0, part: textPart(text) })
+      ? this.itemEvent(at, `content_part.${change}`, { content_index: 0, part: textPart(text, annotations) })
       : this.itemEvent(at, `reasoning_summary_part.${change}`, { summary_index: 0, part: summaryPart(text) })
   }
 

@@ -5,7 +5,7 @@ import { bodyFault, type DecodeResult, parseBody } from '../body.ts'
 import { checkHistory } from '../history.ts'
 import { openAiFault, type OpenAiFault } from '../openai-chat/request.ts'
 import { inputItem, readItems } from './items.ts'
-import { type JsonFields, summaryPart, textPart } from './shapes.ts'
+import { annotation, type JsonFields, summaryPart, textPart } from './shapes.ts'
 
 /** An item of a list: of what a response was asked, or of a conversation. */
 export type ListedItem = JsonFields & { readonly id: string; readonly type: string }
@@ -36,10 +36,15 @@ function bareItems(message: Message): BareItem[] {
     const parts = typeof content === 'string' ? [inputPart({ type: 'text', text: content })] : content.map(inputPart)
     return [{ prefix: 'msg', type: 'message', role, content: parts }]
   }
-  const { content, reasoning = '', calls = [] } = message
+  const { content, reasoning = '', calls = [], citations = [] } = message
+  const sources = citations.map(({ start = 0, end = content.length, ...source }) => {
+    return annotation({ ...source, start, end }, 0, content.length)
+  })
   return [
     ...(reasoning ? [{ prefix: 'rs', type: 'reasoning', summary: [summaryPart(reasoning)] } as const] : []),
-    ...(content ? [{ prefix: 'msg', type: 'message', role: 'assistant', content: [textPart(content)] } as const] : []),
+    ...(content
+      ? [{ prefix: 'msg', type: 'message', role: 'assistant', content: [textPart(content, sources)] } as const]
+      : []),
     ...calls.map(({ callId, tool, arguments: text }) => {
       return { prefix: 'fc', type: 'function_call', call_id: callId, name: tool, arguments: text } as const
     }),

@@ -5,6 +5,7 @@ import type { Finish, RunError } from '../../../contract/run.ts'
 import { Blocks } from '../history.ts'
 import { BROKEN_OFF, runErrorOf } from '../call-answer.ts'
 import { type CallToDecide, callOfWait } from '../visible-text.ts'
+import { eventId } from '../../events.ts'
 import { encodeData } from '../../sse.ts'
 
 /** The events that add nothing to this format. An event that is new to the union must be handled, or added here. */
@@ -17,7 +18,6 @@ type IgnoredEvent =
   | 'model.waiting'
   | 'history.compacted'
   | 'context.reduced'
-  | 'provider.call'
   | 'answer.rejected'
   | 'answer.cut'
   | 'approval.decided'
@@ -47,6 +47,7 @@ export interface UiMessageOptions {
   readonly conversation?: string | undefined
 }
 
+type EventOf<Type extends RunEvent['type']> = Extract<RunEvent, { type: Type }>
 type Chunk = { readonly type: string } & Readonly<Record<string, unknown>>
 
 /** The end of a message whose events break off before the end of the run. */
@@ -114,8 +115,10 @@ export class UiMessageEncoder {
         return this.#leaveStep()
       case 'call.delta':
         return this.#inputDelta(event)
+      case 'provider.call':
+        return this.#providerCall(event)
       case 'step.answered':
-        return this.#onAnswer(event.calls)
+        return [...this.#onAnswer(event.calls), ...this.#sources(event)]
       case 'call.started': {
         const { callId, tool, arguments: text, parent } = event
         // The calls of a program are part of its own call, for chat clients.
@@ -154,6 +157,26 @@ export class UiMessageEncoder {
     }
   }
 
+  /** What the provider has done is a call with its result: whatever the edge runs is one to the client, too. */
+  #providerCall({ runId, seq, tool, id = eventId(runId, seq), input, ok, ...rest }: EventOf<'provider.call'>): Chunk[] {
+    const { sources, output } = rest
+    const call = { toolCallId: id, providerExecuted: true }
+    return [
+      { type: 'tool-input-available', ...call, toolName: tool, input },
+      ok
+        ? { type: 'tool-output-available', ...call, output: { sources, output } }
+        : { type: 'tool-output-error', ...call, errorText: output ?? '' },
+    ]
+  }
+
+  /** Returns the pages on which an answer rests, each once. */
+  #sources({ runId, seq, citations = [] }: EventOf<'step.answered'>): Chunk[] {
+    const pages = citations.filter(({ url }, at) => citations.findIndex((other) => other.url === url) === at)
+    return pages.map(({ url, title }, at) => {
+      return { type: 'source-url', sourceId: `${eventId(runId, seq)}-${at}`, url, title }
+    })
+  }
+
   /** A call in the run of an agent waits: to the client it is one of this run, which it decides about as any other. */
   #approvalOfAgent(call: CallToDecide): Chunk[] {
     const { callId } = call
@@ -162,7 +185,7 @@ export class UiMessageEncoder {
     return [...this.#input(callId, this.#options.version === 5), this.#approval(call), ...questions(call)]
   }
 
-  #inputDelta({ callId, name, arguments: text }: Extract<RunEvent, { type: 'call.delta' }>): Chunk[] {
+  #inputDelta({ callId, name, arguments: text }: EventOf<'call.delta'>): Chunk[] {
     const chunks: Chunk[] = []
     if (name !== undefined && !this.#startedInputs.has(callId)) {
       this.#startedInputs.set(callId, name)

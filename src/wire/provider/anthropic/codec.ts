@@ -272,11 +272,12 @@ export function joinAnthropic(parts: readonly Opaque[]): Opaque | undefined {
   return anthropicOpaque(parts.flatMap(({ data }) => (Array.isArray(data) ? data : [])))
 }
 
-/** Returns the thinking in opaque data, as blocks that stand before all else; none if it has its places in between. */
+/** Returns the thinking in opaque data, as blocks that stand before all else; none if there is more to send back. */
 export function leadingThinking(opaque: Opaque | undefined): readonly Fields[] {
-  const data = opaqueDataOf(ANTHROPIC, opaque).filter((place) => !isObject(place) || THINKING.has(place['type']))
+  const data = opaqueDataOf(ANTHROPIC, opaque)
   const blocks = data.filter(isObject)
-  return data.findLastIndex(isObject) === blocks.length - 1 ? blocks : []
+  const isLeading = data.findLastIndex(isObject) === blocks.length - 1
+  return isLeading && blocks.every(({ type }) => THINKING.has(type)) ? blocks : []
 }
 
 /** The codec for the answers of servers that speak Anthropic Messages. */
@@ -373,7 +374,7 @@ function anthropicAnswer(): NativeAnswer {
         webSearches: countAt(counts.server_tool_use, 'web_search_requests'),
       })
     },
-    citations: () => blocks.flatMap(citationsOf),
+    citations: () => blocks.flatMap(placeCitations),
     opaque: () => {
       const values = blocks.map(({ value }) => value)
       // A use without a result would be refused, unless the provider continues it.
@@ -395,7 +396,7 @@ function toCall({ value, text }: Block): SpokenCall {
   return { tool: textAt(value, 'name'), arguments: text || completeArguments, isSilent: !text }
 }
 
-function citationsOf({ start, text, citations }: Block): readonly Citation[] {
+function placeCitations({ start, text, citations }: Block): readonly Citation[] {
   return citations.flatMap((each) => citationsIn(each, { start, end: start + text.length }))
 }
 

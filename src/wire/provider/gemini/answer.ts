@@ -1,7 +1,7 @@
 import { isObject } from '../../../contract/json.ts'
 import type { ModelEvent } from '../../../contract/model.ts'
 import { countAt, fieldsOf, objectsOf, textAt } from '../../fields.ts'
-import { citationsOf, codeRun, fetchOf, isOwnUse, queriesIn, searchOf } from './own-tools.ts'
+import { locateCitations, codeRun, fetchOf, isOwnUse, queriesIn, searchesOf } from './own-tools.ts'
 import { type Fields, type NativeAnswer, nativeAnswers, type SpokenCall, toUsage } from '../model-answer.ts'
 
 /** The label of the opaque data of Gemini's answers. */
@@ -91,7 +91,7 @@ function geminiAnswer(): NativeAnswer {
       for (const part of objectsOf(fieldsOf(candidate?.content).parts)) takePart(part, events)
       grounding = { ...grounding, ...fieldsOf(candidate?.groundingMetadata) }
       pages = fieldsOf(candidate?.urlContextMetadata).urlMetadata ?? pages
-      if (finishReason) events.push(...searchOf(grounding), ...fetchOf(pages))
+      if (finishReason) events.push(...searchesOf(grounding), ...fetchOf(pages))
       return false
     },
     hasBegun: () => hasBegun,
@@ -111,7 +111,7 @@ function geminiAnswer(): NativeAnswer {
         webSearches: queriesIn(grounding).length,
       })
     },
-    citations: () => citationsOf(grounding, text),
+    citations: () => locateCitations(grounding, text),
     opaque: () => (places.some(mustReturn) ? { codec: GEMINI, data: places } : undefined),
   }
 }

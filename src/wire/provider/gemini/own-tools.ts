@@ -25,11 +25,23 @@ export function queriesIn(grounding: Fields): readonly unknown[] {
   return Array.isArray(queries) ? queries : []
 }
 
-/** Makes the event of the searches of an answer; none if there were none. */
-export function searchOf(grounding: Fields): readonly ModelEvent[] {
-  const queries = queriesIn(grounding)
-  const sources = objectsOf(grounding.groundingChunks).flatMap(sourceOf)
-  return queries.length > 0 ? [providerEvent({ tool: 'google_search', input: { queries }, sources })] : []
+/** What Gemini searches: the member of what it has found, and that of its queries, which it does not always tell. */
+const SEARCHES = [
+  { tool: 'google_search', member: 'web', queries: 'webSearchQueries' },
+  { tool: 'file_search', member: 'retrievedContext', queries: 'retrievalQueries' },
+  { tool: 'google_maps', member: 'maps', queries: '' },
+] as const
+
+/** Makes an event for each kind of search on which an answer is grounded. */
+export function searchesOf(grounding: Fields): readonly ModelEvent[] {
+  const chunks = objectsOf(grounding.groundingChunks)
+  return SEARCHES.flatMap(({ tool, member, queries: queryMember }) => {
+    const ownChunks = chunks.filter((chunk) => chunk[member] !== undefined)
+    const { [queryMember]: queries } = grounding
+    const hasQueries = Array.isArray(queries) && queries.length > 0
+    if (!hasQueries && ownChunks.length === 0) return []
+    return [providerEvent({ tool, input: hasQueries ? { queries } : {}, sources: ownChunks.flatMap(sourceOf) })]
+  })
 }
 
 /** Makes the event of the pages that were read; none if there were none. */
@@ -42,8 +54,8 @@ export function fetchOf(pages: unknown): readonly ModelEvent[] {
 }
 
 /** Returns the source of a piece of what a search found. */
-function sourceOf({ web, retrievedContext }: Fields): readonly ProviderSource[] {
-  const page = fieldsOf(web ?? retrievedContext)
+function sourceOf({ web, retrievedContext, maps }: Fields): readonly ProviderSource[] {
+  const page = fieldsOf(web ?? retrievedContext ?? maps)
   return sourcesIn({ url: page.uri, title: page.title })
 }
 
@@ -51,7 +63,7 @@ function sourceOf({ web, retrievedContext }: Fields): readonly ProviderSource[] 
  * Returns the citations of an answer. Gemini gives their places in bytes of a part, so they are found by their texts: one
  * after the other, as they come in the order of the answer.
  */
-export function citationsOf({ groundingSupports, groundingChunks }: Fields, text: string): readonly Citation[] {
+export function locateCitations({ groundingSupports, groundingChunks }: Fields, text: string): readonly Citation[] {
   const chunks = objectsOf(groundingChunks)
   let from = 0
   return objectsOf(groundingSupports).flatMap(({ segment, groundingChunkIndices: indices }) => {

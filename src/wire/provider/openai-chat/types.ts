@@ -21,11 +21,23 @@ export interface ChatUsage {
   readonly completion_tokens_details: { readonly reasoning_tokens: number }
 }
 
+/** A source of the text from `start_index` up to `end_index`. */
+export interface ChatAnnotation {
+  readonly type: 'url_citation'
+  readonly url_citation: {
+    readonly start_index: number
+    readonly end_index: number
+    readonly url: string
+    readonly title: string
+  }
+}
+
 export interface ChatDelta {
   readonly role?: 'assistant'
   readonly content?: string
   /** Named as several servers do; OpenAI has no field for reasoning, and its clients ignore this one. */
   readonly reasoning_content?: string
+  readonly annotations?: readonly ChatAnnotation[]
   /** Calls in one piece each: the edge hands a call out only once it is complete. */
   readonly tool_calls?: readonly (ChatToolCall & { readonly index: number })[]
 }
@@ -43,6 +55,7 @@ export interface ChatCompletion {
         readonly content: string | null
         readonly refusal: null
         readonly reasoning_content?: string
+        readonly annotations?: readonly ChatAnnotation[]
         readonly tool_calls?: readonly ChatToolCall[]
       }
       readonly logprobs: null

@@ -98,7 +98,7 @@ function outputAssembler(): OutputAssembler {
     open.isComplete = true
     if (item.type === 'message') {
       if (open.emittedLength === 0) addText(open, textIn(item.content, ''), events)
-      citations.push(...citationsOf(item.content, open.start))
+      citations.push(...collectCitations(item.content, open.start))
       open.part = { text: open.emittedLength, ...(typeof item.phase === 'string' && { phase: item.phase }) }
     } else if (item.type === 'reasoning') {
       if (open.emittedLength === 0)
@@ -218,7 +218,7 @@ function textIn(parts: unknown, between: string): string {
 }
 
 /** Returns the citations of a message whose text begins at `start` in that of the answer. */
-function citationsOf(parts: unknown, start: number): readonly Citation[] {
+function collectCitations(parts: unknown, start: number): readonly Citation[] {
   let at = start
   return objectsOf(parts).flatMap((part) => {
     const base = at

@@ -149,6 +149,7 @@ const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
     text('Let me look. '),
     use({
       tool: 'web_search',
+      kind: 'web_search',
       id: 'srvtoolu_1',
       input: { query: 'weather in Oslo' },
       ok: true,
@@ -204,7 +205,14 @@ const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
     },
   ],
   'web-search-failed': [
-    use({ tool: 'web_search', id: 'srvtoolu_1', input: { query: 'x' }, ok: false, output: 'max_uses_exceeded' }),
+    use({
+      tool: 'web_search',
+      kind: 'web_search',
+      id: 'srvtoolu_1',
+      input: { query: 'x' },
+      ok: false,
+      output: 'max_uses_exceeded',
+    }),
     text('No.'),
     finish('stop', USAGE, [
       {
@@ -226,12 +234,20 @@ const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
   'code-and-fetch': [
     use({
       tool: 'web_fetch',
+      kind: 'web_fetch',
       id: 'srvtoolu_1',
       input: { url: 'https://a.example/data' },
       ok: true,
       sources: [{ url: 'https://a.example/data', title: 'Data' }],
     }),
-    use({ tool: 'code_execution', id: 'srvtoolu_2', input: { command: 'echo $((1+2+3))' }, ok: true, output: '6\n' }),
+    use({
+      tool: 'code_execution',
+      kind: 'code',
+      id: 'srvtoolu_2',
+      input: { command: 'echo $((1+2+3))' },
+      ok: true,
+      output: '6\n',
+    }),
     text('6'),
     expect.objectContaining({ type: 'finish', finish: 'stop', usage: USAGE }),
   ],

@@ -33,6 +33,7 @@ const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
     text('it rains.'),
     use({
       tool: 'google_search',
+      kind: 'web_search',
       input: { queries: ['weather in Oslo'] },
       ok: true,
       sources: [{ url: 'https://vertexaisearch.example/redirect/1', title: 'yr.example' }],
@@ -42,11 +43,26 @@ const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
       citations: [{ url: 'https://vertexaisearch.example/redirect/1', title: 'yr.example', start: 10, end: 19 }],
     },
   ],
+  'file-search': [
+    text('Thirty days (handbook).'),
+    use({
+      tool: 'file_search',
+      kind: 'file_search',
+      input: {},
+      ok: true,
+      sources: [{ url: 'https://files.example/handbook.pdf', title: 'handbook.pdf' }],
+    }),
+    {
+      ...finish('stop'),
+      citations: [{ url: 'https://files.example/handbook.pdf', title: 'handbook.pdf', start: 0, end: 11 }],
+    },
+  ],
   'own-tools': [
-    use({ tool: 'code_execution', input: { code: 'print(6)' }, ok: true, output: '6\n' }),
+    use({ tool: 'code_execution', kind: 'code', input: { code: 'print(6)' }, ok: true, output: '6\n' }),
     text('6'),
     use({
       tool: 'url_context',
+      kind: 'web_fetch',
       input: { urls: ['https://a.example/data'] },
       ok: true,
       sources: [{ url: 'https://a.example/data' }],
