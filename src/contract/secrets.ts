@@ -29,8 +29,9 @@ const REDACTED = '[redacted]'
 
 /**
  * Makes a filter that finds each secret as it is, also in UTF-16; with any of its characters escaped as in JSON,
- * JavaScript, URLs and HTML, once or several times; in hexadecimal; in base64, also inside a longer encoded text and over
- * several lines; and in base64 or hexadecimal of any of these. Undefined if there is no secret of that length.
+ * JavaScript, URLs and HTML, once or several times, or as in mails; in hexadecimal; as a list of bytes; in base64, also
+ * inside a longer encoded text and over several lines; and in base64 or hexadecimal of any of these. Undefined if there is
+ * no secret of that length.
  */
 export function secretFilter(secrets: readonly string[], { least = 12 }: FilterOptions = {}): SecretFilter | undefined {
   const wanted = [...new Set(secrets)].filter(({ length }) => length >= least)
@@ -39,21 +40,25 @@ export function secretFilter(secrets: readonly string[], { least = 12 }: FilterO
   const isSlashed = wanted.some((secret) => secret.endsWith('\\'))
   const text = (value: string): string => {
     if (value.length < needles.shortest) return value
-    const clean = cut(value, needles.in(value))
-    const view = unescaped(clean)
-    if (view === clean || needles.in(view).length === 0) return clean
-    const { text: viewText, starts, ends } = escapeView(clean)
+    return withoutEscaped(withoutEscaped(cut(value, needles.in(value)), false), true)
+  }
+  const withoutEscaped = (value: string, isQuoted: boolean): string => {
+    const view = unescaped(value, isQuoted)
+    if (view === value || needles.in(view).length === 0) return value
+    const { text: viewText, starts, ends } = escapeView(`${value}\n`, isQuoted)
     const ranges = needles.in(viewText).map(([from, to]): Range => {
-      const end = ends[to - 1] ?? clean.length
-      return [starts[from] ?? 0, isSlashed ? end + escapedBackslashes(clean, end) : end]
+      const end = ends[to - 1] ?? value.length
+      return [starts[from] ?? 0, isSlashed ? end + escapedBackslashes(value, end) : end]
     })
-    return cut(clean, ranges)
+    return cut(value, ranges)
   }
   function json<Value>(value: Value): Value
   function json(value: unknown): unknown {
     if (typeof value === 'string') return text(value)
     if (typeof value === 'number') return wanted.includes(String(value)) ? REDACTED : value
     if (Array.isArray(value)) {
+      // The bytes of a secret, as a Buffer is written as JSON.
+      if (typeof value[0] === 'number' && needles.in(value.join(',')).length > 0) return [REDACTED]
       const items = value.map((item: unknown) => json(item))
       return items.some((item, index) => item !== value[index]) ? items : value
     }
@@ -66,10 +71,14 @@ export function secretFilter(secrets: readonly string[], { least = 12 }: FilterO
   /** Returns where the end of a text begins that may be the beginning of a secret. */
   const endOfSafe = (value: string): number => {
     const from = Math.max(0, value.length - needles.longest() * MOST_ESCAPED)
-    const { text: view, starts } = escapeView(value.slice(from))
-    const escapeAt = begunEscape(view)
-    const at = Math.min(needles.beginIn(view), needles.beginIn(view.slice(0, escapeAt)), escapeAt)
-    return at < view.length ? from + (starts[at] ?? 0) : value.length
+    const end = value.slice(from)
+    const safe = (isQuoted: boolean): number => {
+      const { text: view, starts } = escapeView(end, isQuoted)
+      const escapeAt = begunEscape(view)
+      const at = Math.min(needles.beginIn(view), needles.beginIn(view.slice(0, escapeAt)), escapeAt)
+      return at < view.length ? from + (starts[at] ?? 0) : value.length
+    }
+    return SIGN_OF_QUOTED.test(end) ? Math.min(safe(false), safe(true)) : safe(false)
   }
   const pieces = (): TextPieces => {
     let tail = ''
@@ -114,35 +123,53 @@ interface Needles {
 /** Prepares the forms of secrets. Those that are encoded are made for the first text that could contain one. */
 function makeNeedles(secrets: readonly string[]): Needles {
   const withViews = (forms: readonly string[]) =>
-    [...new Set(forms.flatMap((form) => [form, unescaped(form)]))].filter((form) => form !== '')
+    [...new Set(forms.flatMap((form) => [form, unescaped(form), unescaped(JSON.stringify(form).slice(1, -1))]))].filter(
+      (form) => form !== '',
+    )
   const plain = withViews(secrets.flatMap((secret) => [...plainForms(secret), ...printedBytes(secret)]))
   const shortest = Math.min(...plain.map(({ length }) => length))
   const encodedRun = new RegExp(`[\\w+/-]{${Math.max(LEAST_PIECE, shortest)}}`)
-  const encoded = once(() => [...new Set(secrets.flatMap(encodedForms))])
-  const byFirst = once(() => Map.groupBy([...plain, ...encoded()], (form) => form.charCodeAt(0)))
-  const longest = once(() => [...plain, ...encoded()].reduce((most, { length }) => Math.max(most, length), 0))
+  const base64 = once(() => [...new Set(secrets.flatMap(base64OfForms))])
+  const hex = once(() => [...new Set(secrets.flatMap(hexOfForms))])
+  const byFirst = once(() => Map.groupBy([...plain, ...base64()], (form) => form.charCodeAt(0)))
+  const hexByFirst = once(() => Map.groupBy(hex(), (form) => form.charCodeAt(0)))
+  const longest = once(() => [...plain, ...base64(), ...hex()].reduce((most, { length }) => Math.max(most, length), 0))
+  const isBegun = (forms: ReadonlyMap<number, readonly string[]>, text: string, at: number) => {
+    const candidates = forms.get(text.charCodeAt(at))
+    if (!candidates) return false
+    const end = text.slice(at)
+    return candidates.some((form) => form.length > end.length && form.startsWith(end))
+  }
   return {
     longest,
     shortest,
-    in: (text) =>
-      (encodedRun.test(text) ? [...plain, ...encoded()] : plain).flatMap((form) => {
-        const ranges: Range[] = []
-        for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + 1)) ranges.push([at, at + form.length])
-        return ranges
-      }),
+    in: (text) => [
+      ...rangesOf(encodedRun.test(text) ? [...plain, ...base64()] : plain, text),
+      ...(HEX_RUN.test(text) ? rangesOf(hex(), withLowerHex(text)) : []),
+    ],
     beginIn: (text) => {
+      const lower = withLowerHex(text)
       for (let at = Math.max(0, text.length - longest() + 1); at < text.length; at++) {
-        const end = text.slice(at)
-        if (
-          byFirst()
-            .get(text.charCodeAt(at))
-            ?.some((form) => form.length > end.length && form.startsWith(end))
-        )
-          return at
+        if (isBegun(byFirst(), text, at) || isBegun(hexByFirst(), lower, at)) return at
       }
       return text.length
     },
   }
+}
+
+function rangesOf(forms: readonly string[], text: string): Range[] {
+  return forms.flatMap((form) => {
+    const ranges: Range[] = []
+    for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + 1)) ranges.push([at, at + form.length])
+    return ranges
+  })
+}
+
+const HEX_RUN = /(?:[\da-f]{2}[: ]?){3}/i
+
+/** A text whose hexadecimal digits are in lower case, of the same length. */
+function withLowerHex(text: string): string {
+  return text.replace(/[A-F]+/g, (digits) => digits.toLowerCase())
 }
 
 /** Returns how many of the backslashes at a place of a text escape each other, and not what follows them. */
@@ -178,16 +205,28 @@ function plainForms(secret: string): string[] {
   return [...new Set([secret, bytes, ...trimmed, secret.replaceAll(' ', '+')])]
 }
 
-/**
- * Returns a secret in hexadecimal and in base64, also as it is inside a longer encoded text, and either of these of these
- * or of its escaped forms.
- */
-function encodedForms(secret: string): string[] {
-  const firstForms = [...base64Forms(utf8(secret)), ...hexForms(utf8(secret))]
-  const wideForms = wideBytes(secret).flatMap((bytes) => [...base64Forms(bytes), ...hexForms(bytes)])
-  const texts = [...firstForms, ...escapesOf(secret)].filter((text) => text !== secret && text.length >= LEAST_PIECE)
-  const secondForms = [...new Set(texts)].flatMap((text) => [...base64Forms(utf8(text)), ...hexForms(utf8(text))])
-  return [...new Set([...firstForms, ...wideForms, ...secondForms])].filter((form) => form.length >= LEAST_PIECE)
+/** Returns a secret in base64, also as it is inside a longer encoded text, and its encoded and escaped forms in base64. */
+function base64OfForms(secret: string): string[] {
+  const bytes = [utf8(secret), ...wideBytes(secret), ...encodedTexts(secret).map(utf8)]
+  return bytes.flatMap(base64Forms).filter((form) => form.length >= LEAST_PIECE)
+}
+
+/** Returns a secret, and its encoded and escaped forms, in hexadecimal, in lower case; its bytes also apart. */
+function hexOfForms(secret: string): string[] {
+  const bytes = [utf8(secret), ...wideBytes(secret)]
+  const apart = bytes.flatMap((each) => {
+    const pairs = toHex(each).match(/../g) ?? []
+    return [pairs.join(':'), pairs.join(' ')]
+  })
+  const forms = [...bytes, ...encodedTexts(secret).map(utf8)].map(toHex)
+  return [...forms, ...apart].filter((form) => form.length >= LEAST_PIECE)
+}
+
+/** The texts of a secret that may be encoded once more. */
+function encodedTexts(secret: string): string[] {
+  const hex = toHex(utf8(secret))
+  const texts = [...base64Forms(utf8(secret)), hex, hex.toUpperCase(), ...escapesOf(secret)]
+  return [...new Set(texts)].filter((text) => text !== secret && text.length >= LEAST_PIECE)
 }
 
 /** The bytes of a text in UTF-16, in both orders. */
@@ -233,15 +272,10 @@ function base64Forms(bytes: Uint8Array): string[] {
   return [...forms, ...forms.map((piece) => piece.replaceAll('+', '-').replaceAll('/', '_'))]
 }
 
-function hexForms(bytes: Uint8Array): string[] {
-  const hex = toHex(bytes)
-  return [hex, hex.toUpperCase()]
-}
-
-/** A text in UTF-16, as the characters that its bytes are, and its bytes as tools that print them separate them. */
+/** A text in UTF-16, as the characters that its bytes are, and its bytes as JSON and lists print them. */
 function printedBytes(text: string): string[] {
-  const pairs = hexForms(utf8(text)).map((hex) => hex.match(/../g) ?? [])
-  return [...wideBytes(text).map(binaryOf), ...pairs.flatMap((bytes) => [bytes.join(':'), bytes.join(' ')])]
+  const bytes = utf8(text)
+  return [...wideBytes(text).map(binaryOf), ...(bytes.length < LEAST_PIECE ? [] : [bytes.join(','), bytes.join(', ')])]
 }
 
 function utf8(text: string): Uint8Array {
@@ -261,14 +295,20 @@ interface EscapeView {
  * Backslashes in a row count as one, however often they were escaped.
  */
 const ESCAPE =
-  /\\+(?:u[0-9a-f]{4}|u\{0{0,8}[0-9a-f]{1,6}\}|x[0-9a-f]{2}|["'/nrtbf])?|%u[0-9a-f]{4}|%[0-9a-f]{2}|&#x0{0,16}[0-9a-f]{1,6};|&#0{0,16}\d{1,7};|&(?:amp|lt|gt|quot|apos|sol|bsol|plus|equals|percnt|colon|lowbar|num|excl|commat|dollar|ast|quest);/gi
-const LINE_BREAK = /[\r\n]+[ \t]*/g
-const IS_ESCAPED = /[\\%&\r\n]/
-/** Matches an end of a text that an escape may begin with. */
-const ESCAPE_AT_END =
-  /(?:\\+(?:u(?:[0-9a-f]{0,3}|\{[0-9a-f]{0,14})|x[0-9a-f]?)?|%(?:u[0-9a-f]{0,3}|[0-9a-f])?|&(?:#(?:\d{0,23}|x[0-9a-f]{0,22})|[a-z]{0,6})?)$/i
+  /\\+(?:u[0-9a-f]{4}|u\{0{0,8}[0-9a-f]{1,6}\}|x[0-9a-f]{2}|[0-3][0-7]{2}|["'/nrtbf])?|%u[0-9a-f]{4}|%[0-9a-f]{2}|&#x0{0,16}[0-9a-f]{1,6}(?:;|(?=[^\da-f;]))|&#0{0,16}\d{1,7}(?:;|(?=[^\d;]))|&(?:amp|lt|gt|quot|apos|sol|bsol|plus|equals|percnt|colon|lowbar|num|excl|commat|dollar|ast|quest);/gi
+
+/**
+ * Matches escapes of quoted-printable. They are undone in a view of their own, since `=` often stands before other text.
+ */
+const QUOTED = /=(?:[0-9a-f]{2}|\r?\n)/gi
+const SIGN_OF_QUOTED = /=(?:[0-9a-f]{2}|\\*[\rrn\n])/i
+const SIGN_OF_ESCAPE = /[\\%&\r\n]/
 /** How often a text is read again for escapes of escapes. */
 const ROUNDS = 5
+const LINE_BREAK = /[\r\n]+[ \t]*/g
+/** Matches an end of a text that an escape may begin with. */
+const ESCAPE_AT_END =
+  /(?:\\+(?:u(?:[0-9a-f]{0,3}|\{[0-9a-f]{0,14})|x[0-9a-f]?|[0-3][0-7]?)?|%(?:u[0-9a-f]{0,3}|[0-9a-f])?|=[0-9a-f\r]?|&(?:#(?:\d{0,23}|x[0-9a-f]{0,22})|[a-z]{0,6})?)$/i
 
 const LETTERS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' }
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -277,19 +317,20 @@ const ENTITIES: Readonly<Record<string, string>> = {
 }
 
 /** Undoes the escapes of JSON, URLs and HTML in a text, those of escapes too, and removes line breaks. */
-function unescaped(text: string): string {
-  if (!IS_ESCAPED.test(text)) return text
-  let view = text
+function unescaped(text: string, isQuoted = false): string {
+  if (!(isQuoted ? SIGN_OF_QUOTED : SIGN_OF_ESCAPE).test(text)) return text
+  // A line break ends an entity at the end of the text.
+  let view = `${text}\n`
   for (let round = 0; round < ROUNDS; round++) {
     const next = view.replace(ESCAPE, charOf)
     if (next === view) break
     view = next
   }
-  return view.replace(LINE_BREAK, '')
+  return (isQuoted ? view.replace(QUOTED, charOf) : view).replace(LINE_BREAK, '')
 }
 
 /** Does as `unescaped`, and keeps where each character comes from. */
-function escapeView(text: string): EscapeView {
+function escapeView(text: string, isQuoted: boolean): EscapeView {
   let view: EscapeView = {
     text,
     starts: Array.from({ length: text.length }, (_, at) => at),
@@ -300,7 +341,7 @@ function escapeView(text: string): EscapeView {
     if (next.text === view.text) break
     view = next
   }
-  return replaceIn(view, LINE_BREAK, () => '')
+  return replaceIn(isQuoted ? replaceIn(view, QUOTED, charOf) : view, LINE_BREAK, () => '')
 }
 
 /** Returns where the end of a text begins that may be the beginning of an escape; its length if there is none. */
@@ -309,12 +350,15 @@ function begunEscape(text: string): number {
 }
 
 function charOf(escape: string): string {
-  const [, hex] = /^(?:%u?|&#x|\\+[ux]\{?)([0-9a-f]+)[;}]?$/i.exec(escape) ?? []
-  const [, decimal] = /^&#(\d+);$/.exec(escape) ?? []
-  if (hex !== undefined || decimal !== undefined) {
-    const code = hex === undefined ? Number(decimal) : parseInt(hex, 16)
+  const [, hex] = /^(?:%u?|=|&#x|\\+[ux]\{?)([0-9a-f]+)[;}]?$/i.exec(escape) ?? []
+  const [, octal] = /^\\+(\d+)$/.exec(escape) ?? []
+  const [, decimal] = /^&#(\d+);?$/.exec(escape) ?? []
+  const digits = hex ?? octal ?? decimal
+  if (digits !== undefined) {
+    const code = parseInt(digits, hex === undefined ? (octal === undefined ? 10 : 8) : 16)
     return code <= 0x10ffff ? String.fromCodePoint(code) : escape
   }
+  if (escape.startsWith('=')) return ''
   if (escape.startsWith('&')) return ENTITIES[escape.slice(1, -1).toLowerCase()] ?? escape
   const end = escape.replace(/^\\+/, '')
   return end === '' ? '\\' : (LETTERS[end] ?? end)

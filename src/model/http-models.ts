@@ -143,20 +143,10 @@ async function* cleanEvents(events: AsyncIterable<ModelEvent>, secrets: SecretFi
         break
       }
       case 'call':
-        yield { ...event, tool: secrets.text(event.tool), arguments: secrets.text(event.arguments) }
-        break
       case 'finish':
-        yield {
-          ...event,
-          ...(event.opaque && { opaque: secrets.json(event.opaque) }),
-          ...(event.citations && { citations: secrets.json(event.citations) }),
-        }
-        break
       case 'provider.call':
-        yield secrets.json(event)
-        break
       case 'error':
-        yield { ...event, error: { ...event.error, message: secrets.text(event.error.message) } }
+        yield secrets.json(event)
         break
     }
   }

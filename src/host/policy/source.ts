@@ -1,6 +1,6 @@
 import type { SecretFilter } from '../../contract/secrets.ts'
 import type { ToolPolicies } from '../../contract/policy.ts'
-import type { Caller, Tool, ToolControl, ToolSource } from '../../contract/tool.ts'
+import type { Caller, Tool, ToolControl, ToolDefinition, ToolSource } from '../../contract/tool.ts'
 import { isOutage, messageOf } from '../../contract/thrown.ts'
 import { type Breaker, isOutageOf, toolPaused } from '../breaker.ts'
 import type { OutputCheck } from './output.ts'
@@ -31,6 +31,7 @@ export function bindTools(
   const { policies, breaker, secrets, outputs } = rules
   if (!policies && !breaker && !secrets && !outputs) return sourceFor
   const underPolicies = policies?.binder()
+  const withoutSecrets = definitionFilter(secrets)
   const boundTools = new WeakMap<Tool, BoundTool>()
   const bind = (tool: Tool): BoundTool => {
     const cached = boundTools.get(tool)
@@ -40,7 +41,8 @@ export function bindTools(
       isAllowed: () => true,
       guard: undefined,
     }
-    const policed = definition === tool.definition ? tool : { ...tool, definition }
+    const clean = withoutSecrets(definition)
+    const policed = clean === tool.definition ? tool : { ...tool, definition: clean }
     const boundTool = { tool: guardTool(policed, guardsOf(policed, rules, guard)), isAllowed }
     boundTools.set(tool, boundTool)
     return boundTool
@@ -60,7 +62,9 @@ export function bindTools(
         return {
           ...listing,
           tools: allowed(listing.tools),
-          unavailable: listing.unavailable.filter((entry) => policies?.isVisible(entry, caller) ?? true),
+          unavailable: listing.unavailable
+            .filter((entry) => policies?.isVisible(entry, caller) ?? true)
+            .map((entry) => secrets?.json(entry) ?? entry),
         }
       },
       offered: async () => allowed(await source.offered()),
@@ -136,6 +140,23 @@ function withPause(tool: Tool, caller: Caller, breaker: Breaker | undefined): To
 
 function breakerKey({ place, definition: { name } }: Tool, { tenant }: Caller): string {
   return `${tenant} ${place} ${name}`
+}
+
+/**
+ * Returns a function that removes secrets from a definition, whose name is how the tool is called and stays as it is. It
+ * returns the same object each time, as the policies do.
+ */
+function definitionFilter(secrets: SecretFilter | undefined): (definition: ToolDefinition) => ToolDefinition {
+  const definitions = new WeakMap<ToolDefinition, ToolDefinition>()
+  return (definition) => {
+    if (!secrets) return definition
+    const cached = definitions.get(definition)
+    if (cached) return cached
+    const clean = secrets.json(definition)
+    const usable = clean === definition ? definition : { ...clean, name: definition.name }
+    definitions.set(definition, usable)
+    return usable
+  }
 }
 
 /** Makes the guard that removes secrets from what a tool answers, throws and reports, whatever is done with it. */
