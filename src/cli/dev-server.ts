@@ -4,6 +4,7 @@ import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isObject } from '../contract/json.ts'
+import { quietBuilds } from './dev/builds.ts'
 import type { EnvFile } from './env-file.ts'
 import { Failure } from './failure.ts'
 import { type Output, readOutput } from './output.ts'
@@ -106,11 +107,10 @@ function devArguments({ root, configs, port, envFile, stateDir }: DevServerOptio
 
 function devEnv({ env, envFile }: Pick<DevServerOptions, 'env' | 'envFile'>): NodeJS.ProcessEnv {
   return {
-    // Half of esbuild's memory is garbage of the last build, which it would not collect before the next one.
-    GOGC: '40',
     // Without it, each start asks the network where this machine is.
     CLOUDFLARE_CF_FETCH_ENABLED: 'false',
     ...env,
+    ...quietBuilds(env),
     ...UNATTENDED,
     // The edge gets all its variables from the env file, and no Worker gets the rest of the environment.
     CLOUDFLARE_LOAD_DEV_VARS_FROM_DOT_ENV: 'true',

@@ -7,7 +7,7 @@ import { type DevEnvironment, orPrint, type Project, readProject, readReadable }
 import { runLog } from './run-log.ts'
 import { type Session, storeAll, withWorkers } from './session.ts'
 import { claimState, STATE_DIR } from './state.ts'
-import { watchFolder } from './watch.ts'
+import { isForeign, watchFolder } from './watch.ts'
 import { LOADER_CONFIG } from '../dev-server.ts'
 import { Failure } from '../failure.ts'
 import { listAllTools, type ListedTool } from '../listing.ts'
@@ -347,7 +347,7 @@ export class Changes {
 export function projectChanges(root: string, stateDir: string, signal: AbortSignal): Changes {
   const changes = new Changes()
   const state = relative(root, stateDir).replaceAll('\\', '/')
-  const ignores = (folder: string) => folder === state || /(?:^|\/)(?:node_modules|\.[^/]*)$/.test(folder)
+  const ignores = (folder: string) => folder === state || isForeign(folder)
   const onChange = (paths: ReadonlySet<string>) =>
     changes.add([...paths].filter((path) => !LOADER_CONFIG.test(path)).map(changeOf))
   watchFolder(root, onChange, { ignores, signal })

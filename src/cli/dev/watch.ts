@@ -1,12 +1,17 @@
-import { type Dirent, type FSWatcher, readdirSync, statSync, watch } from 'node:fs'
+import { type Dirent, type FSWatcher, readdirSync, type Stats, statSync, watch } from 'node:fs'
 import { join, relative, sep } from 'node:path'
 
 /** How long to wait after an event, in milliseconds: editors write a file in several steps. */
-const SETTLE_MS = 120
+export const SETTLE_MS = 120
 /** How long to wait in all, in milliseconds, if there is always another event. */
 const LONGEST_SETTLE_MS = 1000
 /** How often to compare the files, in milliseconds, where the system gives no events. */
 const POLL_MS = 1000
+
+/** Whether a folder has no files of a project, by its path with `/`: installed packages, and hidden folders. */
+export function isForeign(folder: string): boolean {
+  return /(?:^|\/)(?:node_modules|\.[^/]*)$/.test(folder)
+}
 
 export interface WatchOptions {
   /** Whether a folder is left out, by its path relative to the root, with `/`. */
@@ -52,7 +57,7 @@ export function watchFolder(
   signal.addEventListener('abort', stop, { once: true })
 }
 
-/** Returns what tells a version of a file from another one, for each file below a folder; watches all its folders. */
+/** Returns the state of each file below a folder; watches all its folders. */
 function readStates(root: string, ignores: WatchOptions['ignores'], events: FolderEvents): Map<string, string> {
   const states = new Map<string, string>()
   const folders = new Set<string>()
@@ -72,8 +77,7 @@ function readStates(root: string, ignores: WatchOptions['ignores'], events: Fold
       const shortPath = relative(root, path).replaceAll('\\', '/')
       const stats = statsOf(path)
       if (!stats) continue
-      const { ino, size, mtimeMs, ctimeMs } = stats
-      if (!stats.isDirectory()) states.set(shortPath, [ino, size, mtimeMs, ctimeMs].join(' '))
+      if (!stats.isDirectory()) states.set(shortPath, stateIn(stats))
       else if (ignores(shortPath)) continue
       else if (entry.isSymbolicLink()) links.push(path)
       else visit(path)
@@ -87,7 +91,7 @@ function readStates(root: string, ignores: WatchOptions['ignores'], events: Fold
 }
 
 /** The events of folders. Where the system gives none, an event now and then stands for them. */
-class FolderEvents {
+export class FolderEvents {
   readonly #onEvent: () => void
   readonly #watchers = new Map<string, FSWatcher>()
   #poll: NodeJS.Timeout | undefined
@@ -140,6 +144,22 @@ function identityOf(folder: string): string | undefined {
   return stats && `${stats.dev} ${stats.ino}`
 }
 
+/** Returns what tells a version of a file from another one; undefined if there is no file. */
+export function fileState(path: string): string | undefined {
+  const stats = statsOf(path)
+  return stats && stateIn(stats)
+}
+
+/** Whether a file was written, made or moved after a time, in epoch milliseconds. */
+export function changedSince(time: number, path: string): boolean {
+  const stats = statsOf(path)
+  return stats !== undefined && Math.max(stats.mtimeMs, stats.ctimeMs) > time
+}
+
+function stateIn({ ino, size, mtimeMs, ctimeMs }: Stats): string {
+  return [ino, size, mtimeMs, ctimeMs].join(' ')
+}
+
 function entriesOf(folder: string): readonly Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true })
@@ -148,7 +168,7 @@ function entriesOf(folder: string): readonly Dirent[] {
   }
 }
 
-function statsOf(path: string) {
+function statsOf(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false })
   } catch {

@@ -1,0 +1,114 @@
+import * as esbuild from 'esbuild'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { withoutPolling } from '../../../src/cli/dev/builds.ts'
+import { SAVES } from './saves.ts'
+
+let root = ''
+/** What the module of each build exports, or why the build failed. */
+let builds: string[]
+let stops: number
+
+beforeEach(async () => {
+  root = mkdtempSync(join(tmpdir(), 'builds-test-'))
+  onTestFinished(() => rmSync(root, { recursive: true }))
+  builds = []
+  stops = 0
+  mkdirSync(join(root, 'src/words'), { recursive: true })
+  mkdirSync(join(root, 'texts'))
+  write(
+    'src/index.ts',
+    `import { word } from './words/one.ts'\nimport text from '../texts/page.txt'\nexport default word + text`,
+  )
+  write('src/words/one.ts', `export const word = 'one'`)
+  write('texts/page.txt', '!')
+  await follow()
+})
+
+function write(file: string, text: string): void {
+  writeFileSync(join(root, file), text)
+}
+
+/** Follows the files of `src/index.ts`; a plugin reads the texts, as wrangler's does. */
+async function follow(): Promise<void> {
+  const counted = { build: esbuild.build, stop: async () => void stops++ }
+  const { context } = withoutPolling(counted, root)
+  const texts: esbuild.Plugin = {
+    name: 'texts',
+    setup: (build) => {
+      build.onResolve({ filter: /\.txt$/ }, ({ path, resolveDir }) => {
+        const file = join(resolveDir, path)
+        return { path: file, namespace: 'texts', watchFiles: [file] }
+      })
+      build.onLoad({ filter: /.*/, namespace: 'texts' }, ({ path }) => ({
+        contents: readFileSync(path, 'utf8'),
+        loader: 'text',
+      }))
+    },
+  }
+  const ends: esbuild.Plugin = {
+    name: 'ends',
+    setup: (build) => {
+      build.onEnd(async ({ errors, outputFiles: [output] = [] }) => {
+        const code = `data:text/javascript,${encodeURIComponent(output?.text ?? '')}`
+        builds.push(output ? String((await import(code)).default) : errors.map(({ text }) => text).join(' '))
+      })
+    },
+  }
+  const watched = await context({
+    ...{
+      entryPoints: [join(root, 'src/index.ts')],
+      absWorkingDir: root,
+      bundle: true,
+      format: 'esm',
+      write: false,
+      logLevel: 'silent',
+    },
+    plugins: [texts, ends],
+  })
+  onTestFinished(() => watched.dispose())
+  await watched.watch()
+  await built('one!')
+}
+
+async function built(...results: readonly string[]): Promise<void> {
+  await vi.waitFor(() => expect(builds).toEqual(results), 200_000)
+  builds.length = 0
+}
+
+describe('a Worker is built again each time that one of its files is saved', () => {
+  test.each(Object.entries(SAVES))('%s', async (_, save) => {
+    for (const word of ['two', 'six']) {
+      save(join(root, 'src/words/one.ts'), `export const word = '${word}'`)
+      await vi.waitFor(() => expect(builds.at(-1)).toBe(`${word}!`), 200_000)
+    }
+  })
+})
+
+test('a file that a plugin has read is followed too', async () => {
+  write('texts/page.txt', '?')
+  await built('one?')
+})
+
+test('a file that the Worker does not import builds nothing', async () => {
+  write('src/other.ts', 'export {}')
+  write('src/words/one.ts', `export const word = 'two'`)
+  await built('two!')
+})
+
+test('a failed build is repeated when what is missing is made, wherever that is', async () => {
+  write('src/words/one.ts', `export { word } from '../../lib/deep/word.ts'`)
+  await built('Could not resolve "../../lib/deep/word.ts"')
+  mkdirSync(join(root, 'lib/deep'), { recursive: true })
+  write('lib/deep/word.ts', `export const word = 'deep'`)
+  await vi.waitFor(() => expect(builds.at(-1)).toBe('deep!'), 200_000)
+})
+
+test('esbuild is stopped once there is nothing to build, and started for the next build', async () => {
+  await vi.waitFor(() => expect(stops).toBe(1), 200_000)
+  write('src/words/one.ts', `export const word = 'two'`)
+  await built('two!')
+  await vi.waitFor(() => expect(stops).toBe(2), 200_000)
+})
