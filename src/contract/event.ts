@@ -67,8 +67,6 @@ export type RunFact =
       readonly opaque?: Opaque
       /** The sources on which the text rests. */
       readonly citations?: readonly Citation[]
-      /** The marks of what the provider's own tools have found for this answer. */
-      readonly marks?: readonly DataMark[]
       /** Calls that a person must approve because the setup's `needsApproval` says so, whatever their tools say. */
       readonly approvals?: readonly string[]
       /** Who runs the calls, if the setup's `runsCalls` decided it. */

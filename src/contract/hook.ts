@@ -21,8 +21,6 @@ export interface StepAnswer {
   readonly usage?: Usage
   readonly opaque?: Opaque
   readonly citations?: readonly Citation[]
-  /** The marks of what the provider's own tools have found. */
-  readonly marks?: readonly DataMark[]
 }
 
 /** Tools of a step: names, and tools that the hook itself brings. */
@@ -37,6 +35,8 @@ export interface HookContext {
   readonly messages: readonly Message[]
   /** The messages of earlier turns that the model sees. */
   readonly history: readonly Message[]
+  /** The marks of all data that the model has read, in this run or before it. */
+  readonly marks: ReadonlySet<DataMark>
   /** Aborts when the run is cancelled or out of time. */
   readonly signal: AbortSignal
 }

@@ -68,12 +68,12 @@ export type ModelEvent =
   | { readonly type: 'call.delta'; readonly index: number; readonly tool?: string; readonly arguments: string }
   /** A call is complete: its whole arguments text has arrived. */
   | { readonly type: 'call'; readonly index: number; readonly tool: string; readonly arguments: string }
-  /** The provider has used a tool of its own. `marks`: those of what it found, which the model has read. */
+  /** The provider has used a tool of its own. `marks`: those of what it found, which the model has read; default: untrusted. */
   | ({ readonly type: 'provider.call'; readonly marks?: readonly DataMark[] } & ProviderCall)
   /**
    * `opaque`: what the codec wants back with this answer in later requests. `isWindowFull`: the model says that it stopped,
    * with the finish `length`, since prompt and answer have filled its window. `stopSequence`: the one of the request's
-   * (`stop`) at which the model stopped, where the provider tells. `citations`: the sources on which the text rests. `marks`: those of what the provider's tools have found.
+   * (`stop`) at which the model stopped, where the provider tells. `citations`: the sources on which the text rests.
    * `isPaused`: the provider continues the answer if it is sent back.
    */
   | {
@@ -84,7 +84,6 @@ export type ModelEvent =
       readonly isWindowFull?: true
       readonly stopSequence?: string
       readonly citations?: readonly Citation[]
-      readonly marks?: readonly DataMark[]
       readonly isPaused?: true
     }
   | { readonly type: 'error'; readonly error: ModelError }

@@ -349,6 +349,8 @@ export interface Tool {
   readonly ownTools?: (caller: Caller) => ToolSource
   /** Whether its source has checked each result by the output schema. Default: the host does. */
   readonly checksOutput?: boolean
+  /** Whether the run may not use it any more: it is gone or has changed, or the key has lost a scope. */
+  readonly isWithdrawn?: true
   /** Until when it is not called, in epoch milliseconds, because its last calls all failed. */
   readonly pausedUntil?: number
   /**

@@ -2,7 +2,6 @@ import { ConfigError, type Vars } from '../contract/vars.ts'
 import { TOOL_NAME } from '../contract/id.ts'
 import { canonicalJson, isObject, sha256 } from '../contract/json.ts'
 import type { Hook } from '../contract/hook.ts'
-import { marksAmong } from '../contract/message.ts'
 import type { ModelProvider } from '../contract/model.ts'
 import type { ProviderFormat } from '../contract/provider-tool.ts'
 import { failure, type Tool, type ToolDefinition, type ToolSource } from '../contract/tool.ts'
@@ -82,9 +81,8 @@ export function providerTools(
  */
 const PRIVACY: Hook = {
   name: 'providerTools',
-  step: (request, next, { run, messages, history }) => {
-    const hasPrivate = marksAmong([...history, ...messages]).includes('private')
-    if (!hasPrivate || run.taintRule === false) return next(request)
+  step: (request, next, { run, marks }) => {
+    if (!marks.has('private') || run.taintRule === false) return next(request)
     const staysInside = ({ atProvider, annotations }: ToolDefinition) => !atProvider || annotations.openWorld === false
     const tools = request.tools.filter(staysInside)
     if (tools.length === request.tools.length) return next(request)

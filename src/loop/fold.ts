@@ -227,7 +227,7 @@ function foldModelWait({ step }: RunState, { code, attempts, at, until }: EventO
 }
 
 function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {
-  const { step, text, reasoning, finish, usage, roomLeft, opaque, citations, marks, execution, approvals = [] } = event
+  const { step, text, reasoning, finish, usage, roomLeft, opaque, citations, execution, approvals = [] } = event
   const early = [...(state.step?.early ?? [])]
   const earlyIds = state.step?.early.map(({ callId }) => callId) ?? []
   const calls = event.calls.map((call) => {
@@ -268,7 +268,7 @@ function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {
     ...(calls.length > 0 && { calls: event.calls }),
     ...(opaque && { opaque }),
     ...(citations && { citations }),
-    ...(marks && { marks }),
+    ...(state.step.marks && { marks: state.step.marks }),
   })
 }
 
@@ -276,14 +276,16 @@ function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {
 function foldProviderCall(state: RunState, event: EventOf<'provider.call'>): void {
   const { type: _type, step: _step, marks = [], ...call } = event
   for (const mark of marks) state.marks.add(mark)
+  if (state.step && marks.length > 0) state.step.marks = [...new Set([...(state.step.marks ?? []), ...marks])]
   state.providerCalls.push(call)
 }
 
 function foldCut(state: RunState, { text = '', reasoning, usage }: EventOf<'answer.cut'>): void {
   state.usage = addUsage(state.usage, usage)
   if (text === '') return
-  const reasoningField = reasoning === undefined ? {} : { reasoning }
-  state.messages.push({ role: 'assistant', content: text, ...reasoningField, wasInterrupted: true })
+  const { marks } = state.step ?? {}
+  const more = { ...(reasoning !== undefined && { reasoning }), ...(marks && { marks }) }
+  state.messages.push({ role: 'assistant', content: text, ...more, wasInterrupted: true })
 }
 
 /** Returns the state of a call of the answer. If an equal call has started early, that one is used. */

@@ -116,7 +116,14 @@ export interface Running extends Omit<RunPorts, 'tools' | 'tokens'>, Ledger {
 /** Builds the context that a hook receives. */
 export function hookContext({ state, signal, history }: Pick<Running, 'state' | 'signal' | 'history'>): HookContext {
   const earlier = history.map(({ message }) => message)
-  return { run: state.request, step: state.steps, messages: state.messages, history: earlier, signal }
+  return {
+    run: state.request,
+    step: state.steps,
+    messages: state.messages,
+    history: earlier,
+    marks: state.marks,
+    signal,
+  }
 }
 
 /** Returns the hooks and strategies of a setup, and the `report` of one of its runs. */

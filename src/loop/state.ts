@@ -115,6 +115,8 @@ export interface StepState {
   wait?: ModelWait
   /** How often the model has refused the request as too long. */
   overflows?: number
+  /** The marks of what the provider's own tools have found for it. */
+  marks?: readonly DataMark[]
   /** Answers that did not fit the format, and why. Only the model sees them. */
   rejections: readonly { readonly text: string; readonly issues: string }[]
 }

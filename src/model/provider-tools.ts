@@ -30,8 +30,6 @@ export function withProviderTools(model: ChatModel, options: ProviderToolsOption
   }
 }
 
-type ProviderEvent = Extract<ModelEvent, { type: 'provider.call' }>
-
 /** The tools of providers in one request, as the model that is asked last was told of them. */
 class ToldTools {
   readonly request: ModelRequest
@@ -65,27 +63,16 @@ class ToldTools {
     }
   }
 
-  /** Names the tools in events as the run does, and marks the answer as what they have found is marked. */
+  /** Names the tools in events as the run does, with the marks of what they find. */
   async *named(events: AsyncIterable<ModelEvent>): AsyncGenerator<ModelEvent, void> {
-    const uses: ProviderEvent[] = []
     for await (const event of events) {
-      if (event.type === 'provider.call') {
-        const use = this.#use(event, this.#toolOf(event))
-        uses.push(use)
-        yield use
+      if (event.type !== 'provider.call') {
+        yield event
         continue
       }
-      const marks = event.type === 'finish' ? [...new Set(uses.flatMap((use) => use.marks ?? []))] : []
-      yield event.type === 'finish' && marks.length > 0 ? { ...event, marks } : event
+      const tool = this.#toolOf(event)
+      yield tool ? { ...event, tool: tool.name, marks: marksFound(tool) } : event
     }
-  }
-
-  #use(use: ProviderEvent, tool: ToolDefinition | undefined): ProviderEvent {
-    const { untrusted = true, private: isPrivate } = tool?.annotations ?? {}
-    const marks: DataMark[] = []
-    if (untrusted) marks.push('untrusted')
-    if (isPrivate) marks.push('private')
-    return { ...use, tool: tool?.name ?? use.tool, ...(marks.length > 0 && { marks }) }
   }
 
   /** Returns the tool whose form is of a provider's kind, such as `web_search`: by its type or, at Gemini, its member. */
@@ -99,6 +86,10 @@ class ToldTools {
     )
     return (ofServer ?? ofKind[0])?.tool
   }
+}
+
+function marksFound({ annotations: { untrusted = true, private: isPrivate } }: ToolDefinition): readonly DataMark[] {
+  return [...(untrusted ? (['untrusted'] as const) : []), ...(isPrivate ? (['private'] as const) : [])]
 }
 
 function plain(text: string): string {

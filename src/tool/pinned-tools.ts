@@ -26,7 +26,15 @@ function pinTool(definition: ToolDefinition, tool: Tool | undefined): Tool {
     ? toolChanged(name)
     : failure('tool_unavailable', `The tool "${name}" is not available any more.`)
   // Status and undo of calls under the earlier definition go to the tool as it is now.
-  return { origin: 'inline', place: 'none', ...tool, definition, offered: false, call: async () => outcome }
+  return {
+    origin: 'inline',
+    place: 'none',
+    ...tool,
+    definition,
+    offered: false,
+    isWithdrawn: true,
+    call: async () => outcome,
+  }
 }
 
 /** Returns the outcome of a call that was meant for another definition than the tool has now. */

@@ -1,10 +1,24 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { anthropic, type Env, fallingBack, makeSetup, openai, providerTools, responses, toolPolicies } from 'edgecall'
+import {
+  anthropic,
+  codeMode,
+  type Env,
+  fallingBack,
+  gemini,
+  makeSetup,
+  openai,
+  type Part,
+  providerTools,
+  responses,
+  toolPolicies,
+  toolSearch,
+} from 'edgecall'
 import type { ProviderFromEnv } from 'edgecall'
 import { isObject } from '../../src/contract/json.ts'
 import { type ModelCall, type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { recordedStreams } from '../fixtures/recorded.ts'
 import { tool } from '../fixtures/play.ts'
+import { vmLoader } from '../fixtures/vm-loader.ts'
 import { dataOf, keptEdge } from './kept-edge.ts'
 
 const servers: ModelServer[] = []
@@ -16,6 +30,7 @@ afterEach(async () => {
 const ANTHROPIC = recordedStreams('anthropic')
 const RESPONSES = recordedStreams('openai-responses')
 const CHAT = recordedStreams('openai-chat')
+const GEMINI = recordedStreams('gemini')
 
 const stream = (text = ''): ModelReply => ({ chunks: [text], end: 'close' })
 
@@ -27,16 +42,27 @@ const SEARCH = {
   },
 }
 
+/** The recorded answer with a call, of another tool. */
+function callOf(name: string, args: object): string {
+  const text = JSON.stringify(JSON.stringify(args)).slice(1, -1)
+  return (ANTHROPIC['call'] ?? '')
+    .replaceAll('"weather"', `"${name}"`)
+    .replace('{\\"place\\":', () => text)
+    .replace('\\"Oslo\\"}', '')
+}
+
 interface EdgeOfTest {
   readonly reply: (call: ModelCall, index: number) => ModelReply
   readonly provider: (baseUrl: string) => ProviderFromEnv
   readonly vars?: Readonly<Record<string, unknown>>
   readonly tools?: Parameters<typeof providerTools>[0]
   readonly others?: readonly ReturnType<typeof tool>[]
+  /** Parts beside policies and these tools. */
+  readonly parts?: readonly Part[]
 }
 
 /** An edge with provider tools, whose model is at a server of the test. */
-async function searchEdge({ reply, provider, vars = {}, tools = SEARCH, others = [] }: EdgeOfTest) {
+async function searchEdge({ reply, provider, vars = {}, tools = SEARCH, others = [], parts = [] }: EdgeOfTest) {
   const server = await startModelServer(reply)
   servers.push(server)
   const entries: object[] = []
@@ -47,6 +73,7 @@ async function searchEdge({ reply, provider, vars = {}, tools = SEARCH, others =
       toolPolicies,
       { name: 'reports', extend: () => ({ report: (entry) => entries.push(entry) }) },
       providerTools(tools),
+      ...parts,
     ],
     sources: () => [
       {
@@ -111,7 +138,7 @@ describe('a search that Anthropic runs', () => {
     }
     const citations = [{ ...PAGE, start: 21, end: 29, quote: 'Rain all day.' }]
     expect(events[3]).toEqual({ type: 'provider.call', step: 1, ...call, marks: ['untrusted'] })
-    expect(events[8]).toMatchObject({ calls: [], finish: 'stop', citations, marks: ['untrusted'], usage })
+    expect(events[8]).toMatchObject({ calls: [], finish: 'stop', citations, usage })
     const [listed]: any = await (await edge.fetch('/conversations/a/runs')).json()
     const record = await (await edge.fetch(`/conversations/a/runs/${listed.id}`)).json()
     expect(record).toMatchObject({ status: 'completed', calls: [], providerCalls: [call], citations, usage })
@@ -223,6 +250,63 @@ test('a search that OpenAI runs is told in the events, and its items go back in 
   ])
 })
 
+describe('a search that Google runs', () => {
+  const reply = () => stream(GEMINI['google-search'])
+  const tools = { web: { gemini: { googleSearch: {} } }, run: { gemini: { codeExecution: {} } } }
+  const oslo = (name: string) => (baseUrl: string) => () => () => gemini({ baseUrl })(name)
+
+  test('is told in the events under its name, and asked for beside functions', async () => {
+    const edge = await searchEdge({ reply, provider: oslo('gemini-3-pro'), tools, others: [tool('clock')] })
+    const events = await eventsOf(await edge.post('/runs', { input: 'Does it rain?' }, STREAM))
+    const source = { url: 'https://vertexaisearch.example/redirect/1', title: 'yr.example' }
+    expect(events.filter(({ type }) => type === 'provider.call')).toEqual([
+      {
+        type: 'provider.call',
+        step: 1,
+        tool: 'web',
+        kind: 'web_search',
+        input: { queries: ['weather in Oslo'] },
+        ok: true,
+        sources: [source],
+        marks: ['untrusted'],
+      },
+    ])
+    expect(events.at(-2)).toMatchObject({ type: 'step.finished' })
+    const [body] = edge.calls.map((call) => call.body)
+    expect(body?.tools).toMatchObject([
+      { functionDeclarations: [{ name: 'clock' }] },
+      { googleSearch: {} },
+      { codeExecution: {} },
+    ])
+    expect(body?.['toolConfig']).toEqual({ includeServerSideToolInvocations: true })
+  })
+
+  test('is left out for an older model that refuses it beside functions, which the log says', async () => {
+    const message = 'Built-in tools ({google_search}) and Function Calling cannot be combined in the same request.'
+    const refusal: ModelReply = { status: 400, body: { error: { code: 400, status: 'INVALID_ARGUMENT', message } } }
+    const edge = await searchEdge({
+      reply: (_, index) => (index === 0 ? refusal : reply()),
+      provider: oslo('gemini-2.5-flash'),
+      tools,
+      others: [tool('clock')],
+    })
+    for (const more of [{}, { tools: ['web'] }]) {
+      await (await edge.post('/runs', { input: 'Does it rain?', ...more }, STREAM)).text()
+    }
+    expect(edge.calls.map(({ body }) => body.tools)).toMatchObject([
+      [{ functionDeclarations: [{ name: 'clock' }] }, { googleSearch: {} }, { codeExecution: {} }],
+      [{ functionDeclarations: [{ name: 'clock' }] }],
+      [{ googleSearch: {} }],
+    ])
+    expect(edge.entries).toContainEqual({
+      event: 'provider_tool.left_out',
+      tool: 'web',
+      model: 'gemini/gemini-2.5-flash',
+      format: undefined,
+    })
+  })
+})
+
 test('each model of a fallback list is told only of what its provider has, and the log names what was left out', async () => {
   const edge = await searchEdge({
     reply: (_, index) => (index === 0 ? { status: 404, body: {} } : stream(CHAT['text'])),
@@ -261,6 +345,71 @@ describe('a tool that the provider runs', () => {
     expect(await call.json()).toMatchObject({ ok: false, error: { code: 'runs_at_provider' } })
   })
 
+  test('is not there for MCP clients, which call tools themselves', async () => {
+    const edge = await searchEdge({ ...quiet, others: [tool('clock')] })
+    const ask = async (method: string, params: object) => {
+      const response = await edge.post('/mcp', { jsonrpc: '2.0', id: 1, method, params })
+      return response.json()
+    }
+    expect(await ask('tools/list', {})).toMatchObject({ result: { tools: [{ name: 'clock' }] } })
+    expect(await ask('tools/call', { name: 'web_search', arguments: {} })).toMatchObject({
+      result: { isError: true, content: [{ text: expect.stringContaining('Not run: the provider of the model') }] },
+    })
+  })
+
+  test('is not there for programs', async () => {
+    const code = `return [await tools.web_search({}).catch(({ message }) => message), await tools.clock({})]`
+    const edge = await searchEdge({
+      reply: (_, index) => stream(index === 0 ? callOf('run_code', { code }) : ANTHROPIC['text']),
+      provider: claude,
+      vars: { LOADER: vmLoader(), CODE_MODE: 'also' },
+      others: [tool('clock', () => '12:00')],
+      parts: [codeMode()],
+    })
+    const events = await eventsOf(await edge.post('/runs', { input: 'Hi' }, STREAM))
+    const result = events.find(({ type, tool: name }) => type === 'call.settled' && name === 'run_code')
+    const unknown = 'There is no tool "web_search". Call one that is on offer, such as "clock".'
+    expect(result).toMatchObject({ content: [{ text: JSON.stringify([unknown, '12:00']) }] })
+    const [body] = edge.calls.map((call) => JSON.stringify(call.body.tools))
+    expect([body?.includes('clock('), body?.includes('web_search(')]).toEqual([true, false])
+  })
+
+  test('is found by a search, and then offered in the form of the provider', async () => {
+    const edge = await searchEdge({
+      reply: (_, index) => stream(index === 0 ? callOf('tool_search', { query: 'search the web' }) : ANTHROPIC['text']),
+      provider: claude,
+      vars: { TOOL_SEARCH: 'on' },
+      others: [tool('clock')],
+      parts: [toolSearch()],
+    })
+    await (await edge.post('/runs', { input: 'Hi' }, STREAM)).text()
+    const names = edge.calls.map(({ body }) =>
+      (Array.isArray(body.tools) ? body.tools : []).map((each) => [
+        Reflect.get(each, 'name'),
+        Reflect.get(each, 'type'),
+      ]),
+    )
+    expect(names).toEqual([
+      [['tool_search', undefined]],
+      [
+        ['tool_search', undefined],
+        ['web_search', 'web_search_20250305'],
+      ],
+    ])
+  })
+
+  test.each([
+    ['has no form', { web: { description: 'x' } }, 'with a form for anthropic, responses, gemini; "web" has none'],
+    ['has another name', { 'web search': SEARCH.web_search }, 'with names like web_search, not "web search"'],
+    [
+      'demands an approval',
+      { web: { ...SEARCH.web_search, approval: 'always' } },
+      'without approval of "web", since the provider of the model runs it',
+    ],
+  ])('that %s is refused at the start', async (_, tools, message) => {
+    await expect(searchEdge({ ...quiet, tools })).rejects.toThrow(message)
+  })
+
   test('does not exist for a caller whom a policy excludes', async () => {
     const policy = { web_search: { tenants: ['acme'] } }
     const edge = await searchEdge({ ...quiet, vars: { TOOL_POLICY: JSON.stringify(policy) } })
@@ -280,9 +429,8 @@ describe('a tool that the provider runs', () => {
 
   test('is left out once the run has read private data, since it may send them out in an answer', async () => {
     const diary = tool('diary', () => 'Dear diary', { annotations: { private: true } })
-    const call = (name: string) => ANTHROPIC['call']?.replaceAll('"weather"', `"${name}"`)
     const edge = await searchEdge({
-      reply: (_, index) => stream(index === 0 ? call('diary') : ANTHROPIC['text']),
+      reply: (_, index) => stream(index === 0 ? callOf('diary', {}) : ANTHROPIC['text']),
       provider: claude,
       others: [diary],
     })

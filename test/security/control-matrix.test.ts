@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { LoopSetup } from '../../src/contract/hook.ts'
+import type { ModelEvent } from '../../src/contract/model.ts'
 import type { Tool, ToolDefinition } from '../../src/contract/tool.ts'
 import { failure } from '../../src/contract/tool.ts'
 import type { Usage } from '../../src/contract/usage.ts'
@@ -11,7 +12,7 @@ import { RUN_CODE } from '../../src/contract/program.ts'
 import { type Script, scripted } from '../fixtures/scripted.ts'
 import { vmLoader } from '../fixtures/vm-loader.ts'
 import type { Env } from 'edgecall'
-import { makeSetup } from 'edgecall'
+import { makeSetup, type Part, providerTools } from 'edgecall'
 import { eventually } from '../fixtures/eventually.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { type ControlledEdge, controlledEdge, workerOf } from './controlled-edge.ts'
@@ -323,6 +324,8 @@ interface Result {
   readonly most: number
   /** All that the model and the caller were given. */
   readonly output: string
+  /** How many tools of the provider the model was told of, in each request. */
+  readonly formCounts: readonly number[]
 }
 
 /** A control of tools, and what must be so if it holds. */
@@ -333,8 +336,10 @@ interface Control {
   /** The tool that is called: a bound one, or a stored one that sends a request. Default: bound. */
   readonly isStored?: boolean
   readonly calls?: readonly object[]
-  /** Tools that are called, in steps before. */
-  readonly before?: readonly string[]
+  /** Steps before: a tool that is called, or the whole answer of the model. */
+  readonly before?: readonly (string | Script)[]
+  /** Parts that the edge has beside all of its own. */
+  readonly parts?: readonly Part[]
   /** Whether the tool `card`, which reads marked data, fails with this data in its message. */
   readonly cardFails?: boolean
   readonly answer?: string
@@ -547,7 +552,7 @@ async function play(way: Way, control: Control, { isDispatched = false, naming }
   const name = way.alias ?? (isStored ? 'page' : offered)
   const items = calls.map((args): Call => [name, args])
   const script = way.script(
-    before.map((each) => ask([each])),
+    before.map((each) => (typeof each === 'string' ? ask([each]) : each)),
     items,
   )
   const model = scripted(script, 'test/scripted')
@@ -572,6 +577,7 @@ async function play(way: Way, control: Control, { isDispatched = false, naming }
       ...vars,
       ...way.vars,
     },
+    parts: control.parts ?? [],
     fetch: async () => {
       reached += 1
       return Response.json('read')
@@ -600,7 +606,8 @@ async function play(way: Way, control: Control, { isDispatched = false, naming }
   await control.prepare?.(edge, bank, state)
   reached = most = 0
   const answer = await way.go(edge, items)
-  return { reached, most, output: JSON.stringify([edge.requests, answer]) }
+  const formCounts = edge.requests.map(({ providerTools: tell }) => tell?.('anthropic').forms.length ?? 0)
+  return { reached, most, output: JSON.stringify([edge.requests, answer]), formCounts }
 }
 
 describe.each(Object.entries(CONTROLS))('%s holds', (_, control) => {
@@ -624,6 +631,45 @@ describe.each(Object.entries(CONTROLS).filter(([, { isStored }]) => !isStored))(
     })
   },
 )
+
+/** A search that the provider of the model runs. */
+const SEARCH = providerTools({ search: { anthropic: { type: 'web_search_20250305' } } })
+const SEARCHED: ModelEvent = { type: 'provider.call', tool: 'web_search', kind: 'web_search', input: {}, ok: true }
+const searchAndAsk = (name: string): Script => [SEARCHED, ...ask([name])]
+const isNotTold: Control['holds'] = ({ formCounts }) => expect(formCounts.at(-1)).toBe(0)
+
+const PROVIDER_CONTROLS: Readonly<Record<string, Control>> = {
+  // A search has not found it.
+  'no control': {
+    holds: ({ formCounts }, { vars }) => expect(formCounts.includes(1)).toBe(!(vars && 'TOOL_SEARCH' in vars)),
+  },
+  scopes: { policy: { '@provider': { scopes: ['finance'] } }, holds: isNotTold },
+  tenants: { policy: { search: { tenants: ['ops'] } }, holds: isNotTold },
+  'the list of default tools': { vars: { DEFAULT_TOOLS: '*,!search' }, holds: isNotTold },
+  'the rule on private data': { before: ['card'], holds: isNotTold },
+  'the mark of what it finds': {
+    policy: { card: { annotations: { untrusted: false } } },
+    before: [searchAndAsk('card')],
+    holds: isNotReached,
+  },
+  'the price of its searches': {
+    vars: { MAX_COST: 0.02, MODEL_PRICES: { 'test/scripted': { input: 0, output: 0, webSearches: 10 } } },
+    before: Array.from({ length: 4 }, (_, n) => [
+      ...ask(['pay', { n: 7 + n }]).slice(0, 1),
+      { type: 'finish', finish: 'tool_calls', usage: { inputTokens: 1, outputTokens: 1, webSearches: 1 } },
+    ]),
+    holds: ({ reached }) => expect(reached).toBeLessThan(3),
+  },
+}
+
+describe.each(Object.entries(PROVIDER_CONTROLS))('%s holds for a tool that the provider runs', (_, control) => {
+  const ways = Object.entries(WAYS).filter(
+    ([, { isDirect, isElsewhere, isHandedOut }]) => !isDirect && !isElsewhere && !isHandedOut,
+  )
+  test.each(ways)('in a request that comes by %s', async (_, way) => {
+    control.holds(await play(way, { ...control, parts: [SEARCH] }), way)
+  })
+})
 
 const LONG_NAME = `bank.${'pay.'.repeat(20)}out`
 

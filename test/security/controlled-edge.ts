@@ -15,6 +15,7 @@ import { type Script, scripted } from '../fixtures/scripted.ts'
 import { catalogueParts } from '../../src/edge/catalog.ts'
 import type { Env } from '../../src/edge/env.ts'
 import { everything } from '../../src/edge/everything.ts'
+import type { Part } from '../../src/edge/part.ts'
 import { makeSetup } from '../../src/edge/setup.ts'
 import { schedulesObject } from '../../src/triggers/schedules.ts'
 import { apiKey, bearer, keyName, withKeys } from '../fixtures/keys.ts'
@@ -64,6 +65,8 @@ export interface ControlledEdgeOptions {
   readonly keys: readonly string[]
   /** Answers the requests of stored tools. */
   readonly fetch?: (url: string) => Promise<Response>
+  /** Parts that the edge has beside all of its own. */
+  readonly parts?: readonly Part[]
   /** Changes the setup that `createEdge` makes. */
   readonly change?: (setup: Setup) => Setup
 }
@@ -73,7 +76,7 @@ export interface ControlledEdgeOptions {
  * over databases and a KV in memory. Its tool Workers hold the given tools, and its model plays a script.
  */
 export function controlledEdge(options: ControlledEdgeOptions): ControlledEdge {
-  const { workers, script = [], vars = {}, keys, fetch, change = (edge) => edge } = options
+  const { workers, script = [], vars = {}, keys, fetch, parts = [], change = (edge) => edge } = options
   const { model = scripted(script, 'test/scripted') } = options
   const kv = new FakeKv()
   const catalogs = objects<InstanceType<typeof Catalog>>((ctx) => new Catalog(ctx, env))
@@ -101,7 +104,8 @@ export function controlledEdge(options: ControlledEdgeOptions): ControlledEdge {
     SCHEDULES: schedules,
   }
   let setup: Setup | undefined
-  const setupOnce = () => (setup ??= change(makeSetup(env, { ...everything, providers: { test: () => () => model } })))
+  const edgeOptions = { providers: { test: () => () => model }, use: [...everything.use, ...parts] }
+  const setupOnce = () => (setup ??= change(makeSetup(env, edgeOptions)))
   const Catalog = catalogue<Env>(catalogueParts)
   const Conversation = conversation(setupOnce)
   const Schedules = schedulesObject<Env>(setupOnce)

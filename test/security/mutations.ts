@@ -569,8 +569,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     control: 'the outcome of a call that its key may not make any more is not read',
     file: 'conversation/run/present-caller.ts',
-    text: 'poll: refuse, receive: refuse',
-    replacement: 'poll: refuse',
+    text: '    receive: refuse,\n',
+    replacement: '',
     test: 'conversation/changed-keys.test.ts',
   },
   {
@@ -1000,5 +1000,26 @@ export const MUTATIONS: readonly Mutation[] = [
     text: 'countsTokens(state) ? estimateUsage() : undefined',
     replacement: 'undefined',
     test: 'security/provider-usage.test.ts',
+  },
+  {
+    control: 'a provider is not told of its tool once the key of the run may not use it',
+    file: 'loop/perform/prompt.ts',
+    text: '.filter((name) => !isHeldBack(name))',
+    replacement: '.filter((name) => name !== String(isHeldBack))',
+    test: 'security/control-matrix.test.ts',
+  },
+  {
+    control: 'a provider is not told of tools that reach outward once the run has read private data',
+    file: 'edge/provider-tools.ts',
+    text: "if (!marks.has('private') || run.taintRule === false) return next(request)",
+    replacement: "if (marks.has('private') || run.taintRule === false) return next(request)",
+    test: 'security/control-matrix.test.ts',
+  },
+  {
+    control: 'what a provider has found unasked counts as untrusted',
+    file: 'loop/perform/ask.ts',
+    text: "const { marks = ['untrusted'], ...call } = event",
+    replacement: 'const { marks = [], ...call } = event',
+    test: 'security/control-matrix.test.ts',
   },
 ]

@@ -91,10 +91,6 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
       roomLeft: { ...count, description: 'The tokens that the prompt left of its room.' },
       opaque: { type: 'object', description: 'Provider data that later requests must return unchanged.' },
       citations: { ...list(ref('Citation')), description: 'The sources on which the text rests.' },
-      marks: {
-        ...list({ enum: ['untrusted', 'private'] }),
-        description: 'The marks of what the provider’s own tools have found.',
-      },
       approvals: list(callId),
       execution: { enum: ['edge', 'caller'] },
     },

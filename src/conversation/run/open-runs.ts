@@ -318,13 +318,15 @@ async function toolsOf(
   firstCaller: Caller,
 ): Promise<ReadonlyMap<string, Tool>> {
   const { caller, execution } = request
-  if (offered.size === 0 || execution === 'caller') return new Map()
-  const names = [...offered.keys()]
+  // The caller runs all others.
+  const own = [...offered.values()].filter(({ atProvider }) => execution !== 'caller' || atProvider)
+  if (own.length === 0) return new Map()
+  const names = own.map(({ name }) => name)
   const tools = await (await sourceOf(setup, request)).find(names)
   const present = new Set(tools.map(({ definition }) => definition.name))
   const absent = caller === firstCaller ? [] : names.filter((name) => !present.has(name))
   const withdrawn = absent.length === 0 ? [] : await setup.tools(firstCaller).find(absent)
-  return pinTools([...offered.values()], [...tools, ...withdrawn.map(withdrawTool)])
+  return pinTools(own, [...tools, ...withdrawn.map(withdrawTool)])
 }
 
 /**

@@ -90,5 +90,13 @@ export function withdrawTool(tool: Tool): Tool {
   const { name } = tool.definition
   const refuse = async () =>
     failure('tool_not_allowed', `Not run: the key that started this run may not call the tool "${name}" any more.`)
-  return { ...tool, status: async () => 'unknown', call: refuse, undo: refuse, poll: refuse, receive: refuse }
+  return {
+    ...tool,
+    isWithdrawn: true,
+    status: async () => 'unknown',
+    call: refuse,
+    undo: refuse,
+    poll: refuse,
+    receive: refuse,
+  }
 }

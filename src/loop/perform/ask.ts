@@ -199,6 +199,12 @@ function sizeOf(event: ModelEvent): number {
   return event.type === 'finish' && event.opaque ? JSON.stringify(event.opaque).length : 0
 }
 
+/** Makes the fact of what the provider did. Nobody has said what it finds if the edge has not told the model of it. */
+function providerFact(step: number, event: Extract<ModelEvent, { type: 'provider.call' }>): RunFact {
+  const { marks = ['untrusted'], ...call } = event
+  return { ...call, step, ...(marks.length > 0 && { marks }) }
+}
+
 /** Returns the fields of a request that say how often it was made before, as far as it was. */
 function repeats(cuts: number, waits: number): Pick<ModelRequest, 'cuts' | 'waits'> {
   return { ...(cuts > 0 && { cuts }), ...(waits > 0 && { waits }) }
@@ -272,7 +278,7 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
         return void calls.push(call)
       }
       case 'provider.call':
-        return commit([{ ...event, step }])
+        return commit([providerFact(step, event)])
       case 'finish': {
         const { type: _type, isWindowFull: _isWindowFull, isPaused: _isPaused, usage: ownUsage, ...end } = event
         const reported = ownUsage && withPrice(ownUsage)

@@ -16,7 +16,8 @@ import { mendJson } from '../../schema/mend-json.ts'
 
 /** Builds the model request of the step under way. */
 export function modelRequest(
-  running: Pick<Running, 'state' | 'history' | 'prompt'> & { readonly model: Pick<ChatModel, 'patience'> },
+  running: Pick<Running, 'state' | 'history' | 'prompt'> &
+    Partial<Pick<Running, 'tools'>> & { readonly model: Pick<ChatModel, 'patience'> },
 ): ModelRequest {
   const { state, model } = running
   const { conversation, toolChoice, chosenAt = 0, responseFormat, sampling, limits } = state.request
@@ -24,7 +25,7 @@ export function modelRequest(
   const rejected = state.step?.rejections ?? []
   // After a limit, and to correct its answer, the model must answer in text. A forced tool choice applies only until
   // the model has called tools; otherwise the run would never finish.
-  const tools = state.limit || rejected.length > 0 ? [] : definitions(state)
+  const tools = state.limit || rejected.length > 0 ? [] : definitions(running)
   const choice = state.rounds === chosenAt ? toolChoice : toolChoice === 'none' ? 'none' : undefined
   const messages = visibleMessages(placedMessages(running), reductionOf(running)).map((message) =>
     message.role === 'tool' ? asData(message) : message,
@@ -76,9 +77,14 @@ const definitionLists = new WeakMap<RunState['offered'], DefinitionList>()
  * last and a provider's cache has all others. The caller's follow those of the first step. It is the same array as long
  * as the tools stay the same, so that a codec can encode it once.
  */
-function definitions(state: RunState): readonly ToolDefinition[] {
+function definitions({
+  state,
+  tools,
+}: Pick<Running, 'state'> & Partial<Pick<Running, 'tools'>>): readonly ToolDefinition[] {
   const { offered, request, toolOrder, firstTools = toolOrder.length, added } = state
-  const onOffer = new Set(namesOnOffer(state))
+  // Nothing else could hold back a tool that the provider runs.
+  const isHeldBack = (name: string) => offered.get(name)?.atProvider && tools?.get(name)?.isWithdrawn
+  const onOffer = new Set(namesOnOffer(state).filter((name) => !isHeldBack(name)))
   const ofCaller = request.clientTools.map(({ name }) => name)
   const order = [...toolOrder.slice(0, firstTools), ...ofCaller, ...toolOrder.slice(firstTools), ...onOffer]
   const names = [...new Set(order.filter((name) => onOffer.has(name)))]

@@ -71,6 +71,21 @@ describe('a Gemini request', () => {
     expect(bodyOf({ sampling: { reasoning_effort } }).generationConfig).toEqual({ thinkingConfig })
   })
 
+  test('has the tools that Gemini runs, beside functions with their uses in the answer', () => {
+    const forms = [{ googleSearch: {} }, { urlContext: {} }]
+    const providerTools: ModelRequest['providerTools'] = (format) => ({ forms: format === 'gemini' ? forms : [] })
+    expect(bodyOf({ providerTools })).toEqual({ generationConfig: {}, contents: [HI], tools: forms })
+    const body = bodyOf({ providerTools, tools: [CLOCK], toolChoice: 'auto' })
+    expect([body.tools, body.toolConfig]).toMatchObject([
+      [{ functionDeclarations: [{ name: 'clock' }] }, ...forms],
+      { functionCallingConfig: { mode: 'AUTO' }, includeServerSideToolInvocations: true },
+    ])
+    // What an older model is sent, and one that may use no tool.
+    const plain = JSON.parse(encodeGeminiRequest({ messages: [USER], tools: [CLOCK], providerTools }, true))
+    expect([plain.tools.length, plain.toolConfig]).toEqual([1, undefined])
+    expect(bodyOf({ providerTools, toolChoice: 'none' }).tools).toBeUndefined()
+  })
+
   test('has the system messages in their own field', () => {
     const messages: Message[] = [
       { role: 'system', content: 'Be brief.' },
