@@ -99,6 +99,18 @@ describe('edgecall dev', () => {
     expect(await descriptions()).toEqual(['Rolls twice.', 'Tosses.'])
   })
 
+  test('says which tools a change has made unavailable, and how many there are again after its correction', async () => {
+    save('by another file that takes its name', dice, toolNamed('coin', 'Rolls.'))
+    const reason = 'The tool "coin" is defined differently by TOOL_DICE and TOOL_COIN; none of them is called.'
+    expect(await until('Ready: 0 tools\n')).toContain(
+      `\nNot available: coin (tools/dice/index.ts): ${reason}\nNot available: coin (tools/coin/index.ts): ${reason}\n`,
+    )
+    save('by another file that takes its name', dice, toolNamed('dice', 'x'.repeat(1025)))
+    expect(await until('Ready: 2 tools\n')).toContain(
+      '\ntools/dice/index.ts: The description of dice has 1,025 characters, which every request sends to the model.',
+    )
+  })
+
   test('waits after a Worker that served throws as it is loaded again', async () => {
     save('by deleting it and making it again', dice, `${toolNamed('dice', 'Rolls.')}\nthrow new Error('No input.')\n`)
     const output = await until('Waiting for a change of the files…\n')

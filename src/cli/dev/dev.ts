@@ -116,13 +116,21 @@ Serving ${url} until Ctrl-C${key === undefined ? '' : `, to the key ${key}`}. Op
   curl ${url}/runs -H 'content-type: application/json'${auth} -d '${body}'
 
 `)
+  const log = runLog(print)
   session.onLine(
     explainBlocks(project.workers, {
       explain: (line) => print(`${line} The version before it runs on.\n`),
-      pass: runLog(print),
+      pass: (line) => {
+        log(line)
+        // An edge that does not answer is being built again: its next line comes.
+        if (line.includes(RELOADED)) session.reviewTools().catch(() => {})
+      },
     }),
   )
 }
+
+/** What wrangler writes when Workers that were built again serve. */
+const RELOADED = 'Local server updated and ready'
 
 /** Returns once the Workers must be restarted. Throws a Failure if they end by themselves. */
 async function followChanges(session: Session, changes: Changes): Promise<void> {

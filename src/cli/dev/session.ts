@@ -17,6 +17,8 @@ export interface Session {
   /** Aborted when the Workers end by themselves or the command is to end. */
   readonly signal: AbortSignal
   onLine(write: (line: string) => void): void
+  /** Prints what of the tools has changed since they were last printed, after Workers were built again. */
+  reviewTools(): Promise<void>
 }
 
 const MOST_STARTS = 3
@@ -50,8 +52,9 @@ export async function withWorkers(
       isReady = true
       server.noteProcesses()
       await storeAll(edge, project.definitions, signal)
-      await printTools(edge, { workers, silent, signal })
-      return await work({ project, edge, signal, onLine: (write) => output.onLine(write) })
+      const printTools = toolPrinter(edge, workers, signal)
+      await printTools(silent)
+      return await work({ project, edge, signal, onLine: (write) => output.onLine(write), reviewTools: printTools })
     } catch (error) {
       stop.throwIfAborted()
       if (isReady || !output.lastLines().includes('Address already in use') || starts >= MOST_STARTS) {
@@ -90,17 +93,27 @@ export async function storeAll(
   }
 }
 
-interface PrintToolsOptions {
-  readonly workers: Workers
-  /** The tool Workers that do not say what they offer. */
-  readonly silent: readonly ListedTool[]
-  readonly signal: AbortSignal
+/**
+ * Returns a function that prints how many tools there are, and each that is not available or that models choose badly, with
+ * the file and the reason; later, only what has changed. It takes the tool Workers that do not say what they offer.
+ */
+function toolPrinter(
+  edge: EdgeAddress,
+  workers: Workers,
+  signal: AbortSignal,
+): (silent?: readonly ListedTool[]) => Promise<void> {
+  let last: ReadonlySet<string> = new Set()
+  return async (silent = []) => {
+    const lines = toolLines(await listAllTools(edge, signal), workers, silent)
+    const changes = lines.filter((line) => !last.has(line))
+    last = new Set(lines)
+    if (changes.length > 0) print(`${changes.join('\n')}\n\n`)
+  }
 }
 
-/** Prints how many tools there are, and each that is not available, with the file and the reason. */
-async function printTools(edge: EdgeAddress, { workers, silent, signal }: PrintToolsOptions): Promise<void> {
-  const tools = await listAllTools(edge, signal)
-  const places = new Set(tools.filter(({ available }) => available).map(({ place }) => place))
+function toolLines(tools: readonly ListedTool[], workers: Workers, silent: readonly ListedTool[]): readonly string[] {
+  const offered = tools.filter(({ available }) => available)
+  const places = new Set(offered.map(({ place }) => place))
   const unavailable = tools.filter(({ available }) => !available)
   const reportedBindings = new Set([...silent, ...unavailable].map(({ place }) => place))
   const empty = [...workers.edge.tools.keys()].filter(
@@ -111,15 +124,18 @@ async function printTools(edge: EdgeAddress, { workers, silent, signal }: PrintT
     const service = workers.edge.tools.get(place)
     return workers.tools.find((worker) => worker.name === service)?.main
   }
-  for (const { name, place, reason = 'not available' } of unavailable) {
-    const main = mainOf(place)
-    print(`Not available: ${name}${main === undefined ? '' : ` (${main})`}: ${reason}\n`)
-  }
-  const texts = tools.flatMap(({ name, place, available, description = '', inputSchema = {}, hash = '' }) =>
-    available ? [{ file: mainOf(place) ?? place, tool: { name, description, inputSchema, hash } }] : [],
-  )
-  for (const { file, message, remedy } of offerProblems(texts)) print(`${file}: ${message} ${remedy}\n`)
-  print(`Ready: ${tools.filter((tool) => tool.available).length} tools${but}\n\n`)
+  const texts = offered.map(({ name, place, description = '', inputSchema = {}, hash = '' }) => ({
+    file: mainOf(place) ?? place,
+    tool: { name, description, inputSchema, hash },
+  }))
+  return [
+    ...unavailable.map(({ name, place, reason = 'not available' }) => {
+      const main = mainOf(place)
+      return `Not available: ${name}${main === undefined ? '' : ` (${main})`}: ${reason}`
+    }),
+    ...offerProblems(texts).map(({ file, message, remedy }) => `${file}: ${message} ${remedy}`),
+    `Ready: ${offered.length} tools${but}`,
+  ]
 }
 
 function print(text: string): void {
