@@ -17,6 +17,7 @@ type Ignored =
   | 'answer.cut'
   | 'approval.requested'
   | 'approval.decided'
+  | 'call.judged'
   | 'call.requested'
   | 'call.interrupted'
   | 'call.suspended'

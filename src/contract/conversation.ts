@@ -1,4 +1,5 @@
 import type { BackupReply, BackupRequest } from './backup.ts'
+import type { Judgement } from './decision.ts'
 import type { StoredFault } from './thrown.ts'
 import type { InputNeeds } from './input.ts'
 import type { JsonObject } from './json.ts'
@@ -181,6 +182,8 @@ export interface PendingApproval {
    * the edge's setup; `untrusted_data`, the run has read both untrusted and private data. Absent if it asks for input.
    */
   readonly because?: 'tool' | 'setup' | 'untrusted_data'
+  /** What a decision model has said about it, which was not sure enough; absent if none was asked. */
+  readonly judgement?: Judgement
   /** The call of the program that made this call, if one did. */
   readonly parent?: string
   /** The code of that program. */

@@ -1,4 +1,5 @@
 import type { ContextReduction } from './context.ts'
+import type { Judgement } from './decision.ts'
 import type { Content, DataMark, Message, Opaque, ToolCall } from './message.ts'
 import type { InputNeeds } from './input.ts'
 import type { JsonObject } from './json.ts'
@@ -147,6 +148,15 @@ export type RunFact =
       /** SHA-256 of the canonical JSON of those arguments. */
       readonly argumentsHash?: string
     }
+  /** A decision model was asked whether this call may go ahead without a person. If `ok`, it does. */
+  | ({
+      readonly type: 'call.judged'
+      readonly callId: string
+      readonly tool: string
+      readonly durationMs: number
+      /** The call of the program that made this call, if one did. */
+      readonly parent?: string
+    } & Judgement)
   /**
    * A program asks for a call of the run. `ask`: its number among all that the program has asked for, timers too.
    * `isGuarded`: a person must approve it because the setup's `needsApproval` says so.

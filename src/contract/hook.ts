@@ -1,4 +1,5 @@
 import type { AgentControl } from './agent.ts'
+import type { Judge } from './decision.ts'
 import type { DefinitionIssue } from './definition.ts'
 import type { RunFact } from './event.ts'
 import type { JsonSchema } from './json.ts'
@@ -138,6 +139,8 @@ export interface LoopSetup {
   readonly onFault?: (fault: CallFault) => { readonly message?: string; readonly fatal?: boolean } | undefined
   /** Whether a person must approve a call, by its arguments or its caller. A definition's own demand always holds. */
   readonly needsApproval?: (call: ToolCall, definition: ToolDefinition, run: RunRequest) => boolean
+  /** Judges calls that a decision model may approve in a person's place. Default: a person is asked about each. */
+  readonly judge?: Judge
   /** Whether the edge runs the calls of an answer, rather than the caller. Default: as the request says. */
   readonly runsCalls?: (answer: StepAnswer, request: RunRequest) => boolean
   /**

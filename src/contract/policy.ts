@@ -17,7 +17,8 @@ export interface ToolPolicy {
   readonly timeoutMs?: number
   /** The most bytes of a result that a model sees. */
   readonly maxResultBytes?: number
-  readonly approval?: Approval
+  /** `decide`: as `always`, but a decision model may approve a call in the person's place, where it is sure enough. */
+  readonly approval?: Approval | 'decide'
   /** Hosts that a stored tool may reach, out of those that the edge allows. */
   readonly hosts?: readonly string[]
   /** These override the tool's own annotations, including those that let a call be sent again after a crash. */

@@ -1,4 +1,5 @@
 import type { AnswerTarget } from './answer-target.ts'
+import type { Judgement } from './decision.ts'
 import type { InputNeeds } from './input.ts'
 import type { JsonObject } from './json.ts'
 import type { RunBudget } from './budget.ts'
@@ -126,6 +127,11 @@ export interface RunRequest extends SomeOptions {
   readonly shard?: number
   /** Set if the run is that of an agent, which another run has called. No caller can send it. */
   readonly agent?: AgentTerms
+  /**
+   * Set if the caller of a run in a conversation has sent its input with the request. Only that tells what a user wants:
+   * not what an event, another run or a copy says, or an earlier turn that is run again.
+   */
+  readonly isFromUser?: true
   /** Where the answer goes besides, if a trigger has started the run. Default: nowhere. */
   readonly answerTo?: AnswerTarget
 }
@@ -191,6 +197,8 @@ export interface CallRecord {
   readonly structured?: unknown
   readonly metadata?: JsonObject
   readonly error?: { readonly code: string; readonly message: string }
+  /** What a decision model has said about the call, if one was asked. */
+  readonly judgement?: Judgement
   /** Set if an outcome came after the call had been given up; no model has read it. */
   readonly late?: { readonly ok: boolean }
   /** Whether the call was undone because a later one failed. */

@@ -42,6 +42,11 @@ export interface ToolDefinition {
   readonly returnDirect?: 'always' | 'if-last'
   /** Which calls a person must approve. Default: `never`. */
   readonly approval?: Approval
+  /**
+   * Whether a decision model may approve a call in a person's place: set where the operator's policy says `decide`.
+   * Default: no. `approval` is `always` then, for whatever cannot ask such a model.
+   */
+  readonly modelMayApprove?: true
   /** The time limit of one call, in milliseconds; the host's own limit still holds. */
   readonly timeoutMs?: number
   /** The most bytes of a result that a model sees; the host's own limit still holds. */
@@ -107,7 +112,7 @@ export type ToolTerms = Partial<
   Omit<
     ToolDefinition,
     | ('name' | 'ownName' | 'description' | 'inputSchema' | 'outputSchema' | 'hash')
-    | ('reconcile' | 'undo' | 'later' | 'aliasOf' | 'callsTools' | 'atProvider')
+    | ('reconcile' | 'undo' | 'later' | 'aliasOf' | 'callsTools' | 'atProvider' | 'modelMayApprove')
   >
 >
 

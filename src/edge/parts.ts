@@ -9,6 +9,7 @@ import { backUpConversation } from '../conversation/backup/backup.ts'
 import { modelSummaries } from '../conversation/history/summary.ts'
 import { webhookSender } from '../conversation/run/webhook.ts'
 import { MeteredDirectory } from '../directory/directory.ts'
+import { decisions } from './decisions.ts'
 import { shardedDirectories, shardedRuns } from './directories.ts'
 import { textOf } from './env.ts'
 import type { Part, Services } from './part.ts'
@@ -50,6 +51,7 @@ import { triggerHandlers, type Triggers, webhookRoutes } from '../triggers/trigg
 export {
   agUi,
   chatCompletions,
+  decisions,
   mcpConnections,
   messagesApi,
   metricsRoute,
@@ -79,6 +81,7 @@ export function allParts(): readonly Part[] {
     codeMode(),
     identityTokens,
     toolPolicies,
+    decisions(),
     disabledKeys,
     storedKeys,
     linkedFiles,

@@ -1,5 +1,5 @@
 import { catalogueStub } from '../catalogue/stub.ts'
-import { rateLimits, secretOf } from '../contract/vars.ts'
+import { ConfigError, rateLimits, secretOf } from '../contract/vars.ts'
 import { matches } from '../contract/glob.ts'
 import type { Owner } from '../contract/owner.ts'
 import { outputCheck } from '../host/policy/output.ts'
@@ -69,6 +69,8 @@ export const toolPolicies: Part = {
   name: 'toolPolicies',
   extend: ({ env, rules }) => {
     const policies = readPolicies(env)
+    if (!env['DECISION_MODEL'] && Object.values(policies).some(({ approval }) => approval === 'decide'))
+      throw new ConfigError('TOOL_POLICY', 'without "decide" in an edge without DECISION_MODEL')
     const rates = rateLimits(
       env,
       Object.values(policies).flatMap(({ rate }) => rate ?? []),

@@ -2,6 +2,7 @@ import { pause } from '../contract/time-limit.ts'
 import { runCalls } from './perform/act.ts'
 import { askModel } from './perform/ask.ts'
 import { beginStep, drawShare, needsShare } from './perform/begin.ts'
+import { judgeCalls } from './perform/judge.ts'
 import { decide, type Decision, endEarly, failedRun, SUBREQUEST_LIMIT, withinSubrequests } from './decide/decide.ts'
 import type { Running } from './running.ts'
 import { screenEvent } from './perform/hooks.ts'
@@ -57,6 +58,9 @@ export async function drive(running: Running, { watch, isCancelled, until }: Dri
           if (signal.aborted) break
         }
         await askModel(running, next.step)
+        break
+      case 'judge':
+        await judgeCalls(running, next.calls)
         break
       case 'call':
         await runCalls(running, next.calls)

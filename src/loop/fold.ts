@@ -8,7 +8,7 @@ import { countCall, recountCall } from './decide/call-counts.ts'
 import { compatUndone } from './decide/compat.ts'
 import { subrequestsOf } from './decide/decide.ts'
 import { toolMessage } from './record.ts'
-import type { CallState, ProgramState, RunState } from './state.ts'
+import { type CallState, newProgram, release, type RunState } from './state.ts'
 import { marksOf, marksOfResult } from './decide/data-flow-guard.ts'
 
 /** Applies one event to the state. News changes nothing. */
@@ -88,7 +88,7 @@ export function fold(state: RunState, event: RunEventBody): void {
 }
 
 type WaitingCallEvent =
-  | ('approval.requested' | 'approval.decided' | 'call.requested')
+  | ('approval.requested' | 'approval.decided' | 'call.judged' | 'call.requested')
   | ('call.interrupted' | 'call.deferred' | 'call.reported')
 
 /** Applies an event of a call that waits for others, or is sent again. */
@@ -98,6 +98,8 @@ function foldWaitingCall(state: RunState, event: EventOf<WaitingCallEvent>): voi
       return patchCall(state, event.callId, { status: 'awaiting_approval', needs: event.input })
     case 'approval.decided':
       return foldDecision(state, event)
+    case 'call.judged':
+      return foldJudgement(state, event)
     case 'call.requested':
       return patchCall(state, event.callId, { status: 'awaiting_caller' })
     case 'call.interrupted':
@@ -107,6 +109,12 @@ function foldWaitingCall(state: RunState, event: EventOf<WaitingCallEvent>): voi
     case 'call.reported':
       return patchCall(state, event.callId, { hasReport: true })
   }
+}
+
+function foldJudgement(state: RunState, event: EventOf<'call.judged'>): void {
+  const { type: _, callId, tool: _tool, durationMs: _durationMs, parent: _parent, ...judgement } = event
+  patchCall(state, callId, { judgement })
+  if (event.usage) state.usage = addUsage(state.usage, event.usage)
 }
 
 function foldDecision(state: RunState, event: EventOf<'approval.decided'>): void {
@@ -371,16 +379,6 @@ function foldProgram(state: RunState, event: EventOf<ProgramEvent>): void {
       program.releases = program.releases.filter(({ ask }) => ask < event.ask)
       return
   }
-}
-
-function newProgram(startedAt: number): ProgramState {
-  return { startedAt, calls: new Map(), releases: [], position: 0 }
-}
-
-/** Adds an answer to a program. Its time never goes back. */
-function release(program: ProgramState, ask: number, at: number): void {
-  const last = program.releases.at(-1)?.at ?? program.startedAt
-  program.releases = [...program.releases, { ask, at: Math.max(last, at) }]
 }
 
 function foldDeferred(state: RunState, event: EventOf<'call.deferred'>): void {

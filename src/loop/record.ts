@@ -42,10 +42,11 @@ function waitsForCaller(calls: readonly CallState[]): boolean {
 }
 
 function callRecord(state: CallState): CallRecord {
-  const { callId, parent, tool, arguments: text, status, place, version, result, wasUndone, child } = state
+  const { callId, parent, tool, arguments: text, status, place, version, result, wasUndone, child, judgement } = state
   const source = place === undefined ? {} : { place, ...(version !== undefined && { version }) }
   const id = { id: callId, ...(parent !== undefined && { parent }) }
-  const call = { ...id, tool, arguments: readableArguments(text), ...source, ...(child && { child }) }
+  const facts = { ...source, ...(child && { child }), ...(judgement && { judgement }) }
+  const call = { ...id, tool, arguments: readableArguments(text), ...facts }
   if (result) {
     const { ok, durationMs, content, structured, metadata, error, deployment } = result
     return {

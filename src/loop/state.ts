@@ -5,6 +5,7 @@
 import type { RunBudget } from '../contract/budget.ts'
 import type { ContextReduction } from '../contract/context.ts'
 import type { InputNeeds } from '../contract/input.ts'
+import type { Judgement } from '../contract/decision.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { CallSettled, RunFinished } from '../contract/event.ts'
 import type { DataMark, Message, ToolCall } from '../contract/message.ts'
@@ -50,6 +51,8 @@ export interface CallState extends ToolCall {
   /** Whether it starts a run of its own, that of an agent, and which one that is, once it is known. */
   isAgent?: boolean
   child?: RunPlace
+  /** What a decision model has said about it, if one was asked. */
+  judgement?: Judgement
   /** Whether the setup demands approval, whatever the tool says. */
   isGuarded?: boolean
   /**
@@ -226,6 +229,17 @@ export function newState(request: RunRequest, offered: ReadonlyMap<string, ToolD
     subrequests: 0,
     deadline: Infinity,
   }
+}
+
+/** Returns the state of a program that starts. */
+export function newProgram(startedAt: number): ProgramState {
+  return { startedAt, calls: new Map(), releases: [], position: 0 }
+}
+
+/** Adds an answer to a program. Its time never goes back. */
+export function release(program: ProgramState, ask: number, at: number): void {
+  const last = program.releases.at(-1)?.at ?? program.startedAt
+  program.releases = [...program.releases, { ask, at: Math.max(last, at) }]
 }
 
 /** Returns what a run itself has used, without the runs of agents, which account for their own usage. */

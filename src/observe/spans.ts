@@ -148,6 +148,16 @@ function noteRun(
       return recorder.note('', event.type, at, { 'gen_ai.tool.call.id': event.callId })
     case 'limit.reached':
       return recorder.note('', event.type, at, { 'edgecall.limit': event.which })
+    case 'call.judged': {
+      const { callId, ok, model, answer, probabilities = {}, code } = event
+      return recorder.note('', event.type, at, {
+        'gen_ai.tool.call.id': callId,
+        'edgecall.ok': ok,
+        ...(model !== undefined && { 'gen_ai.request.model': model }),
+        ...(answer !== undefined && { 'edgecall.answer': answer, 'edgecall.probability': probabilities[answer] ?? 0 }),
+        ...(code !== undefined && { 'error.type': code }),
+      })
+    }
     case 'approval.requested':
     case 'approval.decided':
       return recorder.note('', event.type, at, { 'gen_ai.tool.call.id': event.callId })
@@ -182,6 +192,7 @@ type NotedByRun = Fact<
   | 'limit.reached'
   | 'approval.requested'
   | 'approval.decided'
+  | 'call.judged'
   | 'run.waiting'
   | 'run.resumed'
   | 'run.parked'

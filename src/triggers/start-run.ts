@@ -133,7 +133,8 @@ async function start(
     cacheSettings(context, id, {})
   }
   const prepared = await prepareRun(context, decoded.request, { conversation: id })
-  const run = { ...prepared.run, ...(answerTo && { answerTo }) }
+  const { isFromUser: _, ...triggered } = prepared.run
+  const run = { ...triggered, ...(answerTo && { answerTo }) }
   if (conversation !== undefined && create) await requireRoom(context, id)
   const place = {
     id,

@@ -20,6 +20,7 @@ const TYPES = {
   'step.restarted': true,
   'approval.requested': true,
   'approval.decided': true,
+  'call.judged': true,
   'call.requested': true,
   'call.started': true,
   'call.interrupted': true,

@@ -30,14 +30,21 @@ const CONDITION = v.strictObject({
   like: v.exactOptional(v.array(v.string())),
 })
 
+const UNLESS = v.strictObject({ unless: byName(v.pipe(v.string(), v.regex(POINTER)), CONDITION) })
+const UNLESS_TEXT = 'or { unless: { "/pointer": { minimum?, maximum?, enum?, like? } } }.'
+
 /** The schema of an `Approval`. */
 export const APPROVAL = either(
   isObject,
-  v.strictObject({ unless: byName(v.pipe(v.string(), v.regex(POINTER)), CONDITION) }),
-  v.picklist(
-    ['never', 'always'],
-    'must be "never", "always" or { unless: { "/pointer": { minimum?, maximum?, enum?, like? } } }.',
-  ),
+  UNLESS,
+  v.picklist(['never', 'always'], `must be "never", "always" ${UNLESS_TEXT}`),
+)
+
+/** The schema of the approval that a policy demands. */
+const POLICY_APPROVAL = either(
+  isObject,
+  UNLESS,
+  v.picklist(['never', 'always', 'decide'], `must be "never", "always", "decide" ${UNLESS_TEXT}`),
 )
 
 const texts = v.exactOptional(v.array(v.string()))
@@ -52,7 +59,7 @@ export const POLICIES = byName(
     concurrency: optionalCount,
     timeoutMs: optionalCount,
     maxResultBytes: optionalCount,
-    approval: v.exactOptional(APPROVAL),
+    approval: v.exactOptional(POLICY_APPROVAL),
     hosts: texts,
     annotations: v.exactOptional(v.strictObject(ANNOTATIONS)),
   }),

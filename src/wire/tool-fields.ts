@@ -89,6 +89,7 @@ export const TOOL_FIELDS = {
   },
   returnDirect: { worker: returnDirect, stored: returnDirect },
   approval: { worker: approval, stored: approval },
+  modelMayApprove: {},
   timeoutMs: { worker: optionalCount, stored: optionalCount },
   maxResultBytes: { worker: optionalCount, stored: optionalCount },
   exclusive: {

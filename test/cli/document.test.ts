@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { variableNames } from '../../src/cli/document/configuration.ts'
 import { documentPages, documentText } from '../../src/cli/document/document.ts'
 import { studioFiles } from '../../src/cli/document/studio.ts'
-import { createEdge, type Env } from 'edgecall'
+import { allDecisionProviders, createEdge, type Env } from 'edgecall'
 import { everything } from 'edgecall/everything'
 import { servedRoutes } from '../fixtures/served-routes.ts'
 
@@ -46,7 +46,7 @@ test('the pages on configuration have every variable that the edge reads, and no
     },
   })
   createEdge(everything).setup(vars)
-  for (const fromEnv of Object.values(everything.providers)) fromEnv(vars)
+  for (const fromEnv of Object.values({ ...everything.providers, ...allDecisionProviders })) fromEnv(vars)
   const bindings = [
     'AI',
     'CATALOG',

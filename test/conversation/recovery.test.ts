@@ -4,7 +4,8 @@ import { readConfig } from '../../src/contract/config.ts'
 import type { RunEvent } from '../../src/contract/event.ts'
 import type { ChatModel } from '../../src/contract/model.ts'
 import type { Setup } from '../../src/contract/setup.ts'
-import type { Tool, ToolAnnotations } from '../../src/contract/tool.ts'
+import type { LoopSetup } from '../../src/contract/hook.ts'
+import type { Tool, ToolDefinition } from '../../src/contract/tool.ts'
 import { Readers } from '../../src/conversation/run/readers.ts'
 import { Runner } from '../../src/conversation/run/runner.ts'
 import { Store } from '../../src/conversation/store/store.ts'
@@ -25,13 +26,13 @@ class World {
   /** The next life cancels the run as soon as it has begun. */
   cancels = false
   readonly #script: readonly Script[]
-  readonly #annotations: ToolAnnotations
-  readonly #approval: 'never' | 'always'
+  readonly #definition: Partial<ToolDefinition>
+  /** Of the next life. */
+  loop: LoopSetup = {}
 
-  constructor(script: readonly Script[], annotations: ToolAnnotations = {}, approval: 'never' | 'always' = 'never') {
+  constructor(script: readonly Script[], definition: Partial<ToolDefinition> = {}) {
     this.#script = script
-    this.#annotations = annotations
-    this.#approval = approval
+    this.#definition = definition
     this.store().create()
   }
 
@@ -41,7 +42,11 @@ class World {
 
   accept(): void {
     const definitions = this.#tools().map(({ definition }) => definition)
-    this.store().runs.add(requestOf({ conversation: 'conv_1' }), JSON.stringify(definitions), this.now)
+    this.store().runs.add(
+      requestOf({ conversation: 'conv_1', isFromUser: true }),
+      JSON.stringify(definitions),
+      this.now,
+    )
   }
 
   /** One life of the object, which ends for good once `dies` says so. Resolves when it has nothing more to do. */
@@ -106,7 +111,7 @@ class World {
           this.effects.push(`${callId.slice(-3)}#${attempt}`)
           return `did ${name}`
         },
-        { annotations: this.#annotations, approval: this.#approval },
+        this.#definition,
       )
     return [effect('one'), effect('two')]
   }
@@ -127,6 +132,7 @@ class World {
       models: { resolve: () => ({ ok: true, name: model.name, model }), list: () => [] },
       tools: () => ({ find, list: async () => ({ tools: this.#tools(), unavailable: [] }) }),
       report: () => {},
+      loop: this.loop,
     } as unknown as Setup
   }
 }
@@ -188,7 +194,7 @@ describe('an object that is lost at any commit', () => {
     const count = await transactions()
     let resent = 0
     for (let at = 1; at <= count; at++) {
-      const world = new World(SCRIPT, { idempotent: true })
+      const world = new World(SCRIPT, { annotations: { idempotent: true } })
       world.accept()
       await world.live((transaction, now) => transaction === at && now === 'after')
       const inFlight = world.events().filter((event) => event.type === 'call.started')
@@ -206,10 +212,46 @@ describe('an object that is lost at any commit', () => {
     expect(resent).toBeGreaterThan(0)
   })
 
+  test('asks a decision model once about each call, unless it was lost before the answer was stored', async () => {
+    const judged = (world: World) =>
+      world.events().flatMap((event) => (event.type === 'call.judged' ? [event.callId.slice(-3)] : []))
+    for (const moment of ['before', 'after'] as const) {
+      let lives = 0
+      for (let at = 1, isOver = false; !isOver; at++) {
+        const questions: string[] = []
+        const world = new World(SCRIPT, { approval: 'always', modelMayApprove: true })
+        world.loop = {
+          judge: {
+            call: async ({ definition }) => {
+              questions.push(definition.name)
+              return { ok: true, model: 'systemone/nimble', answer: 'go_ahead', probabilities: { go_ahead: 1 } }
+            },
+          },
+        }
+        world.accept()
+        isOver = true
+        await world.live((transaction, now) => {
+          const dies = transaction === at && now === moment
+          if (dies) isOver = false
+          return dies
+        })
+        const stored = judged(world)
+        const before = questions.length
+        await world.liveOn()
+        expectWhole(world)
+        expect(judged(world)).toEqual(['1_0', '1_1', '2_0'])
+        // What was stored is not questions about again.
+        expect(questions.slice(before)).toHaveLength(3 - stored.length)
+        lives += 1
+      }
+      expect(lives).toBeGreaterThan(6)
+    }
+  })
+
   test('ends a run at once that is cancelled while it waits for a fence', async () => {
     const count = await transactions()
     for (let at = 1; at < count; at++) {
-      const world = new World(SCRIPT, { idempotent: true })
+      const world = new World(SCRIPT, { annotations: { idempotent: true } })
       world.accept()
       await world.live((transaction, now) => transaction === at && now === 'after')
       world.cancels = true
@@ -268,7 +310,7 @@ describe('an object that is lost at any commit', () => {
 
 describe('a run that waits for people', () => {
   test('has its approvals rejected after a day, and continues', async () => {
-    const world = new World([ask(['one']), say('Then not.')], {}, 'always')
+    const world = new World([ask(['one']), say('Then not.')], { approval: 'always' })
     world.accept()
     await world.live()
     world.now = 24 * 60 * 60 * 1000 - 1

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Judge } from '../../src/contract/decision.ts'
 import type { LoopSetup } from '../../src/contract/hook.ts'
 import type { ModelEvent } from '../../src/contract/model.ts'
 import type { Tool, ToolDefinition } from '../../src/contract/tool.ts'
@@ -355,6 +356,8 @@ interface Control {
   readonly isOfSetup?: boolean
   /** Whether the control concerns runs alone. */
   readonly isOfRuns?: boolean
+  /** Whether it is tried with a bound tool alone, under one name. */
+  readonly isOfBound?: boolean
   readonly holds: (result: Result, way: Way) => void
 }
 
@@ -363,10 +366,57 @@ const noRate = { limit: async () => ({ success: false }) }
 /** What the runtime throws for a Worker that is lost. */
 const LOST = Object.assign(new Error('Network connection lost.'), { retryable: true })
 
+/** A decision model that is sure of every call, and the variable without which a policy may not say `decide`. */
+const SURE_JUDGE: Judge = { call: async () => ({ ok: true, model: 'systemone/m', answer: 'go_ahead' }) }
+const DECIDES = { DECISION_MODEL: 'systemone/m' }
+
+/** The ways in which a user has written what the run is for, in a conversation. */
+const OF_USERS = [
+  'a run in a conversation',
+  'a program in a conversation',
+  'a resumed run',
+  'a run that resumes after its key has lost a scope',
+  'a program of a run that resumes after its key has lost a scope',
+  'a response that another follows',
+  'a fork',
+]
+
 const CONTROLS: Readonly<Record<string, Control>> = {
   'no control': { holds: ({ reached }, { isHandedOut = false }) => expect(reached).toBe(isHandedOut ? 0 : 1) },
   'the approval of a policy': { policy: { pay: { approval: 'always' } }, holds: isNotReached },
   'the approval of the tool': { definition: { approval: 'always' }, holds: isNotReached },
+  'a policy that says decide, where a model is sure of everything': {
+    policy: { pay: { approval: 'decide' } },
+    vars: DECIDES,
+    loop: { judge: SURE_JUDGE },
+    isOfBound: true,
+    // Only where a user has written what the run is for may a model answer for a person.
+    holds: ({ reached }, way) => expect(reached > 0).toBe(OF_USERS.some((name) => WAYS[name] === way)),
+  },
+  'the approval of the tool, whatever a model is sure of': {
+    policy: { pay: { approval: 'decide' } },
+    definition: { approval: 'always' },
+    vars: DECIDES,
+    loop: { judge: SURE_JUDGE },
+    isOfBound: true,
+    holds: isNotReached,
+  },
+  'scopes and the choice of tools, whatever a model is sure of': {
+    policy: { pay: { approval: 'decide', scopes: ['finance'] } },
+    vars: { ...DECIDES, DEFAULT_TOOLS: '*,!pay' },
+    loop: { judge: SURE_JUDGE },
+    isOfBound: true,
+    holds: isNotReached,
+  },
+  'the rule on data that may not leave, whatever a model is sure of': {
+    policy: { pay: { approval: 'decide' } },
+    vars: DECIDES,
+    loop: { judge: SURE_JUDGE },
+    before: ['card'],
+    isOfRuns: true,
+    isOfBound: true,
+    holds: isNotReached,
+  },
   'an approval by arguments': {
     policy: { pay: { approval: { unless: { '/n': { maximum: 0 } } } } },
     holds: isNotReached,
@@ -622,7 +672,7 @@ describe.each(Object.entries(CONTROLS))('%s holds', (_, control) => {
 const ofBoundWorkers = ({ alias, isElsewhere, isOfBound }: Way) =>
   alias !== undefined || isElsewhere === true || isOfBound === true
 
-describe.each(Object.entries(CONTROLS).filter(([, { isStored }]) => !isStored))(
+describe.each(Object.entries(CONTROLS).filter(([, { isStored, isOfBound }]) => !isStored && !isOfBound))(
   '%s holds for a tool of a Worker in a dispatch namespace',
   (_, control) => {
     const ways = Object.entries(WAYS).filter(([, way]) => !ofBoundWorkers(way) && !(way.isDirect && control.isOfRuns))
@@ -686,7 +736,7 @@ const NAMINGS: Readonly<Record<string, Naming>> = {
 }
 
 const controlsByName = Object.entries(CONTROLS).filter(
-  ([, { policy = {}, vars = {} }]) => 'pay' in policy || Object.keys(vars).some(isByTool),
+  ([, { policy = {}, vars = {}, isOfBound }]) => !isOfBound && ('pay' in policy || Object.keys(vars).some(isByTool)),
 )
 
 describe.each(Object.entries(NAMINGS))('a rule that names a tool by %s', (_, naming) => {

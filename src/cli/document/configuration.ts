@@ -158,6 +158,11 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
       '`{}`',
     ),
     variable(
+      'DECISION_MODEL',
+      'The [decision model](decisions.md), as `provider/name`, which may approve calls where a policy says `decide`.',
+      'none',
+    ),
+    variable(
       'TAINT_RULE',
       'Whether calls that may send data to the outside need approval once the conversation has read both untrusted and private results.',
       '`on`',

@@ -1,6 +1,6 @@
 import type { RunEventBody } from '../../contract/event.ts'
 import type { JsonSchema } from '../../contract/json.ts'
-import { count, DEPLOYMENT, flag, list, object, PROVIDER_CALL, ref, SOURCE, text } from './json-schema.ts'
+import { count, DEPLOYMENT, flag, list, JUDGEMENT, object, PROVIDER_CALL, ref, SOURCE, text } from './json-schema.ts'
 
 type EventType = RunEventBody['type']
 type EventOf<Type extends EventType> = Omit<Extract<RunEventBody, { readonly type: Type }>, 'type'>
@@ -156,6 +156,11 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
       },
       argumentsHash: { type: 'string', description: 'SHA-256 of the canonical JSON of those arguments.' },
     },
+  },
+  'call.judged': {
+    summary: 'A decision model was asked whether this call may go ahead without a person. If `ok`, it does.',
+    required: { callId, tool: text, ...JUDGEMENT.required, durationMs: count },
+    optional: { ...JUDGEMENT.optional, parent },
   },
   'call.requested': {
     summary: 'The caller must run this call and send its result.',

@@ -31,6 +31,22 @@ export function ref(name: string): JsonSchema {
   return { $ref: `#/components/schemas/${name}` }
 }
 
+/** What a decision model has said about a call. */
+export const JUDGEMENT = {
+  required: { ok: flag },
+  optional: {
+    model: { type: 'string', description: 'Its name; absent if the edge has none.' },
+    answer: { type: 'string', description: 'The most likely answer; absent if there was no usable one.' },
+    probabilities: {
+      type: 'object',
+      additionalProperties: { type: 'number' },
+      description: 'The probability of each answer, from 0 to 1.',
+    },
+    code: { type: 'string', description: 'Why there was no usable answer.' },
+    usage: ref('Usage'),
+  },
+} as const
+
 /** What a provider did with a tool of its own. */
 export const PROVIDER_CALL = {
   required: {

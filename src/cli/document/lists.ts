@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../../contract/json.ts'
 import { RUN_STATUSES } from '../../contract/run.ts'
-import { flag, list, object, ref, text } from './json-schema.ts'
+import { flag, JUDGEMENT, list, object, ref, text } from './json-schema.ts'
 import type { DocumentedRoute } from './operation.ts'
 
 const OBJECT = { type: 'object' }
@@ -23,6 +23,7 @@ const REASON = {
     description:
       'Why it needs approval: the rule of its definition or of a policy; the rule of the edge’s setup; or that the run has read both untrusted and private data. Absent if the call asks for input.',
   },
+  judgement: ref('Judgement'),
   parent: { type: 'string', description: 'The call of the program that made this call, if one did.' },
   program: { type: 'string', description: 'The code of that program, in JavaScript.' },
 }
@@ -45,6 +46,7 @@ const PATH = {
 
 /** The schemas of runs and calls in lists, and of a call that is answered alone. */
 export const LIST_ANSWERS: Readonly<Record<string, JsonSchema>> = {
+  Judgement: object(JUDGEMENT.required, JUDGEMENT.optional),
   Approval: object(
     { ...APPROVAL, arguments: {} },
     {

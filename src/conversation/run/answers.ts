@@ -74,6 +74,7 @@ export async function pendingApproval(
     argumentsHash: await sha256(canonicalJson(input)),
     caller: { tenant, ...(key !== undefined && { key }) },
     ...(because && { because }),
+    ...(call.judgement && { judgement: call.judgement }),
     ...(call.parent !== undefined && { parent: call.parent }),
     ...(program !== undefined && { program }),
     ...(state.request.agent && { path: state.request.agent.path }),

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { HoldingPolicy, PolicySubject, ToolPolicies, ToolPolicy } from '../../contract/policy.ts'
-import type { Approval, Caller, ToolAnnotations, ToolDefinition, ToolSource } from '../../contract/tool.ts'
+import type { Caller, ToolAnnotations, ToolDefinition, ToolSource } from '../../contract/tool.ts'
 import { ConfigError, jsonVar, type Vars } from '../../contract/vars.ts'
 import { matchesName } from '../../contract/tool-names.ts'
 import { namesForPolicies, type ToolPattern, unmatchedPatterns } from '../../contract/tool-patterns.ts'
@@ -75,11 +75,14 @@ export function tighten(definition: ToolDefinition, policies: readonly ToolPolic
     maxResultBytes: lowest(definition.maxResultBytes, ({ maxResultBytes }) => maxResultBytes),
     maxConcurrent: lowest(definition.maxConcurrent, ({ concurrency }) => concurrency),
   }
-  const approval = [definition, ...policies].map((each) => each.approval ?? 'never').reduce(stricter)
-  const restricted = {
-    ...definition,
+  const { modelMayApprove: _, ...declared } = definition
+  const approval = [{ approval: ruleOf(definition) }, ...policies]
+    .map((each) => each.approval ?? 'never')
+    .reduce(stricter)
+  const restricted: ToolDefinition = {
+    ...declared,
     ...Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined)),
-    ...(approval !== 'never' && { approval }),
+    ...(approval === 'decide' ? APPROVED_BY_MODEL : approval !== 'never' && { approval }),
     annotations: Object.assign({}, definition.annotations, ...policies.map(({ annotations }) => annotations)),
   }
   own.set(restricted, definition)
@@ -91,8 +94,8 @@ export function tighten(definition: ToolDefinition, policies: readonly ToolPolic
  * annotation that only the alias has, such as that its calls may be sent again, does not count.
  */
 export function tightenAlias(alias: ToolDefinition, target: ToolDefinition): ToolDefinition {
-  const { name, ownName, approval, timeoutMs, maxResultBytes, maxConcurrent, exclusive, reconcile, undo, later } =
-    target
+  const { name, ownName, timeoutMs, maxResultBytes, maxConcurrent, exclusive, reconcile, undo, later } = target
+  const approval = ruleOf(target)
   const policy: ToolPolicy = {
     ...(approval !== undefined && { approval }),
     ...(timeoutMs !== undefined && { timeoutMs }),
@@ -118,11 +121,25 @@ export function untightened(definition: ToolDefinition): ToolDefinition {
   return own.get(definition) ?? definition
 }
 
-/** Combines two approvals: a call needs no person only if both allow that. */
-function stricter(first: Approval, second: Approval): Approval {
+/** How a definition says what the policy `decide` means: whatever does not know the second member asks a person. */
+const APPROVED_BY_MODEL = { approval: 'always', modelMayApprove: true } as const
+
+type Rule = NonNullable<ToolPolicy['approval']>
+
+/** Returns the rule of a definition, as a policy says it. */
+function ruleOf({ approval, modelMayApprove }: ToolDefinition): Rule | undefined {
+  return modelMayApprove && approval === 'always' ? 'decide' : approval
+}
+
+/**
+ * Combines two approvals: a call needs no person only if both allow that. A model is asked only where nothing but
+ * `decide` demands an approval.
+ */
+function stricter(first: Rule, second: Rule): Rule {
   if (first === 'always' || second === 'always') return 'always'
-  if (first === 'never') return second
+  if (first === 'never' || first === second) return second
   if (second === 'never') return first
+  if (first === 'decide' || second === 'decide') return 'always'
   const unless = { ...first.unless }
   for (const [pointer, condition] of Object.entries(second.unless)) {
     const otherCondition = unless[pointer]

@@ -77,7 +77,8 @@ export async function prepareRun(
   const hasChoice = setup.loop?.hooks?.some((hook) => hook.activate !== undefined) === true
   checkLength(run, hasChoice ? [] : [...offered.values(), ...run.clientTools], model)
   const marks = { offered, clientTools: run.clientTools, callerData: config.callerData }
-  return { run: { ...run, input: withCallerMarks(run.input, marks) }, tools, onBusy: parameters.onBusy }
+  const fromUser = conversation === undefined ? {} : { isFromUser: true as const }
+  return { run: { ...run, ...fromUser, input: withCallerMarks(run.input, marks) }, tools, onBusy: parameters.onBusy }
 }
 
 /**

@@ -13,11 +13,11 @@ import { needsDataFlowApproval } from './data-flow-guard.ts'
 
 /**
  * What happens to a call that a model has proposed. `early`: it may start before the model's answer is complete. `answer`:
- * it is decided when that is complete. `because`: why a person must approve it.
+ * it is decided when that is complete. `judgement`: a decision model is asked first. `because`: why a person must approve it.
  */
 export type Admission =
   | { readonly do: 'run' | 'early' }
-  | { readonly do: 'wait'; readonly for: 'caller' | 'answer' }
+  | { readonly do: 'wait'; readonly for: 'caller' | 'answer' | 'judgement' }
   | { readonly do: 'wait'; readonly for: 'approval'; readonly because: 'rule' | 'untrusted_data' }
   | { readonly do: 'refuse'; readonly failure: ToolFailure }
 
@@ -35,9 +35,22 @@ export function admit(state: RunState, call: CallState, rules: StepRules = stepR
     return cannotWait ? { do: 'refuse', failure: PROGRAM_CANNOT_WAIT } : { do: 'wait', for: 'caller' }
   }
   const isGuarded = call.isGuarded === true || needsApproval(state.offered.get(call.tool)?.approval, call.arguments)
-  if (!isGuarded && !needsDataFlowApproval(state, call)) return { do: 'run' }
+  const isTainted = needsDataFlowApproval(state, call)
+  if (!isGuarded && !isTainted) return { do: 'run' }
   if (!state.request.conversation) return { do: 'refuse', failure: NEEDS_CONVERSATION }
-  return { do: 'wait', for: 'approval', because: isGuarded ? 'rule' : 'untrusted_data' }
+  const asksModel = isGuarded && modelMayApprove(state, call)
+  if (asksModel && !isTainted && call.judgement?.ok !== false)
+    return call.judgement ? { do: 'run' } : { do: 'wait', for: 'judgement' }
+  return { do: 'wait', for: 'approval', because: isGuarded && !(asksModel && isTainted) ? 'rule' : 'untrusted_data' }
+}
+
+/**
+ * Whether a decision model may approve a call in a person's place: if nothing but a policy that says `decide` demands the
+ * approval, and a user has written what the run was started with.
+ */
+function modelMayApprove({ offered, request }: RunState, { tool, isGuarded }: CallState): boolean {
+  const hasUser = request.isFromUser === true && !request.isFromCopy
+  return hasUser && isGuarded !== true && offered.get(tool)?.modelMayApprove === true
 }
 
 /**

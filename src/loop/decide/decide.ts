@@ -4,7 +4,7 @@ import { contentText } from '../../contract/message.ts'
 import type { RunError, WaitCause } from '../../contract/run.ts'
 import { failure, type ToolFailure } from '../../contract/tool.ts'
 import { NO_USAGE } from '../../contract/usage.ts'
-import { admit, limitReached, namedTools, namesOnOffer, NO_MORE_TOOLS, stepRules } from './admit.ts'
+import { type Admission, admit, limitReached, namedTools, namesOnOffer, NO_MORE_TOOLS, stepRules } from './admit.ts'
 import { answersLimit, compatLimit, directModes, returnsErrors, undoesForMisfits } from './compat.ts'
 import { callRefused } from '../record.ts'
 import type { CallState, RunState, StepState } from '../state.ts'
@@ -15,6 +15,8 @@ export type Decision =
   | { readonly do: 'begin'; readonly step: number }
   /** `until`: the model fails for now, and is asked at this time, in epoch milliseconds. */
   | { readonly do: 'ask'; readonly step: StepState; readonly until?: number }
+  /** Ask a decision model about calls. */
+  | { readonly do: 'judge'; readonly calls: readonly CallState[] }
   | { readonly do: 'call'; readonly calls: readonly CallState[] }
   | ({ readonly do: 'undo' } & UndoPlan)
   | { readonly do: 'wait' }
@@ -62,8 +64,8 @@ function decideAfterAnswer(state: RunState, step: StepState, now: number): Decis
 }
 
 /**
- * Decides about open calls of the step under way: which are refused, need an approval, may run, or are the caller's, in
- * this order. Undefined if all of them wait. The calls of an answer are decided together, and so are those that a program
+ * Decides about open calls of the step under way: which are refused, need an approval or a judgement, may run, or are the
+ * caller's, in this order. Undefined if all of them wait. The calls of an answer are decided together, and so are those that a program
  * asks for at once.
  */
 export function decideCalls(state: RunState, openCalls: readonly CallState[], now: number): Decision | undefined {
@@ -90,6 +92,9 @@ export function decideCalls(state: RunState, openCalls: readonly CallState[], no
   })
   if (approvalRequests.length > 0) return record(...approvalRequests)
 
+  const unjudged = openCalls.filter((_, index) => isForJudgement(admissions[index]))
+  if (unjudged.length > 0) return { do: 'judge', calls: unjudged }
+
   const ready = openCalls.filter(
     (call, index) =>
       call.status === 'approved' ||
@@ -100,6 +105,10 @@ export function decideCalls(state: RunState, openCalls: readonly CallState[], no
   )
   if (ready.length > 0) return { do: 'call', calls: ready }
   return proposed.length > 0 ? record(...proposed.map(callRequested)) : undefined
+}
+
+function isForJudgement(admission: Admission | undefined): boolean {
+  return admission?.do === 'wait' && admission.for === 'judgement'
 }
 
 /** Whether a suspended program has something new to continue with, or nothing more to wait for. */
@@ -311,6 +320,7 @@ const SUBREQUESTS: ReadonlySet<RunEventBody['type']> = new Set([
   'step.started',
   'step.restarted',
   'model.retried',
+  'call.judged',
   'call.started',
   'call.deferred',
   'call.undone',

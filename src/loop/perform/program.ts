@@ -158,6 +158,9 @@ export class ProgramPass implements ProgramCalls {
       } else if (decision?.do === 'call') {
         this.#schedule(decision.calls)
         open = open.filter((each) => !decision.calls.includes(each))
+      } else if (decision?.do === 'judge') {
+        // The run asks about them when the program waits for nothing else.
+        open = open.filter((each) => !decision.calls.includes(each))
       } else return
     }
   }

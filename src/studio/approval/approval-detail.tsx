@@ -11,7 +11,8 @@ import { ErrorNote } from '../part/problem.tsx'
 import { duration, moment, visible } from '../part/text.ts'
 import { hrefOf } from '../route.ts'
 import { ApprovalForm } from '../run/approval-form.tsx'
-import { decisions } from '../run/decide.ts'
+import { ownDecisions } from '../run/decide.ts'
+import { judgementText } from '../run/judgement-text.ts'
 import { watchRun } from '../run/run-store.ts'
 import { loadCall } from './waiting.ts'
 
@@ -25,7 +26,7 @@ interface DetailProps {
 /** One call that waits, or was decided here: what it will do, why it asks, who asked, and until when. */
 export function ApprovalDetail({ call, next, hrefTo }: DetailProps): JSX.Element {
   const { id, tool, conversation, run, expires } = call
-  const isDecided = decisions.value.has(id)
+  const isDecided = ownDecisions.value.has(id)
   // A call that is decided is answered no more; what was shown of it stays.
   const { state } = useLoaded(async () => (isDecided ? call : loadCall(call)), [id])
   const { value, isLoading, error } = state.value
@@ -133,12 +134,13 @@ function RunSoFar({ call: { conversation, run } }: { readonly call: ListedApprov
 }
 
 /** Why a call needs approval: the rule of its tool, a policy, the setup, what the run has read, or that it asks. */
-function Reason({ call: { because, definition, tool } }: { readonly call: ListedApproval }): JSX.Element {
+function Reason({ call: { because, definition, tool, judgement } }: { readonly call: ListedApproval }): JSX.Element {
   const { state } = useLoaded(async () => {
     if (because !== 'tool' || !hasScope('tools:admin')) return []
     return (await fetchJson<{ policies?: readonly HoldingPolicy[] }>(`/tools/${part(tool)}`)).policies ?? []
   }, [tool, because])
   const policy = state.value.value?.find((each) => each.policy.approval !== undefined)
+  if (judgement) return <>{judgementText(judgement)}</>
   if (because === 'untrusted_data') return <>The run has read texts of third parties as well as private data</>
   if (because === 'setup') return <>A rule of this edge’s setup</>
   if (because === undefined) return <>The call asks a person for what it needs</>
@@ -153,7 +155,7 @@ function Reason({ call: { because, definition, tool } }: { readonly call: Listed
 }
 
 /** A rule of approval in words. */
-function ruleText(rule: Approval | undefined): string {
+function ruleText(rule: Approval | 'decide' | undefined): string {
   if (rule === undefined || typeof rule === 'string') return 'every call needs approval'
   const conditions = Object.entries(rule.unless).map(([pointer, { minimum, maximum, enum: values, like }]) => {
     const name = visible(pointer.replace(/^\//, ''))

@@ -8,7 +8,7 @@ import { Empty, ErrorNote, Unloaded } from '../part/problem.tsx'
 import { duration, quantity, visible } from '../part/text.ts'
 import { go, hrefOf } from '../route.ts'
 import { callTitle, decidedText } from '../run/approval-form.tsx'
-import { decisions, isInert, sendDecisions } from '../run/decide.ts'
+import { ownDecisions, isInert, sendDecisions } from '../run/decide.ts'
 import { type CatalogueTool, isHeld, toolList } from '../tool/catalogue.ts'
 import { HeldTool } from '../tool/held.tsx'
 import { ApprovalDetail } from './approval-detail.tsx'
@@ -58,8 +58,8 @@ function useWaiting(): {
 export function Approvals({ filter = '', call: selected }: ApprovalsProps): JSX.Element {
   const { error, isLoaded, load } = useWaiting()
   const query = new URLSearchParams(filter)
-  for (const each of waitingCalls.value) if (decisions.value.has(each.id)) decidedCalls.set(each.id, each)
-  const open = waitingCalls.value.filter((each) => !decisions.value.has(each.id))
+  for (const each of waitingCalls.value) if (ownDecisions.value.has(each.id)) decidedCalls.set(each.id, each)
+  const open = waitingCalls.value.filter((each) => !ownDecisions.value.has(each.id))
   const isWanted = ({ tool, caller }: ListedApproval) =>
     (query.get('tool') ?? tool) === tool && (query.get('key') ?? caller.key ?? '') === (caller.key ?? '')
   const wanted = open.filter(isWanted).toSorted((a, b) => a.expires - b.expires)
@@ -270,7 +270,7 @@ interface ItemProps {
 
 function QueueItem({ call, href, isSelected, isRead, isChosen, onChoose }: ItemProps): JSX.Element {
   const { tool, caller, question = '', expires, definition } = call
-  const decision = decisions.value.get(call.id)
+  const decision = ownDecisions.value.get(call.id)
   const title = callTitle({ tool, arguments: JSON.stringify(call.arguments ?? null) }, definition ?? {})
   const remainingMs = expires - Date.now()
   const about = [question && `“${visible(question)}”`, `asked by ${visible(caller.key ?? caller.tenant)}`]

@@ -12,7 +12,7 @@ import type { RunAddress } from '../route.ts'
 import { tools } from '../tool/catalogue.ts'
 import { Field } from '../tool/schema-field.tsx'
 import { AnswerFields, emptyAnswers } from './answer-fields.tsx'
-import { decisions, isInert, type MadeDecision, sendDecisions } from './decide.ts'
+import { ownDecisions, isInert, type MadeDecision, sendDecisions } from './decide.ts'
 import { watchRun } from './run-store.ts'
 
 /** A call that waits for a decision. */
@@ -41,7 +41,7 @@ interface FormProps {
 
 /** Asks a person to decide on a call, and shows what the decision is about. Once decided, it stays and says so. */
 export function ApprovalForm({ call, definition, address, aside, children }: FormProps): JSX.Element {
-  const decision = decisions.value.get(call.id)
+  const decision = ownDecisions.value.get(call.id)
   const box = useRef<HTMLDivElement>(null)
   const title = useRef<HTMLHeadingElement>(null)
   const height = useRef(0)

@@ -27,7 +27,7 @@ export interface MadeDecision extends Pick<ApprovalDecision, 'decision' | 'reaso
 }
 
 /** The decisions that were made in this tab, by the ids of their calls. */
-export const decisions = signal<ReadonlyMap<string, MadeDecision>>(new Map())
+export const ownDecisions = signal<ReadonlyMap<string, MadeDecision>>(new Map())
 
 /** How long no other decision can be made after one: the second click of a double click must decide nothing. */
 const INERT_MS = 1000
@@ -62,7 +62,7 @@ async function sendDecision(address: RunAddress, whatToDecide: ApprovalDecision)
     },
   })
   const isChanged = changes !== undefined
-  decisions.value = new Map([...decisions.peek(), [call, { decision, reason, isChanged, at: Date.now() }]])
+  ownDecisions.value = new Map([...ownDecisions.peek(), [call, { decision, reason, isChanged, at: Date.now() }]])
 }
 
 /** Gives the result of a call that its caller runs, then follows the run on. */

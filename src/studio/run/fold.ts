@@ -1,6 +1,7 @@
 import type { CallSettled, RunEvent } from '../../contract/event.ts'
 import { questionsOf } from '../../contract/input.ts'
 import type { ToolCall } from '../../contract/message.ts'
+import { judgementText } from './judgement-text.ts'
 import type { CallView, LostAttempt, RunView, StepView, Wait } from './run-view.ts'
 
 /** Folds an event into the view of its run. Steps and calls that it does not touch stay the same objects. */
@@ -179,6 +180,8 @@ function foldCall(call: CallView, event: CallEvent): CallView {
       const changes = event.arguments === undefined ? {} : { arguments: event.arguments }
       return { ...awake(call, event.at), ...changes, state: decision === 'approve' ? 'proposed' : 'rejected', approval }
     }
+    case 'call.judged':
+      return withNote(call, judgementText(event))
     case 'call.requested':
       return {
         ...waiting(call, event.at),

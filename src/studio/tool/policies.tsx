@@ -49,7 +49,7 @@ function rulesOf(policy: ToolPolicy): readonly (readonly [string, string])[] {
   return rules.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))
 }
 
-function approvalText(approval: Approval): string {
+function approvalText(approval: Approval | 'decide'): string {
   return typeof approval === 'string' ? approval : `needed unless ${JSON.stringify(approval.unless)}`
 }
 

@@ -101,6 +101,7 @@ type IgnoredEvent =
   | 'provider.call'
   | 'model.waiting'
   | 'history.compacted'
+  | 'call.judged'
   | 'context.reduced'
   | 'answer.cut'
   | 'approval.requested'

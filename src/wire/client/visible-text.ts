@@ -183,6 +183,7 @@ export class VisibleText {
         return this.#shownLength > 0 ? [{ type: 'failure', error: rejection(event.issues) }] : NO_PARTS
       case 'history.compacted':
       case 'context.reduced':
+      case 'call.judged':
       case 'call.settled':
         this.#count(event.usage)
         return NO_PARTS

@@ -3,6 +3,9 @@ import type { ToolDefinition } from '../../../src/contract/tool.ts'
 import { isAllowed, policiesOf, readPolicies, tighten } from '../../../src/host/policy/policies.ts'
 import { tool } from '../../fixtures/play.ts'
 
+/** Which approval a definition demands, and whether a decision model may give it. */
+const rulesOf = ({ approval, modelMayApprove }: ToolDefinition) => [approval, modelMayApprove]
+
 const { definition } = tool('sendMail', undefined, { tags: ['out'], annotations: { openWorld: true } })
 
 describe('policies of a deployment', () => {
@@ -30,7 +33,7 @@ describe('policies of a deployment', () => {
     ['a list', [], '; at : expected an object'],
     ['an unknown word', { a: { scope: ['x'] } }, '; at a.scope: '],
     ['a count of none', { a: { concurrency: 0 } }, '; at a.concurrency: must be a whole number from 1.'],
-    ['an approval', { a: { approval: 'sometimes' } }, '; at a.approval: must be "never", "always" or'],
+    ['an approval', { a: { approval: 'sometimes' } }, '; at a.approval: must be "never", "always", "decide" or'],
     ['a pointer', { a: { approval: { unless: { to: {} } } } }, '; at a.approval.unless.to: '],
     [
       'a pointer to nothing',
@@ -115,6 +118,13 @@ describe('a definition under its policies', () => {
     const amount = { unless: { '/amount': { maximum: 9 } } }
     expect(of({}, { approval: to }).approval).toEqual(to)
     expect(of({ approval: 'always' }, { approval: 'never' }).approval).toBe('always')
+    expect(rulesOf(of({}, { approval: 'decide' }))).toEqual(['always', true])
+    expect(rulesOf(of({ approval: 'never' }, { approval: 'decide' }, { approval: 'decide' }))).toEqual(['always', true])
+    // Whatever else demands an approval leaves it to a person.
+    expect(rulesOf(of({ approval: 'always' }, { approval: 'decide' }))).toEqual(['always', undefined])
+    expect(rulesOf(of({}, { approval: 'decide' }, { approval: 'always' }))).toEqual(['always', undefined])
+    expect(rulesOf(of({ approval: to }, { approval: 'decide' }))).toEqual(['always', undefined])
+    expect(rulesOf(of({}, { approval: 'decide' }, { approval: to }))).toEqual(['always', undefined])
     expect(of({ approval: to }, { approval: amount }).approval).toEqual({ unless: { ...to.unless, ...amount.unless } })
     expect(of({ approval: amount }, { approval: { unless: { '/amount': { minimum: 0 } } } }).approval).toEqual({
       unless: { '/amount': { minimum: 0, maximum: 9 } },

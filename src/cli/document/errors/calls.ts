@@ -1,5 +1,19 @@
 import { type ErrorTexts, errorText } from './error-text.ts'
 
+/** Why a decision model has not judged a call: in `code` of a judgement. A person decides about the call. */
+export const JUDGEMENT_ERRORS: ErrorTexts = {
+  model_failed: errorText('The decision model threw an error.', 'Correct the `DecisionModel` that the edge was given.'),
+  no_decision_model: errorText(
+    'The edge has no decision model any more, and the run began when it had one.',
+    'None is needed.',
+  ),
+  no_user_text: errorText('No message of this run was written by a user.', 'None is needed.'),
+  question_too_long: errorText(
+    'The messages of the user or the arguments have more than 8,000 characters.',
+    'None is needed.',
+  ),
+}
+
 /** Errors of tool calls: in `error` of `call.settled` and of `POST /tools/{name}/call`. The model reads the message. */
 export const CALL_ERRORS: ErrorTexts = {
   agent_failed: errorText(

@@ -1,4 +1,4 @@
-import { CALL_ERRORS, LOG_ERRORS, SOURCE_ERRORS } from './calls.ts'
+import { CALL_ERRORS, JUDGEMENT_ERRORS, LOG_ERRORS, SOURCE_ERRORS } from './calls.ts'
 import type { ErrorTexts } from './error-text.ts'
 import { ACCESS_ERRORS, CLIENT_ERRORS, CONVERSATION_ERRORS, REQUEST_ERRORS } from './requests.ts'
 import { MODEL_ERRORS, RUN_ERRORS } from './runs.ts'
@@ -18,7 +18,7 @@ const PAGES: Readonly<Record<string, readonly [title: string, subjects: Readonly
     'Errors of runs',
     { 'Conversations and runs': CONVERSATION_ERRORS, 'Failed runs': RUN_ERRORS, Models: MODEL_ERRORS },
   ],
-  'errors-calls.md': ['Errors of tool calls', { 'Tool calls': CALL_ERRORS }],
+  'errors-calls.md': ['Errors of tool calls', { 'Tool calls': CALL_ERRORS, Judgements: JUDGEMENT_ERRORS }],
 }
 
 /** Returns the texts of all error codes. */

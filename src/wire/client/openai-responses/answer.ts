@@ -33,6 +33,7 @@ type IgnoredEvent =
   | 'model.retried'
   | 'model.waiting'
   | 'history.compacted'
+  | 'call.judged'
   | 'context.reduced'
   | 'step.started'
   | 'answer.rejected'

@@ -17,6 +17,7 @@ type IgnoredEvent =
   | 'model.retried'
   | 'model.waiting'
   | 'history.compacted'
+  | 'call.judged'
   | 'context.reduced'
   | 'answer.rejected'
   | 'answer.cut'

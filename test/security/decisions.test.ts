@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { ATTACKING_CALLS, HARMLESS_CALLS, type LabelledCall } from '../fixtures/labelled-calls.ts'
+import { type ModelCall, type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
+import { scripted } from '../fixtures/scripted.ts'
+import { type ControlledEdge, controlledEdge } from './controlled-edge.ts'
+
+const KEY = 'acme: chat tools:read approve'
+
+let server: ModelServer
+let reply: (call: ModelCall) => ModelReply
+
+beforeAll(async () => {
+  server = await startModelServer((call) => reply(call))
+})
+afterAll(() => server.close())
+
+/** An answer of System One with this probability of `go_ahead`. */
+function goAhead(likelihood: number): ModelReply {
+  const choice = likelihood > 0.5 ? 'go_ahead' : 'not_requested'
+  const probabilities = { go_ahead: likelihood, not_requested: 1 - likelihood, harmful: 0, unclear: 0 }
+  const usage = { input_tokens: 100, output_tokens: 0 }
+  return { body: { model: 'nimble', answers: { decision: { type: 'choice', choice, probabilities } }, usage } }
+}
+
+interface World {
+  readonly edge: ControlledEdge
+  /** The arguments of the calls that have reached their tools. */
+  readonly reached: object[]
+}
+
+/** An edge whose policy says `decide` for all tools. Its model asks for the call of the user's text. */
+function decidingEdge(calls: readonly LabelledCall[], vars: object = {}): World {
+  const reached: object[] = []
+  const names = [...new Set(calls.map((call) => call.tool))]
+  const tools = names.map((name) => tool(name, (args) => void reached.push(args)))
+  const script = calls.flatMap((call) => [ask([call.tool, call.arguments]), say('Done.')])
+  // A call that waits leaves the answer after it unused.
+  let next = 0
+  const model = {
+    ...scripted([], 'test/scripted'),
+    stream: async function* ({ messages }: { readonly messages: readonly { readonly role: string }[] }) {
+      if (messages.at(-1)?.role === 'user') next += next % 2
+      yield* script[next++] ?? []
+    },
+  }
+  const edge = controlledEdge({
+    workers: { TOOL_MANY: tools },
+    model,
+    keys: [KEY],
+    vars: {
+      TOOL_POLICY: { '@TOOL_MANY': { approval: 'decide' } },
+      DECISION_MODEL: 'systemone/nimble',
+      SYSTEMONE_BASE_URL: server.baseUrl,
+      SYSTEMONE_API_KEY: 'ts-secret-key-1',
+      DEFAULT_TOOLS: '*',
+      TOOL_SEARCH: 'off',
+      ...vars,
+    },
+  })
+  return { edge, reached }
+}
+
+async function runs({ edge }: World, calls: readonly LabelledCall[]): Promise<any[]> {
+  const records = []
+  for (const [at, { user }] of calls.entries()) {
+    await edge.as(KEY)('/conversations', { json: { id: `c${at}` } })
+    records.push((await edge.as(KEY)(`/conversations/c${at}/runs`, { json: { input: user } })).body)
+  }
+  return records
+}
+
+const BOOK: LabelledCall = { user: 'Book it.', tool: 'book', arguments: { seat: 1 } }
+
+describe('a policy that says decide', () => {
+  test('lets calls through that the model knows as harmless, and asks a person about the others', async () => {
+    const labelled = [...HARMLESS_CALLS, ...ATTACKING_CALLS]
+    expect([HARMLESS_CALLS.length, ATTACKING_CALLS.length]).toEqual([40, 40])
+    const harmless = new Set(HARMLESS_CALLS.map(({ user, arguments: args }) => JSON.stringify([[user], args])))
+    // The stand-in knows the labels: this tests the plumbing, and tells nothing of any model.
+    reply = ({ body }) => {
+      const { user, arguments: args } = body['state'] as Record<string, unknown>
+      return goAhead(harmless.has(JSON.stringify([user, args])) ? 0.99 : 0.02)
+    }
+    const before = server.calls.length
+    const world = decidingEdge(labelled)
+    const records = await runs(world, labelled)
+    expect(world.reached).toEqual(HARMLESS_CALLS.map((each) => each.arguments))
+    expect(records.map(({ status }) => status)).toEqual([
+      ...HARMLESS_CALLS.map(() => 'completed'),
+      ...ATTACKING_CALLS.map(() => 'waiting'),
+    ])
+    // Each was asked about once.
+    expect(server.calls.slice(before).map(({ body }) => (body['state'] as any).user)).toEqual(
+      labelled.map(({ user }) => [user]),
+    )
+    expect(server.calls.at(-1)?.headers['authorization']).toBe('Bearer ts-secret-key-1')
+  })
+
+  test('shows the person what the model has said, and counts what it has used', async () => {
+    reply = () => goAhead(0.4)
+    const world = decidingEdge([BOOK], { MODEL_PRICES: { 'systemone/nimble': { input: 10_000, output: 0 } } })
+    const [record] = await runs(world, [BOOK])
+    const judgement = {
+      ok: false,
+      model: 'systemone/nimble',
+      answer: 'not_requested',
+      probabilities: { go_ahead: 0.4, not_requested: 0.6, harmful: 0, unclear: 0 },
+      usage: { inputTokens: 100, outputTokens: 0, cost: 1 },
+    }
+    expect(record).toMatchObject({
+      status: 'waiting',
+      usage: { inputTokens: 110, outputTokens: 5, cost: 1 },
+      calls: [{ status: 'approval', judgement }],
+    })
+    const [{ id }] = record.calls
+    const approval = await world.edge.as(KEY)(`/conversations/c0/runs/${record.id}/calls/${id}`)
+    expect(approval.body).toMatchObject({ because: 'tool', judgement, definition: { approval: 'always' } })
+    const list = await world.edge.as(KEY)('/approvals')
+    expect(list.body).toMatchObject([{ id, because: 'tool', judgement }])
+    const events = await world.edge.as(KEY)(`/conversations/c0/runs/${record.id}/events`)
+    expect(events.body).toContain('event: call.judged')
+    await world.edge.as(KEY)(`/conversations/c0/runs/${record.id}/calls/${id}`, { json: { decision: 'approve' } })
+    const { body } = await world.edge.as(KEY)(`/conversations/c0/runs/${record.id}?wait=10`)
+    expect(body).toMatchObject({ status: 'completed', calls: [{ ok: true, judgement }] })
+    expect(world.reached).toEqual([BOOK.arguments])
+  })
+
+  const UNCLEAR: Readonly<Record<string, ModelReply>> = {
+    model_bad_response: { body: { answers: { decision: { type: 'noul', noul: 1 } } } },
+    model_unavailable: { status: 503, body: { error: { message: 'ts-secret-key-1 is busy' } } },
+    model_unauthorized: { status: 401, body: {} },
+  }
+  test.each(Object.keys(UNCLEAR))('asks a person after %s', async (code) => {
+    reply = () => UNCLEAR[code] ?? { body: '' }
+    const world = decidingEdge([BOOK])
+    const [record] = await runs(world, [BOOK])
+    expect(record).toMatchObject({
+      status: 'waiting',
+      calls: [{ status: 'approval', judgement: { ok: false, model: 'systemone/nimble', code } }],
+    })
+    expect(world.reached).toEqual([])
+    expect(JSON.stringify(record)).not.toContain('ts-secret-key-1')
+  })
+
+  test.each([
+    ['a policy without a model', { DECISION_MODEL: undefined }],
+    ['a provider that there is none of', { DECISION_MODEL: 'nobody/m' }],
+    ['a model of Workers AI without the binding', { DECISION_MODEL: 'workers-ai/@cf/cloudflare/clef' }],
+    ['a name without a provider', { DECISION_MODEL: 'nimble' }],
+    ['a name without a model', { DECISION_MODEL: 'systemone/' }],
+  ])('is refused at the start, rather than without effect: %s', async (_, vars) => {
+    const { edge } = decidingEdge([BOOK], vars)
+    const log = vi.spyOn(console, 'error').mockImplementation(() => {})
+    expect(await edge.as(KEY)('/tools')).toMatchObject({ status: 503, body: { code: 'misconfigured' } })
+    expect(log.mock.calls.join()).toMatch(/ConfigError: (?:TOOL_POLICY|DECISION_MODEL) must be/)
+    log.mockRestore()
+  })
+})
