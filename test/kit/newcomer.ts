@@ -17,6 +17,52 @@ const run = promisify(execFile)
 
 type Step = (name: string, work: () => Promise<void>) => Promise<void>
 
+/** The loops of the page with a tool of `defineTool`, and a model that calls it once in each of them. */
+const LOOPS_TEST = `import assert from 'node:assert/strict'
+import test from 'node:test'
+import { type ChatModel, inlineSource, memory, type ModelEvent } from 'edgecall/loop'
+import { defineTool } from 'edgecall/tool'
+import * as v from 'valibot'
+import { chat } from './memory.ts'
+import { answer } from './simple.ts'
+import { stream } from './stream.ts'
+
+const input = v.object({ a: v.number(), b: v.number() })
+const add = defineTool({ name: 'add', description: 'Adds.', input, run: ({ a, b }) => a + b })
+const { tools } = await inlineSource([add], { env: {} }).list()
+const usage = { inputTokens: 1, outputTokens: 1 }
+
+const model: ChatModel = {
+  name: 'test/adder',
+  async *stream({ messages }): AsyncGenerator<ModelEvent> {
+    const last = messages.at(-1)
+    if (last?.role === 'tool') {
+      yield { type: 'text', text: 'It is ' + last.content.map((part) => (part.type === 'text' ? part.text : '')).join('') }
+      yield { type: 'finish', finish: 'stop', usage }
+      return
+    }
+    yield { type: 'call', index: 0, tool: 'add', arguments: '{"a":1,"b":2}' }
+    yield { type: 'finish', finish: 'tool_calls', usage }
+  },
+}
+
+test('simple', async () => {
+  assert.equal(await answer(model, tools, '1 + 2?', new AbortController().signal), 'It is 3')
+})
+
+test('memory', async () => {
+  const own = memory({ messages: 20 })
+  assert.deepEqual([await chat(model, tools, own, '1 + 2?'), await chat(model, tools, own, '?')], ['It is 3', 'It is 3'])
+})
+
+test('stream', async () => {
+  const texts: string[] = []
+  const messages = [{ role: 'user', content: '1 + 2?' }] as const
+  await stream(model, { messages, tools }, (text) => texts.push(text))
+  assert.deepEqual(texts, ['It is 3'])
+})
+`
+
 /** The blocks of a page, by their language. */
 function blocksOf(page: string, language: string): string[] {
   const { blocks = [] } = pages().find(({ path }) => path === page) ?? {}
@@ -62,6 +108,17 @@ export async function followDocs(folder: string, tarball: string, step: Step): P
       writeFileSync(join(project, path), code)
     }
     await inProject('npm test')
+  })
+  await step('docs/own-loop.md: its three loops, each until the model answers', async () => {
+    mkdirSync(join(project, 'loops'))
+    for (const code of blocksOf('docs/own-loop.md', 'ts')) {
+      const [, path = ''] = /^\/\/ (loops\/\S+)\n/.exec(code) ?? []
+      writeFileSync(join(project, path), code)
+    }
+    writeFileSync(join(project, 'loops/loops.test.ts'), LOOPS_TEST)
+    await inProject('npx tsc --noEmit --allowImportingTsExtensions')
+    const { stdout } = await inProject('npx node --test loops/loops.test.ts')
+    assert.match(stdout, /pass 3\n/)
   })
   await step('AGENTS.md of the project: a tool with a database, its test, and a policy', async () => {
     const { blocks } = pageOf('AGENTS.md', readFileSync(join(project, 'AGENTS.md'), 'utf8'))

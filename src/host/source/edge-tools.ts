@@ -79,23 +79,31 @@ export function edgeTools(options: EdgeToolsOptions): EdgeTools {
   }
 }
 
+/** Looks at tools of a source: those to pass on, perhaps as others, and those to hold back, with the reasons. */
+type Look = (tools: readonly Tool[]) => ToolListing | Promise<ToolListing>
+
+/** Shows a source through a function that looks at its tools, whichever way they are read. */
+function seenThrough<Source extends ToolSource>(source: Source, look: Look): Source {
+  return {
+    ...source,
+    find: async (names) => (await look(await source.find(names))).tools,
+    offered: async () => (await look(await source.offered())).tools.filter(({ offered }) => offered),
+    list: async (page) => {
+      const listing = await source.list(page)
+      const { tools, unavailable } = await look(listing.tools)
+      return { ...listing, tools, unavailable: [...listing.unavailable, ...unavailable] }
+    },
+  }
+}
+
 /** Holds back tools that would be taken for the one by which models read on in long results. */
 function withoutReserved(source: ToolSource): ToolSource {
   const isReserved = ({ definition }: Tool) => definition.name === READ_RESULT
-  const free = (tools: readonly Tool[]) => (tools.some(isReserved) ? tools.filter((tool) => !isReserved(tool)) : tools)
-  return {
-    ...source,
-    find: async (names) => free(await source.find(names)),
-    offered: async () => free(await source.offered()),
-    list: async (page) => {
-      const listing = await source.list(page)
-      const heldTools = listing.tools.filter(isReserved)
-      if (heldTools.length === 0) return listing
-      const reason = `The tool "${READ_RESULT}" is held back: models read on in long results by this name.`
-      const unavailable = heldTools.map(({ origin, place }) => ({ origin, place, reason, name: READ_RESULT }))
-      return { ...listing, tools: free(listing.tools), unavailable: [...listing.unavailable, ...unavailable] }
-    },
-  }
+  const reason = `The tool "${READ_RESULT}" is held back: models read on in long results by this name.`
+  return seenThrough(source, (tools) => ({
+    tools: tools.some(isReserved) ? tools.filter((tool) => !isReserved(tool)) : tools,
+    unavailable: tools.filter(isReserved).map(({ origin, place }) => ({ origin, place, reason, name: READ_RESULT })),
+  }))
 }
 
 /** Offers by default those of the tools that a source offers for which that holds. */
@@ -109,15 +117,7 @@ function offeredIf(source: ToolSource, isOffered: EdgeToolsOptions['offersByDefa
     heldTools.set(tool, heldTool)
     return heldTool
   }
-  return {
-    ...source,
-    find: async (names) => (await source.find(names)).map(bind),
-    offered: async () => (await source.offered()).map(bind).filter((tool) => tool.offered),
-    list: async (page) => {
-      const listing = await source.list(page)
-      return { ...listing, tools: listing.tools.map(bind) }
-    },
-  }
+  return seenThrough(source, (tools) => ({ tools: tools.map(bind), unavailable: [] }))
 }
 
 function withoutExcluded(source: ToolSource, isExcluded: EdgeToolsOptions['isExcluded']): ToolSource {
@@ -167,30 +167,15 @@ export const NOTHING_STORED: StoredTools = {
  * description of the Worker, that applies to every name.
  */
 function behind(source: ServiceSource, own: ServiceSource): ServiceSource {
-  const behindOwn = (inner: ToolSource): ToolSource => {
-    const split = async (tools: readonly Tool[]): Promise<ToolListing> => {
-      const holderOf = tools.length === 0 ? () => undefined : await own.undescribed()
-      const heldTools = tools.flatMap(({ definition: { name }, origin, place }) => {
-        const holder = holderOf(name)
-        const reason = `The tool "${name}" of ${place} is held back: ${holder} may have a tool of this name, and cannot be described now.`
-        return holder === undefined ? [] : [{ origin, place, name, reason }]
-      })
-      const heldNames = new Set(heldTools.map(({ name }) => name))
-      return { tools: tools.filter(({ definition }) => !heldNames.has(definition.name)), unavailable: heldTools }
-    }
-    return {
-      list: async (page) => {
-        const listing = await inner.list(page)
-        const { tools, unavailable } = await split(listing.tools)
-        return { ...listing, tools, unavailable: [...listing.unavailable, ...unavailable] }
-      },
-      offered: async () => (await split(await inner.offered())).tools,
-      find: async (names) => (await split(await inner.find(names))).tools,
-    }
+  const holdBack: Look = async (tools) => {
+    const holderOf = tools.length === 0 ? () => undefined : await own.undescribed()
+    const heldTools = tools.flatMap(({ definition: { name }, origin, place }) => {
+      const holder = holderOf(name)
+      const reason = `The tool "${name}" of ${place} is held back: ${holder} may have a tool of this name, and cannot be described now.`
+      return holder === undefined ? [] : [{ origin, place, name, reason }]
+    })
+    const heldNames = new Set(heldTools.map(({ name }) => name))
+    return { tools: tools.filter(({ definition }) => !heldNames.has(definition.name)), unavailable: heldTools }
   }
-  return {
-    ...behindOwn(source),
-    undescribed: () => source.undescribed(),
-    sourceOfBinding: (binding) => source.sourceOfBinding(binding),
-  }
+  return seenThrough(source, holdBack)
 }
