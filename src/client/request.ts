@@ -1,10 +1,10 @@
 import { endsAnswer, isNewsType, type RunEvent } from '../contract/event.ts'
 import { isObject, type JsonObject, parseJson } from '../contract/json.ts'
 import type { Message } from '../contract/message.ts'
-import type { ResponseFormat, ToolChoice } from '../contract/model.ts'
+import type { ProviderOptions, ResponseFormat, ToolChoice } from '../contract/model.ts'
 import type { CallRecord, ClientTool, RunRecord } from '../contract/run.ts'
 import { pause, retryAfterMs } from '../contract/time-limit.ts'
-import type { RunOptions } from '../wire/client/request.ts'
+import type { RunOptions, Sampling } from '../wire/client/request.ts'
 import { readSse } from '../wire/sse.ts'
 
 export interface SendOptions {
@@ -205,6 +205,9 @@ export interface RunInput<Tool extends string = string> extends Omit<RunOptions,
   readonly clientTools?: readonly ClientTool[]
   readonly toolChoice?: Extract<ToolChoice, string> | { readonly tool: Tool }
   readonly responseFormat?: ResponseFormat
+  readonly sampling?: Sampling
+  /** Members that are added to requests to providers, by their names, as far as `PROVIDER_OPTIONS` allows them. */
+  readonly providerOptions?: ProviderOptions
 }
 
 /** Where the edge is, and how to reach it. */

@@ -76,6 +76,8 @@ export interface Config extends RunOptionValues {
   readonly currency: string
   /** How long providers keep what they cache of prompts, where they let one choose. */
   readonly promptCache: '5m' | '1h' | 'off'
+  /** What requests may add to those to providers, such as `anthropic.service_tier`. */
+  readonly providerOptions: readonly string[]
   /** The context windows of models, by `provider/name` or glob. */
   readonly modelWindows: Readonly<Record<string, ModelWindow>>
   /** How long single models may be silent, by `provider/name`. */
@@ -99,6 +101,7 @@ export function readConfig(env: Vars): Config {
   return {
     ...(model !== undefined && { model }),
     models: listOf(vars, 'MODELS', MODELS, /.\/.|\*$/) ?? (model === undefined ? [] : [model]),
+    providerOptions: listOf(vars, 'PROVIDER_OPTIONS', OPTIONS, OPTION) ?? [],
     auth: oneOfVar(vars, 'AUTH', ['keys', 'open']),
     apiKeys: readApiKeys(vars),
     identityProviders: [],
@@ -263,6 +266,9 @@ function bindingsOf(vars: Vars, name: string): string[] | undefined {
 }
 
 const MODELS = 'a list of "provider/name" and "provider/*"'
+const OPTIONS = 'a list of "provider.member", without prompt and tools'
+/** The members with the prompt and tools are those of the edge alone. */
+const OPTION = /^[^.]+\.(?!model|messages|input|contents|instructions|prompt$|stream|system|tool)\w+$/
 const ORIGINS = 'a list of origins, such as https://app.example.com'
 
 /** Reads a list. Throws if an item does not match the pattern: it would silently have no effect. */

@@ -1,4 +1,4 @@
-import type { JsonSchema } from './json.ts'
+import type { JsonObject, JsonSchema } from './json.ts'
 import type { DataMark, Message, Opaque } from './message.ts'
 import type { Citation, ProviderCall, ProviderFormat, ProviderTools } from './provider-tool.ts'
 import type { ToolDefinition } from './tool.ts'
@@ -17,6 +17,8 @@ export interface ModelRequest {
   readonly responseFormat?: ResponseFormat
   /** Sampling fields of the request (temperature, stop, …), passed through by name. */
   readonly sampling?: Readonly<Record<string, unknown>>
+  /** What the request adds to that to its provider. */
+  readonly providerOptions?: ProviderOptions
   /** How long the model may be silent. Default: as the maker of the model says. */
   readonly patience?: Patience
   /** The conversation, for providers that send the requests of one to the same cache. */
@@ -44,6 +46,9 @@ export const SAMPLING_NAMES = {
   serviceTier: 'service_tier',
   parallelCalls: 'parallel_tool_calls',
 } as const
+
+/** Members that are added to requests to models, by the names of their providers. */
+export type ProviderOptions = Readonly<Record<string, JsonObject>>
 
 /** How long a model may be silent, in milliseconds: up to the first byte of its answer, and between two later ones. */
 export interface Patience {

@@ -4,7 +4,7 @@ import type { InputNeeds } from './input.ts'
 import type { JsonObject } from './json.ts'
 import type { RunBudget } from './budget.ts'
 import type { Content, DataMark, Message } from './message.ts'
-import type { ResponseFormat, ToolChoice } from './model.ts'
+import type { ProviderOptions, ResponseFormat, ToolChoice } from './model.ts'
 import type { LimitName, Limits } from './limits.ts'
 import type { Citation, ProviderCall } from './provider-tool.ts'
 import type { Compat, RunOptionValues } from './run-options.ts'
@@ -106,6 +106,7 @@ export interface RunRequest extends SomeOptions {
   readonly chosenAt?: number
   readonly responseFormat?: ResponseFormat
   readonly sampling?: Readonly<Record<string, unknown>>
+  readonly providerOptions?: ProviderOptions
   /** Tool context; never shown to a model. */
   readonly context: Readonly<Record<string, unknown>>
   readonly limits: Limits

@@ -1,4 +1,6 @@
+import { isObject, type JsonObject, parseJson } from '../contract/json.ts'
 import type { ModelCapabilities, ModelProvider, ModelRequest } from '../contract/model.ts'
+import { fieldsOf } from '../wire/fields.ts'
 import { inWords } from '../wire/provider/strict-schema.ts'
 import type { AnswerCodec } from '../wire/provider/model-answer.ts'
 import { httpModels } from './http-models.ts'
@@ -44,15 +46,18 @@ export function postModels(options: PostModels): ModelProvider {
     request: async (model, request, signal) => {
       const { traceparent } = request
       const trace = traceparent === undefined ? {} : { traceparent }
-      const post = (isOther: boolean, body = request) =>
-        send(url(model), {
+      const options = request.providerOptions?.[rest.provider]
+      const post = (isOther: boolean, body = request) => {
+        const text = encode(model, body, isOther)
+        return send(url(model), {
           method: 'POST',
           // The key and the conversation go to the configured server alone.
           redirect: 'manual',
           headers: { 'content-type': 'application/json', accept: 'text/event-stream', ...headers, ...trace },
-          body: encode(model, body, isOther),
+          body: options ? JSON.stringify(withAdditions(fieldsOf(parseJson(text)), options)) : text,
           signal,
         })
+      }
       const isOther = retriedModels.has(model)
       const response = await post(isOther)
       if (![400, 422].includes(response.status)) return response
@@ -78,6 +83,15 @@ export function postModels(options: PostModels): ModelProvider {
  */
 const FORM = /json mode|response.?(format|mime)/i
 const UNABLE = /support|unavailable|combined/i
+
+/** Adds members to an object, and to the objects in it. What it has of the same names stays as it is. */
+export function withAdditions(own: JsonObject, additions: unknown): Record<string, unknown> {
+  const members = Object.entries(fieldsOf(additions)).map(([name, value]) => {
+    const { [name]: present = value } = own
+    return [name, isObject(present) && present !== value ? withAdditions(present, value) : present]
+  })
+  return { ...own, ...Object.fromEntries(members) }
+}
 
 /** Returns a URL without the slashes at its end. */
 export function withoutSlash(url: string): string {

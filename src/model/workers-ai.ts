@@ -2,6 +2,7 @@ import { ALL_CAPABILITIES, type ModelCapabilities, type ModelProvider } from '..
 import { toInputs, workersAiAnswers } from '../wire/provider/workers-ai/codec.ts'
 import { httpModels } from './http-models.ts'
 import type { Timeouts } from './listen.ts'
+import { withAdditions } from './post-models.ts'
 import { catalogueWindows } from './windows.ts'
 
 /** The `AI` binding, as far as it is used. Contract: the promise and its stream end when `signal` aborts. */
@@ -56,7 +57,9 @@ export function workersAi(binding: AiBinding, options: WorkersAiOptions = {}): M
         const isSent = cache !== 'off' && request.cacheKey !== undefined
         const affinity = isSent ? { extraHeaders: { 'x-session-affinity': request.cacheKey } } : {}
         const settings = { returnRawResponse: true, signal, ...id, ...affinity } as const
-        return toResponse(await binding.run(model, toInputs(request), settings))
+        return toResponse(
+          await binding.run(model, withAdditions(toInputs(request), request.providerOptions?.[provider]), settings),
+        )
       } catch (error) {
         const refusal = error instanceof Error && REFUSAL.exec(error.message)
         if (!refusal) throw error

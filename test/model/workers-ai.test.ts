@@ -101,6 +101,20 @@ function stagedOn(binding: Binding): Staged {
   }
 }
 
+test('the options of a request are added to the inputs, of which none is replaced', async () => {
+  const calls: object[] = []
+  const binding: AiBinding = {
+    run: async (_, inputs) => {
+      calls.push(inputs)
+      return Response.json({ response: 'Hi' })
+    },
+  }
+  const providerOptions = { 'workers-ai': { lora: 'friendly', messages: [] }, openai: { user: 'u1' } }
+  const model = workersAi(binding)('@cf/test/probe')
+  for await (const event of model.stream({ ...REQUEST, providerOptions }, NEVER)) expect(event.type).not.toBe('error')
+  expect(calls).toEqual([{ messages: [{ role: 'user', content: 'Hi' }], lora: 'friendly', stream: true }])
+})
+
 test('the type of the runtime’s binding fits', () => {
   const nameOfModel = (ai: Ai) => workersAi(ai)('@cf/test/probe').name
   expect(nameOfModel.length).toBe(1)

@@ -74,6 +74,11 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
       '`MODEL` alone',
     ),
     variable(
+      'PROVIDER_OPTIONS',
+      'What requests may add to those to providers (`providerOptions`): a list of `provider.member`, such as `anthropic.service_tier,openai.prompt_cache_key`. See [Options of a provider](models.md#options-of-a-provider).',
+      'nothing',
+    ),
+    variable(
       'MODEL_PRICES',
       'Prices of one million tokens, as JSON: `{ "provider/name": { "input": 0.4, "output": 1.6, "cachedInput": 0.1 } }`. `cacheWrite` and `longCacheWrite` are those of input that the provider writes to its cache, for minutes or for an hour; `webSearches` is that of a thousand searches of the web by the provider.',
       'none',

@@ -30,6 +30,7 @@ export const OPERATOR_ANSWERS: Readonly<Record<string, JsonSchema>> = {
       toolChoice: {},
       responseFormat: OBJECT,
       sampling: OBJECT,
+      providerOptions: OBJECT,
       hasShortTools: {
         const: true,
         description:

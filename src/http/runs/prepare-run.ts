@@ -1,7 +1,7 @@
 import { newId, deriveRunId } from '../../contract/id.ts'
 import { canonicalJson, sha256 } from '../../contract/json.ts'
 import type { Message } from '../../contract/message.ts'
-import type { ChatModel, ResponseFormat, ToolChoice } from '../../contract/model.ts'
+import type { ChatModel, ProviderOptions, ResponseFormat, ToolChoice } from '../../contract/model.ts'
 import {
   type ClientTool,
   type OnBusy,
@@ -39,6 +39,7 @@ export interface RunParameters extends Partial<RunOptionValues> {
   readonly limits?: Partial<Limits> | undefined
   readonly responseFormat?: ResponseFormat | undefined
   readonly sampling?: Readonly<Record<string, unknown>> | undefined
+  readonly providerOptions?: ProviderOptions | undefined
   readonly compat?: RunRequest['compat'] | undefined
   readonly onBusy?: OnBusy | undefined
 }
@@ -55,6 +56,7 @@ export async function prepareRun(
   const { setup, caller, request } = context
   const { config } = setup
   checkFiles(requestParameters.input)
+  checkOptions(requestParameters.providerOptions ?? {}, config.providerOptions)
   const parameters =
     conversation === undefined
       ? requestParameters
@@ -122,6 +124,7 @@ function runRequest(
     ...(parameters.toolChoice && { toolChoice: parameters.toolChoice }),
     ...(parameters.responseFormat && { responseFormat: parameters.responseFormat }),
     ...(parameters.sampling && Object.keys(parameters.sampling).length > 0 && { sampling: parameters.sampling }),
+    ...(parameters.providerOptions && { providerOptions: parameters.providerOptions }),
     context: requestValues(request, config, parameters.context),
     limits: lowerLimits(config.limits, parameters.limits ?? {}),
     ...chooseOptions(config, parameters),
@@ -168,6 +171,17 @@ function checkLength(
       : `The instructions have about ${ofSystem} tokens, the tools ${ofTools} and the input ${ofInput}, and ${size} ` +
         'Shorten them, offer fewer tools, or name a model with a larger window.'
   throw new Problem({ status: 400, code: 'input_too_long', message })
+}
+
+/** Throws a Problem 400 if the operator has not allowed all of these options. */
+function checkOptions(options: ProviderOptions, allowed: readonly string[]): void {
+  for (const provider in options) {
+    for (const member in options[provider]) {
+      const param = `${provider}.${member}`
+      const message = `"${param}" is none of PROVIDER_OPTIONS: ${allowed.join(', ')}.`
+      if (!allowed.includes(param)) throw new Problem({ status: 400, code: 'option_not_allowed', message, param })
+    }
+  }
 }
 
 /** Passes a request through the hooks, which may change it. Throws a Problem 403 if one of them refuses it. */

@@ -20,7 +20,7 @@ export function modelRequest(
     Partial<Pick<Running, 'tools'>> & { readonly model: Pick<ChatModel, 'patience'> },
 ): ModelRequest {
   const { state, model } = running
-  const { conversation, toolChoice, chosenAt = 0, responseFormat, sampling, limits } = state.request
+  const { conversation, toolChoice, chosenAt = 0, responseFormat, sampling, providerOptions, limits } = state.request
   const { firstByteMs, silenceMs } = { ...limits, ...model.patience }
   const rejected = state.step?.rejections ?? []
   // After a limit, and to correct its answer, the model must answer in text. A forced tool choice applies only until
@@ -39,6 +39,7 @@ export function modelRequest(
     ...(choice !== undefined && mayChoose(choice, tools) && { toolChoice: choice }),
     ...(responseFormat && { responseFormat }),
     ...(sampling && { sampling }),
+    ...(providerOptions && { providerOptions }),
     ...(conversation !== undefined && { cacheKey: conversation }),
     patience: { firstByteMs, silenceMs },
   }

@@ -7,7 +7,7 @@ import { SAMPLING_NAMES } from '../../contract/model.ts'
  */
 export function repeatBody(request: StepRequest): object {
   const { run: _run, step: _step, historyLength: _history, hasShortTools: _short, ...options } = request
-  const { model, messages, tools, toolChoice, responseFormat, sampling = {} } = options
+  const { model, messages, tools, toolChoice, responseFormat, sampling = {}, providerOptions } = options
   const fields = Object.entries(SAMPLING_NAMES).flatMap(([field, name]) => {
     const value = sampling[name]
     return value === undefined
@@ -18,7 +18,12 @@ export function repeatBody(request: StepRequest): object {
   const system = first?.role === 'system' ? first.content : undefined
   return {
     ...{ model, execution: 'caller', system, tools: [] },
-    ...{ toolChoice, responseFormat, sampling: fields.length > 0 ? Object.fromEntries(fields) : undefined },
+    ...{
+      toolChoice,
+      responseFormat,
+      providerOptions,
+      sampling: fields.length > 0 ? Object.fromEntries(fields) : undefined,
+    },
     clientTools: tools.map(({ name, description, inputSchema, inputExamples, strict }) => {
       return { name, description, inputSchema, inputExamples, strict }
     }),

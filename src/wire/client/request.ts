@@ -2,13 +2,14 @@ import * as v from 'valibot'
 import type { Config } from '../../contract/config.ts'
 import { isObject } from '../../contract/json.ts'
 import type { Message } from '../../contract/message.ts'
-import { type ResponseFormat, SAMPLING_NAMES, type ToolChoice } from '../../contract/model.ts'
+import { type ProviderOptions, type ResponseFormat, SAMPLING_NAMES, type ToolChoice } from '../../contract/model.ts'
 import type { Limits } from '../../contract/limits.ts'
 import { type Compat, compatRounds, type Rounds, type RunOptionValues } from '../../contract/run-options.ts'
 import type { ClientTool, OnBusy, RunRequest, ToolSelection } from '../../contract/run.ts'
 import { type DecodeResult, duplicateName, parseBody } from './body.ts'
 import { checkHistory } from './history.ts'
 import {
+  byName,
   choiceWord,
   contentPart,
   either,
@@ -64,6 +65,7 @@ export interface RunBody extends RunOptions {
   readonly responseFormat?: ResponseFormat
   /** What is passed to the model, under the names of Chat Completions. */
   readonly sampling?: Readonly<Record<string, unknown>>
+  readonly providerOptions?: ProviderOptions
   readonly rounds?: 'all'
 }
 
@@ -122,6 +124,9 @@ const sampling = v.strictObject({
   parallelCalls: v.exactOptional(v.boolean()),
 })
 
+/** The field `sampling` of a run. */
+export type Sampling = v.InferInput<typeof sampling>
+
 export const runBody = v.strictObject({
   input: either(isText, someText, v.array(message)),
   system: v.exactOptional(v.string()),
@@ -130,6 +135,7 @@ export const runBody = v.strictObject({
   toolChoice: v.exactOptional(either(isObject, v.strictObject({ tool: toolReference }), choiceWord)),
   responseFormat: v.exactOptional(responseFormat),
   sampling: v.exactOptional(sampling),
+  providerOptions: v.exactOptional(byName(someText, plainObject)),
   // Native events have the text of all rounds; the client chooses what to show.
   rounds: v.exactOptional(v.literal('all')),
   ...runOptionSchemas,

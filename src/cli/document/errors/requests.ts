@@ -225,6 +225,11 @@ export const REQUEST_ERRORS: ErrorTexts = {
   unknown_key: http(404, 'No key with this id is stored.', 'See `GET /keys`. Keys of `API_KEYS` are not stored.'),
   unknown_message: http(404, 'The conversation has no message at that position.', 'Read `GET …/messages`.'),
   unknown_model: http(404, 'The model is not in `MODELS`, or its provider is not set up.', 'See `GET /v1/models`.'),
+  option_not_allowed: http(
+    400,
+    'The request has an option of a provider that the operator has not allowed.',
+    'Leave it out, or add it to `PROVIDER_OPTIONS`. The message names those that are allowed.',
+  ),
   unknown_version: http(404, 'The stored tool has no version with that hash.', 'See `GET /tools/{name}/versions`.'),
   unsupported_charset: http(415, 'The body is not in UTF-8.', 'Send UTF-8.'),
   unsupported_media_type: http(

@@ -30,7 +30,7 @@ interface AiSdkDialect {
  * have are left out: providers take those as `providerOptions`.
  */
 export function toCallOptions(request: ModelRequest, dialect: AiSdkDialect): Record<string, unknown> {
-  const { messages, tools, toolChoice, responseFormat, sampling = {} } = request
+  const { messages, tools, toolChoice, responseFormat, sampling = {}, providerOptions } = request
   const { stop, max_tokens, max_completion_tokens: most = max_tokens } = sampling
   return {
     prompt: toPrompt(messages, dialect),
@@ -43,6 +43,7 @@ export function toCallOptions(request: ModelRequest, dialect: AiSdkDialect): Rec
       ...(toolChoice && { toolChoice: toToolChoice(toolChoice) }),
     }),
     ...(responseFormat && { responseFormat: toFormat(responseFormat) }),
+    ...(providerOptions && { providerOptions }),
     ...defined({
       temperature: sampling.temperature,
       topP: sampling.top_p,

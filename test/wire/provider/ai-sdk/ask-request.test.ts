@@ -19,6 +19,11 @@ const promptOf = (messages: readonly Message[], version?: AiSdkVersion): unknown
   optionsOf({ messages }, version).prompt
 
 describe('the options of an AI SDK call', () => {
+  test('have those of the request for its provider', () => {
+    const providerOptions = { anthropic: { serviceTier: 'standard_only' } }
+    expect(optionsOf({ providerOptions })).toMatchObject({ providerOptions })
+  })
+
   test('omit what was not set', () => {
     expect(optionsOf({ toolChoice: 'none' })).toEqual({ prompt: [QUESTION] })
   })
