@@ -35,9 +35,12 @@ export interface DecisionModel {
   readonly price?: Price
 }
 
-/** What a decision model has said about a call. */
+/** What a decision model has said about a call, or about its result. */
 export interface Judgement {
-  /** Whether the model was sure enough. If not, what would have happened without it happens. */
+  /**
+   * About a call: whether the model was sure enough that it may go ahead; if not, a person decides. About a result:
+   * whether a model may read it.
+   */
   readonly ok: boolean
   /** `provider/name`; absent if the edge has no decision model. */
   readonly model?: string
@@ -47,6 +50,8 @@ export interface Judgement {
   /** Why there was none: the error code of the model, or of the edge. */
   readonly code?: string
   readonly usage?: Usage
+  /** How many requests that took, if it was more than one. */
+  readonly requests?: number
 }
 
 /** A call that a decision model is asked about. */
@@ -58,8 +63,16 @@ export interface CallToJudge {
   readonly userTexts: readonly string[]
 }
 
+/** A result that a decision model is asked about, as a model would read it. */
+export interface ResultToJudge {
+  readonly tool: string
+  readonly text: string
+}
+
 /** Asks a decision model. Contract: the functions never reject, and keep a time limit of their own. */
 export interface Judge {
   /** Judges whether a call may go ahead without a person. */
   call(call: CallToJudge, signal: AbortSignal): Promise<Judgement>
+  /** Judges whether a model may read an untrusted result. Absent if results are not judged. */
+  readonly result?: (result: ResultToJudge, signal: AbortSignal) => Promise<Judgement>
 }

@@ -148,11 +148,15 @@ export type RunFact =
       /** SHA-256 of the canonical JSON of those arguments. */
       readonly argumentsHash?: string
     }
-  /** A decision model was asked whether this call may go ahead without a person. If `ok`, it does. */
+  /**
+   * A decision model was asked whether this call may go ahead without a person; if `ok`, it does. With `about`: whether a
+   * model may read its result, which is withheld if not.
+   */
   | ({
       readonly type: 'call.judged'
       readonly callId: string
       readonly tool: string
+      readonly about?: 'result'
       readonly durationMs: number
       /** The call of the program that made this call, if one did. */
       readonly parent?: string

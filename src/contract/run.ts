@@ -200,6 +200,8 @@ export interface CallRecord {
   readonly error?: { readonly code: string; readonly message: string }
   /** What a decision model has said about the call, if one was asked. */
   readonly judgement?: Judgement
+  /** The same about its result. If not `ok`, no model has read it, and `error` says so. */
+  readonly resultJudgement?: Judgement
   /** Set if an outcome came after the call had been given up; no model has read it. */
   readonly late?: { readonly ok: boolean }
   /** Whether the call was undone because a later one failed. */

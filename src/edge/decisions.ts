@@ -1,6 +1,6 @@
 import type { DecisionModel } from '../contract/decision.ts'
 import { ConfigError, textVar } from '../contract/vars.ts'
-import { modelJudge } from '../host/policy/judge.ts'
+import { type InjectionOptions, modelJudge } from '../host/policy/judge.ts'
 import { type DecisionModels, openAiDecisions, systemOne, workersAiDecisions } from '../model/decisions.ts'
 import { isAi } from '../model/workers-ai.ts'
 import { type Env, textOf } from './env.ts'
@@ -21,28 +21,43 @@ export interface DecisionsOptions {
   readonly providers?: Readonly<Record<string, DecisionsFromEnv>>
   /** How likely it must be that a call may go ahead without a person, from 0.5 to 1. Default 0.95. */
   readonly threshold?: number
-  /** How long the model may take, in milliseconds, before a person is asked. Default 5,000. */
+  /** How long the model may take, in milliseconds. Then a person decides about the call. Default 5,000. */
   readonly timeoutMs?: number
+  /**
+   * Whether untrusted results are judged before a model reads them. One that is an attack with the probability
+   * `threshold` (default 0.5) is withheld; and so is one that could not be judged, unless `onFailure` is `pass`. Default: no.
+   */
+  readonly injection?: boolean | Partial<InjectionOptions>
 }
 
 /**
  * Decisions: where a policy says `"approval": "decide"`, a decision model (`DECISION_MODEL`) is asked about each call. The
- * call goes ahead if the model is sure that the user asked for it and that it is harmless; otherwise a person decides.
+ * call goes ahead if the model is sure that the user asked for it and that it is harmless; otherwise a person decides. With
+ * `injection`, it is asked about untrusted results as well.
  *
- * @example createEdge({ providers: { openai: openaiFromEnv }, use: [toolPolicies, decisions({ threshold: 0.98 })] })
+ * @example createEdge({ providers: { openai: openaiFromEnv }, use: [toolPolicies, decisions({ injection: true })] })
  */
 export function decisions({
   providers = allDecisionProviders,
   threshold = 0.95,
   timeoutMs = 5000,
+  injection = false,
 }: DecisionsOptions = {}): Part {
   return {
     name: 'decisions',
     extend: (services) => {
       if (!(threshold >= 0.5 && threshold <= 1))
         throw new ConfigError('decisions', 'made with a threshold from 0.5 to 1')
+      const results = injection
+        ? { threshold: 0.5, onFailure: 'withhold' as const, ...(injection !== true && injection) }
+        : undefined
+      if (results && !(results.threshold > 0 && results.threshold <= 1))
+        throw new ConfigError('decisions', 'made with a threshold of injection above 0, up to 1')
       const model = modelOf(services, providers)
-      return model ? { loop: { ...services.loop, judge: modelJudge({ model, threshold, timeoutMs }) } } : {}
+      if (!model && results)
+        throw new ConfigError('decisions', 'made without injection in an edge without DECISION_MODEL')
+      const judge = model && modelJudge({ model, threshold, timeoutMs, injection: results })
+      return judge ? { loop: { ...services.loop, judge } } : {}
     },
   }
 }

@@ -2,7 +2,7 @@ import { pause } from '../contract/time-limit.ts'
 import { runCalls } from './perform/act.ts'
 import { askModel } from './perform/ask.ts'
 import { beginStep, drawShare, needsShare } from './perform/begin.ts'
-import { judgeCalls } from './perform/judge.ts'
+import { judgeCalls, judgeResults } from './perform/judge.ts'
 import { decide, type Decision, endEarly, failedRun, SUBREQUEST_LIMIT, withinSubrequests } from './decide/decide.ts'
 import type { Running } from './running.ts'
 import { screenEvent } from './perform/hooks.ts'
@@ -23,6 +23,7 @@ export interface DriveOptions {
  */
 export async function drive(running: Running, { watch, isCancelled, until }: DriveOptions): Promise<void> {
   const { state, now, flush, signal, subrequestsLeft } = running
+  if (running.loop.judge?.result) state.judgesResults = true
   // What a run had was given back when it began to wait, or has expired.
   if (state.steps > 0 && state.request.budget) state.budget = { ...state.request.budget, until: 0 }
   let drawnAt: number | undefined
@@ -60,7 +61,7 @@ export async function drive(running: Running, { watch, isCancelled, until }: Dri
         await askModel(running, next.step)
         break
       case 'judge':
-        await judgeCalls(running, next.calls)
+        await (next.about === 'call' ? judgeCalls : judgeResults)(running, next.calls)
         break
       case 'call':
         await runCalls(running, next.calls)

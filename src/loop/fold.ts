@@ -7,7 +7,7 @@ import { findStaleCall, isRepeat, namesOnOffer, REPEATED_CALL } from './decide/a
 import { countCall, recountCall } from './decide/call-counts.ts'
 import { compatUndone } from './decide/compat.ts'
 import { subrequestsOf } from './decide/decide.ts'
-import { toolMessage } from './record.ts'
+import { afterJudgement, toolMessage } from './record.ts'
 import { type CallState, newProgram, release, type RunState } from './state.ts'
 import { marksOf, marksOfResult } from './decide/data-flow-guard.ts'
 
@@ -112,8 +112,7 @@ function foldWaitingCall(state: RunState, event: EventOf<WaitingCallEvent>): voi
 }
 
 function foldJudgement(state: RunState, event: EventOf<'call.judged'>): void {
-  const { type: _, callId, tool: _tool, durationMs: _durationMs, parent: _parent, ...judgement } = event
-  patchCall(state, callId, { judgement })
+  patchCall(state, event.callId, afterJudgement(findCall(state, event.callId), event))
   if (event.usage) state.usage = addUsage(state.usage, event.usage)
 }
 

@@ -53,6 +53,8 @@ export interface CallState extends ToolCall {
   child?: RunPlace
   /** What a decision model has said about it, if one was asked. */
   judgement?: Judgement
+  /** What it has said about its result. */
+  resultJudgement?: Judgement
   /** Whether the setup demands approval, whatever the tool says. */
   isGuarded?: boolean
   /**
@@ -194,6 +196,8 @@ export interface RunState {
   firstTools?: number
   /** The marks of all data that the model has read, in this run or before it. */
   readonly marks: Set<DataMark>
+  /** Whether a decision model is asked about untrusted results before a model reads them. */
+  judgesResults?: boolean
   /** Whether a result was cut, so that `read_result` is on offer. */
   hasTruncatedResult: boolean
   /** What the model was sent in each step, as far as it is known. */

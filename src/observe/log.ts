@@ -78,8 +78,8 @@ function entryOf(event: RunFact, { conversation, model }: RunRequest): Parameter
     case 'approval.requested':
       return { event: 'approval.requested', callId: event.callId, tool: event.tool }
     case 'call.judged': {
-      const { callId, tool, ok, model: judge, answer, probabilities, code, durationMs, parent } = event
-      return { event: 'call.judged', callId, tool, ok, judge, answer, probabilities, code, durationMs, parent }
+      const { callId, tool, about, ok, model: judge, answer, probabilities, code, durationMs, parent } = event
+      return { event: 'call.judged', callId, tool, about, ok, judge, answer, probabilities, code, durationMs, parent }
     }
     case 'context.reduced': {
       const { step, before, after, room, because } = event

@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ATTACKING_CALLS, HARMLESS_CALLS, type LabelledCall } from '../fixtures/labelled-calls.ts'
 import { type ModelCall, type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { scripted } from '../fixtures/scripted.ts'
+import { decisions, type DecisionsOptions } from 'edgecall'
+import { ATTACKING_RESULTS, ORDINARY_RESULTS } from '../fixtures/labelled-results.ts'
 import { type ControlledEdge, controlledEdge } from './controlled-edge.ts'
 
 const KEY = 'acme: chat tools:read approve'
@@ -155,5 +157,94 @@ describe('a policy that says decide', () => {
     expect(await edge.as(KEY)('/tools')).toMatchObject({ status: 503, body: { code: 'misconfigured' } })
     expect(log.mock.calls.join()).toMatch(/ConfigError: (?:TOOL_POLICY|DECISION_MODEL) must be/)
     log.mockRestore()
+  })
+})
+
+/** An answer of OpenAI's Decisions API with this probability of an attack. */
+function attack(likelihood: number): ModelReply {
+  const probabilities = [
+    { value: 'content', probability: 1 - likelihood },
+    { value: 'attack', probability: likelihood },
+  ]
+  const choice = likelihood > 0.5 ? 'attack' : 'content'
+  return { body: { answers: [{ type: 'choice', name: 'decision', choice, confidence: 1, probabilities }] } }
+}
+
+/** An edge whose tool `read` answers with these results in turn. */
+function readingEdge(
+  results: readonly string[],
+  injection: NonNullable<DecisionsOptions['injection']> = true,
+): ControlledEdge {
+  let next = 0
+  const read = tool('read', () => results[next++] ?? '', { annotations: { untrusted: true } })
+  return controlledEdge({
+    workers: { TOOL_WEB: [read] },
+    script: results.flatMap(() => [ask(['read']), say('Done.')]),
+    keys: [KEY],
+    parts: [decisions({ injection })],
+    vars: {
+      DECISION_MODEL: 'openai/gpt-6-luna',
+      OPENAI_BASE_URL: server.baseUrl,
+      DEFAULT_TOOLS: '*',
+      TOOL_SEARCH: 'off',
+    },
+  })
+}
+
+/** Whether a model was sent a result, in its envelope for untrusted text. */
+function hasRead(edge: ControlledEdge, result: string): boolean {
+  const isIn = (text: string) => text.includes(JSON.stringify(result))
+  return edge.requests.some(({ messages }) =>
+    messages.some(
+      (message) => message.role === 'tool' && message.content.some((part) => 'text' in part && isIn(part.text)),
+    ),
+  )
+}
+
+describe('an edge that judges what others have written', () => {
+  beforeEach(() => void vi.spyOn(console, 'error').mockImplementation(() => {}))
+  afterEach(() => void vi.restoreAllMocks())
+
+  test('lets models read what is judged ordinary, and withholds attacks in this turn and later ones', async () => {
+    const labelled = [...ORDINARY_RESULTS, ...ATTACKING_RESULTS]
+    // The stand-in knows the labels: this tests the plumbing, and tells nothing of any model.
+    reply = ({ body }) => {
+      const { text } = JSON.parse(String(body['input'])) as { readonly text: string }
+      return attack(ATTACKING_RESULTS.includes(text) ? 0.95 : 0.05)
+    }
+    const edge = readingEdge(labelled)
+    await edge.as(KEY)('/conversations', { json: { id: 'c' } })
+    const records = []
+    for (const _ of labelled)
+      records.push((await edge.as(KEY)('/conversations/c/runs', { json: { input: 'Read.' } })).body)
+    expect(labelled.map((text) => hasRead(edge, text))).toEqual([
+      ...ORDINARY_RESULTS.map(() => true),
+      ...ATTACKING_RESULTS.map(() => false),
+    ])
+    expect(records.map(({ calls: [call] }) => [call.ok, call.error?.code, call.resultJudgement.answer])).toEqual([
+      ...ORDINARY_RESULTS.map(() => [true, undefined, 'content']),
+      ...ATTACKING_RESULTS.map(() => [false, 'result_withheld', 'attack']),
+    ])
+    // The operator is told of each.
+    expect(
+      vi.mocked(console.error).mock.calls.filter(([line]) => String(line).includes('result_withheld')),
+    ).toHaveLength(15)
+  })
+
+  test.each([
+    [true, false],
+    [{ onFailure: 'withhold' }, false],
+    [{ onFailure: 'pass' }, true],
+  ] as const)('with %o, a result that could not be judged is read: %s', async (injection, isRead) => {
+    reply = () => ({ status: 503, body: {} })
+    const edge = readingEdge(['Rain in Bonn.'], injection)
+    const { body } = await edge.as(KEY)('/runs', { json: { input: 'Read.' } })
+    expect(hasRead(edge, 'Rain in Bonn.')).toBe(isRead)
+    expect(body.calls).toMatchObject([{ ok: isRead, resultJudgement: { ok: isRead, code: 'model_unavailable' } }])
+  })
+
+  test('needs a model: without one the edge does not start', async () => {
+    const { as } = controlledEdge({ workers: {}, keys: [KEY], parts: [decisions({ injection: true })] })
+    expect(await as(KEY)('/tools')).toMatchObject({ status: 503, body: { code: 'misconfigured' } })
   })
 })

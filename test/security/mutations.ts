@@ -1078,4 +1078,25 @@ export const MUTATIONS: readonly Mutation[] = [
     replacement: 'const triggered = prepared.run',
     test: 'security/control-matrix.test.ts',
   },
+  {
+    control: 'a result that a decision model takes for an attack is withheld from models',
+    file: 'loop/record.ts',
+    text: 'if (judgement.ok || !call?.result)',
+    replacement: 'if (about || !call?.result)',
+    test: 'loop/judge.test.ts',
+  },
+  {
+    control: 'untrusted results are judged before they become the answer of a run, or a model reads them',
+    file: 'loop/decide/decide.ts',
+    text: 'state.judgesResults ?',
+    replacement: 'state.judgesResults === false ?',
+    test: 'loop/judge.test.ts',
+  },
+  {
+    control: 'a result that could not be judged is withheld unless the operator says otherwise',
+    file: 'edge/decisions.ts',
+    text: "onFailure: 'withhold' as const",
+    replacement: "onFailure: 'pass' as const",
+    test: 'security/decisions.test.ts',
+  },
 ]

@@ -71,7 +71,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
       metadata: OBJECT,
       error: FAULT,
       late: object({ ok: flag }),
-      ...{ undone: flag, judgement: ref('Judgement') },
+      ...{ undone: flag, judgement: ref('Judgement'), resultJudgement: ref('Judgement') },
       child: ref('Child'),
     },
   ),

@@ -158,9 +158,10 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
     },
   },
   'call.judged': {
-    summary: 'A decision model was asked whether this call may go ahead without a person. If `ok`, it does.',
+    summary:
+      'A decision model was asked whether this call may go ahead without a person; if `ok`, it does. With `about`: whether a model may read its result, which is withheld if not.',
     required: { callId, tool: text, ...JUDGEMENT.required, durationMs: count },
-    optional: { ...JUDGEMENT.optional, parent },
+    optional: { about: { const: 'result' }, ...JUDGEMENT.optional, parent },
   },
   'call.requested': {
     summary: 'The caller must run this call and send its result.',

@@ -31,7 +31,7 @@ export function ref(name: string): JsonSchema {
   return { $ref: `#/components/schemas/${name}` }
 }
 
-/** What a decision model has said about a call. */
+/** What a decision model has said about a call or its result. */
 export const JUDGEMENT = {
   required: { ok: flag },
   optional: {
@@ -44,6 +44,7 @@ export const JUDGEMENT = {
     },
     code: { type: 'string', description: 'Why there was no usable answer.' },
     usage: ref('Usage'),
+    requests: { ...count, description: 'How many requests that took, if it was more than one.' },
   },
 } as const
 

@@ -37,7 +37,9 @@ export function marksOfResult(
   { offered, marks }: Pick<RunState, 'offered' | 'marks'>,
   call: CallState,
 ): readonly DataMark[] {
-  const { tool, attempt, result, noteMarks = [] } = call
+  const { tool, attempt, result, noteMarks = [], resultJudgement } = call
+  // No model has read it.
+  if (resultJudgement?.ok === false) return noteMarks
   const definition = attempt > 0 ? offered.get(tool) : undefined
   const readOn = tool === READ_RESULT ? marks : []
   return [...new Set([...readOn, ...(definition ? marksOf(definition) : []), ...(result?.marks ?? []), ...noteMarks])]

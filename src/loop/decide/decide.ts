@@ -6,7 +6,8 @@ import { failure, type ToolFailure } from '../../contract/tool.ts'
 import { NO_USAGE } from '../../contract/usage.ts'
 import { type Admission, admit, limitReached, namedTools, namesOnOffer, NO_MORE_TOOLS, stepRules } from './admit.ts'
 import { answersLimit, compatLimit, directModes, returnsErrors, undoesForMisfits } from './compat.ts'
-import { callRefused } from '../record.ts'
+import { callRefused, RESULT_WITHHELD, resultText } from '../record.ts'
+import { marksOfResult } from './data-flow-guard.ts'
 import type { CallState, RunState, StepState } from '../state.ts'
 
 /** What comes next in a run. `record`: events that follow from the state alone. */
@@ -15,8 +16,8 @@ export type Decision =
   | { readonly do: 'begin'; readonly step: number }
   /** `until`: the model fails for now, and is asked at this time, in epoch milliseconds. */
   | { readonly do: 'ask'; readonly step: StepState; readonly until?: number }
-  /** Ask a decision model about calls. */
-  | { readonly do: 'judge'; readonly calls: readonly CallState[] }
+  /** Ask a decision model about calls, or about their results. */
+  | { readonly do: 'judge'; readonly about: 'call' | 'result'; readonly calls: readonly CallState[] }
   | { readonly do: 'call'; readonly calls: readonly CallState[] }
   | ({ readonly do: 'undo' } & UndoPlan)
   | { readonly do: 'wait' }
@@ -57,6 +58,8 @@ function decideAfterAnswer(state: RunState, step: StepState, now: number): Decis
 
   if (openCalls.length > 0 && !state.request.durable) return record(stepFinished(step), handedOverRun(state))
   if (openCalls.length > 0) return record({ type: 'run.waiting', for: waitCause(state), at: now })
+  const unjudged = state.judgesResults ? step.calls.filter((call) => isUnjudgedResult(state, call)) : []
+  if (unjudged.length > 0) return { do: 'judge', about: 'result', calls: unjudged }
   const undoPlan = planUndo(state, step)
   if (undoPlan) return { do: 'undo', ...undoPlan }
   const end = runEnd(state, step)
@@ -93,7 +96,7 @@ export function decideCalls(state: RunState, openCalls: readonly CallState[], no
   if (approvalRequests.length > 0) return record(...approvalRequests)
 
   const unjudged = openCalls.filter((_, index) => isForJudgement(admissions[index]))
-  if (unjudged.length > 0) return { do: 'judge', calls: unjudged }
+  if (unjudged.length > 0) return { do: 'judge', about: 'call', calls: unjudged }
 
   const ready = openCalls.filter(
     (call, index) =>
@@ -105,6 +108,13 @@ export function decideCalls(state: RunState, openCalls: readonly CallState[], no
   )
   if (ready.length > 0) return { do: 'call', calls: ready }
   return proposed.length > 0 ? record(...proposed.map(callRequested)) : undefined
+}
+
+/** Whether a model would read text in the result of a call that others have written, and that no decision model has judged. */
+function isUnjudgedResult(state: RunState, call: CallState): boolean {
+  const { parent, result, resultJudgement } = call
+  if (parent !== undefined || !result || resultJudgement) return false
+  return resultText(result) !== '' && marksOfResult(state, call).includes('untrusted')
 }
 
 function isForJudgement(admission: Admission | undefined): boolean {
@@ -294,8 +304,11 @@ export interface UndoPlan {
   readonly because: CallState
 }
 
-/** The codes of failures that happen before the tool does anything, so that nothing has to be undone. */
-const HARMLESS = new Set(['invalid_arguments', 'schema_mismatch', 'tool_changed'])
+/**
+ * The codes of failures that happen before the tool does anything, and of calls that have succeeded: nothing has to be
+ * undone because of them.
+ */
+const HARMLESS = new Set(['invalid_arguments', 'schema_mismatch', 'tool_changed', RESULT_WITHHELD])
 
 /** Returns what to undo because of a failed call of this step, if the run compensates; undefined if nothing. */
 function planUndo({ request, calls, offered }: RunState, step: StepState): UndoPlan | undefined {
@@ -320,7 +333,6 @@ const SUBREQUESTS: ReadonlySet<RunEventBody['type']> = new Set([
   'step.started',
   'step.restarted',
   'model.retried',
-  'call.judged',
   'call.started',
   'call.deferred',
   'call.undone',
@@ -330,6 +342,7 @@ const SUBREQUESTS: ReadonlySet<RunEventBody['type']> = new Set([
 export function subrequestsOf(event: RunEventBody): number {
   // Only a summary of what was left out is a request.
   if (event.type === 'context.reduced') return Number(event.usage !== undefined) + Number(event.because !== undefined)
+  if (event.type === 'call.judged') return event.requests ?? 1
   return Number(SUBREQUESTS.has(event.type))
 }
 

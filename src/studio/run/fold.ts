@@ -181,7 +181,7 @@ function foldCall(call: CallView, event: CallEvent): CallView {
       return { ...awake(call, event.at), ...changes, state: decision === 'approve' ? 'proposed' : 'rejected', approval }
     }
     case 'call.judged':
-      return withNote(call, judgementText(event))
+      return withNote(call, judgementText(event, event.about))
     case 'call.requested':
       return {
         ...waiting(call, event.at),

@@ -1,6 +1,6 @@
 import { type ErrorTexts, errorText } from './error-text.ts'
 
-/** Why a decision model has not judged a call: in `code` of a judgement. A person decides about the call. */
+/** Why a decision model has not judged a call or a result: in `code` of a judgement. */
 export const JUDGEMENT_ERRORS: ErrorTexts = {
   model_failed: errorText('The decision model threw an error.', 'Correct the `DecisionModel` that the edge was given.'),
   no_decision_model: errorText(
@@ -9,7 +9,7 @@ export const JUDGEMENT_ERRORS: ErrorTexts = {
   ),
   no_user_text: errorText('No message of this run was written by a user.', 'None is needed.'),
   question_too_long: errorText(
-    'The messages of the user or the arguments have more than 8,000 characters.',
+    'The messages of the user or the arguments have more than 8,000 characters, or a result more than 66,000.',
     'None is needed.',
   ),
 }
@@ -115,6 +115,10 @@ export const CALL_ERRORS: ErrorTexts = {
   result_not_kept: errorText(
     'An earlier attempt took effect, but its result was too large to be stored for this one.',
     'Return a smaller result.',
+  ),
+  result_withheld: errorText(
+    'A [decision model](decisions.md#results-that-give-orders) takes the untrusted result for an attack, or could not tell.',
+    'Read the result in the events of the run. The log has what the model said.',
   ),
   schema_mismatch: errorText(
     'The tool has changed since the model saw it.',
