@@ -69,10 +69,21 @@ export interface ResultToJudge {
   readonly text: string
 }
 
+/** Tools that a search by words has found, the best first. */
+export interface ToolsToRank {
+  readonly query: string
+  readonly tools: readonly Pick<ToolDefinition, 'name' | 'description'>[]
+}
+
+/** Ranks tools: the probabilities of its judgement, if that is `ok`, say how well each fits. Contract: never rejects. */
+export type RankTools = (candidates: ToolsToRank, signal: AbortSignal) => Promise<Judgement>
+
 /** Asks a decision model. Contract: the functions never reject, and keep a time limit of their own. */
 export interface Judge {
   /** Judges whether a call may go ahead without a person. */
   call(call: CallToJudge, signal: AbortSignal): Promise<Judgement>
   /** Judges whether a model may read an untrusted result. Absent if results are not judged. */
   readonly result?: (result: ResultToJudge, signal: AbortSignal) => Promise<Judgement>
+  /** Ranks what a search for tools has found. Absent if searches stay as they are. */
+  readonly rank?: RankTools
 }

@@ -28,6 +28,8 @@ export interface DecisionsOptions {
    * `threshold` (default 0.5) is withheld; and so is one that could not be judged, unless `onFailure` is `pass`. Default: no.
    */
   readonly injection?: boolean | Partial<InjectionOptions>
+  /** Whether the first 40 tools that `tool_search` finds are ranked, within two seconds at most. Default: no. */
+  readonly search?: boolean
 }
 
 /**
@@ -42,6 +44,7 @@ export function decisions({
   threshold = 0.95,
   timeoutMs = 5000,
   injection = false,
+  search = false,
 }: DecisionsOptions = {}): Part {
   return {
     name: 'decisions',
@@ -54,9 +57,9 @@ export function decisions({
       if (results && !(results.threshold > 0 && results.threshold <= 1))
         throw new ConfigError('decisions', 'made with a threshold of injection above 0, up to 1')
       const model = modelOf(services, providers)
-      if (!model && results)
-        throw new ConfigError('decisions', 'made without injection in an edge without DECISION_MODEL')
-      const judge = model && modelJudge({ model, threshold, timeoutMs, injection: results })
+      if (!model && (results || search))
+        throw new ConfigError('decisions', 'made without injection and search in an edge without DECISION_MODEL')
+      const judge = model && modelJudge({ model, threshold, timeoutMs, injection: results, search })
       return judge ? { loop: { ...services.loop, judge } } : {}
     },
   }

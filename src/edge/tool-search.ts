@@ -40,7 +40,9 @@ export function toolSearch({ index, ...options }: ToolSearchPartOptions = {}): P
       // A list of whole names leaves nothing to be found beyond what is on offer.
       const isOpen = defaultTools.some((pattern) => pattern.includes('*'))
       const mayFind = (tool: NamedTool) => selectsTool(defaultTools, tool)
-      return { search, hooks: [...hooks, searchHook({ ...options, when, mayFind, ...(isOpen && { finder }) })] }
+      const ranking = () => setup().loop?.judge?.rank
+      const hook = searchHook({ ranking, ...options, when, mayFind, ...(isOpen && { finder }) })
+      return { search, hooks: [...hooks, hook] }
     },
   }
 }

@@ -59,7 +59,7 @@ const CHARACTERS_A_TOKEN = 4
  */
 export function searchHook(options: SearchHookOptions = {}): Hook {
   const { when = 'auto', mostTools = 40, mostTokens = 8000, always = [], keep = 'all', hint, finder } = options
-  const { mayFind = () => true } = options
+  const { mayFind = () => true, ranking } = options
   const { maxResults = 5, search = createToolSearch(options) } = options
   const isMany = (tools: readonly ToolDefinition[]) =>
     when === 'on' || tools.length > mostTools || (tools.length >= FEW && tokensOf(tools) > mostTokens)
@@ -105,7 +105,7 @@ export function searchHook(options: SearchHookOptions = {}): Hook {
       const searchAll = async (text: string, limit: number) =>
         (await findTools(all, text, { limit, find: findWithin, isWanted })).map(({ definition }) => definition)
       const namesWithTool = async (hash: string) => {
-        const tool = searchTool({ search: searchAll, maxResults }, hash)
+        const tool = searchTool({ search: searchAll, maxResults, ranking }, hash)
         const others = foundNames.filter((name) => !searchableNames.has(name))
         if (others.length === 0) return withTool(tool)
         // What earlier runs found may be beyond what this one may call.

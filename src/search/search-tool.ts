@@ -1,6 +1,14 @@
+import type { RankTools } from '../contract/decision.ts'
 import { canonicalJson, sha256 } from '../contract/json.ts'
 import { type Message, contentText, type ToolMessage } from '../contract/message.ts'
-import { failure, type Tool, TOOL_SEARCH, type ToolDefinition, type ToolOutcome } from '../contract/tool.ts'
+import {
+  failure,
+  type Tool,
+  TOOL_SEARCH,
+  type ToolControl,
+  type ToolDefinition,
+  type ToolOutcome,
+} from '../contract/tool.ts'
 
 /** The text that a model is given about the search tool, beside its definition. */
 export const SEARCH_HINT =
@@ -18,9 +26,13 @@ export interface SearchToolOptions {
   readonly search: (query: string, limit: number) => Promise<readonly Pick<ToolDefinition, 'name' | 'description'>[]>
   /** How many tools an answer names if the model does not say. */
   readonly maxResults: number
+  /** Returns what ranks the tools that were found. Default: nothing does. */
+  readonly ranking?: (() => RankTools | undefined) | undefined
 }
 
 const MOST_RESULTS = 20
+/** How many of the tools that were found are ranked. */
+const MOST_RANKED = 40
 const MOST_DESCRIPTION = 160
 
 const DESCRIPTION = {
@@ -53,22 +65,47 @@ export function searchTool(options: SearchToolOptions, hash: string): Tool {
     origin: 'inline',
     place: TOOL_SEARCH,
     offered: true,
-    call: (request) => answer(options, request.arguments),
+    call: (request, control) => answer(options, request.arguments, control),
   }
 }
 
 async function answer(
-  { search, maxResults }: SearchToolOptions,
+  { search, maxResults, ranking }: SearchToolOptions,
   { query, maxResults: requestedMax }: Readonly<Record<string, unknown>>,
+  control: Pick<ToolControl, 'whenAborted'>,
 ): Promise<ToolOutcome> {
   if (typeof query !== 'string' || query.trim() === '') {
     return failure('invalid_arguments', `${TOOL_SEARCH}: query: expected a text that describes the task.`)
   }
-  const limit = typeof requestedMax === 'number' && requestedMax >= 1 ? requestedMax : maxResults
-  const matches = await search(query, Math.min(Math.trunc(limit), MOST_RESULTS))
+  const most = typeof requestedMax === 'number' && requestedMax >= 1 ? requestedMax : maxResults
+  const limit = Math.min(Math.trunc(most), MOST_RESULTS)
+  const rank = ranking?.()
+  const candidates = await search(query, rank ? MOST_RANKED : limit)
+  const judgement =
+    rank && candidates.length > 1 ? await rank({ query, tools: candidates }, signalOf(control)) : undefined
+  const { probabilities = {}, usage } = judgement ?? {}
+  const share = ({ name }: { readonly name: string }) =>
+    Object.hasOwn(probabilities, name) ? (probabilities[name] ?? 0) : 0
+  // Tools that are as likely as each other stay in their order.
+  const matches = (judgement?.ok ? candidates.toSorted((a, b) => share(b) - share(a)) : candidates).slice(0, limit)
   const lines = matches.map(({ name, description }) => `${name}: ${brief(description)}`)
   const text = lines.join('\n') || 'No tool matches this query. Try other words.'
-  return { ok: true, content: [{ type: 'text', text }], structured: { tools: matches.map(({ name }) => name) } }
+  return {
+    ok: true,
+    content: [{ type: 'text', text }],
+    structured: { tools: matches.map(({ name }) => name) },
+    ...(judgement && { metadata: { judgement } }),
+    ...(usage && { usage }),
+  }
+}
+
+function signalOf(control: Pick<ToolControl, 'whenAborted'>): AbortSignal {
+  const stop = new AbortController()
+  void control.whenAborted().then(
+    () => stop.abort(),
+    () => {},
+  )
+  return stop.signal
 }
 
 /** Shortens a description to one line, so that a part of it cannot look like another tool. */

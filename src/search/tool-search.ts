@@ -1,3 +1,4 @@
+import type { RankTools } from '../contract/decision.ts'
 import type { Tool, ToolDefinition } from '../contract/tool.ts'
 import { type Eviction, lruEviction } from './eviction.ts'
 import { createKeywordIndex } from './keyword-index.ts'
@@ -11,6 +12,11 @@ export interface ToolSearchOptions {
   readonly eviction?: Eviction
   /** How many tools an answer names, 1 to 20, if the model does not say. Default 5. */
   readonly maxResults?: number
+  /**
+   * Returns what ranks the first 40 tools that a search has found, before the best of them are named; if that fails, their
+   * order stays. Default: nothing does.
+   */
+  readonly ranking?: () => RankTools | undefined
 }
 
 export interface ToolSearch {
@@ -34,7 +40,7 @@ interface SharedIndex {
 
 /** Keeps indexes for sessions, such as conversations. Sessions are evicted only when one is opened. */
 export function createToolSearch(options: ToolSearchOptions = {}): ToolSearch {
-  const { index: create = createKeywordIndex, eviction = lruEviction(), maxResults = 5 } = options
+  const { index: create = createKeywordIndex, eviction = lruEviction(), maxResults = 5, ranking } = options
   const bySession = new Map<string, SharedIndex>()
   const bySet = new Map<string, SharedIndex>()
 
@@ -83,7 +89,7 @@ export function createToolSearch(options: ToolSearchOptions = {}): ToolSearch {
           name,
           description: toolsByName.get(name)?.description ?? '',
         }))
-      return searchTool({ search, maxResults }, await searchToolHash())
+      return searchTool({ search, maxResults, ranking }, await searchToolHash())
     },
     evict,
   }

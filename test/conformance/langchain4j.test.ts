@@ -99,12 +99,13 @@ const SUBJECTS: Subjects = [
   [120, 'toolExecutionErrorHandler'],
   [121, 'PartialToolCall'],
   [122, 'decision models'],
+  [123, 'DecisionModel, ChoiceQuestion'],
 ]
 
 // A tool Worker logs what its tools throw, and here they throw on purpose.
 vi.spyOn(console, 'error').mockImplementation(() => {})
 
-conformance('LangChain4j', 122, SUBJECTS, [
+conformance('LangChain4j', 123, SUBJECTS, [
   ...values,
   ...calls,
   ...texts,

@@ -92,12 +92,13 @@ const SUBJECTS: Subjects = [
   [150, 'ToolCallingAdvisor'],
   [151, 'tool call confirmation'],
   [152, 'session memory, turn-aware compaction'],
+  [153, 'DecisionModel, ChoiceQuestion'],
 ]
 
 // A tool Worker logs what its tools throw, and here they throw on purpose.
 vi.spyOn(console, 'error').mockImplementation(() => {})
 
-conformance('Spring AI', 152, SUBJECTS, [
+conformance('Spring AI', 153, SUBJECTS, [
   ...[...calls, ...limits, ...answers, ...options],
   ...[...loop, ...stream, ...hooks],
   ...[...results, ...faults, ...author, ...schemas, ...augmented],

@@ -191,3 +191,15 @@ test('a server that is not there, and a signal that aborts, are errors', async (
   expect(await decide(systemOne({ baseUrl })('m'))).toMatchObject({ ok: false, error: { code: 'model_unreachable' } })
   server = await startModelServer(() => reply)
 })
+
+test('an answer may have any name', async () => {
+  const answers = Object.fromEntries([
+    ['__proto__', 'This.'],
+    ['constructor', 'That.'],
+  ])
+  const shares = '{"__proto__":0.7,"constructor":0.3}'
+  reply = { body: `{"answers":{"decision":{"type":"choice","choice":"__proto__","probabilities":${shares}}}}` }
+  const model = systemOne({ baseUrl: server.baseUrl })('m')
+  const answer = await model.decide({ ...REQUEST, answers }, new AbortController().signal)
+  expect(JSON.stringify(answer)).toBe(`{"ok":true,"answer":"__proto__","probabilities":${shares}}`)
+})

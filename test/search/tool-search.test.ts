@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { RankTools, ToolsToRank } from '../../src/contract/decision.ts'
 import type { Message } from '../../src/contract/message.ts'
 import type { Tool, ToolControl, ToolOutcome } from '../../src/contract/tool.ts'
 import { alwaysEviction, lruEviction } from '../../src/search/eviction.ts'
@@ -10,10 +11,10 @@ import { definitionOf } from './definitions.ts'
 
 const control: ToolControl = { whenAborted: () => new Promise(() => {}), progress: async () => {} }
 
-function ask(tool: Tool, args: Readonly<Record<string, unknown>>): Promise<ToolOutcome> {
+function ask(tool: Tool, args: Readonly<Record<string, unknown>>, ownControl = control): Promise<ToolOutcome> {
   const caller = { tenant: 't', scopes: [] }
   const context = { runId: 'r', callId: 'c', idempotencyKey: 'k', attempt: 1, deadline: 0, caller, values: {} }
-  return tool.call({ name: tool.definition.name, arguments: args, hash: tool.definition.hash, context }, control)
+  return tool.call({ name: tool.definition.name, arguments: args, hash: tool.definition.hash, context }, ownControl)
 }
 
 const textFrom = (outcome: ToolOutcome) =>
@@ -212,4 +213,68 @@ test('the hint is at the end of the system message, and can be replaced or omitt
   expect(withSearchHint('Be brief.', 'Search.')).toBe('Be brief.\n\nSearch.')
   expect(withSearchHint('Be brief.', '')).toBe('Be brief.')
   expect(withSearchHint(undefined, '')).toBeUndefined()
+})
+
+describe('a ranking of what was found', () => {
+  const tools = Array.from({ length: 50 }, (_, at) =>
+    definitionOf({ name: `mail_${at}`, description: 'Sends a mail.' }),
+  )
+  const names = (outcome: ToolOutcome) => (outcome.ok ? (outcome.structured as { tools: string[] }).tools : [])
+
+  /** Opens a search whose ranking is this, and the tools that it got. */
+  async function ranking(rank: RankTools, definitions = tools) {
+    const requests: ToolsToRank[] = []
+    const search = createToolSearch({
+      ranking: () => (candidates, signal) => {
+        requests.push(candidates)
+        return rank(candidates, signal)
+      },
+    })
+    return { requests, tool: await search.open('s', definitions) }
+  }
+
+  test('names the likeliest of the first 40, and the others in the order of the words', async () => {
+    const plain = names(await ask(await createToolSearch().open('s', tools), { query: 'mail', maxResults: 20 }))
+    const likely = plain[17] ?? ''
+    const judgement = {
+      ok: true,
+      model: 'systemone/nimble',
+      answer: likely,
+      probabilities: { [likely]: 0.9 },
+      usage: { inputTokens: 400, outputTokens: 0 },
+    }
+    const { tool, requests } = await ranking(async () => judgement)
+    const outcome = await ask(tool, { query: 'mail' })
+    expect(names(outcome)).toEqual([likely, ...plain.slice(0, 4)])
+    expect(outcome).toMatchObject({ metadata: { judgement }, usage: judgement.usage })
+    expect(requests).toMatchObject([{ query: 'mail' }])
+    expect(requests[0]?.tools).toHaveLength(40)
+    expect(requests[0]?.tools.slice(0, 20).map(({ name }) => name)).toEqual(plain)
+    expect(requests[0]?.tools[0]).toEqual({ name: plain[0], description: 'Sends a mail.' })
+  })
+
+  test('that fails leaves what the words have found', async () => {
+    const plain = names(await ask(await createToolSearch().open('s', tools), { query: 'mail' }))
+    const { tool } = await ranking(async () => ({ ok: false, model: 'systemone/nimble', code: 'model_timeout' }))
+    const outcome = await ask(tool, { query: 'mail' })
+    expect(names(outcome)).toEqual(plain)
+    expect(outcome).toMatchObject({ metadata: { judgement: { ok: false, code: 'model_timeout' } } })
+  })
+
+  test('is not asked for where one tool was found, or none', async () => {
+    const { tool, requests } = await ranking(async () => ({ ok: true }), [mail, weather])
+    expect(names(await ask(tool, { query: 'mail' }))).toEqual(['send_mail'])
+    expect(names(await ask(tool, { query: 'zebra' }))).toEqual([])
+    expect(requests).toEqual([])
+  })
+
+  test('ends when the call is aborted', async () => {
+    const signals: AbortSignal[] = []
+    const { tool } = await ranking(async (_candidates, signal) => {
+      signals.push(signal)
+      return { ok: false }
+    })
+    await ask(tool, { query: 'mail' }, { ...control, whenAborted: async () => 'cancelled' })
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true])
+  })
 })

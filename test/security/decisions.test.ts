@@ -248,3 +248,55 @@ describe('an edge that judges what others have written', () => {
     expect(await as(KEY)('/tools')).toMatchObject({ status: 503, body: { code: 'misconfigured' } })
   })
 })
+
+describe('an edge that ranks what a search has found', () => {
+  const tools = ['findOrder', 'findCustomer', 'findInvoice'].map((name) => tool(name, undefined, { tags: ['find'] }))
+  const searching = () =>
+    controlledEdge({
+      workers: { TOOL_SHOP: tools },
+      script: [ask(['tool_search', { query: 'find', maxResults: 1 }]), say('Done.')],
+      keys: [KEY],
+      parts: [decisions({ search: true })],
+      vars: {
+        DECISION_MODEL: 'systemone/nimble',
+        SYSTEMONE_BASE_URL: server.baseUrl,
+        DEFAULT_TOOLS: '*',
+        TOOL_SEARCH: 'on',
+      },
+    })
+  const search = async () => (await searching().as(KEY)('/runs', { json: { input: 'Find.' } })).body
+
+  test('gives models the likeliest, and records the probability of each', async () => {
+    reply = ({ body }) => {
+      const { criteria } = (body['questions'] as any).decision
+      const probabilities = Object.fromEntries(Object.keys(criteria).map((name) => [name, 0.1]))
+      probabilities['findInvoice'] = 0.8
+      const usage = { input_tokens: 60, output_tokens: 0 }
+      return { body: { answers: { decision: { type: 'choice', choice: 'findInvoice', probabilities } }, usage } }
+    }
+    const body = await search()
+    expect(body.calls).toMatchObject([
+      {
+        structured: { tools: ['findInvoice'] },
+        metadata: {
+          judgement: {
+            ok: true,
+            model: 'systemone/nimble',
+            answer: 'findInvoice',
+            probabilities: { findOrder: 0.1, findCustomer: 0.1, findInvoice: 0.8 },
+          },
+        },
+      },
+    ])
+    expect(body.usage).toEqual({ inputTokens: 80, outputTokens: 10 })
+  })
+
+  test('gives them what the words have found if that fails', async () => {
+    const names = async () => (await search()).calls[0].structured.tools
+    reply = () => ({ status: 503, body: {} })
+    const failing = await names()
+    expect(failing).toHaveLength(1)
+    reply = () => ({ body: 'nothing' })
+    expect(await names()).toEqual(failing)
+  })
+})

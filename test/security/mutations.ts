@@ -1060,7 +1060,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     control: 'what a decision model answers must be the most likely of the answers',
     file: 'wire/provider/decisions.ts',
-    text: 'probabilities[answer] !== Math.max(...values)',
+    text: 'shares.get(answer) !== Math.max(...values)',
     replacement: "answer === ''",
     test: 'model/decisions.test.ts',
   },

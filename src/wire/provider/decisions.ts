@@ -82,16 +82,18 @@ function decided(
   const { answer, usage } = reply
   const names = Object.keys(answers)
   const shares = new Map<string, unknown>(Object.entries(reply.probabilities))
-  const probabilities: Record<string, number> = {}
+  const entries: [string, number][] = []
   for (const name of names) {
     const share = shares.get(name)
     if (typeof share !== 'number' || !(share >= 0 && share <= 1)) return MALFORMED
-    probabilities[name] = share
+    entries.push([name, share])
   }
-  const values = Object.values(probabilities)
+  const values = entries.map(([, share]) => share)
   const isWhole = Math.abs(values.reduce((sum, value) => sum + value, 0) - 1) <= MOST_MISSING
   if (!isWhole || shares.size !== names.length || typeof answer !== 'string') return MALFORMED
-  if (!names.includes(answer) || probabilities[answer] !== Math.max(...values)) return MALFORMED
+  if (shares.get(answer) !== Math.max(...values)) return MALFORMED
+  // A name may be `__proto__`, which no assignment would set.
+  const probabilities = Object.fromEntries(entries)
   return { ok: true, answer, probabilities, ...(usage && { usage }) }
 }
 

@@ -1,9 +1,10 @@
 import * as v from 'valibot'
 import { expect } from 'vitest'
 import { defineTool } from '../../../src/tool.ts'
-import type { Hook } from '../../../src/contract/hook.ts'
+import type { Judge } from '../../../src/contract/decision.ts'
 import type { ModelEvent } from '../../../src/contract/model.ts'
-import { failure, TOOL_SEARCH } from '../../../src/contract/tool.ts'
+import { TOOL_SEARCH } from '../../../src/contract/tool.ts'
+import { systemOne } from '../../../src/model/decisions.ts'
 import { createToolSearch } from '../../../src/search/tool-search.ts'
 import { chain } from '../../../src/host/source/chain.ts'
 import { inlineSource } from '../../../src/host/source/inline.ts'
@@ -15,7 +16,7 @@ import { COMPAT, throwing } from './scene.ts'
 const work = tool('work', () => 'done')
 const direct = tool('direct', () => '42', { returnDirect: 'always' })
 
-/** Rows 115 to 122: what is on offer and what is told, where no test of theirs pins it. */
+/** Rows 115 to 123: what is on offer and what is told, where no test of theirs pins it. */
 export const unpinnedOffers: readonly Row[] = [
   {
     row: 115,
@@ -151,24 +152,45 @@ export const unpinnedOffers: readonly Row[] = [
   {
     row: 122,
     says: 'a decision model is asked whether a call may run',
-    verdict: different('an application asks it in a hook, and the model reads why a call was refused', async () => {
-      const decisions: string[] = []
-      const decide = async (name: string) => {
-        decisions.push(name)
-        return { yes: name === 'work' ? 0.98 : 0.1 }
+    verdict: different('a policy names the tools, and a person decides where the model is not sure', async () => {
+      const judge: Judge = {
+        call: async ({ definition: { name } }) => ({ ok: name === 'work', model: 'systemone/nimble' }),
       }
-      const hook: Hook = {
-        name: 'decides',
-        call: async (request, next) =>
-          (await decide(request.name)).yes >= 0.9 ? next(request) : failure('not_decided', 'It is not sure enough.'),
-      }
-      const { requests } = await chat({
-        script: [ask(['work'], ['drop']), say('ok')],
-        tools: [work, tool('drop', () => 'dropped')],
-        setup: { loop: { hooks: [hook] } },
+      const decides = { approval: 'always', modelMayApprove: true } as const
+      const { state } = await play({
+        script: [ask(['pay'], ['work'])],
+        tools: [tool('work', () => 'worked', decides), tool('pay', () => 'paid', decides)],
+        request: { conversation: 'talk', isFromUser: true },
+        loop: { judge },
       })
-      expect(decisions.toSorted()).toEqual(['drop', 'work'])
-      expect(resultsIn(requests[1]?.messages)[1]).toBe('It is not sure enough.')
+      expect(state.calls.map(({ tool: name, status }) => [name, status])).toEqual([
+        ['pay', 'awaiting_approval'],
+        ['work', 'settled'],
+      ])
+    }),
+  },
+  {
+    row: 123,
+    says: 'a decision model chooses one of several options, and gives the probability of each',
+    verdict: same(async () => {
+      const model = systemOne({
+        baseUrl: 'http://localhost:11434/v1',
+        fetch: async (url) => {
+          expect(url).toBe('http://localhost:11434/v1/systemone')
+          const probabilities = { billing: 0.97, support: 0.03 }
+          return Response.json({ answers: { decision: { type: 'choice', choice: 'billing', probabilities } } })
+        },
+      })('nimble')
+      const request = {
+        instructions: 'Which team should handle this ticket?',
+        input: { ticket: 'My payouts have been failing for 3 days.' },
+        answers: { billing: 'Payments, invoices', support: 'Problems using the product' },
+      }
+      expect(await model.decide(request, new AbortController().signal)).toEqual({
+        ok: true,
+        answer: 'billing',
+        probabilities: { billing: 0.97, support: 0.03 },
+      })
     }),
   },
 ]

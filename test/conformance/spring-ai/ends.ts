@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import type { Hook } from '../../../src/contract/hook.ts'
 import type { Message } from '../../../src/contract/message.ts'
+import { openAiDecisions } from '../../../src/model/decisions.ts'
 import { collect, executeToolCalls, memory } from '../../../src/loop.ts'
 import { scripted } from '../../fixtures/scripted.ts'
 import { settle } from '../../fixtures/settle.ts'
@@ -34,7 +35,7 @@ function structured(...script: Parameters<typeof play>[0]['script']) {
   })
 }
 
-/** Rows 148 to 152: calls in fragments, answers by a schema, all of it together, confirmation and reduced memories. */
+/** Rows 148 to 153: calls in fragments, answers by a schema, all of it together, confirmation and reduced memories. */
 export const ends: readonly Row[] = [
   {
     row: 148,
@@ -174,6 +175,35 @@ export const ends: readonly Row[] = [
       const roles = last.flatMap(({ role }: Message) => (role === 'system' ? [] : [role]))
       const turn = ['user', 'assistant', 'tool', 'assistant']
       expect(roles).toEqual([...turn, ...turn.slice(0, 3)])
+    }),
+  },
+  {
+    row: 153,
+    says: 'a decision model chooses one of several options, gives the probability of each, and may refuse',
+    verdict: same(async () => {
+      const probabilities = [
+        { value: 'billing', probability: 0.9 },
+        { value: 'support', probability: 0.1 },
+      ]
+      const choice = { type: 'choice', name: 'decision', choice: 'billing', confidence: 0.8, probabilities }
+      const ask = async (answer: object) => {
+        const models = openAiDecisions({ fetch: async () => Response.json({ answers: [answer] }) })
+        const request = {
+          instructions: 'Which team should handle this ticket?',
+          input: { ticket: 'My payouts have been failing for 3 days.' },
+          answers: { billing: 'Payments, invoices', support: 'Problems using the product' },
+        }
+        return models('gpt-6-luna').decide(request, new AbortController().signal)
+      }
+      expect(await ask(choice)).toEqual({
+        ok: true,
+        answer: 'billing',
+        probabilities: { billing: 0.9, support: 0.1 },
+      })
+      expect(await ask({ type: 'refusal', name: 'decision' })).toMatchObject({
+        ok: false,
+        error: { code: 'model_refused_request' },
+      })
     }),
   },
 ]

@@ -179,6 +179,54 @@ describe('a judge of results', () => {
   })
 })
 
+describe('a ranking of tools', () => {
+  const candidates = {
+    query: 'send a mail',
+    tools: [
+      { name: 'sendMail', description: 'Sends a mail.' },
+      { name: '__proto__', description: '' },
+    ],
+  }
+
+  function ranking(decide: DecisionModel['decide'], timeoutMs = 60_000) {
+    const model = { name: 'systemone/nimble', decide }
+    return modelJudge({ model, threshold: 0.9, timeoutMs, search: true }).rank?.(candidates, signal)
+  }
+
+  test('asks which tool does the task best', async () => {
+    const questions: DecisionRequest[] = []
+    const probabilities = Object.fromEntries([
+      ['sendMail', 0.8],
+      ['__proto__', 0.2],
+    ])
+    const judgement = await ranking(async (question) => {
+      questions.push(question)
+      return { ok: true, answer: 'sendMail', probabilities }
+    })
+    expect(judgement).toEqual({ ok: true, model: 'systemone/nimble', answer: 'sendMail', probabilities })
+    expect(questions.map(({ input, answers }) => [input, Object.entries(answers)])).toEqual([
+      [
+        { task: 'send a mail' },
+        [
+          ['sendMail', 'Sends a mail.'],
+          ['__proto__', '__proto__'],
+        ],
+      ],
+    ])
+  })
+
+  test.each([
+    ['fails', async () => FAILURE, 60_000, 'model_unavailable'],
+    ['takes too long', nothing, 1, 'model_timeout'],
+  ] as const)('says so if the model %s', async (_, decide, timeoutMs, code) => {
+    expect(await ranking(decide, timeoutMs)).toEqual({ ok: false, model: 'systemone/nimble', code })
+  })
+
+  test('is made only by a judge that is told to', () => {
+    expect(judgeOf(nothing).judge.rank).toBeUndefined()
+  })
+})
+
 function nothing(): Promise<DecisionReply> {
   return new Promise(() => {})
 }
