@@ -15,12 +15,16 @@ const PLAN = [
 ] as const
 
 let model: ModelServer
+/** What the decision model answers. */
+let judgement = {}
 let stage: Stage
 let host: Server
 const keys: (string | undefined)[] = []
 
 beforeAll(async () => {
-  model = await startModelServer(({ body: { messages } }) => {
+  model = await startModelServer(({ path, body }) => {
+    if (path === '/v1/systemone') return { body: { answers: { decision: { type: 'choice', ...judgement } } } }
+    const { messages } = body
     const turn = messages.slice(messages.findLastIndex(({ role }) => role === 'user'))
     const [first] = turn.map(({ content }) => String(content))
     const plan = first === 'weather' ? PLAN.slice(2) : PLAN
@@ -39,8 +43,11 @@ beforeAll(async () => {
       AUTH: 'open',
       MODEL: 'openai/any',
       OPENAI_BASE_URL: model.baseUrl,
+      DECISION_MODEL: 'systemone/nimble',
+      SYSTEMONE_BASE_URL: model.baseUrl,
       TOOL_POLICY: JSON.stringify({
         sendMail: { timeoutMs: 5000 },
+        forecast: { approval: 'decide' },
         '@TOOL_CLOCK': { scopes: ['time'] },
         '#nothing': { scopes: ['nobody'] },
         '#near': { hosts: [origin] },
@@ -99,4 +106,28 @@ test('untrusted and private data cannot leave together without approval, in this
   expect(decided.ok).toBe(true)
   await stage.ask(`/conversations/leak/runs/${waiting.id}/events`).then((events) => events.text())
   expect(await ask('weather')).toMatchObject({ status: 'waiting', calls: [{ tool: 'forecast', status: 'approval' }] })
+})
+
+test('a decision model approves a call in a person’s place where it is sure, over HTTP from workerd', async () => {
+  const shares = { not_requested: 0, harmful: 0, unclear: 0 }
+  const run = async (id: string) => {
+    await stage.ask('/conversations', { json: { id } })
+    return (await (await stage.ask(`/conversations/${id}/runs`, { json: { input: 'weather' } })).json()) as any
+  }
+  judgement = { choice: 'go_ahead', probabilities: { ...shares, go_ahead: 1 } }
+  const before = model.calls.length
+  expect(await run('sure')).toMatchObject({
+    status: 'completed',
+    calls: [{ tool: 'forecast', ok: true, judgement: { ok: true, model: 'systemone/nimble' } }],
+  })
+  const question = model.calls.slice(before).find(({ path }) => path === '/v1/systemone')
+  expect(question?.body).toMatchObject({
+    model: 'nimble',
+    state: { user: ['weather'], tool: { name: 'forecast' }, arguments: { place: 'Copenhagen' } },
+  })
+  judgement = { choice: 'unclear', probabilities: { ...shares, go_ahead: 0.2, unclear: 0.8 } }
+  expect(await run('unsure')).toMatchObject({
+    status: 'waiting',
+    calls: [{ status: 'approval', judgement: { ok: false, answer: 'unclear' } }],
+  })
 })

@@ -1054,7 +1054,7 @@ export const MUTATIONS: readonly Mutation[] = [
     control: 'a decision model is never asked where a tool or another policy says always',
     file: 'host/policy/policies.ts',
     text: "if (first === 'always' || second === 'always') return 'always'",
-    replacement: "if (first === 'always' && second === 'always') return 'always'",
+    replacement: "if (first === 'decide' || second === 'decide') return 'decide'",
     test: 'host/policy/policies.test.ts',
   },
   {
