@@ -286,6 +286,23 @@ test('the calls of a program stand below it, one level deeper, with their own ba
   ])
 })
 
+test('a call has notes of what a decision model has said about it and its result', () => {
+  const call = { callId: 'a', tool: 'slow', model: 'systemone/nimble', durationMs: 40 } as const
+  const run = fold(
+    STARTED,
+    { type: 'step.started', step: 1 },
+    { ...STEP_ANSWER, calls: [{ callId: 'a', tool: 'slow', arguments: '{}' }] },
+    { type: 'call.judged', ...call, ok: true, answer: 'go_ahead', probabilities: { go_ahead: 0.99, harmful: 0.01 } },
+    started('a', 100),
+    settled('a', 50),
+    { type: 'call.judged', ...call, about: 'result', ok: false, code: 'model_timeout' },
+  )
+  expect(callsOf(run)[0]?.notes).toEqual([
+    'The decision model systemone/nimble says go_ahead 99.0 %, harmful 1.0 %: it goes ahead.',
+    'No answer of the decision model systemone/nimble (model_timeout): its result is withheld.',
+  ])
+})
+
 test('similar steps of a long run fold; failed ones and the slowest do not, and an open fold shows its rows', () => {
   const events = Array.from({ length: 30 }, (_, index): RunEventBody[] => {
     const [step, callId, from] = [index + 1, `call_${index}`, index * 100]

@@ -41,7 +41,7 @@ const WAITS: Readonly<Record<string, string>> = {
   'call.suspended': 'waits for its calls',
 }
 const HEADS = new Set(['run', 'run.waiting', 'run.parked'])
-const OUTLINE_EVENTS = new Set(['step', 'call', 'run', 'run.waiting', ...Object.keys(WAITS)])
+const OUTLINE_EVENTS = new Set(['step', 'call', 'call.judged', 'run', 'run.waiting', ...Object.keys(WAITS)])
 const FAULTS = new Set(['call.failed', 'model.failed', 'model.retried', 'run.interrupted', 'run.parked'])
 
 /** wrangler's own line of a request: the tree of its run says more. */
@@ -128,8 +128,17 @@ function stepText(step: Entry): string {
 function callText(call: Entry): string {
   const wait = WAITS[String(call['event'])]
   if (wait !== undefined) return `${String(call['tool'])}  ${wait}`
+  if (call['event'] === 'call.judged') return `${String(call['tool'])}  ${judgementText(call)}`
   const outcome = call['ok'] === true ? `${String(call['bytes'])} characters` : `failed (${codeOf(call)})`
   return `${String(call['tool'])}  ${String(call['durationMs'])} ms  ${outcome}`
+}
+
+/** Words what a decision model has said about a call or its result, and what follows. */
+function judgementText({ about, ok, answer, probabilities, code }: Entry): string {
+  const [yes, no] = about === 'result' ? ['is read', 'is withheld'] : ['goes ahead', 'needs a person']
+  const share = isObject(probabilities) ? Number(probabilities[textOf(answer)]) : NaN
+  const verdict = typeof answer === 'string' ? `${answer} ${(share * 100).toFixed(0)} %` : `no answer (${textOf(code)})`
+  return `${ok === true ? yes : no}: ${verdict}`
 }
 
 /** Formats an entry of no run: its event, its members by their names, and the detail at the end. */

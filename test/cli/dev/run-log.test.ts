@@ -57,6 +57,32 @@ test('the log prints a run that begins to wait, and the complete tree once it ha
 `)
 })
 
+test('the log prints what a decision model has said about calls and results', () => {
+  const of = { runId: 'run_a', tenant: 'local' }
+  const judgement = { event: 'call.judged', durationMs: 40, ...of }
+  const lines = [
+    { event: 'step', step: 1, finish: 'tool_calls', calls: 3, ...of },
+    { ...judgement, callId: '1', tool: 'pay', ok: true, answer: 'go_ahead', probabilities: { go_ahead: 0.993 } },
+    { ...judgement, callId: '2', tool: 'drop', ok: false, code: 'model_timeout' },
+    {
+      ...judgement,
+      callId: '3',
+      tool: 'read',
+      about: 'result',
+      ok: false,
+      answer: 'attack',
+      probabilities: { attack: 0.9 },
+    },
+    { event: 'run', model: 'openai/x', status: 'completed', finish: 'stop', ...of },
+  ]
+  expect(printed(lines)).toBe(`run_a  completed  openai/x
+├ step 1  3 calls
+│   pay  goes ahead: go_ahead 99 %
+│   drop  needs a person: no answer (model_timeout)
+└   read  is withheld: attack 90 %
+`)
+})
+
 test('the log prints the calls of a program below it, and what they wait for', () => {
   const of = { runId: 'run_a', tenant: 'local' }
   const [id, other] = ['call_a_1_0', 'call_a_1_1']
