@@ -8,6 +8,7 @@ import { ATTACKING_RESULTS, ORDINARY_RESULTS } from '../fixtures/labelled-result
 import { type ControlledEdge, controlledEdge } from './controlled-edge.ts'
 
 const KEY = 'acme: chat tools:read approve'
+const WRITER = 'acme: chat tools:read tools:write'
 
 let server: ModelServer
 let reply: (call: ModelCall) => ModelReply
@@ -143,6 +144,30 @@ describe('a policy that says decide', () => {
     })
     expect(world.reached).toEqual([])
     expect(JSON.stringify(record)).not.toContain('ts-secret-key-1')
+  })
+
+  test('is said by the operator alone: no author of a tool lets a model approve its calls', async () => {
+    reply = () => goAhead(1)
+    const before = server.calls.length
+    const reached: object[] = []
+    const terms = { approval: 'always', modelMayApprove: true } as const
+    const edge = controlledEdge({
+      workers: { TOOL_BANK: [tool('pay', (args) => void reached.push(args), terms)] },
+      script: [ask(['pay'])],
+      keys: [KEY, WRITER],
+      vars: { DECISION_MODEL: 'systemone/nimble', SYSTEMONE_BASE_URL: server.baseUrl, DEFAULT_TOOLS: '*' },
+    })
+    await edge.as(KEY)('/conversations', { json: { id: 'c' } })
+    const { body } = await edge.as(KEY)('/conversations/c/runs', { json: { input: 'Pay.' } })
+    expect(body).toMatchObject({ status: 'waiting', calls: [{ status: 'approval' }] })
+    expect(reached).toEqual([])
+    const definition = { description: 'Pays.', inputSchema: { type: 'object' }, static: { text: 'x' } }
+    const put = (json: object) => edge.as(WRITER)('/tools/own', { method: 'PUT', json })
+    const refusals = [await put({ ...definition, ...terms }), await put({ ...definition, approval: 'decide' })]
+    expect(refusals.map(({ status }) => status)).toEqual([422, 422])
+    expect(JSON.stringify(refusals[0]?.body)).toContain('modelMayApprove')
+    expect(JSON.stringify(refusals[1]?.body)).toContain('approval')
+    expect(server.calls).toHaveLength(before)
   })
 
   test.each([
