@@ -42,7 +42,7 @@ import { scheduleRoutes } from '../triggers/routes.ts'
 import { schedulesObject } from '../triggers/schedules.ts'
 import { scheduleToolSource } from '../triggers/tools.ts'
 import { answerReporter } from '../triggers/answers.ts'
-import { triggerHandlers, type Triggers, webhookRoutes } from '../triggers/triggers.ts'
+import { reportSharedSecrets, triggerHandlers, type Triggers, webhookRoutes } from '../triggers/triggers.ts'
 
 /*
  * All parts but those that serve pages: the package exports them by these names, and `everything` uses them in this
@@ -189,10 +189,10 @@ export function triggers(table: Triggers): Part {
   return {
     name: 'triggers',
     surfaces: [webhookRoutes(table)],
-    extend: ({ env, setup, reporters = [] }) => ({
-      triggerEnv: env,
-      reporters: [...reporters, answerReporter(setup)],
-    }),
+    extend: ({ env, report, setup, reporters = [] }) => {
+      reportSharedSecrets(table, env, report)
+      return { triggerEnv: env, reporters: [...reporters, answerReporter(setup)] }
+    },
     handlers: (makeSetup) => triggerHandlers(table, makeSetup),
   }
 }

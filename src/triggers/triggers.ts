@@ -4,7 +4,7 @@ import { SCOPES } from '../contract/api-key.ts'
 import { parseJson, sha256 } from '../contract/json.ts'
 import type { Message, UserContent } from '../contract/message.ts'
 import { readBody } from '../contract/read-body.ts'
-import { type MakeSetup, type Setup, setupOf } from '../contract/setup.ts'
+import { type MakeSetup, type Report, type Setup, setupOf } from '../contract/setup.ts'
 import { textOfThrown } from '../contract/thrown.ts'
 import type { Caller } from '../contract/tool.ts'
 import { listVar } from '../contract/vars.ts'
@@ -324,7 +324,6 @@ async function callerOfKey({ config, storedKeys }: Setup, id: string): Promise<C
 export function webhookRoutes(triggers: Triggers): Surface {
   const app = new Hono<EdgeEnv>()
   const find = (name: string) => (Object.hasOwn(triggers, name) ? triggers[name] : undefined)
-  const checkedSetups = new WeakSet<Setup>()
   app.get('/', (c) => {
     requireOpen(c.env.setup)
     return c.json(Object.entries(triggers).map(([name, trigger]) => ({ name, ...sourceOf(trigger) })))
@@ -352,8 +351,6 @@ export function webhookRoutes(triggers: Triggers): Surface {
     const name = c.req.param('name')
     const trigger = find(name)
     if (trigger?.on !== 'webhook') throw noSuchTrigger()
-    if (!checkedSetups.has(setup)) reportSharedSecrets(setup, triggers)
-    checkedSetups.add(setup)
     const text = await readText(c.req.raw, config.maxBodyBytes)
     const { headers } = c.req.raw
     const { secret, verify, challenge } = trigger.scheme
@@ -376,7 +373,7 @@ export function webhookRoutes(triggers: Triggers): Surface {
  * Reports triggers with the same secret. A signature says nothing of the address, so each of them accepts, once, what was
  * signed for another one.
  */
-function reportSharedSecrets({ triggerEnv: env = {}, report }: Setup, triggers: Triggers): void {
+export function reportSharedSecrets(triggers: Triggers, env: TriggerEnv, report: Report): void {
   const entries = Object.entries(triggers).flatMap(([name, trigger]) =>
     trigger.on === 'webhook' ? (listVar(env, trigger.scheme.secret) ?? []).map((secret) => ({ name, secret })) : [],
   )

@@ -159,14 +159,17 @@ test('doctor exits with 0 if there are only warnings, such as a secret that is m
     'tools/one/wrangler.toml': `${PROJECT['tools/one/wrangler.toml']}[vars]\nSERVERS = "{SECRET_A} {SECRET_B}"\n`,
     'tools/one/.dev.vars': 'SECRET_B=b\n',
     'tools/free/wrangler.toml': 'name = "acme-free"\nmain = "index.js"\n',
+    'hooks.ts': "export const schemes = [githubWebhooks('CODE_SECRET'), stripeWebhooks('MONEY_SECRET')]\n",
+    '.dev.vars': 'CODE_SECRET=one\nMONEY_SECRET=one\n',
   })
   const { code, out } = await doctor(root, { args: ['--url', url] })
   expect(out).toMatch(/^Node \S+, wrangler \S+, edgecall \S+\n/)
   expect(out.split('\n').slice(1)).toEqual([
     'warning  tools/free/wrangler.toml: acme-free is not bound to the edge, so it is not used. Add a [[services]] stanza for it to wrangler.toml, or remove its folder.',
     'warning  tools/one/.dev.vars: acme-one needs SECRET_A on this machine. Add a line SECRET_A=… to the file.',
+    'warning  wrangler.toml: Several webhook triggers have the same secret, of CODE_SECRET and MONEY_SECRET: each accepts what was signed for another. Give each trigger a secret of its own.',
     'Not checked: what is deployed: this project has not been deployed yet',
-    '0 tools: 0 errors, 2 warnings',
+    '0 tools: 0 errors, 3 warnings',
     '',
   ])
   expect(code).toBe(0)

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { createEdge, triggers } from 'edgecall'
 import { cronTrigger, queueTrigger, type WebhookEvent, webhookTrigger } from '../../src/triggers/triggers.ts'
 import {
   githubWebhooks,
@@ -149,23 +150,25 @@ test('a webhook that starts nothing gets 204, and only webhooks have an address'
   for (const name of ['nightly', 'none', '__proto__']) expect((await post(name, '{}', signature)).status).toBe(404)
 })
 
-test('webhooks with the same secret, in whatever variable and scheme, are reported once', async () => {
+test('webhooks with the same secret, in whatever variable and scheme, are reported when the edge starts', async () => {
+  const lines: unknown[] = []
+  vi.spyOn(console, 'error').mockImplementation((line: string) => void lines.push(JSON.parse(line)))
+  onTestFinished(() => void vi.restoreAllMocks())
   const start = () => undefined
-  const env = { GITHUB: `old, ${SECRET}`, STRIPE: SECRET, SLACK: 'another secret', NONE: '' }
-  const { post, reports } = triggeredEdge(
-    {
-      code: webhookTrigger({ scheme: githubWebhooks('GITHUB'), as: 'x', start }),
-      money: webhookTrigger({ scheme: stripeWebhooks('STRIPE'), as: 'x', start }),
-      talk: webhookTrigger({ scheme: slackWebhooks('SLACK'), as: 'x', start }),
-      empty: webhookTrigger({ scheme: slackWebhooks('NONE'), as: 'x', start }),
-      void: webhookTrigger({ scheme: slackWebhooks('MISSING'), as: 'x', start }),
-    },
-    { env },
-  )
-  const signature = CASES['GitHub']?.sign('{}', '') ?? {}
-  for (let count = 0; count < 2; count++) expect((await post('code', '{}', signature)).status).toBe(204)
-  expect((await post('talk', '{}', signature)).status).toBe(401)
-  expect(reports).toEqual([{ event: 'trigger.shared_secret', triggers: ['code', 'money'] }])
+  const hook = (scheme: WebhookScheme) => webhookTrigger({ scheme, as: 'x', start })
+  const table = {
+    code: hook(githubWebhooks('GITHUB')),
+    money: hook(stripeWebhooks('STRIPE')),
+    talk: hook(slackWebhooks('SLACK')),
+    empty: hook(slackWebhooks('NONE')),
+    void: hook(slackWebhooks('MISSING')),
+  }
+  const nobody = { getByName: () => expect.unreachable() }
+  const env = { GITHUB: `old, ${SECRET}`, STRIPE: SECRET, SLACK: 'another secret', NONE: '', AUTH: 'open' }
+  const edge = createEdge({ providers: {}, use: [triggers(table)] })
+  const request = new Request('http://127.0.0.1:8787/health')
+  expect((await edge.fetch(request, { ...env, CONVERSATIONS: nobody, DIRECTORIES: nobody })).status).toBe(200)
+  expect(lines).toEqual([{ event: 'trigger.shared_secret', triggers: ['code', 'money'] }])
 })
 
 test('a request for one webhook is refused by another with a secret of its own', async () => {

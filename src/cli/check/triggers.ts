@@ -1,5 +1,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
+import { listVar, type Vars } from '../../contract/vars.ts'
 import type { CheckProblem } from './problem.ts'
 import type { Target } from './target.ts'
 
@@ -19,16 +20,10 @@ const COMMENT_OR_TEXT = /\/\*[^]*?\*\/|\/\/[^\n]*|(['"\x60])(?:\\.|(?!\1)[^\\\n]
  * Returns which triggers and schedules of an edge would start nothing, because its configuration lacks what they need.
  * They are looked for in the code of the edge, where they are written as texts.
  */
-export function triggerProblems(root: string, { config, settings }: Target): readonly CheckProblem[] {
-  const { main, triggers, queues, durable_objects: objects } = settings
-  if (main === undefined) return []
-  const folder = relative(root, dirname(resolve(root, main)))
-  const files = globSync('**/*.ts', { cwd: join(root, folder), exclude: ['**/*.test.ts', '**/node_modules/**'] })
-  const sources = files.map((file) =>
-    readFileSync(join(root, folder, file), 'utf8').replaceAll(COMMENT_OR_TEXT, (match) =>
-      match.startsWith('/') ? ' ' : match,
-    ),
-  )
+export function triggerProblems(root: string, target: Target): readonly CheckProblem[] {
+  const { config, settings } = target
+  const { triggers, queues, durable_objects: objects } = settings
+  const sources = sourcesOf(root, target)
   const all = (call: string, member: string) => new Set(sources.flatMap((source) => textsOf(source, call, member)))
   const problem = (message: string, remedy: string): CheckProblem => ({ file: config, message, remedy })
   const consumed = queues.consumers?.map(({ queue }) => queue) ?? []
@@ -66,4 +61,35 @@ export function triggerProblems(root: string, { config, settings }: Target): rea
         ]
       : []),
   ]
+}
+
+/**
+ * Returns which webhook triggers of an edge have the same secret, so that each accepts what was signed for another: those
+ * that name the same variable, or variables that have the same value here.
+ */
+export function sharedSecretProblems(root: string, target: Target, variables: Vars): readonly CheckProblem[] {
+  const names = sourcesOf(root, target).flatMap((source) =>
+    [...source.matchAll(/\b\w+Webhooks\(\s*(['"`])(\w+)\1/g)].map(([, , name = '']) => name),
+  )
+  // A variable that has no value here is compared by its name.
+  const secrets = names.flatMap((name) => (listVar(variables, name) ?? [name]).map((secret) => ({ name, secret })))
+  const sharing = [...Map.groupBy(secrets, ({ secret }) => secret).values()].filter(({ length }) => length > 1)
+  const found = new Set(sharing.map((group) => [...new Set(group.map(({ name }) => name))].join(' and ')))
+  return [...found].map((shared) => ({
+    file: target.config,
+    message: `Several webhook triggers have the same secret, of ${shared}: each accepts what was signed for another.`,
+    remedy: 'Give each trigger a secret of its own.',
+  }))
+}
+
+/** Returns the code of an edge without its comments, a text for each module. */
+function sourcesOf(root: string, { settings: { main } }: Target): readonly string[] {
+  if (main === undefined) return []
+  const folder = relative(root, dirname(resolve(root, main)))
+  const files = globSync('**/*.ts', { cwd: join(root, folder), exclude: ['**/*.test.ts', '**/node_modules/**'] })
+  return files.map((file) =>
+    readFileSync(join(root, folder, file), 'utf8').replaceAll(COMMENT_OR_TEXT, (match) =>
+      match.startsWith('/') ? ' ' : match,
+    ),
+  )
 }

@@ -6,7 +6,7 @@ import { descriptionProblems } from '../check/descriptions.ts'
 import { patternProblems } from '../check/patterns.ts'
 import type { CheckProblem } from '../check/problem.ts'
 import { standInProblems } from '../check/stand-ins.ts'
-import { triggerProblems } from '../check/triggers.ts'
+import { sharedSecretProblems, triggerProblems } from '../check/triggers.ts'
 import { edgeConfigOf, readTargets, type Target } from '../check/target.ts'
 import { checkTypes } from '../check/types.ts'
 import { readVersions, versionProblems } from '../check/versions.ts'
@@ -105,7 +105,11 @@ async function examine(options: DoctorOptions): Promise<Report> {
     findings.push(...findingsOf({ level: 'warning', topic: 'secrets' }, missing))
   }
   const edge = targets.find(({ role }) => role === 'edge')
-  if (edge) findings.push(...findingsOf({ level: 'error', topic: 'project' }, triggerProblems(root, edge)))
+  if (edge) {
+    const shared = sharedSecretProblems(root, edge, { ...env, ...variablesHere(root, edge) })
+    findings.push(...findingsOf({ level: 'error', topic: 'project' }, triggerProblems(root, edge)))
+    findings.push(...findingsOf({ level: 'warning', topic: 'secrets' }, shared))
+  }
   const address = findAddress({ root, env, url })
   // A deployment is compared with the bundles, which take seconds each.
   const bundles = project === undefined ? undefined : await bundleAll(targets, options, findings)
@@ -244,6 +248,12 @@ export function neededSecrets({ role, settings }: Target, definitions: readonly 
   return [...new Set([...(settings.secrets?.required ?? []), ...inTexts, ...inDefinitions])]
 }
 
+/** Returns the variables that a Worker on this machine has beside those of its configuration, of `.dev.vars` beside it. */
+function variablesHere(root: string, { config }: Pick<Target, 'config'>): NodeJS.Dict<string> {
+  const file = join(root, dirname(config), '.dev.vars')
+  return existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {}
+}
+
 /** Returns the secrets that a Worker on this machine would not have: those not in `.dev.vars` beside its configuration. */
 export function missingHere(
   root: string,
@@ -251,7 +261,7 @@ export function missingHere(
   { names, env }: { readonly names: readonly string[]; readonly env: NodeJS.ProcessEnv },
 ): readonly CheckProblem[] {
   const file = join(dirname(config), '.dev.vars')
-  const variables = existsSync(join(root, file)) ? parseEnv(readFileSync(join(root, file), 'utf8')) : {}
+  const variables = variablesHere(root, { config })
   const has = (name: string) => variables[name] || (role === 'edge' && env[name])
   return names.flatMap((name) =>
     has(name)

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { readTargets } from '../../../src/cli/check/target.ts'
-import { triggerProblems } from '../../../src/cli/check/triggers.ts'
+import { sharedSecretProblems, triggerProblems } from '../../../src/cli/check/triggers.ts'
 
 const EDGE = `
 // export const { Schedules } = other
@@ -29,14 +29,20 @@ main = "src/index.ts"
 compatibility_date = "2026-10-23"
 `
 
-/** Returns the problems of a project with this configuration. */
-async function problemsOf(config: string): Promise<readonly string[]> {
+/** Makes a project with this configuration, whose edge has this code. */
+async function projectOf(config: string, code = EDGE) {
   const root = mkdtempSync(join(tmpdir(), 'check-triggers-'))
   onTestFinished(() => rmSync(root, { recursive: true }))
   mkdirSync(join(root, 'src'))
-  writeFileSync(join(root, 'src/index.ts'), EDGE)
+  writeFileSync(join(root, 'src/index.ts'), code)
   writeFileSync(join(root, 'wrangler.toml'), config)
   const { targets } = await readTargets({ root, environment: 'production', prefix: undefined })
+  return { root, targets }
+}
+
+/** Returns the problems of a project with this configuration. */
+async function problemsOf(config: string): Promise<readonly string[]> {
+  const { root, targets } = await projectOf(config)
   return targets.flatMap((target) => triggerProblems(root, target)).map(({ message, remedy }) => `${message} ${remedy}`)
 }
 
@@ -62,4 +68,26 @@ name = "SCHEDULES"
 class_name = "Schedules"
 `
   expect(await problemsOf(config)).toEqual([])
+})
+
+test('webhook triggers that have the same secret are found by the names of their variables, and by the values here', async () => {
+  const code = `
+export const code = webhookTrigger({ scheme: githubWebhooks('GITHUB'), as: 'x', start })
+export const wiki = webhookTrigger({ scheme: githubWebhooks("WIKI"), as: 'x', start })
+// export const old = webhookTrigger({ scheme: githubWebhooks('WIKI'), as: 'x', start })
+export const money = webhookTrigger({ scheme: stripeWebhooks('STRIPE'), as: 'x', start })
+export const talk = webhookTrigger({ scheme: slackWebhooks('SLACK'), as: 'x', start })
+export const talk2 = webhookTrigger({ scheme: slackWebhooks('SLACK'), as: 'x', start })
+`
+  const { root, targets } = await projectOf(CONFIG, code)
+  const problems = targets.flatMap((target) =>
+    sharedSecretProblems(root, target, { GITHUB: 'old, one', STRIPE: 'one' }),
+  )
+  const remedy = 'Give each trigger a secret of its own.'
+  const message = (names: string) =>
+    `Several webhook triggers have the same secret, of ${names}: each accepts what was signed for another.`
+  expect(problems).toEqual([
+    { file: 'wrangler.toml', message: message('GITHUB and STRIPE'), remedy },
+    { file: 'wrangler.toml', message: message('SLACK'), remedy },
+  ])
 })
