@@ -8,7 +8,7 @@ import { countCall, recountCall } from './decide/call-counts.ts'
 import { compatUndone } from './decide/compat.ts'
 import { subrequestsOf } from './decide/decide.ts'
 import { afterJudgement, toolMessage } from './record.ts'
-import { type CallState, newProgram, release, type RunState } from './state.ts'
+import { type CallState, idempotencyKey, newProgram, release, type RunState } from './state.ts'
 import { marksOf, marksOfResult } from './decide/data-flow-guard.ts'
 
 /** Applies one event to the state. News changes nothing. */
@@ -204,6 +204,7 @@ function foldStep(state: RunState, { step, tools }: EventOf<'step.started'>): vo
     calls: [],
     early: [],
     byId: new Map(),
+    started: new Map(),
     rejections: [],
     ...(tools && { tools }),
   }
@@ -236,10 +237,10 @@ function foldModelWait({ step }: RunState, { code, attempts, at, until }: EventO
 function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {
   const { step, text, reasoning, finish, usage, roomLeft, opaque, citations, execution, approvals = [] } = event
   const early = [...(state.step?.early ?? [])]
-  const earlyIds = state.step?.early.map(({ callId }) => callId) ?? []
+  const earlyIds = new Set(state.step?.early.map(({ callId }) => callId))
   const calls = event.calls.map((call) => {
     const callState = takeOver(call, early)
-    const isOther = callState.attempt === 0 && earlyIds.includes(call.callId)
+    const isOther = callState.attempt === 0 && earlyIds.has(call.callId)
     // Tools know this id as the key of another call, which a lost attempt at the step has sent.
     return isOther ? { ...callState, key: `${call.callId}_${state.step?.attempt ?? 1}` } : callState
   })
@@ -251,9 +252,12 @@ function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {
     if (guarded.has(call.callId)) call.isGuarded = true
   }
   const byId = new Map(calls.map((call) => [call.callId, call]))
+  const started = new Map(
+    calls.filter(({ status }) => status === 'started').map((call) => [idempotencyKey(call), call]),
+  )
   const hasOnlyRepeats = calls.length > 0 && calls.every((call) => isRepeat(state, call))
   const answer = { text, finish, ...(usage && { usage }), ...(execution && { execution }) }
-  const own = { step, answer, calls, early: [], byId, hasOnlyRepeats }
+  const own = { step, answer, calls, early: [], byId, started, hasOnlyRepeats }
   state.step = { attempt: 1, cuts: 0, rejections: [], ...state.step, ...own }
   for (const call of calls) state.calls.push(call)
   state.lostCalls.push(...early)
@@ -308,7 +312,7 @@ function takeOver(call: ToolCall, early: CallState[]): CallState {
   return {
     ...earlyCall,
     ...call,
-    ...(earlyCall.callId !== callId && { key: earlyCall.key ?? earlyCall.callId }),
+    ...(earlyCall.callId !== callId && { key: idempotencyKey(earlyCall) }),
     ...(earlyCall.result && { result: { ...earlyCall.result, callId } }),
   }
 }
@@ -369,8 +373,7 @@ function foldProgram(state: RunState, event: EventOf<ProgramEvent>): void {
     }
     case 'call.suspended':
       program.position = program.releases.length
-      call.status = 'suspended'
-      return
+      return patchCall(state, event.callId, { status: 'suspended' })
     case 'program.woken':
       return release(program, event.ask, event.at)
     case 'program.diverged':
@@ -443,7 +446,10 @@ function foldAdded(state: RunState): void {
 
 function patchCall(state: RunState, callId: string, patch: Partial<CallState>): void {
   const call = findCall(state, callId)
-  if (call) Object.assign(call, patch)
+  if (!call) return
+  Object.assign(call, patch)
+  if (call.status === 'started') state.step?.started.set(idempotencyKey(call), call)
+  else state.step?.started.delete(idempotencyKey(call))
 }
 
 function findCall({ step }: RunState, callId: string): CallState | undefined {

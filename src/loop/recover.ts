@@ -22,7 +22,7 @@ export function recover(state: RunState, now: number): RunFact[] {
 
 /** Returns the calls that have started and have no outcome yet. */
 export function startedCalls({ step }: RunState): readonly CallState[] {
-  return [...(step?.early ?? []), ...(step?.calls ?? [])].filter((call) => call.status === 'started')
+  return [...(step?.started.values() ?? [])]
 }
 
 /**

@@ -78,6 +78,11 @@ export interface CallState extends ToolCall {
   noteMarks?: readonly DataMark[]
 }
 
+/** Returns the key by which tools know a call. */
+export function idempotencyKey({ callId, key = callId }: Pick<CallState, 'callId' | 'key'>): string {
+  return key
+}
+
 /** What a program has asked for, and what has come of it. Asks are numbered from 0. */
 export interface ProgramState {
   /** When it first started, in epoch milliseconds. */
@@ -114,6 +119,8 @@ export interface StepState {
   early: readonly CallState[]
   /** The calls of both lists, by id. */
   readonly byId: Map<string, CallState>
+  /** Those that have started and have no outcome yet, by their keys. */
+  readonly started: Map<string, CallState>
   /** Whether the answer has calls, and all of them are repeats. */
   hasOnlyRepeats?: boolean
   /** Set if the run has waited for the model in this step. */

@@ -230,6 +230,9 @@ function visitedElements(): { count: number } {
   return visited
 }
 
+/** Limits that let thousands of calls run. */
+const UNLIMITED = { MAX_CALLS: '5000', MAX_CALLS_PER_TOOL: '5000', MAX_SUBREQUESTS: '10000' }
+
 describe('an answer with thousands of calls', () => {
   const work = async (
     count: number,
@@ -237,7 +240,8 @@ describe('an answer with thousands of calls', () => {
     { vars = {}, body = {} }: { vars?: object; body?: object } = {},
   ) => {
     const calls = Array.from({ length: count }, (_, at): [string, object] => [name(at), { at }])
-    const edge = testEdge({ script: [ask(...calls), say('Done.')], tools: [tool('look')], vars: { ...vars } })
+    const tools = [tool('look', () => 'seen', { annotations: { readOnly: true } })]
+    const edge = testEdge({ script: [ask(...calls), say('Done.')], tools, vars: { ...vars } })
     const visited = visitedElements()
     const response = await edge.ask('/runs', { json: { input: 'Go', ...body } })
     vi.restoreAllMocks()
@@ -249,7 +253,8 @@ describe('an answer with thousands of calls', () => {
     ['of one tool', () => 'look'],
     ['of tools that do not exist', (at) => `tool_${at}`],
     ['that may answer with a limit', () => 'look', { vars: { COMPAT: 'spring-ai' } }],
-    ['that start early', () => 'look', { body: { eager: true } }],
+    ['that all run', () => 'look', { vars: UNLIMITED }],
+    ['that start early', () => 'look', { vars: UNLIMITED, body: { eager: true } }],
   ])('%s takes work in proportion to their number', async (_, name, options) => {
     const [half, whole] = [await work(1000, name, options), await work(2000, name, options)]
     expect(whole).toBeLessThan(3 * half)

@@ -74,10 +74,10 @@ export function sharedSecretProblems(root: string, target: Target, variables: Va
   // A variable that has no value here is compared by its name.
   const secrets = names.flatMap((name) => (listVar(variables, name) ?? [name]).map((secret) => ({ name, secret })))
   const sharing = [...Map.groupBy(secrets, ({ secret }) => secret).values()].filter(({ length }) => length > 1)
-  const found = new Set(sharing.map((group) => [...new Set(group.map(({ name }) => name))].join(' and ')))
-  return [...found].map((shared) => ({
+  const lists = new Set(sharing.map((group) => [...new Set(group.map(({ name }) => name))].join(' and ')))
+  return [...lists].map((list) => ({
     file: target.config,
-    message: `Several webhook triggers have the same secret, of ${shared}: each accepts what was signed for another.`,
+    message: `Several webhook triggers have the same secret, of ${list}: each accepts what was signed for another.`,
     remedy: 'Give each trigger a secret of its own.',
   }))
 }

@@ -56,7 +56,8 @@ function modelMayApprove({ offered, request }: RunState, { tool, isGuarded }: Ca
 /**
  * Applies the same rules to a call of an answer that is not complete yet. `before`: the calls before it in this answer. It
  * may start at once if it would run then, whatever follows in the answer: it can be sent again without harm, waits for
- * nothing, and no limit counts the tokens of the answer.
+ * nothing, and no limit counts the tokens of the answer. Each is compared with those before it, so that only the first
+ * calls of an answer start early.
  */
 export function admitEarly(state: RunState, call: CallState, before: readonly ToolCall[]): Admission {
   const { request, calls, step, offered } = state
@@ -65,6 +66,7 @@ export function admitEarly(state: RunState, call: CallState, before: readonly To
   const { readOnly, idempotent } = definition?.annotations ?? {}
   const waits = definition?.later === true || groupSize(state, call.tool) !== undefined
   const isHarmless = readOnly === true || idempotent === true
+  if (before.length >= MOST_EARLY) return AFTER_ANSWER
   if (!step || !request.eager || state.limit || !isHarmless || waits || countsTokens(state)) return AFTER_ANSWER
   if (calls.length + before.length >= limits.calls || startedCalls(state).length >= limits.concurrentCalls)
     return AFTER_ANSWER
@@ -95,6 +97,8 @@ export function countsTokens({ request, budget = request.budget }: RunState): bo
   return tokens !== undefined || cost !== undefined || budget !== undefined
 }
 
+/** How many calls of an answer may start before it is complete. */
+const MOST_EARLY = 100
 const AFTER_ANSWER: Admission = { do: 'wait', for: 'answer' }
 
 const NEEDS_CONVERSATION = failure(

@@ -10,9 +10,9 @@ import { isGuardedBySetup } from './hooks.ts'
 import { lookForOutcome } from './late-call.ts'
 import { ProgramPass } from './program.ts'
 import { recordOutcome } from './record-outcome.ts'
-import { mayRepeat, startedCalls } from '../recover.ts'
+import { mayRepeat } from '../recover.ts'
 import type { Running } from '../running.ts'
-import type { CallState } from '../state.ts'
+import { type CallState, idempotencyKey } from '../state.ts'
 
 /**
  * Runs the calls of a step, side by side up to the run's limit. A call is recorded as started before its request is
@@ -37,7 +37,7 @@ async function performCall(running: Running, call: CallState, add: (call: CallSt
   const { tools, signal, flush, inFlight } = running
   if (call.status === 'started') {
     flush()
-    await inFlight.get(call.key ?? call.callId)
+    await inFlight.get(idempotencyKey(call))
   } else if (call.status === 'deferred') await lookForOutcome(running, call)
   else if (signal.aborted) return
   else if (tools.get(call.tool)?.makesCalls) await runProgram(running, call, add)
@@ -134,13 +134,9 @@ function resend(running: Running, call: CallState): Promise<void> {
  * Finds the call in its current state, if it is still open. A call that started early may have another id and place in
  * the complete answer; it keeps its key.
  */
-function findOpenCall(
-  { state }: Running,
-  { callId, tool, arguments: text, key = callId }: CallState,
-): CallState | undefined {
-  return startedCalls(state).find(
-    (call) => (call.key ?? call.callId) === key && call.tool === tool && call.arguments === text,
-  )
+function findOpenCall({ state }: Running, call: CallState): CallState | undefined {
+  const started = state.step?.started.get(idempotencyKey(call))
+  return started && started.tool === call.tool && started.arguments === call.arguments ? started : undefined
 }
 
 /** Returns the concurrency group of a call, if it has one. */
@@ -170,13 +166,29 @@ interface PoolOptions<Item> {
   readonly work: (item: Item, add: (item: Item) => void) => Promise<void>
 }
 
+/** Items that wait for the same: those of a group, or of none, which take this many places in the pool: one or none. */
+interface Lane<Item> {
+  readonly group: Group | undefined
+  readonly places: number
+  readonly waiting: { readonly order: number; readonly item: Item }[]
+}
+
 /** Works on all items, starting each in order, as early as the limits of the pool and of its group allow. */
 export async function inPool<Item>(items: readonly Item[], options: PoolOptions<Item>): Promise<void> {
   const { size, groupOf, takesNoPlace = () => false, work } = options
-  const queue = [...items]
+  const lanes = new Map<string, Lane<Item>>()
+  let order = 0
+  const enqueue = (item: Item) => {
+    const [group, places] = [groupOf(item), takesNoPlace(item) ? 0 : 1]
+    const name = `${places} ${group?.name ?? ''}`
+    const lane: Lane<Item> = lanes.get(name) ?? { group, places, waiting: [] }
+    lanes.set(name, lane)
+    lane.waiting.push({ order: (order += 1), item })
+  }
+  for (const item of items) enqueue(item)
   let added = Promise.withResolvers<void>()
   const add = (item: Item) => {
-    queue.push(item)
+    enqueue(item)
     added.resolve()
   }
   const activeCounts = new Map<string, number>()
@@ -186,16 +198,23 @@ export async function inPool<Item>(items: readonly Item[], options: PoolOptions<
     return !group || !count || count < group.size
   }
   const active = new Set<Promise<void>>()
-  let places = 0
-  const take = (): Item | undefined => {
-    const at = queue.findIndex((item) => (takesNoPlace(item) || places < size) && isFree(groupOf(item)))
-    return at < 0 ? undefined : queue.splice(at, 1)[0]
+  let occupied = 0
+  const firstIn = ({ waiting }: Lane<Item>) => waiting[0]?.order ?? Infinity
+  /** Returns the lane of the first item that may start. */
+  const nextLane = (): Lane<Item> | undefined => {
+    let next: Lane<Item> | undefined
+    for (const lane of lanes.values()) {
+      const mayStart = firstIn(lane) < Infinity && (lane.places === 0 || occupied < size) && isFree(lane.group)
+      if (mayStart && (!next || firstIn(lane) < firstIn(next))) next = lane
+    }
+    return next
   }
   const failures: unknown[] = []
   for (;;) {
     added = Promise.withResolvers<void>()
-    for (let item = failures.length === 0 ? take() : undefined; item !== undefined; item = take()) {
-      active.add(track(item))
+    for (let lane = failures.length === 0 ? nextLane() : undefined; lane; lane = nextLane()) {
+      const first = lane.waiting.shift()
+      if (first) active.add(track(first.item, lane))
       if (failures.length > 0) break
     }
     if (active.size === 0) break
@@ -203,16 +222,14 @@ export async function inPool<Item>(items: readonly Item[], options: PoolOptions<
   }
   if (failures.length > 0) throw failures[0]
 
-  function track(item: Item): Promise<void> {
-    const group = groupOf(item)
+  function track(item: Item, { group, places }: Lane<Item>): Promise<void> {
     if (group) activeCounts.set(group.name, (activeCounts.get(group.name) ?? 0) + 1)
-    const place = takesNoPlace(item) ? 0 : 1
-    places += place
+    occupied += places
     const task = work(item, add)
       .catch((error: unknown) => void failures.push(error))
       .finally(() => {
         active.delete(task)
-        places -= place
+        occupied -= places
         if (group) activeCounts.set(group.name, (activeCounts.get(group.name) ?? 1) - 1)
       })
     return task
