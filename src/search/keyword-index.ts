@@ -1,5 +1,5 @@
 import type { ToolText } from '../contract/tool.ts'
-import { createTerms, FILLERS, type Term, type Terms, textWords, type Variant } from './keyword-terms.ts'
+import { createTerms, FILLERS, isDense, type Term, type Terms, textWords, type Variant } from './keyword-terms.ts'
 import { createReader, nameWords, type Reader, saturate, weigh } from './keyword-weights.ts'
 import type { StoredTerms } from './stored-terms.ts'
 import type { ToolIndex } from './tool-index.ts'
@@ -110,6 +110,8 @@ function placeOf(names: readonly string[], name: string): number | undefined {
 const MOST_CHARACTERS = 1000
 /** Only the first so many different words of a question count. */
 const MOST_WORDS = 64
+/** How many words of a script without spaces stand for one word of another. */
+const DENSITY = 3
 
 /**
  * Returns the words of a question, each with the terms that it may mean. Fillers count only if all words are fillers.
@@ -119,6 +121,7 @@ function readQuestion(text: string, terms: Terms): readonly QueryWord[] {
   const joinedWords = new Set<string>()
   const fillers = new Set<string>()
   let previous = ''
+  let length = 0
   for (const { word, weight: times, isJoined } of textWords(text.split(/\s+/).map(simplifyToken).join(' '))) {
     if (isJoined) {
       joinedWords.add(word)
@@ -130,17 +133,27 @@ function readQuestion(text: string, terms: Terms): readonly QueryWord[] {
       fillers.add(word)
       continue
     }
-    if (weights.size >= MOST_WORDS && !weights.has(word)) continue
     const before = weights.get(word)
+    if (before === undefined) {
+      if (length >= MOST_WORDS) continue
+      length += sizeOf(word)
+    }
     weights.set(word, before === undefined ? times : before + times / 2)
   }
   if (weights.size === 0) for (const word of fillers) weights.set(word, 1)
-  const queryWords = [...weights].map(([word, weight]) => ({ weight, variants: terms.variants(word) }))
+  const queryWords = [...weights].map(([word, weight]) => {
+    return { weight, size: sizeOf(word), variants: terms.variants(word) }
+  })
   for (const word of [...joinedWords].slice(0, MOST_WORDS)) {
     const term = weights.has(word) || FILLERS.has(word) ? undefined : terms.get(word)
-    if (term) queryWords.push({ weight: 1, variants: [{ term, likeness: 1 }] })
+    if (term) queryWords.push({ weight: 1, size: 1, variants: [{ term, likeness: 1 }] })
   }
   return queryWords.filter(({ variants }) => variants.length > 0)
+}
+
+/** Returns how much a word adds to the length of a question. */
+function sizeOf(word: string): number {
+  return isDense(word) ? 1 / DENSITY : 1
 }
 
 /**
@@ -159,6 +172,7 @@ const PATH = /^["'(]?(?:[a-z]+:\/\/([^/?#]*)|~?\.{0,2}\/|[a-z]:\\)/i
 /** A word of a question: its weight, which grows with each occurrence, and the terms that it may mean. */
 interface QueryWord {
   readonly weight: number
+  readonly size: number
   readonly variants: readonly Variant[]
 }
 
@@ -174,7 +188,7 @@ interface RankedEntry {
 }
 
 /** A question with this many known words may ask for several things. */
-const MANY = 10
+const MANY = 20
 /** How many tools are ranked with regard to those before them; the cost is their square times the number of words. */
 const MOST_SPREAD = 50
 /** The share by which the weight of a word falls once a tool that fully matches it has been chosen. */
@@ -209,8 +223,8 @@ function rank(
       scores[slot] = (scores[slot] ?? 0) * (1 + (part / total) ** 1.5)
     }
   })
-  const several = shares.length >= MANY
-  if (!several) return top(scores, slots, limit)
+  const length = queryWords.reduce((sum, { size }) => sum + size, 0)
+  if (length < MANY) return top(scores, slots, limit)
   const spreadLimit = Math.min(limit, MOST_SPREAD)
   const best = top(scores, slots, Math.max(limit, spreadLimit * 4, 40))
   const first = diversify(best.slice(0, Math.max(spreadLimit * 4, 40)), shares, spreadLimit)

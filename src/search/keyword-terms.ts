@@ -197,12 +197,12 @@ function withoutAccents(text: string): string {
 
 /**
  * Returns the words of a run of letters and digits, in lower case. A name is split at case and digits, and also
- * returned in one piece as `whole` (`github` beside `git` and `hub`). Scripts without spaces give pairs of characters,
- * and single characters of Chinese. Single characters and whole names have half the weight. Numbers of one or two
+ * returned in one piece as `whole` (`github` beside `git` and `hub`). Scripts without spaces give pairs of characters
+ * without particles, and single characters of Chinese. Single characters and whole names have half the weight. Numbers of one or two
  * digits are dropped: they say too little.
  */
 export function wordsOf(chunk: string): readonly Word[] {
-  if (chunk.charCodeAt(0) >= FIRST_DENSE && DENSE.test(chunk)) return pairsOf(chunk)
+  if (isDense(chunk)) return pairsOf(chunk)
   const word = chunk.toLowerCase()
   const parts = /.[A-Z\d]/.test(chunk) ? (chunk.match(PART) ?? []) : []
   if (parts.length < 2) return word.length > 2 || !SMALL.test(word) ? [{ word, weight: 1, isJoined: false }] : []
@@ -212,11 +212,17 @@ export function wordsOf(chunk: string): readonly Word[] {
   return [...words, { word, weight: 0.5, isJoined: true }]
 }
 
+/** Whether a text begins in a script without spaces, in which each character gives up to two words. */
+export function isDense(text: string): boolean {
+  return text.charCodeAt(0) >= FIRST_DENSE && DENSE.test(text)
+}
+
 function pairsOf(chunk: string): readonly Word[] {
   const words: Word[] = []
   for (let at = 0; at < chunk.length; at++) {
-    if (at + 1 < chunk.length) words.push({ word: chunk.slice(at, at + 2), weight: 1, isJoined: false })
-    const single = chunk.charAt(at)
+    const [single, next] = [chunk.charAt(at), chunk.charAt(at + 1)]
+    if (next !== '' && !CHINESE_PARTICLES.includes(single) && !CHINESE_PARTICLES.includes(next))
+      words.push({ word: single + next, weight: 1, isJoined: false })
     if (chunk.length === 1 || (single >= '\u3400' && single <= '\u9fff')) {
       words.push({ word: single, weight: 0.5, isJoined: false })
     }
@@ -254,11 +260,10 @@ function deepStem(word: string): string {
   return root === undefined || light.length < 6 ? light : root.replace(/[eyi]$/, '')
 }
 
-/**
- * Single characters of Chinese that questions have whatever they are about: particles, pronouns, and “please help me”.
- */
-const CHINESE_FILLERS =
-  '的了是在我你他她它们和与或请帮要想能会可以把被给吗呢吧啊哪什么怎样个这那有一下为对从到就都也很还不'
+/** Characters of Chinese that are hardly ever part of what a tool does: particles, pronouns, and “please help me”. */
+const CHINESE_PARTICLES = '的了是在我你他她它们和与或请帮要想把被给吗呢吧啊哪什么怎样这那有从都也很还不'
+/** Single characters that questions have whatever they are about; in pairs, some of them are parts of words. */
+const CHINESE_FILLERS = `${CHINESE_PARTICLES}会能可以个一下为对到就`
 
 /** Words that questions have whatever they are about. Of a tool's texts only the name is indexed by them. */
 export const FILLERS: ReadonlySet<string> = new Set([

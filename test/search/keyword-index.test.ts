@@ -62,6 +62,18 @@ test('the server or Worker of a tool is searched', async () => {
   expect(await find(tools, 'github')).toEqual(['list_issues'])
 })
 
+test('a question in Chinese is read to its end, and pairs with particles are no words', async () => {
+  const tools = [
+    definitionOf({ name: 'file_write', description: '用于将内容写入指定文件。' }),
+    definitionOf({ name: 'meeting_book', description: '预订会议室，并通知参加的人。' }),
+    // It has pairs of the question with particles, and no word of it.
+    definitionOf({ name: 'letter_send', description: '请帮我写信。' }),
+  ]
+  const preface =
+    '上个星期我们团队刚刚搬到新的办公楼，大家都很高兴，但是还不熟悉周围的环境，附近有很多咖啡馆和餐厅，楼下停车也比以前方便，'
+  expect(await find(tools, `${preface}所以请帮我预订明天下午的会议室。`)).toEqual(['meeting_book'])
+})
+
 test('particles and pleasantries of Chinese do not count', async () => {
   const tools = [
     definitionOf({ name: 'a', description: '我的你的他的，请帮我' }),
