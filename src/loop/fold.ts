@@ -8,7 +8,7 @@ import { countCall, recountCall } from './decide/call-counts.ts'
 import { compatUndone } from './decide/compat.ts'
 import { subrequestsOf } from './decide/decide.ts'
 import { afterJudgement, toolMessage } from './record.ts'
-import { type CallState, idempotencyKey, newProgram, release, type RunState } from './state.ts'
+import { type CallState, findCall, idempotencyKey, newProgram, patchCall, release, type RunState } from './state.ts'
 import { marksOf, marksOfResult } from './decide/data-flow-guard.ts'
 
 /** Applies one event to the state. News changes nothing. */
@@ -442,16 +442,4 @@ function foldAdded(state: RunState): void {
   for (const mark of marksAmong(state.pendingInput)) state.marks.add(mark)
   state.messages.push(...state.pendingInput)
   state.pendingInput = []
-}
-
-function patchCall(state: RunState, callId: string, patch: Partial<CallState>): void {
-  const call = findCall(state, callId)
-  if (!call) return
-  Object.assign(call, patch)
-  if (call.status === 'started') state.step?.started.set(idempotencyKey(call), call)
-  else state.step?.started.delete(idempotencyKey(call))
-}
-
-function findCall({ step }: RunState, callId: string): CallState | undefined {
-  return step?.byId.get(callId)
 }

@@ -242,6 +242,20 @@ export function newState(request: RunRequest, offered: ReadonlyMap<string, ToolD
   }
 }
 
+/** Changes a call of the step that is under way, if it has it. */
+export function patchCall(state: RunState, callId: string, patch: Partial<CallState>): void {
+  const call = findCall(state, callId)
+  if (!call) return
+  Object.assign(call, patch)
+  if (call.status === 'started') state.step?.started.set(idempotencyKey(call), call)
+  else state.step?.started.delete(idempotencyKey(call))
+}
+
+/** Returns a call of the step that is under way. */
+export function findCall({ step }: RunState, callId: string): CallState | undefined {
+  return step?.byId.get(callId)
+}
+
 /** Returns the state of a program that starts. */
 export function newProgram(startedAt: number): ProgramState {
   return { startedAt, calls: new Map(), releases: [], position: 0 }
