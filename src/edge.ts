@@ -112,7 +112,14 @@ export type { Surface, SurfacePart } from './http/surface.ts'
 export { type AiSdkModel, type AiSdkOptions, fromAiSdk } from './model/ai-sdk.ts'
 export { anthropic, type AnthropicOptions } from './model/anthropic.ts'
 export { type FallbackOptions, fallingBack } from './model/retry.ts'
-export { type DecisionModels, openAiDecisions, systemOne, workersAiDecisions } from './model/decisions.ts'
+export {
+  type DecisionBinding,
+  type DecisionModels,
+  type DecisionServer,
+  openAiDecisions,
+  systemOne,
+  workersAiDecisions,
+} from './model/decisions.ts'
 export { gemini } from './model/gemini.ts'
 export { openai, type OpenAiOptions, type ResponsesOptions } from './model/openai.ts'
 export { responses } from './model/openai.ts'

@@ -23,7 +23,7 @@ function filesNaming(name: RegExp): string[] {
     .sort()
 }
 
-test('a provider of a new format takes 21 files with its tests, as Gemini’s does, and 5 for tools that it runs', () => {
+test('a provider of a new format takes 21 files with its tests, as Gemini’s does, and 6 for tools that it runs', () => {
   const files = filesNaming(/gemini/i)
   const isOfTools = (path: string) => /provider-tool|own-tools/.test(path)
   expect(files.filter(isOfTools)).toEqual([
@@ -32,6 +32,7 @@ test('a provider of a new format takes 21 files with its tests, as Gemini’s do
     'src/edge/provider-tools.ts',
     'src/model/provider-tools.ts',
     'src/wire/provider/gemini/own-tools.ts',
+    'test/http/provider-tools.test.ts',
   ])
   expect(files.filter((path) => !isOfTools(path))).toEqual([
     'docs/configuration.md', // Written by `npm run openapi`.
@@ -67,7 +68,7 @@ test('a part takes two files of code: its own, and the list of parts, as that of
 
 test('a surface takes 8 files beside its tests, as AG-UI does', () => {
   // These name the protocols that clients may speak; they list no surfaces.
-  const prose = ['README.md', 'docs/README.md', 'docs/agents.md']
+  const prose = ['README.md', 'docs/README.md', 'docs/agents.md', 'docs/provider-tools.md']
   const files = filesNaming(/\bag-?ui\b/i).filter((path) => !prose.includes(path))
   expect(files.filter((path) => !path.startsWith('test/'))).toEqual([
     'docs/calling.md',

@@ -10,7 +10,8 @@ import { type ServerOptions, withoutSlash } from './post-models.ts'
 /** Makes the decision model of a provider that has this name, the part after `provider/`. */
 export type DecisionModels = (name: string) => DecisionModel
 
-type DecisionServer = Pick<ServerOptions, 'baseUrl' | 'apiKey' | 'provider' | 'fetch'>
+/** Where a server of decision models is, and how to reach it. */
+export type DecisionServer = Pick<ServerOptions, 'baseUrl' | 'apiKey' | 'provider' | 'fetch'>
 
 /**
  * Makes the decision models of any server that speaks System One: TypeSafe, Ollama from 0.35 on, llama.cpp, a gateway.
@@ -36,7 +37,7 @@ export function openAiDecisions(options: DecisionServer = {}): DecisionModels {
 }
 
 /** The `AI` binding, as far as decisions use it. */
-interface DecisionBinding {
+export interface DecisionBinding {
   run(model: string, inputs: object, options: { readonly signal: AbortSignal }): Promise<unknown>
 }
 

@@ -22,7 +22,11 @@ test('stored tools and bound tools have the same fields, except those that funct
     'later',
     'callsTools',
   ])
-  expect(Object.keys(TOOL_FIELDS).filter((field) => !worker?.includes(field))).toEqual(['aliasOf', 'atProvider'])
+  expect(Object.keys(TOOL_FIELDS).filter((field) => !worker?.includes(field))).toEqual([
+    'modelMayApprove',
+    'aliasOf',
+    'atProvider',
+  ])
 })
 
 test('every field of a stored definition reaches the tool', async () => {
