@@ -90,7 +90,7 @@ describe('options of a provider in a request', () => {
 
   test.each([
     ['anthropic.service_tier,acme.user', 'anthropic.service_tier, acme.user'],
-    [undefined, ''],
+    [undefined, 'no options'],
   ])('that the operator has not allowed are refused, and nothing is started: %s', async (list, names) => {
     const edge = await optionsEdge(list, claude, () => stream(ANTHROPIC['text']))
     const providerOptions = { anthropic: { betas: ['x'] } }
@@ -99,7 +99,7 @@ describe('options of a provider in a request', () => {
       400,
       {
         code: 'option_not_allowed',
-        detail: `"anthropic.betas" is none of PROVIDER_OPTIONS: ${names}.`,
+        detail: `This edge does not allow "anthropic.betas". It allows ${names}.`,
         param: 'anthropic.betas',
       },
     ])

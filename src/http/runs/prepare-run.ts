@@ -178,7 +178,7 @@ function checkOptions(options: ProviderOptions, allowed: readonly string[]): voi
   for (const provider in options) {
     for (const member in options[provider]) {
       const param = `${provider}.${member}`
-      const message = `"${param}" is none of PROVIDER_OPTIONS: ${allowed.join(', ')}.`
+      const message = `This edge does not allow "${param}". It allows ${allowed.join(', ') || 'no options'}.`
       if (!allowed.includes(param)) throw new Problem({ status: 400, code: 'option_not_allowed', message, param })
     }
   }
