@@ -24,19 +24,22 @@ const VALUES: Readonly<Record<string, unknown>> = {
 
 const lines = (...events: object[]) => events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
 
+const chatAnswer = (value: unknown) =>
+  lines({
+    choices: [
+      {
+        index: 0,
+        delta: { tool_calls: [{ index: 0, id: 'c1', function: { name: 'look', arguments: '{}' } }] },
+        finish_reason: 'tool_calls',
+      },
+    ],
+    usage: { prompt_tokens: value, completion_tokens: value, total_tokens: value },
+  })
+
 /** The answers of the servers, each with a call, by the name of the provider, given the value of each figure of usage. */
 const ANSWERS: Readonly<Record<string, (value: unknown) => string>> = {
-  openai: (value) =>
-    lines({
-      choices: [
-        {
-          index: 0,
-          delta: { tool_calls: [{ index: 0, id: 'c1', function: { name: 'look', arguments: '{}' } }] },
-          finish_reason: 'tool_calls',
-        },
-      ],
-      usage: { prompt_tokens: value, completion_tokens: value, total_tokens: value },
-    }),
+  openai: chatAnswer,
+  'workers-ai': chatAnswer,
   responses: (value) =>
     lines({
       type: 'response.completed',
@@ -72,13 +75,13 @@ const PREFIXES: Readonly<Record<string, string>> = {
 async function runWith(provider: string, value: unknown) {
   vi.spyOn(console, 'error').mockImplementation(() => {})
   let requests = 0
+  const type = { 'content-type': 'text/event-stream' }
+  const answer = () => {
+    requests += 1
+    return ANSWERS[provider]?.(value)
+  }
   const server = createServer((request, response) => {
-    request.resume().on('end', () => {
-      requests += 1
-      response
-        .writeHead(200, { 'content-type': 'text/event-stream', connection: 'close' })
-        .end(ANSWERS[provider]?.(value))
-    })
+    request.resume().on('end', () => response.writeHead(200, { ...type, connection: 'close' }).end(answer()))
   })
   onTestFinished(() => {
     server.close()
@@ -95,6 +98,7 @@ async function runWith(provider: string, value: unknown) {
     AUTH: 'open',
     MODEL: `${provider}/test`,
     TOOL_LOOK: workerOf([tool('look')]),
+    AI: { run: async () => new Response(answer(), { headers: type }) },
     [`${PREFIXES[provider]}_BASE_URL`]: url,
     [`${PREFIXES[provider]}_API_KEY`]: 'sk-the-key',
   }
