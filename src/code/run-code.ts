@@ -6,7 +6,7 @@ import { RUN_CODE } from '../contract/program.ts'
 import type { RunRequest } from '../contract/run.ts'
 import { describeTool, failure, mayCall, type Tool, type ToolDefinition, type ModelTool } from '../contract/tool.ts'
 import { createKeywordIndex } from '../search/keyword-index.ts'
-import { signalOf } from '../tool/run-context.ts'
+import { controlSignal } from '../contract/time-limit.ts'
 
 /**
  * Makes the hook that offers `run_code` to models, beside the tools (`code: "also"`) or in place of those that programs can
@@ -150,7 +150,7 @@ export async function runCodeTool(
         return failure('invalid_arguments', `${RUN_CODE}: code: expected the body of an async function, as text.`)
       }
       if (!control.calls) return failure('code_unavailable', 'Programs can only be run in a run.')
-      return runProgram(withoutFence(code), { loader, calls: control.calls, lookups, signal: signalOf(control) })
+      return runProgram(withoutFence(code), { loader, calls: control.calls, lookups, signal: controlSignal(control) })
     },
   }
 }

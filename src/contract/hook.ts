@@ -151,3 +151,24 @@ export interface LoopSetup {
   /** Returns what is wrong with a structured answer; empty if it is valid. Default: answers are not checked. */
   readonly validate?: (schema: JsonSchema, value: unknown) => Promise<readonly DefinitionIssue[]>
 }
+
+/** Why a request may not run: what a hook has answered. */
+export interface HookRefusal {
+  /** The name of the hook. */
+  readonly hook: string
+  readonly refusal: string
+}
+
+/** Passes a request through the hooks, each of which may change it, until one refuses it. */
+export async function acceptRequest(
+  hooks: readonly Hook[] = [],
+  request: RunRequest,
+): Promise<RunRequest | HookRefusal> {
+  let run = request
+  for (const hook of hooks) {
+    const next = await hook.accept?.(run)
+    if (typeof next === 'string') return { hook: hook.name, refusal: next }
+    if (next) run = next
+  }
+  return run
+}

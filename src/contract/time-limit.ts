@@ -1,3 +1,5 @@
+import type { ToolControl } from './tool.ts'
+
 /**
  * Runs `work` with a signal that aborts when `signal` does, or after `ms` milliseconds. Rejects with {@link OutOfTime}
  * if the work failed because its time was up. The timer is cleared when the work ends, whereas that of
@@ -90,4 +92,17 @@ export function retryAfterMs(header: (name: string) => unknown): number | undefi
 /** `Date.parse` accepts much that is not a date, such as -5; an HTTP date always contains a time with colons. */
 function untilDate(text: string): number {
   return text.includes(':') ? Math.max(0, Date.parse(text) - Date.now()) : NaN
+}
+
+/**
+ * Returns a signal that aborts once the host no longer wants the outcome; its reason is an Error whose message is the
+ * host's reason, such as `timeout`. If the control fails, the host is gone, and the signal never aborts.
+ */
+export function controlSignal(control: Pick<ToolControl, 'whenAborted'> | undefined): AbortSignal {
+  const abort = new AbortController()
+  control?.whenAborted().then(
+    (reason) => reason !== 'settled' && abort.abort(new Error(reason)),
+    () => {},
+  )
+  return abort.signal
 }

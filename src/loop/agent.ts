@@ -16,7 +16,7 @@ import {
   type ToolRequest,
   type ToolSource,
 } from '../contract/tool.ts'
-import { signalOf } from '../tool/run-context.ts'
+import { controlSignal } from '../contract/time-limit.ts'
 import { toolChanged } from '../tool/pinned-tools.ts'
 import { checkSchema } from '../schema/check.ts'
 import { fittingArguments } from '../schema/validate.ts'
@@ -173,7 +173,7 @@ async function runAgent(
     journal: memoryJournal(innerRequest.runId, (event) => {
       if (event.type !== 'run.finished') lastProgress = control.progress({ data: { event } }).catch(() => {})
     }),
-    signal: signalOf(control),
+    signal: controlSignal(control),
     now,
     ...loopPorts(ports, innerRequest.runId),
   })

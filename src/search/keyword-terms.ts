@@ -198,8 +198,8 @@ function withoutAccents(text: string): string {
 /**
  * Returns the words of a run of letters and digits, in lower case. A name is split at case and digits, and also
  * returned in one piece as `whole` (`github` beside `git` and `hub`). Scripts without spaces give pairs of characters
- * without particles, and single characters of Chinese. Single characters and whole names have half the weight. Numbers of one or two
- * digits are dropped: they say too little.
+ * without particles, and single characters of Chinese. Single characters and whole names have half the weight. Numbers of
+ * one or two digits are dropped: they say too little.
  */
 export function wordsOf(chunk: string): readonly Word[] {
   if (isDense(chunk)) return pairsOf(chunk)

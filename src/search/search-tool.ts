@@ -1,6 +1,7 @@
 import type { RankTools } from '../contract/decision.ts'
 import { canonicalJson, sha256 } from '../contract/json.ts'
 import { type Message, contentText, type ToolMessage } from '../contract/message.ts'
+import { controlSignal } from '../contract/time-limit.ts'
 import {
   failure,
   type Tool,
@@ -82,7 +83,7 @@ async function answer(
   const rank = ranking?.()
   const candidates = await search(query, rank ? MOST_RANKED : limit)
   const judgement =
-    rank && candidates.length > 1 ? await rank({ query, tools: candidates }, signalOf(control)) : undefined
+    rank && candidates.length > 1 ? await rank({ query, tools: candidates }, controlSignal(control)) : undefined
   const { probabilities = {}, usage } = judgement ?? {}
   const share = ({ name }: { readonly name: string }) =>
     Object.hasOwn(probabilities, name) ? (probabilities[name] ?? 0) : 0
@@ -97,15 +98,6 @@ async function answer(
     ...(judgement && { metadata: { judgement } }),
     ...(usage && { usage }),
   }
-}
-
-function signalOf(control: Pick<ToolControl, 'whenAborted'>): AbortSignal {
-  const stop = new AbortController()
-  void control.whenAborted().then(
-    () => stop.abort(),
-    () => {},
-  )
-  return stop.signal
 }
 
 /** Shortens a description to one line, so that a part of it cannot look like another tool. */

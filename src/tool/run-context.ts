@@ -7,6 +7,7 @@ import {
   type ToolFailure,
   failure,
 } from '../contract/tool.ts'
+import { controlSignal } from '../contract/time-limit.ts'
 
 /** The second argument of a tool's `run`: the context of the call, and what only the tool's own Worker can give. */
 export interface RunContext<Env = unknown> extends ToolContext {
@@ -31,7 +32,7 @@ export function runContext<Env>({ context }: ToolRequest, env: Env, control?: To
     env,
     // Made when it is first read: it asks the host, which most tools never need.
     get signal() {
-      return (signal ??= signalOf(control))
+      return (signal ??= controlSignal(control))
     },
     later: (deferral) => new Later(deferral),
     progress: (news) => {
@@ -39,19 +40,6 @@ export function runContext<Env>({ context }: ToolRequest, env: Env, control?: To
       control?.progress(typeof news === 'string' ? { message: news } : news).catch(() => {})
     },
   }
-}
-
-/**
- * Returns a signal that aborts once the host no longer wants the outcome; its reason is an Error whose message is the
- * host's reason, such as `timeout`. If the control fails, the host is gone, and the signal never aborts.
- */
-export function signalOf(control: ToolControl | undefined): AbortSignal {
-  const abort = new AbortController()
-  control?.whenAborted().then(
-    (reason) => reason !== 'settled' && abort.abort(new Error(reason)),
-    () => {},
-  )
-  return abort.signal
 }
 
 /** What a tool returns instead of a result that comes later; made by `context.later(…)`. */

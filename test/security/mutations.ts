@@ -541,7 +541,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     control: 'the request of a copy passes the hooks of the edge before it is run again',
     file: 'conversation/run/accept-run.ts',
-    text: 'isFromCopy ? await acceptRequest(setup, run) : run',
+    text: 'isFromCopy ? await acceptRequest(setup.loop?.hooks, withSystem(setup, run)) : run',
     replacement: 'isFromCopy ? run : run',
     test: 'conversation/backup.test.ts',
   },

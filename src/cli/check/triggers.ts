@@ -18,12 +18,10 @@ const COMMENT_OR_TEXT = /\/\*[^]*?\*\/|\/\/[^\n]*|(['"\x60])(?:\\.|(?!\1)[^\\\n]
 
 /**
  * Returns which triggers and schedules of an edge would start nothing, because its configuration lacks what they need.
- * They are looked for in the code of the edge, where they are written as texts.
+ * They are looked for in the code of the edge (`readSources`), where they are written as texts.
  */
-export function triggerProblems(root: string, target: Target): readonly CheckProblem[] {
-  const { config, settings } = target
+export function triggerProblems({ config, settings }: Target, sources: readonly string[]): readonly CheckProblem[] {
   const { triggers, queues, durable_objects: objects } = settings
-  const sources = sourcesOf(root, target)
   const all = (call: string, member: string) => new Set(sources.flatMap((source) => textsOf(source, call, member)))
   const problem = (message: string, remedy: string): CheckProblem => ({ file: config, message, remedy })
   const consumed = queues.consumers?.map(({ queue }) => queue) ?? []
@@ -67,8 +65,12 @@ export function triggerProblems(root: string, target: Target): readonly CheckPro
  * Returns which webhook triggers of an edge have the same secret, so that each accepts what was signed for another: those
  * that name the same variable, or variables that have the same value here.
  */
-export function sharedSecretProblems(root: string, target: Target, variables: Vars): readonly CheckProblem[] {
-  const names = sourcesOf(root, target).flatMap((source) =>
+export function sharedSecretProblems(
+  { config }: Target,
+  sources: readonly string[],
+  variables: Vars,
+): readonly CheckProblem[] {
+  const names = sources.flatMap((source) =>
     [...source.matchAll(/\b\w+Webhooks\(\s*(['"`])(\w+)\1/g)].map(([, , name = '']) => name),
   )
   // A variable that has no value here is compared by its name.
@@ -76,14 +78,14 @@ export function sharedSecretProblems(root: string, target: Target, variables: Va
   const sharing = [...Map.groupBy(secrets, ({ secret }) => secret).values()].filter(({ length }) => length > 1)
   const lists = new Set(sharing.map((group) => [...new Set(group.map(({ name }) => name))].join(' and ')))
   return [...lists].map((list) => ({
-    file: target.config,
+    file: config,
     message: `Several webhook triggers have the same secret, of ${list}: each accepts what was signed for another.`,
     remedy: 'Give each trigger a secret of its own.',
   }))
 }
 
-/** Returns the code of an edge without its comments, a text for each module. */
-function sourcesOf(root: string, { settings: { main } }: Target): readonly string[] {
+/** Reads the code of an edge without its comments, a text for each module. */
+export function readSources(root: string, { settings: { main } }: Target): readonly string[] {
   if (main === undefined) return []
   const folder = relative(root, dirname(resolve(root, main)))
   const files = globSync('**/*.ts', { cwd: join(root, folder), exclude: ['**/*.test.ts', '**/node_modules/**'] })

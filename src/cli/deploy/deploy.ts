@@ -3,7 +3,7 @@ import { offerProblems } from '../check/descriptions.ts'
 import { patternProblems, subjectsHere } from '../check/patterns.ts'
 import { type CheckProblem, failureOf } from '../check/problem.ts'
 import { standInProblems } from '../check/stand-ins.ts'
-import { triggerProblems } from '../check/triggers.ts'
+import { readSources, triggerProblems } from '../check/triggers.ts'
 import { readTargets, type Target } from '../check/target.ts'
 import { checkTypes } from '../check/types.ts'
 import { shellCommand } from '../command/shell.ts'
@@ -97,7 +97,7 @@ async function checkProject(options: DeployOptions, prefix: string | undefined) 
   const types = await checkTypes(root)
   const standIns = resume ? [] : standInProblems(wantedTargets(targets, options), allowStandIn)
   const edge = targets.find(({ role }) => role === 'edge')
-  const all = [...problems, ...standIns, ...(edge ? triggerProblems(root, edge) : []), ...types]
+  const all = [...problems, ...standIns, ...(edge ? triggerProblems(edge, readSources(root, edge)) : []), ...types]
   if (all.length > 0) throw failureOf(all)
   return { targets, unbound }
 }

@@ -6,7 +6,7 @@ import { descriptionProblems } from '../check/descriptions.ts'
 import { patternProblems } from '../check/patterns.ts'
 import type { CheckProblem } from '../check/problem.ts'
 import { standInProblems } from '../check/stand-ins.ts'
-import { sharedSecretProblems, triggerProblems } from '../check/triggers.ts'
+import { readSources, sharedSecretProblems, triggerProblems } from '../check/triggers.ts'
 import { edgeConfigOf, readTargets, type Target } from '../check/target.ts'
 import { checkTypes } from '../check/types.ts'
 import { readVersions, versionProblems } from '../check/versions.ts'
@@ -106,8 +106,9 @@ async function examine(options: DoctorOptions): Promise<Report> {
   }
   const edge = targets.find(({ role }) => role === 'edge')
   if (edge) {
-    const shared = sharedSecretProblems(root, edge, { ...env, ...variablesHere(root, edge) })
-    findings.push(...findingsOf({ level: 'error', topic: 'project' }, triggerProblems(root, edge)))
+    const sources = readSources(root, edge)
+    const shared = sharedSecretProblems(edge, sources, { ...env, ...variablesHere(root, edge) })
+    findings.push(...findingsOf({ level: 'error', topic: 'project' }, triggerProblems(edge, sources)))
     findings.push(...findingsOf({ level: 'warning', topic: 'secrets' }, shared))
   }
   const address = findAddress({ root, env, url })

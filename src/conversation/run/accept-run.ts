@@ -8,6 +8,7 @@ import { refusalOf, refuseQuota, UNKNOWN_RUN } from './cancel-run.ts'
 import type { Runner } from './runner.ts'
 import type { Store } from '../store/store.ts'
 import type { Alarms } from './alarms.ts'
+import { acceptRequest } from '../../contract/hook.ts'
 import { lowerLimits } from '../../contract/limits.ts'
 import { shardOf } from '../../contract/placement.ts'
 import type { StoredRun } from '../store/runs.ts'
@@ -133,21 +134,14 @@ export async function repeatedRequest(
     ...(trusted && { trusted }),
     ...(shard > 0 && { shard }),
   }
-  const acceptedRun = isFromCopy ? await acceptRequest(setup, run) : run
-  if (typeof acceptedRun === 'string') return refusalOf('refused', acceptedRun)
+  const acceptedRun = isFromCopy ? await acceptRequest(setup.loop?.hooks, withSystem(setup, run)) : run
+  if ('refusal' in acceptedRun) return refusalOf('refused', acceptedRun.refusal)
   return { run: acceptedRun, tools: JSON.stringify(names.flatMap((name) => byName.get(name) ?? [])) }
 }
 
-/** Does with a request that a copy brought what the edge does with each: with its system text, through its hooks. */
-async function acceptRequest({ config, loop }: Setup, request: RunRequest): Promise<RunRequest | string> {
-  const { system: first = '' } = config
+/** Adds the system text of the edge to a request that a copy brought, as to each. */
+function withSystem({ config: { system: first = '' } }: Setup, request: RunRequest): RunRequest {
   const { system = '' } = request
   const text = system.startsWith(first) ? system : `${first}\n\n${system}`
-  let run: RunRequest = { ...request, ...(text !== '' && { system: text }) }
-  for (const hook of loop?.hooks ?? []) {
-    const next = await hook.accept?.(run)
-    if (typeof next === 'string') return next
-    if (next) run = next
-  }
-  return run
+  return { ...request, ...(text !== '' && { system: text }) }
 }

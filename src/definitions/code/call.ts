@@ -10,7 +10,7 @@ import { type CodeHost, prepareCode, URL_OF_CODE } from './worker.ts'
 import { redactor, type Redactor } from '../http/result.ts'
 import { timedOut } from '../outcome.ts'
 import { plainFault } from '../../schema/document.ts'
-import { signalOf } from '../../tool/run-context.ts'
+import { controlSignal } from '../../contract/time-limit.ts'
 import { toOutcome } from '../../tool/result.ts'
 
 export interface CodeOptions {
@@ -55,7 +55,7 @@ export function callCode(
     const { load, standIns } = await prepareCode(host, code, grant)
     // Stand-ins are redacted too: a caller that knows one could send it as an argument, and have the secret sent.
     const redact = redactor([...secrets.values(), ...Object.values(standIns)])
-    const wanted = signalOf(control)
+    const wanted = controlSignal(control)
     const body = JSON.stringify({ arguments: request.arguments, context: { ...context, secrets: standIns } })
     const send = async (signal: AbortSignal) => {
       const response = await load()

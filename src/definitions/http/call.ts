@@ -6,7 +6,7 @@ import { checkHosts, grantedSecrets, type HttpToolHosts } from './hosts.ts'
 import { buildRequest, type HttpRequest, PLAIN_HEADERS, UnfitArgument } from './request.ts'
 import { readHttpResult, redactor, type Redactor } from './result.ts'
 import { timedOut } from '../outcome.ts'
-import { signalOf } from '../../tool/run-context.ts'
+import { controlSignal } from '../../contract/time-limit.ts'
 
 export interface HttpOptions {
   readonly hosts: HttpToolHosts
@@ -51,7 +51,7 @@ export function callHttp(name: string, http: HttpCall, options: HttpOptions): To
       return readHttpResult(name, response, http.result ?? '', redact)
     }
     try {
-      return await withTimeLimit(leftMs, perform, signalOf(control))
+      return await withTimeLimit(leftMs, perform, controlSignal(control))
     } catch (error) {
       if (error instanceof UnfitArgument) {
         return failure('invalid_arguments', `The arguments of "${name}" do not fit: ${error.message}`)

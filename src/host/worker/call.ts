@@ -12,7 +12,7 @@ import {
 } from '../../contract/tool.ts'
 import { either, isText, plainObject } from '../../wire/schema.ts'
 import { toolChanged } from '../../tool/pinned-tools.ts'
-import { signalOf } from '../../tool/run-context.ts'
+import { controlSignal } from '../../contract/time-limit.ts'
 import type { DescribeResult } from './describe.ts'
 import { isOutage, messageOf } from '../../contract/thrown.ts'
 import { askByFetch, isMissingMethod, isMissingWorker, missingMethod, readAnswer, type ToolBinding } from './answer.ts'
@@ -103,7 +103,7 @@ async function callWorker(
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
-    signal: signalOf(control),
+    signal: controlSignal(control),
   })
 }
 

@@ -1,4 +1,5 @@
 import { newId, deriveRunId } from '../../contract/id.ts'
+import { acceptRequest } from '../../contract/hook.ts'
 import { canonicalJson, sha256 } from '../../contract/json.ts'
 import type { Message } from '../../contract/message.ts'
 import type { ChatModel, ProviderOptions, ResponseFormat, ToolChoice } from '../../contract/model.ts'
@@ -178,24 +179,19 @@ function checkOptions(options: ProviderOptions, allowed: readonly string[]): voi
   for (const provider in options) {
     for (const member in options[provider]) {
       const param = `${provider}.${member}`
+      if (allowed.includes(param)) continue
       const message = `This edge does not allow "${param}". It allows ${allowed.join(', ') || 'no options'}.`
-      if (!allowed.includes(param)) throw new Problem({ status: 400, code: 'option_not_allowed', message, param })
+      throw new Problem({ status: 400, code: 'option_not_allowed', message, param })
     }
   }
 }
 
 /** Passes a request through the hooks, which may change it. Throws a Problem 403 if one of them refuses it. */
 async function applyHooks({ loop, report }: Setup, request: RunRequest): Promise<RunRequest> {
-  let run = request
-  for (const hook of loop?.hooks ?? []) {
-    const next = await hook.accept?.(run)
-    if (typeof next === 'string') {
-      report({ event: 'run.refused', hook: hook.name, runId: run.runId })
-      throw new Problem({ status: 403, code: 'refused', message: next })
-    }
-    if (next) run = next
-  }
-  return run
+  const run = await acceptRequest(loop?.hooks, request)
+  if (!('refusal' in run)) return run
+  report({ event: 'run.refused', hook: run.hook, runId: request.runId })
+  throw new Problem({ status: 403, code: 'refused', message: run.refusal })
 }
 
 /** Returns the run's id: derived from the Idempotency-Key, if any, so that a key stands for one run; else a new id. */

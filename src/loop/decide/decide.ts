@@ -68,8 +68,8 @@ function decideAfterAnswer(state: RunState, step: StepState, now: number): Decis
 
 /**
  * Decides about open calls of the step under way: which are refused, need an approval or a judgement, may run, or are the
- * caller's, in this order. Undefined if all of them wait. The calls of an answer are decided together, and so are those that a program
- * asks for at once.
+ * caller's, in this order. Undefined if all of them wait. The calls of an answer are decided together, and so are those that
+ * a program asks for at once.
  */
 export function decideCalls(state: RunState, openCalls: readonly CallState[], now: number): Decision | undefined {
   const which = limitReached(state, openCalls)

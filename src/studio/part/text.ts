@@ -1,3 +1,5 @@
+import type { Judgement } from '../../contract/decision.ts'
+
 /** How figures and texts are written. */
 
 export function quantity(number: number, noun: string): string {
@@ -80,3 +82,12 @@ export function argumentHint(text: string): string {
 }
 
 const HINT = 32
+
+/** Words what a decision model has said about a call or its result. */
+export function judgementText({ ok, model = '', answer, probabilities = {}, code }: Judgement, about = 'call'): string {
+  const [go, halt] =
+    about === 'call' ? ['it goes ahead', 'a person decides'] : ['its result is read', 'its result is withheld']
+  if (answer === undefined) return `No answer of the decision model ${model} (${code ?? 'unknown'}): ${ok ? go : halt}.`
+  const shares = Object.entries(probabilities).map(([name, share]) => `${name} ${(share * 100).toFixed(1)} %`)
+  return `The decision model ${model} says ${shares.join(', ')}: ${ok ? go : halt}.`
+}

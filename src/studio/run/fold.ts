@@ -1,7 +1,7 @@
 import type { CallSettled, RunEvent } from '../../contract/event.ts'
 import { questionsOf } from '../../contract/input.ts'
 import type { ToolCall } from '../../contract/message.ts'
-import { judgementText } from './judgement-text.ts'
+import { judgementText } from '../part/text.ts'
 import type { CallView, LostAttempt, RunView, StepView, Wait } from './run-view.ts'
 
 /** Folds an event into the view of its run. Steps and calls that it does not touch stay the same objects. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { readTargets } from '../../../src/cli/check/target.ts'
-import { sharedSecretProblems, triggerProblems } from '../../../src/cli/check/triggers.ts'
+import { readSources, sharedSecretProblems, triggerProblems } from '../../../src/cli/check/triggers.ts'
 
 const EDGE = `
 // export const { Schedules } = other
@@ -43,7 +43,9 @@ async function projectOf(config: string, code = EDGE) {
 /** Returns the problems of a project with this configuration. */
 async function problemsOf(config: string): Promise<readonly string[]> {
   const { root, targets } = await projectOf(config)
-  return targets.flatMap((target) => triggerProblems(root, target)).map(({ message, remedy }) => `${message} ${remedy}`)
+  return targets
+    .flatMap((target) => triggerProblems(target, readSources(root, target)))
+    .map(({ message, remedy }) => `${message} ${remedy}`)
 }
 
 test('triggers and schedules whose bindings are missing are found in the code of the edge', async () => {
@@ -81,7 +83,7 @@ export const talk2 = webhookTrigger({ scheme: slackWebhooks('SLACK'), as: 'x', s
 `
   const { root, targets } = await projectOf(CONFIG, code)
   const problems = targets.flatMap((target) =>
-    sharedSecretProblems(root, target, { GITHUB: 'old, one', STRIPE: 'one' }),
+    sharedSecretProblems(target, readSources(root, target), { GITHUB: 'old, one', STRIPE: 'one' }),
   )
   const remedy = 'Give each trigger a secret of its own.'
   const message = (names: string) =>
