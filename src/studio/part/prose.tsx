@@ -153,7 +153,7 @@ export function Link({ url, children }: { readonly url: string; readonly childre
   const href = safeUrl(url)
   if (href === undefined) return <>{children}</>
   return (
-    <a href={href} target="_blank" rel="noopener noreferrer" title={visible(href)}>
+    <a class="link" href={href} target="_blank" rel="noopener noreferrer" title={visible(href)}>
       {children}
     </a>
   )
