@@ -45,6 +45,9 @@ export function parseShallow(text: string): unknown {
   return isDeeper(value, MOST_LEVELS) ? undefined : value
 }
 
+/** The most characters of JSON that a schema of a tool may have: models read all of it. */
+export const MOST_SCHEMA_CHARACTERS = 500_000
+
 /** Whether the arrays and objects of a JSON value nest over `levels` deep. */
 export function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false

@@ -314,7 +314,12 @@ export interface ToolDescription {
   readonly source?: 'mcp' | 'agent'
   /** Whether the Worker itself checks results by the output schemas. Default: the host does. */
   readonly checksOutput?: boolean
+  /** The tools that it should have and cannot offer, by the names that they would have. Default: none. */
+  readonly unavailable?: readonly MissingTool[]
 }
+
+/** A tool that its Worker cannot offer, with the reason for operators. */
+export type MissingTool = Required<Pick<Unavailable, 'name' | 'reason'>>
 
 /**
  * The RPC methods of a tool Worker. Contract: all resolve with values, and never throw for a tool's failure. `status`,

@@ -1,5 +1,5 @@
 import type { DefinitionIssue } from '../contract/definition.ts'
-import { isObject } from '../contract/json.ts'
+import { isObject, MOST_SCHEMA_CHARACTERS } from '../contract/json.ts'
 import { documentOf, plainFault, type SchemaDocument, type SchemaPlace, subschemas } from './document.ts'
 import { received } from './issue.ts'
 import { refsOf, SOUND } from './keywords.ts'
@@ -14,8 +14,8 @@ const MOST_ISSUES = 32
 /**
  * Returns the faults of a JSON Schema (2020-12 or draft-07) before it is stored; none if it is sound. Its root must be
  * `type: "object"`, unless `root` is `any`. It checks the value of each keyword; that each reference leads to a schema
- * of the same document and never back to itself; that there are at most 16 levels and 500 schemas; and that no text has
- * invisible characters. Unknown keywords and formats are ignored, and patterns are not checked.
+ * of the same document and never back to itself; that there are at most 16 levels, 500 schemas and 500,000 characters;
+ * and that no text has invisible characters. Unknown keywords and formats are ignored, and patterns are not checked.
  */
 export function checkSchema(schema: unknown, root: 'object' | 'any' = 'object'): DefinitionIssue[] {
   const fault = plainFault(schema, JSON_LIMITS)
@@ -23,6 +23,8 @@ export function checkSchema(schema: unknown, root: 'object' | 'any' = 'object'):
   if (typeof schema === 'boolean' && root === 'any') return []
   if (!isObject(schema)) return [issue([], 'a schema', schema)]
   const { type } = schema
+  if (JSON.stringify(schema).length > MOST_SCHEMA_CHARACTERS)
+    return [{ path: '', message: `expected at most ${MOST_SCHEMA_CHARACTERS} characters of JSON` }]
   const issues = root === 'object' && type !== 'object' ? [issue(['type'], '"object" at the root', type)] : []
   const document = documentOf(schema)
   // The list grows during the loop: a reference may lead to a place where no keyword holds a schema.

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { TOOL_NAME } from '../contract/id.ts'
-import { isDeeper } from '../contract/json.ts'
+import { isDeeper, MOST_SCHEMA_CHARACTERS } from '../contract/json.ts'
 import type { ToolDefinition } from '../contract/tool.ts'
 import { ANNOTATIONS, APPROVAL, CALLER_ANNOTATIONS } from './policy.ts'
 import { optionalCount, either, isText, parametersSchema, plainObject, someText, toolName } from './schema.ts'
@@ -42,17 +42,16 @@ const text = (most: number) => v.pipe(v.string(), v.nonEmpty('expected a text th
 /** `checkSchema` checks the schemas of a stored definition. */
 const storedSchema = v.custom<Record<string, unknown>>((value) => v.is(plainObject, value), 'expected an object')
 
-const MOST_CHARACTERS = 500_000
 const MOST_LEVELS = 64
 
 /** Bounds the size of a schema: a deep one could overflow the stack, and models read all of it. */
 function isBounded(schema: Record<string, unknown>): boolean {
-  return !isDeeper(schema, MOST_LEVELS) && JSON.stringify(schema).length <= MOST_CHARACTERS
+  return !isDeeper(schema, MOST_LEVELS) && JSON.stringify(schema).length <= MOST_SCHEMA_CHARACTERS
 }
 
 const workerSchema = v.pipe(
   plainObject,
-  v.check(isBounded, `expected at most ${MOST_LEVELS} levels and ${MOST_CHARACTERS} characters of JSON`),
+  v.check(isBounded, `expected at most ${MOST_LEVELS} levels and ${MOST_SCHEMA_CHARACTERS} characters of JSON`),
 )
 
 /**

@@ -128,6 +128,27 @@ test('doctor reports the tools of an edge that are not available, each with its 
   expect(code).toBe(1)
 })
 
+test('doctor warns of the tools of other MCP servers that are left out, with the reason, and exits with 0', async () => {
+  const reason = 'The tool "film" of the server "studio" is left out: it can only be run as a task.'
+  const film = { name: 'film', source: 'mcp', place: 'TOOL_MCP', available: false, offered: false, reason }
+  const url = await edgeOf([{ ...ONE, inputSchema: { type: 'object' } }, film])
+  const { code, values } = await doctor(projectOf(), { args: ['--url', url, '--json'] })
+  expect(values[0]).toEqual({
+    level: 'warning',
+    topic: 'tools',
+    file: url,
+    message: `film is not available: ${reason}`,
+    remedy: 'It comes from another MCP server: models do without it.',
+  })
+  expect([code, values.length]).toEqual([0, 2])
+  const { targets } = await readTargets({ root: projectOf(), environment: 'production' })
+  const here = toolsHere(
+    { descriptions: new Map([['acme-one', []]]), missing: new Map([['acme-one', [{ name: 'film', reason }]]]) },
+    { targets, definitions: [] },
+  )
+  expect(here.findings).toEqual([{ ...values[0], file: 'tools/one/index.js' }])
+})
+
 test('doctor reports patterns of variables that match no tool, as long as all tools are known', async () => {
   const withPolicy = (policy: object) =>
     projectOf({
@@ -241,7 +262,7 @@ test('doctor reports a tool Worker without tools, and not the Worker that perfor
   const { targets } = await readTargets({ root, environment: 'production' })
   const described = new Map(targets.flatMap(({ name, role }) => (role === 'tool' ? [[name, []] as const] : [])))
   expect([...described.keys()]).toEqual(['acme-definitions', 'acme-one', 'acme-two'])
-  const { findings } = toolsHere(described, { targets, definitions: [] })
+  const { findings } = toolsHere({ descriptions: described, missing: new Map() }, { targets, definitions: [] })
   expect(findings).toEqual(
     ['one', 'two'].map((name) => ({
       ...{ level: 'warning', topic: 'tools', file: `tools/${name}/wrangler.toml` },

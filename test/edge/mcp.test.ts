@@ -23,7 +23,7 @@ let url: URL
 beforeAll(async () => {
   await Promise.all([newest.listen(), older.listen(), guarded.listen()])
   const echo = { name: 'echo', description: 'Says it again', inputSchema: { type: 'object' } }
-  newest.tools = [echo]
+  newest.tools = [echo, { ...echo, name: 'film', execution: { taskSupport: 'required' } }]
   older.tools = [echo, { ...echo, name: 'wait' }]
   newest.call = ({ arguments: args, _meta: { progressToken } }, talk) => {
     talk.send({ method: 'notifications/progress', params: { progressToken, progress: 1, total: 2, message: 'Half' } })
@@ -97,6 +97,21 @@ describe('an edge with tools of other MCP servers', () => {
     expect(names).toEqual(expect.arrayContaining(['echo', 'second_echo', 'wait', 'forecast']))
     expect(names).toEqual(names.toSorted((a: string, b: string) => (a < b ? -1 : 1)))
     expect(newest.requests[0]!.headers['x-key']).toBe('s3cret')
+  })
+
+  test('lists a tool that cannot be offered with the reason', async () => {
+    const film = {
+      name: 'film',
+      source: 'mcp',
+      place: 'TOOL_MCP',
+      available: false,
+      offered: false,
+      reason:
+        'The tool "film" of the server "first" is left out: it can only be run as a task, which this client does not do',
+    }
+    expect(await (await fetch(new URL('/tools/film', url))).json()).toEqual({ ...film, policies: [] })
+    const entries = (await (await fetch(new URL('/tools?source=mcp', url))).json()) as { name: string }[]
+    expect(entries.filter(({ name }) => name === 'film')).toEqual([film])
   })
 
   test('calls tools of servers of each revision for its own MCP client', async () => {

@@ -18,6 +18,7 @@ export function worker(servers: McpServer | object[], env: Record<string, unknow
   const describeTools = async (): Promise<readonly ToolDefinition[]> => (await service.describe()).tools
   return {
     describe: describeTools,
+    missing: async () => (await service.describe()).unavailable,
     names: async () => (await describeTools()).map(({ name }) => name),
     call: async (name: string, args: Record<string, unknown> = {}, options: CallOptions = {}): Promise<ToolOutcome> => {
       const hash = options.hash ?? (await describeTools()).find((tool) => tool.name === name)?.hash ?? ''

@@ -447,7 +447,7 @@ describe('the definitions of MCP tools', () => {
       echo,
     ]
     expect(await worker(server).names()).toEqual(['echo'])
-    expect(logs.map(({ tool }) => tool)).toEqual(['bare', 'wrong', 'remote'])
+    expect(logs.map(({ tool }) => tool)).toEqual(['bare', '', 'wrong', 'remote'])
   })
 })
 
@@ -555,6 +555,89 @@ describe('a tool of a server', () => {
       expect(capabilities).toEqual({ elicitation: { form: {}, url: {} } })
     },
   )
+
+  test('that cannot be offered is left out of the description, which says why', async () => {
+    const [server, down] = [await start(), await start()]
+    down.intercept = (_, response) => Boolean(response.writeHead(500).end())
+    const deep = (levels: number): object => (levels === 0 ? {} : { not: deep(levels - 1) })
+    const withSchema = (name: string, schema: object) => ({ ...echo, name, inputSchema: { ...OBJECT, ...schema } })
+    server.tools = [
+      echo,
+      { ...echo, name: 'film', execution: { taskSupport: 'required' } },
+      { ...echo, name: 'a.b', inputSchema: null },
+      withSchema('long', { description: 'x'.repeat(500_000) }),
+      withSchema('deep', deep(64)),
+      withSchema('proto', JSON.parse('{ "properties": { "__proto__": {} } }') as object),
+      { ...echo, description: 'Another one' },
+      echo,
+      { ...echo, name: '' },
+    ]
+    const mcp = worker([
+      { name: 'far', url: server.url, prefix: 'far_' },
+      { name: 'lost', url: down.url },
+    ])
+    expect(await mcp.names()).toEqual(['far_echo'])
+    const reasons: [name: string, own: string, why: string][] = [
+      ['far_film', 'film', 'it can only be run as a task, which this client does not do'],
+      ['far_a_x2e_b', 'a.b', 'it has no inputSchema'],
+      ['far_proto', 'proto', 'its schema has a member named __proto__'],
+      ['far_echo', 'echo', 'the server lists another tool of this name before it'],
+      [
+        'far_long',
+        'long',
+        'Tool "far_long": inputSchema: Invalid JSON Schema: it: expected at most 500000 characters of JSON',
+      ],
+      [
+        'far_deep',
+        'deep',
+        `Tool "far_deep": inputSchema: Invalid JSON Schema: ${'not.'.repeat(63)}not: expected at most 64 levels`,
+      ],
+    ]
+    const ofFar = reasons.map(([name, own, why]) => ({
+      name,
+      reason: `The tool "${own}" of the server "far" is left out: ${why}`,
+    }))
+    const missing = await mcp.missing()
+    expect(missing).toHaveLength(8)
+    expect(missing).toEqual(
+      expect.arrayContaining([
+        ...ofFar,
+        { name: 'far', reason: 'A tool of the server "far" has no name.' },
+        {
+          name: 'lost',
+          reason: 'The server "lost" cannot be reached now: the log of this Worker says why (mcp.unavailable).',
+        },
+      ]),
+    )
+  })
+
+  test('beyond the first thousand, or the first four million characters, is left out', async () => {
+    const [many, large] = [await start(), await start()]
+    many.tools = Array.from({ length: 1100 }, (_, index) => ({ ...echo, name: `tool${index}` }))
+    large.tools = Array.from({ length: 9 }, (_, index) => ({
+      ...echo,
+      name: `large${index}`,
+      inputSchema: { ...OBJECT, description: 'x'.repeat(490_000) },
+    }))
+    const mcp = worker([
+      { name: 'many', url: many.url },
+      { name: 'large', url: large.url },
+    ])
+    const names = await mcp.names()
+    expect([names.length, names.includes('tool999'), names.includes('large7')]).toEqual([1008, true, true])
+    expect(await mcp.missing()).toEqual([
+      { name: 'many', reason: 'The server "many" lists more than 1000 tools: the others are left out.' },
+      {
+        name: 'large8',
+        reason:
+          'The tool "large8" of the server "large" is left out: the tools of the server together are longer than 4000000 characters',
+      },
+    ])
+    expect(logs).toMatchObject([
+      { event: 'mcp.list_cut', server: 'many', tools: 1000 },
+      { event: 'mcp.tool_refused', tool: 'large8' },
+    ])
+  })
 
   test('that must be run as a task is left out, and the log says why, once', async () => {
     const server = await start('2025-11-25')

@@ -1,9 +1,9 @@
-import { withoutHidden, withTimeLimit } from 'edgecall/tool'
+import { wireName, withoutHidden, withTimeLimit } from 'edgecall/tool'
 import { SignInNeeded } from './access.ts'
 import { RpcFault } from './exchange.ts'
 import { paramHeaders, type ParamHeader, withoutMarks } from './headers.ts'
 import { fieldsOf, isObject, textOf } from './json.ts'
-import { isLike } from './names.ts'
+import { isLike, nameHere } from './names.ts'
 import { ask, forget, instructionsOf, isModern } from './peer.ts'
 import { HeldBack } from './oauth/trust.ts'
 import type { McpEnv, McpServer } from './servers.ts'
@@ -24,14 +24,26 @@ export interface RemoteTool {
   readonly perform?: (input: unknown, ask: AskServer) => Promise<unknown>
 }
 
+/** A tool of a server that is left out, under its name here; or a server, under its own name, of which tools are missing. */
+export interface LeftOut {
+  readonly name: string
+  /** Why, for operators. */
+  readonly reason: string
+}
+
+/** The tools of a server that are on offer, and those that are left out. */
+export interface Listing {
+  readonly tools: readonly RemoteTool[]
+  readonly leftOut: readonly LeftOut[]
+}
+
 /** Sends a request to the server, in the context of a call, and resolves with its result. */
 export type AskServer = (
   method: string,
   params: Readonly<Record<string, unknown>>,
 ) => Promise<Readonly<Record<string, unknown>>>
 
-interface CachedList {
-  readonly tools: readonly RemoteTool[]
+interface CachedList extends Listing {
   /** When the list was read, or last failed to be read, in epoch milliseconds. */
   readonly at: number
   readonly ttlMs: number
@@ -45,6 +57,8 @@ const MOST_TTL_MS = 3_600_000
 /** The time after a failure during which a server is not asked again, in milliseconds. */
 const AGAIN_MS = 2000
 const MOST_TOOLS = 1000
+/** The most characters of JSON of a server's tools together: the edge gets the tools of all servers in one message. */
+const MOST_CHARACTERS = 4_000_000
 const METHOD_NOT_FOUND = -32_601
 
 /** The lists, by server. They are plain values, because a Worker's requests cannot share I/O objects. */
@@ -57,16 +71,16 @@ export function expireList(server: McpServer): void {
 }
 
 /**
- * Lists the tools of a server that its configuration selects. If the server cannot be reached, the previous list is
- * used; rejects if there is none.
+ * Lists the tools of a server that its configuration selects, and those of them that are left out. If the server cannot
+ * be reached, the previous list is used; rejects if there is none.
  */
-export async function listTools(env: McpEnv, server: McpServer): Promise<readonly RemoteTool[]> {
+export async function listTools(env: McpEnv, server: McpServer): Promise<Listing> {
   const cachedList = cache.get(keyOf(server))
-  if (cachedList && Date.now() - cachedList.at < cachedList.ttlMs) return toolsIn(cachedList)
+  if (cachedList && Date.now() - cachedList.at < cachedList.ttlMs) return usable(cachedList)
   try {
     const list = await withTimeLimit(LIST_MS, (signal) => readList(env, server, signal))
     cache.set(keyOf(server), list)
-    return list.tools
+    return list
   } catch (error) {
     const event = error instanceof HeldBack ? 'mcp.held_back' : 'mcp.unavailable'
     warn({ event, server: server.name, detail: String(error) })
@@ -74,16 +88,16 @@ export async function listTools(env: McpEnv, server: McpServer): Promise<readonl
     // Somebody may sign in or accept the authorization server at any time, and wants to see the tools then.
     if (error instanceof SignInNeeded || error instanceof HeldBack) throw error
     const failure = error instanceof Error ? error.message : String(error)
-    const before = cachedList && cachedList.failure === undefined ? cachedList : { tools: [], failure }
+    const before = cachedList && cachedList.failure === undefined ? cachedList : { tools: [], leftOut: [], failure }
     const list = { ...before, at: Date.now(), ttlMs: AGAIN_MS }
     cache.set(keyOf(server), list)
-    return toolsIn(list)
+    return usable(list)
   }
 }
 
-function toolsIn({ tools, failure }: CachedList): readonly RemoteTool[] {
-  if (failure !== undefined) throw new Error(failure)
-  return tools
+function usable(list: CachedList): Listing {
+  if (list.failure !== undefined) throw new Error(list.failure)
+  return list
 }
 
 function keyOf({ name, url }: McpServer): string {
@@ -92,7 +106,28 @@ function keyOf({ name, url }: McpServer): string {
 
 async function readList(env: McpEnv, server: McpServer, signal: AbortSignal): Promise<CachedList> {
   const tools = new Map<string, RemoteTool>()
+  const items = new Map<string, string>()
+  const leftOut: LeftOut[] = []
+  let characters = 0
   let ttlMs = server.ttlMs
+  const add = (item: unknown): void => {
+    const name = textOf(fieldsOf(item)['name'])
+    if (name !== '' && !server.tools.some((pattern) => isLike(name, pattern))) return
+    const text = JSON.stringify(item)
+    // Pages may overlap.
+    if (items.get(name) === text) return
+    try {
+      if (name === '') throw new Error('it has no name')
+      if (items.has(name)) throw new Error('the server lists another tool of this name before it')
+      items.set(name, text)
+      if (characters + text.length > MOST_CHARACTERS)
+        throw new Error(`the tools of the server together are longer than ${MOST_CHARACTERS} characters`)
+      tools.set(name, readTool(server, name, fieldsOf(item)))
+      characters += text.length
+    } catch (error) {
+      if (leftOut.length < MOST_TOOLS) leftOut.push(leaveOut(server, { name }, error))
+    }
+  }
   const cursors = new Set<unknown>()
   let cursor: unknown
   do {
@@ -105,41 +140,58 @@ async function readList(env: McpEnv, server: McpServer, signal: AbortSignal): Pr
       if (error instanceof RpcFault && error.code === METHOD_NOT_FOUND && server.resources.length > 0) return {}
       throw error
     })
-    const { tools: items, nextCursor, ttlMs: hinted } = fieldsOf(page)
-    for (const item of Array.isArray(items) ? items : []) {
-      const tool = readTool(server, item)
-      if (tool && !tools.has(tool.name)) tools.set(tool.name, tool)
-    }
+    const { tools: entries, nextCursor, ttlMs: hinted } = fieldsOf(page)
+    if (Array.isArray(entries)) entries.forEach(add)
     if (typeof hinted === 'number') ttlMs = Math.max(ttlMs, Math.min(hinted, MOST_TTL_MS))
     cursor = nextCursor
     // A cursor that comes again would make the loop endless.
-  } while (typeof cursor === 'string' && !cursors.has(cursor) && tools.size < MOST_TOOLS)
-  return { tools: [...tools.values()], at: Date.now(), ttlMs }
+  } while (typeof cursor === 'string' && !cursors.has(cursor) && items.size < MOST_TOOLS)
+  if (typeof cursor === 'string' && !cursors.has(cursor)) {
+    warnOnce({ event: 'mcp.list_cut', server: server.name, tools: items.size })
+    const reason = `The server "${server.name}" lists more than ${items.size} tools: the others are left out.`
+    leftOut.push({ name: server.name, reason })
+  }
+  return { tools: [...tools.values()], leftOut, at: Date.now(), ttlMs }
 }
 
-function readTool(server: McpServer, item: unknown): RemoteTool | undefined {
-  const { name, title, description, inputSchema, outputSchema, annotations, execution } = fieldsOf(item)
-  if (typeof name !== 'string' || name === '' || !server.tools.some((pattern) => isLike(name, pattern)))
-    return undefined
-  try {
-    if (!isObject(inputSchema)) throw new Error('it has no inputSchema')
-    if (fieldsOf(execution)['taskSupport'] === 'required')
-      throw new Error('it can only be run as a task, which this client does not do')
-    const hints = fieldsOf(annotations)
-    return {
-      name,
-      title: visible(textOf(title) || textOf(hints['title']) || name),
-      description: visible(textOf(description)),
-      inputSchema: { ...withoutMarks(inputSchema), type: 'object' },
-      ...(isObject(outputSchema) && { outputSchema }),
-      hints: server.hints ? hints : {},
-      headers: isModern(server) ? paramHeaders(inputSchema) : [],
-      ...instructionsFor(server),
-    }
-  } catch (error) {
-    warnOnce({ event: 'mcp.tool_refused', server: server.name, tool: name, detail: String(error) })
-    return undefined
+/** Logs, once, why a tool of a server is left out, and returns that. */
+export function leaveOut(server: McpServer, { name }: Pick<RemoteTool, 'name'>, error: unknown): LeftOut {
+  warnOnce({ event: 'mcp.tool_refused', server: server.name, tool: name, detail: String(error) })
+  if (name === '') return { name: server.name, reason: `A tool of the server "${server.name}" has no name.` }
+  const why = error instanceof Error ? error.message : String(error)
+  const reason = `The tool "${name}" of the server "${server.name}" is left out: ${why}`
+  return { name: wireName(nameHere(server, name)), reason: withoutHidden(reason).slice(0, MOST_REASON) }
+}
+
+const MOST_REASON = 1000
+
+/** Reads a tool as a server lists it. Throws an Error that says why it cannot be offered. */
+function readTool(server: McpServer, name: string, item: Readonly<Record<string, unknown>>): RemoteTool {
+  const { title, description, inputSchema, outputSchema, annotations, execution } = item
+  if (!isObject(inputSchema)) throw new Error('it has no inputSchema')
+  if (fieldsOf(execution)['taskSupport'] === 'required')
+    throw new Error('it can only be run as a task, which this client does not do')
+  checkKeys(inputSchema)
+  checkKeys(outputSchema)
+  const hints = fieldsOf(annotations)
+  return {
+    name,
+    title: visible(textOf(title) || textOf(hints['title']) || name),
+    description: visible(textOf(description)),
+    inputSchema: { ...withoutMarks(inputSchema), type: 'object' },
+    ...(isObject(outputSchema) && { outputSchema }),
+    hints: server.hints ? hints : {},
+    headers: isModern(server) ? paramHeaders(inputSchema) : [],
+    ...instructionsFor(server),
   }
+}
+
+/** Throws an Error for a schema with a key that the edge refuses, and with it the tools of all servers. */
+function checkKeys(schema: unknown): void {
+  JSON.stringify(schema, (key, value: unknown) => {
+    if (key === '__proto__') throw new Error('its schema has a member named __proto__')
+    return value
+  })
 }
 
 function instructionsFor(server: McpServer): Pick<RemoteTool, 'instructions'> {

@@ -15,6 +15,11 @@ export function isLike(name: string, pattern: string): boolean {
   return name.startsWith(head) && name.endsWith(tail) && name.length - tail.length >= at
 }
 
+/** Returns the name that the configuration of a server gives to one of its tools. */
+export function nameHere({ rename, prefix }: McpServer, name: string): string {
+  return (Object.hasOwn(rename, name) && rename[name]) || prefix + name
+}
+
 /**
  * Names the tools of several servers. Returns them by the names that models see, each with the name (`name`) of which
  * that was made. The first tool keeps its name; a later one of the same name is prefixed with its server's name. Names
@@ -26,7 +31,7 @@ export function nameTools<Tool extends { readonly name: string }>(
   const byName = new Map<string, readonly [string, McpServer, Tool]>()
   for (const [server, tools] of listings) {
     for (const tool of tools) {
-      const wanted = (Object.hasOwn(server.rename, tool.name) && server.rename[tool.name]) || server.prefix + tool.name
+      const wanted = nameHere(server, tool.name)
       let uniqueName = wanted
       for (let alias = `${server.name}_${wanted}`; byName.has(wireName(uniqueName)); alias += '_') uniqueName = alias
       byName.set(wireName(uniqueName), [uniqueName, server, tool])

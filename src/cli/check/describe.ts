@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { isObject } from '../../contract/json.ts'
-import type { ToolDefinition } from '../../contract/tool.ts'
+import type { MissingTool, ToolDefinition } from '../../contract/tool.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import type { Bundle } from '../deploy/bundle.ts'
 import { importWrangler } from '../wrangler.ts'
@@ -11,6 +11,9 @@ import type { Target } from './target.ts'
 
 /** The tools of each Worker that describes itself, by the Worker's name. */
 export type Descriptions = ReadonlyMap<string, readonly ToolDefinition[]>
+
+/** The tools that Workers cannot offer, by the Worker's name. */
+export type MissingTools = ReadonlyMap<string, readonly MissingTool[]>
 
 /** Asks the Workers that it is bound to for their descriptions, as an edge does: over RPC, else over `fetch`. */
 const PROBE = `
@@ -57,7 +60,7 @@ const LOCAL = [
 ]
 
 export type StartResult =
-  | { readonly ok: true; readonly descriptions: Descriptions }
+  | { readonly ok: true; readonly descriptions: Descriptions; readonly missing: MissingTools }
   | { readonly ok: false; readonly problems: readonly CheckProblem[] }
 
 /**
@@ -87,7 +90,7 @@ export async function startSources(root: string, targets: readonly Target[]): Pr
 }
 
 async function startWorkers(targets: readonly Target[], workers: readonly object[]): Promise<StartResult> {
-  if (targets.length === 0) return { ok: true, descriptions: new Map() }
+  if (targets.length === 0) return { ok: true, descriptions: new Map(), missing: new Map() }
   const { createTestHarness } = await importWrangler()
   const folder = mkdtempSync(join(tmpdir(), 'edgecall-check-'))
   // Otherwise miniflare asks for the location of this machine over the network.
@@ -112,12 +115,15 @@ async function startWorkers(targets: readonly Target[], workers: readonly object
     const response = await harness.fetch('/')
     const answers: unknown = await response.json()
     const descriptions = new Map<string, readonly ToolDefinition[]>()
+    const missing = new Map<string, readonly MissingTool[]>()
     for (const { binding, service } of services) {
       const answer = isObject(answers) ? answers[binding] : undefined
       const tools: readonly ToolDefinition[] = isObject(answer) && Array.isArray(answer['tools']) ? answer['tools'] : []
       descriptions.set(service, [...(descriptions.get(service) ?? []), ...tools])
+      const unavailable = isObject(answer) ? answer['unavailable'] : undefined
+      if (Array.isArray(unavailable)) missing.set(service, unavailable)
     }
-    return { ok: true, descriptions }
+    return { ok: true, descriptions, missing }
   } catch (error) {
     return { ok: false, problems: startProblems(messageOf(error), targets) }
   } finally {

@@ -190,7 +190,7 @@ async function toolsOfProject(
   const { targets } = files
   if (bundles && bundles.length < targets.length) return { tools: [], findings: [] }
   const result = bundles ? await startBundles(bundles) : await startSources(options.root, targets)
-  if (result.ok) return toolsHere(result.descriptions, files)
+  if (result.ok) return toolsHere(result, files)
   const unbuilt: DoctorFinding[] = []
   if (!bundles) await bundleAll(targets, options, unbuilt)
   const findings = findingsOf({ level: 'error', topic: 'project' }, result.problems)

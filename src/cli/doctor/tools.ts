@@ -1,9 +1,10 @@
 import { dirname, join } from 'node:path'
 import type { PolicySubject } from '../../contract/policy.ts'
 import { isObject } from '../../contract/json.ts'
-import type { Descriptions } from '../check/describe.ts'
+import type { StartResult } from '../check/describe.ts'
 import type { ToolInFile } from '../check/descriptions.ts'
 import { type ProjectTools, subjectsAtEdge, subjectsHere } from '../check/patterns.ts'
+import type { CheckProblem } from '../check/problem.ts'
 import type { Target } from '../check/target.ts'
 import type { EdgeAddress } from '../edge.ts'
 import { Failure } from '../failure.ts'
@@ -18,7 +19,10 @@ export interface FoundTools {
 }
 
 /** Returns the tools of the project, as its Workers describe them and its definitions say. */
-export function toolsHere(described: Descriptions, files: ProjectTools): FoundTools {
+export function toolsHere(
+  { descriptions: described, missing }: Omit<Extract<StartResult, { ok: true }>, 'ok'>,
+  files: ProjectTools,
+): FoundTools {
   const { targets, definitions } = files
   const inWorkers = targets.flatMap((target) =>
     (described.get(target.name) ?? []).map((tool) => ({ file: moduleOf(target), tool })),
@@ -28,7 +32,9 @@ export function toolsHere(described: Descriptions, files: ProjectTools): FoundTo
   const toolWorkers = new Set(
     edge?.settings.services?.flatMap(({ binding, service }) => (binding.startsWith('TOOL_') ? service : [])),
   )
-  const silent = targets.filter(({ name }) => toolWorkers.has(name) && described.get(name)?.length === 0)
+  const silent = targets.filter(
+    ({ name }) => toolWorkers.has(name) && described.get(name)?.length === 0 && !missing.has(name),
+  )
   const findings = silent.map(({ config, baseName }) => ({
     file: config,
     message: `${baseName} describes no tools.`,
@@ -36,7 +42,12 @@ export function toolsHere(described: Descriptions, files: ProjectTools): FoundTo
   }))
   return {
     tools: [...inWorkers, ...stored],
-    findings: findingsOf({ level: 'warning', topic: 'tools' }, findings),
+    findings: findingsOf({ level: 'warning', topic: 'tools' }, [
+      ...findings,
+      ...targets.flatMap((target) =>
+        (missing.get(target.name) ?? []).map((tool) => problemOf(tool, moduleOf(target), REMOTE)),
+      ),
+    ]),
     subjects: subjectsHere(described, files),
   }
 }
@@ -53,21 +64,39 @@ export async function toolsAtEdge(edge: EdgeAddress, files: ProjectTools, signal
   }
   const target = files.targets.find(({ role }) => role === 'edge')
   const unavailable = listing.filter(({ available }) => !available)
-  const problems = unavailable.map((tool) => ({
-    file: fileOf(tool, files) ?? edge.url,
-    message: `${tool.name} is not available: ${tool.reason ?? 'no reason given'}`.replace(/(?<![.!?])$/, '.'),
-    remedy:
+  // A tool of another server is not the project's to correct.
+  const isRemote = (tool: ListedTool) =>
+    tool.source === 'mcp' && tool.name !== tool.place && tool.accepted === undefined
+  const problemsOf = (tools: readonly ListedTool[], remedyOf: (tool: ListedTool) => string) =>
+    tools.map((tool) => problemOf(tool, fileOf(tool, files) ?? edge.url, remedyOf(tool)))
+  const own = problemsOf(
+    unavailable.filter((tool) => !isRemote(tool)),
+    (tool) =>
       tool.accepted === undefined
         ? `It comes from ${tool.place}: correct it there, or remove it.`
         : `Its definition has changed: look at GET /tools/${tool.name}, then POST /tools/${tool.name}/accept.`,
-  }))
+  )
+  const remote = problemsOf(unavailable.filter(isRemote), () => REMOTE)
   return {
     tools: listing.flatMap((tool) =>
       tool.available ? [{ file: fileOf(tool, files) ?? `${edge.url} (${tool.place})`, tool: textOf({ ...tool }) }] : [],
     ),
-    findings: findingsOf({ level: 'error', topic: 'tools' }, problems),
+    findings: [
+      ...findingsOf({ level: 'error', topic: 'tools' }, own),
+      ...findingsOf({ level: 'warning', topic: 'tools' }, remote),
+    ],
     subjects: target && subjectsAtEdge(listing, target),
   }
+}
+
+const REMOTE = 'It comes from another MCP server: models do without it.'
+
+function problemOf(
+  { name, reason = 'no reason given' }: Pick<ListedTool, 'name' | 'reason'>,
+  file: string,
+  remedy: string,
+): CheckProblem {
+  return { file, message: `${name} is not available: ${reason}`.replace(/(?<![.!?])$/, '.'), remedy }
 }
 
 /** Returns the file of a listed tool, if it comes from a Worker or a definition of the project. */

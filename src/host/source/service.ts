@@ -1,5 +1,5 @@
 import type { Report } from '../../contract/setup.ts'
-import type { Tool, ToolDefinition, ToolListing, ToolSource } from '../../contract/tool.ts'
+import type { Tool, ToolDefinition, ToolListing, ToolSource, Unavailable } from '../../contract/tool.ts'
 import { describeBinding } from '../worker/describe.ts'
 import { merge } from './chain.ts'
 import { callService } from '../worker/call.ts'
@@ -56,22 +56,31 @@ export function serviceSource(options: ServiceOptions): ServiceSource {
       return { tools: [], unavailable: [{ origin: 'service', place, reason }] }
     }
     reportedDetails.delete(place)
+    const {
+      transport,
+      tools: definitions,
+      source: origin = 'service',
+      checksOutput = false,
+      unavailable = [],
+    } = description
     const gate = options.gate?.(place)
     const describe = () => describeBinding(binding, { now, timeoutMs, refresh: true })
     const tools =
-      toolLists.get(description.tools) ??
-      description.tools.map((definition): Tool => ({
+      toolLists.get(definitions) ??
+      definitions.map((definition): Tool => ({
         definition,
-        origin: description.source ?? 'service',
+        origin,
         place,
         offered: offered(definition),
-        checksOutput: description.checksOutput === true,
-        ...callService(definition, { binding, transport: description.transport, describe, exact: gate !== undefined }),
+        checksOutput,
+        ...callService(definition, { binding, transport, describe, exact: gate !== undefined }),
       }))
-    if (!toolLists.has(description.tools)) lastNames.set(place, new Set(tools.map(({ definition }) => definition.name)))
-    toolLists.set(description.tools, tools)
+    if (!toolLists.has(definitions)) lastNames.set(place, new Set(definitions.map(({ name }) => name)))
+    toolLists.set(definitions, tools)
+    const missing = unavailable.map((each): Unavailable => ({ ...each, origin, place }))
     // Tools are held back before names are merged, so that a held tool is never in conflict with one of another place.
-    return gate ? gate(tools) : { tools, unavailable: [] }
+    const listing = gate ? await gate(tools) : { tools, unavailable: [] }
+    return { ...listing, unavailable: [...listing.unavailable, ...missing] }
   }
   const sourceOf = (places: readonly Place[]): ToolSource => {
     const list = async () => merge(await Promise.all(places.map(listPlace)))

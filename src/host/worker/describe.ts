@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import type { ToolDescription } from '../../contract/tool.ts'
+import { someText } from '../../wire/schema.ts'
 import { toolFields } from '../../wire/tool-fields.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { within } from '../../contract/time-limit.ts'
@@ -12,7 +13,7 @@ import { askByFetch, isMissingMethod, missingMethod, readAnswer, type ToolBindin
 export type DescribeResult =
   | ({ readonly ok: true; readonly transport: 'rpc' | 'fetch' } & Pick<
       ToolDescription,
-      'tools' | 'source' | 'checksOutput'
+      'tools' | 'source' | 'checksOutput' | 'unavailable'
     >)
   | { readonly ok: false; readonly reason: string; readonly detail: string }
 
@@ -70,6 +71,7 @@ const Description = v.object({
   contract: v.literal(1),
   source: v.exactOptional(v.picklist(['mcp', 'agent'])),
   checksOutput: v.exactOptional(v.boolean()),
+  unavailable: v.exactOptional(v.array(v.object({ name: someText, reason: someText }))),
   tools: v.pipe(
     v.array(v.object(toolFields('worker'))),
     v.check((tools) => new Set(tools.map(({ name }) => name)).size === tools.length, 'expected each name once'),

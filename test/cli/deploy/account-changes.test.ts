@@ -109,7 +109,7 @@ async function deployed(files: Readonly<Record<string, string>> = {}): Promise<D
               const hash = `hash of ${target.name}`
               return { target, folder: '', config: '', hash, size: 1, gzip: 1 }
             },
-            start: async () => ({ ok: true, descriptions: new Map() }),
+            start: async () => ({ ok: true, descriptions: new Map(), missing: new Map() }),
             ...options,
           }),
         answer,
@@ -237,7 +237,7 @@ describe('deploy --continue', () => {
       },
     })
     const descriptions = new Map(workers.map(({ name }) => [name, []]))
-    return { ...world, record, start: async () => ({ ok: true as const, descriptions }) }
+    return { ...world, record, start: async () => ({ ok: true as const, descriptions, missing: new Map() }) }
   }
 
   test('needs none of the options again with which the deployment was begun', async () => {

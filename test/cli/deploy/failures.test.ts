@@ -41,7 +41,7 @@ async function failureOf({ root }: ProjectFolder, options: Partial<DeployOptions
     allowStandIn: [],
     adopt: [],
     bundle: async (target) => ({ target, folder: '', config: '', hash: `hash of ${target.name}`, size: 1, gzip: 1 }),
-    start: async () => ({ ok: true, descriptions: new Map() }),
+    start: async () => ({ ok: true, descriptions: new Map(), missing: new Map() }),
     ...options,
   })
   const failure: unknown = await failed.then(
@@ -133,6 +133,7 @@ test('deploy prints the patterns of variables that match no tool, and continues'
     start: async () => ({
       ok: true,
       descriptions: new Map(['one', 'two'].map((name) => [`acme-${name}`, [described(name)]])),
+      missing: new Map(),
     }),
   })
   expect(lines[0]).toBe(

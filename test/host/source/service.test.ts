@@ -168,6 +168,21 @@ describe('one Worker takes no other down', () => {
   })
 })
 
+test('tools that a Worker says it cannot offer are listed as unavailable, also where changed tools are held back', async () => {
+  const missing = { name: 'film', reason: 'It can only be run as a task.' }
+  const binding = says({ contract: 1, source: 'mcp', tools: [definition('now')], unavailable: [missing] })
+  const changed = { origin: 'mcp', place: 'TOOL_MCP', reason: 'changed', name: 'now' }
+  const gates: [ServiceOptions['gate'], string[], object[]][] = [
+    [undefined, ['now'], []],
+    [() => async () => ({ tools: [], unavailable: [changed] }), [], [changed]],
+  ]
+  for (const [gate, tools, heldTools] of gates) {
+    const listing = await source({ TOOL_MCP: binding }, gate && { gate }).list()
+    expect(names(listing)).toEqual(tools)
+    expect(listing.unavailable).toEqual([...heldTools, { ...missing, origin: 'mcp', place: 'TOOL_MCP' }])
+  }
+})
+
 describe('two Workers with a tool of one name', () => {
   test('and equal definitions are one tool, of the first Worker', async () => {
     const [a, b] = [worker([definition('now')], () => text('a')), worker([definition('now')], () => text('b'))]
