@@ -69,32 +69,18 @@ export function planReduction(input: PlanInput): Plan | undefined {
     ...turnSteps.map((position) => ({ ...atTurn, results: lastStep, files: position, from: position, turn })),
   ]
   const before = tokensUnder(messages, previous, measure)
-  const lineOf = lineWriter(input.isReadOnly)
+  const withNotes = notesWriter(input)
   const planOf = (candidate: ContextReduction): Plan | undefined => {
     if (tokensUnder(messages, candidate, measure) >= Math.min(before, input.tokens + 1)) return undefined
-    const plan = withNotes(candidate, input, lineOf)
+    const plan = withNotes(candidate)
     const size = tokensUnder(messages, plan.reduction, measure)
     return size < before && fits(plan.reduction, size, input) ? plan : undefined
   }
   const plan = firstOf(candidates, planOf)
   if (plan) return plan
-  const least = withNotes(candidates.at(-1) ?? base, input, lineOf)
+  const least = withNotes(candidates.at(-1) ?? base)
   const cut = withCutCalls(least, input)
   return [cut, least].find(({ reduction }) => tokensUnder(messages, reduction, measure) < before)
-}
-
-type LineOf = (turn: readonly Message[]) => string
-
-/** Returns a function that makes the line of each turn, or part of one, once. */
-function lineWriter(isReadOnly: PlanInput['isReadOnly']): LineOf {
-  const lines = new Map<Message | undefined, { readonly length: number; readonly line: string }>()
-  return (turn) => {
-    const last = lines.get(turn[0])
-    if (last?.length === turn.length) return last.line
-    const line = lineOfTurn(turn, isReadOnly)
-    lines.set(turn[0], { length: turn.length, line })
-    return line
-  }
 }
 
 /** Returns the first plan by bisection: each candidate leaves less than the one before. Undefined if even the last has none. */
@@ -145,32 +131,63 @@ export function isNotes(id: string): boolean {
   return id.startsWith(NOTES)
 }
 
-/** Adds notes on the turns, or the steps of this turn, that are left out. */
-function withNotes(candidate: ContextReduction, { messages, previous, tokens }: PlanInput, lineOf: LineOf): Plan {
+/** A line of the notes, with its tokens. */
+interface Line {
+  readonly text: string
+  readonly tokens: number
+}
+
+/**
+ * Returns a function that adds notes to a candidate: on the turns, or the steps of this turn, that it leaves out. The line
+ * of a turn, or of the same part of one, is written and measured once for all candidates.
+ */
+function notesWriter({ messages, previous, tokens, isReadOnly }: PlanInput): (candidate: ContextReduction) => Plan {
   // What an earlier reduction left out, and the input of a turn of which it left out steps, is in its notes.
   const noted = previous?.from ?? 0
-  const placed = messages.filter(
-    ({ position, message }) => position >= noted && position < candidate.from && message.role !== 'system',
-  )
-  const dropped = placed.map(({ message }) => message)
-  if (placed.length === 0) return { reduction: candidate, dropped }
-  const starts = new Set(turnStarts(placed))
-  const turns: Message[][] = []
-  for (const { position, message } of placed) {
-    if (starts.has(position) || turns.length === 0) turns.push([])
-    turns.at(-1)?.push(message)
+  const earlierLines = previous?.notes?.split('\n').map(measureLine) ?? []
+  const turnLines = new Map<Message | undefined, { readonly length: number; readonly line: Line }>()
+  const lineOf = (turn: readonly Message[]): Line => {
+    const last = turnLines.get(turn[0])
+    if (last?.length === turn.length) return last.line
+    const line = measureLine(lineOfTurn(turn, isReadOnly))
+    turnLines.set(turn[0], { length: turn.length, line })
+    return line
   }
-  const lines = [...(previous?.notes?.split('\n') ?? []), ...turns.map(lineOf)]
-  const most = tokens * NOTES_SHARE
-  const sizes = lines.map(textTokens)
-  if (sizes.reduce((total, size) => total + size, 0) <= most)
-    return { reduction: { ...candidate, notes: lines.join('\n') }, dropped }
-  let count = lines.length
-  for (let room = most; count > 0 && room - (sizes[count - 1] ?? 0) >= 0; count--) room -= sizes[count - 1] ?? 0
-  const id = `${NOTES}${candidate.from}`
-  const pointer = `- (older notes: ${READ_RESULT} reads them with the id "${id}")`
-  const notes = [pointer, ...lines.slice(count)].join('\n')
-  return { reduction: { ...candidate, notes }, aside: { id, text: lines.slice(0, count).join('\n') }, dropped }
+  return (candidate) => {
+    const placed = messages.filter(
+      ({ position, message }) => position >= noted && position < candidate.from && message.role !== 'system',
+    )
+    const dropped = placed.map(({ message }) => message)
+    if (placed.length === 0) return { reduction: candidate, dropped }
+    const starts = new Set(turnStarts(placed))
+    const turns: Message[][] = []
+    for (const { position, message } of placed) {
+      if (starts.has(position) || turns.length === 0) turns.push([])
+      turns.at(-1)?.push(message)
+    }
+    const lines = [...earlierLines, ...turns.map(lineOf)]
+    const most = tokens * NOTES_SHARE
+    if (lines.reduce((total, line) => total + line.tokens, 0) <= most) {
+      return { reduction: { ...candidate, notes: joinLines(lines) }, dropped }
+    }
+    let count = lines.length
+    for (let room = most; count > 0; count--) {
+      room -= lines[count - 1]?.tokens ?? 0
+      if (room < 0) break
+    }
+    const id = `${NOTES}${candidate.from}`
+    const pointer = `- (older notes: ${READ_RESULT} reads them with the id "${id}")`
+    const notes = [pointer, ...lines.slice(count).map(({ text }) => text)].join('\n')
+    return { reduction: { ...candidate, notes }, aside: { id, text: joinLines(lines.slice(0, count)) }, dropped }
+  }
+}
+
+function measureLine(text: string): Line {
+  return { text, tokens: textTokens(text) }
+}
+
+function joinLines(lines: readonly Line[]): string {
+  return lines.map(({ text }) => text).join('\n')
 }
 
 /** Returns the positions at which turns begin: those of user messages that follow an answer. */

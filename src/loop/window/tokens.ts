@@ -16,6 +16,12 @@ const OTHER = 1 / 2.2
 const IN_LONG_WORD = 1 / 2.4
 const LONG_WORD = 20
 
+/** The tokens of each ASCII character outside a long word. */
+const ASCII = Float64Array.from({ length: 128 }, (_, code) => {
+  if (code <= 32 || isLetter(code)) return LETTER
+  return code >= 48 && code <= 57 ? DIGIT : SIGN
+})
+
 /**
  * Estimates the number of tokens of a text without a tokenizer. It is wrong by about a fifth, in the same direction for
  * the same model and kind of text, so a factor that is learnt from the model's own counts corrects it.
@@ -25,10 +31,9 @@ export function textTokens(text: string): number {
   let word = 0
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index)
-    word = code > 32 ? word + 1 : 0
-    if (code >= 128) tokens += code < 0x590 ? EUROPEAN : isEastAsian(code) ? EAST_ASIAN : OTHER
-    else if (code <= 32 || isLetter(code)) tokens += word > LONG_WORD ? LETTER + IN_LONG_WORD : LETTER
-    else tokens += code >= 48 && code <= 57 ? DIGIT : SIGN
+    tokens += code < 128 ? (ASCII[code] ?? 0) : code < 0x590 ? EUROPEAN : isEastAsian(code) ? EAST_ASIAN : OTHER
+    if (code <= 32) word = 0
+    else if (++word > LONG_WORD && isLetter(code)) tokens += IN_LONG_WORD
   }
   return Math.ceil(tokens)
 }
