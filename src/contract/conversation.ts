@@ -90,8 +90,11 @@ export interface CreateRequest extends ConversationOwner {
   readonly settings: ConversationSettings
 }
 
-/** Which news a reader of events wants, beside all facts: all of it, text and reasoning alone, or none. */
-export type NewsFilter = 'all' | 'text' | 'none'
+/**
+ * Which news a reader of events wants, beside all facts: all of it, text and reasoning alone, or none. `end`: none, and the
+ * facts together once the run has ended or waits, for a reader that only then has a use for them.
+ */
+export type NewsFilter = 'all' | 'text' | 'none' | 'end'
 
 export interface StartRequest {
   readonly run: RunRequest

@@ -1,6 +1,7 @@
 import { matches } from '../contract/glob.ts'
 import { isObject, parseJson } from '../contract/json.ts'
 import type { ModelProvider, ModelWindow } from '../contract/model.ts'
+import { RecentMap } from '../contract/recent-map.ts'
 import { withTimeLimit } from '../contract/time-limit.ts'
 import { readText } from './listen.ts'
 
@@ -13,6 +14,8 @@ const MOST_MODELS = 5000
 /** What a list says beyond these bounds is a mistake. */
 const LEAST_TOKENS = 1000
 const MOST_TOKENS = 100_000_000
+/** For how many names an isolate remembers what is documented: callers may name any. */
+const MOST_NAMES = 100
 
 /** What an isolate knows of the windows of models, by `provider/name`. */
 export class ModelWindows {
@@ -22,6 +25,8 @@ export class ModelWindows {
   readonly #learnt = new Map<string, number>()
   /** What the lists of providers have told, by the name of the provider and that of the model. */
   readonly #lists = new Map<string, ReadonlyMap<string, ModelWindow>>()
+  /** What is documented, by `provider/name`: each step of a run asks, and the table is long. */
+  readonly #documented = new RecentMap<string, { readonly window: ModelWindow | undefined }>({ most: MOST_NAMES })
   /** When each provider was asked for its list, in epoch milliseconds. */
   readonly #askedAt = new Map<string, number>()
 
@@ -36,9 +41,15 @@ export class ModelWindows {
     const [, configured] = Object.entries(this.#configured).find(([glob]) => matches([glob], name)) ?? []
     if (configured) return configured
     const at = name.indexOf('/')
-    const window = this.#lists.get(name.slice(0, at))?.get(name.slice(at + 1)) ?? documentedWindow(name)
+    const window = this.#lists.get(name.slice(0, at))?.get(name.slice(at + 1)) ?? this.#documentedFor(name)
     const contextTokens = this.#learnt.get(name)
     return contextTokens === undefined ? window : { ...window, contextTokens }
+  }
+
+  #documentedFor(name: string): ModelWindow | undefined {
+    let entry = this.#documented.get(name)
+    if (!entry) this.#documented.set(name, (entry = { window: documentedWindow(name) }))
+    return entry.window
   }
 
   learn(name: string, contextTokens: number): void {

@@ -77,7 +77,7 @@ let count = 0
 async function warm(subject: Subject, workload: Workload): Promise<void> {
   if (subject.stores && typeof workload.conversation === 'number') await fill(subject, workload, workload.conversation)
   const began = performance.now()
-  for (let sent = 0; sent < WARM_REQUESTS && performance.now() - began < WARM_MS; sent++) {
+  for (let at = 0; at < WARM_REQUESTS && performance.now() - began < WARM_MS; at++) {
     await ask(subject, workload, conversationOf(subject, workload, `warm-${++count}`))
   }
 }
@@ -85,7 +85,7 @@ async function warm(subject: Subject, workload: Workload): Promise<void> {
 /** Fills the conversation of a workload by runs, each a question and an answer. */
 async function fill(subject: Subject, workload: Workload, messages: number): Promise<void> {
   const id = `long-${++count}`
-  for (let sent = 0; sent < messages / 2; sent++) await ask(subject, workload, id)
+  for (let at = 0; at < messages / 2; at++) await ask(subject, workload, id)
   filled.set(`${subject.name}/${workload.name}`, id)
 }
 
@@ -101,7 +101,7 @@ async function spend(subject: Subject, workload: Workload): Promise<Cost> {
   if (subject.stores && conversation === undefined) await ask(subject, workload, id)
   const cpu = processorMs(subject.pid)
   const began = performance.now()
-  for (let sent = 0; sent < requests; sent++) {
+  for (let at = 0; at < requests; at++) {
     await ask(subject, workload, conversation === 'new' ? `new-${++count}` : id)
   }
   const wallMs = (performance.now() - began) / requests

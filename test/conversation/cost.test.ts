@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { NewsFilter } from '../../src/contract/conversation.ts'
 import { ROWS_WRITTEN } from '../../src/contract/platform.ts'
 import { makeDirectory } from '../fixtures/directories.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
@@ -115,7 +116,7 @@ describe('a stored run', () => {
 describe('a reader of a stored run', () => {
   const words = Array.from({ length: 50 }, (_, index) => ({ type: 'text', text: `word${index} ` }) as const)
 
-  async function chunksOf(news?: 'text' | 'none'): Promise<readonly string[]> {
+  async function chunksOf(news?: NewsFilter): Promise<readonly string[]> {
     const pause = Promise.withResolvers<void>()
     let answers = 0
     const conversation = new TestConversation(async function* () {
@@ -130,10 +131,14 @@ describe('a reader of a stored run', () => {
     if (!reply.ok) throw new Error(reply.code)
     const reader = reply.stream.pipeThrough(new TextDecoderStream()).getReader()
     const chunks: string[] = []
-    const first = await reader.read()
-    chunks.push(first.value ?? '')
+    let next = reader.read()
+    // The first event is there before the model answers.
+    if (news !== 'end') await next
     pause.resolve()
-    for (let read = await reader.read(); !read.done; read = await reader.read()) chunks.push(read.value)
+    for (let read = await next; !read.done; read = await next) {
+      chunks.push(read.value)
+      next = reader.read()
+    }
     return chunks
   }
 
@@ -150,5 +155,11 @@ describe('a reader of a stored run', () => {
     expect(text).not.toMatch(/event: call\.(?:delta|proposed)/)
     expect(none).not.toMatch(/event: (?:text\.delta|call\.(?:delta|proposed))/)
     expect(none).toContain('run.finished')
+  })
+
+  test('gets the facts as one chunk if it has a use for them only at the end', async () => {
+    const chunks = await chunksOf('end')
+    expect(chunks).toHaveLength(1)
+    expect(chunks).toEqual([(await chunksOf('none')).join('')])
   })
 })

@@ -9,6 +9,8 @@ const MOST_STALL_MS = 30_000
 const AHEAD = 64 * 1024
 /** The most bytes in the queue of a reader; above that the reader falls behind. */
 const MOST_QUEUED_BYTES = 256 * 1024
+/** How many characters of frames are collected for a reader who wants them at the end. */
+const MOST_COLLECTED = 32 * 1024
 
 const encoder = new TextEncoder()
 const HEARTBEAT = encoder.encode(': alive\n\n')
@@ -111,7 +113,7 @@ export class Readers {
       reader.cursor = last
       if (news !== undefined && !isWanted(news, reader.news)) continue
       reader.pending += frames
-      reader.flushSoon()
+      if (reader.news !== 'end' || reader.pending.length > MOST_COLLECTED) reader.flushSoon()
     }
   }
 

@@ -89,8 +89,10 @@ export async function collectRun(handle: RunHandle, collector: Collector): Promi
     collector.event(event)
   }
   // The answer of a step has all that its deltas have.
-  await handle.follow(onEvent, 'none').catch((error: unknown) => {
-    // Otherwise the events broke off, and the collector has an error for that.
+  await handle.follow(onEvent, 'end').catch((error: unknown) => {
+    // Otherwise the events broke off, and the collector has an error for that. What a stored run has done by then is not
+    // known, and it goes on by itself.
+    hasStarted ||= handle.conversation !== undefined && !(error instanceof Problem)
     if (!hasStarted) throw error
   })
   const result = collector.result()

@@ -38,7 +38,7 @@ app.post('/', async (c) => {
   // The response names the model as the request did; if the request named none, the default model.
   const chat = { model: setup.config.model ?? '', ...request }
   const target = conversationTarget(c.req.raw, chat.edgecall.conversation, 'edgecall.conversation')
-  const { handle } = await takeMessages(requestContext(c, chat.stream ? 'text' : 'none'), parametersOf(request), target)
+  const { handle } = await takeMessages(requestContext(c, chat.stream ? 'text' : 'end'), parametersOf(request), target)
   if (!chat.stream) return collectRun(handle, completionCollector(answerOptions(handle, chat, setup.config)))
   const encoder = completionEncoder({ ...answerOptions(handle, chat, setup.config), includeUsage: chat.includeUsage })
   return streamRun(handle, encoder)

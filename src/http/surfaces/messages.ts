@@ -50,7 +50,7 @@ app.post('/', async (c) => {
   const request = unwrapRequest(decodeMessages(await readJson(c.req.raw, setup.config.maxBodyBytes)))
   const { stream, model = setup.config.model ?? '', messages, edgecall, responseFormat } = request
   const target = conversationTarget(c.req.raw, edgecall.conversation, 'edgecall.conversation')
-  const context = requestContext(c, stream ? 'text' : 'none')
+  const context = requestContext(c, stream ? 'text' : 'end')
   const { handle } = await takeMessages(context, toParameters(request), target)
   // Each message of a run has its own id: one that continues with results is named after the last call among them.
   const lastResult = newPart(messages).results.findLast(({ callId }) => runOfCall(callId) === handle.runId)

@@ -79,7 +79,7 @@ app.post('/', async (c) => {
     handle,
     after = 0,
     approvals = [],
-  } = await startOrContinue(requestContext(c, isDetached ? undefined : body.stream ? 'text' : 'none'), body, target)
+  } = await startOrContinue(requestContext(c, isDetached ? undefined : body.stream ? 'text' : 'end'), body, target)
   const { runId, conversation } = handle
   const options: ResponseOptions = {
     id: responseId({ runId, conversation, after }),
