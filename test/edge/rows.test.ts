@@ -117,3 +117,13 @@ test('a call of an agent whose run is stored writes a conversation of its own; o
   expect(await rowsOfAgent('guest', 1)).toEqual({ conversation: 15, directory: 4 })
   expect(await rowsOfAgent('clerk', 3)).toEqual({ conversation: 52, directory: 10 })
 })
+
+test('a run reads no more rows in a long conversation than in a short one', async () => {
+  await ask('/conversations', 'plain', { id: 'long' })
+  const readAfter = async (runs: number) => {
+    for (let at = 0; at < runs; at++) await rowsOfRun('long', {})
+    return (await rowsOfRun('long', {})).read.conversation
+  }
+  const [short, long] = [await readAfter(10), await readAfter(60)]
+  expect(long - short).toBeLessThan(20)
+})

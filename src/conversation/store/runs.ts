@@ -57,6 +57,8 @@ export class RunTable {
   #latestToolset: Toolset | undefined
   /** The ids of the unfinished runs; undefined if they must be read. */
   #unfinished: readonly string[] | undefined
+  /** A place before which all runs have ended, so that they are not searched again. */
+  #endedBefore = 0
   /** The row that was read last; undefined after a write. */
   #latestRow: { readonly id: string; readonly row: RunRow | undefined } | undefined
   /** The request that was stored last: it is read again when its run is reported, and may be large. */
@@ -90,6 +92,7 @@ export class RunTable {
         now,
       )
       .one()
+    this.#endedBefore = Math.min(this.#endedBefore, place)
     this.#latestRequest = request
     const counters = { interrupted: 0, stalled: null, idle: 0, resumes: 0 } as const
     const row = { status, ...counters, ended: null, pruned: null } as const
@@ -159,8 +162,12 @@ export class RunTable {
 
   /** Returns the ids of the unfinished runs in order, without parked ones; the first is the run whose turn it is. */
   unfinished(): readonly string[] {
-    const query = "SELECT id FROM runs WHERE pruned IS NULL AND record IS NULL AND status <> 'parked' ORDER BY place"
-    return (this.#unfinished ??= this.#database.rows<{ id: string }>(query).map((row) => row.id))
+    if (this.#unfinished) return this.#unfinished
+    const query = `SELECT id, place, status FROM runs
+      WHERE pruned IS NULL AND record IS NULL AND place >= ? ORDER BY place`
+    const rows = this.#database.rows<{ id: string; place: number; status: string }>(query, this.#endedBefore)
+    this.#endedBefore = rows[0]?.place ?? Number.MAX_SAFE_INTEGER
+    return (this.#unfinished = rows.flatMap(({ id, status }) => (status === 'parked' ? [] : [id])))
   }
 
   /** Returns the parked runs at a place and after it. */
@@ -173,6 +180,7 @@ export class RunTable {
   /** Forgets what is cached, after a transaction that failed or after everything was deleted. */
   forget(): void {
     this.#forgetRows()
+    this.#endedBefore = 0
     this.#latestToolset = undefined
     this.#latestRequest = undefined
   }
