@@ -91,7 +91,7 @@ export async function collectRun(handle: RunHandle, collector: Collector): Promi
   // The answer of a step has all that its deltas have.
   await handle.follow(onEvent, 'end').catch((error: unknown) => {
     // Otherwise the events broke off, and the collector has an error for that. What a stored run has done by then is not
-    // known, and it goes on by itself.
+    // known, and it continues by itself.
     hasStarted ||= handle.conversation !== undefined && !(error instanceof Problem)
     if (!hasStarted) throw error
   })
