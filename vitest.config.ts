@@ -7,20 +7,26 @@ function path(file: string): string {
 }
 
 /**
- * What `npm run test:kit` runs and `npm test` does not, since each of these takes about ten seconds of a core or more: the
- * examples and the sample tools, the browser, what `npm start` and the commands do to whole projects and accounts, changes
- * of a running project, whole suites of others, losses at every commit, and what the compiler says of additions.
+ * What `npm run test:kit` runs and `npm test` does not, since each of these takes about eight seconds of a core or more:
+ * most of what runs on real workerd, the clients with suites of their own, the examples and the sample tools, the browser,
+ * what the commands do to whole projects and accounts, losses at every commit, long series of random cases, and what the
+ * compiler says of documents and additions.
  */
 const SLOW = [
+  'test/edge/{!(chat|conversation|loop|mcp|single-worker),mcp-conformance}.test.ts',
+  'test/clients/{edgecall,generated-types,mcp,openai,workerd}.test.ts',
   'test/examples/*.test.ts',
-  'test/edge/{changed-keys,code-tools,dev,docs,lost,mcp-conformance,own-tools,schedules,search,start,studio}.test.ts',
-  'test/cli/{doctor,eval,import,mcp/import-mcp,remote/remote}.test.ts',
+  'test/cli/{doctor,eval,import,main,mcp/import-mcp,remote/remote}.test.ts',
   'test/catalogue/corpus.test.ts',
-  'test/schema/corpus/corpus.test.ts',
-  'test/schema/fit.property.test.ts',
-  'test/faults/{classes,commits,short}.test.ts',
-  'test/{http/placement,observe/exercise,triggers/schedules.property}.test.ts',
-  'test/{additions,nameable-types,contract/event,wire/tool-fields}.test.ts',
+  'test/conversation/{answers.property,context}.test.ts',
+  'test/schema/{corpus/corpus,fit.property,narrower,work.property}.test.ts',
+  'test/{host/stored/texts,search/stored-terms}.test.ts',
+  'test/security/{copies,large-answers}.test.ts',
+  'test/upgrades/released.test.ts',
+  'test/faults/{classes,commits,eager,short,simulation/agents}.test.ts',
+  'test/http/{budget-lease,placement}.test.ts',
+  'test/{observe/exercise,observe/reports,triggers/schedules.property}.test.ts',
+  'test/{additions,docs/code,nameable-types,contract/event,wire/tool-fields}.test.ts',
 ]
 
 /** Imports of pages and documents are their text, as wrangler bundles them. */
