@@ -261,6 +261,12 @@ export function isTerminal(status: RunStatus): boolean {
   return status === 'completed' || status === 'failed' || status === 'cancelled'
 }
 
+/** Returns a selection that also has the tools of these names. */
+export function selectionWith(selection: ToolSelection | undefined, names: readonly string[]): ToolSelection {
+  if (selection && 'length' in selection) return [...selection, ...names]
+  return { ...selection, add: [...(selection?.add ?? []), ...names] }
+}
+
 /** Returns a selection in which tools may have their own names, such as `files.read`, by the names on offer. */
 export function selectionByOffer(selection: ToolSelection): ToolSelection {
   if ('length' in selection) return selection.map(edgeName)

@@ -307,9 +307,9 @@ describe('a request', () => {
     ['the fast mode', { speed: 'fast' }, 'unsupported_parameter', 'speed: expected "standard", received "fast".'],
     [
       'a tool of Anthropic',
-      { tools: [{ type: 'web_search_20250305', name: 'web_search' }] },
+      { tools: [{ type: 'bash_20250124', name: 'bash' }] },
       'invalid_value',
-      'tools[0].type: expected "custom", received "web_search_20250305".',
+      'tools[0].type: expected "custom", received "bash_20250124".',
     ],
     [
       'a tool that only programs may call',

@@ -109,6 +109,50 @@ const gpt = (baseUrl: string) => () => responses({ baseUrl, provider: 'probe' })
 
 const PAGE = { url: 'https://yr.example/oslo', title: 'Oslo weather' }
 
+describe('a search that a client asks its provider for', () => {
+  const bodies = {
+    '/v1/responses': (tool: object) => ({ input: 'Does it rain?', tools: [{ type: 'web_search', ...tool }] }),
+    '/v1/messages': (tool: object) => ({
+      max_tokens: 100,
+      messages: [{ role: 'user', content: 'Does it rain?' }],
+      tools: [{ type: 'web_search_20250305', name: 'web_search', ...tool }],
+    }),
+  }
+  const edgeOf = () =>
+    searchEdge({ reply: () => stream(ANTHROPIC['web-search']), provider: claude, vars: { DEFAULT_TOOLS: '' } })
+
+  test.each([
+    ['/v1/responses', {}],
+    ['/v1/responses', { type: 'web_search_2025_08_26' }],
+    ['/v1/responses', { type: 'web_search_preview' }],
+    ['/v1/messages', {}],
+    ['/v1/messages', { type: 'web_search_20260209', cache_control: { type: 'ephemeral' } }],
+  ] as const)('is that of the edge: %s %j', async (path, tool) => {
+    const edge = await edgeOf()
+    const response = await edge.post(path, bodies[path](tool))
+    expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('weather in Oslo')])
+    expect(edge.calls[0]?.body.tools).toEqual([{ name: 'web_search', type: 'web_search_20250305', max_uses: 3 }])
+  })
+
+  test.each([
+    ['/v1/responses', { type: 'code_interpreter' }, 'There is no tool "code_interpreter" at this edge.'],
+    ['/v1/responses', { filters: { allowed_domains: ['a.example'] } }, 'tools[0].filters: there is no such field.'],
+    ['/v1/messages', { type: 'web_fetch_20250910', name: 'web_fetch' }, 'There is no tool "web_fetch" at this edge.'],
+    ['/v1/messages', { max_uses: 9 }, 'tools[0].max_uses: there is no such field.'],
+  ] as const)(
+    'is refused if the edge has none, or with fields that the operator sets: %s %j',
+    async (path, tool, message) => {
+      const edge = await edgeOf()
+      const response = await edge.post(path, bodies[path](tool))
+      expect([response.status, await response.json()]).toEqual([
+        400,
+        expect.objectContaining({ error: expect.objectContaining({ message }) }),
+      ])
+      expect(edge.calls).toEqual([])
+    },
+  )
+})
+
 describe('a search that Anthropic runs', () => {
   test('is told in the events and the record of the run, is priced, and goes back with the next message', async () => {
     const edge = await searchEdge({

@@ -224,7 +224,7 @@ test.each([
   [{ input: 'Hi', background: true, store: false }, 'background', /needs `store`/, 'invalid_value'],
   [{ input: 'Hi', prompt: { id: 'p' } }, 'prompt', 'prompt: is not supported.', 'unsupported_parameter'],
   [
-    { input: 'Hi', tools: [{ type: 'web_search' }] },
+    { input: 'Hi', tools: [{ type: 'computer_use_preview' }] },
     'tools[0].type',
     /^tools\[0\]\.type: expected "function"/,
     'invalid_value',

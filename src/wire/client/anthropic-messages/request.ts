@@ -12,7 +12,7 @@ import {
   type UserContent,
 } from '../../../contract/message.ts'
 import type { ResponseFormat, ToolChoice } from '../../../contract/model.ts'
-import type { ClientTool } from '../../../contract/run.ts'
+import { type ClientTool, selectionWith } from '../../../contract/run.ts'
 import { anthropicOpaque, type BlockPlace } from '../../provider/anthropic/codec.ts'
 import {
   either,
@@ -282,7 +282,16 @@ function answerMessages(content: v.InferOutput<typeof answerContent>): readonly 
   return messages
 }
 
-const tool = v.pipe(
+/** A tool that Anthropic would run, as the tool of its name which the operator of the edge has set up. */
+const serverTool = v.strictObject({ type: v.string(), name: toolName, cache_control: v.optional(v.unknown()) })
+
+const SERVER_TOOL = /^(?:web_search|web_fetch|code_execution)_\d{8}$/
+
+function isServerTool(value: unknown): boolean {
+  return isObject(value) && isText(value['type']) && SERVER_TOOL.test(value['type'])
+}
+
+const clientTool = v.pipe(
   v.object({
     type: v.nullish(v.literal('custom')),
     name: toolName,
@@ -334,7 +343,7 @@ export const countBody = v.object({
   model: optionalText,
   messages: v.array(messageSchema),
   system: v.nullish(systemContent, ''),
-  tools: v.nullish(v.array(tool), []),
+  tools: v.nullish(v.array(either(isServerTool, serverTool, clientTool)), []),
   tool_choice: v.nullish(toolChoice),
   thinking: v.nullish(thinking),
   output_config: v.nullish(
@@ -393,6 +402,7 @@ function decode(body: CountBody, rest: Partial<MessagesBody> = {}): DecodeResult
   if (!history.ok) return history
   const fault = duplicateName(tools, 'tools', 'name')
   if (fault) return fault
+  const serverTools = tools.flatMap((tool) => ('inputSchema' in tool ? [] : [tool.name]))
   const format = output?.format
   return {
     ok: true,
@@ -400,11 +410,11 @@ function decode(body: CountBody, rest: Partial<MessagesBody> = {}): DecodeResult
       ...(model && { model }),
       messages: history.request,
       stream: rest.stream ?? false,
-      clientTools: tools,
+      clientTools: tools.filter((tool) => 'inputSchema' in tool),
       toolChoice: choice?.type === 'tool' ? { tool: choice.name } : choice ? CHOICES[choice.type] : undefined,
       responseFormat: format ? { type: 'json_schema', name: 'answer', schema: format.schema, strict: true } : undefined,
       sampling: toSampling(body, rest),
-      edgecall: edgecall ?? {},
+      edgecall: { ...edgecall, ...(serverTools.length > 0 && { tools: selectionWith(edgecall?.tools, serverTools) }) },
     },
   }
 }

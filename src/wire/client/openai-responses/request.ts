@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { isObject } from '../../../contract/json.ts'
 import type { Message } from '../../../contract/message.ts'
 import type { ResponseFormat, ToolChoice } from '../../../contract/model.ts'
-import type { ClientTool } from '../../../contract/run.ts'
+import { type ClientTool, selectionWith } from '../../../contract/run.ts'
 import { bodyFault, type DecodeResult, parseBody, duplicateName } from '../body.ts'
 import { answersOf, type CallAnswers, newPart } from '../call-answer.ts'
 import { checkHistory } from '../history.ts'
@@ -97,7 +97,22 @@ const choiceOfTools = v.variant('type', [
   }),
 ])
 
-const tool = v.object({ type: v.literal('function'), ...functionMembers })
+const functionTool = v.object({ type: v.literal('function'), ...functionMembers })
+
+/** A tool that OpenAI would run, as the tool of that name which the operator of the edge has set up. */
+const hostedTool = v.strictObject({ type: v.string() })
+
+const HOSTED = /^(?:(web_search)(?:_preview)?(?:_\d{4}_\d\d_\d\d)?|(file_search|code_interpreter))$/
+
+/** Returns the name of the tool of the edge that a type of OpenAI's stands for. */
+function hostedName(type: string): string | undefined {
+  const [, search, other] = HOSTED.exec(type) ?? []
+  return search ?? other
+}
+
+function isHosted(value: unknown): boolean {
+  return isObject(value) && isText(value['type']) && hostedName(value['type']) !== undefined
+}
 
 const format = v.variant('type', [
   v.object({ type: v.picklist(['text', 'json_object']) }),
@@ -109,7 +124,7 @@ export const responsesBody = v.object({
   model: optionalText,
   input: v.nullish(inputItemsSchema, []),
   instructions: optionalText,
-  tools: v.nullish(v.array(tool), []),
+  tools: v.nullish(v.array(either(isHosted, hostedTool, functionTool)), []),
   tool_choice: v.nullish(either(isObject, choiceOfTools, choiceWord)),
   text: v.nullish(v.object({ format: v.nullish(format), verbosity: optionalText })),
   reasoning: v.nullish(v.object({ effort: optionalText })),
@@ -166,12 +181,14 @@ function decode(json: unknown): DecodeResult<ResponsesRequest> {
   const messages = history.request
   const { input, results } = newPart(messages)
   const callConversation = items.findLast((item) => item.type === 'function_call')?.id ?? ''
-  const clash = duplicateName(tools, 'tools', 'name')
+  const functions = tools.filter((tool) => 'name' in tool)
+  const hostedNames = tools.flatMap(({ type }) => hostedName(type) ?? [])
+  const clash = duplicateName(functions, 'tools', 'name')
   if (clash) return clash
   const { model, instructions, tool_choice: choice, edgecall, max_tool_calls: calls = Infinity } = rest
   const { limits = {}, rounds, ...options } = edgecall ?? {}
   const answerFormat = rest.text?.format
-  const { clientTools, toolChoice, ...allowedTools } = chooseTools(toChoice(choice), tools.map(toClientTool))
+  const { clientTools, toolChoice, ...allowedTools } = chooseTools(toChoice(choice), functions.map(toClientTool))
   return {
     ok: true,
     request: {
@@ -196,6 +213,7 @@ function decode(json: unknown): DecodeResult<ResponsesRequest> {
       sampling: samplingOf(decoded.request),
       options: {
         ...options,
+        ...(hostedNames.length > 0 && { tools: selectionWith(options.tools, hostedNames) }),
         ...allowedTools,
         limits: calls < (limits.calls ?? Infinity) ? { ...limits, calls } : limits,
       },
@@ -247,7 +265,7 @@ function echoOf(body: Partial<Body> & Pick<Body, 'tools'>): Readonly<Record<stri
   return {
     ...ECHO,
     ...Object.fromEntries(Object.entries(body).filter(([name, value]) => name in ECHO && value != null)),
-    tools: tools.map(({ strict, ...tool }) => ({ ...tool, strict: strict ?? null })),
+    tools: tools.map((tool) => ('name' in tool ? { ...tool, strict: tool.strict ?? null } : tool)),
     text: { ...text, format: text?.format ?? { type: 'text' } },
     reasoning: { effort: reasoning?.effort ?? null, summary: null },
   }
