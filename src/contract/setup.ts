@@ -65,7 +65,9 @@ export interface Setup {
   readonly secrets?: SecretFilter | undefined
   /** The rate limits that API keys name. A key whose rate limit is missing here is refused. */
   readonly rates?: Readonly<Record<string, RateLimit>> | undefined
-  /** Reads the tokens of identity providers. Default: callers have API keys alone. */
+  /** Lets people sign in at the edge itself. Default: nobody can. */
+  readonly signIn?: SignIn | undefined
+  /** Reads the tokens of people who have signed in. Default: callers have API keys alone. */
   readonly identityTokens?: ReadToken | undefined
   /** Default: no key is ever disabled, and no use recorded. */
   readonly keyStates?: KeyStates | undefined
@@ -110,9 +112,17 @@ export interface Setup {
 export type ReadToken = (
   request: Request,
   bearer: string | undefined,
-  setup: Pick<Setup, 'config' | 'isolate' | 'report'>,
+  setup: Pick<Setup, 'config' | 'isolate' | 'report' | 'signIn' | 'storedKeys' | 'keyStates'>,
   resource?: string,
 ) => Promise<Caller | undefined>
+
+/** What an edge needs to be an authorization server. */
+export interface SignIn {
+  /** The KV namespace with its clients, grants and tokens. */
+  readonly grants: object
+  /** The scopes that people may grant, in the order in which they are asked. */
+  readonly scopes: readonly string[]
+}
 
 /** Fetches files. Throws a Problem for one that may not be fetched, cannot be, or is not what it should be. */
 export type FetchFiles = (

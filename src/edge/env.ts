@@ -28,6 +28,8 @@ export interface Env {
   readonly DISPATCHER?: ScriptNamespace
   /** Holds which API keys are disabled, and when each was last used. */
   readonly KEYS?: KVNamespace
+  /** Who has signed in at the edge, and with which clients. Needed for the part `authorizationServer`. */
+  readonly GRANTS?: KVNamespace
   readonly [name: string]: unknown
 }
 

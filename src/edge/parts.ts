@@ -212,9 +212,9 @@ export const linkedFiles: Part = { name: 'linkedFiles', extend: () => ({ fetchFi
  */
 export const identityTokens: Part = {
   name: 'identityTokens',
-  extend: ({ env, config }) => ({
+  extend: ({ env, config, identityTokens: others }) => ({
     config: { ...config, identityProviders: readIdentityProviders(env) },
-    identityTokens: callerOfToken,
+    identityTokens: async (...request) => (await callerOfToken(...request)) ?? others?.(...request),
   }),
 }
 

@@ -32,7 +32,7 @@ export interface Dialect {
    * How errors are answered: `application/problem+json` (RFC 9457) by default. Gets no context if the edge could not be
    * set up.
    */
-  readonly answer: (problem: Problem, context?: ProblemContext) => Response
+  readonly answer: (problem: Problem, context?: ProblemContext) => Response | Promise<Response>
 }
 
 /** The request that a Problem answers. */

@@ -51,6 +51,20 @@ describe('the metadata of /mcp', () => {
     ])
   })
 
+  test('names the edge first, where people can sign in there too', async () => {
+    const signIn = { grants: {}, scopes: ['tools:read', 'chat', 'approve'] }
+    const edge = testEdge({
+      vars: { ...withKeys(), IDENTITY_PROVIDERS: JSON.stringify([people.provider()]) },
+      setup: { signIn },
+    })
+    expect(await (await edge.ask(METADATA)).json()).toEqual({
+      resource: RESOURCE,
+      authorization_servers: [ORIGIN, people.issuer],
+      scopes_supported: ['tools:read', 'chat'],
+      bearer_methods_supported: ['header'],
+    })
+  })
+
   test('names no scopes where the provider’s are of the edge alone', async () => {
     const map = { 'a "word"': ['chat', 'tools:read'], ключ: ['chat'] }
     for (const scopes of [

@@ -83,6 +83,7 @@ async function install(): Promise<void> {
   await run('npm', ['install', '--no-audit', '--no-fund'], { cwd: project })
   const installed = readdirSync(join(project, 'node_modules')).filter((name) => !name.startsWith('.'))
   assert.deepEqual(installed, [
+    '@cloudflare',
     '@valibot',
     'argparse',
     'croner',

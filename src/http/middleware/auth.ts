@@ -31,9 +31,7 @@ export async function authenticate(
   const authorization = headers.get('authorization')
   // If a request has both, `Authorization` counts.
   const bearer = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1] ?? (keyHeader && headers.get(keyHeader)) ?? undefined
-  const caller =
-    (identityProviders.length > 0 && (await identityTokens?.(request, bearer, setup, resource))) ||
-    (await callerOfKey(bearer, setup, now))
+  const caller = (await identityTokens?.(request, bearer, setup, resource)) ?? (await callerOfKey(bearer, setup, now))
   if (await keyStates?.isDisabled(caller.key ?? '')) throw keyDisabled()
   return caller
 }
@@ -42,7 +40,12 @@ function keyDisabled(): Problem {
   return new Problem({ status: 401, code: 'key_disabled', message: 'This key has been disabled.' })
 }
 
-async function callerOfKey(bearer: string | undefined, { config, storedKeys }: Setup, now: number): Promise<Caller> {
+/** Returns the caller of an API key. Throws a Problem 401 unless there is one, neither expired nor stored as disabled. */
+export async function callerOfKey(
+  bearer: string | undefined,
+  { config, storedKeys }: Setup,
+  now: number,
+): Promise<Caller> {
   const hash = bearer && (await sha256(bearer))
   const configured = hash ? findKey(hash, config.apiKeys) : undefined
   const stored = hash && !configured ? await storedKeys?.find(hash) : undefined

@@ -14,6 +14,8 @@ import { endOf } from '../respond/stream.ts'
 export const MOST_PUBLIC_BYTES = 256 * 1024
 /** The most requests without a key from one address, in a minute and in one isolate. */
 const MOST_REQUESTS = 300
+/** The most wrong keys that an address may enter, if it sends no other requests. */
+const MOST_WRONG_KEYS = 10
 /** The most bytes of reports on one call, in a minute and in one isolate. */
 const MOST_REPORT_BYTES = 4 * 1024 * 1024
 /** A smaller report counts as this many bytes. */
@@ -35,6 +37,12 @@ export function countAddress(setup: Setup, request: Request): void {
   const address = networkOf(request.headers.get('cf-connecting-ip') ?? '')
   refuseWhile(byAddress.waitMs(address), 'This address has sent too many requests without a key.')
   byAddress.count(address)
+}
+
+/** Counts a wrong key that somebody has entered on a page: after ten, the address must wait for the rest of the minute. */
+export function countWrongKey(setup: Setup, request: Request): void {
+  const address = networkOf(request.headers.get('cf-connecting-ip') ?? '')
+  windowsOf(setup).byAddress.count(address, MOST_REQUESTS / MOST_WRONG_KEYS)
 }
 
 /**

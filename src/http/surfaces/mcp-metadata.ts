@@ -1,7 +1,7 @@
 import { Hono } from 'hono/tiny'
 import type { Scope } from '../../contract/api-key.ts'
-import type { Config } from '../../contract/config.ts'
 import { isScopeClaim } from '../../contract/identity-provider.ts'
+import type { Setup } from '../../contract/setup.ts'
 import type { EdgeEnv } from '../context.ts'
 import type { ProblemDetails } from '../problem.ts'
 import type { ProblemContext, Surface } from '../surface.ts'
@@ -12,7 +12,7 @@ export const MCP_SCOPES: readonly Scope[] = ['tools:read', 'chat']
 const PATH = '/.well-known/oauth-protected-resource'
 
 const app = new Hono<EdgeEnv>()
-for (const path of ['/', '/mcp']) app.get(path, (c) => c.json(metadata(c.req.url, c.env.setup.config)))
+for (const path of ['/', '/mcp']) app.get(path, (c) => c.json(metadata(c.req.url, c.env.setup)))
 
 /**
  * What clients read to sign in to `/mcp`: its metadata as a protected resource of OAuth 2.0 (RFC 9728), at the address
@@ -20,13 +20,15 @@ for (const path of ['/', '/mcp']) app.get(path, (c) => c.json(metadata(c.req.url
  */
 export const mcpMetadata: Surface = { routes: { [PATH]: app }, isPublic: true, anyOrigin: true }
 
-function metadata(url: string, config: Config): object {
-  const { identityProviders } = config
-  const scopes = requestableScopes(config)
+function metadata(url: string, setup: Setup): object {
+  const issuers = setup.config.identityProviders.map(({ issuer }) => issuer)
+  // Clients sign in with the first.
+  if (setup.signIn) issuers.unshift(new URL(url).origin)
+  const scopes = requestableScopes(setup)
   return {
     resource: new URL('/mcp', url).href,
     // RFC 9728 leaves out lists without elements.
-    ...(identityProviders.length > 0 && { authorization_servers: identityProviders.map(({ issuer }) => issuer) }),
+    ...(issuers.length > 0 && { authorization_servers: issuers }),
     ...(scopes.length > 0 && { scopes_supported: scopes }),
     bearer_methods_supported: ['header'],
   }
@@ -43,7 +45,7 @@ export function challenge(
   const lacksScope = code === 'missing_scope'
   if (status !== 401 && !lacksScope) return undefined
   const parameters = [['resource_metadata', new URL(`${PATH}/mcp`, request.url).href]]
-  const scopes = requestableScopes(setup.config)
+  const scopes = requestableScopes(setup)
   if (scopes.length > 0) parameters.push(['scope', scopes.join(' ')])
   if (lacksScope) parameters.push(['error', 'insufficient_scope'])
   else if (request.headers.has('authorization')) parameters.push(['error', 'invalid_token'])
@@ -51,11 +53,13 @@ export function challenge(
 }
 
 /**
- * Returns the scopes by which the first identity provider, with which clients sign in, can be asked for what `/mcp`
- * needs. None, if it gives scopes to its callers by other claims: it may refuse to sign in clients that ask for scopes
- * that it does not know.
+ * Returns the scopes by which the edge, or the first identity provider, with which clients sign in, can be asked for what
+ * `/mcp` needs. None, if the provider gives scopes to its callers by other claims: it may refuse to sign in clients that
+ * ask for scopes that it does not know.
  */
-function requestableScopes({ identityProviders: [provider] }: Config): readonly string[] {
+function requestableScopes({ signIn, config }: Setup): readonly string[] {
+  if (signIn) return MCP_SCOPES
+  const [provider] = config.identityProviders
   if (!provider || !('claim' in provider.scopes) || !isScopeClaim(provider.scopes.claim)) return []
   return Object.entries(provider.scopes.map).flatMap(([name, scopes]) =>
     SCOPE_TOKEN.test(name) && MCP_SCOPES.some((scope) => scopes.includes(scope)) ? [name] : [],
