@@ -27,6 +27,7 @@ import { keyRoutes } from '../http/surfaces/api-keys.ts'
 import { backupRoutes } from '../http/surfaces/backups.ts'
 import { chatCompletions } from '../http/surfaces/chat-completions.ts'
 import { mcpRoutes } from '../http/surfaces/mcp.ts'
+import { TASK_MODELS, TASK_PROVIDER, taskModels } from '../http/surfaces/mcp-tasks.ts'
 import { mcpMetadata } from '../http/surfaces/mcp-metadata.ts'
 import { messagesApi } from '../http/surfaces/messages.ts'
 import { outcomes } from '../http/surfaces/outcomes.ts'
@@ -317,7 +318,12 @@ export const backups: Part = {
 export const mcp: Part = {
   name: 'mcp',
   surfaces: [mcpRoutes, mcpMetadata],
-  extend: (services) => ({ questionSigner: signerFor('question', services) }),
+  extend: (services) => ({
+    questionSigner: signerFor('question', services),
+    // What answers in the place of a model while a tool is called as a task.
+    providers: { ...services.providers, [TASK_PROVIDER]: () => taskModels },
+    config: { ...services.config, models: [...services.config.models, TASK_MODELS] },
+  }),
 }
 
 /**

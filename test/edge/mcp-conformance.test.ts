@@ -13,7 +13,9 @@ const NO_REQUESTS = 'in older revisions the edge sends its clients no requests: 
 const NO_RESOURCES = 'the capability `resources` is not offered: an edge has tools'
 const NO_PROMPTS = 'the capability `prompts` is not offered: an edge has tools'
 const NO_COMPLETIONS = 'the capability `completions` is not offered: there is nothing of it to complete'
-const NO_TASKS = 'the extension `tasks` is not offered: a call ends with its request'
+const NO_PARTS = 'a task asks for all of its input at once, and gets all answers in one `tasks/update`'
+const TASK_ASKS = 'a tool that answers later asks for input in its task, and not before it'
+const TASK_OPTIONAL = 'no tool requires tasks: for a client without them a call fails with `later` if it must wait'
 
 const WITHOUT_BOTH = {
   'completion-complete': NO_COMPLETIONS,
@@ -45,15 +47,9 @@ const NOT_APPLICABLE: Readonly<Record<string, Readonly<Record<string, string>>>>
     ...WITHOUT_BOTH,
     caching: 'its checks of `tools/list` pass; those of resources and prompts fail, which are not offered',
     'input-required-result-non-tool-request': NO_PROMPTS,
-    'tasks-lifecycle': NO_TASKS,
-    'tasks-capability-negotiation': NO_TASKS,
-    'tasks-wire-fields': NO_TASKS,
-    'tasks-request-state-removal': NO_TASKS,
-    'tasks-mrtr-input': NO_TASKS,
-    'tasks-request-headers': NO_TASKS,
-    'tasks-dispatch-and-envelope': NO_TASKS,
-    'tasks-required-task-error': NO_TASKS,
-    'tasks-mrtr-composition': NO_TASKS,
+    'tasks-mrtr-input': NO_PARTS,
+    'tasks-required-task-error': TASK_OPTIONAL,
+    'tasks-mrtr-composition': TASK_ASKS,
   },
 }
 

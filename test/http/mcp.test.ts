@@ -117,13 +117,15 @@ describe('the transport', () => {
   })
 })
 
+const TASKS = { tasks: { cancel: {}, requests: { tools: { call: {} } } } }
+
 describe('a client of an older revision', () => {
   test.each([
-    ['2025-06-18', '2025-06-18'],
-    ['2025-11-25', '2025-11-25'],
-    ['2026-07-28', '2025-11-25'],
-    ['2024-11-05', '2025-11-25'],
-  ])('that requests version %s negotiates %s', async (protocolVersion, agreed) => {
+    ['2025-06-18', '2025-06-18', {}],
+    ['2025-11-25', '2025-11-25', TASKS],
+    ['2026-07-28', '2025-11-25', TASKS],
+    ['2024-11-05', '2025-11-25', TASKS],
+  ])('that requests version %s negotiates %s', async (protocolVersion, agreed, tasks) => {
     const { post } = client()
     const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } }
     const response = await post({ jsonrpc: '2.0', id: 1, method: 'initialize', params })
@@ -131,7 +133,7 @@ describe('a client of an older revision', () => {
     expect(await read(response)).toEqual({
       jsonrpc: '2.0',
       id: 1,
-      result: { protocolVersion: agreed, capabilities: { tools: { listChanged: true } }, serverInfo: SERVER },
+      result: { protocolVersion: agreed, capabilities: { tools: { listChanged: true }, ...tasks }, serverInfo: SERVER },
     })
   })
 
@@ -170,7 +172,7 @@ describe('a client of the newest revision', () => {
     expect(await read(await client().newest('server/discover'))).toEqual(
       complete({
         supportedVersions: ['2026-07-28', '2025-11-25', '2025-06-18'],
-        capabilities: { tools: { listChanged: true } },
+        capabilities: { tools: { listChanged: true }, extensions: { 'io.modelcontextprotocol/tasks': {} } },
         ttlMs: 60_000,
         cacheScope: 'private',
       }),

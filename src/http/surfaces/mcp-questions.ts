@@ -132,7 +132,13 @@ export async function answerCall(
 const NO_SCOPE = 'This tool asks a person for input, who can answer only with a key that has the scope approve.'
 const NO_SECRET = 'This tool asks for input, which this edge passes on only if it has an OUTCOME_SECRET.'
 
-function approvalOf({ tool, arguments: args }: QuestionedCall): InputNeeds {
+export function approvalOf({
+  tool,
+  arguments: args,
+}: {
+  readonly tool: string
+  readonly arguments: unknown
+}): InputNeeds {
   const message = `Allow the call of "${tool}" with ${JSON.stringify(args)}?`
   const params = { mode: 'form', message, requestedSchema: { type: 'object', properties: {} } }
   return { requests: { [APPROVAL]: { method: 'elicitation/create', params } } }

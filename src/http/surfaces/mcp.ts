@@ -13,6 +13,7 @@ import { callOutsideRun } from '../runs/call-outside-run.ts'
 import type { ProblemContext, Surface } from '../surface.ts'
 import { challenge, MCP_SCOPES } from './mcp-metadata.ts'
 import { answerCall, askableMethods, mayApprove, readAnswers } from './mcp-questions.ts'
+import { answerTask, startTask } from './mcp-tasks.ts'
 import { toolPage } from './tools/find-tool.ts'
 import {
   HEADER_MISMATCH,
@@ -30,6 +31,7 @@ import {
   toNotice,
   VERSIONS,
 } from '../../wire/client/mcp/message.ts'
+import { takesTasks, TASKS } from '../../wire/client/mcp/task.ts'
 import { paramMismatch, progressNotices, toMcpTool } from '../../wire/client/mcp/tool.ts'
 import { decodeCallBody } from '../../wire/client/request.ts'
 import { fieldsOf } from '../../wire/fields.ts'
@@ -41,6 +43,11 @@ const PAGE = 1000
 const TTL_MS = 60_000
 
 const CAPABILITIES = { tools: { listChanged: true } }
+/** Tasks are a part of 2025-11-25, and an extension of the newest revision. */
+const TASK_CAPABILITIES: Readonly<Record<string, object>> = {
+  '2025-11-25': { tasks: { cancel: {}, requests: { tools: { call: {} } } } },
+}
+const NEWEST_CAPABILITIES = { ...CAPABILITIES, extensions: { [TASKS]: {} } }
 
 const app = new Hono<EdgeEnv>()
 
@@ -73,7 +80,7 @@ app.post('/', async (c) => {
   if (message.id === undefined) return c.body(null, 202)
   if (message.method === 'tools/call') return call(message, requestContext(c))
   if (message.modern && message.method === 'subscriptions/listen') return listen(message, requestContext(c))
-  return reply(message, await answer(message, c.env))
+  return reply(message, (await answerTask(message, requestContext(c))) ?? (await answer(message, c.env)))
 })
 
 /** The stream on which clients of older revisions are notified of changes. */
@@ -107,12 +114,14 @@ async function answer(message: McpMessage, context: EdgeContext): Promise<object
     return { ...(await list(setup.tools(caller), isOffered, params['cursor'])), ...cacheFields }
   }
   if (modern) {
-    if (method === 'server/discover') return { supportedVersions: VERSIONS, capabilities: CAPABILITIES, ...cacheFields }
+    if (method === 'server/discover')
+      return { supportedVersions: VERSIONS, capabilities: NEWEST_CAPABILITIES, ...cacheFields }
   } else if (method === 'ping') return {}
   else if (method === 'initialize') {
     const [, latest, ...older] = VERSIONS
-    const protocolVersion = older.find((version) => version === params['protocolVersion']) ?? latest
-    return { protocolVersion, capabilities: CAPABILITIES, serverInfo: SERVER_INFO }
+    const protocolVersion = older.find((version) => version === params['protocolVersion']) ?? latest ?? ''
+    const capabilities = { ...CAPABILITIES, ...TASK_CAPABILITIES[protocolVersion] }
+    return { protocolVersion, capabilities, serverInfo: SERVER_INFO }
   }
   return mcpFault(METHOD_NOT_FOUND, `There is no method "${method}" here.`, modern ? 404 : 200)
 }
@@ -159,11 +168,16 @@ async function call(message: McpMessage, context: RequestContext): Promise<Respo
   if (!tool) return reply(message, mcpFault(INVALID_PARAMS, `Unknown tool: ${name}`))
   const decoded = decodeCallBody({ arguments: params['arguments'] ?? {}, context: contextOf(meta) })
   if (!decoded.ok) return reply(message, mcpFault(INVALID_PARAMS, decoded.error.message))
-  await shareOfBudget(context)
   const mismatch =
     modern && paramMismatch(tool.definition.inputSchema, decoded.request.arguments, context.request.headers)
   if (mismatch) return reply(message, mcpFault(HEADER_MISMATCH, mismatch, 400))
   const subject = { caller: context.caller, tool: tool.definition.name, arguments: decoded.request.arguments }
+  if (takesTasks(message)) {
+    if (tool.definition.later)
+      return reply(message, await startTask(message, context, subject, decoded.request.context ?? {}))
+    if (!modern) return reply(message, mcpFault(METHOD_NOT_FOUND, `The tool "${name}" cannot be called as a task.`))
+  }
+  await shareOfBudget(context)
   const answers = await readAnswers(message, context, subject)
   if (isFault(answers)) return reply(message, answers)
   const asks = askableMethods(context, message)

@@ -53,7 +53,8 @@ export function mcpFault(code: number, message: string, status = 200): McpFault 
 }
 
 export function isFault(content: object): content is McpFault {
-  return 'error' in content
+  // A task that has failed has an error too, and a status that is a text.
+  return 'error' in content && 'status' in content && typeof content.status === 'number'
 }
 
 /** Makes the JSON-RPC response to a message from its result, or from what is wrong with it. */
@@ -102,6 +103,12 @@ function legacyFault({ method }: McpMessage, version: string | null): McpFault |
   return method === 'initialize' || version === null || VERSIONS.includes(version) ? undefined : unsupported(version)
 }
 
+/** The member of `params` that the header `Mcp-Name` repeats, by method. */
+const NAMES: ReadonlyMap<string, string> = new Map([
+  ['tools/call', 'name'],
+  ...['get', 'update', 'cancel'].map((verb) => [`tasks/${verb}`, 'taskId'] as const),
+])
+
 /** Checks `_meta`, and the headers that repeat the body for proxies to read. Headers are defined for requests only. */
 function modernFault(
   { id, method, params, meta }: McpMessage,
@@ -114,7 +121,8 @@ function modernFault(
   }
   if (claimed !== MODERN && headers.get('mcp-protocol-version') === claimed) return unsupported(claimed)
   const repeated = { 'mcp-protocol-version': claimed, 'mcp-method': method }
-  const nameHeader = method === 'tools/call' ? { 'mcp-name': String(params['name']) } : {}
+  const member = NAMES.get(method)
+  const nameHeader = member === undefined ? {} : { 'mcp-name': String(params[member]) }
   for (const [header, value] of Object.entries({ ...repeated, ...nameHeader })) {
     const received = headers.get(header)
     if (received !== value && received !== inBase64(value))

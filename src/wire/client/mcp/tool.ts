@@ -14,6 +14,7 @@ export function toMcpTool({
   inputSchema,
   outputSchema,
   annotations,
+  later,
 }: ToolDefinition): object {
   const { readOnly, destructive, idempotent, openWorld } = annotations
   return {
@@ -29,6 +30,8 @@ export function toMcpTool({
       idempotentHint: idempotent,
       openWorldHint: openWorld,
     },
+    // A member of 2025-11-25; later clients are told of a task by the answer.
+    ...(later && { execution: { taskSupport: 'optional' } }),
   }
 }
 
@@ -36,7 +39,11 @@ export function toMcpTool({
  * Converts an outcome to the result of `tools/call`. `anyValue`: whether structured content may be other than an
  * object. Structured content that the text repeats is sent once, as text, unless the tool has an output schema.
  */
-export function toCallResult(outcome: ToolOutcome, { outputSchema }: ToolDefinition, anyValue: boolean): object {
+export function toCallResult(
+  outcome: ToolOutcome,
+  { outputSchema }: Pick<ToolDefinition, 'outputSchema'>,
+  anyValue: boolean,
+): object {
   if (!outcome.ok) return { content: [{ type: 'text', text: outcome.error.message }], isError: true }
   const { structured, metadata } = outcome
   const content = outcome.content.map(toMcpContent)

@@ -1,0 +1,211 @@
+import { termsOfCaller } from '../../contract/caller-terms.ts'
+import { deriveRunId, newId } from '../../contract/id.ts'
+import type { InputRequest } from '../../contract/input.ts'
+import { isObject, type JsonObject } from '../../contract/json.ts'
+import { ALL_CAPABILITIES, type ModelEvent, type ModelProvider } from '../../contract/model.ts'
+import { idIn } from '../../contract/placement.ts'
+import { pause } from '../../contract/time-limit.ts'
+import { type CallRecord, isTerminal } from '../../contract/run.ts'
+import {
+  INVALID_PARAMS,
+  isFault,
+  type McpFault,
+  type McpMessage,
+  mcpFault,
+  missingCapability,
+} from '../../wire/client/mcp/message.ts'
+import {
+  faultOf,
+  type McpTask,
+  statusOf,
+  takesTasks,
+  TASKS,
+  toCreatedTask,
+  toTask,
+  toTaskResult,
+} from '../../wire/client/mcp/task.ts'
+import { isElicitation, readInput } from '../../wire/client/mcp/tool.ts'
+import { requireScope } from '../middleware/auth.ts'
+import { unwrapReply } from '../problem.ts'
+import type { EdgeContext, RequestContext } from '../request-context.ts'
+import { signAnswer } from '../runs/continue-run.ts'
+import { conversationStub } from '../runs/conversation-stub.ts'
+import { prepareRun } from '../runs/prepare-run.ts'
+import type { QuestionedCall } from '../runs/signer.ts'
+import { startInConversation } from '../runs/start-run.ts'
+import { requireBytes } from '../runs/storage-quota.ts'
+import { approvalOf, mayApprove } from './mcp-questions.ts'
+
+/*
+ * A task of MCP is a run that makes one call, in a conversation of its own that no list has: so it is stored, waits for an
+ * outcome that comes later or for a person, and is cancelled as any run is. No model is asked; the function below
+ * answers in the place of one.
+ */
+
+/** The provider of the model that makes the call of a task, and its pattern among the models that are allowed. */
+export const TASK_PROVIDER = 'mcp-task'
+export const TASK_MODELS = `${TASK_PROVIDER}/*`
+const TASK_MODEL = `${TASK_PROVIDER}/call`
+
+/** How long a task can be asked for: a call waits for its outcome for seven days at most. */
+const TTL_MS = 8 * 24 * 60 * 60 * 1000
+
+/**
+ * Makes the model of tasks: it asks for the call that the edge has put into the options of its provider, and ends the run
+ * once the call has its result. A request that names it itself gets an error.
+ */
+export const taskModels: ModelProvider = () => ({
+  name: TASK_MODEL,
+  capabilities: ALL_CAPABILITIES,
+  stream: async function* ({ messages, providerOptions }): AsyncGenerator<ModelEvent, void> {
+    const { tool, arguments: args } = providerOptions?.[TASK_PROVIDER] ?? {}
+    if (typeof tool !== 'string' || typeof args !== 'string') {
+      const error = { code: 'model_refused_request', message: 'This model makes the calls of tasks.', retryable: false }
+      return yield { type: 'error', error }
+    }
+    if (messages.at(-1)?.role === 'tool') return yield { type: 'finish', finish: 'stop' }
+    yield { type: 'call', index: 0, tool, arguments: args }
+    yield { type: 'finish', finish: 'tool_calls' }
+  },
+})
+
+/** Starts a call as a task. Returns the result of the request, once the task is stored. */
+export async function startTask(
+  { modern }: McpMessage,
+  context: RequestContext,
+  { tool, arguments: args }: Pick<QuestionedCall, 'tool' | 'arguments'>,
+  values: JsonObject,
+): Promise<object> {
+  const { setup, caller, request } = context
+  requireBytes(context)
+  const text = JSON.stringify(args)
+  const key = request.headers.get('idempotency-key')
+  const runId = key === null ? newId('run') : await deriveRunId(caller.tenant, 'tasks', key)
+  const id = idIn(termsOfCaller(setup, caller)?.jurisdiction, runId.replace(/^run/, 'task'))
+  const preparedRun = await prepareRun(
+    context,
+    {
+      input: [{ role: 'user', content: `Call ${tool} with ${text}.` }],
+      model: TASK_MODEL,
+      tools: [tool],
+      context: values,
+      ...{ execution: 'edge', toolErrors: 'model', onLimit: 'fail', code: 'off' },
+      ...{ compensate: false, eager: false, cancelOnDisconnect: false },
+    },
+    { conversation: id },
+  )
+  // No user has written the input, so that no decision model may approve the call in a person's place.
+  const { isFromUser: _, ...run } = preparedRun.run
+  const tools = preparedRun.tools
+  const task = { run: { ...run, providerOptions: { [TASK_PROVIDER]: { tool, arguments: text } } }, tools }
+  await startInConversation(context, task, { id, onBusy: 'queue', create: true, expires: Date.now() + TTL_MS })
+  const created = await readTask(id, context)
+  return isFault(created) ? created : toCreatedTask(created, modern)
+}
+
+/** Answers a request about a task; undefined for any other request. */
+export async function answerTask(message: McpMessage, context: RequestContext): Promise<object | undefined> {
+  const { method, params, modern } = message
+  const perform = METHODS.get(method)
+  if (!perform || method === (modern ? 'tasks/result' : 'tasks/update')) return undefined
+  if (modern && !takesTasks(message)) return missingCapability({ extensions: { [TASKS]: {} } })
+  const task = await readTask(params['taskId'], context, message)
+  return isFault(task) ? task : perform(task, context, message)
+}
+
+type TaskMethod = (task: McpTask, context: RequestContext, message: McpMessage) => object | Promise<object>
+
+const METHODS: ReadonlyMap<string, TaskMethod> = new Map<string, TaskMethod>([
+  ['tasks/get', (task, _context, { modern }) => toTask(task, modern)],
+  ['tasks/result', resultOfTask],
+  ['tasks/update', updateTask],
+  ['tasks/cancel', cancelTask],
+])
+
+/**
+ * Returns a task of the caller's tenant, which is a conversation of its own; a fault if there is none. `message`: that of
+ * a client who could answer what the call asks for.
+ */
+async function readTask(id: unknown, context: EdgeContext, message?: McpMessage): Promise<McpTask | McpFault> {
+  if (typeof id !== 'string' || !TASK_ID.test(id)) return UNKNOWN_TASK
+  const stub = conversationStub(context, id)
+  const page = await stub.runs({ limit: 1 })
+  const [summary] = page.ok ? page.runs : []
+  const reply = summary && (await stub.record(summary.id, 0))
+  if (!summary || !reply?.ok) return UNKNOWN_TASK
+  const { record } = reply
+  const [call] = record.calls
+  const tools = call ? await context.setup.tools(context.caller).find([call.tool]) : []
+  const requests =
+    message && call?.status === 'approval' ? await requestsOf(call, { id, record }, context, message) : undefined
+  const { created, ended } = summary
+  return { id, record, created, ended, ttlMs: TTL_MS, definition: tools[0]?.definition, requests }
+}
+
+const TASK_ID = /^(?:[a-z-]+__)?task_[A-Za-z0-9]{22}$/
+const UNKNOWN_TASK = mcpFault(INVALID_PARAMS, 'There is no such task.')
+
+/** Returns what a call that waits for a person asks this client for; undefined if it may not answer. */
+async function requestsOf(
+  call: CallRecord,
+  { id, record }: Pick<McpTask, 'id' | 'record'>,
+  context: EdgeContext,
+  message: McpMessage,
+): Promise<Readonly<Record<string, InputRequest>> | undefined> {
+  if (!mayApprove(context, message)) return undefined
+  const { approval } = unwrapReply(await conversationStub(context, id).approval(record.id, call.id))
+  const requests = approval.input?.requests ?? approvalOf({ tool: call.tool, arguments: call.arguments }).requests
+  return Object.values(requests).every(isElicitation) ? requests : undefined
+}
+
+/** How long `tasks/result` waits for the end of a task, and how often it looks, in milliseconds. */
+const MOST_WAIT_MS = 600_000
+const LOOK_MS = 500
+
+/** `tasks/result` of 2025-11-25: the result of the call, as soon as there is one. */
+async function resultOfTask(task: McpTask, context: RequestContext, message: McpMessage): Promise<object> {
+  const until = Date.now() + MOST_WAIT_MS
+  let current: McpTask | McpFault = task
+  while (!isFault(current) && !isTerminal(current.record.status)) {
+    if (Date.now() > until) return mcpFault(INVALID_PARAMS, 'The task has no result yet: ask again.')
+    await pause(LOOK_MS, context.request.signal)
+    context.request.signal.throwIfAborted()
+    current = await readTask(task.id, context, message)
+  }
+  if (isFault(current)) return current
+  return statusOf(current) === 'completed'
+    ? toTaskResult(current, false)
+    : { status: 200, error: faultOf(current.record) }
+}
+
+/**
+ * `tasks/update`: passes on what people have answered, once there is an answer to all that the task asks for. Answers to
+ * what is not asked are left out.
+ */
+async function updateTask({ id, record, requests = {} }: McpTask, context: RequestContext, { params }: McpMessage) {
+  const [call] = record.calls
+  const answers = Object.entries(readInput(params).responses).filter(([name]) => Object.hasOwn(requests, name))
+  if (!call || answers.length === 0 || answers.length < Object.keys(requests).length) return {}
+  requireScope(context.caller, 'approve')
+  const stub = conversationStub(context, id)
+  const { approval } = unwrapReply(await stub.approval(record.id, call.id))
+  const isRefused = answers.some(([, { action }]) => action !== 'accept')
+  const input = Object.fromEntries(answers.map(([name, { content }]) => [name, isObject(content) ? content : {}]))
+  const answer = signAnswer(context.caller, {
+    decision: isRefused ? 'reject' : 'approve',
+    ...(!isRefused && approval.input && { input }),
+  })
+  unwrapReply(await stub.answer(record.id, { [call.id]: answer }))
+  return {}
+}
+
+/** `tasks/cancel`: cancels the run. In 2025-11-25 it answers with the task, and with an error for one that has ended. */
+async function cancelTask(task: McpTask, context: RequestContext, message: McpMessage): Promise<object> {
+  const { id, record } = task
+  if (!message.modern && isTerminal(record.status))
+    return mcpFault(INVALID_PARAMS, `The task has ended: it is ${statusOf(task)}.`)
+  unwrapReply(await conversationStub(context, id).cancel(record.id))
+  if (message.modern) return {}
+  const current = await readTask(id, context, message)
+  return isFault(current) ? current : toTask(current, false)
+}
