@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { LoopSetup } from '../../src/contract/hook.ts'
+import type { Hook, LoopSetup, StepAnswer } from '../../src/contract/hook.ts'
 import { isObject } from '../../src/contract/json.ts'
 import { ask, bodies, play, say, tool, types } from '../fixtures/play.ts'
 
@@ -48,6 +48,28 @@ test.each(['```json\n{"sum": 3}\n```', 'Here you are:\n```\n{"sum": 3}\n```', '{
     expect(state.messages.at(-1)).toMatchObject({ role: 'assistant', content: '{"sum":3}' })
   },
 )
+
+test.each([
+  ['as it is', '{"sum":3}', undefined, { start: 1, end: 8 }],
+  ['out of a code fence', '```json\n{"sum":3}\n```', undefined, {}],
+  ['as a hook has changed it', '{"sum":2}', (answer: StepAnswer) => ({ ...answer, text: '{"sum":3}' }), {}],
+] as const)('citations have places only in the text that the model has written: %s', async (_, text, change, place) => {
+  const source = { url: 'https://a.example', title: 'A' }
+  const hook: Hook = { name: 'sum', step: async (request, next) => (change ?? ((same) => same))(await next(request)) }
+  const { events } = await play({
+    script: [
+      [
+        { type: 'text', text },
+        { type: 'finish', finish: 'stop', citations: [{ ...source, start: 1, end: 8 }] },
+      ],
+    ],
+    request: { responseFormat },
+    loop: { ...loop, hooks: [hook] },
+  })
+  const answer = events.find(({ type }) => type === 'step.answered')
+  expect(answer).toMatchObject({ text: '{"sum":3}' })
+  expect(answer).toHaveProperty('citations', [{ ...source, ...place }])
+})
 
 test('after two failed corrections the run fails and reports the issues', async () => {
   const { state, events } = await play({

@@ -10,7 +10,7 @@ import { countsTokens, refuseDuplicateIds } from '../decide/admit.ts'
 import { failedRun } from '../decide/decide.ts'
 import { startEarly } from './act.ts'
 import { asHook, compose, isGuardedBySetup, type Middleware } from './hooks.ts'
-import { formatIssues, invalidAnswer, MAX_REJECTIONS, modelRequest, withPlainJson } from './prompt.ts'
+import { formatIssues, invalidAnswer, MAX_REJECTIONS, modelRequest, withoutPlaces, withPlainJson } from './prompt.ts'
 import { hookContext, type Running } from '../running.ts'
 import type { StepState } from '../state.ts'
 import { countOf, learnCount } from '../window/count.ts'
@@ -115,21 +115,23 @@ async function checkAnswer(
 }
 
 /** Gets the model's answer in this step, through the hooks that wrap it. */
-function answerOf(running: Running, { step }: StepState, first: ModelRequest): Promise<StepAnswer> {
+async function answerOf(running: Running, { step }: StepState, first: ModelRequest): Promise<StepAnswer> {
   const { state, loop, commit, flush } = running
   let requestCount = 0
   let totalUsage: Usage | undefined
+  let modelText = ''
   const innermost = async (request: ModelRequest): Promise<StepAnswer> => {
     if (requestCount++ > 0) commit([{ type: 'step.restarted', step, attempt: (state.step?.attempt ?? 1) + 1 }])
     flush()
     const answer = await listen(running, step, request)
+    modelText = answer.text
     if (answer.usage) totalUsage = totalUsage ? addUsage(totalUsage, answer.usage) : answer.usage
     return totalUsage ? { ...answer, usage: totalUsage } : answer
   }
   const middleware = (loop.hooks ?? []).flatMap((hook): Middleware<ModelRequest, StepAnswer>[] =>
     hook.step ? [(request, next) => hook.step?.(request, next, hookContext(running)) ?? next(request)] : [],
   )
-  return compose(middleware, innermost)(first)
+  return withoutPlaces(await compose(middleware, innermost)(first), modelText)
 }
 
 /** Returns a function that records a failure of the model after which it is asked again. */

@@ -156,7 +156,13 @@ export function withPlainJson({ state }: Pick<Running, 'state'>, answer: StepAns
   const isJson = state.request.responseFormat?.type === 'json_schema'
   if (!isJson || calls.length > 0 || finish !== 'stop' || parseJson(text) !== undefined) return answer
   const value = mendJson(text)
-  return value === undefined ? answer : { ...answer, text: JSON.stringify(value) }
+  return value === undefined ? answer : withoutPlaces({ ...answer, text: JSON.stringify(value) }, text)
+}
+
+/** Removes the places of citations from an answer whose text is not the one in which the model has counted them. */
+export function withoutPlaces(answer: StepAnswer, modelText: string): StepAnswer {
+  if (!answer.citations || answer.text === modelText) return answer
+  return { ...answer, citations: answer.citations.map(({ start: _start, end: _end, ...source }) => source) }
 }
 
 /** Returns why a text answer does not fit the requested format; undefined if it does, or if there is no format. */
