@@ -1,5 +1,6 @@
 import { callerOfGrant, signIn } from '../http/surfaces/sign-in.ts'
-import { MCP_SCOPES } from '../http/surfaces/mcp-metadata.ts'
+import { MCP_SCOPES, SCOPE_TOKEN } from '../http/surfaces/mcp-metadata.ts'
+import { ConfigError } from '../contract/config.ts'
 import type { Part } from './part.ts'
 
 export interface AuthorizationServerOptions {
@@ -27,6 +28,8 @@ export function authorizationServer({ scopes = [] }: AuthorizationServerOptions 
     needs: ({ GRANTS: grants }) => (grants ? undefined : 'the binding GRANTS, a KV namespace'),
     surfaces: signIn,
     extend: ({ env: { GRANTS: grants }, config, identityTokens }) => {
+      if (!scopes.every((scope) => SCOPE_TOKEN.test(scope)))
+        throw new ConfigError('scopes of authorizationServer()', 'texts without spaces, quotes and other alphabets')
       if (!grants || config.auth === 'open') return {}
       return {
         signIn: { grants, scopes: [...new Set([...MCP_SCOPES, 'approve', ...scopes])] },

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
+import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { type OAuthClientProvider, UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js'
@@ -7,6 +8,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestHarness, type TestHarness } from 'wrangler'
+import { launchChromium, missingChromium } from '../fixtures/chromium.ts'
 import { apiKey, bearer, keyName, sha256, withKeys } from '../fixtures/keys.ts'
 
 /** An edge that is its own authorization server: people sign in to `/mcp` with an API key. */
@@ -324,6 +326,19 @@ describe('the page on which a person signs in', () => {
     }
   })
 
+  test('names the site that publishes a client whose id is an address', async () => {
+    const request = await attempt({ client_id: 'https://published.example.com/client.json' })
+    const form = await open(request.url)
+    expect(form.text).toContain('Let Published use the tools')
+    expect(form.text).toContain('<b>published.example.com</b>')
+    const code = addressIn(await submit(form)).searchParams.get('code') ?? ''
+    const client = { client_id: 'https://published.example.com/client.json' }
+    const [status, { access_token: token }] = await jsonOf(await exchange(request, code, client))
+    expect([status, await callerWith(token)]).toMatchObject([200, { key: keyName('both') }])
+    const { status: refusal, text } = await open((await attempt({ client_id: 'https://published.example.com/no' })).url)
+    expect([refusal, text.includes('The description of this app cannot be read.')]).toEqual([400, true])
+  })
+
   test('sends a person who refuses back with an error', async () => {
     const back = addressIn(await submit(await open((await attempt()).url), { decision: 'deny' }))
     expect([back.origin + back.pathname, Object.fromEntries(back.searchParams)]).toEqual([
@@ -496,6 +511,40 @@ describe('a token', () => {
     await change(id)
     expect(await callerWith(access)).toBe(401)
     expect(await jsonOf(await refresh(client, token))).toMatchObject([400, { error: 'invalid_grant' }])
+  })
+})
+
+describe.skipIf(missingChromium)('in a browser', () => {
+  test('a person signs in without a script, and comes back to the program that has asked', async () => {
+    const addresses: string[] = []
+    const program = createHttpServer((request, response) => {
+      addresses.push(request.url ?? '')
+      response.end('You are back.')
+    })
+    await new Promise<void>((resolve) => void program.listen(0, '127.0.0.1', resolve))
+    const { port } = program.address() as AddressInfo
+    const redirect = `http://127.0.0.1:${port}/callback`
+    const { url } = await attempt({ redirect_uri: redirect }, { redirect_uris: [redirect] })
+    const browser = await launchChromium()
+    try {
+      const page = await browser.newPage({ javaScriptEnabled: false })
+      const complaints: string[] = []
+      page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())))
+      await page.goto(new URL(url, origin).href)
+      await page.getByLabel('Your API key of this edge').fill('wrong')
+      await page.getByRole('button', { name: 'Allow' }).click()
+      await page.getByRole('alert').waitFor()
+      await page.getByLabel('Your API key of this edge').fill('both')
+      await page.getByRole('button', { name: 'Allow' }).click()
+      await page.waitForURL(`${redirect}?**`)
+      expect(await page.textContent('body')).toBe('You are back.')
+      expect(complaints.filter((text) => !text.includes('422'))).toEqual([])
+      expect(addresses[0]).toMatch(/^\/callback\?code=/)
+    } finally {
+      await browser.close()
+      program.closeAllConnections()
+      program.close()
+    }
   })
 })
 

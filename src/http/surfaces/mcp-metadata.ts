@@ -67,4 +67,4 @@ function requestableScopes({ signIn, config }: Setup): readonly string[] {
 }
 
 /** What RFC 6749 allows as the name of a scope. */
-const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/
+export const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/

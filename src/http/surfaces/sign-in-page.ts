@@ -42,7 +42,7 @@ export function consentPage(
       <dt>Access is sent to</dt>
       <dd><b>${placeAt(redirectUri)}</b></dd>
     </dl>
-    ${isApp ? html`<p class="note">${warning}</p>` : ''}
+    ${isApp ? html`<p class="note warning">${warning}</p>` : ''}
     ${message === undefined ? '' : html`<p class="note" role="alert">${message}</p>`}
     <form method="post" action="/oauth/authorize">
       <input type="hidden" name="handle" value="${handle}" />
@@ -145,8 +145,9 @@ dt, .dim { color: light-dark(#51514c, #b9bab4); }
 dd { margin: 0; }
 .note { padding: 0.5rem 0.75rem; border-radius: 6px; background: light-dark(#fceae7, #3b1b17);
   color: light-dark(#ab2415, #ff9788); }
+.warning { background: light-dark(#fcf2da, #33290f); color: light-dark(#7d5500, #f0c562); }
 fieldset { margin: 1rem 0; padding: 0; border: 0; }
-legend, form > label { padding: 0; margin-bottom: 0.25rem; font-weight: 500; }
+legend, form > label { display: block; padding: 0; margin-bottom: 0.25rem; font-weight: 500; }
 .check { display: flex; gap: 0.5rem; padding: 0.25rem 0; }
 code { font-size: 0.75rem; color: light-dark(#666660, #9b9c96); }
 input[type='password'] { box-sizing: border-box; width: 100%; padding: 0.5rem; border-radius: 6px; font: inherit;

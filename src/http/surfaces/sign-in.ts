@@ -15,7 +15,7 @@ import type { ReadToken, Setup, SignIn } from '../../contract/setup.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import type { Caller } from '../../contract/tool.ts'
 import type { EdgeEnv } from '../context.ts'
-import { callerOfKey } from '../middleware/auth.ts'
+import { callerOfKey, isLoopback } from '../middleware/auth.ts'
 import { countWrongKey, MOST_PUBLIC_BYTES } from '../middleware/rate.ts'
 import { Problem, type ProblemDetails, problemHeaders } from '../problem.ts'
 import { bodyTooLarge } from '../request-body.ts'
@@ -192,6 +192,7 @@ export async function callerOfGrant(
 ): Promise<Caller | undefined> {
   const { origin } = new URL(request.url)
   if (!setup.signIn || bearer === undefined || !TOKEN.test(bearer) || resource !== MCP) return undefined
+  if (!isSecure(request.url)) return undefined
   const token = await available(setup, () =>
     serverAt(request.url, setup).validateToken(`${origin}${MCP}`, bearer, { OAUTH_KV: signInOf(setup).grants }),
   )
@@ -223,27 +224,28 @@ async function isLive(
 function serverAt(url: string, setup: KeySetup): Server {
   const { origin } = new URL(url)
   const { scopes } = signInOf(setup)
-  try {
-    return new OAuthAuthorizationServer<Bindings>({
-      issuer: origin,
-      resources: [`${origin}${MCP}`],
-      authorizeEndpoint: '/oauth/authorize',
-      tokenEndpoint: '/oauth/token',
-      clientRegistrationEndpoint: '/oauth/register',
-      scopesSupported: [...scopes],
-      clientIdMetadataDocumentEnabled: true,
-      allowPrivateUseRedirectUris: true,
-      refreshTokenIdleTTL: IDLE_SECONDS,
-      cookiePrefix: '__Host-edgecall-',
-      tokenExchangeCallback: ({ props, scope }) => checkGrant(setup, props, scope),
-      onError: ({ status, code, description }) => {
-        if (status >= 500) setup.report({ event: 'sign_in.failed', code, detail: description })
-      },
-    })
-  } catch (error) {
-    if (error instanceof TypeError) throw refusal('People can sign in over https only.')
-    throw error
-  }
+  if (!isSecure(url)) throw refusal('People can sign in over https only.')
+  return new OAuthAuthorizationServer<Bindings>({
+    issuer: origin,
+    resources: [`${origin}${MCP}`],
+    authorizeEndpoint: '/oauth/authorize',
+    tokenEndpoint: '/oauth/token',
+    clientRegistrationEndpoint: '/oauth/register',
+    scopesSupported: [...scopes],
+    clientIdMetadataDocumentEnabled: true,
+    allowPrivateUseRedirectUris: true,
+    refreshTokenIdleTTL: IDLE_SECONDS,
+    cookiePrefix: '__Host-edgecall-',
+    tokenExchangeCallback: ({ props, scope }) => checkGrant(setup, props, scope),
+    onError: ({ status, code, description }) => {
+      if (status >= 500) setup.report({ event: 'sign_in.failed', code, detail: description })
+    },
+  })
+}
+
+function isSecure(url: string): boolean {
+  const { protocol, hostname } = new URL(url)
+  return protocol === 'https:' || isLoopback(hostname)
 }
 
 /** Throws an error for the client unless the key of a grant is still valid: then the library ends the grant. */
