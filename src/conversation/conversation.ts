@@ -21,7 +21,6 @@ import { repeatedRequest, acceptRun } from './run/accept-run.ts'
 import { answerEvents, pendingApproval } from './run/answers.ts'
 import { answerBelow, approvalBelow, type FamilyPorts, outcomeOf, removeChildren } from './run/children.ts'
 import { exportStream, windowOptions } from './history/history.ts'
-import { cancelRuns } from './run/cancel-runs.ts'
 import { isDamage } from '../contract/thrown.ts'
 import { cancelRun, DELETED, PARKED, refusalOf, UNKNOWN, UNKNOWN_RUN, Waiters } from './run/cancel-run.ts'
 import { positionOf } from './store/messages.ts'
@@ -160,7 +159,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   async backup(request: Parameters<ConversationService['backup']>[0]): ReturnType<ConversationService['backup']> {
     const store = this.#store
     const cancelAll = async (since: number) => {
-      await cancelRuns(this.#runner, store.runs.unfinished())
+      await this.#runner.cancelAll(store.runs.unfinished())
       // At that time, nothing will be known of them.
       await removeChildren(this.#family, store.children.since(since))
     }
@@ -215,7 +214,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     const toCancel = () => (onward && isNew() ? runs.unfinished() : [])
     for (let tries = 0; toCancel().length > 0; tries++) {
       if (tries === MOST_CANCELLATIONS) return refusalOf('conversation_busy', 'Later runs could not be cancelled.')
-      await cancelRuns(this.#runner, toCancel())
+      await this.#runner.cancelAll(toCancel())
     }
     // The conversation may have been deleted meanwhile, or a deletion may have begun.
     if (this.#life() !== 'open') return DELETED
@@ -226,7 +225,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       setup: this.#setup,
     })
     if (!acceptReply.ok) return acceptReply
-    if (acceptReply.toCancel) await cancelRuns(this.#runner, acceptReply.toCancel)
+    if (acceptReply.toCancel) await this.#runner.cancelAll(acceptReply.toCancel)
     // A reader that follows before the run begins receives its events directly, and need not read the journal.
     const stream = follow && this.#view.follow(acceptReply.reply.runId, acceptReply.reply.joinedAfter ?? 0, follow)
     this.#runner.pump()
@@ -285,7 +284,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   }
 
   async cancel(runId: string): ReturnType<ConversationService['cancel']> {
-    const ports = { store: this.#store, cancel: (id: string) => cancelRuns(this.#runner, [id]) }
+    const ports = { store: this.#store, cancel: (id: string) => this.#runner.cancelAll([id]) }
     return this.#whenOpen(async () => cancelRun(runId, ports))
   }
 
@@ -391,7 +390,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   async #endAll(): Promise<void> {
     try {
       this.#attend('open')
-      await cancelRuns(this.#runner, this.#store.runs.unfinished())
+      await this.#runner.cancelAll(this.#store.runs.unfinished())
       await this.#alarms.reportAll()
     } catch (error) {
       if (!isDamage(error)) throw error

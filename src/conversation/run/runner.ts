@@ -177,6 +177,14 @@ export class Runner {
     readers.close(id)
   }
 
+  /** Cancels runs as `cancel` does, the newest first, so that the end of one does not start another. */
+  async cancelAll(ids: readonly string[]): Promise<void> {
+    for (const id of ids.toReversed()) {
+      const open = this.runs.find(id)
+      if (open) await this.cancel(open)
+    }
+  }
+
   /**
    * Cancels a run durably: calls in flight are aborted, and no new ones start. Resolves once the run has ended, even if
    * the model and the tools do not react.
