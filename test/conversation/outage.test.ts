@@ -9,7 +9,10 @@ import { settle } from '../fixtures/settle.ts'
 const START = 60_000
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: START }))
-afterEach(() => void vi.useRealTimers())
+afterEach(() => {
+  vi.useRealTimers()
+  vi.restoreAllMocks()
+})
 
 const BUSY: ModelEvent = {
   type: 'error',
@@ -97,18 +100,23 @@ describe('a stored run whose model fails for now', () => {
     expect(await modelWait(conversation)).toBeUndefined()
   })
 
-  test('fails after two minutes, with the number of all requests', async () => {
-    const conversation = await started(Infinity)
-    while (await modelWait(conversation)) {
-      await conversation.ring()
-      await settle()
-    }
-    expect(Date.now()).toBe(START + 120_000)
-    const attempts = 3 * conversation.requests.length
-    const error = { code: 'model_rate_limited', message: 'Slow down.', attempts }
-    expect(conversation.store.runs.record(runId(0))).toMatchObject({ status: 'failed', error })
-    expect(conversation.requests.length).toBeLessThanOrEqual(20)
-  })
+  // By some of these, less than a tenth of a second is left before the last wait.
+  test.each([0, 0.066, 0.333, 0.999])(
+    'fails after two minutes, with the number of all requests: %f',
+    async (random) => {
+      vi.spyOn(Math, 'random').mockReturnValue(random)
+      const conversation = await started(Infinity)
+      while (await modelWait(conversation)) {
+        await conversation.ring()
+        await settle()
+      }
+      expect(Date.now()).toBe(START + 120_000)
+      const attempts = 3 * conversation.requests.length
+      const error = { code: 'model_rate_limited', message: 'Slow down.', attempts }
+      expect(conversation.store.runs.record(runId(0))).toMatchObject({ status: 'failed', error })
+      expect(conversation.requests.length).toBeLessThanOrEqual(20)
+    },
+  )
 })
 
 test('a stored run whose tools cannot be told now waits until they can', async () => {

@@ -357,5 +357,7 @@ function delayMs({ retryAfterMs, attempts }: ModelError, count: number, leftMs: 
     return retryAfterMs > leftMs ? undefined : Math.ceil(Math.min(retryAfterMs * (1 + SPREAD * Math.random()), leftMs))
   }
   const longest = Math.min(FIRST_MS * 2 ** count, LONGEST_MS)
-  return Math.ceil(Math.min((longest / 2) * (1 + Math.random()), leftMs))
+  const wait = Math.ceil((longest / 2) * (1 + Math.random()))
+  // Too little would be left for another wait, so this one takes all that is left.
+  return leftMs - wait < SHORTEST_MS ? Math.ceil(leftMs) : wait
 }
