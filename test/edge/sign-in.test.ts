@@ -2,6 +2,12 @@ import { execFile } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
+import {
+  Client as ModernClient,
+  type OAuthDiscoveryState,
+  StreamableHTTPClientTransport as ModernTransport,
+  UnauthorizedError as ModernUnauthorizedError,
+} from '@modelcontextprotocol/client'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { type OAuthClientProvider, UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -179,6 +185,7 @@ class Person implements OAuthClientProvider {
   token: OAuthTokens | undefined
   client: OAuthClientInformationMixed | undefined
   #verifier = ''
+  #servers: OAuthDiscoveryState | undefined
 
   state = () => 'the-state'
   clientInformation = () => this.client
@@ -188,6 +195,8 @@ class Person implements OAuthClientProvider {
   redirectToAuthorization = (url: URL) => void (this.opened = url)
   saveCodeVerifier = (verifier: string) => void (this.#verifier = verifier)
   codeVerifier = () => this.#verifier
+  saveDiscoveryState = (servers: OAuthDiscoveryState) => void (this.#servers = servers)
+  discoveryState = () => this.#servers
 }
 
 describe('the client of the MCP SDK', () => {
@@ -236,6 +245,24 @@ describe('the client of the MCP SDK', () => {
     }
     expect((await post('/oauth/token', revocation)).status).toBe(200)
     expect([await callerWith(second.access_token), await callerWith(first?.access_token ?? '')]).toEqual([401, 401])
+    await client.close()
+  })
+})
+
+describe('the client of the MCP SDK for 2026-07-28', () => {
+  test('signs in from nothing, and calls a tool', async () => {
+    const authProvider = new Person()
+    const connect = async () => {
+      const client = new ModernClient({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'auto' } })
+      await client.connect(new ModernTransport(new URL('/mcp', origin), { authProvider }))
+      return client
+    }
+    await expect(connect()).rejects.toThrow(ModernUnauthorizedError)
+    const back = addressIn(await submit(await open(authProvider.opened?.href ?? '')))
+    await new ModernTransport(new URL('/mcp', origin), { authProvider }).finishAuth(back.searchParams)
+    const client = await connect()
+    const caller = { tenant: 'acme', key: keyName('both'), scopes: ['tools:read', 'chat'] }
+    expect(await client.callTool({ name: 'whoami' })).toMatchObject({ content: [{ text: JSON.stringify(caller) }] })
     await client.close()
   })
 })
@@ -377,22 +404,24 @@ describe('the page on which a person signs in', () => {
   test('never redirects to an address that is not that of the client', async () => {
     const { url, client } = await attempt()
     const evil = 'https://evil.example.com/callback'
+    const odd = { redirect_uris: [CALLBACK, 'ms-msdt:/id'] }
     const wrong = [
       (await attempt({ redirect_uri: evil })).url,
       (await attempt({ redirect_uri: `${CALLBACK}/..` })).url,
       (await attempt({ redirect_uri: `${CALLBACK}?more=1` })).url,
       (await attempt({ redirect_uri: undefined })).url,
-      (await attempt({ redirect_uri: 'ms-msdt:/id' }, { redirect_uris: [CALLBACK, 'ms-msdt:/id'] })).url,
+      (await attempt({ redirect_uri: 'ms-msdt:/id' }, odd)).url,
+      (await attempt({ redirect_uri: 'ms-msdt:/id', code_challenge_method: 'plain' }, odd)).url,
       url.replace(client, 'nobody'),
       url.replace(client, encodeURIComponent('https://127.0.0.1/client.json')),
     ]
     for (const each of wrong) {
       const { status, headers, text } = await open(each)
-      expect([each, status, headers.get('location'), text.includes('refresh')]).toEqual([each, 400, null, false])
+      expect([each, status, headers.get('location'), /refresh|href/.test(text)]).toEqual([each, 400, null, false])
     }
   })
 
-  test('sends other faults of a request back to its client', async () => {
+  test('shows a person other faults of a request, with a link back to the client', async () => {
     const secretive = { token_endpoint_auth_method: 'client_secret_post' }
     const faults: [Promise<Attempt>, string][] = [
       [attempt({ code_challenge_method: 'plain' }), 'invalid_request'],
@@ -405,12 +434,15 @@ describe('the page on which a person signs in', () => {
     ]
     for (const [request, code] of faults) {
       const { url } = await request
-      const { status, headers } = await open(url)
-      const back = new URL(headers.get('location') ?? '')
+      const { status, headers, text } = await open(url)
+      // Anybody can register an address, and send others a link with a fault: nobody is sent there unasked.
+      expect([headers.get('location'), text.includes('refresh')]).toEqual([null, false])
+      const [, link = ''] = /<a href="([^"]*)">Back to client\.example\.com<\/a>/.exec(text) ?? []
+      const back = new URL(link.replaceAll('&amp;', '&'))
       const { error, state, iss } = Object.fromEntries(back.searchParams)
       expect([url, status, back.origin + back.pathname, error, state, iss]).toEqual([
         url,
-        302,
+        400,
         CALLBACK,
         code,
         'the-state',
@@ -570,6 +602,15 @@ describe('MCP’s own suite for authorization servers', () => {
     const code = await new Promise((resolve) => suite.on('exit', resolve))
     expect([code, out]).toEqual([0, expect.stringMatching(/authorization-code-grant[^]*1 passed, 0 failed/)])
   })
+})
+
+test('a token that cannot be checked is refused for now', async () => {
+  const { access } = await signedIn()
+  const { GRANTS: grants } = await harness.getWorker<{ GRANTS: KVNamespace }>('sign-in-edge').getEnv()
+  const [userId = '', grantId = ''] = access.split(':')
+  const { keys } = await grants.list({ prefix: `token:${userId}:${grantId}:` })
+  for (const { name } of keys) await grants.put(name, 'no JSON')
+  expect(await callerWith(access)).toBe(503)
 })
 
 test('the namespace has neither keys nor their hashes, nor tokens', async () => {

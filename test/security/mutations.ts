@@ -632,15 +632,15 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     control: 'every client of a sign-in at the edge uses PKCE',
     file: 'http/surfaces/sign-in.ts',
-    text: 'if (!request.codeChallenge) {',
-    replacement: "if (request.clientId === '') {",
+    text: 'if (request.codeChallenge) return',
+    replacement: 'if (request.clientId) return',
     test: 'edge/sign-in.test.ts',
   },
   {
     control: 'a sign-in at the edge opens no programs by schemes that are not those of clients',
     file: 'http/surfaces/sign-in.ts',
-    text: 'if (!REDIRECT_SCHEME.test(request.redirectUri))',
-    replacement: "if (request.redirectUri === '')",
+    text: "if (!REDIRECT_SCHEME.test(c.req.query('redirect_uri') ?? ''))",
+    replacement: "if (c.req.query('redirect_uri') === '')",
     test: 'edge/sign-in.test.ts',
   },
   {

@@ -80,6 +80,17 @@ export function returnPage(address: string, headers: Headers): Promise<Response>
   return pageResponse('Sign in', body, { headers, returnTo: address })
 }
 
+/**
+ * Returns the page for a fault of a client, with a link back to it. Anybody can register a client, so that a redirect would
+ * send a person who follows a link to this edge to any address that the author of the link has chosen (RFC 9700, 4.11.2).
+ */
+export function faultPage(text: string, address: string): Promise<Response> {
+  const body = html`<h1>The app cannot sign you in</h1>
+    <p>${text}</p>
+    <p><a href="${address}">Back to ${placeAt(address)}</a></p>`
+  return pageResponse('Sign in', body, { status: 400, headers: {} })
+}
+
 /** Returns what people are told of an address: its host; of an app, its scheme too. */
 function placeAt(address: string): string {
   const { protocol, host } = new URL(address)

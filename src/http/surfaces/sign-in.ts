@@ -21,7 +21,7 @@ import { Problem, type ProblemDetails, problemHeaders } from '../problem.ts'
 import { bodyTooLarge } from '../request-body.ts'
 import type { Surface } from '../surface.ts'
 import { MCP_SCOPES } from './mcp-metadata.ts'
-import { type ConsentForm, consentPage, messagePage, returnPage } from './sign-in-page.ts'
+import { type ConsentForm, consentPage, faultPage, messagePage, returnPage } from './sign-in-page.ts'
 
 /** The scheme of a redirect URI: of the web, of a domain name (RFC 8252), or of an editor that has one without. */
 const REDIRECT_SCHEME = /^(?:https?|cursor|vscode|vscode-insiders|windsurf|[a-z][a-z\d+-]*\.[a-z\d.+-]+):/i
@@ -91,16 +91,16 @@ endpoints.all('/', async (c) => {
 page.get('/', async (c) => {
   const { raw } = c.req
   const api = apiOf(c)
+  if (!REDIRECT_SCHEME.test(c.req.query('redirect_uri') ?? ''))
+    throw refusal('This app cannot be opened by its address.')
   try {
     const request = await api.parseAuthRequest(raw)
-    if (!REDIRECT_SCHEME.test(request.redirectUri)) throw refusal('This app cannot be opened by its address.')
+    if (request.codeChallenge) return await askConsent(c, request)
     // The library lets clients with a secret go without.
-    if (!request.codeChallenge) {
-      return redirect(authorizationErrorRedirect(request, 'invalid_request', 'PKCE with S256 is required.'))
-    }
-    return await askConsent(c, request)
+    const text = 'PKCE with S256 is required.'
+    return faultPage(text, authorizationErrorRedirect(request, 'invalid_request', text))
   } catch (error) {
-    if (error instanceof AuthorizationError && error.redirectTo) return redirect(error.redirectTo)
+    if (error instanceof AuthorizationError && error.redirectTo) return faultPage(sentence(error), error.redirectTo)
     throw asProblem(error)
   }
 })
@@ -290,18 +290,19 @@ async function readBytes(request: Request): Promise<Uint8Array<ArrayBuffer>> {
   throw bodyTooLarge(MOST_PUBLIC_BYTES)
 }
 
-function redirect(location: string): Response {
-  return new Response(null, { status: 302, headers: { location, 'cache-control': 'no-store' } })
-}
-
 function refusal(message: string): Problem {
   return new Problem({ status: 400, code: 'invalid_request', message })
 }
 
 /** Returns the Problem of a request that must not be sent back to its client, since that is not known to be the client. */
 function asProblem(error: unknown): unknown {
-  if (error instanceof AuthorizationError) return refusal(`${error.description}.`)
+  if (error instanceof AuthorizationError) return refusal(sentence(error))
   return error instanceof CimdFetchError ? refusal('The description of this app cannot be read.') : error
+}
+
+/** Returns the description of an error of the library, which may end without a full stop. */
+function sentence({ description }: AuthorizationError): string {
+  return `${description.replace(/\.$/, '')}.`
 }
 
 function errorPage(details: ProblemDetails): Promise<Response> {
