@@ -29,12 +29,18 @@ beforeAll(async () => {
   const vars = withKeys(
     apiKey('operator', { scopes: ['keys', ...SCOPES] }),
     apiKey('both'),
+    apiKey('rated', { rate: 'RATE_STANDARD' }),
     apiKey('reader', { scopes: ['tools:read'] }),
     apiKey('all', { id: 'all', scopes: [...SCOPES, 'tools:admin', 'keys'] }),
   )
   harness = createTestHarness({
     root: new URL('../..', import.meta.url).pathname,
-    workers: [{ configPath: 'test/fixtures/sign-in-edge/wrangler.toml', vars }],
+    workers: [
+      {
+        configPath: 'test/fixtures/sign-in-edge/wrangler.toml',
+        vars: { ...vars, TOOL_POLICY: JSON.stringify({ ledger: { scopes: ['finance'] } }) },
+      },
+    ],
   })
   const { url } = await harness.listen()
   origin = url.origin
@@ -511,6 +517,28 @@ describe('a token', () => {
     expect(await callerWith(wider.access_token)).toEqual(caller)
     const [, narrower] = await jsonOf(await refresh(request.client, wider.refresh_token, { scope: 'chat' }))
     expect([narrower.scope, await callerWith(narrower.access_token)]).toEqual(['chat', 403])
+  })
+
+  test('finds the tools that the policies leave to its scopes', async () => {
+    const toolsWith = async (scopes: string[]) => {
+      const { access } = await signedIn({ key: 'all', scopes })
+      const json = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
+      const headers = { ...bearer(access), 'content-type': 'application/json' }
+      const response = await send('/mcp', { method: 'POST', body: JSON.stringify(json), headers })
+      return ((await response.json()) as any).result.tools.map(({ name }: { name: string }) => name)
+    }
+    expect(await toolsWith(['tools:read', 'chat'])).toEqual(['whoami'])
+    expect(await toolsWith(['tools:read', 'chat', 'finance'])).toEqual(['ledger', 'whoami'])
+  })
+
+  test('counts against the rate of its key', async () => {
+    const { access } = await signedIn({ key: 'rated' })
+    const afterKey = async () => {
+      while ((await callerWith('rated')) !== 429);
+      return callerWith(access)
+    }
+    // The minute of the binding may pass between a request with the key and one with the token, once.
+    expect([await afterKey(), await afterKey()]).toContain(429)
   })
 
   test('of another client is not refreshed or revoked', async () => {
