@@ -14,6 +14,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestHarness, type TestHarness } from 'wrangler'
+import { AuthorizationServer } from '../fixtures/authorization-server.ts'
 import { launchChromium, missingChromium } from '../fixtures/chromium.ts'
 import { apiKey, bearer, keyName, sha256, withKeys } from '../fixtures/keys.ts'
 
@@ -22,10 +23,12 @@ import { apiKey, bearer, keyName, sha256, withKeys } from '../fixtures/keys.ts'
 const CALLBACK = 'https://client.example.com/callback'
 const SCOPES = ['tools:read', 'chat', 'approve', 'finance']
 
+const people = new AuthorizationServer()
 let harness: TestHarness
 let origin: string
 
 beforeAll(async () => {
+  await people.listen()
   const vars = withKeys(
     apiKey('operator', { scopes: ['keys', ...SCOPES] }),
     apiKey('both'),
@@ -38,14 +41,21 @@ beforeAll(async () => {
     workers: [
       {
         configPath: 'test/fixtures/sign-in-edge/wrangler.toml',
-        vars: { ...vars, TOOL_POLICY: JSON.stringify({ ledger: { scopes: ['finance'] } }) },
+        vars: {
+          ...vars,
+          IDENTITY_PROVIDERS: JSON.stringify([people.provider()]),
+          TOOL_POLICY: JSON.stringify({ ledger: { scopes: ['finance'] } }),
+        },
       },
     ],
   })
   const { url } = await harness.listen()
   origin = url.origin
 })
-afterAll(() => harness?.close())
+afterAll(async () => {
+  people.close()
+  await harness?.close()
+})
 
 const send = (path: string, init: RequestInit = {}) => fetch(new URL(path, origin), { redirect: 'manual', ...init })
 
@@ -282,7 +292,7 @@ describe('a client finds', () => {
       200,
       {
         resource: `${origin}/mcp`,
-        authorization_servers: [origin],
+        authorization_servers: [origin, people.issuer],
         scopes_supported: ['tools:read', 'chat'],
         bearer_methods_supported: ['header'],
       },
@@ -519,6 +529,13 @@ describe('a token', () => {
     expect([narrower.scope, await callerWith(narrower.access_token)]).toEqual(['chat', 403])
   })
 
+  test('is accepted beside keys and the tokens of identity providers, which it does not replace', async () => {
+    const token = await people.token({ aud: `${origin}/mcp`, scope: 'edge.call edge.read' })
+    expect(await callerWith(token)).toMatchObject({ tenant: 'acme', key: expect.stringMatching(/^people:/) })
+    expect(await callerWith('both')).toMatchObject({ key: keyName('both') })
+    expect((await submit(await open((await attempt()).url), { key: token })).status).toBe(422)
+  })
+
   test('finds the tools that the policies leave to its scopes', async () => {
     const toolsWith = async (scopes: string[]) => {
       const { access } = await signedIn({ key: 'all', scopes })
@@ -681,4 +698,29 @@ test('an address that enters ten wrong keys must wait', async () => {
     if (response.status === 422) form = await pageOf(response)
   }
   expect(statuses).toEqual([...Array<number>(10).fill(422), 429, 429])
+})
+
+test('nobody can sign in to an edge that is open, where nobody needs to', async () => {
+  const openHarness = createTestHarness({
+    root: new URL('../..', import.meta.url).pathname,
+    workers: [{ configPath: 'test/fixtures/sign-in-edge/wrangler.toml', vars: { AUTH: 'open' } }],
+  })
+  try {
+    const { url } = await openHarness.listen()
+    const answers = ['/.well-known/oauth-authorization-server', '/oauth/authorize', '/oauth/token'].map(
+      async (path) => {
+        const response = await fetch(new URL(path, url))
+        return [response.status, (await response.text()).includes('nobody needs to sign in')]
+      },
+    )
+    expect(await Promise.all(answers)).toEqual([
+      [404, true],
+      [404, true],
+      [404, true],
+    ])
+    const metadata = await (await fetch(new URL('/.well-known/oauth-protected-resource', url))).json()
+    expect(metadata).toEqual({ resource: new URL('/mcp', url).href, bearer_methods_supported: ['header'] })
+  } finally {
+    await openHarness.close()
+  }
 })
