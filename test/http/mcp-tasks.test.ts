@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Judge } from '../../src/contract/decision.ts'
 import { failure, type Tool, type ToolOutcome } from '../../src/contract/tool.ts'
 import { tool } from '../fixtures/play.ts'
 import { eventually } from '../fixtures/eventually.ts'
@@ -46,17 +48,22 @@ function film(terms: Parameters<typeof tool>[2] = {}, outcome?: ToolOutcome) {
 }
 
 /** A client of each kind. */
-function client(tools: readonly Tool[], vars: Record<string, unknown> = {}) {
-  const edge = keptEdge({ script: [], tools, vars })
+function client(tools: readonly Tool[], { vars = {}, judge }: { vars?: Record<string, unknown>; judge?: Judge } = {}) {
+  const edge = keptEdge({ script: [], tools, vars, setup: { loop: { ...(judge && { judge }) } } })
   const send = async (method: string, params: Record<string, any>, headers: Record<string, string>) =>
     (await edge.post('/mcp', { jsonrpc: '2.0', id: 1, method, params }, headers)).json<Record<string, any>>()
-  const newest = (method: string, params: Record<string, any> = {}, capabilities: object = WITH_TASKS) => {
+  const newest = (
+    method: string,
+    params: Record<string, any> = {},
+    capabilities: object = WITH_TASKS,
+    headers: Record<string, string> = {},
+  ) => {
     const name = params['name'] ?? params['taskId']
     const meta = { [`${PREFIX}protocolVersion`]: NEWEST, [`${PREFIX}clientCapabilities`]: capabilities }
     return send(
       method,
       { ...params, _meta: { ...meta, ...params['_meta'] } },
-      { 'mcp-protocol-version': NEWEST, 'mcp-method': method, ...(name && { 'mcp-name': name }) },
+      { 'mcp-protocol-version': NEWEST, 'mcp-method': method, ...(name && { 'mcp-name': name }), ...headers },
     )
   }
   const older = (method: string, params: Record<string, any> = {}) =>
@@ -225,6 +232,49 @@ describe('a call of a tool that answers later', () => {
     await newest('tasks/update', { taskId, inputResponses: answers })
     await reach(newest, taskId, { status: 'completed', result: { content: text('Hello') } })
     expect(inputs).toEqual([undefined, { responses: answers, state: 's' }])
+  })
+
+  test('is approved by no decision model, since no user has written what it is', async () => {
+    const { render } = film({ approval: 'always', modelMayApprove: true })
+    const { newest } = client([render], { judge: { call: async () => ({ ok: true }) } })
+    const { taskId } = (await newest('tools/call', { name: 'render' })).result
+    const { result } = await eventually(async () => {
+      const answer = await newest('tasks/get', { taskId })
+      expect(answer['result'].statusMessage ?? answer['result'].status).not.toBe('working')
+      return answer
+    })
+    expect(result.status).toBe('input_required')
+  })
+
+  test('belongs to its tenant, and is approved only by a key that may', async () => {
+    const keys = { ek_own: ['acme', 'approve'], ek_plain: ['acme'], ek_other: ['evil', 'approve'] }
+    const apiKeys = Object.entries(keys).map(([key, [tenant, ...scopes]]) => ({
+      sha256: createHash('sha256').update(key).digest('hex'),
+      tenant,
+      scopes: ['chat', 'tools:read', ...scopes],
+    }))
+    const { render } = film({ approval: 'always' })
+    const { newest: ask } = client([render], { vars: { AUTH: 'keys', API_KEYS: JSON.stringify(apiKeys) } })
+    const as = (key: string) => (method: string, params: object) =>
+      ask(method, params, WITH_TASKS, { authorization: `Bearer ${key}` })
+    const [own, plain, other] = [as('ek_own'), as('ek_plain'), as('ek_other')]
+    const { taskId } = (await own('tools/call', { name: 'render' })).result
+    await eventually(async () => {
+      expect((await own('tasks/get', { taskId })).result.status).toBe('input_required')
+    })
+    const inputResponses = { approval: { action: 'accept' } }
+    for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
+      expect((await other(method, { taskId, inputResponses })).error).toEqual({
+        code: -32_602,
+        message: 'There is no such task.',
+      })
+    }
+    await plain('tasks/update', { taskId, inputResponses })
+    expect((await plain('tasks/get', { taskId })).result).toMatchObject({
+      status: 'working',
+      statusMessage: 'The call waits for a person.',
+    })
+    expect((await own('tasks/get', { taskId })).result.status).toBe('input_required')
   })
 
   test('asks the person behind the client for approval, if the client and its key may', async () => {

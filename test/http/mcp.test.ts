@@ -167,6 +167,24 @@ describe('a client of an older revision', () => {
   })
 })
 
+test('results of structured content are sent once, not twice, unless a schema promises the value', async () => {
+  const structured = { sum: 3 }
+  const json = text('{"sum":3}')
+  const outputSchema = { type: 'object', properties: { sum: { type: 'number' } } }
+  const { newest, older } = client({
+    tools: [
+      tool('plain', () => ({ ok: true, content: json, structured })),
+      tool('promised', () => ({ ok: true, content: json, structured }), { outputSchema }),
+    ],
+  })
+  expect(await read(await newest('tools/call', { name: 'plain' }))).toEqual(complete({ content: json }))
+  expect((await read(await older('tools/call', { name: 'plain' })))['result']).toEqual({ content: json })
+  // The specification demands the value here, and recommends the text for clients that do not know the value.
+  const both = { content: json, structuredContent: structured }
+  expect(await read(await newest('tools/call', { name: 'promised' }))).toEqual(complete(both))
+  expect((await read(await older('tools/call', { name: 'promised' })))['result']).toEqual(both)
+})
+
 describe('a client of the newest revision', () => {
   test('discovers the supported versions', async () => {
     expect(await read(await client().newest('server/discover'))).toEqual(

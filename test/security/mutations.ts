@@ -343,6 +343,20 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'security/questions.test.ts',
   },
   {
+    control: 'the call of a task asks only clients whose key may approve it',
+    file: 'http/surfaces/mcp-tasks.ts',
+    text: 'if (!mayApprove(context, message)) return undefined',
+    replacement: '',
+    test: 'http/mcp-tasks.test.ts',
+  },
+  {
+    control: 'no decision model approves the call of a task',
+    file: 'http/surfaces/mcp-tasks.ts',
+    text: 'const { isFromUser: _, ...run } = preparedRun.run',
+    replacement: 'const run = preparedRun.run',
+    test: 'http/mcp-tasks.test.ts',
+  },
+  {
     control: 'a sign-in ends in the browser that asked for it, or with the code that is shown',
     file: '../tools/mcp/oauth/connection.ts',
     text: 'if (browser === signIn.browser) return',
