@@ -378,8 +378,11 @@ describe('the page on which a person signs in', () => {
     const client = { client_id: 'https://published.example.com/client.json' }
     const [status, { access_token: token }] = await jsonOf(await exchange(request, code, client))
     expect([status, await callerWith(token)]).toMatchObject([200, { key: keyName('both') }])
-    const { status: refusal, text } = await open((await attempt({ client_id: 'https://published.example.com/no' })).url)
-    expect([refusal, text.includes('The description of this app cannot be read.')]).toEqual([400, true])
+    for (const path of ['no', 'moved.json']) {
+      const { url } = await attempt({ client_id: `https://published.example.com/${path}` })
+      const { status: refusal, text } = await open(url)
+      expect([refusal, text.includes('The description of this app cannot be read.')]).toEqual([400, true])
+    }
   })
 
   test('sends a person who refuses back with an error', async () => {

@@ -630,6 +630,13 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'edge/sign-in.test.ts',
   },
   {
+    control: 'the description of a client is at the address that is its id',
+    file: 'http/surfaces/sign-in.ts',
+    text: "redirect: 'manual'",
+    replacement: "redirect: 'follow'",
+    test: 'edge/sign-in.test.ts',
+  },
+  {
     control: 'the token of a sign-in at the edge is for `/mcp` alone',
     file: 'http/surfaces/sign-in.ts',
     text: ' || resource !== MCP',

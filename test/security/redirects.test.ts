@@ -98,8 +98,6 @@ const SENDS_NOTHING = new Set([
   // Passes requests on to a Worker of the dispatch namespace.
   'src/host/worker/script.ts',
   'src/http/app/edge.ts',
-  // Passes requests on to the library, which follows no redirect where it reads the description of a client.
-  'src/http/surfaces/sign-in.ts',
   'src/stored.ts',
   'src/tool/serve.ts',
   // Workers of tests, which only reach the test itself.

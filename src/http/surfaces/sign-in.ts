@@ -13,6 +13,7 @@ import { sha256 } from '../../contract/json.ts'
 import { readBody } from '../../contract/read-body.ts'
 import type { ReadToken, Setup, SignIn } from '../../contract/setup.ts'
 import { messageOf } from '../../contract/thrown.ts'
+import { withTimeLimit } from '../../contract/time-limit.ts'
 import type { Caller } from '../../contract/tool.ts'
 import type { EdgeEnv } from '../context.ts'
 import { callerOfKey, isLoopback } from '../middleware/auth.ts'
@@ -95,6 +96,7 @@ page.get('/', async (c) => {
     throw refusal('This app cannot be opened by its address.')
   try {
     const request = await api.parseAuthRequest(raw)
+    await refuseRedirected(request.clientId)
     if (request.codeChallenge) return await askConsent(c, request)
     // The library lets clients with a secret go without.
     const text = 'PKCE with S256 is required.'
@@ -294,10 +296,30 @@ function refusal(message: string): Problem {
   return new Problem({ status: 400, code: 'invalid_request', message })
 }
 
+/**
+ * Throws a Problem if the address that is the id of a client redirects: the library follows that, and the page would name the
+ * site of the address as the publisher of what another site has written.
+ */
+async function refuseRedirected(clientId: string): Promise<void> {
+  if (!clientId.startsWith('https:')) return
+  const options = { redirect: 'manual', headers: { accept: 'application/json' } } as const
+  const response = await withTimeLimit(DESCRIPTION_MS, (signal) => fetch(clientId, { ...options, signal })).catch(
+    () => {
+      throw refusal(UNREADABLE)
+    },
+  )
+  await response.body?.cancel()
+  if (!response.ok) throw refusal(UNREADABLE)
+}
+
+/** How long a site may take to send the description of a client, in milliseconds. */
+const DESCRIPTION_MS = 5000
+const UNREADABLE = 'The description of this app cannot be read.'
+
 /** Returns the Problem of a request that must not be sent back to its client, since that is not known to be the client. */
 function asProblem(error: unknown): unknown {
   if (error instanceof AuthorizationError) return refusal(sentence(error))
-  return error instanceof CimdFetchError ? refusal('The description of this app cannot be read.') : error
+  return error instanceof CimdFetchError ? refusal(UNREADABLE) : error
 }
 
 /** Returns the description of an error of the library, which may end without a full stop. */
