@@ -20,7 +20,7 @@ import { agentSource } from './loop/agent.ts'
 export type { AgentOptions } from './contract/agent.ts'
 export { type AgentPorts, agentSource, agentTool } from './loop/agent.ts'
 export type { MakeSetup } from './contract/setup.ts'
-export type { ToolTerms } from './contract/tool.ts'
+export type { ToolTerms } from './contract/tool-definition.ts'
 export type { JsonSchema } from './contract/json.ts'
 export type { ToolSelection } from './contract/run.ts'
 

@@ -40,8 +40,8 @@ export type {
 } from './contract/message.ts'
 export type { ModelEvent, ModelRequest } from './contract/model.ts'
 export type { ReportBatch, RunReporter, UnendedRun } from './contract/report.ts'
+export type { Approval, ToolAnnotations, ToolCaller, ToolDefinition } from './contract/tool-definition.ts'
 export type {
-  Approval,
   Caller,
   CallStatus,
   ListPage,
@@ -49,11 +49,8 @@ export type {
   ReportAddress,
   SearchableTools,
   Tool,
-  ToolAnnotations,
-  ToolCaller,
   ToolContext,
   ToolControl,
-  ToolDefinition,
   ToolFailure,
   ToolFault,
   ToolFinder,

@@ -29,18 +29,8 @@ export type {
   ToolChoice,
 } from './contract/model.ts'
 export type { ClientTool, RunRequest, ToolSelection } from './contract/run.ts'
-export type {
-  Approval,
-  Tool,
-  ToolAnnotations,
-  ToolCaller,
-  ToolControl,
-  ToolDefinition,
-  ToolFailure,
-  ToolFault,
-  ToolOutcome,
-  ToolRequest,
-} from './contract/tool.ts'
+export type { Approval, ToolAnnotations, ToolCaller, ToolDefinition } from './contract/tool-definition.ts'
+export type { Tool, ToolControl, ToolFailure, ToolFault, ToolOutcome, ToolRequest } from './contract/tool.ts'
 export { type InlineOptions, inlineSource } from './host/source/inline.ts'
 export type { JsonObject, JsonSchema } from './contract/json.ts'
 export type { Price, Usage } from './contract/usage.ts'

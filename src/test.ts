@@ -2,11 +2,10 @@
  * The door for tests of tool Workers and edges, in Node: a Worker on workerd, the checks of the tool contract and of
  * stored definitions, models that follow a script or a recording, and tools that fail as a test wants them to.
  */
+export type { ToolAnnotations, ToolDefinition } from './contract/tool-definition.ts'
 export type {
   ReportAddress,
-  ToolAnnotations,
   ToolContext,
-  ToolDefinition,
   ToolDescription,
   ToolFailure,
   ToolOutcome,

@@ -1,5 +1,5 @@
 import type { Author } from './catalogue.ts'
-import type { ToolDefinition } from './tool.ts'
+import type { ToolDefinition } from './tool-definition.ts'
 
 /** A tool as its source lists it now; `hash` covers its whole definition except version and limits. */
 export interface ToolFingerprint {

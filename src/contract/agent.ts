@@ -1,7 +1,8 @@
 import type { JsonSchema } from './json.ts'
 import type { Limits } from './limits.ts'
 import type { RunRequest, ToolSelection } from './run.ts'
-import type { ToolControl, ToolDefinition, ToolOutcome, ToolTerms } from './tool.ts'
+import type { ToolDefinition, ToolTerms } from './tool-definition.ts'
+import type { ToolControl, ToolOutcome } from './tool.ts'
 
 /** A model with its own instructions and tools, which other models ask by calling it as a tool. */
 export interface AgentOptions extends Omit<ToolTerms, 'history'> {

@@ -1,7 +1,8 @@
 import type { DefinitionIssue, DefinitionService } from './definition.ts'
 import type { ReachedQuota } from './quotas.ts'
 import type { Owner } from './owner.ts'
-import type { Caller, Tool, ToolDefinition } from './tool.ts'
+import type { ToolDefinition } from './tool-definition.ts'
+import type { Caller, Tool } from './tool.ts'
 
 /** The author of a write: the tenant of an API key, and the first digits of the key's hash. */
 export type Author = Pick<Caller, 'tenant' | 'key'>

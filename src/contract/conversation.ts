@@ -11,7 +11,8 @@ import type { Usage } from './usage.ts'
 import type { Limits } from './limits.ts'
 import type { RunOptionValues } from './run-options.ts'
 import type { AgentCall, OnBusy, RunRecord, RunRequest, RunStatus, ToolSelection } from './run.ts'
-import type { ToolDefinition, ToolOutcome } from './tool.ts'
+import type { ToolDefinition } from './tool-definition.ts'
+import type { ToolOutcome } from './tool.ts'
 
 /** Why a conversation refused a request. `code` is stable. */
 export interface Refusal {

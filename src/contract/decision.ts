@@ -1,6 +1,6 @@
 import type { JsonObject } from './json.ts'
 import type { ModelError } from './model.ts'
-import type { ToolDefinition } from './tool.ts'
+import type { ToolDefinition } from './tool-definition.ts'
 import type { Price, Usage } from './usage.ts'
 
 /** A question with a fixed set of answers. */

@@ -1,5 +1,6 @@
 import type { JsonSchema } from './json.ts'
-import type { ToolControl, ToolDefinition, ToolOutcome, ToolRequest } from './tool.ts'
+import type { ToolDefinition } from './tool-definition.ts'
+import type { ToolControl, ToolOutcome, ToolRequest } from './tool.ts'
 
 /** A problem in a definition that is to be stored: where it is, and what to change. */
 export interface DefinitionIssue {

@@ -8,7 +8,8 @@ import type { Citation, ProviderCall } from './provider-tool.ts'
 import type { Usage } from './usage.ts'
 import type { AgentWait, Finish, RunError, WaitCause } from './run.ts'
 import type { LimitName } from './limits.ts'
-import type { RunPlace, ToolDefinition } from './tool.ts'
+import type { ToolDefinition } from './tool-definition.ts'
+import type { RunPlace } from './tool.ts'
 
 /**
  * Everything that happens in a run. History, streams, records and traces are all derived from this one union. Facts are

@@ -8,7 +8,8 @@ import type { ModelFinish, ModelRequest } from './model.ts'
 import type { ProgramCalls } from './program.ts'
 import type { Citation } from './provider-tool.ts'
 import type { RunRequest } from './run.ts'
-import type { Progress, Tool, ToolDefinition, ToolFault, ToolOutcome, ToolRequest } from './tool.ts'
+import type { ToolDefinition } from './tool-definition.ts'
+import type { Progress, Tool, ToolFault, ToolOutcome, ToolRequest } from './tool.ts'
 import type { Usage } from './usage.ts'
 
 /** A complete answer of the model. */

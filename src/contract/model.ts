@@ -1,7 +1,7 @@
 import type { JsonObject, JsonSchema } from './json.ts'
 import type { DataMark, Message, Opaque } from './message.ts'
 import type { Citation, ProviderCall, ProviderFormat, ProviderTools } from './provider-tool.ts'
-import type { ToolDefinition } from './tool.ts'
+import type { ToolDefinition } from './tool-definition.ts'
 import type { Price, Usage } from './usage.ts'
 
 export interface ModelRequest {

@@ -1,4 +1,5 @@
-import type { Approval, Tool, ToolAnnotations, ToolDefinition } from './tool.ts'
+import type { Approval, ToolAnnotations, ToolDefinition } from './tool-definition.ts'
+import type { Tool } from './tool.ts'
 
 /**
  * The operator's rules for some tools, whatever the tools say themselves. If several policies match a tool, all of them

@@ -1,7 +1,7 @@
 import { isNews, type RunEvent, type RunFact } from './event.ts'
 import type { PendingApproval } from './conversation.ts'
 import type { RunRequest, RunStatus } from './run.ts'
-import type { ToolDefinition } from './tool.ts'
+import type { ToolDefinition } from './tool-definition.ts'
 import type { Usage } from './usage.ts'
 
 /** A fact of a run, and when it happened. Times are in epoch milliseconds. */

@@ -1,7 +1,7 @@
 import type { PendingApproval, RunSummary } from './conversation.ts'
 import type { LimitName } from './limits.ts'
 import type { AgentCall, RunStatus } from './run.ts'
-import type { ToolDefinition } from './tool.ts'
+import type { ToolDefinition } from './tool-definition.ts'
 
 /** A run of a conversation, as the list of a tenant's runs shows it. */
 export interface ListedRun extends RunSummary {

@@ -10,7 +10,8 @@ import type { Citation, ProviderCall } from './provider-tool.ts'
 import type { Compat, RunOptionValues } from './run-options.ts'
 import type { TraceContext } from './trace.ts'
 import type { Usage } from './usage.ts'
-import type { Caller, RunPlace, ToolAnnotations, ToolDefinition } from './tool.ts'
+import type { ToolAnnotations, ToolDefinition } from './tool-definition.ts'
+import type { Caller, RunPlace } from './tool.ts'
 import { edgeName } from './tool-names.ts'
 
 /** The tools to offer instead of the default set: exactly those named, or the default set with changes. */

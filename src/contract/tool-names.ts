@@ -1,6 +1,6 @@
 import { matches } from './glob.ts'
 import { TOOL_NAME } from './id.ts'
-import type { ToolDefinition } from './tool.ts'
+import type { ToolDefinition } from './tool-definition.ts'
 
 /** What the names of a tool are made of. */
 export type NamedTool = Pick<ToolDefinition, 'name' | 'ownName'>

@@ -1,5 +1,6 @@
 import { contentText } from '../contract/message.ts'
-import { failure, type ToolDefinition, type ToolFailure, type ToolOutcome } from '../contract/tool.ts'
+import type { ToolDefinition } from '../contract/tool-definition.ts'
+import { failure, type ToolFailure, type ToolOutcome } from '../contract/tool.ts'
 import { invalidOutput } from '../schema/issue.ts'
 import { issuesOf } from '../schema/validate.ts'
 

@@ -1,5 +1,5 @@
 import { parseJson, partAt, pointerKeys } from '../contract/json.ts'
-import type { Approval, Condition } from '../contract/tool.ts'
+import type { Approval, Condition } from '../contract/tool-definition.ts'
 import { matches } from '../contract/glob.ts'
 
 /**

@@ -7,11 +7,11 @@ import { MOST_LATER_MS } from '../contract/later.ts'
 import { DEFAULT_LIMITS, type Limits, lowerLimits } from '../contract/limits.ts'
 import { type RunRequest, selectionByOffer } from '../contract/run.ts'
 import type { ModelChooser, Report } from '../contract/setup.ts'
+import type { ToolDefinition } from '../contract/tool-definition.ts'
 import {
   type Caller,
   failure,
   type Tool,
-  type ToolDefinition,
   type ToolOutcome,
   type ToolRequest,
   type ToolSource,

@@ -14,7 +14,8 @@ import type { ProviderCall } from '../contract/provider-tool.ts'
 import { NO_USAGE, subtractUsage, type Usage } from '../contract/usage.ts'
 import type { LimitName } from '../contract/limits.ts'
 import type { PromptRecord, RunRequest, RunStatus, RunWait } from '../contract/run.ts'
-import type { RunPlace, ToolDefinition } from '../contract/tool.ts'
+import type { ToolDefinition } from '../contract/tool-definition.ts'
+import type { RunPlace } from '../contract/tool.ts'
 import { type CallCounts, type EarlierCalls, newCallCounts } from './decide/call-counts.ts'
 
 /**

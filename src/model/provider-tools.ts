@@ -2,7 +2,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { DataMark, Message } from '../contract/message.ts'
 import type { ChatModel, ModelEvent, ModelRequest } from '../contract/model.ts'
 import type { ProviderFormat } from '../contract/provider-tool.ts'
-import type { ToolDefinition } from '../contract/tool.ts'
+import type { ToolDefinition } from '../contract/tool-definition.ts'
 
 /** A tool as the formats of providers declare it. */
 export type ProviderForms = Readonly<Partial<Record<ProviderFormat, JsonObject>>>

@@ -5,7 +5,7 @@ import {
   readableArguments,
   type UserContent,
 } from '../contract/message.ts'
-import type { ToolDefinition } from '../contract/tool.ts'
+import type { ToolDefinition } from '../contract/tool-definition.ts'
 
 /** The names that OpenTelemetry gives to providers, by those of this edge. Others keep their own. */
 const PROVIDERS: Readonly<Record<string, string>> = {

@@ -1,6 +1,7 @@
 import { isObject, type JsonSchema } from '../contract/json.ts'
 import type { DefinitionIssue } from '../contract/definition.ts'
-import type { ToolDefinition, ToolFailure, ToolRequest } from '../contract/tool.ts'
+import type { ToolDefinition } from '../contract/tool-definition.ts'
+import type { ToolFailure, ToolRequest } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 import { coerce } from './coerce.ts'
 import { absence, describeIssues, unknownKeys, withKnownKeys } from './issue.ts'

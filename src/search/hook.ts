@@ -1,15 +1,8 @@
 import type { Hook } from '../contract/hook.ts'
 import type { Message } from '../contract/message.ts'
 import type { ToolSelection } from '../contract/run.ts'
-import {
-  type Caller,
-  describeTool,
-  READ_RESULT,
-  type Tool,
-  TOOL_SEARCH,
-  type ToolDefinition,
-  type ToolFinder,
-} from '../contract/tool.ts'
+import { describeTool, type ToolDefinition } from '../contract/tool-definition.ts'
+import { type Caller, READ_RESULT, type Tool, TOOL_SEARCH, type ToolFinder } from '../contract/tool.ts'
 import { encodeOnce } from '../wire/events.ts'
 import { type NamedTool, selectsTool } from '../contract/tool-names.ts'
 import { findTools } from './finder.ts'

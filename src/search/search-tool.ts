@@ -2,14 +2,8 @@ import type { RankTools } from '../contract/decision.ts'
 import { canonicalJson, sha256 } from '../contract/json.ts'
 import { type Message, contentText, type ToolMessage } from '../contract/message.ts'
 import { controlSignal } from '../contract/time-limit.ts'
-import {
-  failure,
-  type Tool,
-  TOOL_SEARCH,
-  type ToolControl,
-  type ToolDefinition,
-  type ToolOutcome,
-} from '../contract/tool.ts'
+import type { ToolDefinition } from '../contract/tool-definition.ts'
+import { failure, type Tool, TOOL_SEARCH, type ToolControl, type ToolOutcome } from '../contract/tool.ts'
 
 /** The text that a model is given about the search tool, beside its definition. */
 export const SEARCH_HINT =

@@ -1,5 +1,6 @@
 import { isObject } from '../contract/json.ts'
-import type { Tool, ToolDefinition, ToolSource, ToolText } from '../contract/tool.ts'
+import type { ToolDefinition } from '../contract/tool-definition.ts'
+import type { Tool, ToolSource, ToolText } from '../contract/tool.ts'
 
 /**
  * Returns a function that reads the search texts of a source, or its definitions if it has no `texts`. While nothing

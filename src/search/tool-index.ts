@@ -1,6 +1,7 @@
 /** The contract of an index that finds tools by words, so that a model sees a few of thousands. */
 import { sha256 } from '../contract/json.ts'
-import type { ToolDefinition, ToolText } from '../contract/tool.ts'
+import type { ToolDefinition } from '../contract/tool-definition.ts'
+import type { ToolText } from '../contract/tool.ts'
 
 export interface FoundTool {
   readonly name: string

@@ -1,5 +1,6 @@
 import type { RankTools } from '../contract/decision.ts'
-import type { Tool, ToolDefinition } from '../contract/tool.ts'
+import type { ToolDefinition } from '../contract/tool-definition.ts'
+import type { Tool } from '../contract/tool.ts'
 import { type Eviction, lruEviction } from './eviction.ts'
 import { createKeywordIndex } from './keyword-index.ts'
 import { searchTool, searchToolHash } from './search-tool.ts'

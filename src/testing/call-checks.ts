@@ -2,14 +2,8 @@ import { readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { TOOL_NAME } from '../contract/id.ts'
 import { isObject } from '../contract/json.ts'
-import type {
-  ToolContext,
-  ToolDefinition,
-  ToolOutcome,
-  ToolRequest,
-  ToolService,
-  ToolSuccess,
-} from '../contract/tool.ts'
+import type { ToolDefinition } from '../contract/tool-definition.ts'
+import type { ToolContext, ToolOutcome, ToolRequest, ToolService, ToolSuccess } from '../contract/tool.ts'
 import { parseStored } from '../definitions/definition.ts'
 import { readAnswer } from '../host/worker/answer.ts'
 import { Outcome, Status } from '../host/worker/call.ts'

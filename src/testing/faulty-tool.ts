@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ToolDefinition, ToolOutcome, ToolRequest } from '../contract/tool.ts'
+import type { ToolDefinition } from '../contract/tool-definition.ts'
+import type { ToolOutcome, ToolRequest } from '../contract/tool.ts'
 import { startLoopbackServer, sendJson } from './loopback.ts'
 
 /**

@@ -1,11 +1,11 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { ToolDefinition } from '../contract/tool-definition.ts'
 import {
   type CallStatus,
   failure,
   type ToolContext,
-  type ToolDefinition,
   type ToolDescription,
   type ToolOutcome,
   type ToolRequest,

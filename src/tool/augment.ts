@@ -1,5 +1,6 @@
 import { isObject, type JsonSchema } from '../contract/json.ts'
-import type { Tool, ToolContext, ToolDefinition, ToolOutcome, ToolSource, Unavailable } from '../contract/tool.ts'
+import type { ToolDefinition } from '../contract/tool-definition.ts'
+import type { Tool, ToolContext, ToolOutcome, ToolSource, Unavailable } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 import { type Arguments, argumentsOf, type ParseResult } from './arguments.ts'
 import { coerce } from '../schema/coerce.ts'

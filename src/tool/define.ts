@@ -1,15 +1,8 @@
 import { canonicalJson, type JsonSchema, sha256 } from '../contract/json.ts'
 import { contentText } from '../contract/message.ts'
 import { nameOf, wireName } from '../contract/tool-names.ts'
-import {
-  type CallStatus,
-  failure,
-  type ToolDefinition,
-  type ToolOutcome,
-  type ToolSuccess,
-  type ToolTerms,
-  type ToolSource,
-} from '../contract/tool.ts'
+import type { ToolDefinition, ToolTerms } from '../contract/tool-definition.ts'
+import { type CallStatus, failure, type ToolOutcome, type ToolSuccess, type ToolSource } from '../contract/tool.ts'
 import { decoder } from '../schema/coerce.ts'
 import { describeIssues, invalidOutput, toIssue } from '../schema/issue.ts'
 import type { InputSchema, OutputOf } from '../schema/standard-schema.ts'

@@ -1,4 +1,5 @@
-import type { Tool, ToolDefinition, ToolFailure } from '../contract/tool.ts'
+import type { ToolDefinition } from '../contract/tool-definition.ts'
+import type { Tool, ToolFailure } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 
 /**

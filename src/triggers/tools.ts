@@ -2,16 +2,8 @@ import { ID } from '../contract/id.ts'
 import type { Schedule, ScheduleDefinition, ScheduleService, ScheduleSummary } from '../contract/schedule.ts'
 import { canonicalJson, type JsonObject, type JsonSchema, sha256 } from '../contract/json.ts'
 import type { Setup } from '../contract/setup.ts'
-import type {
-  Caller,
-  Tool,
-  ToolContext,
-  ToolDefinition,
-  ToolFailure,
-  ToolOutcome,
-  ToolRequest,
-  ToolSource,
-} from '../contract/tool.ts'
+import type { ToolDefinition } from '../contract/tool-definition.ts'
+import type { Caller, Tool, ToolContext, ToolFailure, ToolOutcome, ToolRequest, ToolSource } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 import { Problem } from '../http/problem.ts'
 import { decodeScheduleBody } from '../wire/client/schedule.ts'

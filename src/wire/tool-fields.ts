@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { TOOL_NAME } from '../contract/id.ts'
 import { isDeeper, MOST_SCHEMA_CHARACTERS } from '../contract/json.ts'
-import type { ToolDefinition } from '../contract/tool.ts'
+import type { ToolDefinition } from '../contract/tool-definition.ts'
 import { ANNOTATIONS, APPROVAL, CALLER_ANNOTATIONS } from './policy.ts'
 import { optionalCount, either, isText, parametersSchema, plainObject, someText, toolName } from './schema.ts'
 

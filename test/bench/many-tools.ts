@@ -1,4 +1,4 @@
-import type { ToolDefinition } from '../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../src/contract/tool-definition.ts'
 
 const VERBS =
   'get list create update delete search send find cancel archive export import sync approve assign schedule'.split(' ')

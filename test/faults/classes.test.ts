@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { CallStatus, Tool, ToolAnnotations } from '../../src/contract/tool.ts'
+import type { ToolAnnotations } from '../../src/contract/tool-definition.ts'
+import type { CallStatus, Tool } from '../../src/contract/tool.ts'
 import { freezeClock } from '../fixtures/frozen-clock.ts'
 import { ask, id, say, tool } from '../fixtures/play.ts'
 import { atEachCommit, countOf, type MakeScene, model } from './commits.ts'

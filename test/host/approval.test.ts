@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Approval } from '../../src/contract/tool.ts'
+import type { Approval } from '../../src/contract/tool-definition.ts'
 import { needsApproval } from '../../src/host/approval.ts'
 
 const sites: Approval = { unless: { '/url': { like: ['https://*.acme.com/*'] } } }

@@ -3,7 +3,8 @@
  * `tools/mcp`, which runs at MCP_CLIENT, lists the tools of that server and calls them. This program is the person who
  * signs in and fills in forms.
  */
-import type { ToolDefinition, ToolFailure, ToolOutcome, ToolRequest } from '../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../src/contract/tool-definition.ts'
+import type { ToolFailure, ToolOutcome, ToolRequest } from '../../src/contract/tool.ts'
 import type { Order } from './worker.ts'
 
 const { MCP_CLIENT = '', MCP_CONFORMANCE_SCENARIO: scenario = '', MCP_CONFORMANCE_CONTEXT = '{}' } = process.env

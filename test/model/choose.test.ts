@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ALL_CAPABILITIES, type ModelError, type ModelEvent, type ModelProvider } from '../../src/contract/model.ts'
-import type { ToolDefinition } from '../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../src/contract/tool-definition.ts'
 import { type ChooserOptions, modelChooser } from '../../src/model/choose.ts'
 import { openai } from '../../src/model/openai.ts'
 import { scripted } from '../fixtures/scripted.ts'

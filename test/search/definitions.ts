@@ -1,4 +1,4 @@
-import type { ToolDefinition } from '../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../src/contract/tool-definition.ts'
 
 /** A definition whose hash is told by what it says. */
 export function definitionOf(fields: Partial<ToolDefinition> & Pick<ToolDefinition, 'name'>): ToolDefinition {

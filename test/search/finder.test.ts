@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import type { ToolDefinition, ToolText } from '../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../src/contract/tool-definition.ts'
+import type { ToolText } from '../../src/contract/tool.ts'
 import { createFinder } from '../../src/search/finder.ts'
 import { createKeywordIndex } from '../../src/search/keyword-index.ts'
 import { encodeTerms } from '../../src/search/stored-terms.ts'

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { RunRequest, ToolSelection } from '../../src/contract/run.ts'
-import type { Tool, ToolDefinition } from '../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../src/contract/tool-definition.ts'
+import type { Tool } from '../../src/contract/tool.ts'
 import { createFinder } from '../../src/search/finder.ts'
 import { searchHook } from '../../src/search/hook.ts'
 import { createKeywordIndex } from '../../src/search/keyword-index.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { ToolDefinition } from '../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../src/contract/tool-definition.ts'
 import { createKeywordIndex } from '../../src/search/keyword-index.ts'
 import { definitionOf } from './definitions.ts'
 import { TOOLS } from './questions.ts'

@@ -1,4 +1,4 @@
-import type { ToolDefinition } from '../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../src/contract/tool-definition.ts'
 import { definitionOf } from './definitions.ts'
 import type { ToolRow } from './questions.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ConfigError } from '../../src/contract/config.ts'
-import type { ToolDefinition } from '../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../src/contract/tool-definition.ts'
 import type { Env } from 'edgecall'
 import { everything } from 'edgecall/everything'
 import { makeSetup } from 'edgecall'

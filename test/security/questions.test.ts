@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import type { ToolDefinition } from '../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../src/contract/tool-definition.ts'
 import { tool } from '../fixtures/play.ts'
 import { type ControlledEdge, controlledEdge } from './controlled-edge.ts'
 

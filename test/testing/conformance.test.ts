@@ -1,11 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import {
-  failure,
-  type ToolDefinition,
-  type ToolOutcome,
-  type ToolRequest,
-  type ToolService,
-} from '../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../src/contract/tool-definition.ts'
+import { failure, type ToolOutcome, type ToolRequest, type ToolService } from '../../src/contract/tool.ts'
 import { checkConformance, type TestedService, type ToolCase } from '../../src/testing/call-checks.ts'
 
 const DEFINITION: ToolDefinition = {

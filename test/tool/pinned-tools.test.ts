@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import type { Tool, ToolDefinition } from '../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../src/contract/tool-definition.ts'
+import type { Tool } from '../../src/contract/tool.ts'
 import { pinTools } from '../../src/tool/pinned-tools.ts'
 import { call, CONTROL, text, toolRequest } from '../host/source/calls.ts'
 

@@ -1,4 +1,5 @@
-import type { Progress, ToolDefinition, ToolOutcome, ToolRequest } from '../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../src/contract/tool-definition.ts'
+import type { Progress, ToolOutcome, ToolRequest } from '../../src/contract/tool.ts'
 import { mcpService } from '../../tools/mcp/service.ts'
 import { toolRequest } from '../host/source/calls.ts'
 import { LIFETIME, McpServer } from './mcp-server.ts'

@@ -1,5 +1,5 @@
 import type { Content, Message, ToolCall } from '../../src/contract/message.ts'
-import type { ToolDefinition } from '../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../src/contract/tool-definition.ts'
 
 /** What the tests of requests send: a question, and a tool for it. */
 export const USER: Message = { role: 'user', content: 'What time is it?' }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { JsonSchema } from '../../src/contract/json.ts'
-import type { ToolDefinition } from '../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../src/contract/tool-definition.ts'
 import { encodeChatRequest as encodeChat } from '../../src/wire/provider/openai-chat/request.ts'
 import { encodeResponsesRequest as encodeResponses } from '../../src/wire/provider/openai-responses/request.ts'
 import { CLOCK } from './clock.ts'

@@ -54,7 +54,7 @@ test('a new field needs entries in two files: the type of a definition, and the 
       const file = join(copy, path)
       writeFileSync(file, readFileSync(file, 'utf8').replace(before, `${after}${before}`))
     }
-    replace('src/contract/tool.ts', '  readonly metadata?: JsonObject', '  readonly region?: string\n')
+    replace('src/contract/tool-definition.ts', '  readonly metadata?: JsonObject', '  readonly region?: string\n')
     expect(await compile()).toEqual(['src/wire/tool-fields.ts'])
     const both = 'v.exactOptional(v.string())'
     replace('src/wire/tool-fields.ts', '  metadata: {', `  region: { worker: ${both}, stored: ${both} },\n`)

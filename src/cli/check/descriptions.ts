@@ -1,5 +1,6 @@
 import { isObject } from '../../contract/json.ts'
-import type { ToolDefinition, ToolText } from '../../contract/tool.ts'
+import type { ToolDefinition } from '../../contract/tool-definition.ts'
+import type { ToolText } from '../../contract/tool.ts'
 import { exampleIssues } from '../../schema/validate.ts'
 import { createKeywordIndex } from '../../search/keyword-index.ts'
 import type { CheckProblem } from './problem.ts'

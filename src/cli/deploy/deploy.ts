@@ -21,7 +21,7 @@ import { requireChange } from './roll-out.ts'
 import { askMissing, readSecrets, type Secrets } from './secrets.ts'
 import { Failure } from '../failure.ts'
 import type { DefinitionIssue } from '../../contract/definition.ts'
-import type { ToolDefinition } from '../../contract/tool.ts'
+import type { ToolDefinition } from '../../contract/tool-definition.ts'
 import { contractBreaks } from '../../definitions/change.ts'
 
 /**

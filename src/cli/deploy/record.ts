@@ -1,5 +1,5 @@
 import { canonicalJson, isObject } from '../../contract/json.ts'
-import type { ToolDefinition } from '../../contract/tool.ts'
+import type { ToolDefinition } from '../../contract/tool-definition.ts'
 import { Failure } from '../failure.ts'
 import type { AccountApi, LiveVersion } from './account-api.ts'
 import { isOurs } from './upload.ts'

@@ -7,7 +7,11 @@ import { markdownTable } from './table.ts'
 
 /** Returns what each field of a tool's definition means. */
 export function fieldTexts(): Readonly<Record<string, string>> {
-  return commentsOf(new URL('../../contract/tool.ts', import.meta.url), 'interface ToolDefinition', TOOL_FIELDS)
+  return commentsOf(
+    new URL('../../contract/tool-definition.ts', import.meta.url),
+    'interface ToolDefinition',
+    TOOL_FIELDS,
+  )
 }
 
 /** Returns the fields of a listed tool, each with its type and its meaning. */
@@ -41,5 +45,5 @@ in a definition that is stored with \`PUT /tools/{name}\`, and in a tool that a 
 edge sets the others. A stored definition has one more field, which is its kind: \`http\`, \`code\`, \`static\`, \`worker\`, or \`binding\`
 and \`call\` for an alias; with \`default: true\` it is offered to requests that name no tools.
 
-<!-- Written by \`npm run openapi\` from src/contract/tool.ts and src/wire/tool-fields.ts. -->
+<!-- Written by \`npm run openapi\` from src/contract/tool-definition.ts and src/wire/tool-fields.ts. -->
 `

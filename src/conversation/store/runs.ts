@@ -1,6 +1,6 @@
 import type { RunSummary } from '../../contract/conversation.ts'
 import { isTerminal, type RunRecord, type RunRequest, type RunStatus } from '../../contract/run.ts'
-import type { ToolDefinition } from '../../contract/tool.ts'
+import type { ToolDefinition } from '../../contract/tool-definition.ts'
 import type { Database } from './database.ts'
 import { MESSAGES_A_RUN } from './messages.ts'
 import { isRecord, isRequest, isTools } from './shapes.ts'

@@ -4,7 +4,7 @@ import { isObject } from '../../contract/json.ts'
 import type { Content, Message } from '../../contract/message.ts'
 import type { StoredFault } from '../../contract/thrown.ts'
 import type { RunRecord, RunRequest } from '../../contract/run.ts'
-import type { ToolDefinition } from '../../contract/tool.ts'
+import type { ToolDefinition } from '../../contract/tool-definition.ts'
 import type { TokenCount } from '../../loop/window/count.ts'
 
 /**

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { HoldingPolicy, PolicySubject, ToolPolicies, ToolPolicy } from '../../contract/policy.ts'
-import type { Caller, ToolAnnotations, ToolDefinition, ToolSource } from '../../contract/tool.ts'
+import type { ToolAnnotations, ToolDefinition } from '../../contract/tool-definition.ts'
+import type { Caller, ToolSource } from '../../contract/tool.ts'
 import { ConfigError, jsonVar, type Vars } from '../../contract/vars.ts'
 import { matchesName } from '../../contract/tool-names.ts'
 import { namesForPolicies, type ToolPattern, unmatchedPatterns } from '../../contract/tool-patterns.ts'

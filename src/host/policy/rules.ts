@@ -1,5 +1,6 @@
 import type { RateLimit, ToolPolicies, ToolPolicy } from '../../contract/policy.ts'
-import type { Caller, Tool, ToolDefinition, ToolFailure, Unavailable } from '../../contract/tool.ts'
+import type { ToolDefinition } from '../../contract/tool-definition.ts'
+import type { Caller, Tool, ToolFailure, Unavailable } from '../../contract/tool.ts'
 import type { ToolGuard } from '../../contract/guard.ts'
 import { unknownTool } from '../unknown-tool.ts'
 import { isAllowed, policiesOf, tighten } from './policies.ts'

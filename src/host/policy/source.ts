@@ -1,6 +1,7 @@
 import type { SecretFilter } from '../../contract/secrets.ts'
 import type { ToolPolicies } from '../../contract/policy.ts'
-import type { Caller, Tool, ToolControl, ToolDefinition, ToolSource } from '../../contract/tool.ts'
+import type { ToolDefinition } from '../../contract/tool-definition.ts'
+import type { Caller, Tool, ToolControl, ToolSource } from '../../contract/tool.ts'
 import { isOutage, messageOf } from '../../contract/thrown.ts'
 import { type Breaker, isOutageOf, toolPaused } from '../breaker.ts'
 import type { OutputCheck } from './output.ts'

@@ -5,7 +5,8 @@ import { ACCEPTED_KEY, acceptedKey } from '../stored/copy.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { currentIndex, type IndexMemory, addOwnWrite } from '../stored/index-memory.ts'
 import type { ToolNamespace } from '../stored/version-cache.ts'
-import type { Tool, ToolListing, ToolDefinition } from '../../contract/tool.ts'
+import type { ToolDefinition } from '../../contract/tool-definition.ts'
+import type { Tool, ToolListing } from '../../contract/tool.ts'
 import { canonicalJson, sha256 } from '../../contract/json.ts'
 
 export interface ApprovedOptions {

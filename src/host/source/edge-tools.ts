@@ -1,10 +1,10 @@
 import type { StoredTools } from '../../contract/catalogue.ts'
 import type { Report } from '../../contract/setup.ts'
+import type { ToolDefinition } from '../../contract/tool-definition.ts'
 import {
   READ_RESULT,
   type Caller,
   type Tool,
-  type ToolDefinition,
   type ToolFinder,
   type ToolListing,
   type ToolSource,

@@ -2,10 +2,10 @@ import type { DefinitionIssue, DefinitionService, UsableDefinition, ToolHosts } 
 import { TOOL_NAME } from '../../contract/id.ts'
 import { canonicalJson, parseJson } from '../../contract/json.ts'
 import type { Report } from '../../contract/setup.ts'
+import type { ToolDefinition } from '../../contract/tool-definition.ts'
 import {
   type ListPage,
   type Tool,
-  type ToolDefinition,
   type ToolListing,
   type ToolSource,
   ToolsUnavailable,

@@ -1,7 +1,7 @@
 import type { DefinitionIssue } from '../../contract/definition.ts'
 import { canonicalJson, isObject } from '../../contract/json.ts'
 import type { Owner } from '../../contract/owner.ts'
-import type { ToolDefinition } from '../../contract/tool.ts'
+import type { ToolDefinition } from '../../contract/tool-definition.ts'
 import { toolFields } from '../../wire/tool-fields.ts'
 import { tightening } from '../policy/policies.ts'
 import { isMissingWorker } from '../worker/answer.ts'

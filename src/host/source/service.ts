@@ -1,5 +1,6 @@
 import type { Report } from '../../contract/setup.ts'
-import type { Tool, ToolDefinition, ToolListing, ToolSource, Unavailable } from '../../contract/tool.ts'
+import type { ToolDefinition } from '../../contract/tool-definition.ts'
+import type { Tool, ToolListing, ToolSource, Unavailable } from '../../contract/tool.ts'
 import { describeBinding } from '../worker/describe.ts'
 import { merge } from './chain.ts'
 import { callService } from '../worker/call.ts'

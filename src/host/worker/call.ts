@@ -2,14 +2,8 @@ import * as v from 'valibot'
 import { countableUsage } from '../../contract/usage.ts'
 import type { InputNeeds } from '../../contract/input.ts'
 import { canonicalJson, isObject } from '../../contract/json.ts'
-import {
-  type Tool,
-  type ToolControl,
-  type ToolDefinition,
-  type ToolOutcome,
-  type ToolRequest,
-  failure,
-} from '../../contract/tool.ts'
+import type { ToolDefinition } from '../../contract/tool-definition.ts'
+import { type Tool, type ToolControl, type ToolOutcome, type ToolRequest, failure } from '../../contract/tool.ts'
 import { either, isText, plainObject } from '../../wire/schema.ts'
 import { toolChanged } from '../../tool/pinned-tools.ts'
 import { controlSignal } from '../../contract/time-limit.ts'

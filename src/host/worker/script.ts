@@ -1,6 +1,7 @@
 import type { Owner } from '../../contract/owner.ts'
 import { RecentMap } from '../../contract/recent-map.ts'
-import type { Tool, ToolDefinition } from '../../contract/tool.ts'
+import type { ToolDefinition } from '../../contract/tool-definition.ts'
+import type { Tool } from '../../contract/tool.ts'
 import { cannotUndo, toolChanged } from '../../tool/pinned-tools.ts'
 import { type ToolBinding, missingMethod } from './answer.ts'
 import { callService, unreachable } from './call.ts'

@@ -3,7 +3,8 @@ import type { LoopSetup } from '../../contract/hook.ts'
 import type { RunRequest, ToolSelection } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { edgeName, nameOf } from '../../contract/tool-names.ts'
-import { READ_RESULT, type Tool, type ToolDefinition, type ToolSource } from '../../contract/tool.ts'
+import type { ToolDefinition } from '../../contract/tool-definition.ts'
+import { READ_RESULT, type Tool, type ToolSource } from '../../contract/tool.ts'
 import { Problem } from '../problem.ts'
 
 /**

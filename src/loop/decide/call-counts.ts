@@ -1,5 +1,5 @@
 import type { ToolCall } from '../../contract/message.ts'
-import type { ToolDefinition } from '../../contract/tool.ts'
+import type { ToolDefinition } from '../../contract/tool-definition.ts'
 
 /** How many calls of a run were asked for before a call. `equal`: with its tool, by whatever name, and its arguments. */
 export interface EarlierCalls {

@@ -3,7 +3,7 @@ import { type Compat } from '../../contract/run-options.ts'
 import { type LimitName, type Limits, mostCalls } from '../../contract/limits.ts'
 import type { RunRequest } from '../../contract/run.ts'
 import type { NamedTool } from '../../contract/tool-names.ts'
-import type { ToolDefinition } from '../../contract/tool.ts'
+import type { ToolDefinition } from '../../contract/tool-definition.ts'
 
 type ReturnDirect = NonNullable<ToolDefinition['returnDirect']>
 

@@ -1,6 +1,7 @@
 import type { DataMark, Message, ToolMessage } from '../../contract/message.ts'
 import type { ClientTool } from '../../contract/run.ts'
-import { READ_RESULT, type ToolDefinition } from '../../contract/tool.ts'
+import type { ToolDefinition } from '../../contract/tool-definition.ts'
+import { READ_RESULT } from '../../contract/tool.ts'
 import { withoutHidden } from '../../contract/hidden-characters.ts'
 import type { CallState, RunState } from '../state.ts'
 

@@ -1,6 +1,7 @@
 import { isObject } from '../../contract/json.ts'
 import { type Content, contentText } from '../../contract/message.ts'
-import { failure, READ_RESULT, type Tool, type ToolDefinition, type ToolOutcome } from '../../contract/tool.ts'
+import type { ToolDefinition } from '../../contract/tool-definition.ts'
+import { failure, READ_RESULT, type Tool, type ToolOutcome } from '../../contract/tool.ts'
 import { truncateOutcome, sizeOf, fullContent } from '../../host/truncate.ts'
 import type { Journal } from '../journal.ts'
 

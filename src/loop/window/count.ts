@@ -1,6 +1,6 @@
 import type { Message } from '../../contract/message.ts'
 import type { ModelRequest } from '../../contract/model.ts'
-import { describeTool, type ModelTool } from '../../contract/tool.ts'
+import { describeTool, type ModelTool } from '../../contract/tool-definition.ts'
 import type { Usage } from '../../contract/usage.ts'
 import { messageSize, textTokens, TOKENS_A_FILE } from './tokens.ts'
 

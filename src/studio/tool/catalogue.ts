@@ -1,7 +1,7 @@
 import { computed, signal } from '@preact/signals'
 import { fetchJson, part } from '../api/session.ts'
 import type { HoldingPolicy } from '../../contract/policy.ts'
-import type { ToolDefinition } from '../../contract/tool.ts'
+import type { ToolDefinition } from '../../contract/tool-definition.ts'
 
 /** A tool as the edge lists it. What is not available may lack everything but its name. */
 export interface CatalogueTool extends Partial<Omit<ToolDefinition, 'name'>> {

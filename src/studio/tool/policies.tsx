@@ -1,6 +1,6 @@
 import { Fragment, type JSX } from 'preact'
 import type { HoldingPolicy, ToolPolicy } from '../../contract/policy.ts'
-import type { Approval } from '../../contract/tool.ts'
+import type { Approval } from '../../contract/tool-definition.ts'
 import { duration, visible } from '../part/text.ts'
 
 /** The operator's policies that hold for a tool; the strictest value of each rule is in force. */

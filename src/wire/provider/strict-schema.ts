@@ -1,6 +1,6 @@
 import { isObject, type JsonSchema } from '../../contract/json.ts'
 import type { ResponseFormat } from '../../contract/model.ts'
-import type { ToolDefinition } from '../../contract/tool.ts'
+import type { ToolDefinition } from '../../contract/tool-definition.ts'
 import { fieldsOf } from '../fields.ts'
 
 /** The keywords of JSON Schema that a provider accepts. */

@@ -11,7 +11,7 @@ import type { DeployedWorker, DeployRecord, Manifest } from '../../../src/cli/de
 import { rollback } from '../../../src/cli/deploy/rollback.ts'
 import { drift } from '../../../src/cli/doctor/doctor.ts'
 import { Failure } from '../../../src/cli/failure.ts'
-import type { ToolDefinition } from '../../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../../src/contract/tool-definition.ts'
 import { type Account, startAccount } from '../../fixtures/account/account.ts'
 import { makeProject, PROJECT, type ProjectFolder } from '../../fixtures/account/project.ts'
 import type { Binding, Version } from '../../fixtures/account/state.ts'

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { breaksOf, contractProblems } from '../../../src/cli/deploy/deploy.ts'
 import type { DeployedWorker } from '../../../src/cli/deploy/record.ts'
 import type { JsonSchema } from '../../../src/contract/json.ts'
-import type { ToolDefinition } from '../../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../../src/contract/tool-definition.ts'
 
 const ZONE = { type: 'object', properties: { zone: { type: 'string' } } }
 

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { expect } from 'vitest'
-import type { ToolDefinition } from '../../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../../src/contract/tool-definition.ts'
 import { executeToolCalls } from '../../../src/loop.ts'
 import { defineRawTool, defineTool, jsonSchema, toolsOf } from '../../../src/tool.ts'
 import { encodeChatRequest as chatRequest } from '../../../src/wire/provider/openai-chat/request.ts'

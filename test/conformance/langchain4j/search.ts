@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import type { Message } from '../../../src/contract/message.ts'
-import { type Tool, TOOL_SEARCH, type ToolDefinition } from '../../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../../src/contract/tool-definition.ts'
+import { type Tool, TOOL_SEARCH } from '../../../src/contract/tool.ts'
 import { executeToolCalls } from '../../../src/loop.ts'
 import { searchHook } from '../../../src/search/hook.ts'
 import { createSemanticIndex } from '../../../src/search/semantic-index.ts'

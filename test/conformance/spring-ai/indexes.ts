@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { ToolDefinition } from '../../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../../src/contract/tool-definition.ts'
 import {
   alwaysEviction,
   compositeEviction,

@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import type { Message } from '../../../src/contract/message.ts'
-import { type Tool, TOOL_SEARCH, type ToolDefinition } from '../../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../../src/contract/tool-definition.ts'
+import { type Tool, TOOL_SEARCH } from '../../../src/contract/tool.ts'
 import { lruEviction } from '../../../src/search/eviction.ts'
 import { searchHook, type SearchHookOptions } from '../../../src/search/hook.ts'
 import { SEARCH_HINT } from '../../../src/search/search-tool.ts'

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { ToolAnnotations } from '../../../src/contract/tool.ts'
+import type { ToolAnnotations } from '../../../src/contract/tool-definition.ts'
 import { defineTool, type RunContext, serveTools } from '../../../src/tool.ts'
 
 interface Env {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ToolDefinition } from '../../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../../src/contract/tool-definition.ts'
 import { isAllowed, policiesOf, readPolicies, tighten } from '../../../src/host/policy/policies.ts'
 import { tool } from '../../fixtures/play.ts'
 

@@ -1,11 +1,5 @@
-import type {
-  Tool,
-  ToolContext,
-  ToolControl,
-  ToolDefinition,
-  ToolOutcome,
-  ToolRequest,
-} from '../../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../../src/contract/tool-definition.ts'
+import type { Tool, ToolContext, ToolControl, ToolOutcome, ToolRequest } from '../../../src/contract/tool.ts'
 import { execute } from '../../../src/host/execute.ts'
 import { pinTools } from '../../../src/tool/pinned-tools.ts'
 

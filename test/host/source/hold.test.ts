@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Acceptances, ToolFingerprint } from '../../../src/contract/acceptance.ts'
-import type { Tool, ToolDefinition } from '../../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../../src/contract/tool-definition.ts'
+import type { Tool } from '../../../src/contract/tool.ts'
 import { digestOf, gateTools } from '../../../src/host/source/approved-definitions.ts'
 import { type ServiceSource, serviceSource } from '../../../src/host/source/service.ts'
 import { call, callPinned } from './calls.ts'

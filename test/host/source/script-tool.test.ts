@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ToolDefinition } from '../../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../../src/contract/tool-definition.ts'
 import { kvSource } from '../../../src/host/source/kv.ts'
 import { mayDispatch, type ScriptNamespace, scriptsOf } from '../../../src/host/worker/script.ts'
 import { type Owner, tenantOwner } from '../../../src/contract/owner.ts'

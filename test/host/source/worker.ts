@@ -1,4 +1,5 @@
-import type { ToolDefinition, ToolRequest } from '../../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../../src/contract/tool-definition.ts'
+import type { ToolRequest } from '../../../src/contract/tool.ts'
 import type { ToolBinding } from '../../../src/host/worker/answer.ts'
 import { text } from './calls.ts'
 

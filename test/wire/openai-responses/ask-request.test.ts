@@ -11,7 +11,7 @@ import type {
 import { describe, expect, test } from 'vitest'
 import type { AssistantMessage, Message, ToolMessage } from '../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../src/contract/model.ts'
-import type { ToolDefinition } from '../../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../../src/contract/tool-definition.ts'
 import { encodeResponsesRequest } from '../../../src/wire/provider/openai-responses/request.ts'
 import { CLOCK, USER } from '../clock.ts'
 import { requestCodecSuite } from '../../suites/request-codec.ts'

@@ -1,6 +1,7 @@
 import { Hono } from 'hono/tiny'
 import type { Setup } from '../../../contract/setup.ts'
-import type { Caller, Tool, ToolDefinition, ToolFinder, Unavailable } from '../../../contract/tool.ts'
+import type { ToolDefinition } from '../../../contract/tool-definition.ts'
+import type { Caller, Tool, ToolFinder, Unavailable } from '../../../contract/tool.ts'
 import { decodeCallBody } from '../../../wire/client/request.ts'
 import { timeOf } from '../../../host/breaker.ts'
 import {

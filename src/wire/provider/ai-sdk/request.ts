@@ -9,7 +9,7 @@ import {
   type UserContent,
 } from '../../../contract/message.ts'
 import type { ModelRequest, ResponseFormat, ToolChoice } from '../../../contract/model.ts'
-import { describeTool } from '../../../contract/tool.ts'
+import { describeTool } from '../../../contract/tool-definition.ts'
 import { objectsOf } from '../../fields.ts'
 import { argumentsObject, calledName, opaqueDataOf } from '../model-answer.ts'
 import { withEffort } from '../openai-chat/request.ts'

@@ -9,7 +9,7 @@ import {
 } from '../../../contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../../contract/model.ts'
 import type { Citation } from '../../../contract/provider-tool.ts'
-import type { ToolDefinition } from '../../../contract/tool.ts'
+import type { ToolDefinition } from '../../../contract/tool-definition.ts'
 import { encodeOnce } from '../../events.ts'
 import { countAt, fieldsOf, objectsOf, textAt } from '../../fields.ts'
 import {

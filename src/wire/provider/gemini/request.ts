@@ -8,7 +8,7 @@ import {
   type UserContent,
 } from '../../../contract/message.ts'
 import type { ModelRequest, ToolChoice } from '../../../contract/model.ts'
-import { describeTool, type ToolDefinition } from '../../../contract/tool.ts'
+import { describeTool, type ToolDefinition } from '../../../contract/tool-definition.ts'
 import { encodeOnce } from '../../events.ts'
 import { objectsOf } from '../../fields.ts'
 import { GEMINI } from './answer.ts'

@@ -6,7 +6,7 @@ import {
   type UserContent,
 } from '../../../contract/message.ts'
 import type { ModelRequest, ResponseFormat, ToolChoice } from '../../../contract/model.ts'
-import { describeTool, type ToolDefinition } from '../../../contract/tool.ts'
+import { describeTool, type ToolDefinition } from '../../../contract/tool-definition.ts'
 import { encodeGrowing, encodeOnce } from '../../events.ts'
 import { countAt } from '../../fields.ts'
 import { argumentsText, calledName, jsonText } from '../model-answer.ts'

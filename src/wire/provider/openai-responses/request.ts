@@ -7,7 +7,8 @@ import {
   type UserContent,
 } from '../../../contract/message.ts'
 import type { ModelRequest, ToolChoice } from '../../../contract/model.ts'
-import { describeTool, TOOL_SEARCH, type ToolDefinition } from '../../../contract/tool.ts'
+import { describeTool, type ToolDefinition } from '../../../contract/tool-definition.ts'
+import { TOOL_SEARCH } from '../../../contract/tool.ts'
 import { encodeOnce } from '../../events.ts'
 import { objectsOf, textAt } from '../../fields.ts'
 import { argumentsObject, argumentsText, calledName, jsonText, opaqueDataOf } from '../model-answer.ts'

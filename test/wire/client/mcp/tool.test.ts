@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Content } from '../../../../src/contract/message.ts'
-import type { ToolDefinition } from '../../../../src/contract/tool.ts'
+import type { ToolDefinition } from '../../../../src/contract/tool-definition.ts'
 import { failure } from '../../../../src/contract/tool.ts'
 import { progressNotices, toCallResult, toMcpTool } from '../../../../src/wire/client/mcp/tool.ts'
 
