@@ -98,10 +98,11 @@ export {
   ttlEviction,
 } from './search/eviction.ts'
 export { createFusedIndex, type SemanticOptions } from './search/semantic-index.ts'
-export { createKeywordIndex } from './search/keyword-index.ts'
+export { createKeywordIndex, type KeywordOptions, type Translate } from './search/keyword-index.ts'
 export { createRegexIndex } from './search/regex-index.ts'
 export { createSemanticIndex } from './search/semantic-index.ts'
 export type { FoundTool, ToolIndex } from './search/tool-index.ts'
+export { toolWords } from './search/tool-words.ts'
 export { createToolSearch, type ToolSearch, type ToolSearchOptions } from './search/tool-search.ts'
 export { serveOutcomes } from './http/app/outcome-service.ts'
 export type { EdgeEnv } from './http/context.ts'

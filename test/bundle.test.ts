@@ -37,6 +37,25 @@ test('the edge Worker with all providers and surfaces stays under its bound and 
   for (const foreign of ['ZodError', 'ajv', '@ai-sdk', 'OAUTH_KV']) expect(code).not.toContain(foreign)
 })
 
+test('the table of words of tools stays under its bound, and enters only an edge that names it', async () => {
+  const built = async (contents: string) => {
+    const { outputFiles } = await build({
+      stdin: { contents, resolveDir: 'src' },
+      bundle: true,
+      minify: true,
+      format: 'esm',
+      charset: 'utf8',
+      external: ['cloudflare:*', 'node:*'],
+      write: false,
+    })
+    return outputFiles[0]?.text ?? ''
+  }
+  const without = await built("import { toolSearch } from './edge.ts'\nexport default toolSearch()")
+  const table = await built("export { toolWords } from './search/tool-words.ts'")
+  expect([without.includes('天气'), table.includes('天气')]).toEqual([false, true])
+  expect(gzipSync(table).byteLength).toBeLessThan(BOUNDS.toolWords * KIB)
+})
+
 test('the door of the authorization server stays under its bound', async () => {
   const { outputFiles } = await build({
     entryPoints: ['src/oauth.ts'],

@@ -5,6 +5,7 @@ import type { Tool, ToolFinder, ToolListing, ToolSource } from '../contract/tool
 import type { Directory } from '../directory/directory.ts'
 import type { ToolRules } from '../host/policy/source.ts'
 import type { OwnedTools, StoredParts } from '../host/source/stored-tools.ts'
+import type { Translate } from '../search/keyword-index.ts'
 import type { Surface } from '../http/surface.ts'
 import type { TriggerHandlers } from '../triggers/triggers.ts'
 import type { schedulesObject } from '../triggers/schedules.ts'
@@ -91,4 +92,6 @@ export interface Services extends Omit<Setup, 'models' | 'tools' | 'finder' | 's
   readonly storedTools?: ((parts: StoredParts) => OwnedTools) | undefined
   /** Makes the search over the tools that all tenants have. Default: tools cannot be searched. */
   readonly search?: ((tools: ToolSource) => ToolFinder) | undefined
+  /** Translates the questions by which a tenant's own tools are searched. Default: nothing is translated. */
+  readonly translate?: Translate | undefined
 }

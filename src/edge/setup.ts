@@ -94,6 +94,7 @@ function finish(services: Services): Setup {
     gate: _gate,
     storedTools: _storedTools,
     search: _search,
+    translate: _translate,
     ...shared
   } = services
   return {
@@ -180,7 +181,7 @@ function rateNamesOf({ env, config, storedKeys }: Services): readonly string[] {
  * was accepted.
  */
 function makeTools(services: Services): EdgeTools {
-  const { env, config, report, acceptances, gate, isForeign, sources, rules, storedTools, search } = services
+  const { env, config, report, acceptances, gate, isForeign, sources, rules, storedTools, search, translate } = services
   if (!acceptances && env['HOLD_CHANGED'] && config.holdChanged.length > 0) {
     throw new ConfigError('HOLD_CHANGED', '"off" in an edge without stored tools (bindings CATALOG and TOOLS)')
   }
@@ -202,6 +203,7 @@ function makeTools(services: Services): EdgeTools {
     patterns: { patterns: readToolPatterns(env), bindings: Object.keys(workers) },
     stored: storedTools,
     search,
+    translate,
     report,
   })
 }

@@ -20,7 +20,7 @@ import type { Env } from './env.ts'
 import type { Part } from './part.ts'
 
 export interface ToolSearchPartOptions extends Omit<SearchHookOptions, 'when' | 'finder' | 'mayFind' | 'index'> {
-  /** Makes the index of all tools, such as `workersAiIndex()`. Default: by keywords. */
+  /** Makes the index of all tools, such as `workersAiIndex()`. Default: by keywords, with `translate`. */
   readonly index?: (env: Env) => ToolIndex
 }
 
@@ -34,15 +34,17 @@ export function toolSearch({ index, ...options }: ToolSearchPartOptions = {}): P
   return {
     name: 'toolSearch',
     extend: ({ env, config: { toolSearch: when, defaultTools }, hooks, setup }) => {
-      const search = (tools: Parameters<typeof createFinder>[0]) => createFinder(tools, index?.(env))
-      if (when === 'off') return { search }
-      const finder = (caller: Caller) => setup().finder?.(caller) ?? createFinder(setup().tools(caller))
+      const { translate } = options
+      const search = (tools: Parameters<typeof createFinder>[0]) => createFinder(tools, index?.(env), options)
+      if (when === 'off') return { search, translate }
+      const finder = (caller: Caller) =>
+        setup().finder?.(caller) ?? createFinder(setup().tools(caller), undefined, options)
       // A list of whole names leaves nothing to be found beyond what is on offer.
       const isOpen = defaultTools.some((pattern) => pattern.includes('*'))
       const mayFind = (tool: NamedTool) => selectsTool(defaultTools, tool)
       const ranking = () => setup().loop?.judge?.rank
       const hook = searchHook({ ranking, ...options, when, mayFind, ...(isOpen && { finder }) })
-      return { search, hooks: [...hooks, hook] }
+      return { search, translate, hooks: [...hooks, hook] }
     },
   }
 }

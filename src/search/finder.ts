@@ -1,5 +1,5 @@
 import type { SearchableTools, Tool, ToolFinder, ToolSource, ToolText } from '../contract/tool.ts'
-import { createKeywordIndex, keywordIndex } from './keyword-index.ts'
+import { type KeywordOptions, keywordIndex } from './keyword-index.ts'
 import { textReader, toolCountOf } from './source-texts.ts'
 import { readTerms } from './stored-terms.ts'
 import { type ToolIndex, update } from './tool-index.ts'
@@ -7,11 +7,11 @@ import { type ToolIndex, update } from './tool-index.ts'
 /**
  * Makes a finder of all tools of a source. The first search fills the index; later ones update it with what has
  * changed. If the index rejects, the search rejects with its error, and the next search fills it again. Without an
- * index: by keywords, from the index that the source has stored, if it has one.
+ * index: by keywords, with `options`, from the index that the source has stored, if it has one.
  */
-export function createFinder(source: ToolSource, customIndex?: ToolIndex): ToolFinder {
+export function createFinder(source: ToolSource, customIndex?: ToolIndex, options?: KeywordOptions): ToolFinder {
   const read = customIndex ? textsOnly(source) : searchableTools(source)
-  let index = customIndex ?? createKeywordIndex()
+  let index = customIndex ?? keywordIndex(undefined, options)
   let storedIndex: string | undefined
   let indexedTexts: readonly ToolText[] = []
   let indexedTools: ReadonlyMap<string, ToolText> = new Map()
@@ -38,7 +38,7 @@ export function createFinder(source: ToolSource, customIndex?: ToolIndex): ToolF
       const { stored, removed, texts } = await read()
       if (stored !== storedIndex) {
         storedIndex = stored
-        index = stored === undefined ? createKeywordIndex() : keywordIndex(readTerms(stored))
+        index = keywordIndex(stored === undefined ? undefined : readTerms(stored), options)
         indexedTexts = []
         indexedTools = new Map()
       }

@@ -15,8 +15,19 @@ export function createKeywordIndex(): ToolIndex {
   return keywordIndex()
 }
 
-/** Makes such an index that has the tools of a stored one (`encodeTerms`), too. */
-export function keywordIndex(stored?: StoredTerms): ToolIndex {
+/** Returns further words by which a question may find tools: a list for each meaning, of which the best word counts. */
+export type Translate = (question: string) => readonly (readonly string[])[]
+
+export interface KeywordOptions {
+  /**
+   * Translates questions, such as `toolWords`: a tool that is described in English is then found in other languages, too.
+   * Default: nothing is translated.
+   */
+  readonly translate?: Translate | undefined
+}
+
+/** Makes such an index that translates questions, and has the tools of a stored one (`encodeTerms`), too. */
+export function keywordIndex(stored?: StoredTerms, { translate }: KeywordOptions = {}): ToolIndex {
   const terms = createTerms(stored && ((start) => stored.startingWith(start)))
   const storedNames = stored?.names ?? []
   /** The tools by slot, the number by which terms refer to them. */
@@ -73,7 +84,12 @@ export function keywordIndex(stored?: StoredTerms): ToolIndex {
         for (const tool of pending.values()) addTool(tool, reader)
         pending.clear()
       }
-      const queryWords = readQuestion(text.slice(0, MOST_CHARACTERS), terms)
+      const question = text.slice(0, MOST_CHARACTERS)
+      const queryWords = readQuestion(question, terms)
+      for (const words of translate?.(question).slice(0, MOST_WORDS) ?? []) {
+        const variants = words.flatMap((word) => terms.variants(word))
+        if (variants.length > 0) queryWords.push({ weight: TRANSLATED, size: 1, variants })
+      }
       const ranked = rank(queryWords, slots, storedCount + slotOf.size, limit)
       return ranked.map(({ entry, score }) => ({ name: entry.name, score }))
     },
@@ -110,13 +126,15 @@ function placeOf(names: readonly string[], name: string): number | undefined {
 const MOST_CHARACTERS = 1000
 /** Only the first so many different words of a question count. */
 const MOST_WORDS = 64
+/** The weight of a meaning that a translation adds, beside 1 of a word of the question. */
+const TRANSLATED = 0.7
 /** How many words of a script without spaces stand for one word of another. */
 const DENSITY = 3
 
 /**
  * Returns the words of a question, each with the terms that it may mean. Fillers count only if all words are fillers.
  */
-function readQuestion(text: string, terms: Terms): readonly QueryWord[] {
+function readQuestion(text: string, terms: Terms): QueryWord[] {
   const weights = new Map<string, number>()
   const joinedWords = new Set<string>()
   const fillers = new Set<string>()

@@ -2,12 +2,12 @@ import type { RankTools } from '../contract/decision.ts'
 import type { ToolDefinition } from '../contract/tool-definition.ts'
 import type { Tool } from '../contract/tool.ts'
 import { type Eviction, lruEviction } from './eviction.ts'
-import { createKeywordIndex } from './keyword-index.ts'
+import { keywordIndex, type KeywordOptions } from './keyword-index.ts'
 import { searchTool, searchToolHash } from './search-tool.ts'
 import { fingerprintOf, type ToolIndex, update } from './tool-index.ts'
 
-export interface ToolSearchOptions {
-  /** Makes an empty index. Default: `createKeywordIndex`. */
+export interface ToolSearchOptions extends KeywordOptions {
+  /** Makes an empty index. Default: `createKeywordIndex`, with `translate`. */
   readonly index?: () => ToolIndex
   /** Decides which sessions to evict. Default: all but the 1,000 that were used last. */
   readonly eviction?: Eviction
@@ -41,7 +41,8 @@ interface SharedIndex {
 
 /** Keeps indexes for sessions, such as conversations. Sessions are evicted only when one is opened. */
 export function createToolSearch(options: ToolSearchOptions = {}): ToolSearch {
-  const { index: create = createKeywordIndex, eviction = lruEviction(), maxResults = 5, ranking } = options
+  const { eviction = lruEviction(), maxResults = 5, ranking, translate } = options
+  const create = options.index ?? (() => keywordIndex(undefined, { translate }))
   const bySession = new Map<string, SharedIndex>()
   const bySet = new Map<string, SharedIndex>()
 

@@ -7,6 +7,7 @@ import { createKeywordIndex } from '../../src/search/keyword-index.ts'
 import { foundTools, SEARCH_HINT, withSearchHint } from '../../src/search/search-tool.ts'
 import { fingerprintOf, type ToolIndex } from '../../src/search/tool-index.ts'
 import { createToolSearch } from '../../src/search/tool-search.ts'
+import { toolWords } from '../../src/search/tool-words.ts'
 import { definitionOf } from './definitions.ts'
 
 const control: ToolControl = { whenAborted: () => new Promise(() => {}), progress: async () => {} }
@@ -46,6 +47,11 @@ const weather = definitionOf({ name: 'weather', description: 'Current weather.' 
 const forecast = definitionOf({ name: 'forecast', description: `Weather ${'of the days to come '.repeat(20)}` })
 
 describe('the search tool', () => {
+  test('translates questions', async () => {
+    const tool = await createToolSearch({ translate: toolWords }).open('s', [mail, weather])
+    expect(textFrom(await ask(tool, { query: '明天天气怎么样' }))).toContain('weather: Current weather.')
+  })
+
   test('is a read-only tool with a query and a number of results', async () => {
     const { definition, offered } = await createToolSearch().open('s', [mail])
     expect(definition).toMatchObject({ name: 'tool_search', annotations: { readOnly: true, idempotent: true } })

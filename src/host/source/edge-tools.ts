@@ -9,6 +9,7 @@ import {
   type ToolListing,
   type ToolSource,
 } from '../../contract/tool.ts'
+import type { Translate } from '../../search/keyword-index.ts'
 import { reportUnmatched } from '../policy/policies.ts'
 import { bindTools, type ToolRules } from '../policy/source.ts'
 import { inOrder } from './chain.ts'
@@ -33,6 +34,8 @@ interface EdgeToolsOptions {
   readonly offersByDefault?: ((definition: ToolDefinition) => boolean) | undefined
   /** Makes the search over the tools that all tenants have. Default: tools cannot be searched. */
   readonly search?: ((source: ToolSource) => ToolFinder) | undefined
+  /** Translates the questions by which a tenant's own tools are searched. Default: nothing is translated. */
+  readonly translate?: Translate | undefined
   readonly report: Report
 }
 
@@ -56,7 +59,7 @@ export function edgeTools(options: EdgeToolsOptions): EdgeTools {
   const workerTools = (caller: Caller) =>
     foreignTools ? inOrder([ownTools(caller), foreignTools(caller)], report) : ownTools(caller)
   const worker = (binding: string) => services.sourceOfBinding(binding) ?? foreign?.sourceOfBinding(binding)
-  const owned = options.stored?.({ rules, worker, workerTools })
+  const owned = options.stored?.({ rules, worker, workerTools, translate: options.translate })
   const unpoliced = [own, ...(owned ? [owned.unpoliced] : []), ...(foreign ? [foreign] : [])]
   const shared = options.search?.(inOrder(unpoliced, report))
   const reportOnce = options.patterns && reportUnmatched({ ...options.patterns, sources: unpoliced, report })

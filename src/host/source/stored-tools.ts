@@ -2,6 +2,7 @@ import type { CatalogueService, StoredTools } from '../../contract/catalogue.ts'
 import { type Owner, tenantOwner } from '../../contract/owner.ts'
 import type { Caller, Tool, ToolFinder, ToolListing, ToolSource } from '../../contract/tool.ts'
 import { createFinder, joinFinders } from '../../search/finder.ts'
+import type { Translate } from '../../search/keyword-index.ts'
 import { isAllowed, policiesOf } from '../policy/policies.ts'
 import { bindTools, type ToolRules } from '../policy/source.ts'
 import { copyOf } from '../stored/owned-copy.ts'
@@ -19,6 +20,8 @@ export interface StoredParts {
   readonly worker: (binding: string) => ToolSource | undefined
   /** All tools of bound Workers, as a caller may know of them. */
   readonly workerTools: (caller: Caller) => Pick<ToolSource, 'list'>
+  /** Translates the questions by which a tenant's own tools are searched. Default: nothing is translated. */
+  readonly translate?: Translate | undefined
 }
 
 /** The stored definitions of all owners. */
@@ -48,7 +51,7 @@ interface Tenant {
  * Makes the stored tools of an edge. The edge's definitions are there for every tenant, a tenant's for that tenant
  * alone: each owner has a catalogue, a part of the copy in KV, caches and a search index of its own.
  */
-export function ownedTools(options: StoredOptions, { rules, worker, workerTools }: StoredParts): OwnedTools {
+export function ownedTools(options: StoredOptions, { rules, worker, workerTools, translate }: StoredParts): OwnedTools {
   const { namespace, catalogueOf } = options
   const policies = rules.policies?.policies ?? {}
   const shared: Omit<KvOptions, 'catalogue'> = {
@@ -69,10 +72,8 @@ export function ownedTools(options: StoredOptions, { rules, worker, workerTools 
   }
   const makeTenant = (owner: Owner): Tenant => {
     const own = copyOf(namespace, owner)
-    return {
-      namespace: own,
-      finder: createFinder(kvSource({ ...shared, owner, namespace: own, catalogue: catalogueOf(owner) })),
-    }
+    const source = kvSource({ ...shared, owner, namespace: own, catalogue: catalogueOf(owner) })
+    return { namespace: own, finder: createFinder(source, undefined, { translate }) }
   }
   const workers = new Map<string, (caller: Caller) => ToolSource>()
   const workerFor = (binding: string, caller: Caller) => {
