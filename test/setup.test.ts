@@ -13,6 +13,7 @@ import {
   storedTools,
   type Surface,
   toolSearch,
+  toolWords,
   traces,
 } from 'edgecall'
 import * as v from 'valibot'
@@ -244,4 +245,9 @@ test('a source of the application is asked for its size and its tools, which a s
   const { finder } = makeSetup(env({}), { providers: {}, use: [toolSearch()], sources })
   expect(await finder?.(CALLER).size()).toBe(5000)
   expect(await finder?.(CALLER).search('translate into French', 3)).toEqual(['greet'])
+  const question = '把这段文字翻译成法语'
+  expect(await finder?.(CALLER).search(question, 3)).toEqual([])
+  const use = [toolSearch({ translate: toolWords })]
+  const translating = makeSetup(env({}), { providers: {}, use, sources })
+  expect(await translating.finder?.(CALLER).search(question, 3)).toEqual(['greet'])
 })
