@@ -1,5 +1,6 @@
 import { newId } from '../../contract/id.ts'
 import { type CallInput, INPUT_REQUIRED, type InputNeeds } from '../../contract/input.ts'
+import type { CallRecord } from '../../contract/run.ts'
 import { failure, type Tool, type ToolOutcome } from '../../contract/tool.ts'
 import { fieldsOf } from '../../wire/fields.ts'
 import { isElicitation, readInput, toCallResult, toInputRequired } from '../../wire/client/mcp/tool.ts'
@@ -132,13 +133,7 @@ export async function answerCall(
 const NO_SCOPE = 'This tool asks a person for input, who can answer only with a key that has the scope approve.'
 const NO_SECRET = 'This tool asks for input, which this edge passes on only if it has an OUTCOME_SECRET.'
 
-export function approvalOf({
-  tool,
-  arguments: args,
-}: {
-  readonly tool: string
-  readonly arguments: unknown
-}): InputNeeds {
+export function approvalOf({ tool, arguments: args }: Pick<CallRecord, 'tool' | 'arguments'>): InputNeeds {
   const message = `Allow the call of "${tool}" with ${JSON.stringify(args)}?`
   const params = { mode: 'form', message, requestedSchema: { type: 'object', properties: {} } }
   return { requests: { [APPROVAL]: { method: 'elicitation/create', params } } }

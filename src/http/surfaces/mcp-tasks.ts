@@ -154,7 +154,7 @@ async function requestsOf(
 ): Promise<Readonly<Record<string, InputRequest>> | undefined> {
   if (!mayApprove(context, message)) return undefined
   const { approval } = unwrapReply(await conversationStub(context, id).approval(record.id, call.id))
-  const requests = approval.input?.requests ?? approvalOf({ tool: call.tool, arguments: call.arguments }).requests
+  const requests = approval.input?.requests ?? approvalOf(call).requests
   return Object.values(requests).every(isElicitation) ? requests : undefined
 }
 

@@ -61,7 +61,11 @@ export const ACCESS_ERRORS: ErrorTexts = {
     'The stored tools could not be read from the KV namespace `TOOLS`, and no index of them is in memory.',
     'Try again after `Retry-After`. Requests that name only tools of bound Workers succeed meanwhile.',
   ),
-  keys_unavailable: http(503, 'The KV namespace `KEYS` could not be reached.', 'Try again after `Retry-After`.'),
+  keys_unavailable: http(
+    503,
+    'The KV namespace `KEYS`, or `GRANTS` of sign-ins, could not be reached.',
+    'Try again after `Retry-After`.',
+  ),
   misconfigured: http(
     503,
     'A variable or a binding of the edge is missing or cannot be read. The message names it.',
