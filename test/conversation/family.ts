@@ -32,6 +32,11 @@ export const START = 1_000_000
 
 /** Milliseconds after which the platform repeats an alarm whose handler failed. */
 const REPEAT_MS = 2000
+/** How far the time passes at once while an alarm's handler waits, in milliseconds. */
+const TICK_MS = 100
+/** More alarms than any test passes, and more ticks than any handler takes: beyond them, something would go round for ever. */
+const MOST_ALARMS = 20_000
+const MOST_TICKS = 20_000
 
 /** One of the objects, with what the platform stores of it. */
 interface Member {
@@ -182,18 +187,23 @@ export class Family {
 
   /** Rings each alarm that is due by a time, in the order in which they are, and lets the time come. */
   async passUntil(time: number): Promise<void> {
-    for (;;) {
+    for (let alarms = 0; ; alarms++) {
       const [name, member] =
         [...this.members].toSorted(([, a], [, b]) => a.alarmAt - b.alarmAt).find(([, each]) => each.alarmAt <= time) ??
         []
       if (!name || !member) break
+      if (alarms > MOST_ALARMS) throw new Error(`the alarm of ${name} is always due, now at ${member.alarmAt}`)
       mock.timers.tick(Math.max(0, member.alarmAt - Date.now()))
       await settle()
       member.alarmAt = Infinity
       const end = { isReached: false, hasFailed: false }
       const alarm = this.at(idOf(name)).alarm()
       void alarm.catch(() => (end.hasFailed = true)).finally(() => (end.isReached = true))
-      for (await settle(); !end.isReached; await settle()) mock.timers.tick(100)
+      let ticks = 0
+      for (await settle(); !end.isReached; await settle()) {
+        if (ticks++ > MOST_TICKS) throw new Error(`the alarm of ${name} does not end`)
+        mock.timers.tick(TICK_MS)
+      }
       // As the platform does.
       if (end.hasFailed) member.alarmAt = Math.min(member.alarmAt, Date.now() + REPEAT_MS)
     }
