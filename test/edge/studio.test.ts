@@ -295,7 +295,11 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
     expect(await violations(page)).toEqual([])
     // From here on, no timer of the page fires: it does not try again by itself, only the click does.
     await page.clock.pauseAt(await page.evaluate(() => Date.now() + 1000))
-    await page.context().setOffline(false)
+    // The connection is back when the click tries it, and not before: an attempt under way would find it first.
+    await page.route('**/health', async (route) => {
+      await page.context().setOffline(false)
+      await route.continue()
+    })
     await banner.getByRole('button', { name: 'Try now' }).click()
     await banner.waitFor({ state: 'detached' })
   })
