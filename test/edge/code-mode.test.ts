@@ -70,12 +70,13 @@ async function factsOf({ conversation, id }: any): Promise<any[]> {
 
 function decide(record: any, decision: object, tool = 'pay'): Promise<any> {
   const { id } = record.calls.find((call: any) => call.status === 'approval' && call.tool === tool)
-  return post(`/conversations/${record.conversation}/runs/${record.id}/calls/${id}?wait=20`, decision)
+  return post(`/conversations/${record.conversation}/runs/${record.id}/calls/${id}`, decision)
 }
 
 /** Waits until a run has ended or waits, and returns its record. */
 async function rest(record: any): Promise<any> {
-  return (await fetch(new URL(`/conversations/${record.conversation}/runs/${record.id}?wait=20`, url))).json()
+  await factsOf(record)
+  return (await fetch(new URL(`/conversations/${record.conversation}/runs/${record.id}`, url))).json()
 }
 
 describe('a program', () => {

@@ -124,7 +124,9 @@ describe('a policy that says decide', () => {
     const events = await world.edge.as(KEY)(`/conversations/c0/runs/${record.id}/events`)
     expect(events.body).toContain('event: call.judged')
     await world.edge.as(KEY)(`/conversations/c0/runs/${record.id}/calls/${id}`, { json: { decision: 'approve' } })
-    const { body } = await world.edge.as(KEY)(`/conversations/c0/runs/${record.id}?wait=10`)
+    // The events end when the run does.
+    await world.edge.as(KEY)(`/conversations/c0/runs/${record.id}/events`)
+    const { body } = await world.edge.as(KEY)(`/conversations/c0/runs/${record.id}`)
     expect(body).toMatchObject({ status: 'completed', calls: [{ ok: true, judgement }] })
     expect(world.reached).toEqual([BOOK.arguments])
   })
