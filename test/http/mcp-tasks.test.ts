@@ -222,16 +222,50 @@ describe('a call of a tool that answers later', () => {
     )
     const { newest, reach } = client([survey])
     const { taskId } = (await newest('tools/call', { name: 'render' })).result
-    expect((await reach(newest, taskId, { status: 'input_required' }))['inputRequests']).toEqual(requests)
+    const { inputRequests } = await reach(newest, taskId, { status: 'input_required' })
+    expect(Object.values(inputRequests)).toEqual(Object.values(requests))
+    const [nameKey = '', ageKey = ''] = Object.keys(inputRequests)
     const answers = {
       name: { action: 'accept', content: { name: 'Ada' } },
       age: { action: 'accept', content: { age: 7 } },
     }
-    await newest('tasks/update', { taskId, inputResponses: { name: answers.name } })
-    await reach(newest, taskId, { status: 'input_required' })
-    await newest('tasks/update', { taskId, inputResponses: answers })
+    await newest('tasks/update', { taskId, inputResponses: { [nameKey]: answers.name } })
+    await reach(newest, taskId, { status: 'input_required', inputRequests })
+    await newest('tasks/update', { taskId, inputResponses: { [nameKey]: answers.name, [ageKey]: answers.age } })
     await reach(newest, taskId, { status: 'completed', result: { content: text('Hello') } })
     expect(inputs).toEqual([undefined, { responses: answers, state: 's' }])
+  })
+
+  test('asks by another key when its tool asks by the same name again, and ignores the old one', async () => {
+    const rooms: unknown[] = []
+    const form = { method: 'elicitation/create', params: { mode: 'form', message: 'Which room?' } }
+    const needs: ToolOutcome = { ...failure('input_required', 'It asks.'), input: { requests: { room: form } } }
+    const twice = tool(
+      'render',
+      (_args, { input }) => {
+        rooms.push(input?.responses['room']?.['content'])
+        return rooms.length < 3 ? needs : { ok: true, content: text('Booked') }
+      },
+      { later: true },
+    )
+    const { newest, reach } = client([twice])
+    const { taskId } = (await newest('tools/call', { name: 'render' })).result
+    const answer = async (room: number, ...keys: string[]): Promise<void> => {
+      const response = { action: 'accept', content: { room } }
+      const inputResponses = Object.fromEntries(keys.map((key) => [key, response]))
+      await newest('tasks/update', { taskId, inputResponses })
+    }
+    const asked = async (): Promise<string[]> =>
+      Object.keys((await reach(newest, taskId, { status: 'input_required' }))['inputRequests'])
+    const [first = ''] = await asked()
+    await answer(1, first)
+    await eventually(() => expect(rooms).toEqual([undefined, { room: 1 }]))
+    const [second = ''] = await asked()
+    await answer(2, first)
+    expect(await asked()).toEqual([second])
+    await answer(3, second)
+    await reach(newest, taskId, { status: 'completed' })
+    expect([rooms, first === second]).toEqual([[undefined, { room: 1 }, { room: 3 }], false])
   })
 
   test('is approved by no decision model, since no user has written what it is', async () => {
@@ -262,7 +296,8 @@ describe('a call of a tool that answers later', () => {
     await eventually(async () => {
       expect((await own('tasks/get', { taskId })).result.status).toBe('input_required')
     })
-    const inputResponses = { approval: { action: 'accept' } }
+    const { inputRequests } = (await own('tasks/get', { taskId })).result
+    const inputResponses = Object.fromEntries(Object.keys(inputRequests).map((key) => [key, { action: 'accept' }]))
     for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
       expect((await other(method, { taskId, inputResponses })).error).toEqual({
         code: -32_602,
@@ -287,8 +322,8 @@ describe('a call of a tool that answers later', () => {
       const { newest, reach } = client([render])
       const { taskId } = (await newest('tools/call', { name: 'render', arguments: { scene: 1 } })).result
       const { inputRequests } = await reach(newest, taskId, { status: 'input_required' })
-      expect(inputRequests).toEqual({
-        approval: {
+      expect(Object.values(inputRequests)).toEqual([
+        {
           method: 'elicitation/create',
           params: {
             mode: 'form',
@@ -296,13 +331,14 @@ describe('a call of a tool that answers later', () => {
             requestedSchema: { type: 'object', properties: {} },
           },
         },
-      })
+      ])
+      const [key = ''] = Object.keys(inputRequests)
       // A client that cannot ask a person is told that one is needed.
       const { result: other } = await newest('tasks/get', { taskId }, { extensions: { [TASKS]: {} } })
       expect([other.status, other.statusMessage]).toEqual(['working', 'The call waits for a person.'])
       await newest('tasks/update', { taskId, inputResponses: { unknown: { action } } })
       expect((await newest('tasks/get', { taskId })).result.status).toBe('input_required')
-      await newest('tasks/update', { taskId, inputResponses: { approval: { action } } })
+      await newest('tasks/update', { taskId, inputResponses: { [key]: { action } } })
       await reach(newest, taskId, end)
     }
   })

@@ -145,7 +145,10 @@ async function readTask(id: unknown, context: EdgeContext, message?: McpMessage)
 const TASK_ID = /^(?:[a-z-]+__)?task_[A-Za-z0-9]{22}$/
 const UNKNOWN_TASK = mcpFault(INVALID_PARAMS, 'There is no such task.')
 
-/** Returns what a call that waits for a person asks this client for; undefined if it may not answer. */
+/**
+ * Returns what a call that waits for a person asks this client for; undefined if it may not answer. A task never uses a
+ * key twice, but a tool may ask by one name again: the keys are the names and when this wait ends.
+ */
 async function requestsOf(
   call: CallRecord,
   { id, record }: Pick<McpTask, 'id' | 'record'>,
@@ -154,8 +157,14 @@ async function requestsOf(
 ): Promise<Readonly<Record<string, InputRequest>> | undefined> {
   if (!mayApprove(context, message)) return undefined
   const { approval } = unwrapReply(await conversationStub(context, id).approval(record.id, call.id))
-  const requests = approval.input?.requests ?? approvalOf(call).requests
-  return Object.values(requests).every(isElicitation) ? requests : undefined
+  const requests = Object.entries(approval.input?.requests ?? approvalOf(call).requests)
+  if (!requests.every(([, request]) => isElicitation(request))) return undefined
+  return Object.fromEntries(requests.map(([name, request]) => [`${name}.${approval.expires.toString(36)}`, request]))
+}
+
+/** Returns the name by which the tool asked, of the key of a request. */
+function nameOfKey(key: string): string {
+  return key.slice(0, key.lastIndexOf('.'))
 }
 
 /** How long `tasks/result` waits for the end of a task, and how often it looks, in milliseconds. */
@@ -184,13 +193,15 @@ async function resultOfTask(task: McpTask, context: RequestContext, message: Mcp
  */
 async function updateTask({ id, record, requests = {} }: McpTask, context: RequestContext, { params }: McpMessage) {
   const [call] = record.calls
-  const answers = Object.entries(readInput(params).responses).filter(([name]) => Object.hasOwn(requests, name))
+  const answers = Object.entries(readInput(params).responses).filter(([key]) => Object.hasOwn(requests, key))
   if (!call || answers.length === 0 || answers.length < Object.keys(requests).length) return {}
   requireScope(context.caller, 'approve')
   const stub = conversationStub(context, id)
   const { approval } = unwrapReply(await stub.approval(record.id, call.id))
   const isRefused = answers.some(([, { action }]) => action !== 'accept')
-  const input = Object.fromEntries(answers.map(([name, { content }]) => [name, isObject(content) ? content : {}]))
+  const input = Object.fromEntries(
+    answers.map(([key, { content }]) => [nameOfKey(key), isObject(content) ? content : {}]),
+  )
   const answer = signAnswer(context.caller, {
     decision: isRefused ? 'reject' : 'approve',
     ...(!isRefused && approval.input && { input }),
