@@ -121,19 +121,9 @@ export async function serve(config: string, names: readonly string[], flags: rea
   const urls = Object.fromEntries(names.map((name, at) => [name, `http://127.0.0.1:${ports[at]}`]))
   const sockets = names.map((name, at) => `-s${name}=127.0.0.1:${ports[at]}`)
   const began = performance.now()
-  const child = spawn(
-    join(ROOT, 'node_modules/workerd/bin/workerd'),
-    [
-      'serve',
-      config,
-      ...(process.env['INSP'] && config.includes('run-edge') ? ['-i127.0.0.1:' + process.env['INSP']] : []),
-      ...flags,
-      ...sockets,
-    ],
-    {
-      stdio: ['ignore', 'inherit', 'inherit'],
-    },
-  )
+  const child = spawn(join(ROOT, 'node_modules/workerd/bin/workerd'), ['serve', config, ...flags, ...sockets], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
   const ended = new Promise((resolve) => child.once('exit', resolve))
   const kill = () => void child.kill()
   process.once('exit', kill)
