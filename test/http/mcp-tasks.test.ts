@@ -255,14 +255,14 @@ describe('a call of a tool that answers later', () => {
       const inputResponses = Object.fromEntries(keys.map((key) => [key, response]))
       await newest('tasks/update', { taskId, inputResponses })
     }
-    const asked = async (): Promise<string[]> =>
+    const nextKeys = async (): Promise<string[]> =>
       Object.keys((await reach(newest, taskId, { status: 'input_required' }))['inputRequests'])
-    const [first = ''] = await asked()
+    const [first = ''] = await nextKeys()
     await answer(1, first)
     await eventually(() => expect(rooms).toEqual([undefined, { room: 1 }]))
-    const [second = ''] = await asked()
+    const [second = ''] = await nextKeys()
     await answer(2, first)
-    expect(await asked()).toEqual([second])
+    expect(await nextKeys()).toEqual([second])
     await answer(3, second)
     await reach(newest, taskId, { status: 'completed' })
     expect([rooms, first === second]).toEqual([[undefined, { room: 1 }, { room: 3 }], false])
