@@ -53,7 +53,7 @@ export class Definitions extends WorkerEntrypoint<Env> implements VersionedDefin
     const { LOADER: loader } = this.env
     if (!loader) return definitionService()
     const isolates = oneOfVar({ ...this.env }, 'CODE_ISOLATES', ['shared', 'call'])
-    return definitionService({ code: { loader, outbound: outboundOf(this.ctx), isolates } })
+    return definitionService({ code: { loader, outbound: findOutbound(this.ctx), isolates } })
   }
 }
 
@@ -65,7 +65,7 @@ export class Outbound extends WorkerEntrypoint<Env, OutboundGrant> {
 }
 
 /** Returns the binding of this Worker to its own export `Outbound`. */
-function outboundOf({ exports }: ExecutionContext): CodeHost['outbound'] {
+function findOutbound({ exports }: ExecutionContext): CodeHost['outbound'] {
   return (props) => {
     const outbound: unknown = Reflect.get(exports, 'Outbound')
     if (typeof outbound !== 'function') throw new TypeError('the definitions Worker must export Outbound of stored.ts')

@@ -289,7 +289,7 @@ function toEntry({ revision, action, hash, version, change, breaks, place, autho
     ...(hash !== null && { hash }),
     ...(version !== null && { version }),
     ...(isChange(change) && { change, breaks: issuesOf(breaks) }),
-    ...byOf(parseJson(author)),
+    ...readAuthor(parseJson(author)),
     at: new Date(at).toISOString(),
   }
 }
@@ -305,7 +305,7 @@ function issuesOf(text: string | null): Change['breaks'] {
     : []
 }
 
-function byOf(author: unknown): Pick<HistoryEntry, 'by'> {
+function readAuthor(author: unknown): Pick<HistoryEntry, 'by'> {
   const { tenant, key } = isObject(author) ? author : {}
   return typeof tenant === 'string' ? { by: { tenant, ...(typeof key === 'string' && { key }) } } : {}
 }

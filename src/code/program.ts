@@ -4,7 +4,7 @@ import { type ProgramAsk, type ProgramCalls, type ProgramRelease, ProgramStopped
 import { pause, within } from '../contract/time-limit.ts'
 import type { Content } from '../contract/message.ts'
 import { failure, type ToolFailure, type ToolOutcome } from '../contract/tool.ts'
-import { importOf, type CodeLoader, SANDBOX } from './sandbox.ts'
+import { findImport, type CodeLoader, SANDBOX } from './sandbox.ts'
 import { LINES_BEFORE, programModules } from './kit.ts'
 
 /** The most characters of a program. */
@@ -63,7 +63,7 @@ export async function runProgram(code: string, host: ProgramHost): Promise<ToolO
 function refusalOf(code: string): ToolFailure | undefined {
   if (code.length > MOST_CODE)
     return failure('invalid_arguments', `The code is longer than ${MOST_CODE} characters. Make it shorter.`)
-  const statement = importOf(code)
+  const statement = findImport(code)
   if (statement === undefined) return undefined
   const message = `The code cannot import anything, and has "${statement}". It has the globals of JavaScript and \`tools\`.`
   return failure('invalid_arguments', message)
@@ -207,13 +207,13 @@ function linesOf(body: ReadableStream<Uint8Array>): Lines {
 function turnOf(line: unknown): Turn {
   const { asks, lookups, end } = isObject(line) ? line : {}
   return {
-    asks: Array.isArray(asks) ? asks.flatMap(askOf) : [],
-    lookups: Array.isArray(lookups) ? lookups.flatMap(lookupOf) : [],
+    asks: Array.isArray(asks) ? asks.flatMap(readAsks) : [],
+    lookups: Array.isArray(lookups) ? lookups.flatMap(readLookups) : [],
     ...(isObject(end) && { end }),
   }
 }
 
-function askOf(value: unknown): readonly ProgramAsk[] {
+function readAsks(value: unknown): readonly ProgramAsk[] {
   if (!isObject(value)) return []
   const { do: what, tool, arguments: text, ms } = value
   if (what === 'wait' && typeof ms === 'number') return [{ do: what, ms }]
@@ -222,7 +222,7 @@ function askOf(value: unknown): readonly ProgramAsk[] {
     : []
 }
 
-function lookupOf(value: unknown): readonly Lookup[] {
+function readLookups(value: unknown): readonly Lookup[] {
   if (!isObject(value)) return []
   const { do: what, names, question } = value
   if (what === 'describe' && Array.isArray(names)) return [{ do: what, names: names.map(String) }]

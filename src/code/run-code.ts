@@ -95,7 +95,7 @@ interface OtherTools {
 type KeywordIndex = ReturnType<typeof createKeywordIndex>
 
 /** Makes the answers to what programs ask about tools: about at most 40 at once, as many as are declared at first. */
-function lookupsOf(
+function collectLookups(
   tools: readonly ProgramTool[],
   findJoining: NonNullable<OtherTools['findJoining']> = async () => [],
 ): Lookups {
@@ -139,7 +139,7 @@ export async function runCodeTool(
     annotations: { readOnly: false, openWorld: false },
     callers: ['model'],
   }
-  const lookups = lookupsOf([...tools, ...joinedTools], findJoining)
+  const lookups = collectLookups([...tools, ...joinedTools], findJoining)
   return {
     definition,
     origin: 'inline',

@@ -28,7 +28,7 @@ export interface LoadedWorker {
 /**
  * The modules that any Worker can import, whatever its flags: they have `waitUntil`, with which work outlives its call,
  * sockets, and the entrypoint itself. A module that a Worker is loaded with takes the place of a built-in one of its name,
- * but for `node:process`. So code may import nothing (`importOf`), and this is a second barrier.
+ * but for `node:process`. So code may import nothing (`findImport`), and this is a second barrier.
  */
 const PLATFORM_MODULES = [
   'cloudflare:ai',
@@ -83,7 +83,7 @@ const IMPORT = new RegExp(
 )
 
 /** Returns the beginning of the first import of a module; undefined if it imports nothing. */
-export function importOf(module: string): string | undefined {
+export function findImport(module: string): string | undefined {
   const match = IMPORT.exec(module)
   return match
     ? module

@@ -75,12 +75,12 @@ export interface Spend {
   readonly cost: number
 }
 
-export function spendOf(key: string, run: string, usage: Usage, at: number): Spend {
-  return { run, key, at, ...amountsOf(usage) }
+export function makeSpend(key: string, run: string, usage: Usage, at: number): Spend {
+  return { run, key, at, ...toAmounts(usage) }
 }
 
 /** Returns what counts for a budget. */
-export function amountsOf({ inputTokens, outputTokens, cost = 0 }: Usage): Readonly<Record<Measure, number>> {
+export function toAmounts({ inputTokens, outputTokens, cost = 0 }: Usage): Readonly<Record<Measure, number>> {
   return { tokens: inputTokens + outputTokens, cost }
 }
 

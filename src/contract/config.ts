@@ -100,8 +100,8 @@ export function readConfig(env: Vars): Config {
   const [compat] = [oneOfVar(vars, 'COMPAT', ['none', 'spring-ai', 'langchain4j'])].filter((name) => name !== 'none')
   return {
     ...(model !== undefined && { model }),
-    models: listOf(vars, 'MODELS', MODELS, /.\/.|\*$/) ?? (model === undefined ? [] : [model]),
-    providerOptions: listOf(vars, 'PROVIDER_OPTIONS', OPTIONS, OPTION) ?? [],
+    models: readList(vars, 'MODELS', MODELS, /.\/.|\*$/) ?? (model === undefined ? [] : [model]),
+    providerOptions: readList(vars, 'PROVIDER_OPTIONS', OPTIONS, OPTION) ?? [],
     auth: oneOfVar(vars, 'AUTH', ['keys', 'open']),
     apiKeys: readApiKeys(vars),
     identityProviders: [],
@@ -145,7 +145,7 @@ export function readConfig(env: Vars): Config {
     httpToolHosts: objectVar(vars, 'HTTP_TOOL_HOSTS', 'a JSON object { host: [secret names] }', isStrings),
     holdChanged: bindingsOf(vars, 'HOLD_CHANGED') ?? ['TOOL_MCP*'],
     checkOutputs: bindingsOf(vars, 'CHECK_OUTPUTS'),
-    corsOrigins: listOf(vars, 'CORS_ORIGINS', ORIGINS, /^\w+:\/\/[^/*]+$/) ?? [],
+    corsOrigins: readList(vars, 'CORS_ORIGINS', ORIGINS, /^\w+:\/\/[^/*]+$/) ?? [],
     studio: oneOfVar(vars, 'STUDIO', ['on', 'off']) === 'on',
   }
 }
@@ -262,7 +262,9 @@ function numberAbove(vars: Vars, name: string, least: number): number {
 }
 
 function bindingsOf(vars: Vars, name: string): string[] | undefined {
-  return textVar(vars, name) === 'off' ? [] : listOf(vars, name, '"off" or a list of TOOL_… bindings', /^(?:TOOL_|\*)/)
+  return textVar(vars, name) === 'off'
+    ? []
+    : readList(vars, name, '"off" or a list of TOOL_… bindings', /^(?:TOOL_|\*)/)
 }
 
 const MODELS = 'a list of "provider/name" and "provider/*"'
@@ -272,7 +274,7 @@ const OPTION = /^[^.]+\.(?!model|messages|input|contents|instructions|prompt$|st
 const ORIGINS = 'a list of origins, such as https://app.example.com'
 
 /** Reads a list. Throws if an item does not match the pattern: it would silently have no effect. */
-function listOf(vars: Vars, name: string, expected: string, pattern: RegExp): string[] | undefined {
+function readList(vars: Vars, name: string, expected: string, pattern: RegExp): string[] | undefined {
   const items = listVar(vars, name)
   if (items && !items.every((item) => pattern.test(item))) throw new ConfigError(name, expected)
   return items

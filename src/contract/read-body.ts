@@ -31,10 +31,10 @@ export async function readBody(message: Pick<Response, 'body'>, most: number): P
 
 /** Decodes bytes as text, in UTF-8 if the charset is unknown. */
 export function decodeText(bytes: Uint8Array, charset = 'utf-8'): string {
-  return decoderOf(charset).decode(bytes)
+  return makeDecoder(charset).decode(bytes)
 }
 
-function decoderOf(charset: string): TextDecoder {
+function makeDecoder(charset: string): TextDecoder {
   try {
     return new TextDecoder(charset)
   } catch {

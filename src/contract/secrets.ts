@@ -322,11 +322,11 @@ function unescaped(text: string, isQuoted = false): string {
   // A line break ends an entity at the end of the text.
   let view = `${text}\n`
   for (let round = 0; round < ROUNDS; round++) {
-    const next = view.replace(ESCAPE, charOf)
+    const next = view.replace(ESCAPE, decodeEscape)
     if (next === view) break
     view = next
   }
-  return (isQuoted ? view.replace(QUOTED, charOf) : view).replace(LINE_BREAK, '')
+  return (isQuoted ? view.replace(QUOTED, decodeEscape) : view).replace(LINE_BREAK, '')
 }
 
 /** Does as `unescaped`, and keeps where each character comes from. */
@@ -337,11 +337,11 @@ function escapeView(text: string, isQuoted: boolean): EscapeView {
     ends: Array.from({ length: text.length }, (_, at) => at + 1),
   }
   for (let round = 0; round < ROUNDS; round++) {
-    const next = replaceIn(view, ESCAPE, charOf)
+    const next = replaceIn(view, ESCAPE, decodeEscape)
     if (next.text === view.text) break
     view = next
   }
-  return replaceIn(isQuoted ? replaceIn(view, QUOTED, charOf) : view, LINE_BREAK, () => '')
+  return replaceIn(isQuoted ? replaceIn(view, QUOTED, decodeEscape) : view, LINE_BREAK, () => '')
 }
 
 /** Returns where the end of a text begins that may be the beginning of an escape; its length if there is none. */
@@ -349,7 +349,7 @@ function begunEscape(text: string): number {
   return ESCAPE_AT_END.exec(text)?.index ?? text.length
 }
 
-function charOf(escape: string): string {
+function decodeEscape(escape: string): string {
   const [, hex] = /^(?:%u?|=|&#x|\\+[ux]\{?)([0-9a-f]+)[;}]?$/i.exec(escape) ?? []
   const [, octal] = /^\\+(\d+)$/.exec(escape) ?? []
   const [, decimal] = /^&#(\d+);?$/.exec(escape) ?? []

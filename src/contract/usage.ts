@@ -42,9 +42,9 @@ const MOST = 1e9
 export function countableUsage(usage: Usage): Usage {
   const { inputTokens, outputTokens, cachedInputTokens, reasoningTokens, cost } = usage
   const { cacheWriteTokens, longCacheWriteTokens, webSearches } = usage
-  const [input, output] = [figureOf(inputTokens), figureOf(outputTokens)]
-  const cached = Math.min(figureOf(cachedInputTokens ?? 0), input)
-  const written = Math.min(figureOf(cacheWriteTokens ?? 0), input - cached)
+  const [input, output] = [toFigure(inputTokens), toFigure(outputTokens)]
+  const cached = Math.min(toFigure(cachedInputTokens ?? 0), input)
+  const written = Math.min(toFigure(cacheWriteTokens ?? 0), input - cached)
   return {
     ...usage,
     inputTokens: input,
@@ -52,15 +52,15 @@ export function countableUsage(usage: Usage): Usage {
     ...(cachedInputTokens !== undefined && { cachedInputTokens: cached }),
     ...(cacheWriteTokens !== undefined && { cacheWriteTokens: written }),
     ...(longCacheWriteTokens !== undefined && {
-      longCacheWriteTokens: Math.min(figureOf(longCacheWriteTokens), written),
+      longCacheWriteTokens: Math.min(toFigure(longCacheWriteTokens), written),
     }),
-    ...(reasoningTokens !== undefined && { reasoningTokens: Math.min(figureOf(reasoningTokens), output) }),
-    ...(webSearches !== undefined && { webSearches: figureOf(webSearches) }),
-    ...(cost !== undefined && { cost: figureOf(cost) }),
+    ...(reasoningTokens !== undefined && { reasoningTokens: Math.min(toFigure(reasoningTokens), output) }),
+    ...(webSearches !== undefined && { webSearches: toFigure(webSearches) }),
+    ...(cost !== undefined && { cost: toFigure(cost) }),
   }
 }
 
-function figureOf(value: number): number {
+function toFigure(value: number): number {
   return value > 0 ? Math.min(value, MOST) : 0
 }
 

@@ -65,13 +65,13 @@ function partsOf(name: string, value: string): string[] {
   if (!name.includes('HEADERS')) return [value, ...items]
   return items.flatMap((item) => {
     const header = item.slice(item.indexOf('=') + 1).trim()
-    const decoded = decodedOf(header)
+    const decoded = decodeHeader(header)
     return [header, decoded, decoded.slice(decoded.lastIndexOf(' ') + 1)]
   })
 }
 
 /** Returns a header as it is sent; as it is set, if it cannot be decoded, which is reported where headers are read. */
-function decodedOf(header: string): string {
+function decodeHeader(header: string): string {
   try {
     return decodeURIComponent(header)
   } catch {

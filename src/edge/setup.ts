@@ -199,7 +199,7 @@ function makeTools(services: Services): EdgeTools {
     others: sources,
     offersByDefault: (definition) => selectsTool(config.defaultTools, definition),
     rules,
-    isExcluded: exclusionOf(config.defaultTools),
+    isExcluded: makeExclusion(config.defaultTools),
     patterns: { patterns: readToolPatterns(env), bindings: Object.keys(workers) },
     stored: storedTools,
     search,
@@ -209,7 +209,7 @@ function makeTools(services: Services): EdgeTools {
 }
 
 /** Returns whether `DEFAULT_TOOLS` excludes a tool; undefined if it excludes none. */
-function exclusionOf(patterns: readonly string[]): ((definition: ToolDefinition) => boolean) | undefined {
+function makeExclusion(patterns: readonly string[]): ((definition: ToolDefinition) => boolean) | undefined {
   const exclusions = patterns.filter((pattern) => pattern.startsWith('!'))
   return exclusions.length > 0 ? (definition) => !selectsTool(['*', ...exclusions], definition) : undefined
 }

@@ -95,7 +95,7 @@ export function reportOf({ request, acceptedAt, facts }: ReportedRun): RunReport
     { by: 'model', name: model, calls, usage: total },
     ...tools.values(),
   ]
-  return { run: runId, at: endedAt, shares, series: seriesOf(samples) }
+  return { run: runId, at: endedAt, shares, series: toSeries(samples) }
 }
 
 type Settled = Extract<RunFact, { type: 'call.settled' }>
@@ -171,7 +171,7 @@ export function endedListing({ request, acceptedAt, facts, expires }: ReportedRu
     if (event.type === 'step.answered') steps += 1
     if (event.type === 'run.finished') {
       const { status, usage, which } = event
-      end = { status, ended: at, ...spentOf(usage), ...(which && { limit: which }) }
+      end = { status, ended: at, ...countSpending(usage), ...(which && { limit: which }) }
     }
   }
   const { conversation } = request
@@ -186,7 +186,7 @@ export function unendedListing(unended: UnendedRun): RunListing | undefined {
   const { conversation } = request
   if (conversation === undefined) return undefined
   const details = detailsOf(request, tools, errors)
-  const run = { status, ...spentOf(usage), ...details, steps, created: acceptedAt, conversation }
+  const run = { status, ...countSpending(usage), ...details, steps, created: acceptedAt, conversation }
   const { question } = details
   const listings = approvals.map((approval) => ({
     conversation,
@@ -197,7 +197,7 @@ export function unendedListing(unended: UnendedRun): RunListing | undefined {
   return { run, at, ...(expires !== undefined && { expires }), approvals: listings }
 }
 
-function spentOf({ inputTokens, outputTokens, cost = 0 }: Usage): Pick<ListedRun, 'cost' | 'tokens'> {
+function countSpending({ inputTokens, outputTokens, cost = 0 }: Usage): Pick<ListedRun, 'cost' | 'tokens'> {
   return { cost, tokens: inputTokens + outputTokens }
 }
 
@@ -242,7 +242,7 @@ export interface Sample {
 }
 
 /** Returns what samples add to the series of metrics, each series once. */
-export function seriesOf(samples: readonly Sample[]): Series[] {
+export function toSeries(samples: readonly Sample[]): Series[] {
   const series = new Map<string, Series>()
   const add = (part: Series) => {
     const id = JSON.stringify([part.name, part.labels, part.part, part.le])

@@ -38,7 +38,7 @@ export function spansOf(run: ReportedRun, { includeContent = false } = {}): Span
     if (event.type === 'run.finished') {
       recorder.finishAll(at, 'interrupted')
       const error = event.status === 'failed' ? (event.error?.code ?? 'failed') : undefined
-      recorder.finish('', { end: at, error, attributes: endOf(event, includeContent) })
+      recorder.finish('', { end: at, error, attributes: endAttributes(event, includeContent) })
     }
   }
   return recorder.spans
@@ -132,7 +132,7 @@ function noteOf(
   event: Fact<'model.retried' | 'provider.call' | 'context.reduced'>,
 ): Parameters<SpanRecorder['note']>[3] {
   if (event.type === 'provider.call') return { 'gen_ai.tool.name': event.tool, 'edgecall.tool.ok': event.ok }
-  return event.type === 'model.retried' ? retryOf(event) : reductionOf(event)
+  return event.type === 'model.retried' ? retryOf(event) : reductionAttributes(event)
 }
 
 /** Records what happens to a run as a whole, as events of its span. */
@@ -207,7 +207,7 @@ function retryOf({ code, status }: Fact<'model.retried' | 'model.waiting'>): Att
   return { 'error.type': code, ...(status !== undefined && { 'http.response.status_code': status }) }
 }
 
-function reductionOf({ before, after, room, because }: Fact<'context.reduced'>): Attributes {
+function reductionAttributes({ before, after, room, because }: Fact<'context.reduced'>): Attributes {
   return {
     'edgecall.tokens.before': before,
     'edgecall.tokens.after': after,
@@ -244,7 +244,7 @@ function definitionsAttribute(tools: Parameters<typeof definitionsJson>[0]): Att
   return { 'gen_ai.tool.definitions': definitionsJson(tools) }
 }
 
-function endOf({ finish, which, usage, answer }: Fact<'run.finished'>, includeContent: boolean): Attributes {
+function endAttributes({ finish, which, usage, answer }: Fact<'run.finished'>, includeContent: boolean): Attributes {
   return {
     'edgecall.finish': finish,
     ...(which && { 'edgecall.limit': which }),

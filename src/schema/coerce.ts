@@ -2,10 +2,10 @@ import { canonicalJson, isObject, type JsonObject, type JsonSchema } from '../co
 import { isExact, parseExactly } from './exact-numbers.ts'
 import {
   branchesOf,
-  conjunctsOf,
+  collectConjuncts,
   enumOf,
   isOfType,
-  listOf,
+  toList,
   mapParts,
   step,
   target,
@@ -70,7 +70,7 @@ function mend(walk: Walk, schema: unknown, value: unknown): Mended {
   if (!isObject(schema)) return { value, isFit: schema !== false }
   return step(walk, () => {
     const mends = [
-      ...conjunctsOf(walk, schema).map((also) => (current: unknown) => mend(walk, also, current)),
+      ...collectConjuncts(walk, schema).map((also) => (current: unknown) => mend(walk, also, current)),
       (current: unknown) => mendUnion(walk, branchesOf(schema), current),
       (current: unknown) => mendHere(walk, schema, current),
     ]
@@ -112,7 +112,7 @@ function mendHere(walk: Walk, schema: JsonObject, value: unknown): Mended {
     return { value: option, isFit: isOption(walk, options, option) }
   }
   const types = typesOf(schema)
-  const as = asOf(schema)
+  const as = findTarget(schema)
   if (as ? as.fits(value) : types.length === 0 || types.some((type) => isOfType(type, value)))
     return mendParts(walk, schema, value)
   if (typeof value === 'string') spendText(walk, value)
@@ -127,7 +127,7 @@ function mendHere(walk: Walk, schema: JsonObject, value: unknown): Mended {
 function mendParts(walk: Walk, schema: JsonObject, value: unknown): Mended {
   if (typeof value !== 'object' || value === null) return { value, isFit: true }
   const withoutNull = withoutNulls(walk, schema, value)
-  const required = listOf(schema['required'])
+  const required = toList(schema['required'])
   spend(walk, Object.keys(value).length + required.length / 2)
   let isFit = !isObject(withoutNull) || required.every((key) => withoutNull[String(key)] !== undefined)
   const mended = mapParts(schema, withoutNull, (inner, part) => {
@@ -144,7 +144,7 @@ function withoutNulls(walk: Walk, { properties, required }: JsonObject, value: u
   const mayStay = ([key, part]: readonly [string, unknown]) =>
     part !== null ||
     !Object.hasOwn(properties, key) ||
-    listOf(required).includes(key) ||
+    toList(required).includes(key) ||
     hasShape(walk, properties[key], null)
   const entries = Object.entries(value)
   return entries.every(mayStay) ? value : Object.fromEntries(entries.filter(mayStay))
@@ -253,12 +253,12 @@ function isMarked(schema: unknown): boolean {
 
 function decodePart(walk: Walk, schema: unknown, value: unknown): unknown {
   if (!isObject(schema)) return value
-  const as = asOf(schema)
+  const as = findTarget(schema)
   if (as && !as.fits(value)) return value
   return step(walk, () => {
     const branch = branchesOf(schema).find((each) => hasShape(walk, each, value))
     let decoded = mapParts(schema, value, (inner, part) => decodePart(walk, inner, part))
-    for (const also of [branch, ...conjunctsOf(walk, schema)]) decoded = decodePart(walk, also, decoded)
+    for (const also of [branch, ...collectConjuncts(walk, schema)]) decoded = decodePart(walk, also, decoded)
     return as ? as.make(decoded) : decoded
   })
 }
@@ -292,7 +292,7 @@ const KINDS: Readonly<Record<string, As>> = {
   map: { fits: isObject, make: (value) => new Map(isObject(value) ? Object.entries(value) : []) },
 }
 
-function asOf(schema: object): As | undefined {
+function findTarget(schema: object): As | undefined {
   const as: unknown = Reflect.get(schema, AS)
   return typeof as === 'string' ? KINDS[as] : undefined
 }

@@ -43,7 +43,7 @@ export function compileRule(document: Resolver, schema: JsonObject): Rule {
   const refs = refsOf(schema)
   const used = document.isLegacy && refs.length > 0 ? {} : schema
   const { prefixItems, items, additionalItems, dependencies, dependentRequired, dependentSchemas } = used
-  const [first, rest] = Array.isArray(items) ? [items, additionalItems] : [listOf(prefixItems), items]
+  const [first, rest] = Array.isArray(items) ? [items, additionalItems] : [toList(prefixItems), items]
   const needs = [dependencies, dependentRequired, dependentSchemas].flatMap(entriesOf)
   return {
     source: schema,
@@ -52,18 +52,18 @@ export function compileRule(document: Resolver, schema: JsonObject): Rule {
     checks: checksOf(used),
     properties: new Map(entriesOf(used['properties'])),
     patternProperties: entriesOf(used['patternProperties']),
-    required: listOf(used['required']).map(String),
+    required: toList(used['required']).map(String),
     dependents: needs.map(([key, need]) => [key, Array.isArray(need) ? need.map(String) : { schema: need }]),
     hasKeys: ['properties', 'patternProperties', 'additionalProperties', 'propertyNames'].some((name) => name in used),
     first,
     rest,
-    allOf: listOf(used['allOf']),
-    anyOf: unionOf(document, used['anyOf']),
-    oneOf: unionOf(document, used['oneOf']),
+    allOf: toList(used['allOf']),
+    anyOf: findUnion(document, used['anyOf']),
+    oneOf: findUnion(document, used['oneOf']),
   }
 }
 
-function unionOf(document: Resolver, branches: unknown): Union | undefined {
+function findUnion(document: Resolver, branches: unknown): Union | undefined {
   if (!Array.isArray(branches) || branches.length === 0) return undefined
   return { branches, candidates: tagged(document, branches) ?? (() => branches) }
 }
@@ -112,7 +112,7 @@ function tagsOf(document: Resolver, branch: unknown): ReadonlyMap<string, readon
     const target = more.length === 0 && '$ref' in branch ? document.resolve(branch, ref) : undefined
     return isObject(target) && refsOf(target).length === 0 ? tagsOf(document, target) : new Map()
   }
-  const required = new Set(listOf(branch['required']))
+  const required = new Set(toList(branch['required']))
   return new Map(
     entriesOf(branch['properties']).flatMap(([key, inner]) => {
       const values = required.has(key) && isObject(inner) && refsOf(inner).length === 0 ? scalarsOf(inner) : undefined
@@ -132,7 +132,7 @@ function entriesOf(value: unknown): [key: string, inner: unknown][] {
   return isObject(value) ? Object.entries(value) : []
 }
 
-export function listOf(value: unknown): readonly unknown[] {
+export function toList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
@@ -173,12 +173,12 @@ export function target({ root }: Walk, { $ref }: JsonObject): unknown {
 
 /** Returns the branches of a union. */
 export function branchesOf({ anyOf, oneOf }: JsonObject): readonly unknown[] {
-  return [...listOf(anyOf), ...listOf(oneOf)]
+  return [...toList(anyOf), ...toList(oneOf)]
 }
 
 /** Returns the schemas that the same value must fit beside this one. */
-export function conjunctsOf(walk: Walk, schema: JsonObject): readonly unknown[] {
-  return [target(walk, schema), ...listOf(schema['allOf'])]
+export function collectConjuncts(walk: Walk, schema: JsonObject): readonly unknown[] {
+  return [target(walk, schema), ...toList(schema['allOf'])]
 }
 
 /** Returns the values that a schema lists, or undefined if it lists none. */
@@ -211,7 +211,7 @@ function schemaAt(schema: JsonObject, key: string | number): unknown {
     return patternProperties === undefined ? additionalProperties : undefined
   }
   const { items, prefixItems, additionalItems } = schema
-  const [first, rest] = Array.isArray(items) ? [items, additionalItems] : [listOf(prefixItems), items]
+  const [first, rest] = Array.isArray(items) ? [items, additionalItems] : [toList(prefixItems), items]
   return key < first.length ? first[key] : rest
 }
 

@@ -125,7 +125,7 @@ export function defineTool<const Schema extends InputSchema, Env = unknown, Resu
     throw new TypeError(`Tool "${givenName}" needs a description: it is all the model sees`)
   const { schema, parse } = argumentsOf(input, `Tool "${givenName}": input`)
   const output = options.output && outputOf(name, options.output, `Tool "${givenName}": output`)
-  const outline = outlineOf(options, name, { inputSchema: schema, ...(output && { outputSchema: output.schema }) })
+  const outline = makeOutline(options, name, { inputSchema: schema, ...(output && { outputSchema: output.schema }) })
   const failureOf = (error: unknown) => toFailure(name, error)
   /** Parses the arguments and passes them to `work`; an exception becomes a failed outcome. */
   const withInput = async <Output>(
@@ -185,7 +185,7 @@ export function defineTool<const Schema extends InputSchema, Env = unknown, Resu
 }
 
 /** Returns the definition, without its hash, that the options describe. */
-function outlineOf<Schema extends InputSchema, Env, Result>(
+function makeOutline<Schema extends InputSchema, Env, Result>(
   options: ToolOptions<Schema, Env, Result>,
   name: string,
   schemas: Pick<ToolOutline, 'inputSchema' | 'outputSchema'>,

@@ -117,10 +117,10 @@ function isBytes(value: unknown): value is Bytes {
 }
 
 async function encode(bytes: Bytes): Promise<string> {
-  return toBase64(viewOf(bytes instanceof Blob ? await bytes.arrayBuffer() : bytes))
+  return toBase64(toView(bytes instanceof Blob ? await bytes.arrayBuffer() : bytes))
 }
 
-function viewOf(bytes: ArrayBuffer | ArrayBufferView): Uint8Array {
+function toView(bytes: ArrayBuffer | ArrayBufferView): Uint8Array {
   if (!ArrayBuffer.isView(bytes)) return new Uint8Array(bytes)
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
@@ -130,7 +130,7 @@ export function toJson(key: string, value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString()
   if (value instanceof Map) return Object.fromEntries(value)
   if (value instanceof Set) return [...value]
-  if (value instanceof ArrayBuffer || ArrayBuffer.isView(value)) return toBase64(viewOf(value))
+  if (value instanceof ArrayBuffer || ArrayBuffer.isView(value)) return toBase64(toView(value))
   if (typeof value === 'function' || typeof value === 'symbol' || isEmptyInJson(value)) {
     throw new TypeError(`a ${kindOf(value)} at ${key === '' ? 'the root' : `"${key}"`}`)
   }

@@ -14,7 +14,7 @@ import type { Surface } from '../http/surface.ts'
 import { pageSize } from '../http/surfaces/conversations/conversations.ts'
 import { invalidRequest } from '../http/surfaces/runs.ts'
 import { decodeScheduleBody, decodeScheduleChange } from '../wire/client/schedule.ts'
-import { timingOf } from './times.ts'
+import { makeTiming } from './times.ts'
 
 const app = new Hono<EdgeEnv>()
 
@@ -101,7 +101,7 @@ export async function checkSchedule(context: EdgeContext, definition: ScheduleDe
 export function checkTerms({ caller, setup }: EdgeContext, definition: ScheduleDefinition): void {
   const { scopes = caller.scopes, run } = definition
   const now = Date.now()
-  const timing = timingOf(definition, now)
+  const timing = makeTiming(definition, now)
   if ('path' in timing) throw invalidRequest({ message: `${timing.path}: ${timing.message}`, path: timing.path })
   const missing = scopes.find((scope) => !caller.scopes.includes(scope))
   if (missing !== undefined) {

@@ -28,7 +28,7 @@ import {
   ScheduleStore,
   type WaitingTime,
 } from './store.ts'
-import { lastDue, type Timing, timingOf } from './times.ts'
+import { lastDue, type Timing, makeTiming } from './times.ts'
 
 /** How many due times are claimed and settled together, by few row writes. */
 const AT_A_TIME = 100
@@ -85,7 +85,7 @@ export abstract class SchedulesObject<Env> extends DurableObject<Env> implements
     // While the times stay the same, none of them is left out.
     const isSame = before !== undefined && timesText(before.definition) === timesText(definition)
     const stored = isSame ? before.stored : now
-    const timing = timingOf(definition, stored)
+    const timing = makeTiming(definition, stored)
     if ('path' in timing) return refusalOf(400, 'invalid_request', `${timing.path}: ${timing.message}`)
     const next = (isSame && !before.state.paused && before.state.next) || timing.next(now)
     if (next === undefined && !isSame)
@@ -93,7 +93,7 @@ export abstract class SchedulesObject<Env> extends DurableObject<Env> implements
     const paused = definition.paused === true
     const waiting = before?.state.waiting && waitingAfter(before, before.state.waiting)
     const state = stateOf(paused, next, waiting)
-    this.#store.put({ name, definition, caller, stored, state }, wakeOf(state, now))
+    this.#store.put({ name, definition, caller, stored, state }, wakeTime(state, now))
     this.#wake()
     const schedule = scheduleOf({ id: 0, name, definition, caller, stored, state, history: before?.history ?? [] })
     return { ok: true, created: !before, schedule }
@@ -133,7 +133,7 @@ export abstract class SchedulesObject<Env> extends DurableObject<Env> implements
       // Times that pass during a pause are not missed.
       const next = timingOfRow(row)?.next(now)
       const state = stateOf(paused, next, row.state.waiting)
-      this.#store.setState(row.id, state, wakeOf(state, now))
+      this.#store.setState(row.id, state, wakeTime(state, now))
       this.#wake()
     }
     return { ok: true, schedule: scheduleOf(this.#store.get(name) ?? row) }
@@ -205,7 +205,7 @@ export abstract class SchedulesObject<Env> extends DurableObject<Env> implements
       if (rows.length === 0) return
       room -= rows.length
       const ended = rows.filter(({ state }) => state.next === undefined && !state.waiting).map(({ id }) => id)
-      const occurrences = rows.flatMap((row) => occurrenceOf(row, now) ?? [])
+      const occurrences = rows.flatMap((row) => nextOccurrence(row, now) ?? [])
       await this.#handle(this.#claim(occurrences, ended))
     }
   }
@@ -311,7 +311,7 @@ export function schedulesObject<Env extends object>(
 }
 
 /** Returns the due time of a schedule that needs attention; undefined if it has none any more. */
-function occurrenceOf(row: ScheduleRow, now: number): Occurrence | undefined {
+function nextOccurrence(row: ScheduleRow, now: number): Occurrence | undefined {
   const { id: schedule, state, definition } = row
   const { next, waiting } = state
   if (waiting) {
@@ -344,7 +344,7 @@ function changeOf(
   const { due, attempts, manual, missedFrom, before } = occurrence
   const isKnown = outcome?.ok === true && row.history.some(({ run }) => run === outcome.run)
   const entry = isKnown ? undefined : entryOf(occurrence, outcome, now)
-  if (manual !== undefined) return { id, state, wake: wakeOf(state, now), entry }
+  if (manual !== undefined) return { id, state, wake: wakeTime(state, now), entry }
   // No due time up to this one is handled again, also if the schedule was stored again meanwhile.
   const isAhead = state.next === undefined || state.next > due
   const next = isAhead ? state.next : timingOfRow(row)?.next(due)
@@ -352,7 +352,7 @@ function changeOf(
   const settled = stateOf(state.paused, next, other)
   const pauseMs = outcome && !outcome.ok ? pauseBefore(outcome, attempts, definition.overlap === 'queue') : undefined
   if (pauseMs === undefined || other || !outcome || outcome.ok)
-    return { id, state: settled, wake: wakeOf(settled, now), entry }
+    return { id, state: settled, wake: wakeTime(settled, now), entry }
   const { because, code, message } = outcome
   const failures = attempts + (because === 'later' ? 1 : 0)
   const waiting: WaitingTime = {
@@ -409,14 +409,14 @@ function stateOf(paused: boolean, next: number | undefined, waiting: WaitingTime
 }
 
 /** Returns when a schedule needs attention next; Infinity for never. One that has ended is removed then. */
-function wakeOf({ paused, next, waiting }: ScheduleState, now: number): number {
+function wakeTime({ paused, next, waiting }: ScheduleState, now: number): number {
   if (paused) return Infinity
   return waiting ? now : (next ?? now + ENDED_MS)
 }
 
 /** Returns the timing of a stored schedule; undefined if it cannot be read any more, as after its time zone was renamed. */
 function timingOfRow({ definition, stored }: ScheduleRow): Timing | undefined {
-  const timing = timingOf(definition, stored)
+  const timing = makeTiming(definition, stored)
   return 'path' in timing ? undefined : timing
 }
 

@@ -19,7 +19,7 @@ export interface TimesFault {
  * Makes the timing of a schedule, or says what is wrong with its times. `stored`: when it was stored, from which
  * `everySeconds` counts.
  */
-export function timingOf(times: ScheduleTimes, stored: number): Timing | TimesFault {
+export function makeTiming(times: ScheduleTimes, stored: number): Timing | TimesFault {
   const { cron, at, everySeconds } = times
   if (at !== undefined) return onceAt(at)
   if (everySeconds !== undefined) {

@@ -8,7 +8,7 @@ import { failure } from '../contract/tool.ts'
 import { Problem } from '../http/problem.ts'
 import { decodeScheduleBody } from '../wire/client/schedule.ts'
 import { checkSchedule, checkTerms, SCHEDULES } from './routes.ts'
-import { timingOf } from './times.ts'
+import { makeTiming } from './times.ts'
 
 interface ScheduleTool {
   readonly declaration: Pick<ToolDefinition, 'name' | 'title' | 'description' | 'annotations' | 'approval'> & {
@@ -72,7 +72,7 @@ const SET: ScheduleTool = {
     if (!decoded.ok) return decoded
     checkTerms({ setup, caller: call.context.caller }, decoded.definition)
     const now = Date.now()
-    const timing = timingOf(decoded.definition, now)
+    const timing = makeTiming(decoded.definition, now)
     const isOver = !('path' in timing) && timing.next(now) === undefined
     return isOver ? failure('time_passed', 'This schedule has no due time that is still to come.') : undefined
   },
@@ -82,7 +82,7 @@ const SET: ScheduleTool = {
     const { caller } = request.context
     await checkSchedule({ setup, caller }, decoded.definition)
     const reply = await service.put(decoded.name, decoded.definition, caller)
-    return reply.ok ? answer(briefOf(reply.schedule)) : failure(reply.code, reply.message)
+    return reply.ok ? answer(summarize(reply.schedule)) : failure(reply.code, reply.message)
   },
 }
 
@@ -113,7 +113,7 @@ const LIST: ScheduleTool = {
     inputSchema: { type: 'object', properties: {}, additionalProperties: false },
     annotations: { readOnly: true, idempotent: true, openWorld: false },
   },
-  run: async (_, service) => answer({ schedules: (await service.list('', MOST_LISTED)).map(briefOf) }),
+  run: async (_, service) => answer({ schedules: (await service.list('', MOST_LISTED)).map(summarize) }),
 }
 
 /** The most schedules that a model is told of. */
@@ -202,7 +202,7 @@ function serviceOf({ schedules }: Setup, { tenant, scopes }: Caller): ScheduleSe
 }
 
 /** What a model is told of a schedule. */
-function briefOf({ name, cron, timeZone, at, everySeconds, next, paused, last }: Schedule | ScheduleSummary): object {
+function summarize({ name, cron, timeZone, at, everySeconds, next, paused, last }: Schedule | ScheduleSummary): object {
   const lastTime = last && { due: last.due, outcome: last.outcome }
   return { name, cron, timeZone, at, everySeconds, next, ...(paused && { paused }), last: lastTime }
 }

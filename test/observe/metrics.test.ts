@@ -7,7 +7,7 @@ import type { ReportedRun } from '../../src/contract/report.ts'
 import { failure } from '../../src/contract/tool.ts'
 import { openMetrics } from '../../src/http/surfaces/metrics.ts'
 import { dataPointOf, metricsReporter } from '../../src/observe/metrics-reporter.ts'
-import { seriesOf, reportOf } from '../../src/observe/run-report.ts'
+import { toSeries, reportOf } from '../../src/observe/run-report.ts'
 import { makeDirectory, memoryDirectories } from '../fixtures/directories.ts'
 import { ask, play, requestOf, say, tool } from '../fixtures/play.ts'
 
@@ -123,7 +123,7 @@ test('runs are counted once each, whether their reports are summed up already or
   const usage = { inputTokens: 2, outputTokens: 1, cost: 0.5 }
   const report = (run: string): RunReport => ({
     ...{ run, at, shares: [{ by: 'key', name: 'web', calls: 1, usage }] },
-    series: seriesOf([{ name: 'edgecall_steps', labels: { model: 'm' }, value: 3 }]),
+    series: toSeries([{ name: 'edgecall_steps', labels: { model: 'm' }, value: 3 }]),
   })
   const counted: boolean[] = []
   for (let run = 0; run < 120; run++) {
@@ -183,7 +183,7 @@ test('reading the metrics and the usage of a tenant without runs stores nothing'
 test('a label is escaped as OpenMetrics demands', async () => {
   const directory = makeDirectory()
   const sample = { name: 'edgecall_cost', labels: { model: 'a"b\\c\nd', key: '' }, value: 0.5 } as const
-  await directory.countRuns([{ run: 'r', at: Date.now(), shares: [], series: seriesOf([sample]) }])
+  await directory.countRuns([{ run: 'r', at: Date.now(), shares: [], series: toSeries([sample]) }])
   expect(openMetrics(await directory.series())).toContain('edgecall_cost_total{model="a\\"b\\\\c\\nd",key=""} 0.5\n')
 })
 
@@ -196,11 +196,11 @@ test('names of a day and series are bounded', async () => {
     run: 'r',
     at,
     shares: names.map((name) => ({ by: 'key', name, calls: 0, usage })),
-    series: seriesOf(
+    series: toSeries(
       Array.from({ length: 5000 }, (_, index) => ({ name: 'edgecall_cost', labels: { model: `m${index}` }, value: 1 })),
     ),
   }
-  const series = seriesOf([{ name: 'edgecall_cost', labels: { model: 'new' }, value: 1 }])
+  const series = toSeries([{ name: 'edgecall_cost', labels: { model: 'new' }, value: 1 }])
   await directory.countRuns([report, { ...report, run: 's', series }])
   const day = new Date(at).toISOString().slice(0, 10)
   const rows = await directory.usage(day, day, 'key')

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { overflowOf } from '../../src/wire/provider/model-error.ts'
+import { readOverflow } from '../../src/wire/provider/model-error.ts'
 
 /** What servers answer to a prompt that is too long, and what is read from it. */
 const OVERFLOWS: readonly (readonly [server: string, message: string, expected: object])[] = [
@@ -142,11 +142,11 @@ const LOOK_ALIKES: readonly string[] = [
 
 describe('the overflow of a context window', () => {
   test.each(OVERFLOWS)('%s: %s', (_, message, expected) => {
-    expect(overflowOf(message, '', 400)).toEqual(expected)
+    expect(readOverflow(message, '', 400)).toEqual(expected)
   })
 
   test.each(LOOK_ALIKES)('is not read from: %s', (message) => {
-    expect(overflowOf(message, '', 429)).toBeUndefined()
+    expect(readOverflow(message, '', 429)).toBeUndefined()
   })
 
   test.each([
@@ -156,6 +156,6 @@ describe('the overflow of a context window', () => {
     ['3051', 400],
     ['', 413],
   ])('is told by the code "%s" with status %d alone', (code, status) => {
-    expect(overflowOf('No words.', code, status)).toEqual({})
+    expect(readOverflow('No words.', code, status)).toEqual({})
   })
 })

@@ -1,5 +1,5 @@
 import { AlarmClock, type AlarmClockPorts } from '../../contract/alarm-clock.ts'
-import { spendOf } from '../../contract/budget.ts'
+import { makeSpend } from '../../contract/budget.ts'
 import type { ConversationOwner } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
 import { isTerminal, type RunRecord, type RunWait } from '../../contract/run.ts'
@@ -316,7 +316,7 @@ export class Alarms {
     if (request.budget && key !== undefined && (isTerminal(status) || isAtRest)) {
       store.setMeta('owed', [
         ...store.unreportedSpend(),
-        { tenant, spend: spendOf(key, request.runId, ownUsage(state), now) },
+        { tenant, spend: makeSpend(key, request.runId, ownUsage(state), now) },
       ])
       this.wakeAt(now)
     }

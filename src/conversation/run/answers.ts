@@ -80,7 +80,7 @@ export async function pendingApproval(
     ...(program !== undefined && { program }),
     ...(state.request.agent && { path: state.request.agent.path }),
     expires: waitsUntil(state, now),
-    ...(definition && { definition: shownOf(definition) }),
+    ...(definition && { definition: describeTool(definition) }),
   }
 }
 
@@ -108,7 +108,7 @@ function reasonOf(state: RunState, call: CallState): PendingApproval['because'] 
   return call.isGuarded ? 'setup' : 'tool'
 }
 
-function shownOf({ title, description, annotations, version, hash, inputSchema, undo, approval }: ToolDefinition) {
+function describeTool({ title, description, annotations, version, hash, inputSchema, undo, approval }: ToolDefinition) {
   const optional = {
     ...(title !== undefined && { title }),
     ...(undo !== undefined && { undo }),

@@ -327,7 +327,7 @@ export async function tellParent(
   const parentConversation = parent.conversation ?? idIn(jurisdictionOf(own.id), `~${parent.run}`)
   const report = isTerminal(status)
     ? { outcome: outcomeOf(store, runId, parent.agent) }
-    : { standing: standingOf(findRun(runId), { status, store, runId, own }) }
+    : { standing: readStanding(findRun(runId), { status, store, runId, own }) }
   const reply = await ask(ports, parentConversation, (object) => object.report(parent.run, parent.call, report))
   if (!reply.ok && MAY_BE_TOLD_LATER.has(reply.code)) throw new Error(reply.message)
 }
@@ -413,7 +413,7 @@ interface StandingTerms {
   readonly own: Owner
 }
 
-function standingOf(open: StoredState | undefined, { status, store, runId, own }: StandingTerms): AgentStanding {
+function readStanding(open: StoredState | undefined, { status, store, runId, own }: StandingTerms): AgentStanding {
   const calls = open?.state.calls.filter((call) => call.status === 'awaiting_approval') ?? []
   const agents = open?.state.request.agent?.path.map(({ agent }) => agent) ?? []
   const place = { conversation: own.id, run: runId }

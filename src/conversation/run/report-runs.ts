@@ -131,14 +131,16 @@ async function reportRun(
     batch.add({ ...run, definitions, facts: timedFacts(eventsOf(store, id, Number(wait ?? Infinity))) })
     return batch.send()
   }
-  await reporter.reportUnended?.({ ...run, status, ...(await standOf(findRun(id))) })
+  await reporter.reportUnended?.({ ...run, status, ...(await describeUnended(findRun(id))) })
 }
 
 /**
  * Returns the status of an unfinished run. The journal of a parked run is not read: that may be what crashes the
  * object.
  */
-async function standOf(open: OpenRun | undefined): Promise<Omit<UnendedRun, 'request' | 'acceptedAt' | 'status'>> {
+async function describeUnended(
+  open: OpenRun | undefined,
+): Promise<Omit<UnendedRun, 'request' | 'acceptedAt' | 'status'>> {
   const at = Date.now()
   if (!open) return { at, since: at, tools: [], errors: [], steps: 0, usage: NO_USAGE, approvals: [] }
   const { calls, steps, usage, waitingSince: since = at } = open.state

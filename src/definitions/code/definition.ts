@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import type { DefinitionIssue, ToolHosts } from '../../contract/definition.ts'
 import { HTTP_CALL } from '../http/definition.ts'
 import { grantedSecrets } from '../http/hosts.ts'
-import { importOf } from '../../code/sandbox.ts'
+import { findImport } from '../../code/sandbox.ts'
 
 /** The largest module. A hundred definitions are read at once, and KV returns at most 25 MB, RPC at most 32 MiB. */
 const MOST_BYTES = 128 * 1024
@@ -19,8 +19,8 @@ export const CODE = v.strictObject({
     ),
     // The platform lets every Worker import `node:process`, which hands out all other modules.
     v.check(
-      (text) => importOf(text) === undefined,
-      ({ input }) => `expected a module that imports nothing, received ${importOf(input)}`,
+      (text) => findImport(text) === undefined,
+      ({ input }) => `expected a module that imports nothing, received ${findImport(input)}`,
     ),
   ),
   hosts: v.exactOptional(

@@ -61,13 +61,13 @@ export const NO_INDEX: CatalogueIndex = {
 export function readIndex(text: string): CatalogueIndex {
   const start = text.indexOf('\n') + 1
   return {
-    ...headOf(text.slice(0, start)),
+    ...readHead(text.slice(0, start)),
     hashOf: (name) => hashIn(text, start, name),
     names: () => Array.from(text.slice(start).matchAll(/^\S+/gm), ([name]) => name),
   }
 }
 
-function headOf(line: string): Pick<CatalogueIndex, 'revision' | 'size' | 'offered'> {
+function readHead(line: string): Pick<CatalogueIndex, 'revision' | 'size' | 'offered'> {
   const head = parseJson(line)
   const { revision, size = 0, offered } = isObject(head) ? head : {}
   if (typeof revision !== 'number' || typeof size !== 'number' || !Array.isArray(offered)) {

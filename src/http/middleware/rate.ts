@@ -8,7 +8,7 @@ import type { Setup } from '../../contract/setup.ts'
 import type { Caller } from '../../contract/tool.ts'
 import type { EdgeEnv } from '../context.ts'
 import { Problem, quotaProblem } from '../problem.ts'
-import { endOf } from '../respond/stream.ts'
+import { awaitEnd } from '../respond/stream.ts'
 
 /** The most bytes of a body that is sent without a key. */
 export const MOST_PUBLIC_BYTES = 256 * 1024
@@ -34,14 +34,14 @@ export function countPublicRequests(paths: readonly string[]): MiddlewareHandler
 /** Counts a request without a key. Throws a Problem 429 once its address has sent too many. */
 export function countAddress(setup: Setup, request: Request): void {
   const { byAddress } = windowsOf(setup)
-  const address = networkOf(request.headers.get('cf-connecting-ip') ?? '')
+  const address = toNetwork(request.headers.get('cf-connecting-ip') ?? '')
   refuseWhile(byAddress.waitMs(address), 'This address has sent too many requests without a key.')
   byAddress.count(address)
 }
 
 /** Counts a wrong key that somebody has entered on a page: after ten, the address must wait for the rest of the minute. */
 export function countWrongKey(setup: Setup, request: Request): void {
-  const address = networkOf(request.headers.get('cf-connecting-ip') ?? '')
+  const address = toNetwork(request.headers.get('cf-connecting-ip') ?? '')
   windowsOf(setup).byAddress.count(address, MOST_REQUESTS / MOST_WRONG_KEYS)
 }
 
@@ -68,7 +68,7 @@ function windowsOf({ isolate }: Setup): NonNullable<Isolate['publicRates']> {
 }
 
 /** Returns what is counted of an address: all of IPv4, the first 64 bits of IPv6, of which a client has a whole network. */
-function networkOf(address: string): string {
+function toNetwork(address: string): string {
   if (!address.includes(':')) return address
   const [start = '', end] = address.toLowerCase().split('::')
   const groups = start === '' ? [] : start.split(':')
@@ -101,7 +101,7 @@ export const countOpenRequests = createMiddleware<EdgeEnv>(async (c, next) => {
   try {
     await next()
   } finally {
-    const ended = endOf(c.res)
+    const ended = awaitEnd(c.res)
     // Without `waitUntil`, the platform would end the work of the request with its response, before the count goes
     // down.
     if (ended) c.env.waitUntil(ended.then(end, end))

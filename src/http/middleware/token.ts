@@ -46,7 +46,7 @@ export async function callerOfToken(
     setup,
   )
   if (bearer === undefined) checkSite(request, config.corsOrigins)
-  const tenant = typeof provider.tenant === 'string' ? provider.tenant : claimOf(claims, provider.tenant.claim)
+  const tenant = typeof provider.tenant === 'string' ? provider.tenant : readClaim(claims, provider.tenant.claim)
   if (typeof tenant !== 'string' || !ID.test(tenant)) {
     throw new Problem({ status: 403, code: 'no_tenant', message: 'This token names no tenant of this edge.' })
   }
@@ -127,14 +127,14 @@ function issuerOf(token: string): unknown {
 }
 
 /** Returns a claim; Cloudflare Access has those of the provider behind it in `custom`. */
-function claimOf(claims: Readonly<Record<string, unknown>>, name: string): unknown {
+function readClaim(claims: Readonly<Record<string, unknown>>, name: string): unknown {
   const { custom } = claims
   return Object.hasOwn(claims, name) ? claims[name] : isObject(custom) && Object.hasOwn(custom, name) && custom[name]
 }
 
 function scopesOf(claims: Readonly<Record<string, unknown>>, scopes: IdentityProvider['scopes']): readonly string[] {
   if ('length' in scopes) return scopes
-  const claim = claimOf(claims, scopes.claim)
+  const claim = readClaim(claims, scopes.claim)
   const value = typeof claim === 'string' && isScopeClaim(scopes.claim) ? claim.split(' ') : claim
   const values: unknown[] = Array.isArray(value) ? value : [value]
   const scopesOfClaim = values.flatMap((each) =>

@@ -148,6 +148,6 @@ export function passThrough(body: ReadableStream<Uint8Array>): ReadableStream<Ui
 }
 
 /** Returns when the stream of a response ends; undefined for any other response. */
-export function endOf({ body }: Response): Promise<unknown> | undefined {
+export function awaitEnd({ body }: Response): Promise<unknown> | undefined {
   return body ? endings.get(body) : undefined
 }

@@ -8,7 +8,7 @@ import {
   periodOf,
   type RunBudget,
   type Spend,
-  spendOf,
+  makeSpend,
   type SpendTotals,
 } from '../../contract/budget.ts'
 import { termsOfCaller } from '../../contract/caller-terms.ts'
@@ -95,7 +95,7 @@ export async function budgetUsageOf(context: EdgeContext): Promise<BudgetUsage |
 export async function countSpend(context: EdgeContext, run: string, usage: Usage): Promise<void> {
   const { setup, caller } = context
   const { tenant, key = '' } = caller
-  const spend = spendOf(key, run, usage, Date.now())
+  const spend = makeSpend(key, run, usage, Date.now())
   chargeRun(context, spend)
   try {
     await setup.directories.getByName(tenant).count(spend)

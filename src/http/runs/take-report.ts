@@ -43,7 +43,7 @@ const Progress = v.object({
 function reportOf(body: unknown): CallReport {
   if (!isObject(body)) throw badReport('expected an object')
   const { result, error, outcome } = body
-  if (result !== undefined) return { outcome: successOf(result) }
+  if (result !== undefined) return { outcome: toSuccess(result) }
   if (typeof error === 'string') return { outcome: failure('tool_error', error) }
   if (error === undefined && outcome === undefined) {
     const progress = readAnswer(Progress, body)
@@ -65,7 +65,7 @@ function reportOf(body: unknown): CallReport {
   return { outcome: final }
 }
 
-function successOf(result: unknown): ToolOutcome {
+function toSuccess(result: unknown): ToolOutcome {
   if (typeof result === 'string') return { ok: true, content: [{ type: 'text', text: result }] }
   return { ok: true, content: [{ type: 'text', text: JSON.stringify(result) }], structured: result }
 }

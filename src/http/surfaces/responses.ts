@@ -93,7 +93,7 @@ app.post('/', async (c) => {
     pendingApprovals: approvals,
   }
   if (isDetached) return Response.json(new ResponseReader(options).response, { headers: runHeaders(handle) })
-  if (!body.stream) return collectRun(handle, collectorOf(new ResponseReader(options)))
+  if (!body.stream) return collectRun(handle, makeCollector(new ResponseReader(options)))
   return streamRun(handle, responseEncoder(options))
 })
 
@@ -165,7 +165,7 @@ async function startInNewConversation(context: RequestContext, parameters: RunPa
   })
 }
 
-function collectorOf(reader: ResponseReader): Collector {
+function makeCollector(reader: ResponseReader): Collector {
   return {
     event: (event) => reader.collect(event),
     result: () => {

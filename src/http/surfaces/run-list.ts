@@ -77,7 +77,7 @@ function queryOf(query: Readonly<Record<string, string>>): RunQuery {
     ...(parent !== undefined && { parent }),
     ...(latest === 'true' && { isLatest: true }),
     ...(before !== undefined && { before }),
-    ...(sort !== undefined && { sort: sortOf(sort) }),
+    ...(sort !== undefined && { sort: readSort(sort) }),
   }
 }
 
@@ -87,7 +87,7 @@ function statusOf(text: string): RunStatus {
   throw invalidRequest({ message: `"status" must be one of ${RUN_STATUSES.join(', ')}.`, path: 'status' })
 }
 
-function sortOf(text: string): RunSort {
+function readSort(text: string): RunSort {
   const sort = RUN_SORTS.find((each) => each === text)
   if (sort) return sort
   throw invalidRequest({ message: `"sort" must be one of ${RUN_SORTS.join(', ')}.`, path: 'sort' })

@@ -91,7 +91,7 @@ endpoints.all('/', async (c) => {
 
 page.get('/', async (c) => {
   const { raw } = c.req
-  const api = apiOf(c)
+  const api = oauthApi(c)
   if (!REDIRECT_SCHEME.test(c.req.query('redirect_uri') ?? ''))
     throw refusal('This app cannot be opened by its address.')
   try {
@@ -111,7 +111,7 @@ page.post('/', async (c) => {
   const { setup } = c.env
   const { raw } = c.req
   const form = new URLSearchParams(new TextDecoder().decode(await readBytes(raw)))
-  const api = apiOf(c)
+  const api = oauthApi(c)
   const handle = form.get('handle') ?? ''
   try {
     if (form.get('decision') !== 'allow') {
@@ -143,7 +143,7 @@ async function askConsent(
   request: AuthRequest,
   correction?: { readonly scopes: readonly string[]; readonly message: string },
 ): Promise<Response> {
-  const api = apiOf(c)
+  const api = oauthApi(c)
   const { scopes: offered } = signInOf(c.env.setup)
   const client = await api.describeConsent(request)
   const { handle, headers } = await api.beginConsent(request)
@@ -276,7 +276,7 @@ async function available<Value>({ report }: KeySetup, work: () => Promise<Value>
 
 const RETRY_MS = 5000
 
-function apiOf({ env: { setup }, req }: Context<EdgeEnv>): ReturnType<Server['getOAuthApi']> {
+function oauthApi({ env: { setup }, req }: Context<EdgeEnv>): ReturnType<Server['getOAuthApi']> {
   return serverAt(req.url, setup).getOAuthApi({ OAUTH_KV: signInOf(setup).grants })
 }
 

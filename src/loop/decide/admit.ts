@@ -240,7 +240,7 @@ const MOST_EQUAL_RESULTS = 2
 export const MOST_REPEATED_ROUNDS = 3
 
 function refuseRepeated(state: RunState, call: CallState): ToolFailure | undefined {
-  const why = repeatOf(state, call)
+  const why = findRepeat(state, call)
   if (why === undefined) return undefined
   const remedy = isLastRepeat(state, call)
     ? 'This run\'s limit "sameCalls" is reached. Answer with what you have.'
@@ -249,7 +249,7 @@ function refuseRepeated(state: RunState, call: CallState): ToolFailure | undefin
 }
 
 /** Returns in words why a call counts as repeated; undefined if it does not. */
-function repeatOf(state: RunState, call: CallState): string | undefined {
+function findRepeat(state: RunState, call: CallState): string | undefined {
   const { sameCalls } = state.request.limits
   // Runs of earlier versions do not have this limit.
   if (!(sameCalls < NEVER)) return undefined
@@ -260,7 +260,7 @@ function repeatOf(state: RunState, call: CallState): string | undefined {
 
 /** Whether a call counts as repeated. */
 export function isRepeat(state: RunState, call: CallState): boolean {
-  return repeatOf(state, call) !== undefined
+  return findRepeat(state, call) !== undefined
 }
 
 /**

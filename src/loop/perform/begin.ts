@@ -1,4 +1,4 @@
-import { amountsOf, limitedAmounts, type Measure, MEASURES, periodOf } from '../../contract/budget.ts'
+import { toAmounts, limitedAmounts, type Measure, MEASURES, periodOf } from '../../contract/budget.ts'
 import { termsOfCaller } from '../../contract/caller-terms.ts'
 import type { RunFact } from '../../contract/event.ts'
 import type { RunRequest } from '../../contract/run.ts'
@@ -101,7 +101,7 @@ export async function drawShare({ state, drawBudget, flush }: Running): Promise<
 /** Whether less is left of the run's share than what its steps use on average. */
 function isNearlyUsed(state: RunState, name: Measure): boolean {
   const { request, budget = request.budget, steps } = state
-  const used = amountsOf(ownUsage(state))[name]
+  const used = toAmounts(ownUsage(state))[name]
   return used + used / Math.max(1, steps) > (budget?.[name] ?? Infinity)
 }
 
@@ -121,7 +121,7 @@ export function budgetPort(setup: Setup, { runId, caller, budget: first }: RunRe
     drawBudget: async (state) => {
       const { steps, budget: current = first } = state
       const now = Date.now()
-      const used = amountsOf(ownUsage(state))
+      const used = toAmounts(ownUsage(state))
       const request = {
         ...{ budget, run: runId },
         // Enough for two steps, so that it does not draw before each of them.

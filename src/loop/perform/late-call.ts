@@ -1,7 +1,7 @@
 import type { RunFact } from '../../contract/event.ts'
 import { failure, type ToolFailure, type ToolOutcome } from '../../contract/tool.ts'
 import { askStatus, pollTool, receiveOutcome } from './call-tool.ts'
-import { deferralOf, recordOutcome } from './record-outcome.ts'
+import { readDeferral, recordOutcome } from './record-outcome.ts'
 import { canReconcile, startedCalls } from '../recover.ts'
 import type { Running } from '../running.ts'
 import { callSettled } from '../record.ts'
@@ -67,7 +67,7 @@ async function reconcileCall(running: Running, call: CallState): Promise<RunFact
   if (status === 'unknown') return []
   if (status === 'absent') return [{ type: 'call.interrupted', callId, tool }]
   const outcome = status === 'done' ? TOOK_EFFECT : status
-  const deferral = deferralOf(running, call, outcome)
+  const deferral = readDeferral(running, call, outcome)
   return deferral
     ? [deferral]
     : [callSettled(call, outcome, Math.max(0, running.now() - (call.startedAt ?? running.now())))]

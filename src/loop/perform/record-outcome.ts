@@ -25,7 +25,7 @@ export function recordOutcome(running: Running, call: CallState, outcome: ToolOu
     commit([{ type: 'approval.requested', callId, tool, arguments: call.arguments, input, ...ofProgram }])
     return flush()
   }
-  const deferral = deferralOf(running, call, outcome)
+  const deferral = readDeferral(running, call, outcome)
   if (deferral) {
     commit([deferral])
     return flush()
@@ -42,7 +42,7 @@ export function recordOutcome(running: Running, call: CallState, outcome: ToolOu
 }
 
 /** Returns the event of a call that its tool answers later; undefined for any other, and where the run cannot wait. */
-export function deferralOf(
+export function readDeferral(
   { state, reportTo, now }: Running,
   { callId, tool }: CallState,
   outcome: ToolOutcome,

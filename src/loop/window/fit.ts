@@ -58,7 +58,7 @@ function windowOf({ state, model, prompt, tokens }: Sized): ModelWindow {
 }
 
 /** Returns the tokens of the model that a prompt may have: its window without the room for the answer. */
-export function roomOf(running: Sized): number {
+export function measureRoom(running: Sized): number {
   const { contextTokens, outputTokens = Infinity } = windowOf(running)
   const { sampling = {} } = running.state.request
   const requested = [sampling['max_tokens'], sampling['max_completion_tokens']].find(
@@ -70,13 +70,13 @@ export function roomOf(running: Sized): number {
 
 /** Returns the most bytes of a result that leave room for others beside it. */
 export function roomForResult(running: Sized): number {
-  const tokens = (roomOf(running) * RESULT_SHARE) / (running.tokens.factor ?? 1)
+  const tokens = (measureRoom(running) * RESULT_SHARE) / (running.tokens.factor ?? 1)
   return Math.max(LEAST_RESULT_BYTES, Math.floor(tokens * BYTES_A_TOKEN))
 }
 
 /** Returns the tokens of the model that are left of its room beside a prompt. */
 export function roomLeft(running: Sized, inputTokens: number): number {
-  return Math.max(0, Math.round(roomOf(running) - inputTokens))
+  return Math.max(0, Math.round(measureRoom(running) - inputTokens))
 }
 
 /** Whether a model stopped without a word because its prompt filled the window. */
@@ -97,7 +97,7 @@ export function isCutByWindow(
 export async function fitPrompt(running: Running, step: number, request: ModelRequest): Promise<boolean> {
   const { state, prompt, history } = running
   const used = countOf(running.tokens, request)
-  const room = roomOf(running)
+  const room = measureRoom(running)
   const isFull = used > room * FULL
   if (!isFull && !(state.steps === 1 && hasMany(history, prompt, reductionOf(running)))) return false
   const target = isFull ? TARGET * room : Math.min(TARGET * room, used)
@@ -136,7 +136,12 @@ export async function fitAfterRefusal(
   if (learnt === contextTokens && contextTokens >= LEAST_WINDOW) model.learnWindow?.(contextTokens)
   const window = { ...model.window, contextTokens: learnt }
   running.tokens.contextTokens = Math.min(learnt, running.tokens.contextTokens ?? Infinity)
-  const room = roomOf({ state, prompt: running.prompt, tokens: running.tokens, model: { name: model.name, window } })
+  const room = measureRoom({
+    state,
+    prompt: running.prompt,
+    tokens: running.tokens,
+    model: { name: model.name, window },
+  })
   return reduce(running, { step, request, target: TARGET * room, room, because: 'refused', contextTokens: learnt })
 }
 

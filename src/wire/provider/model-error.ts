@@ -40,7 +40,7 @@ const REFUSED_CODES = /refused_request|not_found/
 
 /** Converts a provider's fault to an error: the status decides its code; without a status, the provider's own code. */
 export function modelError({ message, code = '', status }: ProviderFault): ModelError {
-  const overflow = overflowOf(message, code, status)
+  const overflow = readOverflow(message, code, status)
   const baseCode = knownCode(code) ?? codeOf(GARBLED.test(code) ? 500 : (status ?? statusOf(code)))
   const kind = overflow
     ? CONTEXT_EXCEEDED
@@ -153,18 +153,18 @@ const OVERFLOW_CODES = /^(?:context_length_exceeded|exceed_context_size_error|re
  * Returns what a provider's refusal says of its context window; undefined if the refusal is about something else. A
  * status of 413 counts, as servers answer with it where they say nothing more.
  */
-export function overflowOf(message: string, code = '', status?: number): Overflow | undefined {
+export function readOverflow(message: string, code = '', status?: number): Overflow | undefined {
   const tooLargeForRate = LARGER_THAN_RATE.exec(message)
-  if (tooLargeForRate) return figuresOf(tooLargeForRate.groups)
+  if (tooLargeForRate) return readFigures(tooLargeForRate.groups)
   if (LOOK_ALIKES.test(message)) return undefined
   for (const pattern of OVERFLOWS) {
     const match = pattern.exec(message)
-    if (match) return figuresOf(match.groups)
+    if (match) return readFigures(match.groups)
   }
   return OVERFLOW_CODES.test(code) || status === 413 ? {} : undefined
 }
 
-function figuresOf({
+function readFigures({
   limit,
   req,
   inp,

@@ -37,7 +37,7 @@ storedDefinitions.put('/:name', async (c) => {
   const stored = definitionsToWrite(c)
   const definition = withEdgeName(await readJson(c.req.raw, c.env.setup.config.maxBodyBytes))
   const name = toolNameOfPath(c)
-  return answerWrite(c, name, await stored.put(name, definition, writeTermsOf(c)))
+  return answerWrite(c, name, await stored.put(name, definition, makeWriteTerms(c)))
 })
 
 storedDefinitions.post('/:name/check', async (c) => {
@@ -72,14 +72,14 @@ storedDefinitions.post('/:name/rollback', async (c) => {
   const stored = definitionsToWrite(c)
   const hash = await readHash(c.req.raw, c.env.setup.config.maxBodyBytes, 'a version')
   const name = toolNameOfPath(c)
-  const reply = await stored.rollback(name, hash, writeTermsOf(c))
+  const reply = await stored.rollback(name, hash, makeWriteTerms(c))
   if (!reply) throw unknownVersion(name, hash)
   return answerWrite(c, name, reply)
 })
 
 storedDefinitions.delete('/:name', async (c) => {
   const name = toolNameOfPath(c)
-  if (await definitionsToWrite(c).remove(name, writeTermsOf(c).by)) return c.body(null, 204)
+  if (await definitionsToWrite(c).remove(name, makeWriteTerms(c).by)) return c.body(null, 204)
   const { origin, place } = await findTool(callerTools(c), name)
   if (origin === 'kv') throw notRemoved(c, name, isTenantPlace(place) ? 'tenant' : 'edge')
   const message = `The tool "${name}" is not stored (its source is "${origin}"), so it cannot be removed here.`
@@ -132,7 +132,7 @@ function unknownVersion(name: string, hash: string): Problem {
 }
 
 /** Returns the author of a write, and its precondition by `If-Match` and `If-None-Match: *` (RFC 9110). */
-function writeTermsOf(c: Context<EdgeEnv>): WriteTerms {
+function makeWriteTerms(c: Context<EdgeEnv>): WriteTerms {
   const match = c.req.header('if-match')
   const isNew = c.req.header('if-none-match')?.trim() === '*'
   const expects = isNew ? [] : match?.split(',').map((tag) => tag.trim().replace(/^(?:W\/)?"(.*)"$/, '$1'))

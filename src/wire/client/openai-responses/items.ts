@@ -167,7 +167,7 @@ interface Turn {
 }
 
 /** Returns the data in a reasoning item: what an edge put there, or the item itself, which is OpenAI's. */
-function opaqueOf({ summary, encrypted_content }: Extract<Item, { type: 'reasoning' }>): {
+function encodeOpaque({ summary, encrypted_content }: Extract<Item, { type: 'reasoning' }>): {
   readonly opaque?: Opaque | undefined
   readonly isLate?: boolean
 } {
@@ -232,7 +232,7 @@ export function readItems(items: readonly Item[]): InputContents {
         return
       }
       case 'reasoning': {
-        const { opaque, isLate = false } = opaqueOf(item)
+        const { opaque, isLate = false } = encodeOpaque(item)
         const open = openTurn(!isLate)
         if (!isLate) open.reasoning = item.summary.map(({ text }) => text).join('\n\n')
         open.opaque = opaque

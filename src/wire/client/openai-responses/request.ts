@@ -218,7 +218,7 @@ function decode(json: unknown): DecodeResult<ResponsesRequest> {
         limits: calls < (limits.calls ?? Infinity) ? { ...limits, calls } : limits,
       },
       rounds,
-      echo: echoOf(decoded.request),
+      echo: echoFields(decoded.request),
     },
   }
 }
@@ -260,7 +260,7 @@ const ECHO = {
   background: false,
 }
 
-function echoOf(body: Partial<Body> & Pick<Body, 'tools'>): Readonly<Record<string, unknown>> {
+function echoFields(body: Partial<Body> & Pick<Body, 'tools'>): Readonly<Record<string, unknown>> {
   const { tools, text, reasoning } = body
   return {
     ...ECHO,
@@ -272,4 +272,4 @@ function echoOf(body: Partial<Body> & Pick<Body, 'tools'>): Readonly<Record<stri
 }
 
 /** The fields that a response repeats, for a request that left them all out. */
-export const DEFAULT_ECHO = echoOf({ tools: [] })
+export const DEFAULT_ECHO = echoFields({ tools: [] })

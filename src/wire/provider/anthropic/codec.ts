@@ -64,7 +64,7 @@ export function encodeAnthropicRequest(request: ModelRequest, options: Anthropic
   const { forms = [], choice } = request.providerTools?.('anthropic') ?? {}
   const serverTools = forms.map((form) => JSON.stringify(toServerTool(form)))
   const tools = [...toolsOf(request, (name) => !foundNames.has(name)), ...serverTools]
-  const effort = isPlain ? undefined : effortOf(sampling.reasoning_effort)
+  const effort = isPlain ? undefined : readEffort(sampling.reasoning_effort)
   const thinking = isPlain ? undefined : (sampling.thinking ?? (effort && ADAPTIVE))
   const schema = format?.type === 'json_schema' ? toOutputSchema(format.schema, format.name) : undefined
   const head = {
@@ -109,7 +109,7 @@ function encodeTurns(messages: readonly Message[], cache: AnthropicSettings['cac
 /** The model decides how much it thinks, and summarizes its thinking. */
 const ADAPTIVE = { type: 'adaptive', display: 'summarized' }
 
-function effortOf(effort: unknown): unknown {
+function readEffort(effort: unknown): unknown {
   if (effort === 'minimal') return 'low'
   return effort === 'none' ? undefined : effort
 }
@@ -314,11 +314,11 @@ function anthropicAnswer(): NativeAnswer {
     byIndex.set(index, block)
     if (call >= 0) events.push({ type: 'call.delta', index: call, tool: textAt(value, 'name'), arguments: '' })
     add(block, value, events)
-    if (isServerResult(value.type)) events.push(serverCall(useOf(value), value))
+    if (isServerResult(value.type)) events.push(serverCall(findUse(value), value))
     return block
   }
 
-  function useOf({ tool_use_id }: Fields): Fields | undefined {
+  function findUse({ tool_use_id }: Fields): Fields | undefined {
     const use = blocks.find(({ value }) => value.id === tool_use_id)
     return use && wholeUse(use.value, use.text)
   }
