@@ -793,7 +793,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     control: 'the code of a tool imports nothing',
     file: 'definitions/code/definition.ts',
-    text: '(text) => importOf(text) === undefined',
+    text: '(text) => findImport(text) === undefined',
     replacement: '() => true',
     test: 'edge/code-modules.test.ts',
   },
