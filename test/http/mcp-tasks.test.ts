@@ -236,6 +236,18 @@ describe('a call of a tool that answers later', () => {
     expect(inputs).toEqual([undefined, { responses: answers, state: 's' }])
   })
 
+  test('is cut as a call without a task is, without the note for models', async () => {
+    const long = { ok: true, content: text(`${'word '.repeat(400)}end`) } as const
+    const { render } = film({}, long)
+    const now = tool('now', () => long)
+    const { newest, reach } = client([render, now], { vars: { MAX_RESULT_BYTES: 1000 } })
+    const { taskId } = (await newest('tools/call', { name: 'render' })).result
+    const { result } = await reach(newest, taskId, { status: 'completed' })
+    const [{ text: words }] = result.content
+    expect(words).toMatch(/^(?:word )+\n\[cut: 1000 of 2003 bytes shown\]$/)
+    expect(result.content).toEqual((await newest('tools/call', { name: 'now' })).result.content)
+  })
+
   test('asks by another key when its tool asks by the same name again, and ignores the old one', async () => {
     const rooms: unknown[] = []
     const form = { method: 'elicitation/create', params: { mode: 'form', message: 'Which room?' } }

@@ -4,6 +4,9 @@ import type { InputRequest } from '../../contract/input.ts'
 import { isObject, type JsonObject } from '../../contract/json.ts'
 import { ALL_CAPABILITIES, type ModelEvent, type ModelProvider } from '../../contract/model.ts'
 import { idIn } from '../../contract/placement.ts'
+import type { Content } from '../../contract/message.ts'
+import type { ToolDefinition } from '../../contract/tool-definition.ts'
+import { truncateOutcome } from '../../host/truncate.ts'
 import { pause } from '../../contract/time-limit.ts'
 import { type CallRecord, isTerminal } from '../../contract/run.ts'
 import {
@@ -135,11 +138,29 @@ async function readTask(id: unknown, context: EdgeContext, message?: McpMessage)
   if (!summary || !reply?.ok) return UNKNOWN_TASK
   const { record } = reply
   const [call] = record.calls
-  const tools = call ? await context.setup.tools(context.caller).find([call.tool]) : []
+  const [tool] = call ? await context.setup.tools(context.caller).find([call.tool]) : []
   const requests =
     message && call?.status === 'approval' ? await requestsOf(call, { id, record }, context, message) : undefined
+  const content = record.status === 'completed' ? await cutResult(id, context, tool?.definition) : undefined
+  const shown = call && content ? { ...record, calls: [{ ...call, content }] } : record
   const { created, ended } = summary
-  return { id, record, created, ended, ttlMs: TTL_MS, definition: tools[0]?.definition, requests }
+  return { id, record: shown, created, ended, ttlMs: TTL_MS, definition: tool?.definition, requests }
+}
+
+/**
+ * Returns a result over the limit, cut for a client, to whom the note for models, who can read on, is of no use; undefined
+ * for one within the limit.
+ */
+async function cutResult(
+  id: string,
+  context: EdgeContext,
+  { maxResultBytes = Infinity }: Pick<ToolDefinition, 'maxResultBytes'> = {},
+): Promise<readonly Content[] | undefined> {
+  const { messages } = unwrapReply(await conversationStub(context, id).messages({ limit: 3, fullResults: true }))
+  const content = messages.find(({ fullResult }) => fullResult)?.fullResult
+  const limit = Math.min(maxResultBytes, context.setup.config.limits.resultBytes)
+  const outcome = content && truncateOutcome({ ok: true, content }, limit)
+  return outcome?.ok ? outcome.content : undefined
 }
 
 const TASK_ID = /^(?:[a-z-]+__)?task_[A-Za-z0-9]{22}$/
