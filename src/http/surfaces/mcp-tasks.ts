@@ -142,9 +142,9 @@ async function readTask(id: unknown, context: EdgeContext, message?: McpMessage)
   const requests =
     message && call?.status === 'approval' ? await requestsOf(call, { id, record }, context, message) : undefined
   const content = record.status === 'completed' ? await cutResult(id, context, tool?.definition) : undefined
-  const shown = call && content ? { ...record, calls: [{ ...call, content }] } : record
+  const clientRecord = call && content ? { ...record, calls: [{ ...call, content }] } : record
   const { created, ended } = summary
-  return { id, record: shown, created, ended, ttlMs: TTL_MS, definition: tool?.definition, requests }
+  return { id, record: clientRecord, created, ended, ttlMs: TTL_MS, definition: tool?.definition, requests }
 }
 
 /**
