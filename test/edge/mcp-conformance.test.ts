@@ -10,8 +10,8 @@ const TOOLS = ['clock', 'alarm', 'calculator', 'weather', 'bookings', 'mail', 'w
 /** Why a scenario fails: it is about something that an edge does not have. */
 const NO_LOGGING = 'the capability `logging` is not offered: what tools log is for operators'
 const NO_REQUESTS = 'in older revisions the edge sends its clients no requests: it keeps no session to ask in'
-const NO_RESOURCES = 'the capability `resources` is not offered: an edge has tools'
-const NO_PROMPTS = 'the capability `prompts` is not offered: an edge has tools'
+const NO_RESOURCES = 'resources are those of MCP servers behind an edge, with addresses that name their server'
+const NO_PROMPTS = 'prompts are those of MCP servers behind an edge, with names that begin with that of their server'
 const NO_COMPLETIONS = 'the capability `completions` is not offered: there is nothing of it to complete'
 const NO_PARTS = 'a task asks for all of its input at once, and gets all answers in one `tasks/update`'
 const TASK_ASKS = 'a tool that answers later asks for input in its task, and not before it'

@@ -53,6 +53,8 @@ interface Way {
   readonly isOfBound?: boolean
   /** Whether no model reads the result, and a request makes one call. */
   readonly isDirect?: boolean
+  /** What the tool says of itself as one of the MCP server `bank`. Default: it is of no such server. */
+  readonly ofServer?: object
 }
 
 const inOneRun: Way['script'] = (before, calls) => [...before, ask(...calls), say('Done.')]
@@ -109,6 +111,17 @@ async function runOfSchedule(edge: ControlledEdge, lostScope = '') {
   await request(`/conversations/${conversation}/runs/${run}/events`)
 }
 
+/** The way by which `/mcp` asks an MCP server behind the edge for something else than a call. */
+function ofServer(method: string, params: object, relays: string): Way {
+  return {
+    script: () => [],
+    isDirect: true,
+    isOfBound: true,
+    ofServer: { relays, ...(relays !== 'resources/read' && { ui: { visibility: [] } }) },
+    go: ({ as }) => as(KEY)('/mcp', { json: { jsonrpc: '2.0', id: 1, method, params } }),
+  }
+}
+
 const WAYS: Readonly<Record<string, Way>> = {
   'a chat completion': {
     script: inOneRun,
@@ -128,6 +141,18 @@ const WAYS: Readonly<Record<string, Way>> = {
   '/mcp': {
     script: () => [],
     isDirect: true,
+    go: ({ as }, [[name, args = {}] = ['']]) =>
+      as(KEY)('/mcp', { json: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } } }),
+  },
+  'the page of an app that /mcp reads': ofServer('resources/read', { uri: 'ui://bank/page' }, 'ui/read'),
+  'a resource that /mcp reads': ofServer('resources/read', { uri: 'docs://bank/page' }, 'resources/read'),
+  'a prompt that /mcp gets': ofServer('prompts/get', { name: 'bank.page' }, 'prompts/get'),
+  'the prompts that /mcp lists': ofServer('prompts/list', {}, 'prompts/list'),
+  'an app, by /mcp': {
+    script: () => [],
+    isDirect: true,
+    isOfBound: true,
+    ofServer: { ui: { visibility: ['app'] } },
     go: ({ as }, [[name, args = {}] = ['']]) =>
       as(KEY)('/mcp', { json: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } } }),
   },
@@ -350,7 +375,11 @@ interface Control {
   /** The usage that the tool reports. */
   readonly usage?: Usage
   /** Brought about after the tool was seen and stored, before it is called. */
-  readonly prepare?: (edge: ControlledEdge, bank: Tool[], state: { isLost: boolean }) => Promise<void>
+  readonly prepare?: (
+    edge: ControlledEdge,
+    bank: Tool[],
+    state: { isLost: boolean; readonly call: (args: object) => Promise<unknown> },
+  ) => Promise<void>
   /** Rules of the setup, as an operator writes them in `src/setup.ts`. */
   readonly loop?: LoopSetup
   /** Whether another Worker sets the control for its tools, by variables or a setup of its own. */
@@ -503,9 +532,9 @@ const CONTROLS: Readonly<Record<string, Control>> = {
   },
   'the breaker': {
     isOfSetup: true,
-    prepare: async ({ as }, _, state) => {
+    prepare: async (_edge, _bank, state) => {
       state.isLost = true
-      for (let at = 0; at < 5; at++) await as(KEY)('/tools/pay/call', { json: { arguments: { n: at } } })
+      for (let at = 0; at < 5; at++) await state.call({ n: at })
     },
     holds: isNotReached,
   },
@@ -573,7 +602,9 @@ async function play(way: Way, control: Control, { isDispatched = false, naming }
   const { offered, key, ownName } = naming ?? { offered: 'pay', key: 'pay' }
   const { policy = {}, vars = {} } = renamed(control, key)
   let [reached, running, most] = [0, 0, 0]
-  const state = { isLost: false }
+  const call = (args: object) =>
+    way.ofServer ? way.go(edge, [[offered, args]]) : edge.as(KEY)('/tools/pay/call', { json: { arguments: args } })
+  const state = { isLost: false, call }
   const pay = tool(
     offered,
     async (_args, { input: answers }) => {
@@ -594,12 +625,14 @@ async function play(way: Way, control: Control, { isDispatched = false, naming }
       description: 'Pays a page.',
       ...(ownName !== undefined && { ownName }),
       ...definition,
+      ...(way.ofServer && { metadata: { server: 'bank', ...way.ofServer } }),
     },
   )
   const marked = { untrusted: true, private: true, openWorld: false }
   const card = () => (control.cardFails ? failure('tool_failed', 'There is no card no. 1.') : 'no. 1')
   const others = Array.from({ length: way.others ?? 0 }, (_, at) => tool(`other${at}`))
-  const bank = [pay, tool('card', card, { annotations: marked }), ...others]
+  const page = way.ofServer && { metadata: { server: 'bank', ui: { resourceUri: 'ui://page' } } }
+  const bank = [pay, tool('card', card, { annotations: marked, ...page }), ...others]
   const name = way.alias ?? (isStored ? 'page' : offered)
   const items = calls.map((args): Call => [name, args])
   const script = way.script(
@@ -617,10 +650,11 @@ async function play(way: Way, control: Control, { isDispatched = false, naming }
   const Experts = serveAgents((env: Env) => makeSetup(env, { providers: { test: () => () => model } }), [expert])
   const edge = controlledEdge({
     model,
-    workers: isDispatched ? {} : { TOOL_BANK: bank },
+    workers: isDispatched || way.ofServer ? {} : { TOOL_BANK: bank },
     keys: [KEY, SCHEDULER, WRITER, PROGRAM, RESTORER, ADMIN],
     vars: {
       ...(way.isElsewhere && { TOOL_EXPERTS: new Experts({} as ExecutionContext, elsewhere) }),
+      ...(way.ofServer && { TOOL_BANK: workerOf(bank, 'mcp') }),
       ...(isDispatched && { DISPATCHER: { get: () => workerOf(bank) } }),
       TOOL_POLICY: policy,
       HTTP_TOOL_HOSTS: { [HOST]: [] },
@@ -639,7 +673,7 @@ async function play(way: Way, control: Control, { isDispatched = false, naming }
       const terms = { description: 'Does it.', instructions: 'Do it.', tools: ['card', name] }
       const clerk = { name: 'clerk', durable: true, ...terms }
       const agents = agentSource([clerk], setup)
-      return { ...setup, tools: (caller) => inOrder([setup.tools(caller), agents]) }
+      return { ...setup, tools: (caller, isForApps) => inOrder([setup.tools(caller, isForApps), agents]) }
     },
   })
   const common = { description: 'Pays a page.', inputSchema: { type: 'object' }, default: true }
@@ -663,7 +697,8 @@ async function play(way: Way, control: Control, { isDispatched = false, naming }
 
 describe.each(Object.entries(CONTROLS))('%s holds', (_, control) => {
   const ways = Object.entries(WAYS).filter(
-    ([, { isDirect, isElsewhere }]) => !(isDirect && control.isOfRuns) && !(isElsewhere && control.isOfSetup),
+    ([, { isDirect, isElsewhere, ofServer }]) =>
+      !(isDirect && control.isOfRuns) && !(isElsewhere && control.isOfSetup) && !(ofServer && control.isStored),
   )
   test.each(ways)('for a tool that is reached by %s', async (_, way) => {
     control.holds(await play(way, control), way)

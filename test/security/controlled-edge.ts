@@ -170,10 +170,14 @@ function objects<Service>(make: (ctx: DurableObjectState) => Service): { getByNa
   }
 }
 
-/** A tool Worker with these tools, as its service binding shows it. */
-export function workerOf(tools: readonly Tool[]): Required<Pick<ToolBinding, 'describe' | 'call'>> {
+/** A tool Worker with these tools, as its service binding shows it. `source`: what the tools are, if not its own. */
+export function workerOf(tools: readonly Tool[], source?: 'mcp'): Required<Pick<ToolBinding, 'describe' | 'call'>> {
   return {
-    describe: async () => ({ contract: 1, tools: tools.map(({ definition }) => definition) }),
+    describe: async () => ({
+      contract: 1,
+      tools: tools.map(({ definition }) => definition),
+      ...(source && { source }),
+    }),
     call: async (request, control) => {
       const { name, hash } = request as Parameters<Tool['call']>[0]
       const tool = tools.find(({ definition }) => definition.name === name)

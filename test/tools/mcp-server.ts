@@ -46,6 +46,8 @@ export class McpServer {
     from + this.page < this.tools.length ? String(from + this.page) : undefined
   ttlMs: number | undefined
   call: (params: Fields, talk: Talk) => unknown = () => ({ content: [] })
+  /** Answers requests beside those for tools, by method. */
+  others: Readonly<Record<string, (params: Fields) => unknown>> = {}
   /** Answers instead of all that follows where it returns true. */
   intercept: (request: IncomingMessage, response: ServerResponse) => boolean = () => false
   /** Sessions that are known; a server of an older revision that has any demands one. */
@@ -151,6 +153,8 @@ export class McpServer {
       const more = nextCursor === undefined ? {} : { nextCursor }
       return { result: { tools: this.tools.slice(from, from + this.page), ...more, ttlMs: this.ttlMs } }
     }
+    const other = this.others[method]
+    if (other) return { result: await other(params) }
     if (method !== 'tools/call') throw new Refusal(-32601, 'No such method')
     const open = () => {
       if (!response.headersSent) response.writeHead(200, { 'content-type': 'text/event-stream' })

@@ -21,6 +21,8 @@ import type { McpEnv, McpServer } from './servers.ts'
 import { connectionService } from './sign-in.ts'
 
 const INVALID_PARAMS = -32_602
+/** What servers of older revisions answer for a resource that they do not have. */
+const RESOURCE_NOT_FOUND = -32_002
 const HEADER_MISMATCH = -32_020
 
 /** Makes a tool that calls a server's tool. Throws a TypeError for an invalid schema. */
@@ -29,7 +31,7 @@ export function remoteTool(
   server: McpServer,
   tool: RemoteTool,
 ): ReturnType<typeof defineRawTool<McpEnv>> {
-  const { title, description, instructions, inputSchema, outputSchema, hints } = tool
+  const { title, description, instructions, inputSchema, outputSchema, hints, ui, relays } = tool
   const annotations = Object.entries(HINTS).flatMap(([hint, ours]) =>
     typeof hints[hint] === 'boolean' ? [[ours, hints[hint]]] : [],
   )
@@ -51,8 +53,9 @@ export function remoteTool(
       },
       timeoutMs: server.timeoutMs,
       // Part of the digest by which a tool is accepted: the same tool of another server must be accepted again.
-      metadata: { server: server.name },
-      ...(server.approval && { approval: server.approval }),
+      metadata: { server: server.name, ...(ui && { ui }), ...(relays && { relays }) },
+      // Nobody is asked about what a client reads by a tool that neither models nor apps can call.
+      ...(server.approval && ui?.visibility?.length !== 0 && { approval: server.approval }),
     },
     (input, context) => callRemote(server, tool, input, context),
   )
@@ -182,7 +185,7 @@ function failureOf(cause: unknown, server: McpServer, signal: AbortSignal): Tool
     // The server's definition of the tool has changed, or the tool is gone: its list must be read again.
     if (code === HEADER_MISMATCH || code === INVALID_PARAMS) expireList(server)
     if (code === HEADER_MISMATCH) return new ToolError('The tool has changed.', { code: 'schema_mismatch', cause })
-    if (code === INVALID_PARAMS)
+    if (code === INVALID_PARAMS || code === RESOURCE_NOT_FOUND)
       return new ToolError(`The server refused the call: ${serverMessage}`, { code: 'mcp_refused', cause })
     return new ToolError('The server failed to run the call.', { code: 'mcp_error', cause })
   }

@@ -20,9 +20,26 @@ export interface RemoteTool {
   readonly headers: readonly ParamHeader[]
   /** The server's instructions for models, if they are wanted. */
   readonly instructions?: string
+  /** What the tool says of apps, as the metadata of its definition has it. Default: nothing. */
+  readonly ui?: ToolUi
+  /** The request that the edge performs by this tool for MCP clients. Default: none. */
+  readonly relays?: Relay
   /** Performs a call by other requests than `tools/call`. */
   readonly perform?: (input: unknown, ask: AskServer) => Promise<unknown>
 }
+
+/**
+ * The user interface of a tool: the address of its page, and who may call the tool. From `_meta.ui` of MCP Apps (the
+ * extension `io.modelcontextprotocol/ui`), without what belongs to the page itself.
+ */
+export interface ToolUi {
+  readonly resourceUri?: string
+  /** Default: both models and apps. */
+  readonly visibility?: readonly ('model' | 'app')[]
+}
+
+/** What the edge asks of a server for MCP clients: requests of MCP, and `ui/read` for the page of an app. */
+export type Relay = 'resources/list' | 'resources/read' | 'prompts/list' | 'prompts/get' | 'ui/read'
 
 /** A tool of a server that is left out, under its name here; or a server, under its own name, of which tools are missing. */
 export interface LeftOut {
@@ -136,8 +153,8 @@ async function readList(env: McpEnv, server: McpServer, signal: AbortSignal): Pr
     const newest = { headers: {}, asks: ['elicitation/create'] }
     const question = { method: 'tools/list', params, newest, signal }
     const page = await ask(env, server, undefined, question).catch((error: unknown) => {
-      // A server may have resources alone.
-      if (error instanceof RpcFault && error.code === METHOD_NOT_FOUND && server.resources.length > 0) return {}
+      // A server may have resources or prompts alone.
+      if (error instanceof RpcFault && error.code === METHOD_NOT_FOUND && offersMore(server)) return {}
       throw error
     })
     const { tools: entries, nextCursor, ttlMs: hinted } = fieldsOf(page)
@@ -152,6 +169,11 @@ async function readList(env: McpEnv, server: McpServer, signal: AbortSignal): Pr
     leftOut.push({ name: server.name, reason })
   }
   return { tools: [...tools.values()], leftOut, at: Date.now(), ttlMs }
+}
+
+/** Whether a server is to offer anything beside tools. */
+function offersMore({ resources, prompts }: McpServer): boolean {
+  return resources.length + prompts.length > 0
 }
 
 /** Logs, once, why a tool of a server is left out, and returns that. */
@@ -183,8 +205,23 @@ function readTool(server: McpServer, name: string, item: Readonly<Record<string,
     hints: server.hints ? hints : {},
     headers: isModern(server) ? paramHeaders(inputSchema) : [],
     ...instructionsFor(server),
+    ...uiOf(fieldsOf(item['_meta'])),
   }
 }
+
+/** Reads what a tool says of apps. `ui/resourceUri` is how MCP Apps wrote the address before its first release. */
+function uiOf(meta: Readonly<Record<string, unknown>>): Pick<RemoteTool, 'ui'> {
+  const { resourceUri = meta['ui/resourceUri'], visibility } = fieldsOf(meta['ui'])
+  const address = textOf(resourceUri)
+  const ui = {
+    ...(UI_ADDRESS.test(address) && { resourceUri: address }),
+    ...(Array.isArray(visibility) && { visibility: AUDIENCES.filter((each) => visibility.includes(each)) }),
+  }
+  return Object.keys(ui).length > 0 ? { ui } : {}
+}
+
+const UI_ADDRESS = /^ui:\/\/[!-~]{1,1000}$/
+const AUDIENCES = ['model', 'app'] as const
 
 /** Throws an Error for a schema with a key that the edge refuses, and with it the tools of all servers. */
 function checkKeys(schema: unknown): void {
@@ -200,7 +237,7 @@ function instructionsFor(server: McpServer): Pick<RemoteTool, 'instructions'> {
 }
 
 /** Removes characters that people cannot see but models read, and limits the length of a text. */
-function visible(text: string): string {
+export function visible(text: string): string {
   return withoutHidden(text).slice(0, MOST_TEXT)
 }
 

@@ -21,6 +21,7 @@ export function resourceTools(server: McpServer): readonly RemoteTool[] {
       title: `List the resources of ${name}`,
       description: `Lists what can be read of the server "${name}" by read_resource: the URIs, names and types of its resources, and templates of URIs. Use it before read_resource if you do not know the URI.`,
       inputSchema: { type: 'object', properties: {}, additionalProperties: false },
+      relays: 'resources/list',
       perform: (_input, ask) => listResources(resources, ask),
     },
     {
@@ -34,6 +35,7 @@ export function resourceTools(server: McpServer): readonly RemoteTool[] {
         required: ['uri'],
         additionalProperties: false,
       },
+      relays: 'resources/read',
       perform: (input, ask) => readResource(resources, textOf(fieldsOf(input)['uri']), ask),
     },
   ]
@@ -48,7 +50,8 @@ async function listResources(patterns: readonly string[], ask: AskServer): Promi
   }
 }
 
-async function listAll(method: string, member: string, ask: AskServer): Promise<readonly unknown[]> {
+/** Returns the entries of all pages of a list, at most 500. */
+export async function listAll(method: string, member: string, ask: AskServer): Promise<readonly unknown[]> {
   const entries: unknown[] = []
   let cursor: unknown
   for (let pages = 0; pages < MOST_PAGES && entries.length < MOST_ENTRIES; pages++) {
@@ -76,8 +79,16 @@ async function readResource(patterns: readonly string[], uri: string, ask: AskSe
   }
   const { contents, ...result } = await ask('resources/read', { uri })
   const items = Array.isArray(contents) ? contents : []
+  const read = { ...result, content: items.map((resource: unknown) => ({ type: 'resource', resource })) }
   if (items.length === 0) return content('The resource is empty.')
-  return readResult({ ...result, content: items.map((resource: unknown) => ({ type: 'resource', resource })) })
+  // Beside the parts that models read, what the edge needs to make a resource for MCP clients of each.
+  return readResult({ ...read, _meta: { ...fieldsOf(result['_meta']), contents: items.map(outlineOf) } })
+}
+
+/** Returns what a part of a resource loses as a part of a result: its address, its type and its length. */
+function outlineOf(item: unknown): object {
+  const { uri, mimeType, text, blob } = fieldsOf(item)
+  return { uri: textOf(uri), ...(textOf(mimeType) && { mimeType }), length: textOf(text ?? blob).length }
 }
 
 /** Whether a URI matches a pattern. One that climbs by `..` may name something else than it seems to, so none does. */

@@ -38,8 +38,13 @@ export interface McpServer {
   readonly context: readonly string[]
   /** Whether its instructions are added to the system text of runs that offer its tools. Default false. */
   readonly instructions: boolean
-  /** The resources that models may read by a tool, as patterns of URIs; `*` stands for any text. Default: none. */
+  /**
+   * The resources that models may read by a tool, and MCP clients of the edge as resources, as patterns of URIs; `*`
+   * stands for any text. Default: none.
+   */
   readonly resources: readonly string[]
+  /** The prompts that MCP clients of the edge are offered, by their own names, as patterns. Default: none. */
+  readonly prompts: readonly string[]
   /** How to get access to it by OAuth. Default: `headers` are all it needs. */
   readonly oauth?: OAuthConfig | undefined
   /** Where authorization servers send people back to, from MCP_CALLBACK_URL. */
@@ -85,6 +90,7 @@ const Server = v.strictObject({
   context: v.optional(texts, []),
   instructions: v.optional(v.boolean(), false),
   resources: v.optional(texts, []),
+  prompts: v.optional(texts, []),
   oauth: v.optional(OAuth),
 })
 

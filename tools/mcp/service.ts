@@ -4,6 +4,7 @@ import { remoteTool } from './call.ts'
 import { expireList, leaveOut, type LeftOut, listTools, type RemoteTool } from './list.ts'
 import { nameTools } from './names.ts'
 import { HeldBack } from './oauth/trust.ts'
+import { relayTools } from './relay.ts'
 import { resourceTools } from './resources.ts'
 import { type McpEnv, type McpServer, readServers } from './servers.ts'
 
@@ -60,11 +61,10 @@ async function listAll(
   const leftOut: LeftOut[] = []
   const listings = await Promise.all(
     servers.map(async (server) => {
-      const own = resourceTools(server)
       try {
         const listing = await listTools(env, server)
         leftOut.push(...listing.leftOut)
-        return [server, [...listing.tools, ...own]] as const
+        return [server, [...listing.tools, ...resourceTools(server), ...relayTools(server, listing.tools)]] as const
       } catch (error) {
         failures.push(`${server.name}: ${error instanceof Error ? error.message : String(error)}`)
         leftOut.push({ name: server.name, reason: reasonOf(server, error) })

@@ -1,6 +1,7 @@
 import type { StoredTools } from '../../contract/catalogue.ts'
 import type { Report } from '../../contract/setup.ts'
 import type { ToolDefinition } from '../../contract/tool-definition.ts'
+import { isFor } from '../../contract/tool-ui.ts'
 import {
   READ_RESULT,
   type Caller,
@@ -41,7 +42,8 @@ interface EdgeToolsOptions {
 
 /** The tools of an edge, each under the policies of the operator, whatever its source. */
 export interface EdgeTools {
-  readonly tools: (caller: Caller) => ToolSource
+  /** With `isForApps`, also those that models are not offered. */
+  readonly tools: (caller: Caller, isForApps?: boolean) => ToolSource
   readonly finder: ((caller: Caller) => ToolFinder) | undefined
   readonly stored: (whose: 'edge' | 'tenant', caller: Caller) => StoredTools
 }
@@ -63,22 +65,16 @@ export function edgeTools(options: EdgeToolsOptions): EdgeTools {
   const unpoliced = [own, ...(owned ? [owned.unpoliced] : []), ...(foreign ? [foreign] : [])]
   const shared = options.search?.(inOrder(unpoliced, report))
   const reportOnce = options.patterns && reportUnmatched({ ...options.patterns, sources: unpoliced, report })
-  const offeredOf = (source: ToolSource) =>
-    withoutExcluded(reporting(withoutReserved(source), reportOnce), options.isExcluded)
-  if (!owned)
-    return {
-      tools: (caller) => offeredOf(workerTools(caller)),
-      finder: shared && (() => shared),
-      stored: () => NOTHING_STORED,
-    }
-  const { edge, tenant } = owned.tools
+  const tools: EdgeTools['tools'] = (caller, isForApps) => {
+    const stored = owned ? [owned.tools.edge(caller), owned.tools.tenant(caller)] : []
+    const last = foreignTools ? [foreignTools(caller)] : []
+    const source = withoutReserved(inOrder([ownTools(caller), ...stored, ...last], report), isForApps)
+    return withoutExcluded(reporting(source, reportOnce), options.isExcluded)
+  }
   return {
-    tools: (caller) => {
-      const last = foreignTools ? [foreignTools(caller)] : []
-      return offeredOf(inOrder([ownTools(caller), edge(caller), tenant(caller), ...last], report))
-    },
-    finder: shared && ((caller) => owned.finder(shared, caller.tenant)),
-    stored: owned.stored,
+    tools,
+    finder: shared && (owned ? (caller) => owned.finder(shared, caller.tenant) : () => shared),
+    stored: owned?.stored ?? (() => NOTHING_STORED),
   }
 }
 
@@ -99,12 +95,16 @@ function seenThrough<Source extends ToolSource>(source: Source, look: Look): Sou
   }
 }
 
-/** Holds back tools that would be taken for the one by which models read on in long results. */
-function withoutReserved(source: ToolSource): ToolSource {
+/**
+ * Holds back tools that would be taken for the one by which models read on in long results. For models, leaves out the
+ * tools that they are not offered.
+ */
+function withoutReserved(source: ToolSource, isForApps = false): ToolSource {
   const isReserved = ({ definition }: Tool) => definition.name === READ_RESULT
+  const isOffered = (tool: Tool) => !isReserved(tool) && (isForApps || isFor('model', tool))
   const reason = `The tool "${READ_RESULT}" is held back: models read on in long results by this name.`
   return seenThrough(source, (tools) => ({
-    tools: tools.some(isReserved) ? tools.filter((tool) => !isReserved(tool)) : tools,
+    tools: tools.every(isOffered) ? tools : tools.filter(isOffered),
     unavailable: tools.filter(isReserved).map(({ origin, place }) => ({ origin, place, reason, name: READ_RESULT })),
   }))
 }

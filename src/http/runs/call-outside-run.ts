@@ -33,6 +33,8 @@ export interface CallOptions {
   readonly request: Request
   readonly waitUntil: WaitUntil
   readonly progress?: (news: Progress) => void
+  /** The most bytes of the result. Default: the limit of runs. */
+  readonly resultBytes?: number
   /** Default: the signal of the request. */
   readonly signal?: AbortSignal
 }
@@ -62,7 +64,7 @@ export async function callOutsideRun(tool: Tool, options: CallOptions): Promise<
     return hookFailed(ports, call, error instanceof HookFailure ? error.cause : error)
   }
   const outcome = await callTool(ports, call, nextAttempt(ports, call), {
-    resultBytes: Math.min(maxResultBytes, limits.resultBytes),
+    resultBytes: Math.min(maxResultBytes, options.resultBytes ?? limits.resultBytes),
     progress,
     asks,
     input,

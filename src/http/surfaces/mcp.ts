@@ -1,8 +1,8 @@
 import { Hono } from 'hono/tiny'
 import { pause } from '../../contract/time-limit.ts'
 import { edgeName } from '../../contract/tool-names.ts'
-import type { ToolDefinition } from '../../contract/tool-definition.ts'
-import type { Progress, ToolSource } from '../../contract/tool.ts'
+import type { Progress, Tool, ToolSource } from '../../contract/tool.ts'
+import { isFor } from '../../contract/tool-ui.ts'
 import { type EdgeEnv, requestContext } from '../context.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { Problem, problemHeaders } from '../problem.ts'
@@ -14,6 +14,7 @@ import { callOutsideRun } from '../runs/call-outside-run.ts'
 import type { ProblemContext, Surface } from '../surface.ts'
 import { challenge, MCP_SCOPES } from './mcp-metadata.ts'
 import { answerCall, askableMethods, mayApprove, readAnswers } from './mcp-questions.ts'
+import { answerRelay, mcpTools, relayCapabilities } from './mcp-relay.ts'
 import { answerTask, startTask } from './mcp-tasks.ts'
 import { toolPage } from './tools/find-tool.ts'
 import {
@@ -32,6 +33,7 @@ import {
   toNotice,
   VERSIONS,
 } from '../../wire/client/mcp/message.ts'
+import { knowsApps, UI, uiOf } from '../../wire/client/mcp/apps.ts'
 import { takesTasks, TASKS } from '../../wire/client/mcp/task.ts'
 import { paramMismatch, progressNotices, toMcpTool } from '../../wire/client/mcp/tool.ts'
 import { decodeCallBody } from '../../wire/client/request.ts'
@@ -48,7 +50,6 @@ const CAPABILITIES = { tools: { listChanged: true } }
 const TASK_CAPABILITIES: Readonly<Record<string, object>> = {
   '2025-11-25': { tasks: { cancel: {}, requests: { tools: { call: {} } } } },
 }
-const NEWEST_CAPABILITIES = { ...CAPABILITIES, extensions: { [TASKS]: {} } }
 
 const app = new Hono<EdgeEnv>()
 
@@ -81,7 +82,11 @@ app.post('/', async (c) => {
   if (message.id === undefined) return c.body(null, 202)
   if (message.method === 'tools/call') return call(message, requestContext(c))
   if (message.modern && message.method === 'subscriptions/listen') return listen(message, requestContext(c))
-  return reply(message, (await answerTask(message, requestContext(c))) ?? (await answer(message, c.env)))
+  const context = requestContext(c)
+  const taskAnswer = await answerTask(message, context)
+  if (taskAnswer) return reply(message, taskAnswer)
+  const relayAnswer = await answerRelay(message, context)
+  return reply(message, relayAnswer ? withCacheFields(message, relayAnswer) : await answer(message, c.env))
 })
 
 /** The stream on which clients of older revisions are notified of changes. */
@@ -108,23 +113,50 @@ function mcpProblem({ details }: Problem, context?: ProblemContext): Response {
 
 async function answer(message: McpMessage, context: EdgeContext): Promise<object> {
   const { method, params, modern } = message
-  const cacheFields = modern && { ttlMs: TTL_MS, cacheScope: 'private' }
   if (method === 'tools/list') {
-    const { setup, caller } = context
-    const isOffered = ({ approval }: ToolDefinition) => approval !== 'always' || mayApprove(context, message)
-    return { ...(await list(setup.tools(caller), isOffered, params['cursor'])), ...cacheFields }
+    const isOffered = (tool: Tool) =>
+      (isFor('model', tool) || (isFor('app', tool) && knowsApps(message))) &&
+      (tool.definition.approval !== 'always' || mayApprove(context, message))
+    return withCacheFields(message, await list(mcpTools(context), isOffered, params['cursor']))
   }
   if (modern) {
-    if (method === 'server/discover')
-      return { supportedVersions: VERSIONS, capabilities: NEWEST_CAPABILITIES, ...cacheFields }
+    if (method === 'server/discover') {
+      const { capabilities, extensions } = await relayCapabilities(context)
+      const all = { ...CAPABILITIES, ...capabilities, extensions: { [TASKS]: {}, ...extensions } }
+      return withCacheFields(message, { supportedVersions: VERSIONS, capabilities: all })
+    }
   } else if (method === 'ping') return {}
   else if (method === 'initialize') {
     const [, latest, ...older] = VERSIONS
     const protocolVersion = older.find((version) => version === params['protocolVersion']) ?? latest ?? ''
-    const capabilities = { ...CAPABILITIES, ...TASK_CAPABILITIES[protocolVersion] }
-    return { protocolVersion, capabilities, serverInfo: SERVER_INFO }
+    const { capabilities, extensions } = await relayCapabilities(context)
+    return {
+      protocolVersion,
+      capabilities: {
+        ...CAPABILITIES,
+        ...TASK_CAPABILITIES[protocolVersion],
+        ...capabilities,
+        ...(UI in extensions && { extensions }),
+      },
+      serverInfo: SERVER_INFO,
+    }
   }
   return mcpFault(METHOD_NOT_FOUND, `There is no method "${method}" here.`, modern ? 404 : 200)
+}
+
+/** The results that clients of the newest revision may cache, and for how long, in milliseconds. */
+const CACHEABLE: Readonly<Record<string, number>> = {
+  'server/discover': TTL_MS,
+  'tools/list': TTL_MS,
+  'prompts/list': TTL_MS,
+  'resources/list': TTL_MS,
+  'resources/templates/list': TTL_MS,
+  'resources/read': 0,
+}
+
+function withCacheFields({ method, modern }: McpMessage, result: object): object {
+  const ttlMs = CACHEABLE[method]
+  return !modern || ttlMs === undefined || isFault(result) ? result : { ...result, ttlMs, cacheScope: 'private' }
 }
 
 /** Streams the changes that a client of the newest revision asks for. Only tools are listed here, so only they change. */
@@ -145,18 +177,14 @@ const TOOLS_CHANGED = 'notifications/tools/list_changed'
  * Lists a page of the tools that can be called here: those that always need a person's approval can where the client
  * can ask for it.
  */
-async function list(
-  source: ToolSource,
-  isOffered: (definition: ToolDefinition) => boolean,
-  cursor: unknown = '',
-): Promise<object> {
+async function list(source: ToolSource, isOffered: (tool: Tool) => boolean, cursor: unknown = ''): Promise<object> {
   const cursorMatch = typeof cursor === 'string' ? /^(?:after:(.*))?$/s.exec(cursor) : null
   if (!cursorMatch) return mcpFault(INVALID_PARAMS, 'This cursor is invalid.')
   const [, after = ''] = cursorMatch
   const { entries, next } = await toolPage(source, { after, limit: PAGE })
-  const tools = entries.flatMap((each) => ('definition' in each ? [each.definition] : []))
+  const tools = entries.flatMap((each) => ('definition' in each && !each.definition.atProvider ? [each] : []))
   return {
-    tools: tools.filter((tool) => !tool.atProvider && isOffered(tool)).map(toMcpTool),
+    tools: tools.filter(isOffered).map((tool) => toMcpTool(tool.definition, uiOf(tool))),
     ...(next !== undefined && { nextCursor: `after:${next}` }),
   }
 }
@@ -165,8 +193,9 @@ async function list(
 async function call(message: McpMessage, context: RequestContext): Promise<Response> {
   const { params, meta, modern } = message
   const name = String(params['name'])
-  const [tool] = await context.setup.tools(context.caller).find([edgeName(name)])
-  if (!tool) return reply(message, mcpFault(INVALID_PARAMS, `Unknown tool: ${name}`))
+  const [tool] = await mcpTools(context).find([edgeName(name)])
+  if (!tool || !(isFor('model', tool) || isFor('app', tool)))
+    return reply(message, mcpFault(INVALID_PARAMS, `Unknown tool: ${name}`))
   const decoded = decodeCallBody({ arguments: params['arguments'] ?? {}, context: contextOf(meta) })
   if (!decoded.ok) return reply(message, mcpFault(INVALID_PARAMS, decoded.error.message))
   const mismatch =

@@ -194,8 +194,8 @@ export const SOURCE_ERRORS: ErrorTexts = {
   ),
   mcp_refused: errorText('An MCP server refused the arguments.', 'Read the message: it is the server’s.'),
   resource_not_allowed: errorText(
-    'The model asked for a resource that the operator has not selected.',
-    'Add a pattern to `resources` of the server in `MCP_SERVERS`.',
+    'A resource or prompt was asked for that the operator has not selected.',
+    'Add a pattern to `resources` or `prompts` of the server in `MCP_SERVERS`.',
   ),
   mcp_timeout: errorText(
     'An MCP server did not answer in time.',

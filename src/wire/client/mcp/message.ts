@@ -17,6 +17,7 @@ export const INVALID_REQUEST = -32_600
 export const METHOD_NOT_FOUND = -32_601
 export const INVALID_PARAMS = -32_602
 export const INTERNAL_ERROR = -32_603
+export const RESOURCE_NOT_FOUND = -32_002
 export const HEADER_MISMATCH = -32_020
 const MISSING_CAPABILITY = -32_021
 const UNSUPPORTED_VERSION = -32_022
@@ -106,6 +107,8 @@ function legacyFault({ method }: McpMessage, version: string | null): McpFault |
 /** The member of `params` that the header `Mcp-Name` repeats, by method. */
 const NAMES: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
   ...['get', 'update', 'cancel'].map((verb) => [`tasks/${verb}`, 'taskId'] as const),
 ])
 

@@ -6,17 +6,13 @@ import type { ToolDefinition } from '../../../contract/tool-definition.ts'
 import type { Progress, ToolOutcome } from '../../../contract/tool.ts'
 import { type McpFault, missingCapability } from './message.ts'
 import { fieldsOf } from '../../fields.ts'
+import type { ToolUi } from './apps.ts'
 
-/** Converts a tool to an entry of `tools/list`. */
-export function toMcpTool({
-  name,
-  title,
-  description,
-  inputSchema,
-  outputSchema,
-  annotations,
-  later,
-}: ToolDefinition): object {
+/** Converts a tool to an entry of `tools/list`. `ui`: what it says of apps. */
+export function toMcpTool(
+  { name, title, description, inputSchema, outputSchema, annotations, later }: ToolDefinition,
+  ui?: ToolUi,
+): object {
   const { readOnly, destructive, idempotent, openWorld } = annotations
   return {
     name,
@@ -33,6 +29,8 @@ export function toMcpTool({
     },
     // A member of 2025-11-25; later clients are told of a task by the answer.
     ...(later && { execution: { taskSupport: 'optional' } }),
+    // Apps were first found by the second member; their own SDK still writes both.
+    ...(ui && { _meta: { ui, ...(ui.resourceUri !== undefined && { 'ui/resourceUri': ui.resourceUri }) } }),
   }
 }
 

@@ -1,0 +1,89 @@
+import type { ToolOutcome } from '../../../contract/tool.ts'
+import { fieldsOf, objectsOf, textAt } from '../../fields.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * Returns the address under which an edge gives out an address of a server, or a template of addresses: the server's name
+ * is put before what follows the scheme, as in `ui://github/issue.html` for `ui://issue.html`. Undefined for a text that
+ * begins with no scheme.
+ */
+export function addressHere(server: string, address: string): string | undefined {
+  const [, scheme, rest] = /^([a-z][a-z\d+.-]*:(?:\/\/)?)(.*)$/is.exec(address) ?? []
+  return scheme === undefined ? undefined : `${scheme}${server}/${rest}`
+}
+
+/** Returns the server and its own address that an address stands for; undefined if it stands for none. */
+export function addressThere(address: string): { readonly server: string; readonly uri: string } | undefined {
+  const [, scheme, server, rest] = /^([a-z][a-z\d+.-]*:(?:\/\/)?)([\w-]+)\/(.*)$/is.exec(address) ?? []
+  return server === undefined ? undefined : { server, uri: `${scheme}${rest}` }
+}
+
+/** Returns the name under which an edge gives out a prompt of a server. */
+export function promptNameHere(server: string, name: string): string {
+  return `${server}.${name}`
+}
+
+/** Returns the server and the prompt that a name stands for. Names of servers have no dots. */
+export function promptNameThere(name: string): { readonly server: string; readonly prompt: string } {
+  const [server = '', ...rest] = name.split('.')
+  return { server, prompt: rest.join('.') }
+}
+
+/**
+ * Converts entries of a list of resources (`uri`) or of templates (`uriTemplate`) of a server. Pages of apps are left out:
+ * the tools that they belong to name them.
+ */
+export function toMcpResources(server: string, entries: unknown, member: 'uri' | 'uriTemplate'): readonly object[] {
+  return objectsOf(entries).flatMap((entry) => {
+    const address = isPage(textAt(entry, member)) ? undefined : addressHere(server, textAt(entry, member))
+    return address === undefined ? [] : [{ ...entry, [member]: address }]
+  })
+}
+
+/** Whether an address is that of a page of an app, which only callers of its tool may read. */
+export function isPage(address: string): boolean {
+  return /^ui:/i.test(address)
+}
+
+/** Converts prompts of a server. */
+export function toMcpPrompts(server: string, entries: unknown): readonly object[] {
+  return objectsOf(entries).map((entry) => ({ ...entry, name: promptNameHere(server, textAt(entry, 'name')) }))
+}
+
+/** Converts a prompt of a server: the resources in its messages get the addresses that they have here. */
+export function toMcpPrompt(server: string, prompt: Fields): object {
+  const messages = objectsOf(prompt['messages']).map((message) => {
+    const content = fieldsOf(message['content'])
+    if (content['type'] === 'resource_link') return { ...message, content: moved(server, content) }
+    if (content['type'] !== 'resource') return message
+    return { ...message, content: { ...content, resource: moved(server, fieldsOf(content['resource'])) } }
+  })
+  return { ...prompt, messages }
+}
+
+/** Converts the contents of a resource of a server. */
+export function toMcpContents(server: string, contents: unknown): { readonly contents: readonly object[] } {
+  return { contents: objectsOf(contents).map((each) => moved(server, each)) }
+}
+
+function moved(server: string, entry: Fields): object {
+  return { ...entry, uri: addressHere(server, textAt(entry, 'uri')) }
+}
+
+/**
+ * Puts the contents of a resource together again from the outcome of the tool that read it: the parts of its result, and
+ * what its metadata says of each. Undefined if a part is not whole.
+ */
+export function contentsOf(outcome: Extract<ToolOutcome, { ok: true }>): readonly object[] | undefined {
+  const { content, metadata } = outcome
+  const outlines = metadata?.['contents']
+  if (!Array.isArray(outlines)) return undefined
+  const contents = objectsOf(outlines).flatMap(({ length, ...outline }, index) => {
+    const part = content[index]
+    const data = part?.type === 'text' ? part.text : part?.data
+    if (data?.length !== length) return []
+    return [{ ...outline, ...(part?.type === 'text' ? { text: data } : { blob: data }) }]
+  })
+  return contents.length === outlines.length ? contents : undefined
+}
