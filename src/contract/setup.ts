@@ -44,8 +44,10 @@ export interface Setup {
   /** What this isolate remembers from one request to the next. */
   readonly isolate: Isolate
   readonly models: ModelChooser
-  /** Returns the tools that a caller may know of: with `isForApps`, also those that models are not offered (`isFor`). */
-  readonly tools: (caller: Caller, isForApps?: boolean) => ToolSource
+  /** Returns the tools that a caller may know of. */
+  readonly tools: (caller: Caller) => ToolSource
+  /** Returns those that are not stored, also those that models are not offered (`isFor`). Default: `tools`. */
+  readonly workerTools?: ((caller: Caller) => ToolSource) | undefined
   /** Returns the policies that hold for a tool, in their order. Default: there are none. */
   readonly policies?: ((tool: PolicySubject) => readonly HoldingPolicy[]) | undefined
   /** Finds tools by words, for `GET /tools?query=`. Default: tools cannot be searched. */

@@ -673,7 +673,7 @@ async function play(way: Way, control: Control, { isDispatched = false, naming }
       const terms = { description: 'Does it.', instructions: 'Do it.', tools: ['card', name] }
       const clerk = { name: 'clerk', durable: true, ...terms }
       const agents = agentSource([clerk], setup)
-      return { ...setup, tools: (caller, isForApps) => inOrder([setup.tools(caller, isForApps), agents]) }
+      return { ...setup, tools: (caller) => inOrder([setup.tools(caller), agents]) }
     },
   })
   const common = { description: 'Pays a page.', inputSchema: { type: 'object' }, default: true }

@@ -359,8 +359,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     control: 'models are not offered tools that are for apps alone',
     file: 'host/source/edge-tools.ts',
-    text: "&& (isForApps || isFor('model', tool))",
-    replacement: '',
+    text: "isFor('model', tool) && !isReserved(tool)",
+    replacement: '!isReserved(tool)',
     test: 'tools/mcp-relay.test.ts',
   },
   {

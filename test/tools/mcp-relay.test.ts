@@ -475,3 +475,20 @@ test('a listing of tools asks no Worker more than once, whatever its servers hav
   await post(edge, 'tools/list')
   expect([descriptions, first.methods.slice(before).filter((method) => !/list|discover/.test(method))]).toEqual([1, []])
 })
+
+test('what servers have is found without reading stored tools, also for a caller to whom policies hide some', async () => {
+  const edge = edgeOf(configOf(), { vars: { TOOL_POLICY: { elsewhere: { scopes: ['health'] } } } })
+  const definition = { description: 'Is stored.', inputSchema, binding: 'TOOL_MCP', call: 'plain' }
+  expect((await edge.as(ADMIN)('/tools/greeting', { method: 'PUT', json: definition })).status).toBe(201)
+  const names = async () => (await post(edge, 'tools/list')).result.tools.map(({ name }: { name: string }) => name)
+  expect(await names()).toContain('greeting')
+  vi.useFakeTimers({ toFake: ['Date'] })
+  vi.setSystemTime(Date.now() + 11_000)
+  const before = edge.kv.operations.length
+  const { result } = await post(edge, 'initialize', { protocolVersion: '2025-11-25' })
+  expect(result.capabilities).toMatchObject({ resources: {}, prompts: {} })
+  expect(edge.kv.operations).toHaveLength(before)
+  // A listing reads them again, since what is cached has expired.
+  await names()
+  expect(edge.kv.operations.length).toBeGreaterThan(before)
+})

@@ -6,15 +6,21 @@ import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import * as z from 'zod'
-import { worker } from './mcp-worker.ts'
+import { mcpService } from '../../tools/mcp/service.ts'
 import { eventually } from '../fixtures/eventually.ts'
+import { controlledEdge } from '../security/controlled-edge.ts'
+import { LIFETIME } from './mcp-server.ts'
+import { worker } from './mcp-worker.ts'
+
+const KEY = 'acme: chat tools:read'
 
 const PIXEL = 'iVBORw0KGgo='
 
 /** A server made with MCP's own SDK: a tool, resources, a template and instructions. */
 function libraryServer(): McpServer {
   const server = new McpServer({ name: 'library', version: '1' }, { instructions: 'Search before you lend a book.' })
-  server.registerTool('lend', { description: 'Lends a book', inputSchema: { book: z.string() } }, ({ book }) => ({
+  const lend = { description: 'Lends a book', inputSchema: { book: z.string() } }
+  server.registerTool('lend', { ...lend, _meta: { ui: { resourceUri: 'ui://shelf/app.html' } } }, ({ book }) => ({
     content: [{ type: 'text', text: `${book} is yours` }],
   }))
   server.registerTool('fail', { description: 'Fails' }, () => {
@@ -27,6 +33,16 @@ function libraryServer(): McpServer {
     contents: [{ uri: uri.href, mimeType: 'image/png', blob: PIXEL }],
   }))
   server.registerResource('secret', 'vault://plans', {}, (uri) => ({ contents: [{ uri: uri.href, text: 'hidden' }] }))
+  const page = {
+    mimeType: 'text/html;profile=mcp-app',
+    _meta: { ui: { csp: { resourceDomains: ['https://covers.example'] } } },
+  }
+  server.registerResource('app', 'ui://shelf/app.html', page, (uri) => ({
+    contents: [{ uri: uri.href, mimeType: page.mimeType, text: '<h1>The shelf</h1>' }],
+  }))
+  server.registerPrompt('summary', { description: 'Sums up', argsSchema: { book: z.string() } }, ({ book }) => ({
+    messages: [{ role: 'user', content: { type: 'text', text: `Sum up ${book}` } }],
+  }))
   const template = new ResourceTemplate('book://shelf/{name}', { list: undefined })
   server.registerResource('book', template, { title: 'A book' }, (uri, { name }) => ({
     contents: [{ uri: uri.href, text: `The text of ${String(name)}` }],
@@ -84,7 +100,13 @@ async function overSse() {
 describe('a server of MCP’s own SDK', () => {
   test('offers its resources by two tools, as far as they are selected', async () => {
     const mcp = worker([{ name: 'library', url: await overHttp(), prefix: 'lib_', resources: ['book://*'] }])
-    expect(await mcp.names()).toEqual(['lib_lend', 'lib_fail', 'lib_list_resources', 'lib_read_resource'])
+    expect(await mcp.names()).toEqual([
+      'lib_lend',
+      'lib_fail',
+      'lib_list_resources',
+      'lib_read_resource',
+      'lib_read_ui',
+    ])
     expect(await mcp.call('lib_list_resources')).toMatchObject({
       structured: {
         resources: [
@@ -123,8 +145,53 @@ describe('a server of MCP’s own SDK', () => {
       return definitions.map(({ instructions }) => instructions)
     }
     const text = 'Search before you lend a book.'
-    expect(await instructionsOf({ instructions: true })).toEqual([text, text])
-    expect(await instructionsOf({})).toEqual([undefined, undefined])
+    expect(await instructionsOf({ instructions: true })).toEqual([text, text, undefined])
+    expect(await instructionsOf({})).toEqual([undefined, undefined, undefined])
+  })
+})
+
+describe.each([
+  ['MCP’s own SDK', overHttp],
+  ['the revision 2024-11-05', async () => (await overSse()).url],
+])('what a server of %s has beside tools', (_, listen) => {
+  test('is there for the clients of an edge', async () => {
+    const config = [{ name: 'library', url: await listen(), resources: ['book://*'], prompts: ['*'] }]
+    const TOOL_MCP = mcpService(LIFETIME, { MCP_SERVERS: JSON.stringify(config) })
+    const edge = controlledEdge({ workers: {}, keys: [KEY], vars: { TOOL_MCP } })
+    const request = async (method: string, params: object = {}) => {
+      const { body } = await edge.as(KEY)('/mcp', { json: { jsonrpc: '2.0', id: 1, method, params } })
+      return body.result
+    }
+    const { tools } = await request('tools/list')
+    expect(tools.find(({ name }: { name: string }) => name === 'lend')).toMatchObject({
+      _meta: { ui: { resourceUri: 'ui://library/shelf/app.html' } },
+    })
+    expect(await request('resources/read', { uri: 'ui://library/shelf/app.html' })).toEqual({
+      contents: [
+        {
+          uri: 'ui://library/shelf/app.html',
+          mimeType: 'text/html;profile=mcp-app',
+          text: '<h1>The shelf</h1>',
+          _meta: { ui: { csp: { resourceDomains: ['https://covers.example'] } } },
+        },
+      ],
+    })
+    expect((await request('resources/list')).resources).toMatchObject([
+      { uri: 'book://library/rules' },
+      { uri: 'book://library/stamp' },
+    ])
+    expect((await request('resources/templates/list')).resourceTemplates).toMatchObject([
+      { uriTemplate: 'book://library/shelf/{name}', title: 'A book' },
+    ])
+    expect(await request('resources/read', { uri: 'book://library/shelf/emma' })).toEqual({
+      contents: [{ uri: 'book://library/shelf/emma', text: 'The text of emma' }],
+    })
+    expect(await request('prompts/list')).toEqual({
+      prompts: [{ name: 'library.summary', description: 'Sums up', arguments: [{ name: 'book', required: true }] }],
+    })
+    expect(await request('prompts/get', { name: 'library.summary', arguments: { book: 'Emma' } })).toEqual({
+      messages: [{ role: 'user', content: { type: 'text', text: 'Sum up Emma' } }],
+    })
   })
 })
 
@@ -133,7 +200,7 @@ describe('a server of the revision 2024-11-05', () => {
     const { url, requests, streams } = await overSse()
     const headers = { authorization: 'Bearer secret' }
     const mcp = worker([{ name: 'library', url, headers, instructions: true, resources: ['book://rules'] }])
-    expect(await mcp.names()).toEqual(['lend', 'fail', 'list_resources', 'read_resource'])
+    expect(await mcp.names()).toEqual(['lend', 'fail', 'list_resources', 'read_resource', 'read_ui'])
     expect((await mcp.describe())[0]?.instructions).toBe('Search before you lend a book.')
     const lent = { ok: true, content: [{ type: 'text', text: 'Emma is yours' }] }
     expect(await mcp.call('lend', { book: 'Emma' })).toEqual(lent)

@@ -42,8 +42,9 @@ interface EdgeToolsOptions {
 
 /** The tools of an edge, each under the policies of the operator, whatever its source. */
 export interface EdgeTools {
-  /** With `isForApps`, also those that models are not offered. */
-  readonly tools: (caller: Caller, isForApps?: boolean) => ToolSource
+  readonly tools: (caller: Caller) => ToolSource
+  /** The tools of Workers and further sources, also those that models are not offered. */
+  readonly workerTools: (caller: Caller) => ToolSource
   readonly finder: ((caller: Caller) => ToolFinder) | undefined
   readonly stored: (whose: 'edge' | 'tenant', caller: Caller) => StoredTools
 }
@@ -65,16 +66,24 @@ export function edgeTools(options: EdgeToolsOptions): EdgeTools {
   const unpoliced = [own, ...(owned ? [owned.unpoliced] : []), ...(foreign ? [foreign] : [])]
   const shared = options.search?.(inOrder(unpoliced, report))
   const reportOnce = options.patterns && reportUnmatched({ ...options.patterns, sources: unpoliced, report })
-  const tools: EdgeTools['tools'] = (caller, isForApps) => {
-    const stored = owned ? [owned.tools.edge(caller), owned.tools.tenant(caller)] : []
-    const last = foreignTools ? [foreignTools(caller)] : []
-    const source = withoutReserved(inOrder([ownTools(caller), ...stored, ...last], report), isForApps)
-    return withoutExcluded(reporting(source, reportOnce), options.isExcluded)
-  }
+  const offeredOf = (source: ToolSource) =>
+    withoutExcluded(reporting(withoutReserved(source), reportOnce), options.isExcluded)
+  if (!owned)
+    return {
+      workerTools,
+      tools: (caller) => offeredOf(workerTools(caller)),
+      finder: shared && (() => shared),
+      stored: () => NOTHING_STORED,
+    }
+  const { edge, tenant } = owned.tools
   return {
-    tools,
-    finder: shared && (owned ? (caller) => owned.finder(shared, caller.tenant) : () => shared),
-    stored: owned?.stored ?? (() => NOTHING_STORED),
+    workerTools,
+    tools: (caller) => {
+      const last = foreignTools ? [foreignTools(caller)] : []
+      return offeredOf(inOrder([ownTools(caller), edge(caller), tenant(caller), ...last], report))
+    },
+    finder: shared && ((caller) => owned.finder(shared, caller.tenant)),
+    stored: owned.stored,
   }
 }
 
@@ -96,12 +105,12 @@ function seenThrough<Source extends ToolSource>(source: Source, look: Look): Sou
 }
 
 /**
- * Holds back tools that would be taken for the one by which models read on in long results. For models, leaves out the
- * tools that they are not offered.
+ * Leaves out the tools that models are not offered, and holds back those that would be taken for the one by which models
+ * read on in long results.
  */
-function withoutReserved(source: ToolSource, isForApps = false): ToolSource {
+function withoutReserved(source: ToolSource): ToolSource {
   const isReserved = ({ definition }: Tool) => definition.name === READ_RESULT
-  const isOffered = (tool: Tool) => !isReserved(tool) && (isForApps || isFor('model', tool))
+  const isOffered = (tool: Tool) => isFor('model', tool) && !isReserved(tool)
   const reason = `The tool "${READ_RESULT}" is held back: models read on in long results by this name.`
   return seenThrough(source, (tools) => ({
     tools: tools.every(isOffered) ? tools : tools.filter(isOffered),

@@ -1,5 +1,7 @@
 import { parseJson } from '../../contract/json.ts'
 import { failure, type Tool, type ToolOutcome, type ToolSource } from '../../contract/tool.ts'
+import { isFor } from '../../contract/tool-ui.ts'
+import { inOrder } from '../../host/source/chain.ts'
 import { serverOf, UI, uiOf } from '../../wire/client/mcp/apps.ts'
 import {
   INTERNAL_ERROR,
@@ -30,9 +32,21 @@ const MOST_BYTES = 1024 * 1024
 /** The tools of one MCP server that a caller may use, those for apps and for the edge itself among them. */
 type Server = readonly Tool[]
 
-/** Returns the tools of an edge as `/mcp` knows them: with those that apps alone may call. */
-export function mcpTools({ setup, caller }: EdgeContext): ToolSource {
-  return setup.tools(caller, true)
+/** Returns the tools of an edge as `/mcp` knows them: with those that apps alone may call, and those of the edge itself. */
+export function mcpTools(context: EdgeContext): ToolSource {
+  const { setup, caller } = context
+  const workers = workerTools(context)
+  const isHidden = (tool: Tool) => !isFor('model', tool)
+  const hiddenTools: ToolSource = {
+    list: async (page) => ({ tools: (await workers.list(page)).tools.filter(isHidden), unavailable: [] }),
+    offered: async () => [],
+    find: async (names) => (await workers.find(names)).filter(isHidden),
+  }
+  return inOrder([setup.tools(caller), hiddenTools])
+}
+
+function workerTools({ setup, caller }: EdgeContext): ToolSource {
+  return (setup.workerTools ?? setup.tools)(caller)
 }
 
 /** Returns the capabilities that an edge has for a caller by the MCP servers behind it. */
@@ -40,7 +54,7 @@ export async function relayCapabilities(context: EdgeContext): Promise<{
   readonly capabilities: object
   readonly extensions: object
 }> {
-  const servers = await serversOf(mcpTools(context))
+  const servers = await serversOf(context)
   const kinds = RELAY_KINDS.filter((kind) => isOffered(servers, kind))
   return {
     capabilities: Object.fromEntries(kinds.map((kind) => [kind, {}])),
@@ -65,8 +79,7 @@ export async function answerRelay(message: McpMessage, context: RequestContext):
   const { method, params } = message
   const kind = RELAY_KINDS.find((each) => method.startsWith(`${each}/`))
   if (!kind) return undefined
-  const source = mcpTools(context)
-  const servers = await serversOf(source)
+  const servers = await serversOf(context)
   if (!isOffered(servers, kind)) return undefined
   const listAll = (relay: string, entriesOf: (server: string, result: Fields) => readonly object[]) =>
     listOfAll({ context, servers, relay, entriesOf })
@@ -82,7 +95,7 @@ export async function answerRelay(message: McpMessage, context: RequestContext):
         await listAll('resources/list', (server, { templates }) => toMcpResources(server, templates, 'uriTemplate')),
       )
     case 'resources/read':
-      return readResource(message, context, { source, servers })
+      return readResource(message, context, servers)
     case 'prompts/list':
       return withEntries('prompts', await listAll(method, (server, { prompts }) => toMcpPrompts(server, prompts)))
     case 'prompts/get': {
@@ -104,8 +117,8 @@ type Fields = Readonly<Record<string, unknown>>
  * Returns the tools of each MCP server behind an edge, by its name. A name that two tool Workers have for a server is left
  * out: nobody could tell which of them an address means.
  */
-async function serversOf(source: ToolSource): Promise<ReadonlyMap<string, Server>> {
-  const { tools } = await source.list({ after: '', limit: MOST_TOOLS, origin: 'mcp' })
+async function serversOf(context: EdgeContext): Promise<ReadonlyMap<string, Server>> {
+  const { tools } = await workerTools(context).list({ after: '', limit: MOST_TOOLS, origin: 'mcp' })
   const byName = Map.groupBy(
     tools.filter((tool) => serverOf(tool) !== undefined),
     (tool) => serverOf(tool) ?? '',
@@ -149,16 +162,11 @@ function withEntries(member: string, entries: readonly object[] | Failure): obje
   return 'ok' in entries ? faultOf(entries) : { [member]: entries }
 }
 
-interface Offer {
-  readonly source: ToolSource
-  readonly servers: ReadonlyMap<string, Server>
-}
-
 /** Reads a resource: the page of an app only for a caller who may use a tool that names it. */
 async function readResource(
   { params, modern }: McpMessage,
   context: RequestContext,
-  { source, servers }: Offer,
+  servers: ReadonlyMap<string, Server>,
 ): Promise<object> {
   const address = textAt(params, 'uri')
   const { server = '', uri } = addressThere(address) ?? {}
@@ -167,7 +175,7 @@ async function readResource(
   const reader = relayTool(tools, isPage(address) ? 'ui/read' : 'resources/read')
   const needed = isPage(address) ? [reader, namesPage] : [reader]
   // A tool of another source may have the name of one of these.
-  const foundTools = await source.find(needed.flatMap((tool) => tool?.definition.name ?? []))
+  const foundTools = await mcpTools(context).find(needed.flatMap((tool) => tool?.definition.name ?? []))
   const mayRead = needed.every((tool) => foundTools.some(({ definition }) => definition === tool?.definition))
   if (!reader || !mayRead) return mcpFault(modern ? INVALID_PARAMS : RESOURCE_NOT_FOUND, `Unknown resource: ${address}`)
   const outcome = isPage(address) ? await read(reader, { uri }, context) : await call(reader, { uri }, context)
