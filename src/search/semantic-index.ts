@@ -67,11 +67,11 @@ function describe({ name, title, description, group }: ToolText): string {
 }
 
 /**
- * Combines several indexes, such as keyword and semantic. A tool's score is the sum of its scores in their answers,
- * each divided by the best score of that answer. Unlike a fusion of ranks, this gives little weight to an index whose
- * best tools are hardly better than the rest. Added tools are passed to each index with the next search. An index that
- * fails is left out of the answer, and gets the tools that it failed to add again. If all indexes fail, the search
- * rejects with the first error.
+ * Combines indexes, of which the first leads: put first what finds more by itself, such as keywords before meanings of a
+ * weak model. A tool's score is the sum of its scores in their answers, each from 0 to 1; those of the other indexes
+ * count by how open the first answer is, and how clear theirs. If the first finds nothing, the others decide. Added tools
+ * are passed to each index with the next search. An index that fails is left out of the answer, and gets the tools that
+ * it failed to add again. If all indexes fail, the search rejects with the first error.
  *
  * @example
  * toolSearch({ index: () => createFusedIndex(createKeywordIndex(), createSemanticIndex({ embed })) })
@@ -94,21 +94,53 @@ export function createFusedIndex(...indexes: readonly [ToolIndex, ...ToolIndex[]
           if (removals.length > 0) await index.remove(removals)
           if (additions.length > 0) await index.add(additions)
           for (const [name, tool] of changes) if (pending.get(name) === tool) pending.delete(name)
-          return index.search(text, Math.max(limit * 4, 20))
+          return index.search(text, Math.max(limit * 4, MANY))
         }),
       )
       const failures = answers.filter((answer) => answer.status === 'rejected')
       if (failures.length === answers.length) throw failures[0]?.reason
-      const scores = new Map<string, number>()
-      for (const answer of answers) {
-        if (answer.status === 'rejected') continue
-        const most = answer.value[0]?.score ?? 1
-        for (const { name, score } of answer.value) scores.set(name, (scores.get(name) ?? 0) + score / most)
+      const [leading = [], ...others] = answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+      const lead = scale(leading)
+      const scores = new Map(lead.map(({ name, score }) => [name, score]))
+      for (const answer of others) {
+        // The last of many tools is as good as unrelated to the question, however near the model places all texts.
+        const last = answer.at(-1)?.score ?? 0
+        const other = scale(answer, answer.length < MANY ? Math.min(last, 0) : last)
+        const weight = weightOf(other, lead)
+        for (const { name, score } of other) scores.set(name, (scores.get(name) ?? 0) + weight * score)
       }
       const matches: FoundTool[] = [...scores].map(([name, score]) => ({ name, score }))
       return matches.sort((a, b) => b.score - a.score || (a.name < b.name ? -1 : 1)).slice(0, limit)
     },
   }
+}
+
+/** How many tools an index is asked for at least; an answer with fewer is all that it has. */
+const MANY = 20
+/** The tools that a search returns by default, whose scores say how clear an answer is. */
+const FIRST = 5
+/** Orders the tools that only an index without weight has found, after all others. */
+const LEAST_WEIGHT = 0.001
+
+/**
+ * Returns the weight of an answer beside the one that leads, from 0.001 to 2. It is high if the lead leaves open which
+ * tools are best, the fifth scoring nearly as much as the first, and if this answer does not. Only if its own fifth tool
+ * scores less than 0.29 can a tool that the lead does not have come before the fifth of the lead. The curve was chosen on
+ * one half of public sets of questions and measured on the other (docs/tool-search.md).
+ */
+function weightOf(answer: readonly FoundTool[], lead: readonly FoundTool[]): number {
+  return Math.max(LEAST_WEIGHT, 2 * fifthScore(lead) * (1 - fifthScore(answer)) ** 2)
+}
+
+/** Returns the score of the fifth tool, or the last of fewer; 1 if there is none. */
+function fifthScore(answer: readonly FoundTool[]): number {
+  return answer.slice(0, FIRST).at(-1)?.score ?? 1
+}
+
+/** Maps the scores of an answer so that the best is 1 and `zero` is 0. */
+function scale(answer: readonly FoundTool[], zero = 0): readonly FoundTool[] {
+  const range = (answer[0]?.score ?? 0) - zero || 1
+  return answer.map(({ name, score }) => ({ name, score: (score - zero) / range }))
 }
 
 interface GrowingVectorsOptions {

@@ -116,13 +116,41 @@ describe('fused index', () => {
   })
   const broken = (reason: string): ToolIndex => ({ ...fixed(), search: () => Promise.reject(new Error(reason)) })
 
-  test('sums the scores of a tool in all indexes, each as a share of the best score there', async () => {
-    const index = createFusedIndex(fixed('a', 'b', 'c'), fixed('c', 'b', 'd'))
-    expect(await index.search('x', 3)).toEqual([
-      { name: 'b', score: 2 / 3 + 2 / 3 },
-      { name: 'c', score: 1 / 3 + 1 },
-      { name: 'a', score: 1 },
+  /** An index that answers each question with these scores. */
+  const scored = (scores: Readonly<Record<string, number>>): ToolIndex => ({
+    ...fixed(),
+    search: async () => Object.entries(scores).map(([name, score]) => ({ name, score })),
+  })
+
+  test('adds the shares of another index by how open the first is and how clear the other', async () => {
+    const open = scored({ a: 10, b: 9, c: 8, d: 8, e: 8, f: 1 })
+    const clear = scored({ f: 0.8, c: 0.4, x: 0.2, y: 0.2, z: 0.2 })
+    const weight = 2 * 0.8 * 0.75 ** 2
+    const index = createFusedIndex(open, clear)
+    expect((await index.search('x', 20)).map(({ name, score }) => [name, Number(score.toFixed(6))])).toEqual([
+      ['c', 0.8 + weight / 2],
+      ['a', 1],
+      ['f', 0.1 + weight],
+      ['b', 0.9],
+      ['d', 0.8],
+      ['e', 0.8],
+      ['x', weight / 4],
+      ['y', weight / 4],
+      ['z', weight / 4],
     ])
+  })
+
+  test('keeps the order of the first index beside one that scores all tools alike', async () => {
+    const open = scored({ a: 10, b: 9, c: 8, d: 8, e: 8, f: 7 })
+    const same = scored({ x: 0.5, f: 0.5, e: 0.5, d: 0.5, c: 0.5, b: 0.5 })
+    expect(await namesOf(createFusedIndex(open, same), 'x', 7)).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'x'])
+  })
+
+  test('takes the other indexes alone, in their order, if the first finds nothing or fails', async () => {
+    const vague = scored({ z: 0.5, y: 0.5, x: 0.4 })
+    const order = ['y', 'z', 'x']
+    expect(await namesOf(createFusedIndex(scored({}), vague), 'x')).toEqual(order)
+    expect(await namesOf(createFusedIndex(broken('down'), vague), 'x')).toEqual(order)
   })
 
   test('is not misled by an index that scores all tools nearly the same', async () => {
@@ -182,6 +210,54 @@ describe('fused index', () => {
     up = true
     expect(await namesOf(index, 'x')).toEqual(['a'])
     expect(stored.size).toBe(0)
+  })
+
+  describe('of words and meanings', () => {
+    const TOPICS = ['invoice', 'weather', 'calendar', 'translation', 'parcel', 'hotel', 'recipe', 'song']
+    const catalogue = TOPICS.flatMap((topic) =>
+      ['create', 'find', 'delete', 'share'].map((verb) =>
+        definitionOf({ name: `${verb}_${topic}`, description: `Can ${verb} one ${topic} of a customer.` }),
+      ),
+    )
+    const fusedOf = async (embed: (text: string) => number[]) => {
+      const semantic = createSemanticIndex({ embed: async (texts) => texts.map(embed), threshold: -1 })
+      const index = createFusedIndex(createKeywordIndex(), semantic)
+      await index.add(catalogue)
+      return index
+    }
+    /** Directions that have nothing to do with the text. */
+    const noise = (text: string) => {
+      let state = Array.from(text).reduce((sum, letter) => (sum * 31 + (letter.codePointAt(0) ?? 0)) % 65_537, 7)
+      return Array.from({ length: 64 }, () => (state = (state * 75 + 74) % 65_537) - 32_768)
+    }
+    /** Knows the topics, by other words too: a direction for each. */
+    const topics = (text: string) => {
+      const english = text.replace('umbrella', 'weather').replace('账单', 'invoice')
+      return [...TOPICS.map((topic) => (english.includes(topic) ? 1 : 0)), 0.2]
+    }
+
+    test('finds the tool that the words find beside vectors of noise', async () => {
+      const index = await fusedOf(noise)
+      const wanted = catalogue.map(({ name }) => name)
+      const firstNames = await Promise.all(
+        wanted.map((name) => namesOf(index, `please ${name.replace('_', ' a ')}`, 1)),
+      )
+      expect(firstNames.flat()).toEqual(wanted)
+    })
+
+    test('finds by meaning what the words leave open', async () => {
+      const words = createKeywordIndex()
+      await words.add(catalogue)
+      expect(await namesOf(words, 'share an umbrella', 1)).toEqual(['share_calendar'])
+      const index = await fusedOf(topics)
+      expect(await namesOf(index, 'share an umbrella', 1)).toEqual(['share_weather'])
+      expect(await namesOf(index, 'share the invoice', 1)).toEqual(['share_invoice'])
+    })
+
+    test('finds by meaning alone where no word matches, such as in another language', async () => {
+      const index = await fusedOf(topics)
+      expect(await namesOf(index, '账单', 4)).toEqual(['create', 'delete', 'find', 'share'].map((v) => `${v}_invoice`))
+    })
   })
 
   test('of keyword and semantic indexes finds by word and by meaning', async () => {
