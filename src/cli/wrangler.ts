@@ -10,18 +10,24 @@ export interface WranglerOptions {
   readonly root: string
   readonly env: NodeJS.ProcessEnv
   readonly stdio: StdioOptions
+  /** Options of Node for its process. Default: none. */
+  readonly nodeOptions?: readonly string[]
 }
 
 /**
  * Starts wrangler with the Node that runs this process, because the machine's own may be too old. Throws a Failure if
- * the project has no wrangler.
+ * the project has no wrangler. Its command would start a second Node that waits for the first, so its module is run instead.
  */
-export function spawnWrangler(args: readonly string[], { root, env, stdio }: WranglerOptions): ChildProcess {
-  const script = join(root, 'node_modules/wrangler/bin/wrangler.js')
+export function spawnWrangler(
+  args: readonly string[],
+  { root, env, stdio, nodeOptions = [] }: WranglerOptions,
+): ChildProcess {
+  const script = join(root, 'node_modules/wrangler/wrangler-dist/cli.js')
   if (!existsSync(script)) throw missing()
   // Node caches its compiled code of wrangler here, so that the next start is faster.
   const compiled = { NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/node') }
-  return spawn(process.execPath, [script, ...args], { cwd: root, env: { ...compiled, ...env }, stdio })
+  const options = ['--no-warnings', ...nodeOptions]
+  return spawn(process.execPath, [...options, script, ...args], { cwd: root, env: { ...compiled, ...env }, stdio })
 }
 
 /** Imports wrangler. Throws a Failure if it is not installed, since it is an optional peer of the package. */

@@ -236,7 +236,7 @@ test('doctor reports a Node, a wrangler and an edgecall that are missing, too ol
   const messages = (changes: Partial<RuntimeVersions>, folder = root) =>
     versionProblems(folder, { ...versions, ...changes }).map(({ message, remedy }) => `${message} ${remedy}`)
   expect(messages({})).toEqual([])
-  expect(messages({ node: '20.19.0' })).toEqual(['Node 20.19.0 is too old for wrangler. Install Node 22 or newer.'])
+  expect(messages({ node: '22.11.0' })).toEqual(['Node 22.11.0 is too old for wrangler. Install Node 22.12 or newer.'])
   expect(messages({ wrangler: '3.0.0' })).toEqual([
     expect.stringMatching(
       /^wrangler 3\.0\.0 is older than \S+, which this version of edgecall needs\. Run npm install -D/,

@@ -13,7 +13,8 @@ export interface RuntimeVersions {
   readonly wrangler?: string
 }
 
-const OLDEST_NODE = '22.0.0'
+/** Older ones load no module of this package into wrangler's process. */
+const OLDEST_NODE = '22.12.0'
 
 /** Reads the versions of Node, of this package and of the project's wrangler. */
 export function readVersions(root: string, node = process.versions.node): RuntimeVersions {
@@ -26,7 +27,7 @@ export function versionProblems(root: string, { node, edgecall, wrangler }: Runt
   const problems: CheckProblem[] = []
   const file = 'package.json'
   if (isOlder(node, OLDEST_NODE)) {
-    problems.push({ file, message: `Node ${node} is too old for wrangler.`, remedy: 'Install Node 22 or newer.' })
+    problems.push({ file, message: `Node ${node} is too old for wrangler.`, remedy: 'Install Node 22.12 or newer.' })
   }
   const oldest = oldestWrangler()
   if (wrangler === undefined) {

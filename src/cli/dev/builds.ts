@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import { dirname, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type * as Esbuild from 'esbuild'
 import { changedSince, FolderEvents, isForeign, SETTLE_MS, fileState, watchFolder } from './watch.ts'
 
@@ -7,16 +8,23 @@ import { changedSince, FolderEvents, isForeign, SETTLE_MS, fileState, watchFolde
  * How Workers are built in development. Left alone, `wrangler dev` has esbuild compare the files of each Worker with what
  * they were, several times a second, and hold all that it has parsed in memory. This module is loaded into wrangler's
  * process, where a Worker is built again when the system reports a change of what its last build has read, and the process
- * of esbuild ends while there is nothing to build.
+ * of esbuild ends, and garbage is collected, while there is nothing to build.
  */
 
 /** How long there is nothing to build before the process of esbuild is ended, in milliseconds. */
 const IDLE_MS = 2000
 
-/** Returns the variable of the environment that loads this module into wrangler's process. */
-export function quietBuilds({ NODE_OPTIONS = '' }: NodeJS.ProcessEnv): { readonly NODE_OPTIONS: string } {
-  return { NODE_OPTIONS: `${NODE_OPTIONS} --import=${import.meta.url}`.trim() }
-}
+/**
+ * How long after that garbage is collected, in milliseconds. By then wrangler has usually started the Workers, for which it
+ * copies their bundles.
+ */
+const COLLECT_MS = 8000
+
+/**
+ * The options of Node with which this module is loaded into wrangler's process, and can collect garbage there. After an
+ * `--import` in place of `--require`, Node would keep the text of wrangler twice, 30 MB each.
+ */
+export const QUIET_BUILDS = [`--require=${fileURLToPath(import.meta.url)}`, '--expose-gc'] as const
 
 type Build = (options: Esbuild.BuildOptions) => Promise<Esbuild.BuildResult>
 type Builder = Pick<typeof Esbuild, 'build' | 'stop'>
@@ -31,6 +39,11 @@ export function withoutPolling(
 ): { readonly build: Build; readonly context: (options: Esbuild.BuildOptions) => Promise<WatchContext> } {
   let underWay = 0
   let idle: NodeJS.Timeout | undefined
+  const rest = () => {
+    void esbuild.stop()
+    // Node collects garbage when it needs memory, which a process that is idle does not.
+    idle = setTimeout(() => globalThis.gc?.(), COLLECT_MS).unref()
+  }
   const build: Build = async (options) => {
     clearTimeout(idle)
     underWay++
@@ -38,7 +51,7 @@ export function withoutPolling(
       return await esbuild.build(options)
     } finally {
       underWay--
-      if (underWay === 0) idle = setTimeout(() => void esbuild.stop(), IDLE_MS).unref()
+      if (underWay === 0) idle = setTimeout(rest, IDLE_MS).unref()
     }
   }
   return {
@@ -128,7 +141,7 @@ function withNotes({ name, setup }: Esbuild.Plugin, paths: Set<string>): Esbuild
   }
 }
 
-// In the process of wrangler's command, not in the one that starts it.
+// In wrangler's process, not in the one that starts it.
 const [, script = ''] = process.argv
 if (script.replaceAll('\\', '/').endsWith('/wrangler-dist/cli.js')) {
   const load = createRequire(script)

@@ -9,13 +9,14 @@ import { SAVES } from './saves.ts'
 let root = ''
 /** What the module of each build exports, or why the build failed. */
 let builds: string[]
-let stops: number
+/** How often esbuild was stopped, for the project of the test alone. */
+let stops: { count: number }
 
 beforeEach(async () => {
   root = mkdtempSync(join(tmpdir(), 'builds-test-'))
   onTestFinished(() => rmSync(root, { recursive: true }))
   builds = []
-  stops = 0
+  stops = { count: 0 }
   mkdirSync(join(root, 'src/words'), { recursive: true })
   mkdirSync(join(root, 'texts'))
   write(
@@ -33,7 +34,8 @@ function write(file: string, text: string): void {
 
 /** Follows the files of `src/index.ts`; a plugin reads the texts, as wrangler's does. */
 async function follow(): Promise<void> {
-  const counted = { build: esbuild.build, stop: async () => void stops++ }
+  const own = stops
+  const counted = { build: esbuild.build, stop: async () => void own.count++ }
   const { context } = withoutPolling(counted, root)
   const texts: esbuild.Plugin = {
     name: 'texts',
@@ -107,8 +109,8 @@ test('a failed build is repeated when what is missing is made, wherever that is'
 })
 
 test('esbuild is stopped once there is nothing to build, and started for the next build', async () => {
-  await vi.waitFor(() => expect(stops).toBe(1), 200_000)
+  await vi.waitFor(() => expect(stops.count).toBe(1), 200_000)
   write('src/words/one.ts', `export const word = 'two'`)
   await built('two!')
-  await vi.waitFor(() => expect(stops).toBe(2), 200_000)
+  await vi.waitFor(() => expect(stops.count).toBe(2), 200_000)
 })
