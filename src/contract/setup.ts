@@ -46,7 +46,7 @@ export interface Setup {
   readonly models: ModelChooser
   /** Returns the tools that a caller may know of. */
   readonly tools: (caller: Caller) => ToolSource
-  /** Returns those that are not stored, also those that models are not offered (`isFor`). Default: `tools`. */
+  /** Returns those that are not stored, also those that models are not offered (`isFor`). Default: there are none. */
   readonly workerTools?: ((caller: Caller) => ToolSource) | undefined
   /** Returns the policies that hold for a tool, in their order. Default: there are none. */
   readonly policies?: ((tool: PolicySubject) => readonly HoldingPolicy[]) | undefined

@@ -633,10 +633,14 @@ describe('a tool of a server', () => {
           'The tool "large8" of the server "large" is left out: the tools of the server together are longer than 4000000 characters',
       },
     ])
-    expect(logs).toMatchObject([
-      { event: 'mcp.list_cut', server: 'many', tools: 1000 },
-      { event: 'mcp.tool_refused', tool: 'large8' },
-    ])
+    // Either server may answer first.
+    expect(logs).toHaveLength(2)
+    expect(logs).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ event: 'mcp.list_cut', server: 'many', tools: 1000 }),
+        expect.objectContaining({ event: 'mcp.tool_refused', tool: 'large8' }),
+      ]),
+    )
   })
 
   test('that must be run as a task is left out, and the log says why, once', async () => {

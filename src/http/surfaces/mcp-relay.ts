@@ -33,20 +33,17 @@ const MOST_BYTES = 1024 * 1024
 type Server = readonly Tool[]
 
 /** Returns the tools of an edge as `/mcp` knows them: with those that apps alone may call, and those of the edge itself. */
-export function mcpTools(context: EdgeContext): ToolSource {
-  const { setup, caller } = context
-  const workers = workerTools(context)
+export function mcpTools({ setup, caller }: EdgeContext): ToolSource {
+  const tools = setup.tools(caller)
+  const workers = setup.workerTools?.(caller)
+  if (!workers) return tools
   const isHidden = (tool: Tool) => !isFor('model', tool)
   const hiddenTools: ToolSource = {
     list: async (page) => ({ tools: (await workers.list(page)).tools.filter(isHidden), unavailable: [] }),
     offered: async () => [],
     find: async (names) => (await workers.find(names)).filter(isHidden),
   }
-  return inOrder([setup.tools(caller), hiddenTools])
-}
-
-function workerTools({ setup, caller }: EdgeContext): ToolSource {
-  return (setup.workerTools ?? setup.tools)(caller)
+  return inOrder([tools, hiddenTools])
 }
 
 /** Returns the capabilities that an edge has for a caller by the MCP servers behind it. */
@@ -117,8 +114,8 @@ type Fields = Readonly<Record<string, unknown>>
  * Returns the tools of each MCP server behind an edge, by its name. A name that two tool Workers have for a server is left
  * out: nobody could tell which of them an address means.
  */
-async function serversOf(context: EdgeContext): Promise<ReadonlyMap<string, Server>> {
-  const { tools } = await workerTools(context).list({ after: '', limit: MOST_TOOLS, origin: 'mcp' })
+async function serversOf({ setup, caller }: EdgeContext): Promise<ReadonlyMap<string, Server>> {
+  const { tools = [] } = (await setup.workerTools?.(caller).list({ after: '', limit: MOST_TOOLS, origin: 'mcp' })) ?? {}
   const byName = Map.groupBy(
     tools.filter((tool) => serverOf(tool) !== undefined),
     (tool) => serverOf(tool) ?? '',

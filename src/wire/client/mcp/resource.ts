@@ -55,19 +55,19 @@ export function toMcpPrompts(server: string, entries: unknown): readonly object[
 export function toMcpPrompt(server: string, prompt: Fields): object {
   const messages = objectsOf(prompt['messages']).map((message) => {
     const content = fieldsOf(message['content'])
-    if (content['type'] === 'resource_link') return { ...message, content: moved(server, content) }
+    if (content['type'] === 'resource_link') return { ...message, content: withAddressHere(server, content) }
     if (content['type'] !== 'resource') return message
-    return { ...message, content: { ...content, resource: moved(server, fieldsOf(content['resource'])) } }
+    return { ...message, content: { ...content, resource: withAddressHere(server, fieldsOf(content['resource'])) } }
   })
   return { ...prompt, messages }
 }
 
 /** Converts the contents of a resource of a server. */
 export function toMcpContents(server: string, contents: unknown): { readonly contents: readonly object[] } {
-  return { contents: objectsOf(contents).map((each) => moved(server, each)) }
+  return { contents: objectsOf(contents).map((each) => withAddressHere(server, each)) }
 }
 
-function moved(server: string, entry: Fields): object {
+function withAddressHere(server: string, entry: Fields): object {
   return { ...entry, uri: addressHere(server, textAt(entry, 'uri')) }
 }
 
