@@ -313,7 +313,21 @@ describe('a server', () => {
     await vi.advanceTimersByTimeAsync(25)
     expect(events.at(-1)).toMatchObject({ type: 'error', error: { code: 'model_timeout' } })
     await read
-    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('is not aborted after the end of its answer', async () => {
+    vi.useFakeTimers()
+    let signal: AbortSignal | null | undefined
+    const send: typeof fetch = (_, init) => {
+      signal = init?.signal
+      const text = chunksOf({ text: 'Hello.' }).map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
+      return Promise.resolve(new Response(text.join(''), { headers: { 'content-type': 'text/event-stream' } }))
+    }
+    const model = openai({ fetch: send, firstByteMs: 1000, silenceMs: 20 })('probe')
+    const events = await Array.fromAsync(model.stream(REQUEST, NEVER))
+    expect(events.at(-1)).toMatchObject({ type: 'finish' })
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(signal?.aborted).toBe(false)
   })
 
   test('that drops an idle connection as it is used is asked again at once, but only once', async () => {
