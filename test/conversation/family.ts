@@ -19,6 +19,7 @@ import { memoryDirectories } from '../fixtures/directories.ts'
 import { requestOf } from '../fixtures/play.ts'
 import { durableState, memoryStorage } from '../fixtures/sqlite.ts'
 import { decodeLine } from '../../src/wire/events.ts'
+import { releaseClock, setClock } from '../faults/simulation/clock.ts'
 import { settle } from '../fixtures/settle.ts'
 
 type Conversation = ConversationService & { alarm(): Promise<void> }
@@ -369,14 +370,13 @@ async function* streamOf(items: Iterable<ModelEvent> | AsyncIterable<ModelEvent>
  * a function that takes this back.
  */
 function holdTime(now: number): () => void {
-  mock.timers.reset()
-  mock.timers.enable({ apis: ['Date', 'setTimeout', 'setInterval'], now })
+  setClock(now)
   const value = async (_algorithm: unknown, data: ArrayBuffer) =>
     new Uint8Array(createHash('sha256').update(new Uint8Array(data)).digest()).buffer
   Object.defineProperty(crypto.subtle, 'digest', { value, configurable: true })
   return () => {
     Reflect.deleteProperty(crypto.subtle, 'digest')
-    mock.timers.reset()
+    releaseClock()
   }
 }
 

@@ -16,6 +16,7 @@ import { Store } from '../../../src/conversation/store/store.ts'
 import { decodeLine } from '../../../src/wire/events.ts'
 import { durableState, memoryStorage } from '../../fixtures/sqlite.ts'
 import { settle } from '../../fixtures/settle.ts'
+import { releaseClock, setClock } from './clock.ts'
 
 type Conversation = ConversationService & { alarm(): Promise<void> }
 
@@ -163,7 +164,7 @@ export class World {
   close(): void {
     this.lose()
     this.#restoreGlobals()
-    mock.timers.reset()
+    releaseClock()
     this.#database.close()
   }
 
@@ -316,10 +317,4 @@ function prepareOnce(database: DatabaseSync): DatabaseSync['prepare'] {
     statements.set(query, statement)
     return statement
   }
-}
-
-/** Sets the time, and drops all timers. */
-function setClock(now: number): void {
-  mock.timers.reset()
-  mock.timers.enable({ apis: ['Date', 'setTimeout', 'setInterval'], now })
 }
