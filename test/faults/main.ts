@@ -17,7 +17,8 @@ import { type EdgeChanges, makeWorld, type World } from './world.ts'
 
 /**
  * `npm run test:faults`: the edge on real processes, killed with SIGKILL again and again. `-- --seed 7 --runs 200`
- * gives the random part; the seed is printed, and the same seed draws the same runs and the same moments.
+ * gives the random parts, which kill programs and agents once for ten of these runs; the seed is printed, and the same seed
+ * draws the same runs and the same moments.
  * `-- --only decide` plays the parts with this word in their names alone. `-- --nightly` plays five times the random runs
  * and an hour of simulations, `-- --seconds 600` as many seconds of them; `-- --only Simulated --seed 4711` plays the
  * simulation of that seed first.
@@ -34,6 +35,8 @@ const { values } = parseArgs({
 const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))
 const RUNS_A_ROUND = 25
 const RUNS = Number(values.runs ?? (values.nightly ? 1000 : 200))
+/** How often programs, and agents, are killed. Each kill takes about ten seconds. */
+const KILLS = RUNS / 10
 const SIMULATION_SECONDS = Number(values.seconds ?? (values.nightly ? 3600 : 60))
 
 interface Part {
@@ -123,10 +126,8 @@ async function playTable(world: World): Promise<string[]> {
 async function playKilledPrograms(world: World): Promise<string[]> {
   const chance = new Chance(seed)
   const faultList: string[] = []
-  // Each kill takes about ten seconds.
-  const most = RUNS / 5
-  for (let kills = 0; kills < most;) {
-    const end = await playPrograms(world, chance, { runs: 10, kills: Math.min(4, most - kills) })
+  for (let kills = 0; kills < KILLS;) {
+    const end = await playPrograms(world, chance, { runs: 10, kills: Math.min(4, KILLS - kills) })
     kills += end.kills
     console.log(`${kills} kills: ${end.tally.join(', ')}`)
     faultList.push(...end.faults)
@@ -139,8 +140,8 @@ async function playKilledAgents(world: World): Promise<string[]> {
   const chance = new Chance(seed)
   const faultList: string[] = []
   let tokens = 0
-  for (let kills = 0; kills < RUNS;) {
-    const end = await playAgents(world, chance, { runs: 6, kills: Math.min(5, RUNS - kills) })
+  for (let kills = 0; kills < KILLS;) {
+    const end = await playAgents(world, chance, { runs: 6, kills: Math.min(5, KILLS - kills) })
     kills += end.kills
     tokens += end.tokens
     console.log(`${kills} kills: ${end.tally.join(', ')}`)
