@@ -112,7 +112,9 @@ class Program {
       refusal,
       underWay: () => {
         const runs = this.#world.statuses()
-        const index = runs.findIndex(({ status }) => status === 'running')
+        const isRetried = (id: string) => this.#world.journal(id).at(-1)?.type === 'run.retried'
+        // A parked run that is tried again waits until the current one has ended.
+        const index = runs.findIndex(({ id, status }) => status === 'running' && !isRetried(id))
         const run = runs[index]?.id
         if (run === undefined) return undefined
         const isBehind = runs.slice(index + 1).some(({ id }) => this.#ledger.repeats.has(id))
