@@ -359,15 +359,15 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     control: 'models are not offered tools that are for apps alone',
     file: 'host/source/edge-tools.ts',
-    text: "isFor('model', tool) && !isReserved(tool)",
-    replacement: '!isReserved(tool)',
+    text: 'reporting(forModels(withoutReserved(source)), reportOnce)',
+    replacement: 'reporting(withoutReserved(source), reportOnce)',
     test: 'tools/mcp-relay.test.ts',
   },
   {
     control: 'a tool that is for apps alone has no alias for models',
-    file: 'host/source/stored-tools.ts',
-    text: 'bindTools(forModels(source), rules)',
-    replacement: 'bindTools(source, rules)',
+    file: 'host/source/edge-tools.ts',
+    text: 'return source && forModels(source)',
+    replacement: 'return source',
     test: 'tools/mcp-relay.test.ts',
   },
   {

@@ -61,13 +61,17 @@ export function edgeTools(options: EdgeToolsOptions): EdgeTools {
   const [ownTools, foreignTools] = [bindTools(own, rules), foreign && bindTools(foreign, rules)]
   const workerTools = (caller: Caller) =>
     foreignTools ? inOrder([ownTools(caller), foreignTools(caller)], report) : ownTools(caller)
-  const worker = (binding: string) => services.sourceOfBinding(binding) ?? foreign?.sourceOfBinding(binding)
+  const worker = (binding: string) => {
+    const source = services.sourceOfBinding(binding) ?? foreign?.sourceOfBinding(binding)
+    // A stored name for a tool that models are not offered would offer it.
+    return source && forModels(source)
+  }
   const owned = options.stored?.({ rules, worker, workerTools, translate: options.translate })
   const unpoliced = [own, ...(owned ? [owned.unpoliced] : []), ...(foreign ? [foreign] : [])]
   const shared = options.search?.(inOrder(unpoliced, report))
   const reportOnce = options.patterns && reportUnmatched({ ...options.patterns, sources: unpoliced, report })
   const offeredOf = (source: ToolSource) =>
-    withoutExcluded(reporting(withoutReserved(source), reportOnce), options.isExcluded)
+    withoutExcluded(reporting(forModels(withoutReserved(source)), reportOnce), options.isExcluded)
   if (!owned)
     return {
       workerTools,
@@ -104,17 +108,22 @@ function seenThrough<Source extends ToolSource>(source: Source, look: Look): Sou
   }
 }
 
-/**
- * Leaves out the tools that models are not offered, and holds back those that would be taken for the one by which models
- * read on in long results.
- */
+/** Holds back tools that would be taken for the one by which models read on in long results. */
 function withoutReserved(source: ToolSource): ToolSource {
   const isReserved = ({ definition }: Tool) => definition.name === READ_RESULT
-  const isOffered = (tool: Tool) => isFor('model', tool) && !isReserved(tool)
   const reason = `The tool "${READ_RESULT}" is held back: models read on in long results by this name.`
   return seenThrough(source, (tools) => ({
-    tools: tools.every(isOffered) ? tools : tools.filter(isOffered),
+    tools: tools.some(isReserved) ? tools.filter((tool) => !isReserved(tool)) : tools,
     unavailable: tools.filter(isReserved).map(({ origin, place }) => ({ origin, place, reason, name: READ_RESULT })),
+  }))
+}
+
+/** Leaves out the tools that models are not offered. */
+function forModels(source: ToolSource): ToolSource {
+  const isOffered = (tool: Tool) => isFor('model', tool)
+  return seenThrough(source, (tools) => ({
+    tools: tools.every(isOffered) ? tools : tools.filter(isOffered),
+    unavailable: [],
   }))
 }
 

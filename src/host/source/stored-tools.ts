@@ -1,7 +1,6 @@
 import type { CatalogueService, StoredTools } from '../../contract/catalogue.ts'
 import { type Owner, tenantOwner } from '../../contract/owner.ts'
 import type { Caller, Tool, ToolFinder, ToolListing, ToolSource } from '../../contract/tool.ts'
-import { isFor } from '../../contract/tool-ui.ts'
 import { createFinder, joinFinders } from '../../search/finder.ts'
 import type { Translate } from '../../search/keyword-index.ts'
 import { isAllowed, policiesOf } from '../policy/policies.ts'
@@ -79,7 +78,7 @@ export function ownedTools(options: StoredOptions, { rules, worker, workerTools,
   const workers = new Map<string, (caller: Caller) => ToolSource>()
   const workerFor = (binding: string, caller: Caller) => {
     const source = worker(binding)
-    const workerSource = workers.get(binding) ?? (source && bindTools(forModels(source), rules))
+    const workerSource = workers.get(binding) ?? (source && bindTools(source, rules))
     if (workerSource) workers.set(binding, workerSource)
     return workerSource?.(caller)
   }
@@ -118,19 +117,6 @@ export function ownedTools(options: StoredOptions, { rules, worker, workerTools,
     stored: storedFor,
     unpoliced: kvSource({ ...shared, catalogue: catalogueOf('edge') }),
     finder: (shared, tenant) => joinFinders(shared, tenantOf(tenant).finder),
-  }
-}
-
-/** Leaves out the tools that models are not offered: under another name, they would be. */
-function forModels(source: ToolSource): ToolSource {
-  const isOffered = (tool: Tool) => isFor('model', tool)
-  return {
-    ...source,
-    find: async (names) => (await source.find(names)).filter(isOffered),
-    list: async (page) => {
-      const listing = await source.list(page)
-      return { ...listing, tools: listing.tools.filter(isOffered) }
-    },
   }
 }
 
