@@ -1,3 +1,6 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
 import { playAgain } from './again.ts'
 import { playAgents, usageFaults } from './agents.ts'
@@ -38,6 +41,8 @@ const RUNS = Number(values.runs ?? (values.nightly ? 1000 : 200))
 /** How often programs, and agents, are killed. Each kill takes about ten seconds. */
 const KILLS = RUNS / 10
 const SIMULATION_SECONDS = Number(values.seconds ?? (values.nightly ? 3600 : 60))
+/** How many parts are played side by side: most of their time they wait for alarms. */
+const LANES = 3
 
 interface Part {
   readonly name: string
@@ -45,10 +50,12 @@ interface Part {
   readonly edge?: EdgeChanges
 }
 
+/** The longest first, so that none is left over at the end. */
 const PARTS: readonly Part[] = [
-  { name: 'Killed at each moment', play: playTable },
-  { name: `Killed at random, seed ${seed}`, play: playRandom },
-  { name: 'Killed while people decide', play: playDecisions },
+  ...[seed, seed + 1].map((own) => ({
+    name: `Killed at random, seed ${own}`,
+    play: (world: World) => playRandom(world, own, RUNS / 2),
+  })),
   { name: `Programs killed at random, seed ${seed}`, play: playKilledPrograms },
   {
     name: `Agents killed at random, seed ${seed}`,
@@ -57,49 +64,82 @@ const PARTS: readonly Part[] = [
     edge: { main: 'agents-edge/index.ts', vars: { CALL_TIMEOUT_MS: '6000' } },
   },
   { name: 'Killed in every life', play: playAgain },
-  { name: '100 posts to one conversation at once', play: (world) => playQueue(world, 100) },
-  { name: '100 posts at once, killed amid them', play: (world) => playQueue(world, 100, { killAfter: 60 }) },
+  { name: 'Killed at each moment', play: playTable },
+  {
+    name: '10,000 schedules, 1,000 of them due at once',
+    play: (world) => playSchedules(world, { stored: 10_000, due: 1000 }),
+  },
+  { name: `Odd requests, seed ${seed}`, play: () => playOddRequests(seed, 60) },
+  { name: `Forged copies, seed ${seed}`, play: () => playForgedCopies(seed, 60) },
+  {
+    name: '300 schedules due at once, killed amid them',
+    play: (world) => playSchedules(world, { stored: 300, due: 300, killAfter: 100 }),
+  },
   {
     name: '20 posts at once, killed amid them and twice while they recover',
     play: (world) => playQueue(world, 20, { killAfter: 8, times: 3 }),
   },
-  { name: '20 posts with one key at once', play: playKey },
-  { name: 'Readers who leave after each event', play: playReaders },
   { name: '500 conversations at once', play: (world) => playMany(world, 500) },
   {
     name: 'Deployed anew while 200 conversations are under way',
     play: (world) => playDeployment(world, 200),
   },
-  {
-    name: '10,000 schedules, 1,000 of them due at once',
-    play: (world) => playSchedules(world, { stored: 10_000, due: 1000 }),
-  },
-  {
-    name: '300 schedules due at once, killed amid them',
-    play: (world) => playSchedules(world, { stored: 300, due: 300, killAfter: 100 }),
-  },
-  { name: `Odd requests, seed ${seed}`, play: () => playOddRequests(seed, 60) },
-  { name: `Forged copies, seed ${seed}`, play: () => playForgedCopies(seed, 60) },
+  { name: 'Killed while people decide', play: playDecisions },
+  { name: '100 posts to one conversation at once', play: (world) => playQueue(world, 100) },
+  { name: '100 posts at once, killed amid them', play: (world) => playQueue(world, 100, { killAfter: 60 }) },
+  { name: '20 posts with one key at once', play: playKey },
+  { name: 'Readers who leave after each event', play: playReaders },
 ]
 
-const faults: string[] = []
+if (process.send) {
+  // One part, in a process of the one below.
+  process.once('disconnect', () => process.exit(1))
+  const part = PARTS.find(({ name }) => name === values.only)
+  process.exit(part !== undefined && (await playPart(part)) ? 0 : 1)
+}
+
+const began = Date.now()
+let faults = 0
 const simulation = `Simulated from seed ${seed} on`
 if (simulation.includes(values.only)) {
   console.log(`# ${simulation}`)
-  faults.push(...(await playSimulations(seed, SIMULATION_SECONDS)))
+  faults += (await playSimulations(seed, SIMULATION_SECONDS)).length
 }
-for (const { name, play, edge } of PARTS.filter((part) => part.name.includes(values.only))) {
-  console.log(`\n# ${name}`)
-  const began = Date.now()
+const parts = PARTS.filter((part) => part.name.includes(values.only)).values()
+await Promise.all(Array.from({ length: LANES }, playLane))
+console.log(`\n${faults === 0 ? 'No faults' : `${faults} faults`}, ${secondsSince(began)} in all`)
+process.exit(faults === 0 ? 0 : 1)
+
+/** Plays one part after the other, each in a process of its own, and prints what it has to tell when it has ended. */
+async function playLane(): Promise<void> {
+  for (const { name } of parts) {
+    const child = fork(import.meta.filename, ['--only', name, '--seed', String(seed), '--runs', String(RUNS)], {
+      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    })
+    const [report, [code]] = await Promise.all([
+      text(child.stdout!),
+      once(child, 'close') as Promise<[code: number | null]>,
+    ])
+    console.log(`\n# ${name}\n${report.trimEnd()}`)
+    const count = report.split('\n').filter((line) => line.startsWith('FAULT ')).length
+    if (code !== 0 && count === 0) console.log(`FAULT ended with ${code}`)
+    faults += code === 0 ? 0 : Math.max(1, count)
+  }
+}
+
+/** Plays a part on an edge of its own, and returns whether no fault was found. */
+async function playPart({ play, edge }: Part): Promise<boolean> {
+  const start = Date.now()
   const faultList = await playAlone(play, edge)
   for (const fault of faultList) console.log(`FAULT ${fault}`)
-  console.log(`${faultList.length} faults, ${((Date.now() - began) / 1000).toFixed(1)} s`)
-  faults.push(...faultList)
+  console.log(`${faultList.length} faults, ${secondsSince(start)}`)
+  return faultList.length === 0
 }
-console.log(`\n${faults.length === 0 ? 'No faults.' : `${faults.length} faults.`}`)
-process.exit(faults.length === 0 ? 0 : 1)
 
-/** Each part has an edge of its own. */
+function secondsSince(start: number): string {
+  return `${((Date.now() - start) / 1000).toFixed(1)} s`
+}
+
 async function playAlone(play: Part['play'], edge?: EdgeChanges): Promise<string[]> {
   const world = await makeWorld(edge)
   try {
@@ -150,10 +190,10 @@ async function playKilledAgents(world: World): Promise<string[]> {
   return [...faultList, ...(await usageFaults(world, tokens))]
 }
 
-async function playRandom(world: World): Promise<string[]> {
-  const chance = new Chance(seed)
+async function playRandom(world: World, first: number, runs: number): Promise<string[]> {
+  const chance = new Chance(first)
   const faultList: string[] = []
-  let remaining = RUNS
+  let remaining = runs
   for (let round = 1; remaining > 0; round++) {
     const plays = drawRound(chance, { round, runs: Math.min(remaining, RUNS_A_ROUND) })
     console.log(`${round}. ${describeRound(plays)}`)

@@ -160,7 +160,10 @@ function programFaults({ record, replay, effects }: Evidence): string[] {
     const { what } = JSON.parse(issue.arguments) as { what: string }
     return [`${what.split('/').at(-1)} ${event.ok ? 'ok' : event.error?.code}`]
   })
-  if (JSON.stringify(order) !== JSON.stringify(journal))
+  // The program does not wait for both calls of its second wave: what is answered after its last call may come too late.
+  const end = journal.findIndex((answer) => answer.startsWith('10 ')) + 1
+  const isWhole = Array.isArray(order) && end > 0 && order.length >= end
+  if (!isWhole || JSON.stringify(order) !== JSON.stringify(journal.slice(0, order.length)))
     faults.push(
       `the program saw ${JSON.stringify(order)}, and ${JSON.stringify(journal)} is recorded; ${program?.error?.message}`,
     )
