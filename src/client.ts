@@ -124,7 +124,7 @@ function conversationOf<Tool extends string>(send: Send, id: string): Conversati
       } catch (error) {
         const runId = error instanceof EdgecallError && error.code === 'wait_elapsed' ? error.runId : undefined
         if (runId === undefined) throw error
-        const events = resume(runId, { ...(signal && { signal }) })
+        const events = resume(runId, { signal })
         while (!(await events.next()).done) continue
         return requireSuccess(await record(runId))
       }

@@ -297,7 +297,7 @@ test('a failed run throws an error, however long the run took', async () => {
   ]
   const edge = keptEdge({ script: [failing, failing] })
   const errors = []
-  for (const headers of [{}, { prefer: 'wait=0' }]) {
+  for (const headers of [{}, { prefer: 'wait=0' }] as Record<string, string>[]) {
     const client = createClient({ url: 'http://127.0.0.1:8787', fetch: edge.fetch, headers })
     const { code, message, runId, retryAfterMs } = await refusal((await client.createConversation()).run('Hi'))
     errors.push({ code, message, runId, retryAfterMs })

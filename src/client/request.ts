@@ -31,7 +31,7 @@ export function sender({ url, key, headers, fetch = globalThis.fetch.bind(global
       ...(json !== undefined && { body: JSON.stringify(json) }),
       // Another server must not get the key.
       redirect: 'manual',
-      ...(signal && { signal }),
+      signal,
     }
     const response = await fetch(base + path, init).catch((cause: unknown) => {
       signal?.throwIfAborted()

@@ -103,8 +103,8 @@ export function callerTerms(
   const area = JURISDICTIONS.find((each) => each === jurisdiction)
   if (region !== location || area !== jurisdiction) throw new ConfigError(name, expected)
   return {
-    ...(rate !== undefined && { rate }),
-    ...(budget !== undefined && { budget }),
+    rate,
+    budget,
     ...(region && { location: region }),
     ...(area && { jurisdiction: area }),
   }

@@ -99,13 +99,13 @@ export function readConfig(env: Vars): Config {
   const system = textVar(vars, 'SYSTEM_PROMPT')
   const [compat] = [oneOfVar(vars, 'COMPAT', ['none', 'spring-ai', 'langchain4j'])].filter((name) => name !== 'none')
   return {
-    ...(model !== undefined && { model }),
+    model,
     models: readList(vars, 'MODELS', MODELS, /.\/.|\*$/) ?? (model === undefined ? [] : [model]),
     providerOptions: readList(vars, 'PROVIDER_OPTIONS', OPTIONS, OPTION) ?? [],
     auth: oneOfVar(vars, 'AUTH', ['keys', 'open']),
     apiKeys: readApiKeys(vars),
     identityProviders: [],
-    ...(system !== undefined && { system }),
+    system,
     defaultTools: listVar(vars, 'DEFAULT_TOOLS') ?? ['*'],
     limits: readLimits(vars, compat),
     quotas: quotasOf(({ variable, initial }) => wholeVar(vars, variable, initial)),
@@ -205,11 +205,12 @@ const SPRING_WINDOW: Partial<WindowOptions> = { messages: 20, show: 'answers' }
 
 function readWindow(vars: Vars): Partial<WindowOptions> {
   const [messages, tokens] = [countVar(vars, 'MEMORY_MESSAGES', 0), countVar(vars, 'MEMORY_TOKENS', 0)]
+  const shows = ['all', 'answers', 'none'] as const
   return {
     ...(messages > 0 && { messages }),
     ...(tokens > 0 && { tokens }),
     ...(textVar(vars, 'MEMORY_SHOW') !== undefined && {
-      show: oneOfVar(vars, 'MEMORY_SHOW', ['all', 'answers', 'none']),
+      show: oneOfVar(vars, 'MEMORY_SHOW', shows),
     }),
     ...(oneOfVar(vars, 'MEMORY_SUMMARY', ['off', 'on']) === 'on' && { summary: true }),
   }

@@ -33,7 +33,7 @@ export function underWay(
   caller: Caller,
 ): { tenant: number; key?: number } {
   const [tenant = 0, key] = namesOf(activity, caller).map((name) => countOf(isolate.activities?.get(name)))
-  return { tenant, ...(key !== undefined && { key }) }
+  return { tenant, key }
 }
 
 /** Returns how many of these times are recent enough to count. */

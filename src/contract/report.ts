@@ -23,7 +23,7 @@ export function timedFacts(events: Iterable<RunEvent>): TimedFact[] {
       newsAt ??= event.at
       continue
     }
-    facts.push({ event, at: latest, ...(newsAt !== undefined && { newsAt }) })
+    facts.push({ event, at: latest, newsAt })
     newsAt = undefined
   }
   return facts

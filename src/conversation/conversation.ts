@@ -55,7 +55,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       onRollback: () => alarms.forget(),
       onGrowth: () => void alarms.reportSize(),
       onEndUnread: (record, eventId) => alarms.onEndUnread(record, eventId),
-      ...(setup.reporters && { reporters: setup.reporters }),
+      reporters: setup.reporters,
     })
     const alarms = new Alarms({
       setup,
@@ -126,7 +126,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   async settings(): ReturnType<ConversationService['settings']> {
     return this.#whenOpen(async () => {
       const created = this.#store.created()
-      return { ok: true, settings: this.#store.settings(), ...(created !== undefined && { created }) }
+      return { ok: true, settings: this.#store.settings(), created }
     })
   }
 

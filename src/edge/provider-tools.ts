@@ -128,14 +128,14 @@ async function toTool(name: string, tool: ProviderTool): Promise<Tool> {
   const inputSchema = { type: 'object' } as const
   const definition: ToolDefinition = {
     name,
-    ...(title !== undefined && { title }),
+    title,
     description,
-    ...(instructions !== undefined && { instructions }),
+    instructions,
     inputSchema,
     version,
     hash: await sha256(canonicalJson({ name, description, inputSchema })),
     annotations: { openWorld: true, untrusted: true, ...annotations },
-    ...(tags && { tags }),
+    tags,
     callers: ['model'],
     atProvider: true,
   }

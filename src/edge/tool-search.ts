@@ -76,7 +76,7 @@ export function workersAiIndex({ model = '@cf/baai/bge-m3' }: WorkersAiIndexOpti
     const semantic = createSemanticIndex({
       embed,
       ...(service && { embedTools: storedEmbeddings({ model, embed, service }), batch: BATCH }),
-      ...(vectors && { vectors }),
+      vectors,
     })
     return createFusedIndex(createKeywordIndex(), semantic)
   }

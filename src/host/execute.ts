@@ -30,7 +30,7 @@ export async function execute(tool: Tool, request: ToolRequest, options: Execute
       progress: async (progress: Progress) => {
         if (isOpen) options.progress(progressOf(progress))
       },
-      ...(options.calls && { calls: options.calls }),
+      calls: options.calls,
       ...(options.startRun && tool.startsRuns && { startRun: options.startRun }),
     }
     const callOutcome = attempt(tool, request, control).then((outcome) => {

@@ -103,7 +103,7 @@ export async function agentTool(agent: AgentOptions, ports: AgentPorts): Promise
     durable: _durable,
     ...terms
   } = rest
-  const declaration = { name, description, inputSchema: input, ...(output && { outputSchema: output }) }
+  const declaration = { name, description, inputSchema: input, outputSchema: output }
   const definition: ToolDefinition = {
     version: '1',
     annotations: {},
@@ -119,7 +119,7 @@ export async function agentTool(agent: AgentOptions, ports: AgentPorts): Promise
     place: `agent ${name}`,
     offered: true,
     ...(agent.durable !== false && { startsRuns: true }),
-    ...(ports.tools && { ownTools: ports.tools }),
+    ownTools: ports.tools,
     call: async (request, control: AgentControl) => {
       if (request.hash !== definition.hash) return toolChanged(name)
       const fitting = fittingArguments(definition, request.arguments)

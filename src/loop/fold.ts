@@ -206,7 +206,7 @@ function foldStep(state: RunState, { step, tools }: EventOf<'step.started'>): vo
     byId: new Map(),
     started: new Map(),
     rejections: [],
-    ...(tools && { tools }),
+    tools,
   }
   const { toolOrder, offered } = state
   // Of the caller's tools only those that the event names: the request has others once an answer has brought them.
@@ -256,7 +256,7 @@ function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {
     calls.filter(({ status }) => status === 'started').map((call) => [idempotencyKey(call), call]),
   )
   const hasOnlyRepeats = calls.length > 0 && calls.every((call) => isRepeat(state, call))
-  const answer = { text, finish, ...(usage && { usage }), ...(execution && { execution }) }
+  const answer = { text, finish, usage, ...(execution && { execution }) }
   const own = { step, answer, calls, early: [], byId, started, hasOnlyRepeats }
   state.step = { attempt: 1, cuts: 0, rejections: [], ...state.step, ...own }
   for (const call of calls) state.calls.push(call)
@@ -267,18 +267,18 @@ function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {
     const { inputTokens, cachedInputTokens, cacheWriteTokens } = usage
     describePrompt(state, {
       ...{ step, inputTokens },
-      ...(cachedInputTokens !== undefined && { cachedInputTokens }),
-      ...(cacheWriteTokens !== undefined && { cacheWriteTokens }),
+      cachedInputTokens,
+      cacheWriteTokens,
       roomLeft,
     })
   }
   state.messages.push({
     role: 'assistant',
     content: text,
-    ...(reasoning !== undefined && { reasoning }),
+    reasoning,
     ...(calls.length > 0 && { calls: event.calls }),
-    ...(opaque && { opaque }),
-    ...(citations && { citations }),
+    opaque,
+    citations,
     ...(state.step.marks && { marks: state.step.marks }),
   })
 }
@@ -295,7 +295,7 @@ function foldCut(state: RunState, { text = '', reasoning, usage }: EventOf<'answ
   state.usage = addUsage(state.usage, usage)
   if (text === '') return
   const { marks } = state.step ?? {}
-  const more = { ...(reasoning !== undefined && { reasoning }), ...(marks && { marks }) }
+  const more = { reasoning, ...(marks && { marks }) }
   state.messages.push({ role: 'assistant', content: text, ...more, wasInterrupted: true })
 }
 
@@ -386,8 +386,8 @@ function foldProgram(state: RunState, event: EventOf<ProgramEvent>): void {
 function foldDeferred(state: RunState, event: EventOf<'call.deferred'>): void {
   const { callId, at, until, poll, state: token, child } = event
   const polling = poll === undefined ? { pollAt: Infinity } : { poll, pollAt: at + poll }
-  const later = { until, ...polling, ...(token !== undefined && { state: token }) }
-  patchCall(state, callId, { status: 'deferred', later, ...(child && { child }) })
+  const later = { until, ...polling, state: token }
+  patchCall(state, callId, { status: 'deferred', later, child })
 }
 
 /**

@@ -17,7 +17,7 @@ export function recordOf(state: RunState): RunRecord {
     .flatMap((message) => (message.role === 'assistant' && message.calls && message.content ? [message.content] : []))
   return {
     id: runId,
-    ...(conversation !== undefined && { conversation }),
+    conversation,
     status,
     answer: finished?.answer ?? '',
     ...(preambles.length > 0 && { preambles }),
@@ -30,7 +30,7 @@ export function recordOf(state: RunState): RunRecord {
     ...(prompts.length > 0 && { prompts }),
     calls: calls.map(callRecord),
     ...(state.providerCalls.length > 0 && { providerCalls: state.providerCalls }),
-    ...(citations && { citations }),
+    citations,
     ...(!finished && pause && { modelWait: pause }),
     ...(finished?.error && { error: finished.error }),
   }
@@ -46,9 +46,9 @@ function waitsForCaller(calls: readonly CallState[]): boolean {
 function callRecord(state: CallState): CallRecord {
   const { callId, parent, tool, arguments: text, status, place, version, result, wasUndone, child } = state
   const { judgement, resultJudgement } = state
-  const source = place === undefined ? {} : { place, ...(version !== undefined && { version }) }
-  const id = { id: callId, ...(parent !== undefined && { parent }) }
-  const facts = { ...source, ...(child && { child }), ...(judgement && { judgement }) }
+  const source = place === undefined ? {} : { place, version }
+  const id = { id: callId, parent }
+  const facts = { ...source, child, judgement }
   const call = { ...id, tool, arguments: readableArguments(text), ...facts }
   if (result) {
     const { ok, durationMs, content, structured, metadata, error, deployment } = result
@@ -58,11 +58,11 @@ function callRecord(state: CallState): CallRecord {
       ...{ ok, durationMs },
       ...(content && { content }),
       ...(structured !== undefined && { structured }),
-      ...(metadata && { metadata }),
+      metadata,
       ...(error && { error: { code: error.code, message: error.message } }),
       ...(deployment && { deployment }),
       ...(wasUndone && { undone: wasUndone }),
-      ...(resultJudgement && { resultJudgement }),
+      resultJudgement,
     }
   }
   return {
@@ -95,7 +95,7 @@ export function callSettled(
     ...(usage && { usage: countableUsage(usage) }),
     ...(marks && { marks }),
     ...(deployment && { deployment: deployment.slice(0, DEPLOYMENT) }),
-    ...(parent !== undefined && { parent }),
+    parent,
   }
   if (!outcome.ok)
     return {
@@ -114,9 +114,9 @@ export function callSettled(
     tool,
     ok: true,
     content: content.map(wellFormed),
-    ...(cut !== undefined && { cut }),
+    cut,
     ...(structured !== undefined && { structured }),
-    ...(metadata && { metadata }),
+    metadata,
     ...accounting,
     durationMs,
   }
@@ -180,7 +180,7 @@ export function toolMessage(
     content: content
       ? [...content, ...notes.map((note) => ({ type: 'text', text: note }) as const)]
       : [{ type: 'text', text }],
-    ...(cut !== undefined && { cut }),
+    cut,
     ...(marks.length > 0 && { marks }),
     // The edge has sent no such call, and what it writes itself has no marks.
     ...(ownMarks && call.attempt === 0 && { byCaller: true as const }),

@@ -132,7 +132,7 @@ export function loopPorts(
   runId: string,
 ): Pick<RunPorts, 'loop' | 'report'> {
   return {
-    ...(loop && { loop }),
+    loop,
     report: ({ isRetried, ...fault }) =>
       report?.({
         event: isRetried ? 'model.retried' : fault.model === undefined ? 'call.failed' : 'model.failed',

@@ -75,9 +75,9 @@ export function modelChooser({
       const timeouts = patience[full]
       const window = knownWindows.of(full)
       const settings = {
-        ...(price && { price }),
-        ...(timeouts && { patience: timeouts }),
-        ...(window && { window }),
+        price,
+        patience: timeouts,
+        window,
         learnWindow: (contextTokens: number) => knownWindows.learn(full, contextTokens),
       }
       return { ok: true, name: full, model: { ...advising(model, full), ...settings } }

@@ -71,7 +71,8 @@ function takesCacheKey(url: string, { cache }: OpenAiOptions): boolean {
 /** Returns the URL of a server with an OpenAI-style API, and the headers with the key as a bearer token. */
 function serverOptions({ baseUrl, apiKey }: ServerOptions, path: string) {
   const url = withoutSlash(baseUrl || 'https://api.openai.com/v1') + path
-  return { url: () => url, headers: apiKey ? { authorization: `Bearer ${apiKey}` } : {} }
+  const headers: Record<string, string> = apiKey ? { authorization: `Bearer ${apiKey}` } : {}
+  return { url: () => url, headers }
 }
 
 export interface ResponsesOptions extends OpenAiOptions {

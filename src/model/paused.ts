@@ -39,7 +39,7 @@ async function* wholeAnswer(
   let usage: Usage | undefined
   for (let pauses = 0; pauses <= MOST_PAUSES; pauses += 1) {
     const opaque = join(parts)
-    const answer: AssistantMessage = { role: 'assistant', content: text, ...(opaque && { opaque }) }
+    const answer: AssistantMessage = { role: 'assistant', content: text, opaque }
     const textBefore = text.length
     let isPaused = false
     for await (const event of ask(pauses > 0 ? [...messages, answer] : messages)) {
@@ -58,8 +58,8 @@ async function* wholeAnswer(
       const wholeOpaque = join(parts)
       yield {
         ...end,
-        ...(usage && { usage }),
-        ...(wholeOpaque && { opaque: wholeOpaque }),
+        usage,
+        opaque: wholeOpaque,
         ...(citations.length > 0 && { citations }),
       }
     }

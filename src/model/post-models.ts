@@ -45,7 +45,7 @@ export function postModels(options: PostModels): ModelProvider {
     secret: apiKey,
     request: async (model, request, signal) => {
       const { traceparent } = request
-      const trace = traceparent === undefined ? {} : { traceparent }
+      const trace: Record<string, string> = traceparent === undefined ? {} : { traceparent }
       const options = request.providerOptions?.[rest.provider]
       const post = (isOther: boolean, body = request) => {
         const text = encode(model, body, isOther)

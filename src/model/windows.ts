@@ -192,5 +192,5 @@ function documentedWindow(name: string): ModelWindow | undefined {
   const row = DOCUMENTED.find(([globs]) => matches(globs, name))
   if (!row) return undefined
   const [, contextTokens, outputTokens] = row
-  return { contextTokens, ...(outputTokens !== undefined && { outputTokens }) }
+  return { contextTokens, outputTokens }
 }

@@ -87,7 +87,7 @@ function encodeSpan({
   continues,
 }: Span): object {
   return {
-    ...{ traceId, spanId, ...(parentId !== undefined && { parentSpanId: parentId }), name, kind: KINDS[kind] },
+    ...{ traceId, spanId, parentSpanId: parentId, name, kind: KINDS[kind] },
     startTimeUnixNano: nanoseconds(start),
     endTimeUnixNano: nanoseconds(end),
     attributes: encodeAttributes(attributes),

@@ -177,7 +177,7 @@ export function endedListing({ request, acceptedAt, facts, expires }: ReportedRu
   const { conversation } = request
   if (conversation === undefined || end?.ended === undefined) return undefined
   const run = { ...end, ...detailsOf(request, tools, errors), steps, created: acceptedAt, conversation }
-  return { run, at: end.ended, ...(expires !== undefined && { expires }), approvals: [] }
+  return { run, at: end.ended, expires, approvals: [] }
 }
 
 /** How the list of runs shows one that has not ended; undefined if no caller can name its conversation. */
@@ -194,7 +194,7 @@ export function unendedListing(unended: UnendedRun): RunListing | undefined {
     since,
     ...shortened(approval, mayLeave(conversation)),
   }))
-  return { run, at, ...(expires !== undefined && { expires }), approvals: listings }
+  return { run, at, expires, approvals: listings }
 }
 
 function countSpending({ inputTokens, outputTokens, cost = 0 }: Usage): Pick<ListedRun, 'cost' | 'tokens'> {
@@ -217,7 +217,7 @@ function detailsOf(
     id: runId,
     question: text.slice(0, QUESTION),
     model,
-    ...(caller.key !== undefined && { key: caller.key }),
+    key: caller.key,
     ...(agent && { path: agent.path }),
     tools: [...new Set(tools)].slice(0, MOST_NAMES),
     errors: [...new Set(errors)].slice(0, MOST_NAMES),

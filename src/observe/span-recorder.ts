@@ -82,7 +82,7 @@ export class SpanRecorder {
     const { continues, content } = span
     this.spans.push({
       ...{ name, kind, traceId, spanId: this.#idOf(part), start, end: Math.max(start, end) },
-      ...(parentId !== undefined && { parentId }),
+      parentId,
       ...(error !== undefined && { error }),
       attributes: {
         ...{ ...span.attributes, ...content },
@@ -90,7 +90,7 @@ export class SpanRecorder {
         ...attributes,
       },
       ...(events.length > 0 && { events }),
-      ...(continues !== undefined && { continues }),
+      continues,
     })
   }
 
@@ -127,7 +127,7 @@ export class SpanRecorder {
   }
 
   note(part: string, name: string, at: number, attributes?: Attributes): void {
-    this.#open.get(part)?.events.push({ name, at, ...(attributes && { attributes }) })
+    this.#open.get(part)?.events.push({ name, at, attributes })
   }
 
   startOf(part: string): number | undefined {

@@ -90,7 +90,7 @@ async function answer(
     content: [{ type: 'text', text }],
     structured: { tools: matches.map(({ name }) => name) },
     ...(judgement && { metadata: { judgement } }),
-    ...(usage && { usage }),
+    usage,
   }
 }
 

@@ -161,7 +161,7 @@ function runningTool(
       const { deployment: _deployment, ...outcome } = copied(await service.call(request))
       return outcome
     },
-    conformance: (cases) => checkConformance(service, { ...(cases && { cases }), crash }),
+    conformance: (cases) => checkConformance(service, { cases, crash }),
     crash,
     close,
   }
@@ -199,7 +199,7 @@ export function toolServiceAt(url: string | SendToTool): TestedService {
   }
   const post = <Answer>(path: string, body: unknown, signal?: AbortSignal): Promise<Answer> => {
     const headers = { 'content-type': 'application/json' }
-    return ask(path, { method: 'POST', headers, body: JSON.stringify(body), ...(signal && { signal }) })
+    return ask(path, { method: 'POST', headers, body: JSON.stringify(body), signal })
   }
   return {
     describe: () => ask<ToolDescription>('/describe'),

@@ -160,7 +160,7 @@ async function callWithFields<Fields extends object>(
   const readFields = async (fields: Fields): Promise<void> => {
     try {
       const { callId, runId, conversationId, caller, values } = context
-      const eventContext = { callId, runId, ...(conversationId !== undefined && { conversationId }), caller, values }
+      const eventContext = { callId, runId, conversationId, caller, values }
       await extra.read({ definition, rawInput: input, fields, context: eventContext })
     } catch (error) {
       report(error)

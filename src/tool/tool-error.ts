@@ -39,7 +39,7 @@ export class ToolError extends Error {
  */
 export class InputRequired extends ToolError {
   constructor(requests: InputNeeds['requests'], state?: string) {
-    const input = { requests, ...(state !== undefined && { state }) }
+    const input = { requests, state }
     super('This tool needs input from a person, who cannot be asked here. Trying again will not help.', {
       code: INPUT_REQUIRED,
       input,
@@ -87,10 +87,10 @@ export function toFailure(name: string, error: unknown): ToolFailure {
         code,
         message,
         ...(cause !== undefined && { detail: textOfThrown(cause) }),
-        ...(retryable !== undefined && { retryable }),
-        ...(fatal !== undefined && { fatal }),
+        retryable,
+        fatal,
       },
-      ...(input && { input }),
+      input,
     }
   }
   const detail = textOfThrown(error)

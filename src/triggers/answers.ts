@@ -28,7 +28,7 @@ export function answerReporter(setup: () => Setup): RunReporter {
       const runs: AnsweredRun[] = []
       return {
         add: ({ request: { runId, conversation, caller, answerTo: target } }) => {
-          if (target) runs.push({ runId, caller, target, ...(conversation !== undefined && { conversation }) })
+          if (target) runs.push({ runId, caller, target, conversation })
         },
         send: async () => {
           for (const run of runs) await sendAnswer(setup(), run)

@@ -318,8 +318,8 @@ function nextOccurrence(row: ScheduleRow, now: number): Occurrence | undefined {
     const { due, missedFrom, attempts, before } = waiting
     return {
       ...{ schedule, due, attempts },
-      ...(missedFrom !== undefined && { missedFrom }),
-      ...(before && { before }),
+      missedFrom,
+      before,
     }
   }
   if (next === undefined) return undefined
@@ -357,8 +357,8 @@ function changeOf(
   const failures = attempts + (because === 'later' ? 1 : 0)
   const waiting: WaitingTime = {
     ...{ due, code, message, attempts: failures },
-    ...(missedFrom !== undefined && { missedFrom }),
-    ...(before && { before }),
+    missedFrom,
+    before,
   }
   return { id, state: stateOf(state.paused, next, waiting), wake: state.paused ? Infinity : now + pauseMs }
 }
@@ -405,7 +405,7 @@ function outcomeOf(outcome: StartOutcome | undefined): ScheduleOutcome {
 }
 
 function stateOf(paused: boolean, next: number | undefined, waiting: WaitingTime | undefined): ScheduleState {
-  return { paused, ...(next !== undefined && { next }), ...(waiting && { waiting }) }
+  return { paused, next, waiting }
 }
 
 /** Returns when a schedule needs attention next; Infinity for never. One that has ended is removed then. */
@@ -445,10 +445,10 @@ function summaryOf(row: ScheduleRow): ScheduleSummary {
   const [last] = history
   return {
     ...{ name, ...times, overlap, missed, paused },
-    identity: { ...(key !== undefined && { key }), scopes: scopesOf(row) },
+    identity: { key, scopes: scopesOf(row) },
     ...(next !== undefined && !paused && { next: timeText(next) }),
     ...(waiting && { waiting: { due: timeText(waiting.due), code: waiting.code, message: waiting.message } }),
-    ...(last && { last }),
+    last,
     asks: questionText(row.definition.run['input']),
     recent: history.slice(0, RECENT).map(({ outcome }) => outcome),
   }
@@ -456,7 +456,7 @@ function summaryOf(row: ScheduleRow): ScheduleSummary {
 
 function scheduleOf(row: ScheduleRow): Schedule {
   const { run, keepDays } = row.definition
-  return { ...summaryOf(row), run, ...(keepDays !== undefined && { keepDays }), history: row.history }
+  return { ...summaryOf(row), run, keepDays, history: row.history }
 }
 
 const timeText = (time: number) => new Date(time).toISOString()

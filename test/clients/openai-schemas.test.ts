@@ -61,7 +61,7 @@ function misfits(name: SchemaName, value: unknown): string[] {
 
 async function answer({ script, body, conversation }: (typeof SCENES)[string], rest: object): Promise<Response> {
   const edge = keptEdge({ script, tools: [clock, danger, direct] })
-  const headers = conversation === undefined ? {} : { 'x-conversation-id': conversation }
+  const headers: Record<string, string> = conversation === undefined ? {} : { 'x-conversation-id': conversation }
   const messages = [{ role: 'user', content: 'Go on' }]
   const response = await edge.post('/v1/chat/completions', { messages, ...body, ...rest }, headers)
   expect(response.status).toBe(200)

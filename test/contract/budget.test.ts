@@ -18,8 +18,7 @@ describe('a configured API key', () => {
     expect(keysOf({ rate: 'RATE_STANDARD', budget: { tokens: 1000, per: 'day' } })).toMatchObject([
       { rate: 'RATE_STANDARD', budget: { tokens: 1000, per: 'day' } },
     ])
-    const [plain] = keysOf({})
-    expect(Object.keys(plain!)).toEqual(['id', 'sha256', 'tenant', 'scopes', 'expires'])
+    expect(keysOf({})).toMatchObject([{ rate: undefined, budget: undefined }])
   })
 
   test.each([

@@ -28,15 +28,20 @@ async function evidence(): Promise<Evidence> {
     script: { token: 't', rounds: [TOOLS] },
     conversation: 'c',
     run: RUN_ID,
-    record: recordOf(state),
+    record: asRead(recordOf(state)),
     replay: events.map(frameOf),
-    messages: state.messages,
+    messages: asRead(state.messages),
     effects,
   }
 }
 
 function frameOf(event: RunEvent): Frame {
-  return { id: `${event.runId}.${event.seq}`, type: event.type, data: JSON.stringify(event), event }
+  return { id: `${event.runId}.${event.seq}`, type: event.type, data: JSON.stringify(event), event: asRead(event) }
+}
+
+/** A value as callers read it, from JSON. */
+function asRead<Value>(value: Value): Value {
+  return JSON.parse(JSON.stringify(value)) as Value
 }
 
 /** The same frames and one more. */

@@ -146,7 +146,7 @@ async function budgetedEdge(tokens: number) {
 }
 
 describe('a run of a key with a budget', () => {
-  test.each([{}, { 'x-conversation-id': 'c' }])(
+  test.each<Record<string, string>>([{}, { 'x-conversation-id': 'c' }])(
     'asks the ledger first only if its isolate has no lease: at most 5 times for 33 runs (%j)',
     async (headers) => {
       const { draws, counts, run } = await budgetedEdge(1_000_000)

@@ -129,7 +129,7 @@ describe('a budget', () => {
     expect(requests).toHaveLength(1)
   })
 
-  test.each([{}, { 'x-conversation-id': 'c' }])(
+  test.each<Record<string, string>>([{}, { 'x-conversation-id': 'c' }])(
     'counts a run that is continued with results once (%j)',
     async (headers) => {
       const script = [ask(['pick']), ...answers(1)]

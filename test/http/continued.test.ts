@@ -324,7 +324,7 @@ describe('results that are sent with the next message', () => {
     expect(edge.requests[1]?.messages.at(-1)).toEqual(next)
   })
 
-  test.each([{}, { 'x-conversation-id': 'c' }])(
+  test.each<Record<string, string>>([{}, { 'x-conversation-id': 'c' }])(
     'are applied before it if a run waits for them (%j)',
     async (headers) => {
       const edge = keptEdge({ script: [ask(['clock'], ['pick']), say('Done.')], tools: [clock] })

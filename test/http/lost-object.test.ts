@@ -60,7 +60,7 @@ describe('an object that is lost', () => {
     ['before it accepted a message', false],
     ['after it accepted a message', true],
   ])('receives %s once in the end, with or without an Idempotency-Key', async (_, after) => {
-    for (const headers of [{}, { 'idempotency-key': 'k' }]) {
+    for (const headers of [{}, { 'idempotency-key': 'k' }] as Record<string, string>[]) {
       const { edge } = await failing('start', LOST, { after, times: 2 })
       const response = await edge.post('/conversations/c/runs', { input: 'Hi' }, headers)
       expect([response.status, await response.json()]).toMatchObject([200, { answer: 'One.' }])

@@ -112,7 +112,7 @@ describe('a report on a call', () => {
   test('has at most 256 KiB, announced or not', async () => {
     const { send, token } = await publicEdge()
     const text = JSON.stringify({ result: 'x'.repeat(256 * 1024) })
-    for (const headers of [{ 'content-length': String(text.length) }, {}]) {
+    for (const headers of [{ 'content-length': String(text.length) }, {}] as Record<string, string>[]) {
       const response = await send(`/outcomes/${token}`, report(text, headers).init)
       expect([response.status, ((await response.json()) as any).code]).toEqual([413, 'body_too_large'])
     }

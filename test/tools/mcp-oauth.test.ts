@@ -75,7 +75,7 @@ function worker(oauth: object, more: object = {}) {
     call: async (tenant = 'acme', input?: CallInput): Promise<ToolOutcome> => {
       const [tool] = (await service().describe()).tools
       const caller = { tenant, scopes: [] }
-      const context = { hash: tool?.hash ?? '', deadline: Date.now() + 30_000, caller, ...(input && { input }) }
+      const context = { hash: tool?.hash ?? '', deadline: Date.now() + 30_000, caller, input }
       return service().call(toolRequest('echo', {}, context))
     },
     /** Signs in, from the first address to the last. */

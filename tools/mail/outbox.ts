@@ -68,5 +68,5 @@ function forgotten(): never {
 function toNotSent({ code, message, retryable, cause }: ToolError, key: string): NotSent {
   const problem = cause instanceof Error ? cause.message : undefined
   console.warn(JSON.stringify({ event: 'mail.not_sent', key, code, problem }))
-  return { code, message, ...(retryable !== undefined && { retryable }) }
+  return { code, message, retryable }
 }

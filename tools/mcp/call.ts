@@ -42,9 +42,9 @@ export function remoteTool(
       // Policies and limits of the edge hold by the name on the server too.
       ...(tool.name !== name && { ownName: tool.name }),
       description,
-      ...(instructions !== undefined && { instructions }),
+      instructions,
       inputSchema,
-      ...(outputSchema && { outputSchema }),
+      outputSchema,
       checkOutput: false,
       annotations: {
         ...Object.fromEntries(annotations),
@@ -93,7 +93,7 @@ async function callRemote(
             method,
             params: { ...params, _meta: { ...Object.fromEntries(meta), progressToken } },
             newest: { params: answersOf(answers), headers: headersOf(headers, input), asks },
-            ...(context.traceparent !== undefined && { traceparent: context.traceparent }),
+            traceparent: context.traceparent,
             signal,
             onNotice,
             ...(elicitations.arePossible && {

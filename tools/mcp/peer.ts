@@ -176,7 +176,7 @@ async function initialize(server: McpServer, asks: readonly string[], signal: Ab
 
 async function send(server: McpServer, peer: Peer, question: Question): Promise<Posted['result']> {
   const { method, params, newest, signal, traceparent, onNotice = () => {} } = question
-  const trace = traceparent === undefined ? {} : { traceparent }
+  const trace: Record<string, string> = traceparent === undefined ? {} : { traceparent }
   if (peer.version === STREAM_REVISION) {
     const request = { initialize: STREAM_CLIENT, method, params, headers: trace, signal, onNotice }
     return (await askOverStream(server, request)).result

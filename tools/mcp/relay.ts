@@ -80,7 +80,7 @@ async function readPage(pages: ReadonlySet<string>, uri: string, ask: AskServer)
       mimeType,
       text,
       blob,
-      _meta: { ...(ui !== undefined && { ui }), ...fieldsOf(_meta) },
+      _meta: { ui, ...fieldsOf(_meta) },
     })),
   }
 }

@@ -156,7 +156,7 @@ function presentFor(reading: Reading, done: readonly Done[], tools: readonly Too
   const call = { tool: clock.name, arguments: Object.fromEntries(entries) }
   const earlier = done.find((old) => isSame(old, call))
   const moment = earlier && readMoment(earlier.text)
-  return earlier ? { ...(moment && { moment }) } : { call }
+  return earlier ? { moment } : { call }
 }
 
 function isSame(a: Call, b: Call): boolean {

@@ -78,7 +78,7 @@ async function summaryContext(
   if (!newNotes) return { messages: notes }
   const newSummary: Summary = { text: newNotes.text, upTo: from }
   store.setMeta('summary', newSummary)
-  const fact: RunFact = { type: 'history.compacted', upTo: from, ...(newNotes.usage && { usage: newNotes.usage }) }
+  const fact: RunFact = { type: 'history.compacted', upTo: from, usage: newNotes.usage }
   return { messages: [placedNotes(newSummary)], compaction: fact }
 }
 

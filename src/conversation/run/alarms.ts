@@ -164,7 +164,7 @@ export class Alarms {
     store.create(() => {
       init?.()
       const shard = shardOf(id, setup.config.directoryShards)
-      const optional = { ...(shard > 0 && { shard }), ...(parent !== undefined && { parent }) }
+      const optional = { ...(shard > 0 && { shard }), parent }
       store.setMeta('owner', { tenant, id, created: Date.now(), ...optional })
       if (expires === undefined) store.outbox.addListing(listBy)
       else store.setMeta('expires', expires)

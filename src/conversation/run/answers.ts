@@ -73,11 +73,11 @@ export async function pendingApproval(
     arguments: input,
     input: call.needs,
     argumentsHash: await sha256(canonicalJson(input)),
-    caller: { tenant, ...(key !== undefined && { key }) },
+    caller: { tenant, key },
     ...(because && { because }),
-    ...(call.judgement && { judgement: call.judgement }),
-    ...(call.parent !== undefined && { parent: call.parent }),
-    ...(program !== undefined && { program }),
+    judgement: call.judgement,
+    parent: call.parent,
+    program,
     ...(state.request.agent && { path: state.request.agent.path }),
     expires: waitsUntil(state, now),
     ...(definition && { definition: describeTool(definition) }),
@@ -110,9 +110,9 @@ function reasonOf(state: RunState, call: CallState): PendingApproval['because'] 
 
 function describeTool({ title, description, annotations, version, hash, inputSchema, undo, approval }: ToolDefinition) {
   const optional = {
-    ...(title !== undefined && { title }),
-    ...(undo !== undefined && { undo }),
-    ...(approval !== undefined && { approval }),
+    title,
+    undo,
+    approval,
   }
   return { ...optional, description, annotations, version, hash, inputSchema }
 }

@@ -141,7 +141,7 @@ function childRequest(state: RunState, { call, start, place, row, ports }: Child
   const { setup } = ports
   const { run } = start
   const { conversation, runId, budget } = request
-  const parent: AgentCall = { ...(conversation !== undefined && { conversation }), run: runId, call: callId, agent }
+  const parent: AgentCall = { conversation, run: runId, call: callId, agent }
   const until = Math.min(
     row.created + Math.min(run.limits.runMs, MOST_LATER_MS - GRACE_MS),
     request.agent?.until ?? Infinity,
@@ -418,7 +418,7 @@ function readStanding(open: StoredState | undefined, { status, store, runId, own
   const agents = open?.state.request.agent?.path.map(({ agent }) => agent) ?? []
   const place = { conversation: own.id, run: runId }
   const ownWaits = calls.map(({ callId: call, tool, arguments: text, needs: input }) => {
-    return { ...place, call, tool, arguments: text, ...(input && { input }), agents }
+    return { ...place, call, tool, arguments: text, input, agents }
   })
   const waits = [...ownWaits, ...store.children.waits(runId)]
   return { status: open?.state.wait?.for === 'agent' ? 'running' : status, waits }

@@ -263,7 +263,7 @@ function shorten({ type, callId, message, fraction }: CallProgress): CallProgres
     type,
     callId,
     ...(message !== undefined && { message: message.slice(0, MOST_MESSAGE) }),
-    ...(fraction !== undefined && { fraction }),
+    fraction,
   }
 }
 

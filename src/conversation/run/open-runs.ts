@@ -125,7 +125,7 @@ function openRun(ports: JournalPorts & { readonly setup: Setup }, stored: Stored
     ledger: openLedger(state, { journal, ...recordingPorts(ports, { state, runId: stored.id }) }),
     abort: new AbortController(),
     isBroken: !isComplete,
-    ...(unknown !== undefined && { unknown }),
+    unknown,
     // A run that waited for its model had nothing in flight.
     wasInterrupted: state.status === 'running' && !state.step?.wait?.pause,
     isAuthenticated: isNew,
@@ -344,7 +344,7 @@ function recordingPorts(
       ports.report(fault)
       if (store.life() !== 'open') return
       const step = state.step?.step
-      const storedFault = { at: now(), ...(step !== undefined && { step }), ...fault }
+      const storedFault = { at: now(), step, ...fault }
       try {
         store.faults.add(runId, setup.secrets?.json(storedFault) ?? storedFault)
       } catch (error) {

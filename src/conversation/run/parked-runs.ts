@@ -41,10 +41,10 @@ export function parkRun({ store, setup, now, onParked }: ParkingPorts, id: strin
       type: 'run.parked',
       reason,
       at: now(),
-      ...(due !== undefined && { retryAt: due }),
+      retryAt: due,
     })
     store.runs.setStatus(id, 'parked')
-    const parking = { times, ...(due !== undefined && { due }), ...(deployment !== undefined && { deployment }) }
+    const parking = { times, due, deployment }
     storeParkings(store, new Map([...parkings].filter(([run]) => isParked(store, run))).set(id, parking))
     store.addUnendedReport(id, now())
     onParked(parkedRecord(store, id), eventId(id, seq))

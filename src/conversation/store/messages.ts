@@ -175,7 +175,7 @@ function cutMessage({ position, run, message, replaced }: StoredMessage): Stored
   if (role === 'system') return { ...rest, message: { role, content: cut(message.content) } }
   if (role === 'assistant') {
     const calls = message.calls?.map(({ callId, tool }) => ({ callId, tool, arguments: '{}' }))
-    return { ...rest, message: { role, content: cut(message.content), ...(calls && { calls }) } }
+    return { ...rest, message: { role, content: cut(message.content), calls } }
   }
   const content = [{ type: 'text', text: cut(contentText(message.content)) }] as const
   return { ...rest, message: { ...message, content } }

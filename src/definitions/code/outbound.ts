@@ -54,7 +54,7 @@ export async function sendOutbound(
   }
   const body = secrets.length === 0 ? undefined : await filledBody(request, fill)
   // A redirect must come through here too, and `cf` would let code control this Worker's own caches.
-  const init = { headers, redirect: 'manual', cf: {}, ...(body !== undefined && { body }) } as const
+  const init = { headers, redirect: 'manual', cf: {}, body } as const
   const response = await fetch(new Request(request, init))
   return secrets.length === 0 ? response : withoutSecrets(response, secrets)
 }

@@ -98,10 +98,10 @@ export function tightenAlias(alias: ToolDefinition, target: ToolDefinition): Too
   const { name, ownName, timeoutMs, maxResultBytes, maxConcurrent, exclusive, reconcile, undo, later } = target
   const approval = ruleOf(target)
   const policy: ToolPolicy = {
-    ...(approval !== undefined && { approval }),
-    ...(timeoutMs !== undefined && { timeoutMs }),
-    ...(maxResultBytes !== undefined && { maxResultBytes }),
-    ...(maxConcurrent !== undefined && { concurrency: maxConcurrent }),
+    approval,
+    timeoutMs,
+    maxResultBytes,
+    concurrency: maxConcurrent,
   }
   return {
     ...tighten(alias, [policy]),

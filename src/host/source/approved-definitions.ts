@@ -92,9 +92,7 @@ export async function gateTools(tools: readonly Tool[], acceptances: Acceptances
         ? `its accepted definition is unknown: ${fault}`
         : `it has changed since it was accepted. To accept it now: POST /tools/${name}/accept { "hash": "${hash}" }`
     const reason = `The tool "${name}" is held back: ${explanation}`
-    return [
-      { origin, place, reason, pending: { definition, hash, ...(acceptedHash !== undefined && { acceptedHash }) } },
-    ]
+    return [{ origin, place, reason, pending: { definition, hash, acceptedHash } }]
   })
   const changed = new Set(heldTools.map(({ pending: { definition } }) => definition))
   return { tools: tools.filter(({ definition }) => !changed.has(definition)), unavailable: heldTools }

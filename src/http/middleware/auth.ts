@@ -71,7 +71,7 @@ export function requireScope(caller: Caller, scope: Scope): void {
 
 /** Returns the caller as history entries name their author. */
 export function authorOf({ tenant, key }: Caller): Author {
-  return { tenant, ...(key !== undefined && { key }) }
+  return { tenant, key }
 }
 
 /** Whether a request to this host comes from the machine that the edge runs on. */

@@ -64,7 +64,7 @@ export function keyStore({ namespace, report, now = Date.now }: KeyStoreOptions)
   }
 
   const readKey = async (id: string, cacheTtl?: number) => {
-    const text = await namespace.get(`key:${id}`, { type: 'text', ...(cacheTtl !== undefined && { cacheTtl }) })
+    const text = await namespace.get(`key:${id}`, { type: 'text', cacheTtl })
     if (text === null) return undefined
     const entry = parseJson(text)
     if (!isObject(entry) || entry['id'] !== id) throw new TypeError(`"key:${id}" in KEYS is not a key`)
@@ -99,7 +99,7 @@ export function keyStore({ namespace, report, now = Date.now }: KeyStoreOptions)
       keys.set(key.id, { value: undefined, at: now() })
     },
     list: async (after) => {
-      const options = { prefix: 'key:', limit: PAGE, ...(after !== undefined && { cursor: after }) }
+      const options = { prefix: 'key:', limit: PAGE, cursor: after }
       const { keys: entries, cursor } = await namespace.list(options)
       const summaries = entries.flatMap(({ metadata }) => (isSummary(metadata) ? [metadata] : []))
       return { keys: summaries, ...(cursor && { next: cursor }) }

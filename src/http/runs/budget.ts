@@ -143,7 +143,7 @@ async function drawLease(
     const request = {
       ...{ holder, budget, open },
       ...(current && isUnexpired(current) && { leaseUntil: current.until }),
-      ...(run !== undefined && { run }),
+      run,
     }
     const { lease, ...totals } = await withDeadline(
       LEDGER_MS,
@@ -223,5 +223,5 @@ interface BudgetTerm {
 /** Returns the budget of the caller's key and its current period; undefined if it has none. */
 function budgetTerm({ setup, caller }: EdgeContext): BudgetTerm | undefined {
   const { budget, formerIds } = termsOfCaller(setup, caller) ?? {}
-  return budget && { budget, period: periodOf(budget.per, Date.now()), ...(formerIds && { formerIds }) }
+  return budget && { budget, period: periodOf(budget.per, Date.now()), formerIds }
 }

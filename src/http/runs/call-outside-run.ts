@@ -93,7 +93,7 @@ function requestOfCall({ setup, caller, request, context }: CallOptions): RunReq
     ...chooseOptions(config, {}),
     execution: 'edge',
     ...(compat && { compat }),
-    ...(trusted && { trusted }),
-    ...(trace && { trace }),
+    trusted,
+    trace,
   }
 }

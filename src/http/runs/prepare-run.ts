@@ -69,7 +69,7 @@ export async function prepareRun(
   const budget = await shareOfBudget({ setup, caller }, identity.runId, () =>
     isKnown({ setup, caller }, { ...identity, conversation }),
   )
-  const place = { ...identity, ...(conversation !== undefined && { conversation }), ...(budget && { budget }) }
+  const place = { ...identity, conversation, budget }
   const run = await applyHooks(setup, runRequest(context, { ...parameters, input }, model.name, place))
   const tools = await selectTools(setup, run)
   checkChoice(run.toolChoice, [
@@ -124,16 +124,16 @@ function runRequest(
     clientTools: parameters.clientTools ?? [],
     ...(selection && { selection: selectionByOffer(selection) }),
     ...(parameters.toolChoice && { toolChoice: parameters.toolChoice }),
-    ...(parameters.responseFormat && { responseFormat: parameters.responseFormat }),
+    responseFormat: parameters.responseFormat,
     ...(parameters.sampling && Object.keys(parameters.sampling).length > 0 && { sampling: parameters.sampling }),
-    ...(parameters.providerOptions && { providerOptions: parameters.providerOptions }),
+    providerOptions: parameters.providerOptions,
     context: requestValues(request, config, parameters.context),
     limits: lowerLimits(config.limits, parameters.limits ?? {}),
     ...chooseOptions(config, parameters),
     ...(!config.taintRule && { taintRule: false }),
     ...(compat && { compat }),
-    ...(trusted && { trusted }),
-    ...(trace && { trace }),
+    trusted,
+    trace,
     ...(shard > 0 && { shard }),
   }
 }

@@ -60,7 +60,7 @@ export function runInWorker(
       signal: AbortSignal.any([abort.signal, httpRequest.signal]),
       now: () => Date.now(),
       mostSubrequests: setup.config.maxSubrequests,
-      ...(canRestart && { canRestart }),
+      canRestart,
       ...budgetPort(setup, request),
       ...loopPorts(setup, request.runId),
     }).finally(end)

@@ -77,7 +77,7 @@ export async function readAnswers(
     return {
       callId,
       isApproved,
-      input: { responses: Object.fromEntries(answers), ...(state !== undefined && { state }) },
+      input: { responses: Object.fromEntries(answers), state },
     }
   }
   const { action } = responses[APPROVAL] ?? {}

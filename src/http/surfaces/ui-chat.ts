@@ -75,7 +75,7 @@ async function regenerateTurn(
   const runId = newId('run')
   const budget = await shareOfBudget(context, runId)
   const trace = traceOf(context.request.headers.get('traceparent'), runId, context.setup.hasSpans === true)
-  const newRun = { runId, caller, ...(budget && { budget }), ...(trace && { trace }) }
+  const newRun = { runId, caller, budget, trace }
   const regenerate = (run = '') => service.regenerate(run, newRun, { onward: true })
   const runs = replacedRun === '' ? await service.runs({ limit: 1 }) : undefined
   const last = runs?.ok ? runs.runs.at(-1)?.id : replacedRun

@@ -183,7 +183,7 @@ function rejectionFailure({ reason }: CallState): ToolFailure {
 
 function stepFinished({ step, answer }: StepState): RunFact {
   const { finish = 'stop', usage } = answer ?? {}
-  return { type: 'step.finished', step, finish, ...(usage && { usage }) }
+  return { type: 'step.finished', step, finish, usage }
 }
 
 function approvalRequested({ offered }: RunState, call: CallState, because: 'rule' | 'untrusted_data'): RunFact {
@@ -195,12 +195,12 @@ function approvalRequested({ offered }: RunState, call: CallState, because: 'rul
     arguments: text,
     hash: offered.get(tool)?.hash ?? '',
     ...(because !== 'rule' && { because }),
-    ...(parent !== undefined && { parent }),
+    parent,
   }
 }
 
 function callRequested({ callId, tool, arguments: text, parent }: CallState): RunFact {
-  return { type: 'call.requested', callId, tool, arguments: text, ...(parent !== undefined && { parent }) }
+  return { type: 'call.requested', callId, tool, arguments: text, parent }
 }
 
 function record(...events: RunFact[]): Decision {

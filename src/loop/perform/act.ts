@@ -77,7 +77,7 @@ async function runCall(running: Running, call: CallState, early = false): Promis
   const { callId, tool, arguments: text, parent } = call
   const next = nextAttempt(running, call)
   const { attempt, startedAt, deadline } = next
-  const ownFields = { ...(early && { arguments: text }), ...(parent !== undefined && { parent }) }
+  const ownFields = { ...(early && { arguments: text }), parent }
   const source = sourceOf(tools.get(tool))
   const children = tools.get(tool)?.startsRuns && running.children
   const agent = children ? ({ isAgent: true } as const) : {}

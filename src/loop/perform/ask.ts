@@ -81,7 +81,7 @@ function runErrorOf({ code, message, retryAfterMs, retryable, attempts }: ModelE
   return {
     code,
     message: code === CONTEXT_EXCEEDED ? `${message} ${STILL_TOO_LONG}` : message,
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    retryAfterMs,
     ...(retryable && !attempts && !wasRepeated && { retryable }),
     ...(attempts && { attempts }),
   }
@@ -108,7 +108,7 @@ async function checkAnswer(
     return [{ type: 'step.answered', step, ...rest, ...room, calls, ...execution, ...approvals }]
   }
   const { text, usage } = answer
-  const rejection: RunFact = { type: 'answer.rejected', step, text, issues, ...(usage && { usage }) }
+  const rejection: RunFact = { type: 'answer.rejected', step, text, issues, usage }
   if (rejections.length < MAX_REJECTIONS) return [rejection, { type: 'step.restarted', step, attempt: attempt + 1 }]
   const end = failedRun(state, invalidAnswer(issues))
   return [rejection, usage ? { ...end, usage: addUsage(end.usage, usage) } : end]
@@ -291,7 +291,7 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
         if (reported) learnCount(running.tokens, request, reported)
         // An answer that was cut short may lack calls that the model meant to ask for: it counts as one without calls.
         if (end.finish === 'length' || end.finish === 'content_filter') calls.length = 0
-        answer = { text, ...(reasoning && { reasoning }), calls, ...end, ...(usage && { usage }) }
+        answer = { text, ...(reasoning && { reasoning }), calls, ...end, usage }
         return
       }
       case 'error':

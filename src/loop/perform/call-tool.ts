@@ -94,10 +94,10 @@ export async function callTool(
   if (!request.ok) return reportFault(ports, call, attempt, request)
   const { resultBytes, progress, onLate, calls, startRun } = options
   const timeoutMs = attempt.deadline - attempt.startedAt
-  const own = { ...(calls && { calls }), ...(startRun && { startRun }) }
+  const own = { calls, startRun }
   const executeOptions = { signal, timeoutMs, resultBytes, progress, ...own }
   const outcome = await throughHooks(ports, tool, request.value, async (input) => {
-    const answer = await (loop.execute ?? execute)(tool, input, { ...executeOptions, ...(onLate && { onLate }) })
+    const answer = await (loop.execute ?? execute)(tool, input, { ...executeOptions, onLate })
     return isTimeout(answer) && canReconcile(state, call)
       ? reconcileTimeout(ports, { ...call, ...attempt }, answer)
       : answer
@@ -211,7 +211,7 @@ function toolRequest(
   const traceparent = traceparentOf(state.request, callPart(callId, attempt))
   const { hash = '', history: wantsHistory = false } = tools.get(name)?.definition ?? {}
   const methods = asks ?? (conversation === undefined ? [] : [ELICIT])
-  const marks = marksReadBy(state, { ...(parent !== undefined && { parent }) })
+  const marks = marksReadBy(state, { parent })
   const answers = input ?? (needs && answerTo(needs, filledIn))
   return {
     ok: true,
@@ -220,7 +220,7 @@ function toolRequest(
       arguments: parsed.value,
       hash,
       context: {
-        ...(conversationId !== undefined && { conversationId }),
+        conversationId,
         runId,
         callId,
         idempotencyKey: key,
@@ -229,12 +229,12 @@ function toolRequest(
         caller,
         // A copy, since a tool in this isolate could otherwise change what other calls see.
         values: Object.keys(context).length > 0 ? structuredClone(context) : {},
-        ...(trusted && { trusted }),
+        trusted,
         ...(compat && { compat }),
-        ...(traceparent !== undefined && { traceparent }),
+        traceparent,
         ...(methods.length > 0 && { asks: methods }),
-        ...(answers && { input: answers }),
-        ...(reportTo && { reportTo }),
+        input: answers,
+        reportTo,
         ...(marks.size > 0 && { marks: [...marks] }),
         ...(wantsHistory && {
           history: visibleMessages(placedMessages({ state, history, prompt }), reductionOf({ state, prompt })),
@@ -258,7 +258,7 @@ function answerTo({ requests, state }: InputNeeds, filledIn: Readonly<Record<str
   const responses = Object.entries(requests).map(([name, { params }]) => {
     return [name, { action: 'accept', ...(params['mode'] !== 'url' && { content: filledIn[name] ?? {} }) }]
   })
-  return { responses: Object.fromEntries(responses), ...(state !== undefined && { state }) }
+  return { responses: Object.fromEntries(responses), state }
 }
 
 /** The codes of failures that the model or the caller causes, not the tool. */

@@ -89,7 +89,7 @@ export function applyFaultPolicy(running: FaultPolicyPorts, call: CallState, out
     // A handler that returns only a message has dealt with the fault: the model reads it, and the run continues.
     const fatal = decision?.fatal ?? (decision?.message === undefined ? compatible.fatal : undefined)
     const { fatal: _, ...error } = outcome.error
-    return { ...outcome, error: { ...error, message, ...(fatal !== undefined && { fatal }) } }
+    return { ...outcome, error: { ...error, message, fatal } }
   } catch (error) {
     return { ...outcome, ...hookFailed(running, call, error) }
   }

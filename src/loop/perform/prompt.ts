@@ -38,10 +38,10 @@ export function modelRequest(
     messages,
     tools,
     ...(choice !== undefined && mayChoose(choice, tools) && { toolChoice: choice }),
-    ...(responseFormat && { responseFormat }),
-    ...(sampling && { sampling }),
-    ...(providerOptions && { providerOptions }),
-    ...(conversation !== undefined && { cacheKey: conversation }),
+    responseFormat,
+    sampling,
+    providerOptions,
+    cacheKey: conversation,
     patience: { firstByteMs, silenceMs },
   }
 }

@@ -59,8 +59,8 @@ export function readDeferral(
     at,
     until: at + Math.min(within, MOST_LATER_MS),
     ...(poll !== undefined && { poll: Math.max(poll, LEAST_POLL_MS) }),
-    ...(token !== undefined && { state: token }),
-    ...(child && { child }),
+    state: token,
+    child,
   }
 }
 
@@ -73,6 +73,6 @@ export function wholeOutcome({ journal }: Pick<Running, 'journal'>, { callId, re
     ok: true,
     content: fullResult ?? content,
     ...(value !== undefined && { structured: value }),
-    ...(metadata && { metadata }),
+    metadata,
   }
 }

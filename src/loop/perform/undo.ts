@@ -42,7 +42,7 @@ export function undoableCalls({ calls, offered }: RunState): JsonObject | undefi
     const { tool, arguments: text, callId, key = callId, result, wasUndone } = call
     if (!result?.ok || wasUndone !== undefined || !offered.get(tool)?.undo) return []
     const { content = [], structured, metadata } = result
-    const outcome = { ok: true, content, structured, ...(metadata && { metadata }) } as const
+    const outcome = { ok: true, content, structured, metadata } as const
     return [{ tool, arguments: text, callId, key, outcome }]
   })
   return list.length > 0 ? { [CALLS]: list } : undefined

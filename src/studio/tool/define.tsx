@@ -36,7 +36,9 @@ export function Define({ tool }: { readonly tool?: string }): JSX.Element {
     try {
       const json: unknown = JSON.parse(text.value)
       // Another version that was stored meanwhile is not overwritten unseen.
-      const headers = before.value ? { 'if-match': `"${before.value.hash}"` } : { 'if-none-match': '*' }
+      const headers: Record<string, string> = before.value
+        ? { 'if-match': `"${before.value.hash}"` }
+        : { 'if-none-match': '*' }
       await fetchJson(`/tools/${part(name.value)}`, {
         method: 'PUT',
         json: { name: name.value, ...Object(json) },

@@ -94,7 +94,7 @@ function decided(
   if (shares.get(answer) !== Math.max(...values)) return MALFORMED
   // A name may be `__proto__`, which no assignment would set.
   const probabilities = Object.fromEntries(entries)
-  return { ok: true, answer, probabilities, ...(usage && { usage }) }
+  return { ok: true, answer, probabilities, usage }
 }
 
 /** Reads the usage, which both formats name alike. */

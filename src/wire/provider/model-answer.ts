@@ -121,8 +121,8 @@ export function finishEvent(
   return {
     type: 'finish',
     finish,
-    ...(usage && { usage }),
-    ...(opaque && { opaque }),
+    usage,
+    opaque,
     ...(isFull && { isWindowFull: true as const }),
     ...(stopSequence && { stopSequence }),
     ...(citations.length > 0 && { citations }),

@@ -54,7 +54,7 @@ export function modelError({ message, code = '', status }: ProviderFault): Model
       kind === 'model_unauthorized' ? 'The model provider refused the key of the edge.' : brief(message, MOST_MESSAGE),
     ...(status !== undefined && { status }),
     retryable: /rate_limited|unavailable/.test(kind),
-    ...(overflow && { overflow }),
+    overflow,
   }
 }
 
@@ -178,8 +178,8 @@ function readFigures({
   const sum = inp !== undefined && out !== undefined ? Number(inp) + Number(out) : undefined
   const requestTokens = isSize ? (positive(req) ?? sum) : undefined
   return {
-    ...(contextTokens !== undefined && { contextTokens }),
-    ...(requestTokens !== undefined && { requestTokens }),
+    contextTokens,
+    requestTokens,
   }
 }
 

@@ -19,7 +19,7 @@ export function configuredClient({ oauth }: Target, server: AuthorizationServer)
   const { clientId: id, clientSecret: secret, privateKey } = oauth
   if (id === undefined || (isDocument(id) && !server.takesMetadataDocuments)) return undefined
   const method = privateKey ? 'private_key_jwt' : secret === undefined ? 'none' : secretMethod(server)
-  return { issuer: server.issuer, id, ...(secret !== undefined && { secret }), method }
+  return { issuer: server.issuer, id, secret, method }
 }
 
 /** Registers a client (RFC 7591). Rejects if the authorization server has no registration or refuses it. */
@@ -51,7 +51,7 @@ export async function registerClient(
     id,
     ...(secret !== '' && { secret }),
     method: secret === '' ? 'none' : grantedMethod === 'none' ? BASIC : grantedMethod,
-    ...(callback !== undefined && { callback }),
+    callback,
   }
 }
 

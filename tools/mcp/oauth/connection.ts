@@ -222,7 +222,7 @@ export class Connection {
     const grant = await this.#grant(target)
     if (!grant) return { connected: false, ...trust }
     const { scope, expiresAt } = grant
-    return { connected: true, ...(scope !== '' && { scope }), ...(expiresAt !== undefined && { expiresAt }), ...trust }
+    return { connected: true, ...(scope !== '' && { scope }), expiresAt, ...trust }
   }
 
   /** Holds the server back, as another connection to it has found a reason to. */
@@ -314,7 +314,7 @@ export class Connection {
     const refreshToken = textOf(answer['refresh_token']) || fields['refresh_token']
     const grant: Grant = {
       accessToken,
-      ...(refreshToken !== undefined && { refreshToken }),
+      refreshToken,
       ...(typeof lifetime === 'number' && lifetime > 0 && { expiresAt: Date.now() + lifetime * 1000 }),
       scope: textOf(answer['scope']) || scope,
       resource,

@@ -54,7 +54,7 @@ export class Trust {
     const issuer = oauth.issuer ?? (await this.#storage.get<string>('issuer'))
     const refusal = await this.#storage.get<Refusal>('refusal')
     const isCurrent = refusal && refusal.trusted === issuer
-    return { ...(issuer !== undefined && { issuer }), ...(isCurrent && { refusal }) }
+    return { issuer, ...(isCurrent && { refusal }) }
   }
 
   /**
@@ -66,7 +66,7 @@ export class Trust {
     const wanted = consent ?? trusted
     const [first] = issuers
     if (wanted === undefined ? !needsAcceptance(target) : issuers.includes(wanted)) return wanted ?? first
-    const refusal = { issuer: first, ...(trusted !== undefined && { trusted }) }
+    const refusal = { issuer: first, trusted }
     if (trusted === undefined || !issuers.includes(trusted)) await this.hold(refusal)
     throw new HeldBack(refusal)
   }

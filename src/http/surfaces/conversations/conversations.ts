@@ -144,7 +144,7 @@ conversationLife.post('/:id/runs/:run/regenerate', async (c) => {
   const runId = newId('run')
   const budget = await shareOfBudget(c.env, runId)
   const trace = traceOf(c.req.raw.headers.get('traceparent'), runId, c.env.setup.hasSpans === true)
-  const repeat = { runId, caller: c.env.caller, ...(budget && { budget }), ...(trace && { trace }) }
+  const repeat = { runId, caller: c.env.caller, budget, trace }
   unwrapReply(await service.regenerate(runIdOfPath(c), repeat))
   return answer(storedRunHandle(c.env, { runId, conversation: c.req.param('id'), after: 0 }))
 })
@@ -342,7 +342,7 @@ async function callAnswer(body: unknown): Promise<CallAnswer> {
     const { decision, reason, result, ok = true, arguments: args, input } = body
     if ((decision === 'approve' || decision === 'reject') && (reason === undefined || typeof reason === 'string')) {
       return {
-        ...{ decision, ...(reason !== undefined && { reason }) },
+        ...{ decision, reason },
         ...(await changedArguments(decision, args)),
         ...filledIn(input),
       }

@@ -249,7 +249,7 @@ function answerMessages(content: v.InferOutput<typeof answerContent>): readonly 
       content: texts.join(''),
       ...(reasoning.length > 0 && { reasoning: reasoning.join('\n\n') }),
       ...(calls.length > 0 && { calls }),
-      ...(data && { opaque: data }),
+      opaque: data,
     }
     messages.push(message, ...results)
     ;[texts, reasoning, calls, results, places] = [[], [], [], [], []]

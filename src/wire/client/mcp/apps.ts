@@ -24,7 +24,7 @@ export function uiOf(tool: Tool): ToolUi | undefined {
   if (server === undefined || ui === undefined) return undefined
   const resourceUri = addressHere(server, textAt(ui, 'resourceUri'))
   const { visibility } = fieldsOf(ui)
-  return { ...(resourceUri !== undefined && { resourceUri }), ...(visibility !== undefined && { visibility }) }
+  return { resourceUri, visibility }
 }
 
 /**

@@ -96,7 +96,7 @@ function outcomeOf(call: CallRecord | undefined, { isPartial }: RunRecord): Tool
   if (!call || isPartial) return { ok: false, error: { code: 'result_too_large', message: TOO_LARGE } }
   const { ok, content = [], structured, metadata, error } = call
   if (ok !== true) return { ok: false, error: error ?? { code: 'tool_failed', message: 'The call failed.' } }
-  return { ok, content, ...(structured !== undefined && { structured }), ...(metadata && { metadata }) }
+  return { ok, content, ...(structured !== undefined && { structured }), metadata }
 }
 
 const TOO_LARGE = 'The result is too large for a task.'

@@ -30,7 +30,7 @@ export function toMcpTool(
     // A member of 2025-11-25; later clients are told of a task by the answer.
     ...(later && { execution: { taskSupport: 'optional' } }),
     // Apps were first found by the second member; their own SDK still writes both.
-    ...(ui && { _meta: { ui, ...(ui.resourceUri !== undefined && { 'ui/resourceUri': ui.resourceUri }) } }),
+    ...(ui && { _meta: { ui, 'ui/resourceUri': ui.resourceUri } }),
   }
 }
 

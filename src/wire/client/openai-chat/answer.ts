@@ -175,7 +175,7 @@ export class AnswerReport {
     const calls = this.#calls.flatMap(({ callId, parent, tool, arguments: text }) => {
       const outcome = this.#results.get(callId)
       if (!outcome) return []
-      const id = { id: callId, ...(parent !== undefined && { parent }) }
+      const id = { id: callId, parent }
       return [{ ...id, tool, arguments: readableArguments(text), ok: outcome.ok, durationMs: outcome.durationMs }]
     })
     return { runId: this.#runId, conversation, steps: this.#steps, calls, finish }

@@ -196,7 +196,7 @@ export function readItems(items: readonly Item[]): InputContents {
       content: text,
       ...(reasoning && { reasoning }),
       ...(calls.length > 0 && { calls }),
-      ...(opaque && { opaque }),
+      opaque,
     }
     if (text || calls.length > 0) messages.push(message, ...results)
     turn = undefined

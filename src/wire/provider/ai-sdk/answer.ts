@@ -61,7 +61,7 @@ export function partsDecoder(): PartsDecoder {
     isDone = true
     const totalUsage = aiSdkUsage(usage)
     const opaque = aiSdkOpaque([...parts])
-    return [{ type: 'finish', finish, ...(totalUsage && { usage: totalUsage }), ...(opaque && { opaque }) }]
+    return [{ type: 'finish', finish, usage: totalUsage, opaque }]
   }
 
   function take(part: Record<string, unknown>): readonly ModelEvent[] {
