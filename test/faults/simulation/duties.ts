@@ -47,8 +47,12 @@ function useOf(event: RunEvent): number[] {
   return event.type === 'run.finished' || event.type === 'run.waiting' ? [event.at ?? 0] : []
 }
 
-/** A call that nobody decides about is rejected after 24 hours. */
-export function approvalFaults({ approved, rejected }: Ledger, { id, events }: JudgedRun): string[] {
+/** A call that nobody decides about is rejected after 24 hours, and later only by the time in which there was no alarm. */
+export function approvalFaults(
+  { approved, rejected }: Ledger,
+  { id, events }: JudgedRun,
+  withoutAlarmMs: number,
+): string[] {
   const faults: string[] = []
   // Time in which a run is parked is nobody's.
   const isParked = events.some(({ type }) => type === 'run.parked')
@@ -58,7 +62,8 @@ export function approvalFaults({ approved, rejected }: Ledger, { id, events }: J
     const waited = (event.at ?? 0) - (requested?.at ?? 0)
     if (event.decision !== 'reject') faults.push(`${id}: nobody approved ${event.callId}, which was approved`)
     if (waited < 24 * HOUR) faults.push(`${id}: ${event.callId} expired after ${waited} ms`)
-    if (waited > 24 * HOUR + LATE_MS && !isParked) faults.push(`${id}: ${event.callId} expired only after ${waited} ms`)
+    if (waited > 24 * HOUR + LATE_MS + withoutAlarmMs && !isParked)
+      faults.push(`${id}: ${event.callId} expired only after ${waited} ms`)
   }
   return faults
 }

@@ -392,7 +392,7 @@ class Program {
         ...cancelFaults(this.#ledger, id, events),
         ...answerFaults(this.#ledger, id, events),
         ...undoFaults(this.#ledger, id, events, disturbances),
-        ...approvalFaults(this.#ledger, run),
+        ...approvalFaults(this.#ledger, run, this.#world.withoutAlarmMs),
         ...newsFaults(run, Date.now()),
       )
       this.#reductions += events.filter(({ type }) => type === 'context.reduced').length

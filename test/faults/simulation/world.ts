@@ -63,6 +63,9 @@ export class World {
   /** The transactions that will still fail. */
   failures = 0
   readonly #database = new DatabaseSync(':memory:')
+  /** How much time has passed in which the alarm was lost and no request had set it again, in milliseconds. */
+  withoutAlarmMs = 0
+  #isAlarmLost = false
   /** Whether the tenant's directory lists the conversation. */
   isListed = false
   /** The runs whose usage the tenant's directory has been told. */
@@ -110,6 +113,7 @@ export class World {
   loseAlarm(): void {
     this.lose()
     this.alarmAt = Infinity
+    this.#isAlarmLost = true
   }
 
   /** Lets time pass, and rings each alarm that comes due. */
@@ -120,6 +124,7 @@ export class World {
       if (rings > MOST_RINGS) throw new Error('The alarm rings again and again')
       await this.ring()
     }
+    if (this.#isAlarmLost) this.withoutAlarmMs += Math.max(0, end - Date.now())
     mock.timers.tick(Math.max(0, end - Date.now()))
     await settle()
   }
@@ -244,7 +249,9 @@ export class World {
       setAlarm: async (time: number) => {
         // As workerd does.
         if (time <= 0) throw new TypeError('setAlarm() cannot be called with an alarm time <= 0')
-        if (!isGone()) this.alarmAt = time
+        if (isGone()) return
+        this.alarmAt = time
+        this.#isAlarmLost = false
       },
       getAlarm: async () => (this.alarmAt === Infinity ? null : this.alarmAt),
       deleteAlarm: async () => {
