@@ -232,3 +232,25 @@ describe('a reduction', () => {
 function promptOf({ messages }: ModelRequest): string {
   return JSON.stringify(messages)
 }
+
+test.each([false, true])(
+  'notes of a turn that was replaced (with all later ones: %s) are shown to no later run, and a step shows its own request',
+  async (onward) => {
+    const { conversation, model } = conversationOf('exact', { isKnown: true })
+    const messages = () => model.requests.at(-1)?.messages ?? []
+    const text = () => messages().map(textOf).join(' ')
+    const step = (name: number) => conversation.object.stepRequest(runId(name), 1)
+    for (let name = 1; name <= 30; name++) await turn(conversation, name, `say secret${name}. ${words(3000)}`)
+    expect(text()).toContain('secret15')
+
+    const input = [{ role: 'user', content: 'say other' }] as const
+    await conversation.start(31, { request: { input }, replaces: runId(15), onward })
+    await conversation.object.record(runId(31), 60_000)
+    expect(text()).not.toContain('secret15')
+    expect(await step(31)).toMatchObject({ ok: true, request: { messages: messages() } })
+
+    await turn(conversation, 32, 'say more')
+    expect(text()).not.toContain('secret15')
+    expect(await step(32)).toMatchObject({ ok: true, request: { messages: messages() } })
+  },
+)

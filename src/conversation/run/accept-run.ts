@@ -53,7 +53,7 @@ export function acceptRun(request: StartRequest, ports: AcceptPorts): AcceptRepl
   const stored = store.transaction(() => {
     const added = store.runs.add(run, tools, Date.now())
     if (expires !== undefined) store.setMeta('expires', expires)
-    if (replacedRow) store.retire(replacedRow.place, onward)
+    if (replacedRow) store.retire(replacedRow.place, { onward, by: added.place })
     alarms.touch()
     return added
   })

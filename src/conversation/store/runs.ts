@@ -241,14 +241,14 @@ export class RunTable {
     return rows.reverse().map(({ ended, ...run }) => (ended === null ? run : { ...run, ended }))
   }
 
-  /** Reads the ids of the runs before a place lazily, newest first. */
-  *before(place: number): Generator<string> {
+  /** Reads the ids and places of the runs before a place lazily, newest first. */
+  *before(place: number): Generator<{ readonly id: string; readonly place: number }> {
     const query = 'SELECT place, id FROM runs WHERE place < ? ORDER BY place DESC LIMIT 1'
     for (let at = place; ;) {
       const [row] = this.#database.rows<{ place: number; id: string }>(query, at)
       if (!row) return
       at = row.place
-      yield row.id
+      yield row
     }
   }
 

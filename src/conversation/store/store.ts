@@ -33,6 +33,7 @@ export type MetaKey =
   | 'owner'
   | 'parked'
   | 'reduction'
+  | 'replacements'
   | 'settings'
   | 'spendRetry'
   | 'summary'
@@ -297,21 +298,42 @@ export class Store {
     return reduction.from <= positionOf(place) ? reduction : this.reductionBefore(place)
   }
 
-  /** Returns the last reduction that the journals of the runs before a place tell of. */
+  /**
+   * Returns the last reduction that the journals of the runs before a place tell of, without those that were made of turns
+   * which have been replaced since.
+   */
   reductionBefore(place: number): ContextReduction | undefined {
-    if (!isReduction(this.meta('reduction'))) return undefined
-    for (const id of this.runs.before(place)) {
+    if (this.meta('reduction') === undefined) return undefined
+    for (const run of this.runs.before(place)) {
+      const most = Math.min(positionOf(place), this.#latestReduction(run.place))
       let reduction: ContextReduction | undefined
-      for (const { lines } of this.events.after(id, 0)) {
+      for (const { lines } of this.events.after(run.id, 0)) {
         for (const line of lines) {
           if (typeOfLine(line) !== 'context.reduced') continue
           const event = decodeLine(line)
-          if (event?.type === 'context.reduced' && isReduction(event.reduction)) reduction = event.reduction
+          if (event?.type !== 'context.reduced' || !isReduction(event.reduction)) continue
+          if (event.reduction.from <= most) reduction = event.reduction
         }
       }
-      if (reduction && reduction.from <= positionOf(place)) return reduction
+      if (reduction) return reduction
     }
     return undefined
+  }
+
+  /** Puts a reduction of the run at a place in force, unless it was made of a turn that has been replaced meanwhile. */
+  setReduction(place: number, reduction: ContextReduction): void {
+    if (reduction.from <= this.#latestReduction(place)) this.setMeta('reduction', reduction)
+  }
+
+  /** Returns the last position at which a reduction of the run at a place may end: later ones contain replaced turns. */
+  #latestReduction(place: number): number {
+    return Math.min(...this.#replacements().map(([of, by]) => (place < by ? positionOf(of) : Infinity)), Infinity)
+  }
+
+  /** Returns the turns that were replaced with all that came before: the place of each, and that of the new run. */
+  #replacements(): readonly Replacement[] {
+    const replacements = this.meta('replacements')
+    return Array.isArray(replacements) ? replacements.filter(isReplacement) : []
   }
 
   /** Returns the result of a call that a model may see; undefined if there is none. */
@@ -425,17 +447,22 @@ export class Store {
     this.#database.rows('INSERT INTO joined VALUES (?, ?, ?)', runId, run, fingerprint)
   }
 
-  /** Hides the turn of a run from models and, if `onward`, all later turns. Discards what was made of any of them. */
-  retire(place: number, onward: boolean): void {
+  /**
+   * Hides the turn of a run from models and, if `onward`, all later turns. Discards what was made of any of them. `by`:
+   * the place of the run that replaces it.
+   */
+  retire(place: number, { onward, by }: { readonly onward: boolean; readonly by: number }): void {
     // Parked runs would store their messages later.
     for (const id of onward ? this.runs.parkedFrom(place) : [])
       this.endUnread(id, { status: 'cancelled', finish: 'cancelled' })
     this.messages.retire(place, onward ? LAST_PLACE : place + 1)
     const summary = this.meta('summary')
     if (isObject(summary) && Number(summary.upTo) > positionOf(place)) this.setMeta('summary', null)
+    // Whatever contains a later turn contains this one too.
+    this.setMeta('replacements', [...this.#replacements().filter(([of]) => of < place), [place, by]])
     const reduction = this.meta('reduction')
     if (isReduction(reduction) && reduction.from > positionOf(place))
-      this.setMeta('reduction', this.reductionBefore(place) ?? null)
+      this.setMeta('reduction', this.reductionBefore(by) ?? null)
   }
 }
 
@@ -448,6 +475,13 @@ export interface UnreportedSpend {
 function isUnreportedSpend(value: unknown): value is readonly UnreportedSpend[] {
   const isSpend = (each: unknown) => isObject(each) && typeof each.tenant === 'string' && isObject(each.spend)
   return Array.isArray(value) && value.every(isSpend)
+}
+
+/** The place of a run whose turn was replaced, and that of the run that replaced it. */
+type Replacement = readonly [of: number, by: number]
+
+function isReplacement(value: unknown): value is Replacement {
+  return Array.isArray(value) && value.length === 2 && value.every((place) => typeof place === 'number')
 }
 
 function isSum(value: unknown): value is { usage: Usage; runs: number } {
