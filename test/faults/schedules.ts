@@ -9,7 +9,7 @@ const LANES = 20
 const PAGE = 100
 /** The pause between requests while runs are being started, in milliseconds. */
 const REQUEST_PAUSE_MS = 200
-/** How late a run may be started, in milliseconds. */
+/** How late a run may be started, in milliseconds; on a slow machine, as long as it took to store the schedules. */
 const MOST_LATE_MS = 60_000
 /** How long all of them may take on a slow machine, in milliseconds. */
 const PATIENCE_MS = 20 * 60_000
@@ -38,9 +38,8 @@ export async function playSchedules(
   await inLanes(due, (index) =>
     put(`due-${index}`, { at: new Date(at).toISOString(), run: { input: inputOf(tokens[index] ?? '') } }),
   )
-  console.log(
-    `${stored} schedules stored in ${seconds(Date.now() - began)}; ${due} are due in ${seconds(at - Date.now())}`,
-  )
+  const storingMs = Date.now() - began
+  console.log(`${stored} schedules stored in ${seconds(storingMs)}; ${due} are due in ${seconds(at - Date.now())}`)
   if (Date.now() > at) faults.push('the moment came before all schedules were stored')
 
   await until(() => Date.now() > at, PATIENCE_MS)
@@ -79,7 +78,8 @@ export async function playSchedules(
   }
   const latest = Math.max(...entries.map((entry) => Date.parse(entry.at) - at))
   console.log(`the last run was started ${seconds(latest)} after the moment`)
-  if (!isInterrupted && latest > MOST_LATE_MS) faults.push(`a run was started ${seconds(latest)} late`)
+  if (!isInterrupted && latest > Math.max(MOST_LATE_MS, storingMs))
+    faults.push(`a run was started ${seconds(latest)} late`)
   return faults
 }
 
