@@ -6,6 +6,7 @@ import {
   type EdgeOptions,
   type Env,
   inlineSource,
+  mcp,
   mcpConnections,
   metrics,
   type Part,
@@ -97,8 +98,8 @@ describe('changed tools of other servers', () => {
   )
 
   test('are not offered while the catalogue fails, and other tools are', async () => {
-    const [mcp, own] = [worker('a'), worker('b')]
-    const bindings = { ...remembering(), CATALOG: NONE, TOOL_MCP: mcp.binding, TOOL_OWN: own.binding }
+    const [other, own] = [worker('a'), worker('b')]
+    const bindings = { ...remembering(), CATALOG: NONE, TOOL_MCP: other.binding, TOOL_OWN: own.binding }
     const tools = setup(env(bindings)).tools(CALLER)
     expect((await tools.offered()).map(({ definition }) => definition.name)).toEqual(['b'])
     const { unavailable } = await tools.list()
@@ -160,6 +161,16 @@ describe('a part', () => {
     expect(vi.mocked(console.error).mock.calls).toEqual([
       [JSON.stringify({ event: 'edge.misconfigured', detail: `ConfigError: ${message}` })],
     ])
+  })
+
+  test('may need another part', () => {
+    const consent: Part = {
+      name: 'consent',
+      needs: (_env, _config, parts) => (parts.includes('mcp') ? undefined : 'mcp'),
+    }
+    const make = (use: readonly Part[]) => makeSetup(env({}), { providers: {}, use })
+    expect(() => make([consent, metrics])).toThrow('consent must be left out of `use`, since it needs mcp')
+    expect(() => make([consent, mcp])).not.toThrow()
   })
 
   test('takes the place of an earlier one of its name', () => {

@@ -25,7 +25,10 @@ export interface AuthorizationServerOptions {
 export function authorizationServer({ scopes = [] }: AuthorizationServerOptions = {}): Part {
   return {
     name: 'authorizationServer',
-    needs: ({ GRANTS: grants }) => (grants ? undefined : 'the binding GRANTS, a KV namespace'),
+    needs: ({ GRANTS: grants }, _config, parts) => {
+      if (!parts.includes('mcp')) return 'the part mcp'
+      return grants ? undefined : 'the binding GRANTS, a KV namespace'
+    },
     surfaces: signIn,
     extend: ({ env: { GRANTS: grants }, config, identityTokens }) => {
       if (!scopes.every((scope) => SCOPE_TOKEN.test(scope)))

@@ -43,10 +43,11 @@ export interface Part {
   /** The name by which it is exported. Of two parts with one name, the last takes the place of the first. */
   readonly name: string
   /**
-   * Returns what the env lacks, to follow “needs”, such as `the binding LOADER`; undefined if it lacks nothing. An edge
+   * Returns what the edge lacks, to follow “needs”, such as `the binding LOADER`; undefined if it lacks nothing. An edge
    * that lacks it answers 503, and its log says which part needs what. A part that does without returns undefined here.
+   * `parts`: the names of all parts of the edge.
    */
-  readonly needs?: (env: Env, config: Config) => string | undefined
+  readonly needs?: (env: Env, config: Config, parts: readonly string[]) => string | undefined
   /** The routes that it serves. */
   readonly surfaces?: readonly Surface[]
   /**

@@ -39,8 +39,9 @@ export function makeSetup(env: Env, options: EdgeOptions): Setup {
   for (const { option, use } of oldOptions(options))
     report({ event: 'option.renamed', option, newName: `use: [${use}]` })
   requireParts(initial, parts)
+  const names = parts.map(({ name }) => name)
   for (const { name, needs } of parts) {
-    const lack = needs?.(env, config)
+    const lack = needs?.(env, config, names)
     if (lack !== undefined) throw new ConfigError(name, `left out of \`use\`, since it needs ${lack}`)
   }
   const setup = finish(parts.reduce((all: Services, { extend }) => ({ ...all, ...extend?.(all) }), initial))
