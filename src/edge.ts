@@ -96,7 +96,7 @@ export {
   lruEviction,
   neverEviction,
   ttlEviction,
-} from './search/eviction.ts'
+} from './search/tool-search.ts'
 export { createFusedIndex, type SemanticOptions } from './search/semantic-index.ts'
 export { createKeywordIndex, type KeywordOptions, type Translate } from './search/keyword-index.ts'
 export { createRegexIndex } from './search/regex-index.ts'
@@ -127,7 +127,7 @@ export type { Price, Usage } from './contract/usage.ts'
 export type { Citation, ProviderCall, ProviderSource, ProviderToolKind } from './contract/provider-tool.ts'
 export type { CallInput, InputNeeds } from './contract/input.ts'
 export type { ProgramCalls } from './contract/program.ts'
-export type { ServerOptions } from './model/post-models.ts'
+export type { ServerOptions } from './model/http-models.ts'
 export type { AnswerTarget, ReplyTarget, ToolTarget, WebhookTarget } from './contract/answer-target.ts'
 export { type EmailOptions, type EmailStart, emailTrigger } from './triggers/email.ts'
 export {

@@ -17,7 +17,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'src/contract/definition.ts kept': 'reply of the definitions Worker, which is deployed by itself',
   'src/contract/message.ts found': 'field of messages that the codecs of all providers read',
   'src/contract/run.ts late': 'field of call records',
-  'src/conversation/store/full-results.ts late': 'field of call records',
+  'src/conversation/store/messages.ts late': 'field of call records',
   'src/stored.ts held': 'RPC method of the definitions Worker, which is deployed by itself',
   'src/definitions/definition.ts kept': 'reply of the definitions Worker, which is deployed by itself',
   'src/definitions/service.ts held': 'RPC method of the definitions Worker, which is deployed by itself',

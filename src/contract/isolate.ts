@@ -17,7 +17,7 @@ export interface Isolate {
   publicRates?: { readonly byAddress: RateWindow; readonly byCall: RateWindow }
   /** The public keys of identity providers, by the ids of these. `http/middleware/token.ts` */
   publicKeys?: Map<string, PublicKeys>
-  /** The settings of conversations, by tenant and id. `http/runs/conversation-settings.ts` */
+  /** The settings of conversations, by tenant and id. `http/runs/place-run.ts` */
   settings?: RecentMap<string, ConversationSettings>
   /** The requests of keys for conversations that do not exist, and the names of those that do. `http/runs/conversation-stub.ts` */
   guesses?: { readonly byKey: RateWindow; readonly existing: RecentMap<string, true> }
@@ -25,7 +25,7 @@ export interface Isolate {
   totals?: RecentMap<string, LatestTotals>
   /** The leases of budgets. `http/runs/budget.ts` */
   leases?: Leases
-  /** The requests that were refused and are not counted yet, by tenant and labels. `http/app/refusals.ts` */
+  /** The requests that were refused and are not counted yet, by tenant and labels. `http/app/edge.ts` */
   refusals?: Map<string, Map<string, number>> | undefined
   /** The reports of runs that are about to be sent. `http/runs/run-handle.ts` */
   reports?: OpenReports | undefined

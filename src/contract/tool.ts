@@ -1,6 +1,6 @@
 import type { ToolDefinition } from './tool-definition.ts'
 import type { CallInput, InputNeeds } from './input.ts'
-import type { JsonObject, JsonSchema } from './json.ts'
+import { isObject, type JsonObject, type JsonSchema } from './json.ts'
 import type { Content, DataMark, Message } from './message.ts'
 import type { ProgramCalls } from './program.ts'
 import type { Usage } from './usage.ts'
@@ -353,4 +353,17 @@ export const READ_RESULT = 'read_result'
 
 export function failure(code: string, message: string, detail?: string): ToolFailure {
   return { ok: false, error: detail === undefined ? { code, message } : { code, message, detail } }
+}
+
+/**
+ * Whether models, or the apps of MCP clients, may call a tool of an MCP server, by the `visibility` in its `metadata.ui`
+ * (MCP Apps). By tools that neither may call, the edge itself reads from the server. Default: both may.
+ */
+export function isFor(
+  audience: 'model' | 'app',
+  { origin, definition: { metadata } }: Pick<Tool, 'origin' | 'definition'>,
+): boolean {
+  const ui = metadata?.['ui']
+  const visibility = isObject(ui) && ui['visibility']
+  return origin !== 'mcp' || !Array.isArray(visibility) || visibility.includes(audience)
 }

@@ -2,7 +2,7 @@ import type { ModelProvider } from '../contract/model.ts'
 import { anthropic } from '../model/anthropic.ts'
 import { gemini } from '../model/gemini.ts'
 import { openai, responses } from '../model/openai.ts'
-import type { ServerOptions } from '../model/post-models.ts'
+import type { ServerOptions } from '../model/http-models.ts'
 import { isAi, workersAi } from '../model/workers-ai.ts'
 import { type Env, textOf } from './env.ts'
 

@@ -1,7 +1,7 @@
 import type { NewsFilter } from '../contract/conversation.ts'
 import type { Caller } from '../contract/tool.ts'
 import type { RequestContext } from './request-context.ts'
-import type { Formats } from './respond/native.ts'
+import type { Formats } from './respond/stream.ts'
 
 /** The contents of `c.env` in every handler, made for each request. (Hono copies `c.var` each time it is read.) */
 export interface EdgeEnv {

@@ -1,6 +1,6 @@
 import type { Hono } from 'hono/tiny'
 import type { EdgeEnv } from './context.ts'
-import type { Formats } from './respond/native.ts'
+import type { Formats } from './respond/stream.ts'
 import type { Problem } from './problem.ts'
 import type { Setup } from '../contract/setup.ts'
 

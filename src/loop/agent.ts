@@ -21,10 +21,9 @@ import { toolChanged } from '../tool/pinned-tools.ts'
 import { checkSchema } from '../schema/check.ts'
 import { fittingArguments } from '../schema/validate.ts'
 import { chain } from '../host/source/chain.ts'
-import { memoryJournal } from './journal.ts'
-import { run } from './run.ts'
+import { loopPorts, memoryJournal } from './running.ts'
+import { run } from './drive.ts'
 import { undoableCalls, undoAgentCalls } from './perform/undo.ts'
-import { loopPorts } from './running.ts'
 import { newState, type RunState } from './state.ts'
 
 /** What agents need of an edge. A `Setup` has all of it. */

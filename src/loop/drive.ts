@@ -1,12 +1,21 @@
 import { pause } from '../contract/time-limit.ts'
 import { runCalls } from './perform/act.ts'
 import { askModel } from './perform/ask.ts'
-import { beginStep, drawShare, needsShare } from './perform/begin.ts'
+import { beginStep, drawShare, needsShare, restoreTools } from './perform/begin.ts'
 import { judgeCalls, judgeResults } from './perform/judge.ts'
 import { decide, type Decision, endEarly, failedRun, SUBREQUEST_LIMIT, withinSubrequests } from './decide/decide.ts'
-import type { Running } from './running.ts'
-import { screenEvent } from './perform/hooks.ts'
+import { hookContext, openLedger, type Running, type RunPorts } from './running.ts'
+import { compose, HOOK_FAILED, HookFailure, type Middleware, screenEvent } from './perform/hooks.ts'
 import { undoCalls } from './perform/undo.ts'
+import type { PlacedMessage } from '../contract/context.ts'
+import { type Content, marksAmong, type Message } from '../contract/message.ts'
+import { messageOf } from '../contract/thrown.ts'
+import { READ_RESULT } from '../contract/tool.ts'
+import { reconcile } from './perform/record-outcome.ts'
+import { recover } from './recover.ts'
+import type { RunState } from './state.ts'
+import { readResultTool } from './decide/truncated-result.ts'
+import { placedMessages, roomForResult } from './window/fit.ts'
 
 /** How far a run is driven, and what is called on the way. */
 export interface DriveOptions {
@@ -74,4 +83,89 @@ export async function drive(running: Running, { watch, isCancelled, until }: Dri
         return flush()
     }
   }
+}
+
+/**
+ * Performs a run from its current state until it ends, waits for a person or its caller, or is stored and has made as
+ * many subrequests as it may. Calls that a crash left in flight are settled first. Meanwhile, other code may change the
+ * run through the same `ledger`. Contract: rejects only if the journal does; nothing more is recorded then.
+ */
+export async function run(state: RunState, ports: RunPorts, ledger = openLedger(state, ports)): Promise<RunState> {
+  const timeUp = new AbortController()
+  // The clock of a Worker only moves at I/O events, so once the timer has fired, the deadline counts as reached.
+  const now = () => (timeUp.signal.aborted ? Math.max(ports.now(), state.deadline) : ports.now())
+  const { mostSubrequests = Infinity } = ports
+  const earlierSubrequests = state.subrequests
+  const readResult = readResultTool(
+    (id) => ports.journal.fullResult(id) ?? resultAmong(placedMessages(running), id),
+    () => Math.min(state.request.limits.resultBytes, roomForResult(running)),
+  )
+  const running: Running = {
+    ...ports,
+    get model() {
+      return ports.model
+    },
+    state,
+    tools: new Map([[READ_RESULT, readResult], ...ports.tools]),
+    loop: ports.loop ?? {},
+    tokens: ports.tokens ?? {},
+    subrequestsLeft: () => mostSubrequests - (state.subrequests - earlierSubrequests),
+    inFlight: new Map(),
+    scheduled: new Set(),
+    listeners: new Set(),
+    now,
+    signal: AbortSignal.any([ports.signal, timeUp.signal]),
+    ...ledger,
+    commit: (events) => {
+      ledger.commit(events)
+      for (const listener of running.listeners) listener()
+    },
+  }
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const watch = () => {
+    // The deadline moves while the run waits.
+    if (state.status === 'running' && Number.isFinite(state.deadline))
+      timer ??= setTimeout(() => timeUp.abort(), state.deadline - now())
+  }
+  // The rest of results that were cut in earlier turns can be read too.
+  const earlier = ports.history.map(({ message }) => message)
+  const isCut = (message: Message) => message.role === 'tool' && message.cut !== undefined
+  if (ports.prompt?.reduction || earlier.some(isCut)) state.hasTruncatedResult = true
+  for (const mark of [...(ports.marks ?? []), ...marksAmong([...earlier, ...state.request.input])])
+    state.marks.add(mark)
+  const middleware = (running.loop.hooks ?? []).flatMap((hook): Middleware<void, void>[] =>
+    hook.run ? [(_, next) => hook.run?.(next, hookContext(running)) ?? next()] : [],
+  )
+  try {
+    if (state.step) await restoreTools(running)
+    running.commit(await reconcile(running))
+    const recovered = recover(state, now())
+    for (const event of recovered) {
+      if (event.type !== 'call.settled' || !event.error) continue
+      const { callId, tool, durationMs, error } = event
+      ports.report({ callId, tool, code: error.code, durationMs })
+    }
+    running.commit(recovered)
+    running.flush()
+    let isDriven = false
+    await compose(middleware, async () => {
+      await drive(running, { watch, isCancelled: () => ports.signal.aborted })
+      isDriven = true
+    })()
+    if (!isDriven) throw new HookFailure(new Error('A hook of the run did not call `next`'))
+  } catch (error) {
+    if (!(error instanceof HookFailure)) throw error
+    ports.report({ code: HOOK_FAILED.code, detail: messageOf(error.cause) })
+    running.commit(endEarly(state, 'the run failed', failedRun(state, HOOK_FAILED)))
+    running.flush()
+  } finally {
+    clearTimeout(timer)
+  }
+  return state
+}
+
+/** Returns the result of a call among the messages that a run has in memory. */
+function resultAmong(messages: readonly PlacedMessage[], callId: string): readonly Content[] | undefined {
+  for (const { message } of messages) if (message.role === 'tool' && message.callId === callId) return message.content
+  return undefined
 }

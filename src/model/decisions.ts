@@ -3,9 +3,9 @@ import { parseJson } from '../contract/json.ts'
 import type { ModelError } from '../contract/model.ts'
 import { type DecisionCodec, openAiDecisionsCodec, systemOneCodec } from '../wire/provider/decisions.ts'
 import { TIMED_OUT, transient } from '../wire/provider/model-error.ts'
-import { explainError } from '../wire/provider/openai-chat/error.ts'
+import { explainError } from '../wire/provider/openai-chat/types.ts'
 import { readText, refusedResponse } from './listen.ts'
-import { type ServerOptions, withoutSlash } from './post-models.ts'
+import { type ServerOptions, withoutSlash } from './http-models.ts'
 
 /** Makes the decision model of a provider that has this name, the part after `provider/`. */
 export type DecisionModels = (name: string) => DecisionModel

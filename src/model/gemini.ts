@@ -1,7 +1,7 @@
 import { ALL_CAPABILITIES, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
 import { geminiAnswers } from '../wire/provider/gemini/answer.ts'
 import { encodeGeminiRequest } from '../wire/provider/gemini/request.ts'
-import { postModels, type ServerOptions, withoutSlash } from './post-models.ts'
+import { postModels, type ServerOptions, withoutSlash } from './http-models.ts'
 import { listWindows } from './windows.ts'
 
 const GOOGLE = 'https://generativelanguage.googleapis.com/v1beta'

@@ -1,5 +1,5 @@
 import { ALL_CAPABILITIES, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
-import { postModels, type ServerOptions, withoutSlash } from './post-models.ts'
+import { postModels, type ServerOptions, withoutSlash } from './http-models.ts'
 import { listWindows } from './windows.ts'
 import { chatCodec } from '../wire/provider/openai-chat/answer.ts'
 import { encodeChatRequest, forMistral } from '../wire/provider/openai-chat/request.ts'

@@ -1,8 +1,7 @@
 import { ALL_CAPABILITIES, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
 import { toInputs, workersAiAnswers } from '../wire/provider/workers-ai/codec.ts'
-import { httpModels } from './http-models.ts'
+import { httpModels, withAdditions } from './http-models.ts'
 import type { Timeouts } from './listen.ts'
-import { withAdditions } from './post-models.ts'
 import { catalogueWindows } from './windows.ts'
 
 /** The `AI` binding, as far as it is used. Contract: the promise and its stream end when `signal` aborts. */

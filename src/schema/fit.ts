@@ -1,7 +1,17 @@
 import { isObject, type JsonObject, type JsonSchema } from '../contract/json.ts'
 import { documentOf } from './document.ts'
-import { evaluatedKeys, fitAll, type Look, MOST_REASONS, reportMisfit, startLook, type ValuePart } from './check.ts'
-import { likeliest, type Misfit, misfit } from './misfit.ts'
+import {
+  evaluatedKeys,
+  fitAll,
+  likeliest,
+  type Look,
+  type Misfit,
+  misfit,
+  MOST_REASONS,
+  reportMisfit,
+  startLook,
+  type ValuePart,
+} from './check.ts'
 import type { Rule, Union } from './rule.ts'
 import { describeSchema } from './issue.ts'
 import { MOST_WORK, spend, WorkError } from './pattern.ts'

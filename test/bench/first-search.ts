@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { readCatalogueTerms } from '../../src/host/stored/terms.ts'
+import { readCatalogueTerms } from '../../src/host/stored/copy.ts'
 import { NO_TEXTS, readTexts } from '../../src/host/stored/texts.ts'
 import { keywordIndex } from '../../src/search/keyword-index.ts'
 import { readTerms } from '../../src/search/stored-terms.ts'

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { defineTool } from 'edgecall/tool'
-import { parseArguments } from '../../src/host/parse-arguments.ts'
+import { parseArguments } from '../../src/host/execute.ts'
 import { CONTEXT } from '../fixtures/run-context.ts'
 import { text } from './source/calls.ts'
 

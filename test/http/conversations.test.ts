@@ -2,7 +2,7 @@ import { keptEdge } from './kept-edge.ts'
 import { describe, expect, test } from 'vitest'
 import { JURISDICTIONS } from '../../src/contract/conversation.ts'
 import type { Setup } from '../../src/contract/setup.ts'
-import { withDefaults } from '../../src/http/runs/conversation-settings.ts'
+import { withDefaults } from '../../src/http/runs/place-run.ts'
 import { conversationStub } from '../../src/http/runs/conversation-stub.ts'
 
 describe('the settings of a conversation', () => {

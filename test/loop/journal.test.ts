@@ -1,5 +1,5 @@
 import type { RunEvent } from '../../src/contract/event.ts'
-import { memoryJournal } from '../../src/loop/journal.ts'
+import { memoryJournal } from '../../src/loop/running.ts'
 import { RUN_ID } from '../fixtures/play.ts'
 import { journalSuite } from '../suites/journal.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Message } from '../../src/contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
-import { memory } from '../../src/loop/memory.ts'
+import { memory } from '../../src/loop/window/sliding.ts'
 import { collect, executeToolCalls } from '../../src/loop/manual.ts'
 import { scripted, type Script } from '../fixtures/scripted.ts'
 import { ask, say, tool } from '../fixtures/play.ts'

@@ -3,7 +3,7 @@ import type { StoredMessage } from '../../src/contract/conversation.ts'
 import { type Message, contentText } from '../../src/contract/message.ts'
 import { planReduction } from '../../src/loop/window/plan.ts'
 import { WINDOW, window } from '../../src/loop/window/sliding.ts'
-import { tokensOf } from '../../src/loop/window/tokens.ts'
+import { tokensOf } from '../../src/loop/window/count.ts'
 
 /** The messages of a turn with that many calls, each a step. */
 function turn(name: string, calls = 0): Message[] {

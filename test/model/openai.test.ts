@@ -5,7 +5,7 @@ import { callId, newId } from '../../src/contract/id.ts'
 import type { Message } from '../../src/contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import { openai } from '../../src/model/openai.ts'
-import type { ServerOptions } from '../../src/model/post-models.ts'
+import type { ServerOptions } from '../../src/model/http-models.ts'
 import {
   chunksOf,
   type ModelCall,

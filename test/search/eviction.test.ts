@@ -6,7 +6,7 @@ import {
   lruEviction,
   neverEviction,
   ttlEviction,
-} from '../../src/search/eviction.ts'
+} from '../../src/search/tool-search.ts'
 
 /** What goes as these sessions are used one after the other. */
 function use(eviction: Eviction, ...sessions: readonly string[]): readonly (readonly string[])[] {

@@ -288,10 +288,10 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     control: 'a pattern of an approval is not met by several lines',
-    file: 'host/approval.ts',
+    file: 'loop/decide/admit.ts',
     text: '!CONTROL.test(value) && ',
     replacement: '',
-    test: 'host/approval.test.ts',
+    test: 'loop/needs-approval.test.ts',
   },
   {
     control: 'a backup writes no file outside of its folder',
@@ -477,7 +477,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     control: 'a copy that is not signed has no requests of other callers',
-    file: 'conversation/backup/take-over.ts',
+    file: 'conversation/backup/backup.ts',
     text: '      caller,\n      isFromCopy: true,',
     replacement: '',
     test: 'conversation/take-over.test.ts',
@@ -519,14 +519,14 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     control: 'results of a copy that is not signed are untrusted, in forks too',
-    file: 'conversation/backup/take-over.ts',
+    file: 'conversation/backup/backup.ts',
     text: "marks: [...(message.marks ?? []), 'untrusted'], byCaller: true",
     replacement: 'byCaller: true',
     test: 'conversation/take-over.test.ts',
   },
   {
     control: 'a decision in a copy that is not signed has no author',
-    file: 'conversation/backup/take-over.ts',
+    file: 'conversation/backup/backup.ts',
     text: 'return encodeLine(decision)',
     replacement: 'return line',
     test: 'conversation/backup.test.ts',
@@ -561,21 +561,21 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     control: 'a copy brings no journal of a run that is yet to come',
-    file: 'conversation/backup/take-over.ts',
+    file: 'conversation/backup/backup.ts',
     text: "sql.exec('DELETE FROM events WHERE run NOT IN (SELECT id FROM runs)')",
     replacement: '',
     test: 'conversation/take-over.test.ts',
   },
   {
     control: 'a copy brings no reported outcome',
-    file: 'conversation/backup/take-over.ts',
+    file: 'conversation/backup/backup.ts',
     text: 'run === undefined ? isContent(content) : isOfRun && isObject(content)',
     replacement: 'true',
     test: 'conversation/take-over.test.ts',
   },
   {
     control: 'a copy brings no limits above those of the edge',
-    file: 'conversation/backup/take-over.ts',
+    file: 'conversation/backup/backup.ts',
     text: 'limits: lowerLimits(limits, decoded.limits ?? {}),',
     replacement: 'limits: { ...limits, ...decoded.limits },',
     test: 'conversation/take-over.test.ts',
@@ -722,14 +722,14 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     control: 'models get no redirect with credentials',
-    file: 'model/post-models.ts',
+    file: 'model/http-models.ts',
     text: "redirect: 'manual'",
     replacement: "redirect: 'follow'",
     test: 'security/redirects.test.ts',
   },
   {
     control: 'the exception of a describe() is for operators alone',
-    file: 'host/worker/describe.ts',
+    file: 'host/worker/call.ts',
     text: "unusable('it failed to describe itself', messageOf(error))",
     replacement: 'unusable(messageOf(error))',
     test: 'security/details.test.ts',
@@ -1066,10 +1066,10 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     control: 'a condition for an address is met by one address alone',
-    file: 'host/approval.ts',
+    file: 'loop/decide/admit.ts',
     text: "(!pattern.includes('@') || ADDRESS.test(text)) && ",
     replacement: '',
-    test: 'host/approval.test.ts',
+    test: 'loop/needs-approval.test.ts',
   },
   {
     control: 'nobody is asked to approve what the tool refuses',

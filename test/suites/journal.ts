@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { RunEvent } from '../../src/contract/event.ts'
 import type { Content } from '../../src/contract/message.ts'
-import type { Journal } from '../../src/loop/journal.ts'
+import type { Journal } from '../../src/loop/running.ts'
 import { newState, type RunState } from '../../src/loop/state.ts'
 import { requestOf, RUN_ID } from '../fixtures/play.ts'
 

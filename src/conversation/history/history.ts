@@ -8,7 +8,7 @@ import { type MessageTable, positionOf } from '../store/messages.ts'
 import type { Store } from '../store/store.ts'
 import { outlineOf } from '../../loop/window/shorten.ts'
 import { WINDOW, windowOf } from '../../loop/window/sliding.ts'
-import { tokensOf } from '../../loop/window/tokens.ts'
+import { tokensOf } from '../../loop/window/count.ts'
 
 /** The most system messages that are still shown from turns before those that are read. */
 const MOST_SYSTEM = 8

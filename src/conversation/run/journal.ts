@@ -2,7 +2,7 @@ import { type RunEventBody, type RunFact, type RunNews, timestamps } from '../..
 import type { Content } from '../../contract/message.ts'
 import { isTerminal, type RunStatus, type RunWait } from '../../contract/run.ts'
 import type { ToolOutcome } from '../../contract/tool.ts'
-import type { Journal } from '../../loop/journal.ts'
+import type { Journal } from '../../loop/running.ts'
 import { recordOf } from '../../loop/record.ts'
 import type { RunState } from '../../loop/state.ts'
 import { isNotes } from '../../loop/window/plan.ts'

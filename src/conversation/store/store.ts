@@ -13,12 +13,11 @@ import { decodeLine, encodeLine, eventId, typeOfLine } from '../../wire/events.t
 import type { TokenCount } from '../../loop/window/count.ts'
 import { EventTable, FaultTable } from './events.ts'
 import { Database, hasSchema, migrate, type OnBroken } from './database.ts'
-import { LAST_PLACE, MessageTable, positionOf } from './messages.ts'
+import { FullResultTable, LAST_PLACE, MessageTable, positionOf } from './messages.ts'
 import { ChildTable } from './children.ts'
 import { CHILD, Outbox, PARENT } from './outbox.ts'
 import { isReduction, isTokenCount, isUsage, readableSettings } from './shapes.ts'
 import { type RunRow, RunTable, type StoredRun } from './runs.ts'
-import { FullResultTable } from './full-results.ts'
 
 /** The names of the values that are stored for a conversation as a whole. */
 export type MetaKey =

@@ -1,10 +1,10 @@
 import type { StoredTools } from '../../contract/catalogue.ts'
 import type { Report } from '../../contract/setup.ts'
 import type { ToolDefinition } from '../../contract/tool-definition.ts'
-import { isFor } from '../../contract/tool-ui.ts'
 import {
-  READ_RESULT,
   type Caller,
+  isFor,
+  READ_RESULT,
   type Tool,
   type ToolFinder,
   type ToolListing,

@@ -1,9 +1,8 @@
 import type { Report } from '../../contract/setup.ts'
 import type { ToolDefinition } from '../../contract/tool-definition.ts'
 import type { Tool, ToolListing, ToolSource, Unavailable } from '../../contract/tool.ts'
-import { describeBinding } from '../worker/describe.ts'
+import { callService, describeBinding } from '../worker/call.ts'
 import { merge } from './chain.ts'
-import { callService } from '../worker/call.ts'
 import type { ToolBinding } from '../worker/answer.ts'
 
 export interface ServiceOptions {

@@ -1,8 +1,15 @@
 import { withDeadline } from '../../contract/time-limit.ts'
 import type { UsableDefinition } from '../../contract/definition.ts'
 import type { SearchableTools, ToolText } from '../../contract/tool.ts'
-import { type CatalogueIndex, INDEX_KEY, versionKey } from './copy.ts'
-import { type CatalogueTerms, NO_TERMS, readCatalogueTerms, TERMS_KEY } from './terms.ts'
+import {
+  type CatalogueIndex,
+  type CatalogueTerms,
+  INDEX_KEY,
+  NO_TERMS,
+  readCatalogueTerms,
+  TERMS_KEY,
+  versionKey,
+} from './copy.ts'
 import { type CatalogueTexts, NO_TEXTS, readTexts, TEXTS_KEY } from './texts.ts'
 import {
   currentIndex,

@@ -2,20 +2,23 @@ import type { Context, MiddlewareHandler } from 'hono'
 import { Hono } from 'hono/tiny'
 import { ConfigError } from '../../contract/config.ts'
 import { type MakeSetup, type Setup, setupOf } from '../../contract/setup.ts'
-import { ToolsUnavailable } from '../../contract/tool.ts'
+import { type Caller, ToolsUnavailable } from '../../contract/tool.ts'
 import type { EdgeEnv } from '../context.ts'
 import { authenticate, isLoopback } from '../middleware/auth.ts'
 import { countOpenRequests, countPublicRequests, countRequest } from '../middleware/rate.ts'
-import { Problem, problemJson } from '../problem.ts'
+import { Problem, type ProblemDetails, problemJson } from '../problem.ts'
 import type { WaitUntil } from '../request-context.ts'
-import type { Formats } from '../respond/native.ts'
+import type { Formats } from '../respond/stream.ts'
 import { objectProblem } from '../runs/conversation-stub.ts'
 import { answerUsage } from '../runs/quota-usage.ts'
 import type { Dialect, Surface } from '../surface.ts'
-import { countRefusal } from './refusals.ts'
 import { conversations } from '../surfaces/conversations/conversations.ts'
 import { runs } from '../surfaces/runs.ts'
 import { toolRoutes } from '../surfaces/tools/tools.ts'
+import { encodeLabels, REFUSALS, type Series } from '../../contract/metrics.ts'
+import { EDGE_TENANT } from '../../contract/tenants.ts'
+import { messageOf } from '../../contract/thrown.ts'
+import { pause } from '../../contract/time-limit.ts'
 
 /** The handler of an edge Worker. */
 export interface EdgeWorker<Env> {
@@ -186,4 +189,51 @@ function preflight(headers = ''): Response {
     'access-control-allow-headers': headers,
   }
   return new Response(null, { status: 204, headers: { ...allowHeaders, 'access-control-max-age': '86400' } })
+}
+
+/** For how long an isolate collects refusals before it counts them: many requests make few writes. */
+const COLLECT_MS = 5000
+
+/**
+ * Counts a request that was refused for its tenant, or for the edge if it has none, unless its status is of another kind.
+ * Refusals that an isolate has collected when it ends are lost.
+ */
+function countRefusal(
+  {
+    setup,
+    caller,
+    waitUntil,
+  }: { readonly setup: Setup; readonly caller?: Caller | undefined; readonly waitUntil: WaitUntil },
+  { status, code }: Pick<ProblemDetails, 'status' | 'code'>,
+): void {
+  const { isolate, runDirectories } = setup
+  if (!runDirectories || !Object.hasOwn(REFUSALS, status)) return
+  const isFirst = isolate.refusals === undefined
+  const refusals = (isolate.refusals ??= new Map())
+  const tenant = caller?.tenant ?? EDGE_TENANT
+  const own = refusals.get(tenant) ?? new Map<string, number>()
+  refusals.set(tenant, own)
+  const labels = encodeLabels({ status: String(status), code })
+  own.set(labels, (own.get(labels) ?? 0) + 1)
+  if (isFirst) waitUntil(sendLater(setup))
+}
+
+async function sendLater(setup: Setup): Promise<void> {
+  await pause(COLLECT_MS)
+  const { isolate, runDirectories, report } = setup
+  const { refusals = new Map() } = isolate
+  isolate.refusals = undefined
+  await Promise.all(
+    Array.from(refusals, async ([tenant, own]) => {
+      const series = Array.from(own, ([labels, value]): Series => {
+        return { name: 'edgecall_refused_requests', labels, part: 'value', le: 0, value }
+      })
+      const counted = { run: `refused-${crypto.randomUUID()}`, at: Date.now(), shares: [], series }
+      try {
+        await runDirectories?.getByName(tenant).countRuns([counted])
+      } catch (error) {
+        report({ event: 'refusals.not_counted', tenant, detail: messageOf(error) })
+      }
+    }),
+  )
 }

@@ -1,8 +1,8 @@
-import type { StartRequest } from '../../contract/conversation.ts'
+import type { ConversationSettings, StartRequest } from '../../contract/conversation.ts'
 import { ID } from '../../contract/id.ts'
 import type { RunEvent } from '../../contract/event.ts'
 import type { Finish, RunError } from '../../contract/run.ts'
-import type { RequestContext } from '../request-context.ts'
+import type { EdgeContext, RequestContext } from '../request-context.ts'
 import {
   failedProblem,
   type PreparedRun,
@@ -12,9 +12,10 @@ import {
   startInConversation,
 } from './start-run.ts'
 import type { RunHandle } from './run-handle.ts'
-import { cacheSettings } from './conversation-settings.ts'
 import { countCreated } from './storage-quota.ts'
 import { Problem } from '../problem.ts'
+import { RecentMap } from '../../contract/recent-map.ts'
+import { conversationStub } from './conversation-stub.ts'
 
 export interface ConversationTarget {
   readonly id: string
@@ -98,4 +99,44 @@ export async function collectRun(handle: RunHandle, collector: Collector): Promi
   const result = collector.result()
   if (result.ok) return Response.json(result.body, { headers: runHeaders(handle) })
   throw failedProblem({ finish, error: result.error }, { run: handle, hasStarted })
+}
+
+/**
+ * How long an isolate caches settings, in milliseconds. They never change, but a conversation that expired may be
+ * created again with other ones.
+ */
+const MOST_AGE_MS = 60_000
+const MOST_ENTRIES = 1000
+
+/** Caches the settings of a conversation, so that its next runs in this isolate need not ask for them. */
+export function cacheSettings(
+  { setup, caller }: EdgeContext,
+  conversation: string,
+  settings: ConversationSettings,
+): void {
+  const entries = (setup.isolate.settings ??= new RecentMap({ most: MOST_ENTRIES, maxAgeMs: MOST_AGE_MS }))
+  entries.set(`${caller.tenant}/${conversation}`, settings)
+}
+
+/** Returns the settings of a conversation; empty if it does not exist, which its reply to the next request reports. */
+export async function settingsOf(context: EdgeContext, conversation: string): Promise<ConversationSettings> {
+  const cached = context.setup.isolate.settings?.get(`${context.caller.tenant}/${conversation}`)
+  if (cached) return cached
+  const reply = await conversationStub(context, conversation).settings()
+  if (!reply.ok) return {}
+  cacheSettings(context, conversation, reply.settings)
+  return reply.settings
+}
+
+/** Completes a request with the defaults of its conversation. Values in the request take precedence. */
+export function withDefaults<
+  Body extends { readonly context?: object | undefined; readonly limits?: object | undefined },
+>({ window: _window, ttlSeconds: _ttl, webhook: _webhook, ...defaults }: ConversationSettings, body: Body): Body {
+  const missing = Object.entries(defaults).filter(([name]) => Reflect.get(body, name) === undefined)
+  return {
+    ...body,
+    ...Object.fromEntries(missing),
+    ...((defaults.context ?? body.context) && { context: { ...defaults.context, ...body.context } }),
+    ...((defaults.limits ?? body.limits) && { limits: { ...defaults.limits, ...body.limits } }),
+  }
 }

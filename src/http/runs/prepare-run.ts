@@ -17,8 +17,7 @@ import { traceOf } from '../../contract/trace.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { ToolDefinition } from '../../contract/tool-definition.ts'
 import type { Caller } from '../../contract/tool.ts'
-import { toolTokens } from '../../loop/window/count.ts'
-import { textTokens, tokensOf } from '../../loop/window/tokens.ts'
+import { textTokens, tokensOf, toolTokens } from '../../loop/window/count.ts'
 import { withCallerMarks } from '../../loop/decide/data-flow-guard.ts'
 import { shareOfBudget } from './budget.ts'
 import type { RequestContext, EdgeContext } from '../request-context.ts'
@@ -27,7 +26,7 @@ import type { PreparedRun } from './start-run.ts'
 import { requestValues, selectTools } from './select-tools.ts'
 import { Problem } from '../problem.ts'
 import { withFiles } from './files.ts'
-import { settingsOf, withDefaults } from './conversation-settings.ts'
+import { settingsOf, withDefaults } from './place-run.ts'
 
 /** A decoded request for a run, in the form that all surfaces share. */
 export interface RunParameters extends Partial<RunOptionValues> {

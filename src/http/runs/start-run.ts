@@ -12,10 +12,9 @@ import { definitionsText } from './select-tools.ts'
 import { cancelledOnDisconnect, reportRun, type RunHandle, storedRunHandle } from './run-handle.ts'
 import { requireBytes } from './storage-quota.ts'
 import { budgetPort } from '../../loop/perform/begin.ts'
-import { memoryJournal } from '../../loop/journal.ts'
+import { loopPorts, memoryJournal } from '../../loop/running.ts'
 import { recordOf } from '../../loop/record.ts'
-import { run } from '../../loop/run.ts'
-import { loopPorts } from '../../loop/running.ts'
+import { run } from '../../loop/drive.ts'
 import { newState } from '../../loop/state.ts'
 
 /** A checked request for a run, and the edge's tools on offer in the run. */

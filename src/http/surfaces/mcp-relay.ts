@@ -1,8 +1,19 @@
 import { parseJson } from '../../contract/json.ts'
-import { failure, type Tool, type ToolOutcome, type ToolSource } from '../../contract/tool.ts'
-import { isFor } from '../../contract/tool-ui.ts'
+import { failure, isFor, type Tool, type ToolOutcome, type ToolSource } from '../../contract/tool.ts'
 import { inOrder } from '../../host/source/chain.ts'
-import { serverOf, UI, uiOf } from '../../wire/client/mcp/apps.ts'
+import {
+  addressThere,
+  contentsOf,
+  isPage,
+  promptNameThere,
+  serverOf,
+  toMcpContents,
+  toMcpPrompt,
+  toMcpPrompts,
+  toMcpResources,
+  UI,
+  uiOf,
+} from '../../wire/client/mcp/resource.ts'
 import {
   INTERNAL_ERROR,
   INVALID_PARAMS,
@@ -10,16 +21,6 @@ import {
   mcpFault,
   RESOURCE_NOT_FOUND,
 } from '../../wire/client/mcp/message.ts'
-import {
-  addressThere,
-  contentsOf,
-  isPage,
-  promptNameThere,
-  toMcpContents,
-  toMcpPrompt,
-  toMcpPrompts,
-  toMcpResources,
-} from '../../wire/client/mcp/resource.ts'
 import { fieldsOf, textAt } from '../../wire/fields.ts'
 import type { EdgeContext, RequestContext } from '../request-context.ts'
 import { shareOfBudget } from '../runs/budget.ts'

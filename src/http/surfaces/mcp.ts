@@ -1,8 +1,7 @@
 import { Hono } from 'hono/tiny'
 import { pause } from '../../contract/time-limit.ts'
 import { edgeName } from '../../contract/tool-names.ts'
-import type { Progress, Tool, ToolSource } from '../../contract/tool.ts'
-import { isFor } from '../../contract/tool-ui.ts'
+import { isFor, type Progress, type Tool, type ToolSource } from '../../contract/tool.ts'
 import { type EdgeEnv, requestContext } from '../context.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { Problem, problemHeaders } from '../problem.ts'
@@ -33,7 +32,7 @@ import {
   toNotice,
   VERSIONS,
 } from '../../wire/client/mcp/message.ts'
-import { knowsApps, UI, uiOf } from '../../wire/client/mcp/apps.ts'
+import { knowsApps, UI, uiOf } from '../../wire/client/mcp/resource.ts'
 import { takesTasks, TASKS } from '../../wire/client/mcp/task.ts'
 import { paramMismatch, progressNotices, toMcpTool } from '../../wire/client/mcp/tool.ts'
 import { decodeCallBody } from '../../wire/client/request.ts'

@@ -4,7 +4,7 @@ import { prepareRun } from '../runs/prepare-run.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { readJson } from '../request-body.ts'
 import { requestContext, type EdgeEnv } from '../context.ts'
-import { answerFormat, wantsEvents } from '../respond/native.ts'
+import { answerFormat, wantsEvents } from '../respond/stream.ts'
 import { runInWorker, startEphemeral } from '../runs/start-run.ts'
 import { Problem } from '../problem.ts'
 

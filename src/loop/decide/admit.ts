@@ -1,16 +1,17 @@
 import { type LimitName, mostCalls, NEVER } from '../../contract/limits.ts'
 import type { ToolCall } from '../../contract/message.ts'
 import type { NamedTool } from '../../contract/tool-names.ts'
-import { mayCall } from '../../contract/tool-definition.ts'
+import { type Approval, type Condition, mayCall } from '../../contract/tool-definition.ts'
 import { failure, READ_RESULT, type ToolFailure } from '../../contract/tool.ts'
-import { needsApproval } from '../../host/approval.ts'
-import { parseArguments } from '../../host/parse-arguments.ts'
+import { parseArguments } from '../../host/execute.ts'
 import { unknownTool } from '../../host/unknown-tool.ts'
 import { startedCalls } from '../recover.ts'
 import { type CallState, ownUsage, type RunState } from '../state.ts'
 import { countEarlier, isSameCall } from './call-counts.ts'
 import { answersLimit, compatLimit, countsFinalAnswer } from './compat.ts'
 import { needsDataFlowApproval } from './data-flow-guard.ts'
+import { parseJson, partAt, pointerKeys } from '../../contract/json.ts'
+import { matches } from '../../contract/glob.ts'
 
 /**
  * What happens to a call that a model has proposed. `early`: it may start before the model's answer is complete. `answer`:
@@ -323,4 +324,54 @@ export function refuseDuplicateIds(calls: readonly ToolCall[]): void {
   const ids = new Set<string>()
   const duplicate = calls.find(({ callId }) => ids.size === ids.add(callId).size)?.callId
   if (duplicate !== undefined) throw new TypeError(`Two calls of one answer have the id "${duplicate}"`)
+}
+
+/**
+ * Returns whether a call needs a person's approval. `args` are its arguments as the text that the model wrote. An
+ * argument that is missing, has another type or cannot be parsed meets no condition; without conditions, every call
+ * needs approval.
+ */
+export function needsApproval(approval: Approval = 'never', text: string): boolean {
+  if (typeof approval === 'string') return approval === 'always'
+  const value = parseJson(text)
+  const conditions = Object.entries(approval.unless)
+  return (
+    !conditions[0] ||
+    !conditions.every(([pointer, condition]) => meetsCondition(partAt(value, pointerKeys(pointer)), condition))
+  )
+}
+
+/**
+ * What separates lines or ends texts for a tool: `*@acme.com` would else be met by another address, a line break and
+ * then one of Acme.
+ */
+const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u
+
+function meetsCondition(value: unknown, { minimum, maximum, enum: values, like }: Condition): boolean {
+  if (minimum !== undefined && !(typeof value === 'number' && value >= minimum)) return false
+  if (maximum !== undefined && !(typeof value === 'number' && value <= maximum)) return false
+  if (values && !values.some((each) => each === value)) return false
+  if (!like) return value !== undefined
+  return typeof value === 'string' && !CONTROL.test(value) && like.some((pattern) => isLike(pattern, value))
+}
+
+/** Matches one address of mail, without a name, a quoted part or a second address. */
+const ADDRESS = /^[^\s@,;:<>()[\]\\"]+@[^\s@,;:<>()[\]\\"]+$/
+
+/** Matches the scheme and authority of a URL, and the rest of it. */
+const ADDRESS_OF_SITE = /^([a-z][a-z\d+.-]*:\/\/[^/?#\\]*)(.*)$/i
+
+/**
+ * Whether a text meets a pattern. A pattern with an `@` is met by one address alone. In one that begins as a URL, what
+ * stands for the host is met by the host alone: no path of another site contains it.
+ */
+function isLike(pattern: string, text: string): boolean {
+  const [, site, rest = ''] = ADDRESS_OF_SITE.exec(pattern) ?? []
+  if (site !== undefined) {
+    const [, textSite, textRest = ''] = ADDRESS_OF_SITE.exec(text) ?? []
+    const isOpen = rest === '' && site.endsWith('*')
+    if (textSite === undefined || /[\s@]/.test(textSite)) return false
+    return matches([site], textSite) && (isOpen || matches([rest], textRest))
+  }
+  return (!pattern.includes('@') || ADDRESS.test(text)) && matches([pattern], text)
 }

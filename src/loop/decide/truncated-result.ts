@@ -3,7 +3,7 @@ import { type Content, contentText } from '../../contract/message.ts'
 import type { ToolDefinition } from '../../contract/tool-definition.ts'
 import { failure, READ_RESULT, type Tool, type ToolOutcome } from '../../contract/tool.ts'
 import { truncateOutcome, sizeOf, fullContent } from '../../host/truncate.ts'
-import type { Journal } from '../journal.ts'
+import type { Journal } from '../running.ts'
 
 /** The definition of that tool, which is on offer once a result was cut. */
 export const READ_RESULT_DEFINITION: ToolDefinition = {

@@ -13,9 +13,8 @@ import { asHook, compose, isGuardedBySetup, type Middleware } from './hooks.ts'
 import { formatIssues, invalidAnswer, MAX_REJECTIONS, modelRequest, withoutPlaces, withPlainJson } from './prompt.ts'
 import { hookContext, type Running } from '../running.ts'
 import type { StepState } from '../state.ts'
-import { countOf, learnCount } from '../window/count.ts'
+import { countOf, learnCount, textTokens } from '../window/count.ts'
 import { fitAfterRefusal, fitPrompt, isCutByWindow, roomLeft } from '../window/fit.ts'
-import { textTokens } from '../window/tokens.ts'
 
 /** Asks the model once and records its answer. If the model fails, the run ends. */
 export async function askModel(running: Running, step: StepState): Promise<void> {

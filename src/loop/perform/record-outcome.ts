@@ -2,15 +2,15 @@ import { LEAST_POLL_MS, MOST_LATER_MS } from '../../contract/later.ts'
 import type { RunFact } from '../../contract/event.ts'
 import { parseJson } from '../../contract/json.ts'
 import { contentText } from '../../contract/message.ts'
-import { READ_RESULT, type ToolOutcome, type ToolSuccess } from '../../contract/tool.ts'
+import { failure, READ_RESULT, type ToolFailure, type ToolOutcome, type ToolSuccess } from '../../contract/tool.ts'
 import { visibleOutcome } from '../decide/truncated-result.ts'
-import { startedCalls } from '../recover.ts'
+import { canReconcile, startedCalls } from '../recover.ts'
 import type { Running } from '../running.ts'
 import { callSettled } from '../record.ts'
 import type { CallState } from '../state.ts'
 import { roomForResult } from '../window/fit.ts'
 import { applyFaultPolicy } from './hooks.ts'
-import { isForPerson } from './call-tool.ts'
+import { askStatus, isForPerson, pollTool, receiveOutcome } from './call-tool.ts'
 
 /**
  * Records an outcome. If it is too large for the model, it is stored in full, and the model is told how to read the
@@ -76,3 +76,74 @@ export function wholeOutcome({ journal }: Pick<Running, 'journal'>, { callId, re
     metadata,
   }
 }
+
+/**
+ * Looks for the outcome of a call that its tool answers later: a reported one, or that of a poll. It passes the same
+ * hooks and limits as an immediate one. If there is no outcome yet, the call keeps waiting until its time is up.
+ */
+export async function lookForOutcome(running: Running, call: CallState): Promise<void> {
+  const { tools, journal, now, flush, commit, children } = running
+  const { callId, tool: name, attempt, startedAt = 0, later, hasReport, child } = call
+  flush()
+  const ofAgent = child && !hasReport ? await children?.outcome(call) : undefined
+  const reported = hasReport ? journal.reportedOutcome(callId) : ofAgent
+  const received = reported && reported !== 'absent' ? (tools.get(name)?.receive?.(reported) ?? reported) : undefined
+  const answer = received || child ? await received : await poll(running, call)
+  // If an outcome was reported during the poll, that one counts.
+  if (!isDeferred(call) || hasReport !== call.hasReport) return
+  if (reported === 'absent' && later && now() < later.until) {
+    commit([{ type: 'call.interrupted', callId, tool: name }])
+    return flush()
+  }
+  if (!answer && !hasReport && later && now() < later.until)
+    return void (later.pollAt = now() + (later.poll ?? Infinity))
+  const deadline = now() + running.state.request.limits.callMs
+  const outcome = await receiveOutcome(running, call, { attempt, startedAt, deadline }, answer ?? tooLate(name))
+  if (isDeferred(call)) recordOutcome(running, call, outcome, now() - startedAt)
+}
+
+/** Returns the outcome that a poll has found; undefined if there is none yet. */
+async function poll(running: Running, call: CallState): Promise<ToolOutcome | undefined> {
+  const outcome = await pollTool(running, call)
+  return outcome && !outcome.ok && (outcome.later || isPollFault(outcome)) ? undefined : outcome
+}
+
+/** Whether the call still waits: the run may have ended meanwhile. */
+function isDeferred({ status }: CallState): boolean {
+  return status === 'deferred'
+}
+
+/** Whether a poll itself failed, so that its answer tells nothing of the call. */
+function isPollFault(outcome: ToolFailure): boolean {
+  return /^(?:timeout|tool_(?:failed|lost|unreachable)|bad_outcome|http_(?:unreachable|429|5\d\d)|mcp_(?:timeout|unavailable))$/.test(
+    outcome.error.code,
+  )
+}
+
+function tooLate(name: string): ToolFailure {
+  const message = `The tool "${name}" gave no result in the time that it had asked for; whether it took effect is unknown.`
+  return failure('no_outcome', message)
+}
+
+/** Asks tools that support it (`reconcile`) for the status of calls that were in flight when the run stopped. */
+export async function reconcile(running: Running): Promise<RunFact[]> {
+  const openCalls = startedCalls(running.state).filter((call) => !call.hasReport && canReconcile(running.state, call))
+  return (await Promise.all(openCalls.map((call) => reconcileCall(running, call)))).flat()
+}
+
+async function reconcileCall(running: Running, call: CallState): Promise<RunFact[]> {
+  const status = await askStatus(running, call)
+  const { callId, tool } = call
+  if (status === 'unknown') return []
+  if (status === 'absent') return [{ type: 'call.interrupted', callId, tool }]
+  const outcome = status === 'done' ? TOOK_EFFECT : status
+  const deferral = readDeferral(running, call, outcome)
+  return deferral
+    ? [deferral]
+    : [callSettled(call, outcome, Math.max(0, running.now() - (call.startedAt ?? running.now())))]
+}
+
+const TOOK_EFFECT = {
+  ok: true,
+  content: [{ type: 'text', text: 'The call took effect, but its result was lost.' }],
+} as const

@@ -10,9 +10,8 @@ import {
 } from '../../contract/model.ts'
 import type { Usage } from '../../contract/usage.ts'
 import type { PromptPorts, Running } from '../running.ts'
-import { countOf, LEAST_WINDOW, learnFromRefusal, measureWith, promptSize } from './count.ts'
+import { countOf, learnFromRefusal, LEAST_WINDOW, measureWith, promptSize, TOKENS_A_FILE, tokensOf } from './count.ts'
 import { planReduction, tokensUnder, turnStarts } from './plan.ts'
-import { TOKENS_A_FILE, tokensOf } from './tokens.ts'
 
 /** A prompt that takes more of the room than this is reduced, to `TARGET` of it. */
 const FULL = 0.9

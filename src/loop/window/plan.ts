@@ -2,7 +2,7 @@ import type { ContextReduction, PlacedMessage } from '../../contract/context.ts'
 import type { Message } from '../../contract/message.ts'
 import { READ_RESULT } from '../../contract/tool.ts'
 import { cutCalls, cutResult, lineOfTurn, shortResult, withoutFiles } from './shorten.ts'
-import { textTokens } from './tokens.ts'
+import { textTokens } from './count.ts'
 
 /** What a plan is made of. Tokens are estimated (`tokens.ts`). */
 export interface PlanInput {

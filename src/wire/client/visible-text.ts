@@ -5,7 +5,7 @@ import type { Citation } from '../../contract/provider-tool.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../contract/usage.ts'
 import type { AgentWait, Finish, RunError } from '../../contract/run.ts'
 import type { Rounds } from '../../contract/run-options.ts'
-import { BROKEN_OFF, rejection, runErrorOf } from './call-answer.ts'
+import { BROKEN_OFF, rejection, runErrorOf } from './request.ts'
 import type { ChatFinish } from '../provider/openai-chat/types.ts'
 
 /**

@@ -5,7 +5,7 @@ import type { Citation } from '../../contract/provider-tool.ts'
 import type { Usage } from '../../contract/usage.ts'
 import { fieldsOf } from '../fields.ts'
 import { badResponse, modelError, NOTHING, type ProviderFault, STREAM_CUT } from './model-error.ts'
-import { explainError, UNEXPLAINED } from './openai-chat/error.ts'
+import { explainError, UNEXPLAINED } from './openai-chat/types.ts'
 import type { SseFrame } from '../sse.ts'
 
 /**

@@ -7,7 +7,7 @@ import {
   lruEviction,
   neverEviction,
   ttlEviction,
-} from '../../../src/search/eviction.ts'
+} from '../../../src/search/tool-search.ts'
 import { createKeywordIndex } from '../../../src/search/keyword-index.ts'
 import { createRegexIndex } from '../../../src/search/regex-index.ts'
 import { createSemanticIndex } from '../../../src/search/semantic-index.ts'

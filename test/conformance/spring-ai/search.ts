@@ -2,11 +2,15 @@ import { expect } from 'vitest'
 import type { Message } from '../../../src/contract/message.ts'
 import type { ToolDefinition } from '../../../src/contract/tool-definition.ts'
 import { type Tool, TOOL_SEARCH } from '../../../src/contract/tool.ts'
-import { lruEviction } from '../../../src/search/eviction.ts'
+import {
+  createToolSearch,
+  lruEviction,
+  type ToolSearch,
+  type ToolSearchOptions,
+} from '../../../src/search/tool-search.ts'
 import { searchHook, type SearchHookOptions } from '../../../src/search/hook.ts'
 import { SEARCH_HINT } from '../../../src/search/search-tool.ts'
 import type { FoundTool, ToolIndex } from '../../../src/search/tool-index.ts'
-import { createToolSearch, type ToolSearch, type ToolSearchOptions } from '../../../src/search/tool-search.ts'
 import { ask, play, say, tool, types } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
 import { QUESTION, resultsIn, sortedNamesIn } from '../scene.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { describeBinding } from '../../../src/host/worker/describe.ts'
+import { describeBinding } from '../../../src/host/worker/call.ts'
 import { FULL } from '../../fixtures/full-definition.ts'
 
 test('every field of the definition of a bound tool reaches the host', async () => {

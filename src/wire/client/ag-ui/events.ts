@@ -5,7 +5,7 @@ import type { RunError } from '../../../contract/run.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../../contract/usage.ts'
 import { type Block, Blocks } from '../history.ts'
 import { eventId } from '../../events.ts'
-import { BROKEN_OFF, runErrorOf } from '../call-answer.ts'
+import { BROKEN_OFF, runErrorOf } from '../request.ts'
 import { type CallToDecide, callOfWait } from '../visible-text.ts'
 import { encodeData } from '../../sse.ts'
 

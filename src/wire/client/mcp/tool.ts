@@ -6,7 +6,7 @@ import type { ToolDefinition } from '../../../contract/tool-definition.ts'
 import type { Progress, ToolOutcome } from '../../../contract/tool.ts'
 import { type McpFault, missingCapability } from './message.ts'
 import { fieldsOf } from '../../fields.ts'
-import type { ToolUi } from './apps.ts'
+import type { ToolUi } from './resource.ts'
 
 /** Converts a tool to an entry of `tools/list`. `ui`: what it says of apps. */
 export function toMcpTool(

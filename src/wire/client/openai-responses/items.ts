@@ -9,7 +9,7 @@ import {
   type ToolCall,
 } from '../../../contract/message.ts'
 import { bodyFault, type DecodeResult } from '../body.ts'
-import { type CallAnswers, decisionOf, resultAnswer } from '../call-answer.ts'
+import { type CallAnswers, decisionOf, resultAnswer } from '../request.ts'
 import { dataUrl, fileUrl } from '../history.ts'
 import { either, isText, partsOf, plainObject, someText, textOr, toolReference } from '../../schema.ts'
 import { callOfItem, decodeEncryptedContent, type ItemPlace, parseItemId } from './output.ts'

@@ -4,10 +4,9 @@ import type { Message } from '../../../contract/message.ts'
 import type { ResponseFormat, ToolChoice } from '../../../contract/model.ts'
 import { type ClientTool, selectionWith } from '../../../contract/run.ts'
 import { bodyFault, type DecodeResult, parseBody, duplicateName } from '../body.ts'
-import { answersOf, type CallAnswers, newPart } from '../call-answer.ts'
+import { answersOf, type CallAnswers, newPart, type RunOptions } from '../request.ts'
 import { checkHistory } from '../history.ts'
 import type { Rounds } from '../../../contract/run-options.ts'
-import type { RunOptions } from '../request.ts'
 import {
   byName,
   choiceWord,

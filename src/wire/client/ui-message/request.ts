@@ -3,9 +3,8 @@ import type { CallAnswer } from '../../../contract/conversation.ts'
 import { isObject } from '../../../contract/json.ts'
 import type { UserContent, UserMessage } from '../../../contract/message.ts'
 import { bodyFault, type DecodeResult, prefixFault, parseBody } from '../body.ts'
-import { type CallAnswers, decisionOf } from '../call-answer.ts'
+import { type CallAnswers, decisionOf, decodeRunBody, type RunBody } from '../request.ts'
 import { fileSource } from '../history.ts'
-import { decodeRunBody, type RunBody } from '../request.ts'
 import { idSchema, plainObject } from '../../schema.ts'
 
 /** The body that `useChat` posts, converted to our types. */

@@ -4,7 +4,7 @@ import { retryAfterMs } from '../../../contract/time-limit.ts'
 import type { Usage } from '../../../contract/usage.ts'
 import { aiSdkOpaque, type OpenCall, type OpenText } from './request.ts'
 import { badResponse, modelError, STREAM_CUT } from '../model-error.ts'
-import { explainError, UNEXPLAINED } from '../openai-chat/error.ts'
+import { explainError, UNEXPLAINED } from '../openai-chat/types.ts'
 
 /** Reads the parts of one `doStream`. Contract: that of `AnswerDecoder`, with parts in place of frames. */
 interface PartsDecoder {

@@ -14,8 +14,7 @@ import {
   toUsage,
 } from '../model-answer.ts'
 import { modelError, NOTHING, STREAM_CUT } from '../model-error.ts'
-import { explainError } from './error.ts'
-import type { ChatUsage } from './types.ts'
+import { type ChatUsage, explainError } from './types.ts'
 
 /** Makes the codec for a Chat Completions server's answers. `codec` labels its opaque data: no other server gets it. */
 export function chatCodec(codec: string): AnswerCodec {

@@ -4,7 +4,7 @@ import type { ModelRequest, ResponseFormat } from '../../../contract/model.ts'
 import { answerCodec, calledName } from '../model-answer.ts'
 import type { ProviderFault } from '../model-error.ts'
 import { chatAnswer } from '../openai-chat/answer.ts'
-import { explainError } from '../openai-chat/error.ts'
+import { explainError } from '../openai-chat/types.ts'
 import { toChatMessage, toChatTool, toToolChoice, withEffort } from '../openai-chat/request.ts'
 
 /** Returns the inputs of `run` for a request: those of Chat Completions, except where the binding differs. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Approval } from '../../src/contract/tool-definition.ts'
-import { needsApproval } from '../../src/host/approval.ts'
+import { needsApproval } from '../../src/loop/decide/admit.ts'
 
 const sites: Approval = { unless: { '/url': { like: ['https://*.acme.com/*'] } } }
 const small: Approval = { unless: { '/amount': { minimum: 0, maximum: 100 }, '/to': { like: ['*@acme.com'] } } }
