@@ -107,7 +107,7 @@ export class RunJournal implements Journal {
         if (isNotes(id) || !store.isFull()) store.fullResults.keep(id, content)
       this.#fullResults.clear()
       for (const event of events) {
-        if (event.type === 'context.reduced') store.setReduction(this.#run.place, event.reduction)
+        if (event.type === 'context.reduced') store.reductions.set(this.#run.place, event.reduction)
         if (event.type === 'call.settled') this.#settleChild(event.callId, state)
       }
       this.#project(state)

@@ -255,7 +255,7 @@ async function portsOf(
   if (Object.keys(journal.tokens).length === 0) Object.assign(journal.tokens, store.tokens(state.request.model))
   // The prompt of a sliding window does not begin with that of the run before.
   if (isSliding) delete journal.tokens.last
-  const reduction = state.reduction ?? store.reduction(stored.place)
+  const reduction = state.reduction ?? store.reductions.get(stored.place)
   const { messages, dropped, filled, from } = historyBefore(store.messages, stored.place, { ...view, reduction })
   if (state.status === 'queued' && dropped + filled > 0) commit(open, { type: 'history.repaired', dropped, filled })
   const summary =

@@ -112,7 +112,7 @@ export function stepRequest(
   const state = stateInStep(store, run, step)
   if (!state) return refusalOf('unknown_step', `The model got no request in step ${step} of this run.`)
   const view = windowOptions(setup, store)
-  const reduction = state.reduction ?? store.reductionBefore(run.place)
+  const reduction = state.reduction ?? store.reductions.before(run.place)
   const { messages, from } = historyBefore(store.messages, run.place, { ...view, reduction })
   const hasSummary = view.options.summary && view.isSliding
   const history = [...((hasSummary && setup.summaries?.earlier(store, from)) || []), ...messages]

@@ -3,20 +3,20 @@ import type { ConversationSettings, StoredMessage } from '../../contract/convers
 import { type RunFact, type RunFinished, timestamps } from '../../contract/event.ts'
 import { isObject, parseJson } from '../../contract/json.ts'
 import type { RunReporter } from '../../contract/report.ts'
-import type { ContextReduction } from '../../contract/context.ts'
 import { type Content, type DataMark, marksAmong, type Message } from '../../contract/message.ts'
 import { runOfCall } from '../../contract/id.ts'
 import { isTerminal, type RunRecord, type RunRequest } from '../../contract/run.ts'
 import { FIRST_BYTES } from '../../contract/quotas.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../contract/usage.ts'
-import { decodeLine, encodeLine, eventId, typeOfLine } from '../../wire/events.ts'
+import { encodeLine, eventId } from '../../wire/events.ts'
 import type { TokenCount } from '../../loop/window/count.ts'
 import { EventTable, FaultTable } from './events.ts'
 import { Database, hasSchema, migrate, type OnBroken } from './database.ts'
 import { FullResultTable, LAST_PLACE, MessageTable, positionOf } from './messages.ts'
 import { ChildTable } from './children.ts'
 import { CHILD, Outbox, PARENT } from './outbox.ts'
-import { isReduction, isTokenCount, isUsage, readableSettings } from './shapes.ts'
+import { isTokenCount, isUsage, readableSettings } from './shapes.ts'
+import { Reductions } from './reductions.ts'
 import { type RunRow, RunTable, type StoredRun } from './runs.ts'
 
 /** The names of the values that are stored for a conversation as a whole. */
@@ -69,6 +69,7 @@ export class Store {
   readonly fullResults: FullResultTable
   readonly faults: FaultTable
   readonly children: ChildTable
+  readonly reductions: Reductions
   readonly #storage: DurableObjectStorage
   readonly #database: Database
   /** A cache of the facts that were read or written. It is never stale, because only this instance writes them. */
@@ -100,6 +101,7 @@ export class Store {
     this.fullResults = new FullResultTable(this.#database)
     this.faults = new FaultTable(this.#database)
     this.children = new ChildTable(this.#database)
+    this.reductions = new Reductions(this)
     this.#exists = hasSchema(storage)
     if (this.#exists) migrate(storage)
   }
@@ -290,51 +292,6 @@ export class Store {
     return isTokenCount(count) ? count : {}
   }
 
-  /** Returns the reduction in force for a run at a place; undefined if there is none, or it covers the run itself. */
-  reduction(place: number): ContextReduction | undefined {
-    const reduction = this.meta('reduction')
-    if (!isReduction(reduction)) return undefined
-    return reduction.from <= positionOf(place) ? reduction : this.reductionBefore(place)
-  }
-
-  /**
-   * Returns the last reduction that the journals of the runs before a place tell of, without those that were made of turns
-   * which have been replaced since.
-   */
-  reductionBefore(place: number): ContextReduction | undefined {
-    if (this.meta('reduction') === undefined) return undefined
-    for (const run of this.runs.before(place)) {
-      const most = Math.min(positionOf(place), this.#latestReduction(run.place))
-      let reduction: ContextReduction | undefined
-      for (const { lines } of this.events.after(run.id, 0)) {
-        for (const line of lines) {
-          if (typeOfLine(line) !== 'context.reduced') continue
-          const event = decodeLine(line)
-          if (event?.type !== 'context.reduced' || !isReduction(event.reduction)) continue
-          if (event.reduction.from <= most) reduction = event.reduction
-        }
-      }
-      if (reduction) return reduction
-    }
-    return undefined
-  }
-
-  /** Puts a reduction of the run at a place in force, unless it was made of a turn that has been replaced meanwhile. */
-  setReduction(place: number, reduction: ContextReduction): void {
-    if (reduction.from <= this.#latestReduction(place)) this.setMeta('reduction', reduction)
-  }
-
-  /** Returns the last position at which a reduction of the run at a place may end: later ones contain replaced turns. */
-  #latestReduction(place: number): number {
-    return Math.min(...this.#replacements().map(([of, by]) => (place < by ? positionOf(of) : Infinity)), Infinity)
-  }
-
-  /** Returns the turns that were replaced with all that came before: the place of each, and that of the new run. */
-  #replacements(): readonly Replacement[] {
-    const replacements = this.meta('replacements')
-    return Array.isArray(replacements) ? replacements.filter(isReplacement) : []
-  }
-
   /** Returns the result of a call that a model may see; undefined if there is none. */
   resultOf(callId: string): readonly Content[] | undefined {
     const run = runOfCall(callId)
@@ -457,11 +414,7 @@ export class Store {
     this.messages.retire(place, onward ? LAST_PLACE : place + 1)
     const summary = this.meta('summary')
     if (isObject(summary) && Number(summary.upTo) > positionOf(place)) this.setMeta('summary', null)
-    // Whatever contains a later turn contains this one too.
-    this.setMeta('replacements', [...this.#replacements().filter(([of]) => of < place), [place, by]])
-    const reduction = this.meta('reduction')
-    if (isReduction(reduction) && reduction.from > positionOf(place))
-      this.setMeta('reduction', this.reductionBefore(by) ?? null)
+    this.reductions.discard(place, by)
   }
 }
 
@@ -474,13 +427,6 @@ export interface UnreportedSpend {
 function isUnreportedSpend(value: unknown): value is readonly UnreportedSpend[] {
   const isSpend = (each: unknown) => isObject(each) && typeof each.tenant === 'string' && isObject(each.spend)
   return Array.isArray(value) && value.every(isSpend)
-}
-
-/** The place of a run whose turn was replaced, and that of the run that replaced it. */
-type Replacement = readonly [of: number, by: number]
-
-function isReplacement(value: unknown): value is Replacement {
-  return Array.isArray(value) && value.length === 2 && value.every((place) => typeof place === 'number')
 }
 
 function isSum(value: unknown): value is { usage: Usage; runs: number } {
