@@ -267,8 +267,8 @@ function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {
     const { inputTokens, cachedInputTokens, cacheWriteTokens } = usage
     describePrompt(state, {
       ...{ step, inputTokens },
-      cachedInputTokens,
-      cacheWriteTokens,
+      ...(cachedInputTokens !== undefined && { cachedInputTokens }),
+      ...(cacheWriteTokens !== undefined && { cacheWriteTokens }),
       roomLeft,
     })
   }
@@ -387,7 +387,7 @@ function foldDeferred(state: RunState, event: EventOf<'call.deferred'>): void {
   const { callId, at, until, poll, state: token, child } = event
   const polling = poll === undefined ? { pollAt: Infinity } : { poll, pollAt: at + poll }
   const later = { until, ...polling, state: token }
-  patchCall(state, callId, { status: 'deferred', later, child })
+  patchCall(state, callId, { status: 'deferred', later, ...(child && { child }) })
 }
 
 /**

@@ -75,9 +75,9 @@ export function modelChooser({
       const timeouts = patience[full]
       const window = knownWindows.of(full)
       const settings = {
-        price,
-        patience: timeouts,
-        window,
+        ...(price && { price }),
+        ...(timeouts && { patience: timeouts }),
+        ...(window && { window }),
         learnWindow: (contextTokens: number) => knownWindows.learn(full, contextTokens),
       }
       return { ok: true, name: full, model: { ...advising(model, full), ...settings } }

@@ -25,6 +25,18 @@ describe('a model', () => {
     expect(choose({})).toBe('model_not_configured')
   })
 
+  test('keeps its own price, patience and window, unless the configuration names others', () => {
+    const [price, other] = [
+      { input: 1, output: 2 },
+      { input: 3, output: 4 },
+    ]
+    const own = { price, patience: { silenceMs: 5 }, window: { contextTokens: 1000 } }
+    const models = (prices: ChooserOptions['prices']) =>
+      modelChooser({ providers: { acme: (name) => ({ ...scripted([], name), ...own }) }, allowed: ['acme/*'], prices })
+    expect(models({}).resolve('acme/a')).toMatchObject({ model: own })
+    expect(models({ 'acme/a': other }).resolve('acme/a')).toMatchObject({ model: { ...own, price: other } })
+  })
+
   test('is split at the first slash of its name', () => {
     const allowed = ['workers-ai/*']
     expect(choose({ allowed }, 'workers-ai/@cf/meta/llama-4')).toBe('workers-ai/@cf/meta/llama-4')
