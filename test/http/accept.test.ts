@@ -29,3 +29,24 @@ test('a hook can change which tools are offered', async () => {
   await edge.ask('/runs', { json: { input: 'Hi' } })
   expect(edge.requests[0]?.tools.map(({ name }) => name)).toEqual(['clock'])
 })
+
+test('a hook can set what a request leaves out, and only that', async () => {
+  const format = { type: 'json_object' } as const
+  const options = { test: { seed: 1 } }
+  const hook: Hook = {
+    name: 'defaults',
+    accept: (run) => ({ responseFormat: format, providerOptions: options, trusted: { plan: 'free' }, ...run }),
+  }
+  const plan = tool('plan', (_args, { trusted }) => String(trusted?.['plan']))
+  const script = [ask(['plan']), say('{}'), ask(['plan']), say('1')]
+  const edge = testEdge({ script, tools: [plan], setup: { loop: { hooks: [hook] } } })
+  await edge.ask('/runs', { json: { input: 'Hi' } })
+  await edge.ask('/runs', { json: { input: 'Hi', responseFormat: { type: 'text' } } })
+  const result = { role: 'tool', content: [{ type: 'text', text: 'free' }] }
+  expect(edge.requests).toMatchObject([
+    { responseFormat: format, providerOptions: options },
+    { responseFormat: format, providerOptions: options, messages: [{}, {}, result] },
+    { responseFormat: { type: 'text' }, providerOptions: options },
+    { responseFormat: { type: 'text' }, providerOptions: options, messages: [{}, {}, result] },
+  ])
+})

@@ -42,6 +42,21 @@ describe('hooks', () => {
     ])
   })
 
+  test('may set what requests leave out, and only that', async () => {
+    const hook: Hook = {
+      name: 'defaults',
+      step: (request, next) =>
+        next({ sampling: { temperature: 0 }, providerOptions: { openai: { seed: 1 } }, ...request }),
+      call: (request, next) => next({ ...request, context: { trusted: { plan: 'free' }, ...request.context } }),
+    }
+    const plan = tool('plan', (_args, { trusted }) => String(trusted?.['plan']))
+    const script = [ask(['plan']), say('ok')]
+    const { requests, state } = await play({ script, tools: [plan], loop: { hooks: [hook] } })
+    const defaults = { sampling: { temperature: 0 }, providerOptions: { openai: { seed: 1 } } }
+    expect(requests).toMatchObject([defaults, defaults])
+    expect(state.messages.at(-2)).toMatchObject({ content: [{ type: 'text', text: 'free' }] })
+  })
+
   test('may change the requests to models and tools, and replace their answers', async () => {
     const hook: Hook = {
       name: 'changes',

@@ -131,7 +131,7 @@ export async function repeatedRequest(
     limits: lowerLimits(limits, request.limits),
     ...(!taintRule && { taintRule }),
     ...repeat,
-    trusted,
+    ...(trusted && { trusted }),
     ...(shard > 0 && { shard }),
   }
   const acceptedRun = isFromCopy ? await acceptRequest(setup.loop?.hooks, withSystem(setup, run)) : run

@@ -68,7 +68,7 @@ export async function prepareRun(
   const budget = await shareOfBudget({ setup, caller }, identity.runId, () =>
     isKnown({ setup, caller }, { ...identity, conversation }),
   )
-  const place = { ...identity, conversation, budget }
+  const place = { ...identity, ...(conversation !== undefined && { conversation }), ...(budget && { budget }) }
   const run = await applyHooks(setup, runRequest(context, { ...parameters, input }, model.name, place))
   const tools = await selectTools(setup, run)
   checkChoice(run.toolChoice, [
@@ -113,6 +113,7 @@ function runRequest(
   const trace = traceOf(request.headers.get('traceparent'), runId, setup.hasSpans === true)
   const shard = shardOf(conversation ?? runId, config.directoryShards)
   const selection = parameters.tools ?? setup.toolsOf?.(model)
+  // A hook may spread this over its own defaults: what a request leaves out must be absent.
   return {
     ...place,
     durable: conversation !== undefined,
@@ -123,16 +124,16 @@ function runRequest(
     clientTools: parameters.clientTools ?? [],
     ...(selection && { selection: selectionByOffer(selection) }),
     ...(parameters.toolChoice && { toolChoice: parameters.toolChoice }),
-    responseFormat: parameters.responseFormat,
+    ...(parameters.responseFormat && { responseFormat: parameters.responseFormat }),
     ...(parameters.sampling && Object.keys(parameters.sampling).length > 0 && { sampling: parameters.sampling }),
-    providerOptions: parameters.providerOptions,
+    ...(parameters.providerOptions && { providerOptions: parameters.providerOptions }),
     context: requestValues(request, config, parameters.context),
     limits: lowerLimits(config.limits, parameters.limits ?? {}),
     ...chooseOptions(config, parameters),
     ...(!config.taintRule && { taintRule: false }),
     ...(compat && { compat }),
-    trusted,
-    trace,
+    ...(trusted && { trusted }),
+    ...(trace && { trace }),
     ...(shard > 0 && { shard }),
   }
 }

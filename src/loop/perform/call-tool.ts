@@ -218,8 +218,9 @@ function toolRequest(
       name,
       arguments: parsed.value,
       hash,
+      // Hooks and tools may spread this over their own defaults: what a call lacks must be absent.
       context: {
-        conversationId,
+        ...(conversationId !== undefined && { conversationId }),
         runId,
         callId,
         idempotencyKey: key,
@@ -228,12 +229,12 @@ function toolRequest(
         caller,
         // A copy, since a tool in this isolate could otherwise change what other calls see.
         values: Object.keys(context).length > 0 ? structuredClone(context) : {},
-        trusted,
+        ...(trusted && { trusted }),
         ...(compat && { compat }),
-        traceparent,
+        ...(traceparent !== undefined && { traceparent }),
         ...(methods.length > 0 && { asks: methods }),
-        input: answers,
-        reportTo,
+        ...(answers && { input: answers }),
+        ...(reportTo && { reportTo }),
         ...(marks.size > 0 && { marks: [...marks] }),
         ...(wantsHistory && {
           history: visibleMessages(placedMessages({ state, history, prompt }), reductionOf({ state, prompt })),

@@ -34,14 +34,15 @@ export function modelRequest(
   messages.push(...feedback(rejected))
   const system = systemMessage(state)
   if (system) messages.unshift(system)
+  // A hook may spread this over its own defaults: what a run leaves out must be absent.
   return {
     messages,
     tools,
     ...(choice !== undefined && mayChoose(choice, tools) && { toolChoice: choice }),
-    responseFormat,
-    sampling,
-    providerOptions,
-    cacheKey: conversation,
+    ...(responseFormat && { responseFormat }),
+    ...(sampling && { sampling }),
+    ...(providerOptions && { providerOptions }),
+    ...(conversation !== undefined && { cacheKey: conversation }),
     patience: { firstByteMs, silenceMs },
   }
 }
