@@ -41,6 +41,7 @@ test.each<[Approval | undefined, object | string, boolean]>([
   [{ unless: { '/url': { like: ['https://acme.com/*'] } } }, { url: 'https://acme.com.evil.org/x' }, true],
   [{ unless: { '/url': { like: ['https://*'] } } }, { url: 'https://acme.com/x' }, false],
   [{ unless: { '/text': { like: ['Hello, *'] } } }, { text: 'Hello, Ann and Bob' }, false],
+  [{ unless: { '/text': { like: ['Hello, *'] } } }, { text: 'Hello, Ann\nand Bob' }, true],
   [small, { amount: 5 }, true],
   [small, 'no JSON', true],
   [{ unless: { '/kind': { enum: ['draft', null] } } }, { kind: 'draft' }, false],
