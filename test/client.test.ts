@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { describe, expect, expectTypeOf, test, vi } from 'vitest'
 import { createClient, EdgecallError } from '../src/client.ts'
 import type { ModelEvent } from '../src/contract/model.ts'
+import { COUNTS_TIMERS } from './fixtures/counts-timers.ts'
 import { ask, bodies, say, tool, types } from './fixtures/play.ts'
 import { type KeptEdge, keptEdge } from './http/kept-edge.ts'
 
@@ -256,7 +257,7 @@ describe('a conversation', () => {
   })
 })
 
-test('an abort while the edge is unreachable takes effect at once', async () => {
+test('an abort while the edge is unreachable takes effect at once', COUNTS_TIMERS, async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   try {
     const stop = new AbortController()
@@ -267,6 +268,7 @@ test('an abort while the edge is unreachable takes effect at once', async () => 
     await vi.advanceTimersByTimeAsync(2000)
     stop.abort(new Error('enough'))
     expect(await reading).toBe('Error: enough')
+    expect(vi.getTimerCount()).toBe(0)
     const attempts = fetch.mock.calls.length
     await vi.advanceTimersByTimeAsync(60_000)
     expect(fetch).toHaveBeenCalledTimes(attempts)

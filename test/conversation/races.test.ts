@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Hook } from '../../src/contract/hook.ts'
+import { COUNTS_TIMERS } from '../fixtures/counts-timers.ts'
 import { ask, say, tool, types } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
 import { settle } from '../fixtures/settle.ts'
@@ -318,7 +319,7 @@ test('an object whose tables fail when a run has ended reports it, without an un
 })
 
 describe('a run that is cancelled', () => {
-  test('ends once after five seconds even if its tools ignore the abort', async () => {
+  test('ends once after five seconds even if its tools ignore the abort', COUNTS_TIMERS, async () => {
     vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'], now: MINUTE })
     const speech = Promise.withResolvers<void>()
     const conversation = new TestConversation(
@@ -339,6 +340,7 @@ describe('a run that is cancelled', () => {
     expect(before.at(-1)).toBe('run.finished')
     speech.resolve()
     await settle()
+    expect(vi.getTimerCount()).toBe(0)
     await vi.advanceTimersByTimeAsync(MINUTE)
     expect(types(conversation.journal(0))).toEqual(before)
   })

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { COUNTS_TIMERS } from '../fixtures/counts-timers.ts'
 import { ask, say, tool, types } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
 
@@ -8,11 +9,8 @@ const TIMERS = ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] as
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date', ...TIMERS], now: 0 }))
 afterEach(() => void vi.useRealTimers())
 
-// Files share a process: what an earlier one left under way may start a timer meanwhile, though not each time.
-const RETRY = { retry: 3 }
-
 describe('a run that waits for a person', () => {
-  test('leaves nothing that keeps its object in memory, where duration is billed', RETRY, async () => {
+  test('leaves nothing that keeps its object in memory, where duration is billed', COUNTS_TIMERS, async () => {
     let open = 0
     const conversation = new TestConversation(
       async function* ({ messages }) {

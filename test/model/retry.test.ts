@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { ChatModel, ModelError, ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import { openai } from '../../src/model/openai.ts'
 import { retrying, type RetryOptions } from '../../src/model/retry.ts'
+import { COUNTS_TIMERS } from '../fixtures/counts-timers.ts'
 import { callAnswer, say, type Script, scripted } from '../fixtures/scripted.ts'
 import { chunksOf, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { modelSuite } from '../suites/model.ts'
@@ -164,22 +165,24 @@ describe('the wait before a retry', () => {
     vi.useRealTimers()
   })
 
-  test('has the right length', async () => {
+  test('has the right length and leaves no timer behind', COUNTS_TIMERS, async () => {
     const model = scripted([failing({ retryAfterMs: 2000 }), say('Hello.')])
     const gathered = gather(retrying(model))
     await vi.advanceTimersByTimeAsync(1999)
     expect(model.requests).toHaveLength(1)
     await vi.advanceTimersByTimeAsync(1)
-    expect(await gathered).toEqual(say('Hello.'))
+    expect([await gathered, vi.getTimerCount()]).toEqual([say('Hello.'), 0])
   })
 
-  test('ends at once when the caller leaves, and the model is not called again', async () => {
+  test('ends at once when the caller leaves, and the model is not called again', COUNTS_TIMERS, async () => {
     const leave = new AbortController()
     const model = scripted([failing({ retryAfterMs: 1900 }), say('Never heard.')])
     const gathered = gather(retrying(model), leave.signal)
     await vi.advanceTimersByTimeAsync(10)
+    expect(vi.getTimerCount()).toBe(1)
     leave.abort()
     await gathered
+    expect([model.requests.length, vi.getTimerCount()]).toEqual([1, 0])
     await vi.advanceTimersByTimeAsync(60_000)
     expect(model.requests).toHaveLength(1)
   })

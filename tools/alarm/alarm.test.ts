@@ -6,6 +6,7 @@ import { notify } from './notify.ts'
 import { addAlarm, createTable, endAlarm, fireDue, type NewAlarm, readAlarms } from './store.ts'
 import { parseMoment } from './time.ts'
 import { cancelAlarm, listAlarms, setAlarm } from './tools.ts'
+import { COUNTS_TIMERS } from '../../test/fixtures/counts-timers.ts'
 import { freezeClock } from '../../test/fixtures/frozen-clock.ts'
 import { runContext } from '../../test/fixtures/run-context.ts'
 import { memorySql } from '../../test/fixtures/sqlite.ts'
@@ -167,8 +168,7 @@ describe('notify', () => {
     expect(await notify('', notice)).toEqual(expect.any(String))
   })
 
-  // Files share a process: what an earlier one left under way may start a timer meanwhile, though not each time.
-  test('gives up after ten seconds, and leaves no timer behind', { retry: 3 }, async () => {
+  test('gives up after ten seconds, and leaves no timer behind', COUNTS_TIMERS, async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
     const { promise: arrival, resolve } = Promise.withResolvers<void>()
