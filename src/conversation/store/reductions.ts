@@ -36,14 +36,14 @@ export class Reductions {
     const { runs, events } = this.#ports
     if (this.#ports.meta('reduction') === undefined) return undefined
     for (const run of runs.before(place)) {
-      const most = Math.min(positionOf(place), this.#lastPosition(run.place))
       let reduction: ContextReduction | undefined
       for (const { lines } of events.after(run.id, 0)) {
         for (const line of lines) {
           if (typeOfLine(line) !== 'context.reduced') continue
           const event = decodeLine(line)
           if (event?.type !== 'context.reduced' || !isReduction(event.reduction)) continue
-          if (event.reduction.from <= most) reduction = event.reduction
+          if (event.reduction.from <= positionOf(place) && this.#applies(run.place, event.reduction))
+            reduction = event.reduction
         }
       }
       if (reduction) return reduction
@@ -53,7 +53,7 @@ export class Reductions {
 
   /** Puts a reduction of the run at a place in force, unless it was made of a turn that has been replaced meanwhile. */
   set(place: number, reduction: ContextReduction): void {
-    if (reduction.from <= this.#lastPosition(place)) this.#ports.setMeta('reduction', reduction)
+    if (this.#applies(place, reduction)) this.#ports.setMeta('reduction', reduction)
   }
 
   /** Discards what was made of the turn of a run. `by`: the place of the run that replaces it. */
@@ -66,9 +66,11 @@ export class Reductions {
       this.#ports.setMeta('reduction', this.before(by) ?? null)
   }
 
-  /** Returns the last position at which a reduction of the run at a place may end: later ones contain replaced turns. */
-  #lastPosition(place: number): number {
-    return Math.min(...this.#replacements().map(([of, by]) => (place < by ? positionOf(of) : Infinity)), Infinity)
+  /** Whether a reduction of the run at a place was made of no turn that has been replaced since. */
+  #applies(place: number, { from }: ContextReduction): boolean {
+    // The first of them that came after the run replaced the earliest turn: they are in the order of both places.
+    const [of = Infinity] = this.#replacements().find(([, by]) => place < by) ?? []
+    return from <= positionOf(of)
   }
 
   #replacements(): readonly Replacement[] {
