@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { caller, key, keyRefusal, takeKey } from './api/session.ts'
 import { Icon, Logo } from './part/icon.tsx'
 import { go, parseRoute } from './route.ts'
@@ -9,7 +9,7 @@ import { go, parseRoute } from './route.ts'
 export function KeyPage(): JSX.Element {
   const field = useRef<HTMLInputElement>(null)
   const isShown = useSignal(false)
-  useEffect(() => field.current?.focus(), [])
+  useLayoutEffect(() => field.current?.focus(), [])
   const reason = refusalText()
   const use = (text: string) => {
     takeKey(text)

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { Icon } from '../part/icon.tsx'
 import { Menu } from '../part/menu.tsx'
 import { ErrorNote } from '../part/problem.tsx'
@@ -22,8 +22,8 @@ export function Composer({ conversation, current }: ComposerProps): JSX.Element 
   const field = useRef<HTMLTextAreaElement>(null)
   const isBusy = useSignal(false)
   const error = useSignal<unknown>(undefined)
-  useEffect(() => field.current?.focus({ preventScroll: true }), [conversation])
-  useEffect(() => {
+  useLayoutEffect(() => field.current?.focus({ preventScroll: true }), [conversation])
+  useLayoutEffect(() => {
     if (draft.value !== '' && document.activeElement !== field.current) field.current?.focus()
   }, [draft.value])
   const submit = async () => {

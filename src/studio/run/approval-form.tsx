@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren, JSX } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Question } from '../../contract/input.ts'
 import { canonicalJson, isObject, type JsonSchema } from '../../contract/json.ts'
 import type { ToolDefinition } from '../../contract/tool-definition.ts'
@@ -47,7 +47,7 @@ export function ApprovalForm({ call, definition, address, aside, children }: For
   const height = useRef(0)
   const tool = definition ?? tools.value.get(call.tool) ?? {}
   // Who has decided is told so where the focus was, and nothing moves up into the place of the buttons.
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (decision && height.current > 0) title.current?.focus()
   }, [decision !== undefined])
   return (
