@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { sign } from 'hono/utils/jwt/jwt'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { type KeyNamespace, keyStates } from '../../src/http/middleware/auth.ts'
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { type KeyNamespace, keyStates } from '../../src/http/middleware/stored-keys.ts'
 import { memoryDirectories } from '../fixtures/directories.ts'
 import { testEdge } from '../fixtures/edge.ts'
 import { apiKey, bearer, keyName, sha256, withKeys } from '../fixtures/keys.ts'
@@ -12,13 +12,16 @@ function memoryKeys(values: Record<string, string> = {}): KeyNamespace & {
   values: Record<string, string>
   reads: number
   failure: Error | undefined
+  answers: boolean
 } {
   const namespace = {
     values,
     reads: 0,
     failure: undefined as Error | undefined,
+    answers: true,
     get: async (key: string) => {
       namespace.reads += 1
+      if (!namespace.answers) return new Promise<never>(() => {})
       if (namespace.failure) throw namespace.failure
       return namespace.values[key] ?? null
     },
@@ -73,6 +76,37 @@ describe('a key', () => {
     expect(reports).toMatchObject([{ event: 'keys.unreadable' }])
     namespace.values['disabled'] = '[]'
     expect(await ask()).toEqual([200, 'ok'])
+  })
+
+  test('is accepted in each of the first requests of an isolate, which come at once', async () => {
+    const states = keyStates({ namespace: memoryKeys({ disabled: '["theirs"]' }), report: () => {} })
+    expect(await Promise.all(['ours', 'theirs', 'ours'].map((id) => states.isDisabled(id)))).toEqual([
+      false,
+      true,
+      false,
+    ])
+  })
+
+  test('is refused after two seconds if KV hangs, and the last list counts once there is one', async () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const namespace = memoryKeys({ disabled: '["theirs"]' })
+    namespace.answers = false
+    const reports: object[] = []
+    const states = keyStates({ namespace, report: (entry) => void reports.push(entry) })
+    const refusal = expect(states.isDisabled('ours')).rejects.toMatchObject({ details: { code: 'keys_unavailable' } })
+    await vi.advanceTimersByTimeAsync(2000)
+    await refusal
+    expect(reports).toEqual([{ event: 'keys.unreadable', detail: 'no answer within 2000 ms' }])
+    namespace.answers = true
+    expect(await states.isDisabled('theirs')).toBe(true)
+    await vi.advanceTimersByTimeAsync(5000)
+    namespace.answers = false
+    const reading = states.isDisabled('theirs')
+    // Only one request waits for KV: the others go by the last list.
+    expect([await states.isDisabled('theirs'), namespace.reads]).toEqual([true, 3])
+    await vi.advanceTimersByTimeAsync(2000)
+    expect(await reading).toBe(true)
   })
 
   test('that is unknown is refused before its state is read', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { ModelEvent } from '../../src/contract/model.ts'
 import { keyStore, type StoredKeyNamespace } from '../../src/http/middleware/stored-keys.ts'
 import { apiKey, bearer, sha256 } from '../fixtures/keys.ts'
@@ -8,13 +8,16 @@ import { controlledEdge } from './controlled-edge.ts'
 /** The KV namespace of keys, with what is to go wrong. */
 function memoryKeys() {
   const values = new Map<string, { readonly text: string; readonly metadata?: object }>()
-  const state = { failure: undefined as Error | undefined, reads: 0 }
+  const state = { failure: undefined as Error | undefined, reads: 0, answers: true }
   const reach = () => {
     state.reads += 1
     if (state.failure) throw state.failure
   }
-  const namespace: StoredKeyNamespace & { failure: Error | undefined; reads: number } = Object.assign(state, {
-    get: async (name: string) => (reach(), values.get(name)?.text ?? null),
+  const namespace: StoredKeyNamespace & typeof state = Object.assign(state, {
+    get: async (name: string) => (
+      reach(),
+      state.answers ? (values.get(name)?.text ?? null) : new Promise<never>(() => {})
+    ),
     put: async (name: string, text: string, { metadata }: { metadata?: object } = {}) =>
       void (reach(), values.set(name, { text, ...(metadata && { metadata }) })),
     delete: async (name: string) => void (reach(), values.delete(name)),
@@ -261,6 +264,25 @@ describe('stored keys', () => {
     expect(await disabledOf()).toBe(true)
     await expect(keys.find(sha256('another'))).rejects.toMatchObject({ details: { code: 'keys_unavailable' } })
     expect(reports).toContainEqual({ event: 'keys.unreadable', detail: 'KV is down' })
+  })
+
+  test('count as they were read last while KV hangs, and those that were never read are refused after two seconds', async () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const { namespace, store } = memoryKeys()
+    const keys = keyStore({ namespace, report: () => {} })
+    store(apiKey('app', { id: 'app' }))
+    const find = async (secret: string) => (await keys.find(sha256(secret)))?.id
+    expect(await find('app')).toBe('app')
+    namespace.answers = false
+    await vi.advanceTimersByTimeAsync(5000)
+    const reading = find('app')
+    // Only one request waits for KV: the others go by what was read last.
+    expect(await find('app')).toBe('app')
+    const refusal = expect(find('another')).rejects.toMatchObject({ details: { code: 'keys_unavailable' } })
+    await vi.advanceTimersByTimeAsync(4000)
+    expect(await reading).toBe('app')
+    await refusal
   })
 
   test('that were never read have no terms, and not none', () => {

@@ -1,11 +1,18 @@
 import { isObject, parseJson } from '../../contract/json.ts'
 import { RecentMap } from '../../contract/recent-map.ts'
-import type { Report } from '../../contract/setup.ts'
-import { readStoredKey, storedForm, type StoredKey, type StoredKeys } from '../../contract/api-key.ts'
+import type { KeyStates, Report } from '../../contract/setup.ts'
+import { isStrings, readStoredKey, storedForm, type StoredKey, type StoredKeys } from '../../contract/api-key.ts'
 import { messageOf } from '../../contract/thrown.ts'
+import { withDeadline } from '../../contract/time-limit.ts'
 import { Problem } from '../problem.ts'
 
-/** The part of a KV namespace that is used here. */
+/** The part of a KV namespace that is used for the states of keys. */
+export interface KeyNamespace {
+  get(key: string, options: { readonly type: 'text'; readonly cacheTtl: number }): Promise<string | null>
+  put(key: string, value: string, options: { readonly expirationTtl: number }): Promise<void>
+}
+
+/** The part of a KV namespace that is used for keys. */
 export interface StoredKeyNamespace {
   get(key: string, options: { readonly type: 'text'; readonly cacheTtl?: number }): Promise<string | null>
   put(key: string, value: string, options: { readonly metadata?: object }): Promise<void>
@@ -17,51 +24,104 @@ export interface StoredKeyNamespace {
   }): Promise<{ readonly keys: readonly { readonly metadata?: unknown }[]; readonly cursor?: string }>
 }
 
-export interface KeyStoreOptions {
-  readonly namespace: StoredKeyNamespace
+interface KeyOptions<Namespace> {
+  readonly namespace: Namespace
   readonly report: Report
   readonly now?: () => number
 }
 
+/** How old what an isolate has read may be, in milliseconds. */
 const FRESH_MS = 5000
+/** How long KV may take to answer a read. */
+const READ_MS = 2000
 /** The shortest time for which KV can cache a value at a location, in seconds. */
 const CACHE_SECONDS = 30
+/** How many keys an isolate remembers. */
 const MOST_KEYS = 10_000
+/** The list of disabled keys in KV: a JSON array of their ids. */
+const DISABLED = 'disabled'
+/**
+ * How long the last use of a key is stored, in seconds. It must expire, because each caller of an identity provider
+ * counts as a key.
+ */
+const USED_SECONDS = 400 * 24 * 60 * 60
+/** How often, at most, an isolate records that a key is used. */
+const USED_MS = 10 * 60 * 1000
+/** How many keys are listed at a time. */
 const PAGE = 100
 
-/** What an isolate has read of a key or of a hash, which may be that there is none. */
+/** What an isolate has read under a name, which may be that there is nothing. */
 interface Reading<Value> {
   readonly value: Value | undefined
   readonly at: number
 }
 
-/**
- * Keeps API keys in KV: each under `key:<id>`, and its id under `hash:<sha256>` for each of its hashes. An isolate reads a
- * key at most every five seconds, and KV caches it for 30 in each location. If KV fails, what was read last applies; what
- * was never read is refused.
- */
-export function keyStore({ namespace, report, now = Date.now }: KeyStoreOptions): StoredKeys {
-  const keys = new RecentMap<string, Reading<StoredKey>>({ most: MOST_KEYS })
-  const ids = new RecentMap<string, Reading<string>>({ most: MOST_KEYS })
+type Recall = <Value>(
+  name: string,
+  readings: RecentMap<string, Reading<Value>>,
+  read: () => Promise<Value | undefined>,
+) => Promise<Value | undefined>
 
-  async function recall<Value>(
-    name: string,
-    readings: RecentMap<string, Reading<Value>>,
-    read: () => Promise<Value | undefined>,
-  ): Promise<Value | undefined> {
+/**
+ * Makes the function that reads from KV, at most every five seconds. If KV fails or does not answer, what was read last
+ * applies; what was never read is refused. In an isolate that is in use, one request reads at a time.
+ */
+function recallFrom({ report, now = Date.now }: Pick<KeyOptions<unknown>, 'report' | 'now'>): Recall {
+  return async (name, readings, read) => {
     const last = readings.get(name)
-    if (last && now() - last.at < FRESH_MS) return last.value
+    const ageMs = last ? now() - last.at : Infinity
+    if (ageMs < FRESH_MS) return last?.value
+    const renew = () => last && readings.set(name, { ...last, at: now() })
+    if (ageMs < 2 * FRESH_MS) renew()
     try {
-      const value = await read()
+      const value = await withDeadline(READ_MS, read())
       readings.set(name, { value, at: now() })
       return value
     } catch (error) {
       report({ event: 'keys.unreadable', detail: messageOf(error) })
+      renew()
       if (last) return last.value
       const message = 'Whether this key is valid cannot be checked now.'
       throw new Problem({ status: 503, code: 'keys_unavailable', message, retryAfterMs: FRESH_MS })
     }
   }
+}
+
+/**
+ * Reads from KV which keys are disabled. Records under `used:<id>` when a key was last used, to within ten minutes, and
+ * stores that for 400 days.
+ */
+export function keyStates({ namespace, report, now = Date.now }: KeyOptions<KeyNamespace>): KeyStates {
+  const recall = recallFrom({ report, now })
+  const lists = new RecentMap<string, Reading<ReadonlySet<string>>>({ most: 1 })
+  const used = new RecentMap<string, true>({ most: MOST_KEYS, maxAgeMs: USED_MS, now })
+  const readDisabled = async () => {
+    const list = parseJson((await namespace.get(DISABLED, { type: 'text', cacheTtl: CACHE_SECONDS })) ?? '[]')
+    if (!isStrings(list)) throw new TypeError('"disabled" in KEYS is not a JSON array of strings')
+    return new Set(list)
+  }
+  return {
+    isDisabled: async (id) => (await recall(DISABLED, lists, readDisabled))?.has(id) === true,
+    used: async (id) => {
+      if (used.get(id)) return
+      used.set(id, true)
+      await namespace
+        .put(`used:${id}`, new Date(now()).toISOString(), { expirationTtl: USED_SECONDS })
+        .catch((error: unknown) => {
+          report({ event: 'keys.use_lost', key: id, detail: messageOf(error) })
+        })
+    },
+  }
+}
+
+/**
+ * Keeps API keys in KV: each under `key:<id>`, and its id under `hash:<sha256>` for each of its hashes. KV caches what is
+ * read of a key for 30 seconds in each location.
+ */
+export function keyStore({ namespace, report, now = Date.now }: KeyOptions<StoredKeyNamespace>): StoredKeys {
+  const recall = recallFrom({ report, now })
+  const keys = new RecentMap<string, Reading<StoredKey>>({ most: MOST_KEYS })
+  const ids = new RecentMap<string, Reading<string>>({ most: MOST_KEYS })
 
   const readKey = async (id: string, cacheTtl?: number) => {
     const text = await namespace.get(`key:${id}`, { type: 'text', cacheTtl })
