@@ -617,16 +617,16 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     control: 'a disabled key lets nobody in',
-    file: 'http/middleware/auth.ts',
-    text: 'if (disabled) return disabled.has(id)',
-    replacement: 'if (disabled) return false',
+    file: 'http/middleware/stored-keys.ts',
+    text: '?.has(id) === true',
+    replacement: '?.has(id) === undefined',
     test: 'security/keys.test.ts',
   },
   {
     control: 'nobody is let in as long as the disabled keys cannot be read',
-    file: 'http/middleware/auth.ts',
+    file: 'http/middleware/stored-keys.ts',
     text: "throw new Problem({ status: 503, code: 'keys_unavailable', message, retryAfterMs: FRESH_MS })",
-    replacement: 'return message === id',
+    replacement: 'return void message',
     test: 'security/keys.test.ts',
   },
   {
