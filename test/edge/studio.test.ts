@@ -138,8 +138,11 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
       await ask(page, WEATHER)
       await page.getByRole('status').filter({ hasText: 'Completed' }).waitFor()
       const rows = page.getByRole('list', { name: 'Timeline' }).getByRole('listitem')
-      const names = await rows.locator('.nm').allInnerTexts()
-      expect(names.map((name) => name.replaceAll(/\s+/g, ' ').trim().split(',')[0])).toEqual([
+      const names = async () => {
+        const texts = await rows.locator('.nm').allInnerTexts()
+        return texts.map((text) => text.replaceAll(/\s+/g, ' ').trim().split(',')[0])
+      }
+      await expect.poll(names).toEqual([
         '1 Model asks for 1 call',
         'currentTime',
         '2 Model asks for 2 calls',
@@ -598,7 +601,7 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
       ])
     await page.getByRole('button', { name: 'Failed 1' }).click()
     await page.getByText('The page is gone.').first().waitFor()
-    expect(await rows.count()).toBe(1)
+    await expect.poll(() => rows.count()).toBe(1)
     await page.getByRole('button', { name: 'Failed 1' }).click()
     await page.getByRole('button', { name: /^Slowest/ }).click()
     await expect.poll(() => page.url()).toMatch(/call_100$/)
