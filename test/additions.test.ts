@@ -42,7 +42,7 @@ test('a provider of a new format takes 22 files with its tests, as Gemini’s do
     'src/edge/providers.ts',
     'src/model/gemini.ts',
     'src/model/windows.ts',
-    'src/observe/gen-ai.ts', // If OpenTelemetry has another name for it.
+    'src/observe/span-recorder.ts', // If OpenTelemetry has another name for it.
     'src/wire/provider/gemini/answer.ts',
     'src/wire/provider/gemini/request.ts',
     'src/wire/provider/model-error.ts',

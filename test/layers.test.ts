@@ -44,7 +44,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** Where a class must extend what the runtime gives. */
 const MAY_IMPORT_RUNTIME = [
   'src/edge/setup.ts',
-  'src/http/app/outcome-service.ts',
+  'src/http/surfaces/outcomes.ts',
   'src/agent.ts',
   'src/catalogue/catalogue.ts',
   'src/conversation/conversation.ts',

@@ -32,7 +32,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'src/cli/env-file.ts given': 'word of a message',
   'src/definitions/http/definition.ts listed': 'word of a message',
   'src/definitions/http/definition.ts sent': 'word of a message',
-  'src/host/worker/answer.ts found': 'word of a regular expression',
+  'src/host/worker/call.ts found': 'word of a regular expression',
   'src/cli/document/answers.ts late': 'field of call records',
   'src/cli/document/answers.ts accepted': 'field of the listing of tools',
   'src/cli/listing.ts accepted': 'field of the listing of tools',

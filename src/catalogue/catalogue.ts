@@ -1,18 +1,20 @@
 import { DurableObject } from 'cloudflare:workers'
-import type { Acceptance, AcceptanceService, ToolFingerprint } from '../contract/acceptance.ts'
-import type { EmbeddingService, StoredEmbedding } from '../contract/model.ts'
-import type { Report } from '../contract/setup.ts'
-import type { ToolNamespace } from '../host/stored/version-cache.ts'
 import type {
+  Acceptance,
+  AcceptanceService,
   Author,
   CatalogueService,
   Change,
   HistoryEntry,
   HistoryPage,
+  ToolFingerprint,
   VersionMismatch,
   VersionReply,
   VersionWrite,
 } from '../contract/catalogue.ts'
+import type { EmbeddingService, StoredEmbedding } from '../contract/model.ts'
+import type { Report } from '../contract/setup.ts'
+import { copyOf, type ToolNamespace } from '../host/stored/version-cache.ts'
 import { CatalogueStore, type CurrentVersion } from './store.ts'
 import { AlarmClock, type AlarmClockPorts } from '../contract/alarm-clock.ts'
 import {
@@ -23,7 +25,6 @@ import {
   TERMS_KEY,
   versionKey,
 } from '../host/stored/copy.ts'
-import { copyOf } from '../host/stored/owned-copy.ts'
 import { encodeTexts, TEXTS_KEY, textsOfVersions } from '../host/stored/texts.ts'
 
 /** The parts that a catalogue is made of. */

@@ -1,9 +1,17 @@
-import type { Acceptance, ToolFingerprint } from '../contract/acceptance.ts'
-import type { Author, Change, HistoryEntry, HistoryPage, QuotaRefusal, VersionWrite } from '../contract/catalogue.ts'
+import type {
+  Acceptance,
+  Author,
+  Change,
+  HistoryEntry,
+  HistoryPage,
+  Owner,
+  QuotaRefusal,
+  ToolFingerprint,
+  VersionWrite,
+} from '../contract/catalogue.ts'
 import { isObject, parseJson } from '../contract/json.ts'
 import { LazySchema, migrateTables } from '../contract/lazy-schema.ts'
 import type { StoredEmbedding } from '../contract/model.ts'
-import type { Owner } from '../contract/owner.ts'
 import type { ReachedQuota } from '../contract/quotas.ts'
 import { acceptedKey, type IndexEntry } from '../host/stored/copy.ts'
 import type { VersionText } from '../host/stored/texts.ts'

@@ -1,8 +1,6 @@
-import type { AcceptanceService } from '../contract/acceptance.ts'
-import type { CatalogueService } from '../contract/catalogue.ts'
+import type { AcceptanceService, CatalogueService, Owner } from '../contract/catalogue.ts'
 import type { EmbeddingService } from '../contract/model.ts'
 import type { Objects } from '../contract/conversation.ts'
-import type { Owner } from '../contract/owner.ts'
 
 /** Returns the catalogue object of an owner. Each call gets a stub of its own, as a stub belongs to one request. */
 export function catalogueStub(

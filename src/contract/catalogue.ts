@@ -1,6 +1,5 @@
 import type { DefinitionIssue, DefinitionService } from './definition.ts'
 import type { ReachedQuota } from './quotas.ts'
-import type { Owner } from './owner.ts'
 import type { ToolDefinition } from './tool-definition.ts'
 import type { Caller, Tool } from './tool.ts'
 
@@ -142,4 +141,78 @@ export interface StoredTools {
   version(name: string, hash: string): Promise<unknown>
   /** Returns the number of stored definitions, as the catalogue counts them. */
   count(): Promise<number>
+}
+
+/**
+ * The owner of stored definitions: the edge, whose definitions are there for all tenants, or one tenant, which alone
+ * sees and calls its own. Each owner has names, versions and a history of its own.
+ */
+export type Owner = 'edge' | `${typeof OF_TENANT}${string}`
+
+const OF_TENANT = 'tenant:'
+
+export function tenantOwner(tenant: string): Owner {
+  return `${OF_TENANT}${tenant}`
+}
+
+/** Returns the place of a stored definition, by which policies (`@…`) and listings name it. */
+export function storedPlace(owner: Owner, name: string): string {
+  return owner === 'edge' ? `tool:${name}` : `${owner}/${name}`
+}
+
+/** Whether a place is that of a definition which a tenant owns. No binding has such a name. */
+export function isTenantPlace(place: string): boolean {
+  return place.startsWith(OF_TENANT)
+}
+
+/**
+ * Returns the places by which policies name a tool, one for each of its names: the place of a stored definition ends with
+ * the name on offer.
+ */
+export function placesOf(place: string, [name = '', ...others]: readonly string[]): readonly string[] {
+  const isStored = place.endsWith(`:${name}`) || place.endsWith(`/${name}`)
+  return [place, ...(isStored ? others.map((other) => place.slice(0, -name.length) + other) : [])]
+}
+
+/** A tool as its source lists it now; `hash` covers its whole definition except version and limits. */
+export interface ToolFingerprint {
+  readonly name: string
+  /** The operator's name for its source, such as the binding `TOOL_MCP`. */
+  readonly place: string
+  /** The server that brings it, if its source has the tools of several. */
+  readonly server?: string | undefined
+  readonly hash: string
+  /** Kept with the hash once it is accepted, so that a person can compare it with a later one. */
+  readonly definition?: ToolDefinition
+}
+
+/** The accepted version of a tool's definition. */
+export interface Acceptance {
+  /** The catalogue's revision at which it was accepted; it rises with every write. */
+  readonly revision: number
+  readonly hash: string
+}
+
+/** The catalogue's RPC methods for tools whose definitions it does not store itself. */
+export interface AcceptanceService {
+  /**
+   * Returns the accepted hash of each tool, in the order given. Without `by`, a definition is accepted if it is the
+   * first one seen under its name at its place, by any caller; the entry is null if its server has brought too many in
+   * one day. With `by`, the definition is accepted and replaces the one accepted before.
+   */
+  accept(tools: readonly ToolFingerprint[], by?: Author): Promise<readonly (Acceptance | null)[]>
+}
+
+/** The accepted definitions of tools, as this edge knows them. */
+export interface Acceptances {
+  /** Returns the accepted hash of each tool, in order, or why it is not known. Never rejects; an empty list is free. */
+  of(tools: readonly ToolFingerprint[]): Promise<readonly AcceptanceLookup[]>
+  /** Accepts a definition in place of the one before; seen here at once. Rejects if nothing was recorded. */
+  accept(tool: ToolFingerprint, by: Author): Promise<void>
+}
+
+export interface AcceptanceLookup {
+  readonly hash?: string
+  /** Why the hash is not known. */
+  readonly fault?: string
 }

@@ -1,4 +1,4 @@
-import { isTenantPlace, placesOf } from './owner.ts'
+import { isTenantPlace, placesOf } from './catalogue.ts'
 import { isObject } from './json.ts'
 import { LIMITS } from './limits.ts'
 import type { PolicySubject } from './policy.ts'

@@ -1,6 +1,6 @@
 import type { DefinitionIssue } from '../contract/definition.ts'
 import { canonicalJson, parseJson } from '../contract/json.ts'
-import { parseEndpoint } from './http/endpoint.ts'
+import { parseEndpoint } from './http/template.ts'
 import type { Change } from '../contract/catalogue.ts'
 import type { ToolDefinition } from '../contract/tool-definition.ts'
 import { parseStored, type StoredTool } from './definition.ts'

@@ -1,5 +1,4 @@
-import type { AcceptanceService } from '../contract/acceptance.ts'
-import type { CatalogueService, VersionedDefinitions } from '../contract/catalogue.ts'
+import type { AcceptanceService, CatalogueService, VersionedDefinitions } from '../contract/catalogue.ts'
 import type { ConnectionService } from '../contract/connection.ts'
 import type { EmbeddingService } from '../contract/model.ts'
 import type { ConversationService, Objects } from '../contract/conversation.ts'

@@ -1,5 +1,5 @@
 import { isDeeper, isObject, MOST_LEVELS } from '../contract/json.ts'
-import { readBody } from '../contract/read-body.ts'
+import { readBody } from '../contract/bytes.ts'
 import { messageOf } from '../contract/thrown.ts'
 import { Problem } from './problem.ts'
 

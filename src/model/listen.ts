@@ -1,6 +1,6 @@
 import { parseJson } from '../contract/json.ts'
 import type { ModelError, ModelEvent, Patience } from '../contract/model.ts'
-import { decodeText, readBody } from '../contract/read-body.ts'
+import { decodeText, readBody } from '../contract/bytes.ts'
 import { retryAfterMs } from '../contract/time-limit.ts'
 import type { AnswerCodec } from '../wire/provider/model-answer.ts'
 import {

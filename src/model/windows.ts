@@ -1,4 +1,4 @@
-import { matches } from '../contract/glob.ts'
+import { matches } from '../contract/tool-names.ts'
 import { isObject, parseJson } from '../contract/json.ts'
 import type { ModelProvider, ModelWindow } from '../contract/model.ts'
 import { RecentMap } from '../contract/recent-map.ts'

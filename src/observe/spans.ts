@@ -2,14 +2,18 @@ import { endsAnswer, type RunFact } from '../contract/event.ts'
 import { isObject } from '../contract/json.ts'
 import { readableArguments } from '../contract/message.ts'
 import {
+  type Attributes,
+  definitionsJson,
   finishReason,
   inputMessages,
+  type OpenSpan,
   outputMessages,
   providerName,
+  type Span,
+  type SpanEnd,
+  SpanRecorder,
   systemInstructions,
-  definitionsJson,
-} from './gen-ai.ts'
-import { type Attributes, type OpenSpan, type Span, type SpanEnd, SpanRecorder } from './span-recorder.ts'
+} from './span-recorder.ts'
 import { stepOfCall } from '../contract/id.ts'
 import type { ReportedRun, TimedFact } from '../contract/report.ts'
 import type { RunRequest } from '../contract/run.ts'

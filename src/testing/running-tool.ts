@@ -12,7 +12,7 @@ import {
   type ToolService,
   type ToolSuccess,
 } from '../contract/tool.ts'
-import { isMissingMethod } from '../host/worker/answer.ts'
+import { isMissingMethod } from '../host/worker/call.ts'
 import {
   type Abort,
   checkConformance,

@@ -1,4 +1,4 @@
-import { isToolError, ToolError } from './tool-error.ts'
+import { isToolError, ToolError } from './result.ts'
 
 /** The state of a key: no work is known, its work began and was not seen to end, or its work is done. */
 export type KeyStatus = 'absent' | 'started' | 'done'

@@ -3,7 +3,7 @@ import type { AnswerTarget, ToolTarget, WebhookTarget } from '../contract/answer
 import { SCOPES } from '../contract/api-key.ts'
 import { parseJson, sha256 } from '../contract/json.ts'
 import type { Message, UserContent } from '../contract/message.ts'
-import { readBody } from '../contract/read-body.ts'
+import { readBody } from '../contract/bytes.ts'
 import { type MakeSetup, type Report, type Setup, setupOf } from '../contract/setup.ts'
 import { textOfThrown } from '../contract/thrown.ts'
 import type { Caller } from '../contract/tool.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { matches } from '../../src/contract/glob.ts'
+import { matches } from '../../src/contract/tool-names.ts'
 
 test.each<[string[], string, boolean]>([
   [['*'], 'now', true],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { decodeText, readBody } from '../../src/contract/read-body.ts'
+import { decodeText, readBody } from '../../src/contract/bytes.ts'
 
 /** A body of these texts, each a chunk; it notes whether its reader has left. */
 function body(...texts: readonly string[]) {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { isTerminal } from '../../src/contract/run.ts'
-import { repair } from '../../src/conversation/history/history.ts'
+import { repair } from '../../src/conversation/history.ts'
 import { Chance } from '../faults/chance.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'

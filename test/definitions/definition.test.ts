@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { checkCodeHosts, originsOf } from '../../src/definitions/code/definition.ts'
-import { checkHosts } from '../../src/definitions/http/hosts.ts'
+import { checkHosts } from '../../src/definitions/http/definition.ts'
 import { parseStored } from '../../src/definitions/definition.ts'
 
 const COMMON = {

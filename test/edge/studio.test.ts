@@ -142,14 +142,16 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
         const texts = await rows.locator('.nm').allInnerTexts()
         return texts.map((text) => text.replaceAll(/\s+/g, ' ').trim().split(',')[0])
       }
-      await expect.poll(names).toEqual([
-        '1 Model asks for 1 call',
-        'currentTime',
-        '2 Model asks for 2 calls',
-        'forecast Paris',
-        'forecast Oslo',
-        '3 Model answers',
-      ])
+      await expect
+        .poll(names)
+        .toEqual([
+          '1 Model asks for 1 call',
+          'currentTime',
+          '2 Model asks for 2 calls',
+          'forecast Paris',
+          'forecast Oslo',
+          '3 Model answers',
+        ])
       await rows.filter({ hasText: 'Oslo' }).getByRole('link').click()
       await page.getByRole('group', { name: 'Result' }).getByText('Oslo').waitFor()
       await rows.filter({ hasText: 'Model' }).last().getByRole('link').press('Enter')

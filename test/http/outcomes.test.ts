@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { secretFilter } from '../../src/contract/secrets.ts'
-import { serveOutcomes } from '../../src/http/app/outcome-service.ts'
+import { serveOutcomes } from '../../src/http/surfaces/outcomes.ts'
 import { reportAddresses } from '../../src/http/runs/take-report.ts'
 import { settle } from '../fixtures/settle.ts'
 import { ask, say, tool } from '../fixtures/play.ts'

@@ -64,7 +64,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     control: 'a result that breaks the output schema of its tool is not passed on',
-    file: 'host/policy/output.ts',
+    file: 'host/policy/rules.ts',
     text: 'return await definitions.checkOutcome({ name, outputSchema }, outcome)',
     replacement: 'return outcome',
     test: 'security/control-matrix.test.ts',
@@ -197,7 +197,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     control: 'the stored progress of a call is bounded',
-    file: 'conversation/run/progress-bounds.ts',
+    file: 'conversation/run/journal.ts',
     text: 'if (call.size + size > MOST_OF_CALL || this.#size + size > MOST_OF_RUN) {',
     replacement: 'if (call.size + size > Infinity) {',
     test: 'conversation/progress.test.ts',
@@ -246,7 +246,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     control: 'an unknown tool is compared with few names',
-    file: 'host/unknown-tool.ts',
+    file: 'host/execute.ts',
     text: 'if (pairsLeft < 0) return []',
     replacement: '',
     test: 'security/cpu.test.ts',

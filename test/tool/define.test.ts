@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { canonicalJson, sha256 } from '../../src/contract/json.ts'
 import { type DefinedTool, defineTool } from '../../src/tool/define.ts'
 import { jsonSchema } from '../../src/tool/json-schema.ts'
-import { ToolError } from '../../src/tool/tool-error.ts'
+import { ToolError } from '../../src/tool/result.ts'
 import { CONTEXT } from '../fixtures/run-context.ts'
 import { text } from '../host/source/calls.ts'
 

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { type KeyValues, type Once, onceInKv, onceInSql, type SqlOnce } from '../../src/tool/once.ts'
-import { ToolError } from '../../src/tool/tool-error.ts'
+import { ToolError } from '../../src/tool/result.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
 import { eventually } from '../fixtures/eventually.ts'
 

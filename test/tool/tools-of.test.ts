@@ -1,8 +1,7 @@
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
-import type { DefinedTool } from '../../src/tool/define.ts'
+import { type DefinedTool, toolsOf } from '../../src/tool/define.ts'
 import type { RunContext } from '../../src/tool/run-context.ts'
-import { toolsOf } from '../../src/tool/tools-of.ts'
 import { CONTEXT, runContext } from '../fixtures/run-context.ts'
 import { text } from '../host/source/calls.ts'
 

@@ -5,7 +5,7 @@ import { isTerminal, type RunError, type RunRequest } from '../../contract/run.t
 import type { Setup } from '../../contract/setup.ts'
 import { messageOf, type RunFault } from '../../contract/thrown.ts'
 import { type Caller, findIfAvailable, type Tool, type ToolSource, ToolsUnavailable } from '../../contract/tool.ts'
-import { historyBefore, type HistoryView } from '../history/history.ts'
+import { historyBefore, type HistoryView } from '../history.ts'
 import { childRuns } from './children.ts'
 import { type JournalPorts, RunJournal } from './journal.ts'
 import { type ParkingPorts, parkRun } from './parked-runs.ts'

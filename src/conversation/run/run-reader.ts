@@ -1,7 +1,7 @@
 import type { NewsFilter, Reply, StepRequest } from '../../contract/conversation.ts'
 import { isTerminal, type RunRecord, type RunStatus } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
-import { historyBefore, windowOptions } from '../history/history.ts'
+import { historyBefore, windowOptions } from '../history.ts'
 import { refusalOf, UNKNOWN_RUN, type Waiters } from './cancel-run.ts'
 import { isAtRest, type OpenRuns } from './open-runs.ts'
 import type { Readers } from './readers.ts'

@@ -1,7 +1,6 @@
 import * as v from 'valibot'
 import type { DefinitionIssue, ToolHosts } from '../../contract/definition.ts'
-import { HTTP_CALL } from '../http/definition.ts'
-import { grantedSecrets } from '../http/hosts.ts'
+import { grantedSecrets, HTTP_CALL } from '../http/definition.ts'
 import { findImport } from '../../code/sandbox.ts'
 
 /** The largest module. A hundred definitions are read at once, and KV returns at most 25 MB, RPC at most 32 MiB. */

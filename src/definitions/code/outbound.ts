@@ -1,4 +1,4 @@
-import { decodeText, readBody } from '../../contract/read-body.ts'
+import { decodeText, readBody } from '../../contract/bytes.ts'
 import { HEADER_VALUE } from '../http/definition.ts'
 import { redactor } from '../http/result.ts'
 import type { Origins } from './definition.ts'

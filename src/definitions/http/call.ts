@@ -1,13 +1,22 @@
 import { messageOf } from '../../contract/thrown.ts'
 import { controlSignal, OutOfTime, withTimeLimit } from '../../contract/time-limit.ts'
 import { failure, type Tool, type ToolRequest } from '../../contract/tool.ts'
-import { HEADER_VALUE, type HttpCall } from './definition.ts'
-import { checkHosts, grantedSecrets, type HttpToolHosts } from './hosts.ts'
+import { checkHosts, grantedSecrets, HEADER_VALUE, type HttpCall, type HttpToolHosts } from './definition.ts'
 import { readHttpResult, redactor, type Redactor } from './result.ts'
 import { timedOut } from '../outcome.ts'
 import { received } from '../../schema/issue.ts'
-import { isDots, parseEndpoint } from './endpoint.ts'
-import { asText, type EncodedBody, encodeForm, fillJson, fillText, namesIn, valueOf, type Values } from './template.ts'
+import {
+  asText,
+  type EncodedBody,
+  encodeForm,
+  fillJson,
+  fillText,
+  isDots,
+  namesIn,
+  parseEndpoint,
+  valueOf,
+  type Values,
+} from './template.ts'
 
 export interface HttpOptions {
   readonly hosts: HttpToolHosts

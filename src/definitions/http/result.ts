@@ -1,6 +1,5 @@
 import { partAt, pointerKeys } from '../../contract/json.ts'
-import { decodeText, readBody } from '../../contract/read-body.ts'
-import { binaryOf } from '../../contract/bytes.ts'
+import { binaryOf, decodeText, readBody } from '../../contract/bytes.ts'
 import { secretFilter, type SecretFilter } from '../../contract/secrets.ts'
 import { failure, type ToolOutcome, type ToolSuccess } from '../../contract/tool.ts'
 import { plainFault } from '../../schema/document.ts'

@@ -4,9 +4,8 @@ import type { ToolDefinition } from '../../contract/tool-definition.ts'
 import type { Caller, Tool, ToolControl, ToolSource } from '../../contract/tool.ts'
 import { isOutage, messageOf } from '../../contract/thrown.ts'
 import { type Breaker, isOutageOf, toolPaused } from '../breaker.ts'
-import type { OutputCheck } from './output.ts'
+import { type OutputCheck, type PolicyRules, policyRules, type RateLimits } from './rules.ts'
 import { type ToolGuard, guardTool } from '../../contract/guard.ts'
-import { type PolicyRules, policyRules, type RateLimits } from './rules.ts'
 
 /** What binds the tools of a source. */
 export interface ToolRules {

@@ -1,5 +1,4 @@
-import type { Acceptance, AcceptanceService, Acceptances, ToolFingerprint } from '../../contract/acceptance.ts'
-import type { Author } from '../../contract/catalogue.ts'
+import type { Acceptance, Acceptances, AcceptanceService, Author, ToolFingerprint } from '../../contract/catalogue.ts'
 import type { Report } from '../../contract/setup.ts'
 import { ACCEPTED_KEY, acceptedKey } from '../stored/copy.ts'
 import { messageOf } from '../../contract/thrown.ts'

@@ -12,20 +12,21 @@ import {
   type Unavailable,
 } from '../../contract/tool.ts'
 import { cannotUndo, toolChanged } from '../../tool/pinned-tools.ts'
-import type {
-  CatalogueService,
-  Change,
-  CheckReply,
-  StoredTools,
-  VersionedDefinitions,
-  VersionWrite,
-  WriteReply,
-  WriteTerms,
+import {
+  type CatalogueService,
+  type Change,
+  type CheckReply,
+  type Owner,
+  storedPlace,
+  type StoredTools,
+  type VersionedDefinitions,
+  type VersionWrite,
+  type WriteReply,
+  type WriteTerms,
 } from '../../contract/catalogue.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { unreachable } from '../worker/call.ts'
 import { fillFromWorker, NO_NAMESPACE, scriptRefusal, type Scripts } from '../worker/script.ts'
-import { type Owner, storedPlace } from '../../contract/owner.ts'
 import { tightenAlias } from '../policy/policies.ts'
 import { openVersionCache, type StoredRecord, type ToolNamespace } from '../stored/version-cache.ts'
 

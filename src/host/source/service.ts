@@ -1,9 +1,8 @@
 import type { Report } from '../../contract/setup.ts'
 import type { ToolDefinition } from '../../contract/tool-definition.ts'
 import type { Tool, ToolListing, ToolSource, Unavailable } from '../../contract/tool.ts'
-import { callService, describeBinding } from '../worker/call.ts'
+import { callService, describeBinding, type ToolBinding } from '../worker/call.ts'
 import { merge } from './chain.ts'
-import type { ToolBinding } from '../worker/answer.ts'
 
 export interface ServiceOptions {
   /** Service bindings to tool Workers, by the binding's name. */

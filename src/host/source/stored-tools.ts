@@ -1,11 +1,10 @@
-import type { CatalogueService, StoredTools } from '../../contract/catalogue.ts'
-import { type Owner, tenantOwner } from '../../contract/owner.ts'
+import { type CatalogueService, type Owner, type StoredTools, tenantOwner } from '../../contract/catalogue.ts'
 import type { Caller, Tool, ToolFinder, ToolListing, ToolSource } from '../../contract/tool.ts'
 import { createFinder, joinFinders } from '../../search/finder.ts'
 import type { Translate } from '../../search/keyword-index.ts'
 import { isAllowed, policiesOf } from '../policy/policies.ts'
 import { bindTools, type ToolRules } from '../policy/source.ts'
-import { copyOf } from '../stored/owned-copy.ts'
+import { copyOf } from '../stored/version-cache.ts'
 import { type KvOptions, kvSource } from './kv.ts'
 
 export interface StoredOptions extends Omit<KvOptions, 'owner' | 'catalogue' | 'rights' | 'hostsOf' | 'worker'> {

@@ -12,14 +12,15 @@ import {
 } from './copy.ts'
 import { type CatalogueTexts, NO_TEXTS, readTexts, TEXTS_KEY } from './texts.ts'
 import {
+  addOwnWrite,
   currentIndex,
   forgetOlder,
   FRESH_MS,
   type IndexMemory,
   type ReadableNamespace,
-  addOwnWrite,
   readCopy,
 } from './index-memory.ts'
+import type { Owner } from '../../contract/catalogue.ts'
 
 /** The part of a KV namespace that is used here. */
 export interface ToolNamespace extends ReadableNamespace {
@@ -243,3 +244,19 @@ async function readBatch(
 
 const CHANGED = 'the definition has changed since it was stored: its hash differs'
 const MISSING = 'KV does not have the version yet'
+
+/**
+ * Returns an owner's part of the catalogue's copy. The keys of the edge's definitions have no prefix, those of a
+ * tenant's begin with the owner: `tenant:acme/tools:index`.
+ */
+export function copyOf(namespace: ToolNamespace, owner: Owner): ToolNamespace {
+  if (owner === 'edge') return namespace
+  const keyOf = (key: string) => `${owner}/${key}`
+  return {
+    get: async (keys, type) => {
+      const values = await namespace.get(keys.map(keyOf), type)
+      return new Map(keys.map((key) => [key, values.get(keyOf(key)) ?? null]))
+    },
+    put: (key, value) => namespace.put(keyOf(key), value),
+  }
+}

@@ -1,10 +1,17 @@
-import type { Owner } from '../../contract/owner.ts'
+import type { Owner } from '../../contract/catalogue.ts'
 import { RecentMap } from '../../contract/recent-map.ts'
 import type { ToolDefinition } from '../../contract/tool-definition.ts'
 import type { Tool } from '../../contract/tool.ts'
 import { cannotUndo, toolChanged } from '../../tool/pinned-tools.ts'
-import { isMissingWorker, missingMethod, type ToolBinding } from './answer.ts'
-import { callService, describeBinding, type DescribeResult, unreachable } from './call.ts'
+import {
+  callService,
+  describeBinding,
+  type DescribeResult,
+  isMissingWorker,
+  missingMethod,
+  type ToolBinding,
+  unreachable,
+} from './call.ts'
 import type { DefinitionIssue } from '../../contract/definition.ts'
 import { canonicalJson, isObject } from '../../contract/json.ts'
 import { toolFields } from '../../wire/tool-fields.ts'

@@ -1,7 +1,7 @@
 import { Hono } from 'hono/tiny'
 import { MOST_COPY_BYTES } from '../../contract/backup.ts'
 import { isObject } from '../../contract/json.ts'
-import { readBody } from '../../contract/read-body.ts'
+import { readBody } from '../../contract/bytes.ts'
 import type { EdgeEnv } from '../context.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { bodyTooLarge, readJson } from '../request-body.ts'

@@ -1,17 +1,15 @@
 import { type LimitName, mostCalls, NEVER } from '../../contract/limits.ts'
 import type { ToolCall } from '../../contract/message.ts'
-import type { NamedTool } from '../../contract/tool-names.ts'
+import { matches, type NamedTool } from '../../contract/tool-names.ts'
 import { type Approval, type Condition, mayCall } from '../../contract/tool-definition.ts'
 import { failure, READ_RESULT, type ToolFailure } from '../../contract/tool.ts'
-import { parseArguments } from '../../host/execute.ts'
-import { unknownTool } from '../../host/unknown-tool.ts'
+import { parseArguments, unknownTool } from '../../host/execute.ts'
 import { startedCalls } from '../recover.ts'
 import { type CallState, ownUsage, type RunState } from '../state.ts'
 import { countEarlier, isSameCall } from './call-counts.ts'
 import { answersLimit, compatLimit, countsFinalAnswer } from './compat.ts'
 import { needsDataFlowApproval } from './data-flow-guard.ts'
 import { parseJson, partAt, pointerKeys } from '../../contract/json.ts'
-import { matches } from '../../contract/glob.ts'
 
 /**
  * What happens to a call that a model has proposed. `early`: it may start before the model's answer is complete. `answer`:

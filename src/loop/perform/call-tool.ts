@@ -16,8 +16,7 @@ import {
   type ToolSuccess,
 } from '../../contract/tool.ts'
 import { callPart, traceparentOf } from '../../contract/trace.ts'
-import { execute, parseArguments } from '../../host/execute.ts'
-import { unknownTool } from '../../host/unknown-tool.ts'
+import { execute, parseArguments, unknownTool } from '../../host/execute.ts'
 import { marksReadBy } from '../decide/data-flow-guard.ts'
 import { canReconcile } from '../recover.ts'
 import { hookContext, type Running } from '../running.ts'

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ToolOutcome } from '../../../src/contract/tool.ts'
-import { callCode, type CodeOptions } from '../../../src/definitions/code/call.ts'
+import { callCode, type CodeHost, type CodeOptions } from '../../../src/definitions/code/worker.ts'
 import type { Code } from '../../../src/definitions/code/definition.ts'
-import type { CodeHost } from '../../../src/definitions/code/worker.ts'
 import { CONTROL, text, toolRequest } from '../../host/source/calls.ts'
 
 const hosts = { 'api.example.com': ['SECRET_A'] }

@@ -10,7 +10,7 @@ import {
   type ToolSuccess,
 } from '../../../src/contract/tool.ts'
 import { createBreaker } from '../../../src/host/breaker.ts'
-import { outputCheck } from '../../../src/host/policy/output.ts'
+import { outputCheck } from '../../../src/host/policy/rules.ts'
 import { applyPolicies, type PolicyOptions } from '../../../src/host/policy/source.ts'
 import { tool } from '../../fixtures/play.ts'
 import { CONTROL, toolRequest } from '../source/calls.ts'

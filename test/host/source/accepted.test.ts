@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import type { AcceptanceService } from '../../../src/contract/acceptance.ts'
+import type { AcceptanceService } from '../../../src/contract/catalogue.ts'
 import { approvedDefinitions } from '../../../src/host/source/approved-definitions.ts'
 import { ACCEPTED_KEY } from '../../../src/host/stored/copy.ts'
 import { freezeClock } from '../../fixtures/frozen-clock.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Acceptances, ToolFingerprint } from '../../../src/contract/acceptance.ts'
+import type { Acceptances, ToolFingerprint } from '../../../src/contract/catalogue.ts'
 import type { ToolDefinition } from '../../../src/contract/tool-definition.ts'
 import type { Tool } from '../../../src/contract/tool.ts'
 import { digestOf, gateTools } from '../../../src/host/source/approved-definitions.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ToolDefinition } from '../../../src/contract/tool-definition.ts'
 import type { ToolListing, ToolOutcome } from '../../../src/contract/tool.ts'
-import type { ToolBinding } from '../../../src/host/worker/answer.ts'
+import type { ToolBinding } from '../../../src/host/worker/call.ts'
 import { type ServiceOptions, serviceSource } from '../../../src/host/source/service.ts'
 import { call, CONTROL, text, toolRequest } from './calls.ts'
 import { definition, worker } from './worker.ts'

@@ -1,6 +1,6 @@
 import type { ToolDefinition } from '../../../src/contract/tool-definition.ts'
 import type { ToolRequest } from '../../../src/contract/tool.ts'
-import type { ToolBinding } from '../../../src/host/worker/answer.ts'
+import type { ToolBinding } from '../../../src/host/worker/call.ts'
 import { text } from './calls.ts'
 
 export function definition(name: string, rest: Partial<ToolDefinition> = {}): ToolDefinition {

@@ -1,7 +1,12 @@
 import type { Context } from 'hono'
 import { Hono } from 'hono/tiny'
-import type { HistoryEntry, StoredTools, WriteReply, WriteTerms } from '../../../contract/catalogue.ts'
-import { isTenantPlace } from '../../../contract/owner.ts'
+import {
+  type HistoryEntry,
+  isTenantPlace,
+  type StoredTools,
+  type WriteReply,
+  type WriteTerms,
+} from '../../../contract/catalogue.ts'
 import { digestOf } from '../../../host/source/approved-definitions.ts'
 import { untightened } from '../../../host/policy/policies.ts'
 import type { EdgeEnv } from '../../context.ts'

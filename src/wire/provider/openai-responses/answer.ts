@@ -9,8 +9,7 @@ import { answerCodec, type DecodedAnswer, errorEvent, type Fields, finishEvent, 
 import { modelError, NOTHING, STREAM_CUT } from '../model-error.ts'
 import { explainError } from '../openai-chat/types.ts'
 import { citationsIn } from '../provider-call.ts'
-import { hostedCall, isHostedItem, isWebSearch } from './hosted-tools.ts'
-import { echoedArguments, type OutputPart, responsesOpaque } from './request.ts'
+import { echoedArguments, hostedCall, isHostedItem, isWebSearch, type OutputPart, responsesOpaque } from './request.ts'
 
 /** The codec for the answers of Responses servers. */
 export const responsesAnswers = answerCodec(responsesAnswer)

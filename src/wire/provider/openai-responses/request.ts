@@ -1,4 +1,4 @@
-import { isObject } from '../../../contract/json.ts'
+import { isObject, parseJson } from '../../../contract/json.ts'
 import {
   contentText,
   type Message,
@@ -6,16 +6,16 @@ import {
   type ToolMessage,
   type UserContent,
 } from '../../../contract/message.ts'
-import type { ModelRequest, ToolChoice } from '../../../contract/model.ts'
+import type { ModelEvent, ModelRequest, ToolChoice } from '../../../contract/model.ts'
 import { describeTool, type ToolDefinition } from '../../../contract/tool-definition.ts'
 import { TOOL_SEARCH } from '../../../contract/tool.ts'
 import { encodeOnce } from '../../events.ts'
 import { objectsOf, textAt } from '../../fields.ts'
-import { argumentsObject, argumentsText, calledName, jsonText, opaqueDataOf } from '../model-answer.ts'
+import { argumentsObject, argumentsText, calledName, type Fields, jsonText, opaqueDataOf } from '../model-answer.ts'
 import { withEffort } from '../openai-chat/request.ts'
-import { includedWith, isHostedItem, toHostedChoice, toHostedTool } from './hosted-tools.ts'
 import { toolText, toParameters } from '../strict-schema.ts'
 import { urlOf } from '../turns.ts'
+import { providerEvent, sourcesIn } from '../provider-call.ts'
 
 /**
  * Encodes the body of a streamed request for an answer that the server does not store. Reasoning comes and goes back
@@ -246,4 +246,69 @@ function outputItems(text: string, calls: readonly object[], opaque: Opaque | un
 /** Returns the `arguments` of a function call as this format sends them: JSON text, `{}` for none. */
 export function echoedArguments(value: unknown): string {
   return typeof value === 'string' ? value || '{}' : JSON.stringify(value)
+}
+
+/** The items of tools that the server runs. They go back as they came, since reasoning refers to them. */
+const HOSTED = new Set(['web_search_call', 'file_search_call', 'code_interpreter_call', 'mcp_call', 'mcp_list_tools'])
+
+/** Whether an item is one of them, and whole: what a caller has brought names no container. */
+export function isHostedItem({ type, container_id }: Fields): boolean {
+  return (
+    typeof type === 'string' && HOSTED.has(type) && (type !== 'code_interpreter_call' || container_id !== undefined)
+  )
+}
+
+/** Returns a tool in the form of this format. A server that asked before each call would wait for an answer in vain. */
+export function toHostedTool(form: Fields): Fields {
+  const { type, container } = form
+  if (type === 'mcp') return { ...form, require_approval: 'never' }
+  return type === 'code_interpreter' && container === undefined ? { ...form, container: { type: 'auto' } } : form
+}
+
+export function toHostedChoice({ type, server_label }: Fields): Fields {
+  return type === 'mcp' ? { type, server_label } : { type }
+}
+
+/** What is asked for with each kind of tool, by which an event tells what it found. */
+const INCLUDED: Readonly<Record<string, string>> = {
+  web_search: 'web_search_call.action.sources',
+  file_search: 'file_search_call.results',
+  code_interpreter: 'code_interpreter_call.outputs',
+}
+
+export function includedWith({ type }: Fields): readonly string[] {
+  const name = INCLUDED[String(type)]
+  return name === undefined ? [] : [name]
+}
+
+/** Makes the event of a complete item; none for a list of tools. */
+export function hostedCall(item: Fields): readonly ModelEvent[] {
+  const { type, status, error } = item
+  if (type === 'mcp_list_tools') return []
+  const isFailed = status === 'failed' || status === 'incomplete' || Boolean(error)
+  const use = { tool: String(type).replace(/_call$/, ''), id: textAt(item, 'id'), isFailed }
+  if (type === 'mcp_call') {
+    const input = { server: item.server_label, name: item.name, arguments: parseJson(textAt(item, 'arguments')) ?? {} }
+    return [providerEvent({ ...use, input, output: textAt(item, 'output') || errorText(error) })]
+  }
+  if (type === 'code_interpreter_call') {
+    const logs = objectsOf(item.outputs).map((output) => textAt(output, 'logs'))
+    return [providerEvent({ ...use, input: { code: textAt(item, 'code') }, output: logs.filter(Boolean).join('\n') })]
+  }
+  if (type === 'file_search_call') {
+    const results = objectsOf(item.results)
+    const names = [...new Set(results.map((result) => textAt(result, 'filename')))]
+    return [providerEvent({ ...use, input: { queries: item.queries }, output: names.filter(Boolean).join('\n') })]
+  }
+  const { type: action = 'search', sources, ...input } = isObject(item.action) ? item.action : {}
+  return [providerEvent({ ...use, input: { action, ...input }, sources: objectsOf(sources).flatMap(sourcesIn) })]
+}
+
+function errorText(error: unknown): string {
+  return typeof error === 'string' ? error : error ? textAt(error, 'message') || JSON.stringify(error) : ''
+}
+
+/** Whether an item is a search of the web: a page that the server opens is none. */
+export function isWebSearch({ type, action }: Fields): boolean {
+  return type === 'web_search_call' && (isObject(action) ? (action.type ?? 'search') : 'search') === 'search'
 }
