@@ -1,7 +1,7 @@
 import type { ChatModel, ModelCapabilities, ModelError } from '../contract/model.ts'
 import { pause } from '../contract/time-limit.ts'
 import { attempts, failing } from './http-models.ts'
-import { TIMED_OUT } from '../wire/provider/model-error.ts'
+import { STREAM_CUT, TIMED_OUT } from '../wire/provider/model-error.ts'
 
 export interface RetryOptions {
   /** The number of requests in all. Default 3. */
@@ -61,7 +61,8 @@ export interface FallbackOptions {
 /**
  * Makes one model of several: each is asked if the one before it failed before its first event. If an answer breaks off
  * later, or the model falls silent, the step starts again with the next one. It has the name and the
- * price of the first, and the capabilities that all of them have. The last failure is reported.
+ * price of the first, and the capabilities that all of them have. If all fail, the failure is reported that may pass
+ * soonest, so that a run waits for one model that is overloaded although another one refuses its key.
  *
  * @example
  * const models = anthropic({ apiKey: textOf(env, 'ANTHROPIC_API_KEY') })
@@ -77,16 +78,29 @@ export function fallingBack(models: readonly [ChatModel, ...ChatModel[]], option
       const first = (request.cuts ?? 0) % models.length
       const order = [...models.slice(first), ...models.slice(0, first)]
       const ask = (at: number) => order[at]?.stream(request, signal, onRetry)
+      let soonest: ModelError | undefined
+      let isReported = false
       return attempts(
         () => ask(0) ?? models[0].stream(request, signal, onRetry),
         (error, failures) => {
-          const next = after(error) && !signal.aborted && failures < order.length
-          if (next) onRetry?.(error)
-          return next ? ask(failures) : undefined
+          if (isReported) return undefined
+          if (!soonest || passesAfterMs(error) <= passesAfterMs(soonest)) soonest = error
+          const isNextAsked = after(error) && !signal.aborted && failures < order.length
+          if (!isNextAsked && soonest === error) return undefined
+          onRetry?.(error)
+          if (isNextAsked) return ask(failures)
+          isReported = true
+          return failing(soonest)
         },
       )
     },
   }
+}
+
+/** Returns how soon a failure may pass, in milliseconds: Infinity for never, and below 0 if a shorter prompt is enough. */
+function passesAfterMs({ code, retryable, retryAfterMs = 0, overflow }: ModelError): number {
+  if (overflow) return -1
+  return retryable && (OUTAGES.has(code) || code === STREAM_CUT.code) ? retryAfterMs : Infinity
 }
 
 /** Returns the common capabilities; undefined if those of the first are unknown. Unknown ones of others are ignored. */

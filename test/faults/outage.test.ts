@@ -5,7 +5,7 @@ import type { ChatModel, ModelError, ModelEvent } from '../../src/contract/model
 import { memoryJournal } from '../../src/loop/running.ts'
 import { run } from '../../src/loop/drive.ts'
 import { newState } from '../../src/loop/state.ts'
-import { OutageGate, retrying } from '../../src/model/retry.ts'
+import { fallingBack, OutageGate, retrying } from '../../src/model/retry.ts'
 import { requestOf } from '../fixtures/play.ts'
 import { say } from '../fixtures/scripted.ts'
 
@@ -19,6 +19,8 @@ const FAILURES: Readonly<Record<string, ModelError>> = {
   '503': { code: 'model_unavailable', message: 'Overloaded.', status: 503, retryable: true },
   'a refused connection': { code: 'model_unreachable', message: 'No connection.', retryable: true },
 }
+
+const failed: ModelError = { code: 'model_unavailable', message: 'Overloaded.', status: 503, retryable: true }
 
 /** A provider that fails until a time, and counts the requests. */
 function provider(error: ModelError, until: number) {
@@ -95,7 +97,23 @@ test('a run that is not stored waits within its request, and says so', async () 
   expect(times[0]).toBeLessThanOrEqual(1000)
 })
 
-const failed: ModelError = { code: 'model_unavailable', message: 'Overloaded.', status: 503, retryable: true }
+describe('a run waits for its first model while the second one', () => {
+  const failure = { code: 'model_unauthorized', message: 'No.', retryable: false }
+
+  test.each<[string, ModelError]>([
+    ['refuses the key of the edge', { ...failure, status: 401 }],
+    ['does not exist', { ...failure, code: 'model_not_found', status: 404 }],
+    ['refuses the request', { ...failure, code: 'model_refused_request', status: 400 }],
+    ['asks for more time than the run has', { ...failed, retryAfterMs: 3_600_000 }],
+  ])('%s', async (_, error) => {
+    const first = provider(failed, Date.now() + 5000)
+    const second = provider(error, Infinity)
+    const model = retrying(new OutageGate().guard(fallingBack([first.model, second.model])))
+    const played = perform(model)
+    await vi.advanceTimersByTimeAsync(DEFAULT_LIMITS.modelWaitMs)
+    expect((await played).finished).toMatchObject({ status: 'completed', answer: 'Hello.' })
+  })
+})
 
 describe('a run fails at once', () => {
   test.each<[string, ModelError]>([

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { ChatModel, ModelError, ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import { type FallbackOptions, fallingBack, retrying } from '../../src/model/retry.ts'
 import { say, type Script, scripted } from '../fixtures/scripted.ts'
@@ -63,10 +63,40 @@ test('after an answer that broke off, the next model is asked first, and those b
   expect(names).toEqual(['scripted/second', 'scripted/first', 'scripted/first', 'scripted/second'])
 })
 
-test('the error of the last model is returned', async () => {
+test('the error of the last model is returned if all are overloaded', async () => {
   expect(await play([failing(), failing(), failing({ message: 'All busy.' })])).toMatchObject({
     events: failing({ message: 'All busy.' }),
     requestCounts: [1, 1, 1],
+  })
+})
+
+describe('if all models fail, the error is returned', () => {
+  const REFUSED = { code: 'model_unauthorized', message: 'Wrong key.', retryable: false }
+  const LONG = { code: 'model_rate_limited', message: 'Tomorrow.', retryAfterMs: 86_400_000 }
+  const TOO_LONG = { code: 'model_context_exceeded', message: 'Too long.', retryable: false, overflow: {} }
+
+  test.each<[string, Partial<ModelError>, Partial<ModelError>, Partial<ModelError>, string]>([
+    ['of one that is overloaded, not of one that refuses its key', {}, REFUSED, REFUSED, 'Busy.'],
+    ['of one whose answer broke off at once', { code: 'model_stream_cut', message: 'Cut.' }, REFUSED, LONG, 'Cut.'],
+    ['of the one that asks for the shortest wait', LONG, { retryAfterMs: 1000, message: 'A second.' }, LONG, 'A second.'],
+    ['of one for which a shorter prompt is enough', {}, TOO_LONG, REFUSED, 'Too long.'],
+    ['of the last one, if no wait helps', { code: 'model_timeout' }, { code: 'model_bad_response' }, REFUSED, 'Wrong key.'],
+  ])('%s', async (_, first, second, third, message) => {
+    const { events, requestCounts } = await play([failing(first), failing(second), failing(third)])
+    expect([events, requestCounts]).toEqual([
+      [expect.objectContaining({ type: 'error', error: expect.objectContaining({ message }) })],
+      [1, 1, 1],
+    ])
+  })
+
+  test('also if the next model refuses the request for its content, and every failure is recorded', async () => {
+    const refusal = failing({ code: 'model_refused_request', message: 'No.', retryable: false })
+    const model = fallingBack([scripted([failing()]), scripted([refusal]), scripted([say('Never.')])])
+    const messages: string[] = []
+    const stream = model.stream(REQUEST, new AbortController().signal, ({ message }) => void messages.push(message))
+    const events: ModelEvent[] = []
+    for await (const event of stream) events.push(event)
+    expect([events, messages]).toEqual([failing(), ['Busy.', 'No.']])
   })
 })
 
