@@ -75,7 +75,8 @@ export function fallingBack(models: readonly [ChatModel, ...ChatModel[]], option
     ...models[0],
     ...(capabilities && { capabilities }),
     stream: (request, signal, onRetry) => {
-      const first = (request.cuts ?? 0) % models.length
+      const { cuts = 0, waits = 0 } = request
+      const first = (cuts > 0 ? cuts + waits : 0) % models.length
       const order = [...models.slice(first), ...models.slice(0, first)]
       const ask = (at: number) => order[at]?.stream(request, signal, onRetry)
       let soonest: ModelError | undefined

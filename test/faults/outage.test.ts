@@ -22,15 +22,16 @@ const FAILURES: Readonly<Record<string, ModelError>> = {
 
 const failed: ModelError = { code: 'model_unavailable', message: 'Overloaded.', status: 503, retryable: true }
 
-/** A provider that fails until a time, and counts the requests. */
-function provider(error: ModelError, until: number) {
+/** A provider that fails until a time, after these words of an answer, and counts the requests. */
+function provider(error: ModelError, until: number, words = '') {
   const requestedAt: number[] = []
   const model: ChatModel = {
     name: 'test/model',
     stream: async function* (): AsyncGenerator<ModelEvent> {
       requestedAt.push(Date.now())
-      if (Date.now() < until) yield { type: 'error', error }
-      else yield* say('Hello.')
+      if (Date.now() >= until) return yield* say('Hello.')
+      if (words !== '') yield { type: 'text', text: words }
+      yield { type: 'error', error }
     },
   }
   return { model, requestedAt }
@@ -72,6 +73,54 @@ describe.each(Object.keys(FAILURES))('an outage with %s', (name) => {
       expect(statuses).toEqual(Array(RUNS).fill('completed'))
       expect(requestedAt.length).toBeLessThanOrEqual(most)
     })
+  })
+})
+
+describe('an outage in which answers begin and then break off', () => {
+  const CUT = { code: 'model_stream_cut', message: 'Cut.', retryable: true }
+
+  test.each([
+    { name: 'the connection', error: CUT, seconds: 5 },
+    { name: 'the connection', error: CUT, seconds: 60 },
+    { name: 'an error event', error: { ...CUT, code: 'model_unavailable' }, seconds: 5 },
+  ])('by $name, of $seconds s, fails none of 20 runs', async ({ error, seconds }) => {
+    const { model, requestedAt } = provider(error, Date.now() + seconds * 1000, 'Hel')
+    const gated = retrying(new OutageGate().guard(model))
+    const runs = Array.from({ length: RUNS }, () => perform(gated))
+    await vi.advanceTimersByTimeAsync(DEFAULT_LIMITS.modelWaitMs)
+    const answers = (await Promise.all(runs)).map(({ finished }) => finished?.answer)
+    expect(answers).toEqual(Array(RUNS).fill('Hello.'))
+    expect(requestedAt.length).toBeLessThanOrEqual(RUNS * 13)
+  })
+
+  test('makes a run ask again at once three times, then wait, and drop each beginning', async () => {
+    const { model } = provider(CUT, Date.now() + 1, 'Hel')
+    const played = perform(retrying(model))
+    await vi.advanceTimersByTimeAsync(1000)
+    const { events } = await played
+    const restart = ['text.delta', 'step.restarted']
+    expect(events.map(({ type }) => type)).toEqual([
+      ...[
+        'run.started',
+        'step.started',
+        ...restart,
+        ...restart,
+        ...restart,
+        'text.delta',
+        'model.waiting',
+        'step.restarted',
+      ],
+      ...['text.delta', 'step.answered', 'step.finished', 'run.finished'],
+    ])
+  })
+
+  test('is over for a run as soon as one of its models answers, whichever broke off last', async () => {
+    const first = provider(CUT, Date.now() + 1, 'Hel')
+    const second = provider(CUT, Infinity, 'Hel')
+    const played = perform(retrying(fallingBack([first.model, second.model])))
+    await vi.advanceTimersByTimeAsync(1000)
+    expect((await played).finished).toMatchObject({ status: 'completed', answer: 'Hello.' })
+    expect([first.requestedAt.length, second.requestedAt.length]).toEqual([3, 2])
   })
 })
 

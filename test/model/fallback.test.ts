@@ -71,17 +71,25 @@ test('the error of the last model is returned if all are overloaded', async () =
 })
 
 describe('if all models fail, the error is returned', () => {
-  const REFUSED = { code: 'model_unauthorized', message: 'Wrong key.', retryable: false }
+  const REFUSAL = { code: 'model_unauthorized', message: 'Wrong key.', retryable: false }
   const LONG = { code: 'model_rate_limited', message: 'Tomorrow.', retryAfterMs: 86_400_000 }
   const TOO_LONG = { code: 'model_context_exceeded', message: 'Too long.', retryable: false, overflow: {} }
 
-  test.each<[string, Partial<ModelError>, Partial<ModelError>, Partial<ModelError>, string]>([
-    ['of one that is overloaded, not of one that refuses its key', {}, REFUSED, REFUSED, 'Busy.'],
-    ['of one whose answer broke off at once', { code: 'model_stream_cut', message: 'Cut.' }, REFUSED, LONG, 'Cut.'],
-    ['of the one that asks for the shortest wait', LONG, { retryAfterMs: 1000, message: 'A second.' }, LONG, 'A second.'],
-    ['of one for which a shorter prompt is enough', {}, TOO_LONG, REFUSED, 'Too long.'],
-    ['of the last one, if no wait helps', { code: 'model_timeout' }, { code: 'model_bad_response' }, REFUSED, 'Wrong key.'],
-  ])('%s', async (_, first, second, third, message) => {
+  test.each<[string, readonly [Partial<ModelError>, Partial<ModelError>, Partial<ModelError>], string]>([
+    ['of one that is overloaded, not of one that refuses its key', [{}, REFUSAL, REFUSAL], 'Busy.'],
+    ['of one whose answer broke off at once', [{ code: 'model_stream_cut', message: 'Cut.' }, REFUSAL, LONG], 'Cut.'],
+    [
+      'of the one that asks for the shortest wait',
+      [LONG, { retryAfterMs: 1000, message: 'A second.' }, LONG],
+      'A second.',
+    ],
+    ['of one for which a shorter prompt is enough', [{}, TOO_LONG, REFUSAL], 'Too long.'],
+    [
+      'of the last one, if no wait helps',
+      [{ code: 'model_timeout' }, { code: 'model_bad_response' }, REFUSAL],
+      'Wrong key.',
+    ],
+  ])('%s', async (_, [first, second, third], message) => {
     const { events, requestCounts } = await play([failing(first), failing(second), failing(third)])
     expect([events, requestCounts]).toEqual([
       [expect.objectContaining({ type: 'error', error: expect.objectContaining({ message }) })],

@@ -312,25 +312,18 @@ const SHORTEST_MS = 100
 /** How much longer than a provider asks a run may wait, so that its clients do not all come back at once. */
 const SPREAD = 0.1
 
-interface Failure {
-  readonly error: ModelError
-  /** Whether the model had begun to answer. */
-  readonly hasBegun: boolean
-}
-
 /**
  * Returns the wait after a failure of the model, if the same request may succeed soon: the time that the provider asks
  * for, else a random time between half and all of 1 s, 2 s, … 15 s, and at most what is left of `modelWaitMs` in this
  * step. Undefined if the run should fail now: for another failure, if the provider asks for a longer wait than is left,
  * or if the run would time out first.
  */
-function waitAfter(running: Running, step: number, failure: Failure): RunFact | undefined {
+function waitAfter(running: Running, step: number, { error }: ModelFailure): RunFact | undefined {
   const { state, now, signal, subrequestsLeft } = running
-  const { error } = failure
   const { limits, durable } = state.request
   const { ms: waitedMs, count } = state.step?.wait ?? { ms: 0, count: 0 }
   // A run that is not stored cannot ask in another invocation.
-  if (!isOutage(failure) || signal.aborted || (!durable && subrequestsLeft() <= 0)) return undefined
+  if (!isOutage(error) || signal.aborted || (!durable && subrequestsLeft() <= 0)) return undefined
   const at = now()
   const wait = delayMs(error, count, limits.modelWaitMs - waitedMs)
   // Runs that an earlier version has accepted have no such limit.
@@ -340,11 +333,8 @@ function waitAfter(running: Running, step: number, failure: Failure): RunFact | 
   return { type: 'model.waiting', step, ...reason, attempts, at, until: at + wait }
 }
 
-function isOutage({ error, hasBegun }: Failure): boolean {
-  const { code, status = 500, retryable, retryAfterMs } = error
-  if (!retryable || !OUTAGES.has(code) || (status < 500 && !OUTAGE_STATUSES.includes(status))) return false
-  // An answer that breaks off otherwise is asked for again at once, a few times.
-  return !hasBegun || retryAfterMs !== undefined || code === 'model_rate_limited'
+function isOutage({ code, status = 500, retryable }: ModelError): boolean {
+  return retryable && OUTAGES.has(code) && (status >= 500 || OUTAGE_STATUSES.includes(status))
 }
 
 /** Returns how long to wait, in whole milliseconds; undefined if that is longer than what is left. */
