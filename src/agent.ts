@@ -10,6 +10,7 @@ import type {
   ToolOutcome,
   ToolRequest,
   ToolService,
+  ToolSource,
   ToolSuccess,
 } from './contract/tool.ts'
 import { failure } from './contract/tool.ts'
@@ -77,8 +78,9 @@ async function findAgent(
   { name, context }: ToolRequest,
 ): Promise<Tool | undefined> {
   const policies = readPolicies({ TOOL_POLICY: context.policies })
-  const tools = (caller: Caller) => applyPolicies(setup.tools(caller), { policies, rates: setup.rates ?? {} })(caller)
-  const [agent] = await agentSource(agents, { ...setup, tools }).find([name])
+  const bind = (source: (caller: Caller) => ToolSource) => applyPolicies(source, { policies, rates: setup.rates ?? {} })
+  const bindTools = (source: ToolSource) => bind(setup.bindTools?.(source) ?? (() => source))
+  const [agent] = await agentSource(agents, { ...setup, tools: bind(setup.tools), bindTools }).find([name])
   return agent
 }
 

@@ -47,6 +47,11 @@ export interface Setup {
   readonly tools: (caller: Caller) => ToolSource
   /** Returns those that are not stored, also those that models are not offered (`isFor`). Default: there are none. */
   readonly workerTools?: ((caller: Caller) => ToolSource) | undefined
+  /**
+   * Binds a source by the rules of the edge, its policies among them, as the tools of the edge are bound. Default: nothing
+   * binds it.
+   */
+  readonly bindTools?: ((source: ToolSource) => (caller: Caller) => ToolSource) | undefined
   /** Returns the policies that hold for a tool, in their order. Default: there are none. */
   readonly policies?: ((tool: PolicySubject) => readonly HoldingPolicy[]) | undefined
   /** Finds tools by words, for `GET /tools?query=`. Default: tools cannot be searched. */

@@ -11,6 +11,7 @@ import { readToolPatterns } from '../contract/tool-patterns.ts'
 import type { ToolDefinition } from '../contract/tool-definition.ts'
 import type { ToolSource } from '../contract/tool.ts'
 import { createBreaker } from '../host/breaker.ts'
+import { bindTools } from '../host/policy/source.ts'
 import { inOrder } from '../host/source/chain.ts'
 import { type EdgeTools, edgeTools } from '../host/source/edge-tools.ts'
 import { serviceSource } from '../host/source/service.ts'
@@ -89,7 +90,7 @@ function finish(services: Services): Setup {
     hooks: _hooks,
     sources: _sources,
     isForeign: _isForeign,
-    rules: _rules,
+    rules,
     gate: _gate,
     storedTools: _storedTools,
     search: _search,
@@ -99,6 +100,7 @@ function finish(services: Services): Setup {
   return {
     ...shared,
     ...makeTools(services),
+    bindTools: (source) => bindTools(source, rules),
     models: makeModels(services),
     rates: rateLimits(env, rateNamesOf(services)),
     loop: makeLoop(services),

@@ -6,7 +6,7 @@ import { canonicalJson, parseJson, sha256 } from '../contract/json.ts'
 import { MOST_LATER_MS } from '../contract/later.ts'
 import { DEFAULT_LIMITS, type Limits, lowerLimits } from '../contract/limits.ts'
 import { type RunRequest, selectionByOffer } from '../contract/run.ts'
-import type { ModelChooser, Report } from '../contract/setup.ts'
+import type { ModelChooser, Report, Setup } from '../contract/setup.ts'
 import type { ToolDefinition } from '../contract/tool-definition.ts'
 import {
   type Caller,
@@ -31,6 +31,8 @@ export interface AgentPorts {
   readonly models: ModelChooser
   /** The source of their tools. Default: no tools. */
   readonly tools?: (caller: Caller) => ToolSource
+  /** Binds the agents as tools of one another by the rules of the edge, such as its policies. Default: nothing binds them. */
+  readonly bindTools?: Setup['bindTools']
   readonly loop?: LoopSetup | undefined
   /** The limits of the edge; an agent can only lower them. Default: the initial limits, with the taint rule on. */
   readonly config?: Pick<Config, 'taintRule'> & Partial<Pick<Config, 'limits'>>
@@ -76,7 +78,8 @@ export function agentSource(agents: readonly AgentOptions[], ports: AgentPorts):
     )
   // Agents can find one another by name, but are not offered to one another by default.
   const siblings: ToolSource = { find, list: async () => ({ tools: [], unavailable: [] }), offered: async () => [] }
-  const tools = (caller: Caller) => (ports.tools ? chain([ports.tools(caller), siblings]) : siblings)
+  const boundSiblings = ports.bindTools?.(siblings) ?? (() => siblings)
+  const tools = (caller: Caller) => chain([...(ports.tools ? [ports.tools(caller)] : []), boundSiblings(caller)])
   return {
     find,
     list: async () => ({ tools: await find(names), unavailable: [] }),

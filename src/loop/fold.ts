@@ -325,8 +325,7 @@ function foldStarted(state: RunState, event: EventOf<'call.started'>): void {
     step.early = [...step.early, early]
     step.byId.set(callId, early)
   }
-  const agent = isAgent ? { isAgent } : {}
-  patchCall(state, callId, { status: 'started', attempt, startedAt: at, deadline, place, version, ...agent })
+  patchCall(state, callId, { status: 'started', attempt, startedAt: at, deadline, place, version, isAgent })
   const call = isProgram && findCall(state, callId)
   if (call) call.program ??= newProgram(at)
 }
@@ -356,14 +355,13 @@ function foldProgram(state: RunState, event: EventOf<ProgramEvent>): void {
   switch (event.type) {
     case 'call.issued': {
       const { callId, parent, ask, tool, arguments: text, isGuarded } = event
-      const guard = isGuarded ? { isGuarded } : {}
       const round = state.rounds
       const inner: CallState = {
         ...{ callId, tool, arguments: text, parent, ask, round },
         status: 'proposed',
         attempt: 0,
         earlier: countCall(state, { tool, arguments: text }),
-        ...guard,
+        isGuarded,
       }
       program.calls.set(ask, callId)
       state.step.byId.set(callId, inner)

@@ -47,9 +47,7 @@ function callRecord(state: CallState): CallRecord {
   const { callId, parent, tool, arguments: text, status, place, version, result, wasUndone, child } = state
   const { judgement, resultJudgement } = state
   const source = place === undefined ? {} : { place, version }
-  const id = { id: callId, parent }
-  const facts = { ...source, child, judgement }
-  const call = { ...id, tool, arguments: readableArguments(text), ...facts }
+  const call = { id: callId, parent, tool, arguments: readableArguments(text), ...source, child, judgement }
   if (result) {
     const { ok, durationMs, content, structured, metadata, error, deployment } = result
     return {

@@ -15,6 +15,7 @@ import { type Script, scripted } from '../fixtures/scripted.ts'
 import { catalogueParts } from '../../src/edge/catalog.ts'
 import type { Env } from '../../src/edge/env.ts'
 import { everything } from '../../src/edge/everything.ts'
+import type { EdgeOptions } from '../../src/edge/options.ts'
 import type { Part } from '../../src/edge/part.ts'
 import { makeSetup } from '../../src/edge/setup.ts'
 import { schedulesObject } from '../../src/triggers/schedules.ts'
@@ -67,6 +68,8 @@ export interface ControlledEdgeOptions {
   readonly fetch?: (url: string) => Promise<Response>
   /** Parts that the edge has beside all of its own. */
   readonly parts?: readonly Part[]
+  /** Further tools, as `createEdge` takes them. */
+  readonly sources?: EdgeOptions['sources']
   /** Changes the setup that `createEdge` makes. */
   readonly change?: (setup: Setup) => Setup
 }
@@ -76,7 +79,7 @@ export interface ControlledEdgeOptions {
  * over databases and a KV in memory. Its tool Workers hold the given tools, and its model plays a script.
  */
 export function controlledEdge(options: ControlledEdgeOptions): ControlledEdge {
-  const { workers, script = [], vars = {}, keys, fetch, parts = [], change = (edge) => edge } = options
+  const { workers, script = [], vars = {}, keys, fetch, parts = [], sources, change = (edge) => edge } = options
   const { model = scripted(script, 'test/scripted') } = options
   const kv = new FakeKv()
   const catalogs = objects<InstanceType<typeof Catalog>>((ctx) => new Catalog(ctx, env))
@@ -104,7 +107,11 @@ export function controlledEdge(options: ControlledEdgeOptions): ControlledEdge {
     SCHEDULES: schedules,
   }
   let setup: Setup | undefined
-  const edgeOptions = { providers: { test: () => () => model }, use: [...everything.use, ...parts] }
+  const edgeOptions: EdgeOptions = {
+    providers: { test: () => () => model },
+    use: [...everything.use, ...parts],
+    ...(sources && { sources }),
+  }
   const setupOnce = () => (setup ??= change(makeSetup(env, edgeOptions)))
   const Catalog = catalogue<Env>(catalogueParts)
   const Conversation = conversation(setupOnce)

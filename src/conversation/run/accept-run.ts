@@ -91,12 +91,14 @@ function replayOf({ run }: StartRequest, store: Store): AcceptReply | undefined 
 
 /**
  * Adds the input to the current run. Undefined if there is none to join, or if another API key started it: the run has
- * that key's tools and trusted values, which the sender of the input may not have.
+ * that key's tools and trusted values, which the sender of the input may not have. Undefined also for input of no user, if
+ * the run is a user's: a decision model would take it for what the user wants.
  */
 function join({ run }: StartRequest, { store, runner, alarms }: AcceptPorts): AcceptReply | undefined {
   const joinResult = store.transaction(() => {
     const open = runner.joinable()
-    if (!open || open.stored.request.caller.key !== run.caller.key) return undefined
+    const { caller, isFromUser } = open?.stored.request ?? {}
+    if (!open || caller?.key !== run.caller.key || (isFromUser && !run.isFromUser)) return undefined
     store.setJoined(run, open.stored.id)
     alarms.touch()
     return runner.join(open, run.input)

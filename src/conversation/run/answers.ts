@@ -109,12 +109,7 @@ function reasonOf(state: RunState, call: CallState): PendingApproval['because'] 
 }
 
 function describeTool({ title, description, annotations, version, hash, inputSchema, undo, approval }: ToolDefinition) {
-  const optional = {
-    title,
-    undo,
-    approval,
-  }
-  return { ...optional, description, annotations, version, hash, inputSchema }
+  return { title, undo, approval, description, annotations, version, hash, inputSchema }
 }
 
 function answerEvent(

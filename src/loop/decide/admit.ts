@@ -142,10 +142,13 @@ function refusalOf(state: RunState, call: CallState, rules: StepRules): ToolFail
   return parsed.ok ? undefined : parsed
 }
 
-/** Returns the names of the tools that the model sees: those of the step, if it has its own selection. */
+/**
+ * Returns the names of the tools that the model sees: those of the step, if it has its own selection, as far as models may
+ * call them.
+ */
 export function namesOnOffer({ offered, request, step, hasTruncatedResult }: RunState): readonly string[] {
-  const edgeNames = [...offered.values()].filter((tool) => mayCall(tool, 'model')).map(({ name }) => name)
-  const names = step?.tools ?? [...edgeNames, ...request.clientTools.map((tool) => tool.name)]
+  const all = step?.tools ?? [...offered.keys(), ...request.clientTools.map((tool) => tool.name)]
+  const names = all.filter((name) => mayCall(offered.get(name) ?? {}, 'model'))
   return hasTruncatedResult && !names.includes(READ_RESULT) ? [...names, READ_RESULT] : names
 }
 
@@ -303,12 +306,9 @@ export function namedTools(
   { offered }: Pick<RunState, 'offered'>,
   name: string,
 ): { readonly tool: NamedTool; readonly target: NamedTool } {
-  const { ownName, aliasOf } = offered.get(name) ?? {}
-  const own = ownName === undefined ? {} : { ownName }
+  const { ownName, aliasOf = name } = offered.get(name) ?? {}
   // An alias has no name on a server: its `ownName` is that of the tool behind it.
-  return aliasOf === undefined
-    ? { tool: { name, ...own }, target: { name, ...own } }
-    : { tool: { name }, target: { name: aliasOf, ...own } }
+  return { tool: aliasOf === name ? { name, ownName } : { name }, target: { name: aliasOf, ownName } }
 }
 
 /** Returns how many calls of the group of a tool may run at the same time; undefined if it is in none. */

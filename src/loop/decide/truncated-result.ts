@@ -67,7 +67,8 @@ export function readResultTool(
 function readPart(resultOf: (id: string) => readonly Content[] | undefined, args: unknown, most: number): ToolOutcome {
   const { id, offset = 0 } = isObject(args) ? args : {}
   const content = typeof id === 'string' ? resultOf(id) : undefined
-  if (!content)
+  // Nothing is left of one that is withheld.
+  if (!content?.length)
     return failure('unknown_result', 'There is no such result. Give the `id` from the note about the result.')
   const text = contentText(content)
   const from = characterBoundary(text, typeof offset === 'number' ? Math.max(0, Math.floor(offset)) : 0)

@@ -280,7 +280,6 @@ function reportFault(
   if (outcome.ok) return outcome
   const { code, detail } = outcome.error
   if (detail === undefined && NOT_FAULTS.has(code)) return outcome
-  const explanation = detail === undefined ? {} : { detail }
-  report({ callId, tool, attempts: attempt, durationMs: now() - startedAt, code, ...explanation })
+  report({ callId, tool, attempts: attempt, durationMs: now() - startedAt, code, detail })
   return outcome
 }

@@ -42,7 +42,7 @@ export async function judgeResults(running: Running, calls: readonly CallState[]
 const UNJUDGED: Judgement = { ok: false, code: 'no_decision_model' }
 
 async function judge(
-  { state, signal, commit, flush, now }: Running,
+  { state, signal, commit, flush, now, journal }: Running,
   { calls, ...about }: { readonly calls: readonly CallState[]; readonly about?: 'result' },
   ask: (call: CallState) => Promise<Judgement>,
 ): Promise<void> {
@@ -54,10 +54,11 @@ async function judge(
       const judgement = await ask(call)
       // After an abort the run ends without the call, or without the model that would read its result.
       if (signal.aborted || state.finished) return
-      const ofProgram = parent === undefined ? {} : { parent }
-      commit([
-        { type: 'call.judged', callId, tool, ...about, ...judgement, durationMs: now() - startedAt, ...ofProgram },
-      ])
+      // Otherwise its whole text could still be read, and that of the results that a program was given.
+      for (const { callId: id, parent: program, result } of state.step?.calls ?? [])
+        if (about.about && !judgement.ok && result?.cut && [id, program].includes(callId))
+          journal.storeFullResult(id, [])
+      commit([{ type: 'call.judged', callId, tool, ...about, ...judgement, durationMs: now() - startedAt, parent }])
       flush()
     }),
   )

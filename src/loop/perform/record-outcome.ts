@@ -21,8 +21,7 @@ export function recordOutcome(running: Running, call: CallState, outcome: ToolOu
   const { callId, tool, parent } = call
   const input = outcome.ok ? undefined : outcome.input
   if (input && state.request.conversation !== undefined && isForPerson(input)) {
-    const ofProgram = parent === undefined ? {} : { parent }
-    commit([{ type: 'approval.requested', callId, tool, arguments: call.arguments, input, ...ofProgram }])
+    commit([{ type: 'approval.requested', callId, tool, arguments: call.arguments, input, parent }])
     return flush()
   }
   const deferral = readDeferral(running, call, outcome)

@@ -15,12 +15,10 @@ export async function undoCalls(running: Running, { calls, because }: UndoPlan):
     running.flush()
     const outcome = await undoCall(running, call, wholeOutcome(running, call))
     const { callId, tool } = call
-    if (!outcome.ok && outcome.error.detail !== undefined) {
-      running.report({ callId, tool, code: outcome.error.code, detail: outcome.error.detail })
-    }
-    const { code, message } = outcome.ok ? { code: '', message: '' } : outcome.error
-    const error = outcome.ok ? {} : { error: { code, message } }
-    running.commit([{ type: 'call.undone', callId, tool, ok: outcome.ok, ...error, because: because.callId }])
+    const { code = '', message = '', detail } = outcome.ok ? {} : outcome.error
+    if (detail !== undefined) running.report({ callId, tool, code, detail })
+    const error = outcome.ok ? undefined : { code, message }
+    running.commit([{ type: 'call.undone', callId, tool, ok: outcome.ok, error, because: because.callId }])
   }
 }
 
