@@ -151,7 +151,9 @@ export interface StoredKeys {
 
 /** Reads a key as it is stored. Throws a ConfigError that says what is expected. */
 export function readStoredKey(entry: Readonly<Record<string, unknown>>): StoredKey {
-  return { ...readApiKey(entry, 'KEYS'), disabled: entry['disabled'] === true }
+  const { disabled = false } = entry
+  if (typeof disabled !== 'boolean') throw new ConfigError('KEYS', 'a key whose "disabled" is true or false')
+  return { ...readApiKey(entry, 'KEYS'), disabled }
 }
 
 /** Returns a key as it is stored, without what is derived from it: JSON has no Infinity. */

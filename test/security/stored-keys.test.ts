@@ -8,18 +8,23 @@ import { controlledEdge } from './controlled-edge.ts'
 /** The KV namespace of keys, with what is to go wrong. */
 function memoryKeys() {
   const values = new Map<string, { readonly text: string; readonly metadata?: object }>()
-  const state = { failure: undefined as Error | undefined, reads: 0, answers: true }
+  const state = { failure: undefined as Error | undefined, reads: 0, answers: true, refuses: (_name: string) => false }
   const reach = () => {
     state.reads += 1
     if (state.failure) throw state.failure
   }
   const namespace: StoredKeyNamespace & typeof state = Object.assign(state, {
-    get: async (name: string) => (
-      reach(),
-      state.answers ? (values.get(name)?.text ?? null) : new Promise<never>(() => {})
-    ),
-    put: async (name: string, text: string, { metadata }: { metadata?: object } = {}) =>
-      void (reach(), values.set(name, { text, ...(metadata && { metadata }) })),
+    get: async (name: string) => {
+      reach()
+      if (name.length > 512) throw new Error('KV GET failed: 414 key too long')
+      return state.answers ? (values.get(name)?.text ?? null) : new Promise<never>(() => {})
+    },
+    put: async (name: string, text: string, { metadata }: { metadata?: object } = {}) => {
+      reach()
+      if (state.refuses(name)) throw new Error('KV PUT failed: 429 Too Many Requests')
+      if (JSON.stringify(metadata ?? {}).length > 1024) throw new Error('KV PUT failed: 413 metadata too large')
+      values.set(name, { text, ...(metadata && { metadata }) })
+    },
     delete: async (name: string) => void (reach(), values.delete(name)),
     list: async ({ prefix, limit, cursor = '' }: { prefix: string; limit: number; cursor?: string }) => {
       reach()
@@ -221,10 +226,71 @@ describe('an operator', () => {
     ['an unknown rate', { rate: 'RATE_UNKNOWN' }],
     ['a budget that is none', { budget: { tokens: -1, per: 'month' } }],
     ['a date that is none', { expires: 'soon' }],
+    ['a text that says whether it is disabled', { disabled: 'true' }],
+    ['more terms than KV lists', { scopes: Array(200).fill('chat') }],
   ])('cannot make a key with %s', async (_, change) => {
     const { operator, values } = edgeWith('stored', [])
     expect(outcomeOf(await operator('/keys', { json: { ...json, ...change } }))).toEqual([400, 'invalid_request'])
     expect([...values.keys()].filter((name) => /^(?:key|hash):/.test(name))).toEqual([])
+  })
+
+  test('cannot disable a key by a value that is neither true nor false, and is told so', async () => {
+    const { operator, as } = edgeWith('stored', [])
+    const { key } = (await operator('/keys', { json })).body
+    for (const disabled of ['true', 1, {}]) {
+      const answer = await operator('/keys/app', { method: 'PATCH', json: { disabled } })
+      expect(outcomeOf(answer)).toEqual([400, 'invalid_request'])
+    }
+    expect(outcomeOf(await as(key)('/runs', run))).toBe(200)
+  })
+
+  test('is told that no key has an id that is none', async () => {
+    const { operator } = edgeWith('stored', [])
+    const answer = await operator(`/keys/${'a'.repeat(600)}`, { method: 'PATCH', json: { disabled: true } })
+    expect(outcomeOf(answer)).toEqual([404, 'unknown_key'])
+  })
+
+  const change = { method: 'PATCH', json: { disabled: true } }
+  const requests = [
+    ['/keys', {}],
+    ['/keys', { json: { ...json, id: 'other' } }],
+    ['/keys/app', change],
+    ['/keys/app/rotate', { json: {} }],
+    ['/keys/app', { method: 'DELETE' }],
+  ] as const
+
+  test('gets 503 while KV fails', async () => {
+    const { operator, namespace } = edgeWith('stored', [apiKey('app', json)])
+    await operator('/keys')
+    namespace.failure = new Error('KV is down')
+    for (const [path, request] of requests)
+      expect(outcomeOf(await operator(path, request))).toEqual([503, 'keys_unavailable'])
+  })
+
+  test('gets 503 while KV hangs', async () => {
+    const { operator, namespace } = edgeWith('stored', [apiKey('app', json)])
+    await operator('/keys')
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const hang = async () => new Promise<never>(() => {})
+    Object.assign(namespace, { get: hang, put: hang, delete: hang, list: hang })
+    const outcomes: unknown[] = requests.map(() => 'none')
+    for (const [at, [path, request]] of requests.entries())
+      void operator(path, request).then((answer) => (outcomes[at] = outcomeOf(answer)))
+    for (let tries = 0; tries < 1000 && outcomes.includes('none'); tries++) await vi.advanceTimersByTimeAsync(1000)
+    expect(outcomes).toEqual(requests.map(() => [503, 'keys_unavailable']))
+  })
+
+  test.each(['hash:', 'key:'])('has changed nothing if KV refuses to write a value of %s', async (prefix) => {
+    const { operator, as, namespace } = edgeWith('stored', [])
+    const { key } = (await operator('/keys', { json })).body
+    namespace.refuses = (name) => name.startsWith(prefix)
+    const failed = [503, 'keys_unavailable']
+    expect(outcomeOf(await operator('/keys/app/rotate', { json: {} }))).toEqual(failed)
+    expect(outcomeOf(await operator('/keys', { json: { ...json, id: 'other' } }))).toEqual(failed)
+    namespace.refuses = () => false
+    expect(outcomeOf(await as(key)('/runs', run))).toBe(200)
+    expect(outcomeOf(await operator('/keys', { json: { ...json, id: 'other' } }))).toBe(201)
   })
 
   test('lists thousands of keys by pages', async () => {

@@ -148,9 +148,9 @@ export function keyStore({ namespace, report, now = Date.now }: KeyOptions<Store
     read: (id) => readKey(id),
     write: async (key) => {
       const { sha256, ...metadata } = { ...storedForm(key), sha256: key.sha256 }
-      // The hash is written last, so that no hash leads to a key as it was before.
-      await namespace.put(`key:${key.id}`, JSON.stringify(storedForm(key)), { metadata })
+      // The key is written last: until then the earlier one is valid, and a hash that it does not have leads to nothing.
       for (const hash of sha256) await namespace.put(`hash:${hash}`, key.id, {})
+      await namespace.put(`key:${key.id}`, JSON.stringify(storedForm(key)), { metadata })
       keys.set(key.id, { value: key, at: now() })
     },
     remove: async (key) => {

@@ -1,7 +1,8 @@
 import { Hono } from 'hono/tiny'
-import { newId } from '../../contract/id.ts'
+import { ID, newId } from '../../contract/id.ts'
 import { isObject, sha256 } from '../../contract/json.ts'
 import { readStoredKey, storedForm, type StoredKey, type StoredKeys } from '../../contract/api-key.ts'
+import { withDeadline } from '../../contract/time-limit.ts'
 import { ConfigError } from '../../contract/vars.ts'
 import type { EdgeEnv } from '../context.ts'
 import { requireScope } from '../middleware/auth.ts'
@@ -11,6 +12,10 @@ import type { Surface } from '../surface.ts'
 import { invalidRequest } from './runs.ts'
 
 const MOST_BODY_BYTES = 64 * 1024
+/** How many bytes the terms of a key may take: KV keeps 1,024 with each for the list. */
+const MOST_TERMS_BYTES = 1000
+/** How long KV may take to answer, in milliseconds. */
+const KV_MS = 10_000
 /** What a request may set of a key. Its id and its tenant stay as they are. */
 const CHANGES = ['scopes', 'expires', 'rate', 'budget', 'location', 'jurisdiction', 'disabled']
 
@@ -23,7 +28,7 @@ type EdgeBindings = EdgeEnv['Bindings']
 
 app.get('/', async (c) => {
   const keys = requireKeys(c.env)
-  return c.json(await keys.list(c.req.query('after')))
+  return c.json(await reachable(keys.list(c.req.query('after'))))
 })
 
 app.post('/', async (c) => {
@@ -32,7 +37,7 @@ app.post('/', async (c) => {
   const secret = newId('ek')
   const key = await keyOf(c.env, { scopes: ['chat', 'tools:read'], ...body, sha256: [await sha256(secret)] })
   if (typeof body['id'] !== 'string') throw invalidRequest({ message: 'A key needs an id.', path: 'id' })
-  const isTaken = c.env.setup.config.apiKeys.some(({ id }) => id === key.id) || (await keys.read(key.id))
+  const isTaken = c.env.setup.config.apiKeys.some(({ id }) => id === key.id) || (await reachable(keys.read(key.id)))
   if (isTaken) throw new Problem({ status: 409, code: 'key_exists', message: `There is a key "${key.id}" already.` })
   await write(keys, key)
   return c.json({ key: secret, ...summaryOf(key) }, 201)
@@ -77,7 +82,7 @@ function requireKeys({ caller, setup }: EdgeBindings): StoredKeys {
 }
 
 async function storedKey(keys: StoredKeys, id: string): Promise<StoredKey> {
-  const key = await reachable(keys.read(id))
+  const key = ID.test(id) ? await reachable(keys.read(id)) : undefined
   if (key) return key
   throw new Problem({ status: 404, code: 'unknown_key', message: `No key "${id}" is stored.` })
 }
@@ -97,6 +102,9 @@ async function keyOf(env: EdgeBindings, entry: Readonly<Record<string, unknown>>
     requireScopes(env, key)
     if (key.rate !== undefined && !env.setup.rates?.[key.rate]) {
       throw invalidRequest({ message: `There is no rate limit binding "${key.rate}".`, path: 'rate' })
+    }
+    if (new TextEncoder().encode(JSON.stringify(summaryOf(key))).length > MOST_TERMS_BYTES) {
+      throw invalidRequest({ message: `The terms of a key take at most ${MOST_TERMS_BYTES} bytes.`, path: '' })
     }
     return key
   } catch (error) {
@@ -118,11 +126,12 @@ async function write(keys: StoredKeys, key: StoredKey): Promise<void> {
 }
 
 async function reachable<Value>(work: Promise<Value>): Promise<Value> {
-  return work.catch((error: unknown) => {
+  return withDeadline(KV_MS, work).catch((error: unknown) => {
     throw new Problem({
       status: 503,
       code: 'keys_unavailable',
       message: 'The stored keys cannot be reached now.',
+      retryAfterMs: 5000,
       extra: { reason: error instanceof Error ? error.name : 'unknown' },
     })
   })
