@@ -34,8 +34,8 @@ export function defineAgent<const Agent extends AgentOptions>(agent: Agent): Age
 
 /**
  * Makes the Worker of these agents: `export default serveAgents(setup, [legal, medical])`. Bound to an edge as a
- * service named `TOOL_*`, it is a tool Worker like any other. If one of its agents has no model, the edge lists the
- * Worker as unavailable, with the reason.
+ * service named `TOOL_*`, it is a tool Worker like any other. The edge lists an agent that has no model as unavailable,
+ * with the reason.
  */
 export function serveAgents<Env extends object>(
   makeSetup: MakeSetup<Env>,
@@ -44,12 +44,14 @@ export function serveAgents<Env extends object>(
   return class extends WorkerEntrypoint<Env> {
     async describe(): Promise<ToolDescription> {
       const setup = setupOf(makeSetup, this.env)
-      for (const { name, model } of agents) {
+      const unavailable = agents.flatMap(({ name, model }) => {
         const resolved = setup.models.resolve(model)
-        if (!resolved.ok) throw new Error(`The agent "${name}" has no model: ${resolved.message}`)
-      }
+        return resolved.ok ? [] : [{ name, reason: `It has no model: ${resolved.message}` }]
+      })
+      const missing = new Set(unavailable.map(({ name }) => name))
       const { tools } = await agentSource(agents, setup).list()
-      return { contract: 1, source: 'agent', tools: tools.map(({ definition }) => definition) }
+      const definitions = tools.map(({ definition }) => definition).filter(({ name }) => !missing.has(name))
+      return { contract: 1, source: 'agent', tools: definitions, unavailable }
     }
 
     async call(request: ToolRequest, control: ToolControl = NOBODY): Promise<ToolOutcome> {

@@ -149,6 +149,25 @@ test('doctor warns of the tools of other MCP servers that are left out, with the
   expect(here.findings).toEqual([{ ...values[0], file: 'tools/one/index.js' }])
 })
 
+test('doctor says how an agent gets the model that it lacks', async () => {
+  const reason = 'It has no model: MODEL is not set.'
+  const agent = { name: 'proofreader', source: 'agent', place: 'TOOL_ONE', available: false, offered: false, reason }
+  const { code, values } = await doctor(projectOf(), { args: ['--url', await edgeOf([agent]), '--json'] })
+  expect(values[0]).toEqual({
+    level: 'error',
+    topic: 'tools',
+    file: 'tools/one/index.js',
+    message: `proofreader is not available: ${reason}`,
+    remedy:
+      'Set MODEL, and the key of its provider, for its Worker: on this machine in .dev.vars beside its wrangler.toml.',
+  })
+  expect(code).toBe(1)
+  const { targets } = await readTargets({ root: projectOf(), environment: 'production' })
+  const missing = new Map([['acme-one', [{ name: 'proofreader', reason, source: 'agent' }]]])
+  const here = toolsHere({ descriptions: new Map(), missing }, { targets, definitions: [] })
+  expect(here.findings).toEqual([{ ...values[0], level: 'warning' }])
+})
+
 test('doctor reports patterns of variables that match no tool, as long as all tools are known', async () => {
   const withPolicy = (policy: object) =>
     projectOf({

@@ -48,7 +48,15 @@ describe('the Worker of the experts', () => {
       1,
       [legal, medical, technical, router].map(({ name }) => [name, 'always']),
     ])
-    await expect(worker({}).describe()).rejects.toThrow('The agent "legalExpert" has no model: ')
+    expect(await worker({}).describe()).toEqual({
+      contract: 1,
+      source: 'agent',
+      tools: [],
+      unavailable: [legal, medical, technical, router].map(({ name }) => ({
+        name,
+        reason: 'It has no model: The request names no model, and MODEL is not set.',
+      })),
+    })
     expect(worker({}).fetch().status).toBe(404)
   })
 

@@ -13,8 +13,8 @@ import type { Target } from './target.ts'
 /** The tools of each Worker that describes itself, by the Worker's name. */
 export type Descriptions = ReadonlyMap<string, readonly ToolDefinition[]>
 
-/** The tools that Workers cannot offer, by the Worker's name. */
-export type MissingTools = ReadonlyMap<string, readonly MissingTool[]>
+/** The tools that Workers cannot offer, by the Worker's name, and the source that such a Worker says it is, such as `mcp`. */
+export type MissingTools = ReadonlyMap<string, readonly (MissingTool & { readonly source?: string })[]>
 
 /** Asks the Workers that it is bound to for their descriptions, as an edge does: over RPC, else over `fetch`. */
 const PROBE = `
@@ -116,13 +116,17 @@ async function startWorkers(targets: readonly Target[], workers: readonly object
     const response = await harness.fetch('/')
     const answers: unknown = await response.json()
     const descriptions = new Map<string, readonly ToolDefinition[]>()
-    const missing = new Map<string, readonly MissingTool[]>()
+    const missing = new Map<string, readonly (MissingTool & { readonly source?: string })[]>()
     for (const { binding, service } of services) {
       const answer = isObject(answers) ? answers[binding] : undefined
       const tools: readonly ToolDefinition[] = isObject(answer) && Array.isArray(answer['tools']) ? answer['tools'] : []
       descriptions.set(service, [...(descriptions.get(service) ?? []), ...tools])
-      const unavailable = isObject(answer) ? answer['unavailable'] : undefined
-      if (Array.isArray(unavailable)) missing.set(service, unavailable)
+      const { unavailable, source } = isObject(answer) ? answer : {}
+      if (Array.isArray(unavailable))
+        missing.set(
+          service,
+          unavailable.map((tool) => ({ ...tool, source })),
+        )
     }
     return { ok: true, descriptions, missing }
   } catch (error) {

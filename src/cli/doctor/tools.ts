@@ -45,7 +45,9 @@ export function toolsHere(
     findings: findingsOf({ level: 'warning', topic: 'tools' }, [
       ...findings,
       ...targets.flatMap((target) =>
-        (missing.get(target.name) ?? []).map((tool) => problemOf(tool, moduleOf(target), REMOTE)),
+        (missing.get(target.name) ?? []).map((tool) =>
+          problemOf(tool, moduleOf(target), tool.source === 'agent' ? WITHOUT_MODEL : REMOTE),
+        ),
       ),
     ]),
     subjects: subjectsHere(described, files),
@@ -71,10 +73,13 @@ export async function toolsAtEdge(edge: EdgeAddress, files: ProjectTools, signal
     tools.map((tool) => problemOf(tool, fileOf(tool, files) ?? edge.url, remedyOf(tool)))
   const own = problemsOf(
     unavailable.filter((tool) => !isRemote(tool)),
-    (tool) =>
-      tool.accepted === undefined
-        ? `It comes from ${tool.place}: correct it there, or remove it.`
-        : `Its definition has changed: look at GET /tools/${tool.name}, then POST /tools/${tool.name}/accept.`,
+    (tool) => {
+      const { name, place, source } = tool
+      if (tool.accepted !== undefined)
+        return `Its definition has changed: look at GET /tools/${name}, then POST /tools/${name}/accept.`
+      const isAgent = source === 'agent' && name !== place
+      return isAgent ? WITHOUT_MODEL : `It comes from ${place}: correct it there, or remove it.`
+    },
   )
   const remote = problemsOf(unavailable.filter(isRemote), () => REMOTE)
   return {
@@ -89,6 +94,8 @@ export async function toolsAtEdge(edge: EdgeAddress, files: ProjectTools, signal
   }
 }
 
+const WITHOUT_MODEL =
+  'Set MODEL, and the key of its provider, for its Worker: on this machine in .dev.vars beside its wrangler.toml.'
 const REMOTE = 'It comes from another MCP server: models do without it.'
 
 function problemOf(
