@@ -8,6 +8,8 @@ export interface ListedTool {
   /** The operator's name for the source, such as the service binding. */
   readonly place: string
   readonly available: boolean
+  /** Whether models are offered it without being told to. Default: yes. */
+  readonly offered?: boolean
   /** Why it is not available. */
   readonly reason?: string
   /** The accepted hash of a tool that is held back because its definition has changed. */

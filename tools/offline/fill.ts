@@ -84,7 +84,7 @@ function valueOf(field: Field, question: Question, used: Set<unknown>): unknown 
     case 'place':
       return take(placeOf(fresh(reading.names)))?.name ?? (isRequired ? guessPlace(question) : undefined)
     case 'person':
-      return take(personOf(fresh(reading.names)))?.name
+      return take(personOf(fresh(reading.names), field))?.name
     // Only codes are read: which dollar is meant, no rule knows.
     case 'currency':
       return take(fresh(reading.text.match(/\b[A-Z]{3}\b/g) ?? [])[0])
@@ -145,9 +145,14 @@ function placeOf(names: readonly Proper[]): Proper | undefined {
   )
 }
 
-function personOf(names: readonly Proper[]): Proper | undefined {
+/**
+ * Returns the person that is meant for a field: the one after the field's word, as in “with name Ada”, else the first
+ * with several names, else the first.
+ */
+function personOf(names: readonly Proper[], { words }: Field): Proper | undefined {
   const people = names.filter(({ zone, lead }) => zone === undefined && !/^(?:in|at|near|to)$/.test(lead))
-  return people.find(({ name }) => name.includes(' ')) ?? people[0]
+  const own = words.split(' ')
+  return people.find(({ lead }) => own.includes(lead)) ?? people.find(({ name }) => name.includes(' ')) ?? people[0]
 }
 
 /** Returns a place that no capital shows: `in aarhus`, or Chinese characters that are not a known word. */

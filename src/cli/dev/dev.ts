@@ -177,13 +177,13 @@ export interface ExampleQuestion {
 }
 
 /**
- * Returns a question that the tools of an edge can answer: the time if a tool tells it, else what the first tool is for,
- * with an example for each argument that it requires.
+ * Returns a question that the tools that an edge offers can answer: the time if a tool tells it, else what the first
+ * tool is for, with an example for each argument that it requires.
  */
 export function exampleQuestion(tools: readonly ListedTool[]): ExampleQuestion {
-  const available = tools.filter((tool) => tool.available)
-  if (available.some(({ name }) => /time/i.test(name))) return { text: TIME, isFree: true }
-  const [first] = available
+  const offered = tools.filter((tool) => tool.available && tool.offered !== false)
+  if (offered.some(({ name }) => /time/i.test(name))) return { text: TIME, isFree: true }
+  const [first] = offered
   if (!first) return { text: 'What can you do?', isFree: false }
   const { name, inputSchema, annotations } = first
   const { properties, required } = isObject(inputSchema) ? inputSchema : {}

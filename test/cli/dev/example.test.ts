@@ -24,6 +24,8 @@ test('the example question is one that a tool of the edge can answer', () => {
     text: 'Greeting with name Ada',
     isFree: true,
   })
+  const stored = toolOf('exchangeRate', { offered: false })
+  expect(exampleQuestion([stored, GREETING])).toEqual({ text: 'Greeting with name Ada', isFree: true })
   expect(exampleQuestion([])).toEqual({ text: 'What can you do?', isFree: false })
 })
 

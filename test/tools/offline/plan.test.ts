@@ -93,10 +93,21 @@ const MAIL: Prop = {
   fields: { to: { type: 'string', format: 'email' }, subject: text('One line'), text: text('The whole mail') },
   run: ({ to }) => ({ to }),
 }
+const GREET: Prop = {
+  name: 'greeting',
+  description: 'Greets a person by name. Use it when somebody wants to be greeted.',
+  fields: { name: text('Name of the person, such as Ada') },
+  required: ['name'],
+  run: ({ name }) => `Hello, ${String(name)}!`,
+}
 const ALL = [CLOCK, WEATHER, REMIND, REMINDERS, CANCEL, CONVERT, CALCULATE, ROOT, CUSTOMER, BOOK, MAIL]
 const NOW_CALL = ['currentTime', {}] as const
 
 describe('a question to the offline model', () => {
+  test('names a person after the word of the field, whatever else has a capital', async () => {
+    expect((await play([GREET], 'Greeting with name Ada')).steps).toEqual([[['greeting', { name: 'Ada' }]]])
+  })
+
   test.each([
     ['What time is it in Tokyo?', [[['currentTime', { timeZone: 'Asia/Tokyo' }]]]],
     ['Will it rain in Copenhagen tomorrow?', [[NOW_CALL], [['weather', { place: 'Copenhagen', date: '2026-11-21' }]]]],
