@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ID } from '../contract/id.ts'
 import { isObject } from '../contract/json.ts'
@@ -51,7 +51,7 @@ export async function backUp({ edge, terminal, signal, folder, conversation }: B
  * Failure if the edge refuses another.
  */
 export async function restore({ edge, terminal, signal, folder, conversation }: BackupOptions) {
-  const files = conversation === undefined ? copiesIn(folder) : [`${conversation}${ENDING}`]
+  const files = copiesIn(folder, conversation)
   let [createdCount, presentCount] = [0, 0]
   for (const file of files) {
     const id = file.slice(0, -ENDING.length)
@@ -85,9 +85,15 @@ export async function rewind({ edge, terminal, signal, conversation, time }: Rew
   terminal.emit(reply)
 }
 
-function copiesIn(folder: string): readonly string[] {
-  const files = readdirSync(folder).filter((file) => file.endsWith(ENDING))
-  if (files.length === 0) throw new Failure(`There are no copies (*${ENDING}) in ${folder}.`)
+/** Returns the files with copies in a folder, or that of one conversation. Throws a Failure if there are none. */
+function copiesIn(folder: string, conversation: string | undefined): readonly string[] {
+  if (!existsSync(folder)) {
+    throw new Failure(`There is no folder ${folder}.`, 'Name the folder that edgecall backup has written.')
+  }
+  const isWanted = (file: string) =>
+    conversation === undefined ? file.endsWith(ENDING) : file === conversation + ENDING
+  const files = readdirSync(folder).filter(isWanted)
+  if (files.length === 0) throw new Failure(`There are no copies (${conversation ?? '*'}${ENDING}) in ${folder}.`)
   return files.toSorted()
 }
 

@@ -95,6 +95,17 @@ test('the commands backup and restore take one conversation, and name the one th
     code: 1,
     errors: expect.stringContaining('There are no copies (*.jsonl)'),
   })
+  for (const more of [[], ['--conversation', 'a']]) {
+    expect(await run(['restore', 'no-such-folder', ...more, '--url', url])).toEqual({
+      code: 1,
+      out: '',
+      errors: 'There is no folder no-such-folder.\nName the folder that edgecall backup has written.\n',
+    })
+  }
+  expect(await run(['restore', files, '--conversation', 'none', '--url', url])).toMatchObject({
+    code: 1,
+    errors: `There are no copies (none.jsonl) in ${files}.\n`,
+  })
 })
 
 test('the command rewind takes a conversation back to a time', async () => {

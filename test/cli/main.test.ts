@@ -30,10 +30,17 @@ describe('the command line', () => {
     expect(out).toMatch(/\n {2}--json +print JSON/)
   })
 
+  test('tells the same after help', async () => {
+    expect(await run('help', 'import', 'openapi')).toEqual(await run('import', 'openapi', '--help'))
+    expect(await run('help', 'new')).toEqual(await run('new', '--help'))
+  })
+
   test.each([
     [['begin'], 'There is no command "begin"\n\nUsage: edgecall <command>'],
     [['import'], 'There is no command "import". There are: import openapi'],
-    [['dev', '--question'], `Unknown option '--question'`],
+    [['help', 'begin'], 'There is no command "begin"\n\nUsage: edgecall <command>'],
+    [['help', 'import', 'xml'], 'There is no command "import xml". There are: import openapi'],
+    [['dev', '--question'], `Unknown option '--question'\n\nUsage: edgecall dev [options]`],
     [['dev', '--ask'], `Option '--ask <value>' argument missing\n\nUsage: edgecall dev [options]`],
     [['deploy', 'now'], `Unexpected argument 'now'`],
     [['import', 'openapi'], 'import openapi needs <file>: the document, in JSON'],

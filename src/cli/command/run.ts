@@ -27,8 +27,11 @@ export async function runCommand(commands: readonly Command[], words: readonly s
 }
 
 async function dispatch(commands: readonly Command[], words: readonly string[]): Promise<number> {
-  const [first = 'help'] = words
+  const [first = 'help', ...others] = words
   if (['help', '--help', '-h'].includes(first)) {
+    // `help new tool` is `new tool --help`.
+    if (first === 'help' && others.some((word) => !word.startsWith('-')))
+      return dispatch(commands, [...others, '--help'])
     process.stdout.write(helpOfAll(commands))
     return 0
   }
@@ -203,6 +206,8 @@ function readWords(command: Command, words: readonly string[]) {
   try {
     return parseArgs({ args: [...words], options, allowPositionals: true })
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error), command)
+    // Node adds how to give an argument that begins with a hyphen, which is hardly ever what was meant.
+    const message = error instanceof Error ? error.message : String(error)
+    throw new UsageError(message.replace(/(?<=^Unknown option '[^']*')\. .*$/s, ''), command)
   }
 }

@@ -13,6 +13,7 @@ import { findConfig, readConfigFile } from '../project/config-file.ts'
 import { findWorkers } from '../workers.ts'
 import { spawnWrangler, UNATTENDED } from '../wrangler.ts'
 import { isStrings, readApiKeys, SCOPES } from '../../contract/api-key.ts'
+import { ID } from '../../contract/id.ts'
 import { isObject } from '../../contract/json.ts'
 import { ConfigError } from '../../contract/vars.ts'
 
@@ -45,6 +46,7 @@ export interface NewKeyOptions extends KeysOptions {
 export async function newApiKey(options: NewKeyOptions): Promise<void> {
   const { root, env, terminal, id, tenant = 'default', scopes = [], expires, remote } = options
   checkScopes(root, scopes)
+  checkTerms({ id, tenant, expires })
   const entries = readEntries(root)
   if (entries.some((entry) => isObject(entry) && entry['id'] === id)) {
     throw new Failure(`${FILE} has a key ${id} already.`, 'Give the key another id, or revoke that one.')
@@ -79,6 +81,23 @@ export function checkScopes(root: string, scopes: readonly string[]): void {
     `There is no scope "${unknown}".`,
     `There are ${own.join(', ')}; and those that TOOL_POLICY in wrangler.toml names.`,
   )
+}
+
+/** Throws a Failure for a term of a key that an edge would refuse, or with which nobody could use the key. */
+function checkTerms({ id, tenant, expires }: Pick<NewKeyOptions, 'id' | 'tenant' | 'expires'>): void {
+  const names = [
+    ['the id of a key', id],
+    ['a tenant', tenant],
+  ] as const
+  for (const [what, name] of names) {
+    if (name !== undefined && !ID.test(name))
+      throw new Failure(`"${name}" cannot be ${what}.`, 'Use 1 to 64 letters, digits, "_" and "-".')
+  }
+  if (expires === undefined) return
+  const until = Date.parse(expires)
+  if (Number.isNaN(until)) throw new Failure(`"${expires}" is not a date.`, 'Write it as in --expires 2099-01-31.')
+  if (until <= Date.now())
+    throw new Failure(`${expires} has passed: the key could never be used.`, 'Name a later date.')
 }
 
 function policiesOf(root: string): string {

@@ -196,10 +196,15 @@ describe('the commands about keys', () => {
       code: 1,
       errors: expect.stringContaining('api-keys.json has a key billing already.'),
     })
-    expect(await run(root, ['keys', 'new', 'no/id'])).toMatchObject({
-      code: 1,
-      errors: expect.stringContaining('API_KEYS'),
-    })
+    const refusals = [
+      [['no/id'], '"no/id" cannot be the id of a key.\nUse 1 to 64 letters, digits, "_" and "-".\n'],
+      [['a', '--tenant', 'b c'], '"b c" cannot be a tenant.\nUse 1 to 64 letters, digits, "_" and "-".\n'],
+      [['a', '--expires', 'soon'], '"soon" is not a date.\nWrite it as in --expires 2099-01-31.\n'],
+      [['a', '--expires', '2020-01-31'], '2020-01-31 has passed: the key could never be used.\nName a later date.\n'],
+    ] as const
+    for (const [words, errors] of refusals) {
+      expect(await run(root, ['keys', 'new', ...words])).toEqual({ code: 1, out: '', errors })
+    }
     expect(readFileSync(join(root, 'api-keys.json'), 'utf8')).toBe(file)
   })
 
