@@ -76,3 +76,12 @@ export function partAt(root: unknown, keys: readonly string[]): unknown {
 }
 
 const INDEX = /^(?:0|[1-9]\d*)$/
+
+/**
+ * Returns an object without the members that are undefined. Hooks and tools may spread it over their own defaults, which
+ * such a member would replace.
+ */
+export function withoutUndefined<Value extends object>(value: Value): Value
+export function withoutUndefined(value: object): object {
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined))
+}

@@ -69,9 +69,12 @@ export type SchedulesClass = ReturnType<typeof schedulesObject<Env>>
 
 /**
  * What the parts of an edge extend, one after the other: the services that requests and runs use (`Setup`), and those of
- * which `models`, `tools`, `workerTools`, `finder`, `stored` and `loop` are made afterwards.
+ * which `models`, `tools`, `workerTools`, `bindTools`, `finder`, `stored` and `loop` are made afterwards.
  */
-export interface Services extends Omit<Setup, 'models' | 'tools' | 'workerTools' | 'finder' | 'stored' | 'loop'> {
+export interface Services extends Omit<
+  Setup,
+  'models' | 'tools' | 'workerTools' | 'bindTools' | 'finder' | 'stored' | 'loop'
+> {
   readonly env: Env
   /** Returns the finished setup, with all tools and models. Only for use while requests are handled. */
   readonly setup: () => Setup

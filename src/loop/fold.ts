@@ -1,5 +1,6 @@
 import { READ_RESULT } from '../contract/tool.ts'
 import type { CallSettled, RunEventBody, RunFinished } from '../contract/event.ts'
+import { withoutUndefined } from '../contract/json.ts'
 import { marksAmong, type ToolCall } from '../contract/message.ts'
 import type { PromptRecord } from '../contract/run.ts'
 import { addUsage } from '../contract/usage.ts'
@@ -272,15 +273,11 @@ function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {
       roomLeft,
     })
   }
-  state.messages.push({
-    role: 'assistant',
-    content: text,
-    reasoning,
-    ...(calls.length > 0 && { calls: event.calls }),
-    opaque,
-    citations,
-    ...(state.step.marks && { marks: state.step.marks }),
-  })
+  const { marks } = state.step
+  const proposals = calls.length > 0 ? event.calls : undefined
+  state.messages.push(
+    withoutUndefined({ role: 'assistant', content: text, reasoning, calls: proposals, opaque, citations, marks }),
+  )
 }
 
 /** A run reads what the provider has found even if the answer is lost: other events may rest on it. */
@@ -295,8 +292,7 @@ function foldCut(state: RunState, { text = '', reasoning, usage }: EventOf<'answ
   state.usage = addUsage(state.usage, usage)
   if (text === '') return
   const { marks } = state.step ?? {}
-  const more = { reasoning, ...(marks && { marks }) }
-  state.messages.push({ role: 'assistant', content: text, ...more, wasInterrupted: true })
+  state.messages.push(withoutUndefined({ role: 'assistant', content: text, reasoning, marks, wasInterrupted: true }))
 }
 
 /** Returns the state of a call of the answer. If an equal call has started early, that one is used. */

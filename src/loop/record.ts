@@ -1,4 +1,5 @@
 import type { CallSettled, RunFact } from '../contract/event.ts'
+import { withoutUndefined } from '../contract/json.ts'
 import { type Content, type DataMark, readableArguments, type ToolMessage } from '../contract/message.ts'
 import type { CallRecord, RunRecord } from '../contract/run.ts'
 import type { ToolFailure, ToolFault, ToolOutcome } from '../contract/tool.ts'
@@ -170,7 +171,7 @@ export function toolMessage(
 ): ToolMessage {
   const notes = notesOf(call)
   const text = [error?.message ?? '', ...notes].join('\n')
-  return {
+  return withoutUndefined({
     role: 'tool',
     callId,
     tool,
@@ -182,5 +183,5 @@ export function toolMessage(
     ...(marks.length > 0 && { marks }),
     // The edge has sent no such call, and what it writes itself has no marks.
     ...(ownMarks && call.attempt === 0 && { byCaller: true as const }),
-  }
+  })
 }

@@ -2,6 +2,7 @@ import type { AgentStart } from '../contract/agent.ts'
 import type { RunBudget } from '../contract/budget.ts'
 import { type RunEvent, type RunEventBody, type RunFact, type RunNews, timestamps } from '../contract/event.ts'
 import type { HookContext, LoopSetup } from '../contract/hook.ts'
+import { withoutUndefined } from '../contract/json.ts'
 import type { ContextReduction, PlacedMessage } from '../contract/context.ts'
 import type { Content, DataMark, Message } from '../contract/message.ts'
 import type { ChatModel } from '../contract/model.ts'
@@ -164,8 +165,10 @@ export function openLedger(state: RunState, ports: Pick<RunPorts, 'journal' | 'l
     flush,
     commit: (events) => {
       if (state.finished) return
-      for (const event of events) fold(state, event)
-      pending.push(...events)
+      for (const event of events.map(withoutUndefined)) {
+        fold(state, event)
+        pending.push(event)
+      }
     },
     journal: {
       commit: (events, after) => journal.commit(events, after),

@@ -1,5 +1,5 @@
 import { toBase64 } from '../contract/bytes.ts'
-import { type JsonObject, parseJson } from '../contract/json.ts'
+import { type JsonObject, parseJson, withoutUndefined } from '../contract/json.ts'
 import type { BinaryContent, Content } from '../contract/message.ts'
 import type { Compat } from '../contract/run-options.ts'
 import { failure, type ToolFailure, type ToolOutcome } from '../contract/tool.ts'
@@ -228,17 +228,8 @@ export function isToolError(error: unknown): error is ToolError {
 export function toFailure(name: string, error: unknown): ToolFailure {
   if (isToolError(error)) {
     const { code, message, retryable, fatal, cause, input } = error
-    return {
-      ok: false,
-      error: {
-        code,
-        message,
-        ...(cause !== undefined && { detail: textOfThrown(cause) }),
-        retryable,
-        fatal,
-      },
-      input,
-    }
+    const detail = cause === undefined ? undefined : textOfThrown(cause)
+    return withoutUndefined({ ok: false, error: withoutUndefined({ code, message, detail, retryable, fatal }), input })
   }
   const detail = textOfThrown(error)
   console.error(`tool "${name}" threw`, detail)

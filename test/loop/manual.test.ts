@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest'
+import type { RunEvent } from '../../src/contract/event.ts'
 import type { Message } from '../../src/contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import { memory } from '../../src/loop/window/sliding.ts'
 import { collect, executeToolCalls } from '../../src/loop/manual.ts'
 import { scripted, type Script } from '../fixtures/scripted.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
+import { undefinedMembers } from '../fixtures/undefined-members.ts'
 
 const multiply = tool('multiply', ({ a, b }) => Number(a) * Number(b))
 const NEVER = new AbortController().signal
@@ -34,6 +36,18 @@ describe('a loop of your own', () => {
     expect(history.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
     expect(history[2]).toMatchObject({ tool: 'multiply', ok: true, content: [{ type: 'text', text: '48' }] })
     expect(answer).toMatchObject({ text: '48', finish: 'stop' })
+  })
+
+  test('gets events, messages and results without members that are undefined', async () => {
+    const events: RunEvent[] = []
+    const calls = ask(['multiply', { a: 6, b: 8 }], ['nothing'], ['multiply', 'x'])
+    const answer = await collect(scripted([calls]).stream({ messages: [QUESTION], tools: [] }, NEVER))
+    const onEvent = (event: RunEvent) => void events.push(event)
+    const executed = await executeToolCalls({ messages: [QUESTION], tools: [multiply], onEvent }, answer)
+    expect(events.map(({ type }) => type)).toEqual([
+      ...['call.settled', 'call.settled', 'call.started', 'call.settled', 'step.finished'],
+    ])
+    expect(undefinedMembers({ answer, events, executed })).toEqual([])
   })
 
   test('remembers earlier questions, calls and answers', async () => {

@@ -1,6 +1,6 @@
 import type { AgentControl } from '../../contract/agent.ts'
 import type { CallInput, InputNeeds } from '../../contract/input.ts'
-import { isObject, type JsonObject } from '../../contract/json.ts'
+import { isObject, type JsonObject, withoutUndefined } from '../../contract/json.ts'
 import type { ProgramCalls } from '../../contract/program.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { within } from '../../contract/time-limit.ts'
@@ -217,9 +217,8 @@ function toolRequest(
       name,
       arguments: parsed.value,
       hash,
-      // Hooks and tools may spread this over their own defaults: what a call lacks must be absent.
-      context: {
-        ...(conversationId !== undefined && { conversationId }),
+      context: withoutUndefined({
+        conversationId,
         runId,
         callId,
         idempotencyKey: key,
@@ -228,17 +227,17 @@ function toolRequest(
         caller,
         // A copy, since a tool in this isolate could otherwise change what other calls see.
         values: Object.keys(context).length > 0 ? structuredClone(context) : {},
-        ...(trusted && { trusted }),
-        ...(compat && { compat }),
-        ...(traceparent !== undefined && { traceparent }),
-        ...(methods.length > 0 && { asks: methods }),
-        ...(answers && { input: answers }),
-        ...(reportTo && { reportTo }),
-        ...(marks.size > 0 && { marks: [...marks] }),
-        ...(wantsHistory && {
-          history: visibleMessages(placedMessages({ state, history, prompt }), reductionOf({ state, prompt })),
-        }),
-      },
+        trusted,
+        compat,
+        traceparent,
+        asks: methods.length > 0 ? methods : undefined,
+        input: answers,
+        reportTo,
+        marks: marks.size > 0 ? [...marks] : undefined,
+        history: wantsHistory
+          ? visibleMessages(placedMessages({ state, history, prompt }), reductionOf({ state, prompt }))
+          : undefined,
+      }),
     },
   }
 }

@@ -1,6 +1,6 @@
 import { withoutHidden } from '../../contract/hidden-characters.ts'
 import type { StepAnswer } from '../../contract/hook.ts'
-import { parseJson } from '../../contract/json.ts'
+import { parseJson, withoutUndefined } from '../../contract/json.ts'
 import type { Message } from '../../contract/message.ts'
 import type { ChatModel, ModelRequest, ToolChoice } from '../../contract/model.ts'
 import type { ClientTool, RunError } from '../../contract/run.ts'
@@ -34,17 +34,16 @@ export function modelRequest(
   messages.push(...feedback(rejected))
   const system = systemMessage(state)
   if (system) messages.unshift(system)
-  // A hook may spread this over its own defaults: what a run leaves out must be absent.
-  return {
+  return withoutUndefined({
     messages,
     tools,
-    ...(choice !== undefined && mayChoose(choice, tools) && { toolChoice: choice }),
-    ...(responseFormat && { responseFormat }),
-    ...(sampling && { sampling }),
-    ...(providerOptions && { providerOptions }),
-    ...(conversation !== undefined && { cacheKey: conversation }),
+    toolChoice: choice !== undefined && mayChoose(choice, tools) ? choice : undefined,
+    responseFormat,
+    sampling,
+    providerOptions,
+    cacheKey: conversation,
     patience: { firstByteMs, silenceMs },
-  }
+  })
 }
 
 /** Providers reject the choice of a tool that is not in the request. */
