@@ -46,8 +46,12 @@ export function toolOf({ name, description, parameters }: ToolDefinition): Tool 
   return { name, fields, topics, action: actionOf(name, first), tellsTime, tellsNow }
 }
 
-/** Returns what a tool does, by the verb at the head of its name, else of its description. */
+/**
+ * Returns what a tool does: it reads if its description begins so, since `order` of `orderStatus` may be a noun. Else by
+ * the verb at the head of its name, else of its description.
+ */
 function actionOf(name: string, first: string): Action {
+  if (/^(?:looks? up|finds?|lists?|shows?|gets?|reads?|fetch(?:es)?)\b/i.test(first)) return 'read'
   const [verb] = wordsOf(name)
   if (verb?.action) return verb.action
   if (/\b(?:tells|answers|returns|computes|converts)\b|返回|查询/i.test(first)) return 'read'

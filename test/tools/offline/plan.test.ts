@@ -100,10 +100,25 @@ const GREET: Prop = {
   required: ['name'],
   run: ({ name }) => `Hello, ${String(name)}!`,
 }
+/** The tool of docs/tools.md, whose name begins with a word that is a verb elsewhere. */
+const ORDER: Prop = {
+  name: 'orderStatus',
+  description: 'Looks up one order. Use it when someone asks where their order is. Returns its status and its carrier.',
+  fields: { orderNumber: text('As on the invoice, such as A-1001') },
+  required: ['orderNumber'],
+  run: () => ({ status: 'shipped', carrier: 'DHL' }),
+}
 const ALL = [CLOCK, WEATHER, REMIND, REMINDERS, CANCEL, CONVERT, CALCULATE, ROOT, CUSTOMER, BOOK, MAIL]
 const NOW_CALL = ['currentTime', {}] as const
 
 describe('a question to the offline model', () => {
+  test('takes a tool that looks something up for one that reads, whatever its name begins with', async () => {
+    expect(await play([GREET, ORDER], 'Where is my order A-1001?')).toEqual({
+      steps: [[['orderStatus', { orderNumber: 'A-1001' }]]],
+      answer: 'status shipped, carrier DHL.',
+    })
+  })
+
   test('names a person after the word of the field, whatever else has a capital', async () => {
     expect((await play([GREET], 'Greeting with name Ada')).steps).toEqual([[['greeting', { name: 'Ada' }]]])
   })
