@@ -39,6 +39,7 @@ export async function deploy(commandLine: DeployOptions): Promise<void> {
   const account = dryRun ? undefined : await readAccount(commandLine, edge)
   const options = withAttempt(commandLine, account?.store.record)
   const wanted = wantedTargets(targets, options)
+  const secretsInFile = options.secrets === undefined ? {} : readSecrets(root, options.secrets, wanted)
   const bundles = await bundleAll(wanted, options)
   const started = await (options.start ?? startBundles)(bundles)
   if (!started.ok) throw failureOf(started.problems)
@@ -81,7 +82,7 @@ export async function deploy(commandLine: DeployOptions): Promise<void> {
         step,
         live.find(({ name }) => name === step.bundle.target.name),
       )
-  const secrets = await gatherSecrets(options, { targets: wanted, steps, record })
+  const secrets = await gatherSecrets(options, { secretsInFile, steps, record })
   await confirmLosses(options, await lossesOf({ api, edge, steps, record, project: project.id }))
 
   // From here on the account and package.json are changed.
@@ -208,20 +209,18 @@ async function confirmLosses({ force, terminal }: DeployOptions, losses: readonl
 }
 
 async function gatherSecrets(
-  { root, secrets: file, terminal, resume }: DeployOptions,
+  { terminal, resume }: DeployOptions,
   {
-    targets,
+    secretsInFile,
     steps,
     record,
   }: {
-    readonly targets: readonly Target[]
+    readonly secretsInFile: Secrets
     readonly steps: readonly Step[]
     readonly record: DeployRecord | undefined
   },
 ): Promise<Secrets> {
-  const secretsByWorker: Record<string, Readonly<Record<string, string>>> = file === undefined
-    ? {}
-    : { ...readSecrets(root, file, targets) }
+  const secretsByWorker: Record<string, Readonly<Record<string, string>>> = { ...secretsInFile }
   const attempt = resume ? record?.attempt : undefined
   const isDone = (worker: string) => attempt?.live.some(({ name }) => name === worker)
   for (const { bundle, live } of steps) {

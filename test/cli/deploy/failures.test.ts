@@ -69,6 +69,17 @@ describe('deploy changes nothing and says what to do', () => {
     ])
   })
 
+  test('with a file of secrets that is not there, before anything is built, with --dry-run too', async () => {
+    const bundle = () => Promise.reject(new Error('nothing is built'))
+    const text = 'nowhere.env cannot be read.'
+    const hint = 'Give --secrets a file of lines NAME=value, or of JSON.'
+    for (const dryRun of [true, false]) {
+      const env = (await accountOf()).env
+      const options = { env, dryRun, secrets: 'nowhere.env', bundle }
+      expect(await failureOf(project(), options)).toEqual([text, hint])
+    }
+  })
+
   test('with a token that Cloudflare refuses', async () => {
     const account = await accountOf()
     const env = { ...account.env, CLOUDFLARE_API_TOKEN: 'another' }
