@@ -61,6 +61,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       setup,
       store,
       runner: () => this.#runner,
+      waitUntil: (work) => ctx.waitUntil(work),
       setAlarm: (time) => ctx.storage.setAlarm(time),
       getAlarm: () => ctx.storage.getAlarm(),
     })
@@ -78,7 +79,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       reportUnended: (run) => alarms.reportUnended(run),
       window: () => windowOptions(setup, store),
       onStatus: (state, ...change) => alarms.onStatus(state, ...change),
-      onChildLeft: () => alarms.sendSoon(),
+      onChildLeft: () => alarms.sendSoon(Date.now()),
       onParked: (record, eventId) => alarms.onParked(record, eventId),
     })
     this.#view = new RunReader({ store, runs: this.#runner.runs, readers, waiters })

@@ -80,6 +80,8 @@ export class TestConversation {
   }
   /** Why the object ended itself. */
   readonly aborts: (string | undefined)[] = []
+  /** What alarms do not wait for. */
+  readonly #afterwards: Promise<unknown>[] = []
   readonly #tools: readonly Tool[]
   readonly #vars: Record<string, unknown>
   readonly #reportAddresses: ReportAddresses | undefined
@@ -110,6 +112,7 @@ export class TestConversation {
     const Class = conversation<object>(() => this.#setup())
     const ctx = Object.assign(durableState(storage, this.id), {
       abort: (reason?: string) => void this.aborts.push(reason),
+      waitUntil: (work: Promise<unknown>) => void this.#afterwards.push(work),
     })
     this.object = Object.assign(new Class(ctx, {}), { ctx })
     return this.object
@@ -120,8 +123,14 @@ export class TestConversation {
     return new Store(memoryStorage(this.database))
   }
 
-  /** Lets the time come at which the alarm rings. */
+  /** Lets the time come at which the alarm rings, and waits for what that sends. */
   async ring(): Promise<void> {
+    await this.ringAlone()
+    await Promise.all(this.#afterwards.splice(0))
+  }
+
+  /** The same, without waiting for what the alarm sends. */
+  async ringAlone(): Promise<void> {
     if (this.alarmAt === Infinity) throw new Error('No alarm is set')
     vi.setSystemTime(Math.max(Date.now(), this.alarmAt))
     this.alarmAt = Infinity

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Spend } from '../../src/contract/budget.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
+import { settle } from '../fixtures/settle.ts'
 import { runId, TestConversation } from './object.ts'
 
 const BEGIN = Date.parse('2026-01-01T00:00:00Z')
@@ -95,6 +96,24 @@ describe('the usage of a run', () => {
     meter.failing = false
     while (meter.spendReports.length === 0) await conversation.ring()
     expect(meter.spendReports).toEqual([['acme', spend(15)]])
+  })
+
+  test('holds up no alarm while the directory hangs, and is reported again after ten seconds', async () => {
+    vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'], now: BEGIN })
+    const conversation = quiet()
+    const { count } = conversation
+    let attempts = 0
+    conversation.count = () => ((attempts += 1), new Promise(() => {}))
+    await conversation.start(0, metered)
+    await settle()
+    await conversation.ringAlone()
+    await settle()
+    expect([attempts, conversation.alarmAt]).toEqual([1, Date.now() + 10_000])
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(conversation.reports).toMatchObject([{ event: 'report.failed', detail: 'no answer within 10000 ms' }])
+    conversation.count = count
+    while (conversation.store.unreportedSpend().length > 0) await conversation.ring()
+    expect(Date.now() - BEGIN).toBeLessThan(20_000)
   })
 
   test('is reported when the run waits, and the rest when it has ended', async () => {

@@ -2,8 +2,11 @@ import { createHmac } from 'node:crypto'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { DEFAULT_LIMITS } from '../../src/contract/limits.ts'
+import { failure } from '../../src/contract/tool.ts'
 import { mayNotify, webhookSender } from '../../src/conversation/run/webhook.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
+import { settle } from '../fixtures/settle.ts'
 import { runId, TestConversation } from './object.ts'
 
 interface Received {
@@ -86,6 +89,43 @@ describe('a webhook', () => {
     for (const response of open) response.end()
     await ring
     expect([open.length, conversation.reports]).toEqual([5, []])
+  })
+
+  test('holds up neither polls nor expiries while its host hangs, and is sent once meanwhile', async () => {
+    let polls = 0
+    const render = {
+      ...tool('render', () => later, { later: true }),
+      poll: async () => (++polls < 5 ? later : ({ ok: true, content: [{ type: 'text', text: 'a film' }] } as const)),
+    }
+    const later = { ...failure('later', 'Later.'), later: { within: 60_000, poll: 1000 } }
+    const pays = tool('pay', () => 'paid', { approval: 'always' })
+    const script = [say('Done.'), ask(['render']), say('A film.'), ask(['pay']), say('Nothing.')]
+    const limits = { ...DEFAULT_LIMITS, waitMs: 2000 }
+    const conversation = await notified(
+      new TestConversation(() => script.shift() ?? [], [render, pays], { AUTH: 'open' }),
+    )
+    const open: ServerResponse[] = []
+    const isOpen = Promise.withResolvers<void>()
+    server.removeAllListeners('request')
+    server.on('request', (_request, response) => (open.push(response), isOpen.resolve()))
+    await conversation.run(0)
+    await conversation.ringAlone()
+    await isOpen.promise
+
+    for (const name of [1, 2]) await conversation.start(name, { request: { limits } as object })
+    const ends: (string | undefined)[] = []
+    for (let alarms = 0; alarms < 20 && ends.length < 2; alarms++) {
+      await conversation.ringAlone()
+      await settle()
+      ends.splice(0, 2, ...[1, 2].flatMap((name) => conversation.store.runs.record(runId(name))?.answer ?? []))
+    }
+    expect([polls, ends, open.length]).toEqual([5, ['A film.', 'Nothing.'], 1])
+    expect(conversation.reports).toEqual([])
+    server.on('request', (_request, response) => response.end())
+    for (const response of open) response.end()
+    await conversation.ring()
+    await conversation.ring()
+    expect(conversation.store.outbox.nextDue()).toBe(Infinity)
   })
 
   test('reports a run that has ended, signed and without content', async () => {

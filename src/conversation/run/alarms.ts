@@ -16,7 +16,7 @@ import type { Runner } from './runner.ts'
 import { type DueTimes, isDue, nextDue, PRUNE_MS, WATCHDOG_MS } from './schedule.ts'
 import { reportGrowth } from './storage-quota.ts'
 import type { Store } from '../store/store.ts'
-import { reportDueSpend, type ReportPorts, reportRuns } from './report-runs.ts'
+import { REPORT_MS, reportDueSpend, type ReportPorts, reportRuns } from './report-runs.ts'
 
 /** How long the creation of a conversation waits for its listing, in milliseconds. */
 const LISTING_MS = 1000
@@ -25,6 +25,8 @@ export interface AlarmPorts extends Pick<AlarmClockPorts, 'setAlarm' | 'getAlarm
   readonly setup: Setup
   readonly store: Store
   readonly runner: () => Runner
+  /** Keeps the object in memory until some work ends, which no alarm waits for. */
+  readonly waitUntil: (work: Promise<unknown>) => void
 }
 
 /** The duties of a conversation that become due, and the one alarm for all of them. */
@@ -33,6 +35,8 @@ export class Alarms {
   /** The unfinished runs that this instance has reported. */
   readonly #reportedRuns = new Set<string>()
   readonly #clock: AlarmClock
+  /** Whether what is due is being sent. */
+  #isSending = false
   /** The current reporting of ended runs. */
   #reporting: Promise<void> | undefined
 
@@ -57,10 +61,13 @@ export class Alarms {
     this.#clock.forget()
   }
 
-  /** Sends what is due, or has the alarm do it. */
-  sendSoon(): void {
+  /**
+   * Reports the runs that are due by a time; without one, those that the current transaction adds, after it. If this is
+   * lost, the alarm reports them.
+   */
+  sendSoon(by?: number): void {
     this.watch()
-    void this.#reportSoon(Date.now())
+    void this.#reportSoon(by)
   }
 
   /** Makes sure that the watchdog alarm rings. */
@@ -97,12 +104,19 @@ export class Alarms {
       store.faults.removeUpTo(now - this.#faultsMs())
     }
     this.#reportLongRuns(now - WATCHDOG_MS)
-    if (isDue(due, 'send', now)) {
-      // The alarm is set first, in case the object is lost while it sends.
-      this.watch()
-      await Promise.all([this.#sendWebhooks(now), this.#reportDue()])
-    }
+    if (isDue(due, 'send', now)) this.#ports.waitUntil(this.#sendDue(now))
     this.wakeAt(nextDue(this.#dueTimes()))
+  }
+
+  /** Sends and reports what is due. The next alarm rings meanwhile, since a host or a directory may take its time. */
+  async #sendDue(now: number): Promise<void> {
+    this.#isSending = true
+    const results = await Promise.all([this.#sendWebhooks(now), this.#reportDue()]).catch((error: unknown) =>
+      this.reportFailure(error),
+    )
+    this.#isSending = false
+    // After a failure, the alarm that was set in case the object is lost does it again.
+    if (results && this.#ports.store.life() === 'open') this.wakeAt(nextDue(this.#dueTimes()))
   }
 
   /** Sends the webhook messages that are due; an edge without webhooks drops them. */
@@ -136,7 +150,10 @@ export class Alarms {
       expire: isOwing || isReporting ? Infinity : open && !isWaiting(open) ? Math.max(expires, run) : expires,
       // A conversation with a fixed end is deleted soon, so pruning it is not worth the effort.
       prune: store.time('expires') === Infinity ? prune : Infinity,
-      send: Math.min(isOwing ? store.spendRetry().due : Infinity, store.outbox.nextDue()),
+      // In case the object is lost while it sends, the alarm rings anyway.
+      send: this.#isSending
+        ? Date.now() + WATCHDOG_MS
+        : Math.min(isOwing ? store.spendRetry().due : Infinity, store.outbox.nextDue()),
     }
   }
 
@@ -180,13 +197,7 @@ export class Alarms {
   /** Schedules a report of the status of an unfinished run, to those that want it. `isNews`: as in `addUnendedReport`. */
   reportUnended(id: string, isNews?: boolean): void {
     this.#reportedRuns.add(id)
-    if (this.#ports.store.addUnendedReport(id, Date.now(), isNews)) this.#sendReports()
-  }
-
-  /** Sends the reports that the current transaction adds, after it. */
-  #sendReports(): void {
-    this.watch()
-    void this.#reportSoon()
+    if (this.#ports.store.addUnendedReport(id, Date.now(), isNews)) this.sendSoon()
   }
 
   #reportPorts(): ReportPorts {
@@ -219,27 +230,25 @@ export class Alarms {
   async reportSpend(): Promise<void> {
     const { store, setup } = this.#ports
     for (const unreportedSpend of store.unreportedSpend()) {
-      await setup.directories.getByName(unreportedSpend.tenant).count(unreportedSpend.spend)
+      await withDeadline(REPORT_MS, setup.directories.getByName(unreportedSpend.tenant).count(unreportedSpend.spend))
       const remainder = store.unreportedSpend().filter((each) => each !== unreportedSpend)
       store.setMeta('owed', remainder)
     }
   }
 
   /**
-   * Reports the runs that are to be reported, and the conversation's size, after the current transaction. If this is
+   * Reports the conversation's size, and the runs that are to be reported, after the current transaction. If this is
    * lost, the alarm reports the runs, and the next run the size.
    */
   async #reportSoon(by?: number): Promise<void> {
     const { store, setup } = this.#ports
-    await Promise.resolve()
+    await this.reportSize()
     try {
       // An object that was lost by now throws at its first read.
       if (store.life() !== 'open') return
-      await reportGrowth(store, setup)
-      if (store.life() !== 'open') return
       if (by === undefined && !setup.reporters?.length && store.parent() === undefined) return
       await this.#reportRuns(by)
-      if (store.life() === 'open' && store.outbox.hasReports()) this.wakeAt(store.outbox.nextDue())
+      if (store.life() === 'open') this.wakeAt(store.outbox.nextDue())
     } catch (error) {
       this.reportFailure(error)
     }
@@ -320,7 +329,7 @@ export class Alarms {
       ])
       this.wakeAt(now)
     }
-    if (isAtRest && store.addWaitReport(eventId, now)) this.#sendReports()
+    if (isAtRest && store.addWaitReport(eventId, now)) this.sendSoon()
     if (isAtRest || (request.agent && continues)) this.reportUnended(request.runId)
     if (isTerminal(status)) this.#reportEnd(request.runId)
     this.#notify(() => store.children.describe(recordOf(state)), eventId)
@@ -340,7 +349,7 @@ export class Alarms {
 
   #reportEnd(run: string): void {
     this.#reportedRuns.delete(run)
-    this.#sendReports()
+    this.sendSoon()
   }
 
   /** Adds the webhook message about a run, if the conversation has a webhook and a message is sent at this status. */

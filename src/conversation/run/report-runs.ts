@@ -21,8 +21,8 @@ const LATER_DELAY_MS = 30 * 60_000
 const MOST_QUIET_ATTEMPTS = 8
 /** Into how many shares the waiting of all conversations is spread. */
 const SHARES = 1000
-/** The longest time that a report may take, in milliseconds. The alarm waits for it. */
-const REPORT_MS = 10_000
+/** The longest time that a report may take, in milliseconds. Those after it wait. */
+export const REPORT_MS = 10_000
 
 export interface ReportPorts {
   readonly store: Store

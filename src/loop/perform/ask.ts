@@ -301,8 +301,8 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
 
 /** The codes of a model that is overloaded or cannot be reached, and may answer the same request soon. */
 const OUTAGES = new Set(['model_rate_limited', 'model_unavailable', 'model_unreachable', 'model_stream_cut'])
-/** The statuses below 500 that say the same; others mean that the request itself is at fault. */
-const OUTAGE_STATUSES = [408, 409, 425, 429]
+/** The status with which a provider says that its model wrote an invalid answer. That is not an outage. */
+const INVALID = 400
 
 /** The longest first wait; each later one may take twice as long, up to the longest of all. */
 const FIRST_MS = 1000
@@ -322,19 +322,16 @@ function waitAfter(running: Running, step: number, { error }: ModelFailure): Run
   const { state, now, signal, subrequestsLeft } = running
   const { limits, durable } = state.request
   const { ms: waitedMs, count } = state.step?.wait ?? { ms: 0, count: 0 }
+  const { code, status, attempts = 1 } = error
+  const isOutage = error.retryable && OUTAGES.has(code) && status !== INVALID
   // A run that is not stored cannot ask in another invocation.
-  if (!isOutage(error) || signal.aborted || (!durable && subrequestsLeft() <= 0)) return undefined
+  if (!isOutage || signal.aborted || (!durable && subrequestsLeft() <= 0)) return undefined
   const at = now()
   const wait = delayMs(error, count, limits.modelWaitMs - waitedMs)
   // Runs that an earlier version has accepted have no such limit.
   if (wait === undefined || !(at + wait < state.deadline)) return undefined
-  const { code, status, attempts = 1 } = error
   const reason = { code, ...(status !== undefined && { status }) }
   return { type: 'model.waiting', step, ...reason, attempts, at, until: at + wait }
-}
-
-function isOutage({ code, status = 500, retryable }: ModelError): boolean {
-  return retryable && OUTAGES.has(code) && (status >= 500 || OUTAGE_STATUSES.includes(status))
 }
 
 /** Returns how long to wait, in whole milliseconds; undefined if that is longer than what is left. */
