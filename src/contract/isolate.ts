@@ -27,6 +27,8 @@ export interface Isolate {
   leases?: Leases
   /** The requests that were refused and are not counted yet, by tenant and labels. `http/app/edge.ts` */
   refusals?: Map<string, Map<string, number>> | undefined
+  /** By when they are counted, in epoch milliseconds. After that, the request that was to count them is lost. `http/app/edge.ts` */
+  refusalsDue?: number
   /** The reports of runs that are about to be sent. `http/runs/run-handle.ts` */
   reports?: OpenReports | undefined
 }
@@ -34,8 +36,10 @@ export interface Isolate {
 /** The public keys of an identity provider. */
 export interface PublicKeys {
   readonly keys: readonly (JsonWebKey & { readonly kid: string })[]
-  /** When they were read, in epoch milliseconds. */
+  /** When they were read, in epoch milliseconds; later than that if they are to count for longer. */
   readonly at: number
+  /** When they could last not be read. Default: they always could. */
+  readonly failedAt?: number
 }
 
 /** What an isolate last learned of the conversations of a tenant. */

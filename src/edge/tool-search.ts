@@ -4,6 +4,7 @@ import type { Embed } from '../contract/model.ts'
 import { isObject } from '../contract/json.ts'
 import { type NamedTool, selectsTool } from '../contract/tool-names.ts'
 import type { Caller } from '../contract/tool.ts'
+import { withDeadline } from '../contract/time-limit.ts'
 import { createFinder } from '../search/finder.ts'
 import {
   createFusedIndex,
@@ -86,10 +87,13 @@ interface EmbedderBinding {
   run(model: string, inputs: { readonly text: readonly string[] }): Promise<unknown>
 }
 
-/** Returns the embedder of a model. Rejects for an answer without vectors. */
+/** How long the model may take for one request, in milliseconds. */
+const EMBED_MS = 10_000
+
+/** Returns the embedder of a model. Rejects for an answer without vectors, and if there is none within ten seconds. */
 function embedWith(ai: EmbedderBinding, model: string): Embed {
   return async (texts) => {
-    const answer = await ai.run(model, { text: texts })
+    const answer = await withDeadline(EMBED_MS, ai.run(model, { text: texts }))
     const vectors: unknown = isObject(answer) ? answer['data'] : undefined
     if (Array.isArray(vectors) && vectors.every(isVector)) return vectors
     throw new TypeError(`The model ${model} answered without vectors`)

@@ -32,19 +32,27 @@ export interface SemanticOptions {
 export function createSemanticIndex(options: SemanticOptions): ToolIndex {
   const { embed, embedTools = embed, vectors = memoryVectors(), threshold = 0.2, batch = 96 } = options
   const textOf = new Map<string, string>()
+  /** The texts that were added last, some of which are still being embedded. */
+  const latest = new Map<string, string>()
   return {
     async add(tools) {
+      for (const tool of tools) latest.set(tool.name, describe(tool))
       const changed = tools.filter((tool) => textOf.get(tool.name) !== describe(tool))
       for (let from = 0; from < changed.length; from += batch) {
         const part = changed.slice(from, from + batch)
         const embeddings = await embedTools(part.map(describe))
         if (embeddings.length !== part.length)
           throw new TypeError(`Expected ${part.length} vectors but received ${embeddings.length}`)
-        await vectors.put(part.map(({ name }, at) => ({ id: name, values: embeddings[at] ?? [] })))
-        for (const tool of part) textOf.set(tool.name, describe(tool))
+        const added = part
+          .map((tool, at) => ({ id: tool.name, values: embeddings[at] ?? [], text: describe(tool) }))
+          // Others were changed or removed while they were embedded.
+          .filter(({ id, text }) => latest.get(id) === text)
+        await vectors.put(added.map(({ id, values }) => ({ id, values })))
+        for (const { id, text } of added) if (latest.get(id) === text) textOf.set(id, text)
       }
     },
     async remove(names) {
+      for (const name of names) latest.delete(name)
       const removedNames = names.filter((name) => textOf.delete(name))
       if (removedNames.length > 0) await vectors.remove(removedNames)
     },
@@ -91,8 +99,11 @@ export function createFusedIndex(...indexes: readonly [ToolIndex, ...ToolIndex[]
           const changes = [...pending]
           const removals = changes.flatMap(([name, tool]) => (tool ? [] : [name]))
           const additions = changes.flatMap(([, tool]) => tool ?? [])
-          if (removals.length > 0) await index.remove(removals)
-          if (additions.length > 0) await index.add(additions)
+          // Both begin at once, so that no other search changes the index in between.
+          await Promise.all([
+            removals.length > 0 && index.remove(removals),
+            additions.length > 0 && index.add(additions),
+          ])
           for (const [name, tool] of changes) if (pending.get(name) === tool) pending.delete(name)
           return index.search(text, Math.max(limit * 4, MANY))
         }),

@@ -84,6 +84,19 @@ describe('GET /metrics', () => {
     ])
   })
 
+  test('counts refusals although the request that was to count them is dropped by the platform', async () => {
+    const { lines, post } = meteredEdge()
+    const refuse = async () => expect((await post('/runs', { input: 'Hi' }, bearer('reader'))).status).toBe(403)
+    await refuse()
+    vi.clearAllTimers()
+    await vi.advanceTimersByTimeAsync(10_000)
+    await refuse()
+    await vi.advanceTimersByTimeAsync(5000)
+    expect(await lines('reader', /^edgecall_refused_requests_total.* [^0]/)).toEqual([
+      'edgecall_refused_requests_total{status="403",code="missing_scope"} 2',
+    ])
+  })
+
   test('has all tenants for operators alone, page by page', async () => {
     const { fetch, lines, run } = meteredEdge()
     await run(bearer('web'))

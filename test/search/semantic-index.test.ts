@@ -56,6 +56,23 @@ describe('semantic index', () => {
     expect(await namesOf(index, 'umbrella')).toEqual([])
   })
 
+  test('has the latest text of a tool, and no removed tool, whichever addition ends last', async () => {
+    const slow = Promise.withResolvers<void>()
+    const embed = async (texts: readonly string[]) => {
+      if (texts.some((text) => text.includes('invoice'))) await slow.promise
+      return texts.map(meaningOf)
+    }
+    const index = createFusedIndex(createSemanticIndex({ embed }))
+    await index.add([definitionOf({ name: 'a', description: 'Sends an invoice.' }), ...tools.slice(0, 1)])
+    const early = namesOf(index, 'umbrella')
+    await index.add([definitionOf({ name: 'a', description: 'Tells whether it rains.' })])
+    await index.remove(['send_invoice'])
+    expect(await namesOf(index, 'umbrella')).toEqual(['a'])
+    slow.resolve()
+    await early
+    expect([await namesOf(index, 'umbrella'), await namesOf(index, 'What do I owe?')]).toEqual([['a'], []])
+  })
+
   test('rejects with the error of the embedder, and if it returns a wrong number of vectors', async () => {
     const down = createSemanticIndex({ embed: () => Promise.reject(new Error('down')) })
     await expect(down.add(tools)).rejects.toThrow('down')

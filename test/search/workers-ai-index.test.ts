@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ConfigError } from '../../src/contract/config.ts'
 import type { ToolDefinition } from '../../src/contract/tool-definition.ts'
 import type { Env } from 'edgecall'
@@ -63,6 +63,15 @@ describe('a search with Workers AI', () => {
     const changed = definitionOf({ name: 'send_invoice', description: 'Sends the currency of a day.' })
     expect(await isolate(bindings, [WEATHER, changed])('汇率')).toEqual(['send_invoice'])
     expect(calls.slice(3)).toEqual([['send invoice (office): Sends the currency of a day.'], ['汇率']])
+  })
+
+  test('falls back to words while the model does not answer', async () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const search = isolate({ AI: { run: () => new Promise(() => {}) } })
+    const answer = search('send an invoice')
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(await answer).toEqual(['send_invoice'])
   })
 
   test('falls back to words while the model fails, and needs its binding', async () => {

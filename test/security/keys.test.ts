@@ -183,9 +183,15 @@ describe('a token of an identity provider', () => {
 
   /** An identity provider on a free port, and an edge that knows it. */
   async function provided(more: object = {}, vars: object = {}) {
-    const keys = { list: [jwk] as object[], asked: 0, status: 200 }
-    const server = createServer((_, response) => {
+    const keys = {
+      list: [jwk] as object[] | undefined,
+      asked: 0,
+      status: 200,
+      holds: undefined as undefined | Promise<void>,
+    }
+    const server = createServer(async (_, response) => {
       keys.asked += 1
+      await keys.holds
       response.writeHead(keys.status, { connection: 'close' }).end(JSON.stringify({ keys: keys.list }))
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -310,5 +316,63 @@ describe('a token of an identity provider', () => {
     expect(edge.reports).toMatchObject([{ event: 'identity_provider.failed', provider: 'access' }])
     keys.status = 200
     expect(await ask(await token())).toEqual([200, 'ok'])
+  })
+
+  describe('while its provider', () => {
+    const HOUR = 60 * 60 * 1000
+
+    /** Lets the keys of a provider grow old: the next token causes another read. */
+    async function oldKeys() {
+      const scene = await provided()
+      expect(await scene.ask(await scene.token())).toEqual([200, 'ok'])
+      vi.useFakeTimers({ toFake: ['Date'] })
+      onTestFinished(() => void vi.useRealTimers())
+      const later = (ms: number) => void vi.setSystemTime(Date.now() + ms)
+      const token = (...[change, ...key]: Parameters<typeof scene.token>) =>
+        scene.token({ exp: Math.floor(Date.now() / 1000) + 600, ...change }, ...key)
+      later(HOUR)
+      return { ...scene, token, later }
+    }
+
+    test('fails, is accepted by its last keys, and tokens with unknown keys cause one read in five seconds', async () => {
+      const { ask, token, keys, later } = await oldKeys()
+      keys.status = 500
+      expect(await ask(await token())).toEqual([200, 'ok'])
+      for (let count = 0; count < 3; count++)
+        expect(await ask(await token({}, other.privateKey, 'k2'))).toEqual([401, 'unauthorized'])
+      expect(keys.asked).toBe(2)
+      later(5000)
+      keys.status = 200
+      keys.list = [
+        Object.assign({}, await crypto.subtle.exportKey('jwk', other.publicKey), { kid: 'k2', alg: 'RS256' }),
+      ]
+      expect(await ask(await token({}, other.privateKey, 'k2'))).toEqual([200, 'ok'])
+    })
+
+    test('answers without keys, is accepted by its last ones', async () => {
+      const { ask, token, keys } = await oldKeys()
+      keys.list = undefined
+      expect(await ask(await token())).toEqual([200, 'ok'])
+    })
+
+    test('is slow, is accepted by its last keys, except in the request that waits, and with an unknown key', async () => {
+      const { ask, token, keys } = await oldKeys()
+      const hold = Promise.withResolvers<void>()
+      keys.holds = hold.promise
+      const [known, unknown] = [await token(), await token({}, other.privateKey, 'k2')]
+      const first = ask(known)
+      expect(await ask(known)).toEqual([200, 'ok'])
+      const second = ask(unknown)
+      keys.list = [
+        jwk,
+        Object.assign({}, await crypto.subtle.exportKey('jwk', other.publicKey), { kid: 'k2', alg: 'RS256' }),
+      ]
+      hold.resolve()
+      expect([await first, await second]).toEqual([
+        [200, 'ok'],
+        [200, 'ok'],
+      ])
+      expect(keys.asked).toBe(3)
+    })
   })
 })

@@ -350,6 +350,37 @@ describe('stored keys', () => {
     await refusal
   })
 
+  test('stay disabled after a read that began before they were, however late that ends', async () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const { namespace, store } = memoryKeys()
+    const keys = keyStore({ namespace, report: () => {} })
+    const disable = async (id: string) => {
+      const key = await keys.read(id)
+      if (key) await keys.write({ ...key, disabled: true })
+    }
+    for (const id of ['hung', 'slow']) {
+      store(apiKey(id, { id }))
+      expect(await keys.load(id)).toHaveProperty('disabled', false)
+    }
+    await vi.advanceTimersByTimeAsync(10_000)
+    namespace.answers = false
+    const hungRead = keys.load('hung')
+    namespace.answers = true
+    const earlier = await namespace.get('key:slow', { type: 'text' })
+    const answer = Promise.withResolvers<string | null>()
+    const reading = vi.spyOn(namespace, 'get').mockReturnValueOnce(answer.promise)
+    const slowRead = keys.load('slow')
+    reading.mockRestore()
+    await disable('hung')
+    await disable('slow')
+    answer.resolve(earlier)
+    await vi.advanceTimersByTimeAsync(2000)
+    expect([await hungRead, await slowRead, await keys.load('hung'), await keys.load('slow')]).toEqual(
+      ['hung', 'slow', 'hung', 'slow'].map((id) => expect.objectContaining({ id, disabled: true })),
+    )
+  })
+
   test('that were never read have no terms, and not none', () => {
     const keys = keyStore({ namespace: memoryKeys().namespace, report: () => {} })
     expect(() => keys.recent('app')).toThrow('the key "app" has not been read')

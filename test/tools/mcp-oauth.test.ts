@@ -271,6 +271,26 @@ describe('a server that people sign in to', () => {
     })
   })
 
+  test('stays connected by a sign-in that was made while a renewal was under way, which is refused', async () => {
+    const mcp = worker({})
+    await mcp.connect('')
+    const [first, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const send = fetch
+    vi.spyOn(globalThis, 'fetch').mockImplementation(async (url, init) => {
+      const isRenewal = typeof init?.body === 'string' && init.body.includes('grant_type=refresh_token')
+      if (!isRenewal) return send(url, init)
+      first.resolve()
+      await end.promise
+      return Response.json({ error: 'invalid_grant' }, { status: 400 })
+    })
+    server.valid.clear()
+    const outcome = mcp.call()
+    await first.promise
+    await mcp.connect('')
+    end.resolve()
+    expect([await outcome, await mcp.call()]).toMatchObject([{ ok: true }, { ok: true }])
+  })
+
   test('serves each tenant with its own connection, and asks a tenant without one to sign in', async () => {
     const mcp = worker({ owner: 'tenant' })
     await mcp.connect('')

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Progress, ToolOutcome } from '../../src/contract/tool.ts'
 import { mcpService } from '../../tools/mcp/service.ts'
 import { LIFETIME, McpServer, Refusal } from './mcp-server.ts'
@@ -451,6 +451,24 @@ describe('the definitions of MCP tools', () => {
   })
 })
 
+/** Holds the first answer with a list of tools until `end` is called. `first`: once it is there. */
+function holdFirstList(answer: (response: Response) => Response) {
+  const [first, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const send = fetch
+  let isFirst = true
+  const spy = vi.spyOn(globalThis, 'fetch').mockImplementation(async (url, init) => {
+    const isHeld = isFirst && typeof init?.body === 'string' && init.body.includes('"tools/list"')
+    if (isHeld) isFirst = false
+    const response = await send(url, init)
+    if (!isHeld) return response
+    first.resolve()
+    await end.promise
+    return answer(response)
+  })
+  onTestFinished(() => spy.mockRestore())
+  return { first: first.promise, end: end.resolve }
+}
+
 describe('the list of an MCP server', () => {
   test('is cached for its time, or the server’s if that is longer', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
@@ -480,6 +498,36 @@ describe('the list of an MCP server', () => {
     await mcp.call('echo')
     server.tools = [echo, { ...echo, name: 'more' }]
     expect(await mcp.names()).toEqual(['echo', 'more'])
+  })
+
+  test('is read again after a change that the server reports while an older list is on its way', async () => {
+    const server = await start()
+    server.tools = [echo]
+    server.call = (_, talk) => {
+      talk.send({ method: 'notifications/tools/list_changed' })
+      return { content: [] }
+    }
+    const { first, end } = holdFirstList((response) => response)
+    const mcp = worker(server)
+    const names = mcp.names()
+    await first
+    await mcp.call('echo')
+    server.tools = [echo, { ...echo, name: 'more' }]
+    end()
+    expect(await names).toEqual(['echo'])
+    expect(await mcp.names()).toEqual(['echo', 'more'])
+  })
+
+  test('stays on offer if another request for it, which had begun before, fails', async () => {
+    const server = await start()
+    server.tools = [echo]
+    const { first, end } = holdFirstList(() => Response.error())
+    const mcp = worker(server)
+    const names = mcp.names()
+    await first
+    expect(await mcp.names()).toEqual(['echo'])
+    end()
+    expect([await names, await mcp.names()]).toEqual([['echo'], ['echo']])
   })
 
   test('is read again when the host calls another definition', async () => {

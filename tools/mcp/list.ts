@@ -81,8 +81,12 @@ const METHOD_NOT_FOUND = -32_601
 /** The lists, by server. They are plain values, because a Worker's requests cannot share I/O objects. */
 const cache = new Map<string, CachedList>()
 
+/** How often the lists of servers were marked as expired: what is being read then may be as old. */
+const expiries = new Map<string, number>()
+
 /** Marks a server's list as expired, so that the next use reads it again. If that fails, the old list stays in use. */
 export function expireList(server: McpServer): void {
+  expiries.set(keyOf(server), (expiries.get(keyOf(server)) ?? 0) + 1)
   const list = cache.get(keyOf(server))
   if (list) cache.set(keyOf(server), { ...list, ttlMs: 0 })
 }
@@ -94,9 +98,11 @@ export function expireList(server: McpServer): void {
 export async function listTools(env: McpEnv, server: McpServer): Promise<Listing> {
   const cachedList = cache.get(keyOf(server))
   if (cachedList && Date.now() - cachedList.at < cachedList.ttlMs) return usable(cachedList)
+  const expiry = expiries.get(keyOf(server))
   try {
     const list = await withTimeLimit(LIST_MS, (signal) => readList(env, server, signal))
-    cache.set(keyOf(server), list)
+    const isCurrent = expiries.get(keyOf(server)) === expiry
+    cache.set(keyOf(server), isCurrent ? list : { ...list, ttlMs: 0 })
     return list
   } catch (error) {
     const event = error instanceof HeldBack ? 'mcp.held_back' : 'mcp.unavailable'
@@ -104,6 +110,9 @@ export async function listTools(env: McpEnv, server: McpServer): Promise<Listing
     forget(server)
     // Somebody may sign in or accept the authorization server at any time, and wants to see the tools then.
     if (error instanceof SignInNeeded || error instanceof HeldBack) throw error
+    const newerList = cache.get(keyOf(server))
+    // Another request has read it meanwhile.
+    if (newerList && newerList !== cachedList && newerList.failure === undefined) return newerList
     const failure = error instanceof Error ? error.message : String(error)
     const before = cachedList && cachedList.failure === undefined ? cachedList : { tools: [], leftOut: [], failure }
     const list = { ...before, at: Date.now(), ttlMs: AGAIN_MS }

@@ -215,13 +215,16 @@ const descriptions = new WeakMap<ToolBinding, { readonly at: number; readonly de
 
 /** Reads the description of a tool Worker; caches it for a minute, and a failure for two seconds. Never rejects. */
 export async function describeBinding(binding: ToolBinding, options: DescribeOptions): Promise<DescribeResult> {
-  const { now, timeoutMs, refresh = false } = options
-  const cached = refresh ? undefined : descriptions.get(binding)
-  if (cached && now() - cached.at < (cached.described.ok ? SUCCESS_MS : FAILURE_MS)) return cached.described
+  const { now, timeoutMs, refresh } = options
+  const cached = descriptions.get(binding)
+  if (!refresh && cached && now() - cached.at < (cached.described.ok ? SUCCESS_MS : FAILURE_MS)) return cached.described
   const answer = requestDescription(binding).catch((error: unknown) =>
     unusable('it failed to describe itself', messageOf(error)),
   )
   const described = await within(timeoutMs, answer, unusable(`no answer within ${timeoutMs} ms`))
+  const current = descriptions.get(binding)
+  // Another request has had an answer meanwhile.
+  if (!described.ok && current !== cached && current?.described.ok) return current.described
   descriptions.set(binding, { at: now(), described })
   return described
 }

@@ -193,6 +193,8 @@ function preflight(headers = ''): Response {
 
 /** For how long an isolate collects refusals before it counts them: many requests make few writes. */
 const COLLECT_MS = 5000
+/** After this time, the request that was to count them is lost: the platform may drop what it does after its answer. */
+const MOST_AGE_MS = 2 * COLLECT_MS
 
 /**
  * Counts a request that was refused for its tenant, or for the edge if it has none, unless its status is of another kind.
@@ -208,21 +210,23 @@ function countRefusal(
 ): void {
   const { isolate, runDirectories } = setup
   if (!runDirectories || !Object.hasOwn(REFUSALS, status)) return
-  const isFirst = isolate.refusals === undefined
   const refusals = (isolate.refusals ??= new Map())
   const tenant = caller?.tenant ?? EDGE_TENANT
   const own = refusals.get(tenant) ?? new Map<string, number>()
   refusals.set(tenant, own)
   const labels = encodeLabels({ status: String(status), code })
   own.set(labels, (own.get(labels) ?? 0) + 1)
-  if (isFirst) waitUntil(sendLater(setup))
+  if (Date.now() < (isolate.refusalsDue ?? 0)) return
+  isolate.refusalsDue = Date.now() + MOST_AGE_MS
+  waitUntil(sendLater(setup))
 }
 
 async function sendLater(setup: Setup): Promise<void> {
   await pause(COLLECT_MS)
   const { isolate, runDirectories, report } = setup
-  const { refusals = new Map() } = isolate
+  const refusals = isolate.refusals ?? []
   isolate.refusals = undefined
+  isolate.refusalsDue = 0
   await Promise.all(
     Array.from(refusals, async ([tenant, own]) => {
       const series = Array.from(own, ([labels, value]): Series => {

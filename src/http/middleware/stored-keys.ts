@@ -71,19 +71,25 @@ function recallFrom({ report, now = Date.now }: Pick<KeyOptions<unknown>, 'repor
     const last = readings.get(name)
     const ageMs = last ? now() - last.at : Infinity
     if (ageMs < FRESH_MS) return last?.value
-    const renew = () => last && readings.set(name, { ...last, at: now() })
-    if (ageMs < 2 * FRESH_MS) renew()
+    const renewed = last && { ...last, at: now() }
+    const before = ageMs < 2 * FRESH_MS ? renewed : last
+    if (before) readings.set(name, before)
+    let reading: typeof last
     try {
-      const value = await withDeadline(READ_MS, read())
-      readings.set(name, { value, at: now() })
-      return value
+      reading = { value: await withDeadline(READ_MS, read()), at: now() }
     } catch (error) {
       report({ event: 'keys.unreadable', detail: messageOf(error) })
-      renew()
-      if (last) return last.value
+      reading = renewed
+    }
+    // What was written or read meanwhile is newer.
+    const current = readings.get(name)
+    if (current && current !== before) reading = current
+    if (!reading) {
       const message = 'Whether this key is valid cannot be checked now.'
       throw new Problem({ status: 503, code: 'keys_unavailable', message, retryAfterMs: FRESH_MS })
     }
+    readings.set(name, reading)
+    return reading.value
   }
 }
 

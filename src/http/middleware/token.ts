@@ -16,6 +16,7 @@ const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
 /** How long public keys are cached, and the least time before a token with an unknown key causes another read. */
 const FRESH_MS = 60 * 60 * 1000
 const LEAST_MS = 60_000
+/** How long an identity provider may take to send its keys, and for how long nobody asks it again if it does not. */
 const TIMEOUT_MS = 5000
 const DIGITS = 12
 
@@ -84,30 +85,41 @@ async function checked<Claims>(verified: () => Promise<Claims>): Promise<Claims 
   }
 }
 
-/** Returns the provider's public keys, read again if they are older. If that fails, the older ones still count. */
+/**
+ * Returns the provider's public keys, read again if they are older. If that fails, the older ones still count; they do, too,
+ * for all other requests while one reads them again because of their age.
+ */
 async function currentKeys(
   provider: IdentityProvider,
   { isolate, report }: Parameters<ReadToken>[2],
   mostAgeMs: number,
 ): Promise<PublicKey[]> {
   const keySets = (isolate.publicKeys ??= new Map<string, PublicKeys>())
-  const cached = keySets.get(provider.id)
-  if (cached && Date.now() - cached.at < mostAgeMs) return [...cached.keys]
+  let cached = keySets.get(provider.id)
+  const now = Date.now()
+  if (cached && (now - cached.at < mostAgeMs || now - (cached.failedAt ?? 0) < TIMEOUT_MS)) return [...cached.keys]
+  if (cached && mostAgeMs === FRESH_MS) {
+    cached = { ...cached, at: now - FRESH_MS + LEAST_MS }
+    keySets.set(provider.id, cached)
+  }
   try {
-    const body = await withTimeLimit(TIMEOUT_MS, async (signal): Promise<unknown> => {
+    const keys = await withTimeLimit(TIMEOUT_MS, async (signal): Promise<readonly unknown[]> => {
       const response = await fetch(provider.jwks, { redirect: 'manual', signal })
       if (!response.ok) throw new Error(`the request for the public keys was answered with status ${response.status}`)
-      return response.json()
+      const body: unknown = await response.json()
+      if (isObject(body) && Array.isArray(body['keys'])) return body['keys']
+      throw new Error('the request for the public keys was answered without keys')
     })
-    const keys: unknown[] = isObject(body) && Array.isArray(body['keys']) ? body['keys'] : []
     keySets.set(provider.id, { keys: keys.filter(isPublicKey), at: Date.now() })
   } catch (error) {
     report({ event: 'identity_provider.failed', provider: provider.id, detail: messageOf(error) })
-    if (!cached) {
+    // Another request may have read them meanwhile.
+    const current = keySets.get(provider.id)
+    if (!current) {
       const message = 'The keys of the identity provider cannot be fetched now.'
       throw new Problem({ status: 503, code: 'identity_unavailable', message, retryAfterMs: TIMEOUT_MS })
     }
-    keySets.set(provider.id, { ...cached, at: Date.now() - FRESH_MS + LEAST_MS })
+    if (current === cached) keySets.set(provider.id, { ...current, failedAt: Date.now() })
   }
   return [...(keySets.get(provider.id)?.keys ?? [])]
 }

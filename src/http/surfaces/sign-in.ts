@@ -13,7 +13,7 @@ import { sha256 } from '../../contract/json.ts'
 import { readBody } from '../../contract/bytes.ts'
 import type { ReadToken, Setup, SignIn } from '../../contract/setup.ts'
 import { messageOf } from '../../contract/thrown.ts'
-import { withTimeLimit } from '../../contract/time-limit.ts'
+import { withDeadline, withTimeLimit } from '../../contract/time-limit.ts'
 import type { Caller } from '../../contract/tool.ts'
 import type { EdgeEnv } from '../context.ts'
 import { callerOfKey, isLoopback } from '../middleware/auth.ts'
@@ -262,10 +262,13 @@ async function checkGrant(setup: KeySetup, key: GrantedKey, scopes: readonly str
   if (!isValid) throw new OAuthError('invalid_grant', { description: 'The key of this sign-in is not valid any more.' })
 }
 
-/** Performs work on the namespace of grants. Throws a Problem 503 if that cannot be read. */
+/** How long KV may take to say of a token whose it is, in milliseconds. */
+const GRANTS_MS = 2000
+
+/** Performs work on the namespace of grants. Throws a Problem 503 if that cannot be read, or does not answer. */
 async function available<Value>({ report }: KeySetup, work: () => Promise<Value>): Promise<Value> {
   try {
-    return await work()
+    return await withDeadline(GRANTS_MS, work())
   } catch (error) {
     if (error instanceof Problem) throw error
     report({ event: 'sign_in.failed', detail: messageOf(error) })

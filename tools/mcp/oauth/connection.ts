@@ -274,6 +274,9 @@ export class Connection {
     const fields = refreshToken && { grant_type: 'refresh_token', refresh_token: refreshToken, resource }
     const renewed = fields && (await this.#requestToken(target, grant, fields))
     if (renewed) return { token: renewed.accessToken }
+    const current = await this.#grant(target)
+    // Somebody has signed in meanwhile.
+    if (current && current.accessToken !== grant.accessToken) return { token: current.accessToken }
     await this.#storage.delete('grant')
     return { needs: 'sign-in' }
   }
