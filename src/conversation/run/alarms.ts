@@ -111,12 +111,14 @@ export class Alarms {
   /** Sends and reports what is due. The next alarm rings meanwhile, since a host or a directory may take its time. */
   async #sendDue(now: number): Promise<void> {
     this.#isSending = true
-    const results = await Promise.all([this.#sendWebhooks(now), this.#reportDue()]).catch((error: unknown) =>
-      this.reportFailure(error),
-    )
-    this.#isSending = false
-    // After a failure, the alarm that was set in case the object is lost does it again.
-    if (results && this.#ports.store.life() === 'open') this.wakeAt(nextDue(this.#dueTimes()))
+    try {
+      await Promise.all([this.#sendWebhooks(now), this.#reportDue()]).finally(() => (this.#isSending = false))
+      // An object that was lost by now throws at its first read.
+      if (this.#ports.store.life() === 'open') this.wakeAt(nextDue(this.#dueTimes()))
+    } catch (error) {
+      // The alarm that was set in case the object is lost does it again.
+      this.reportFailure(error)
+    }
   }
 
   /** Sends the webhook messages that are due; an edge without webhooks drops them. */
