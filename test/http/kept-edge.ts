@@ -67,7 +67,7 @@ export function keptEdge({
     return {
       getByName: (name, { locationHint } = {}) => {
         const id = `${place}${name}`
-        const object = objects.get(id) ?? makeObject(setup)
+        const object = objects.get(id) ?? makeObject(setup, ctx)
         if (!objects.has(id) && locationHint) locations.set(id, locationHint)
         objects.set(id, object)
         return object
@@ -101,9 +101,12 @@ export function keptEdge({
 }
 
 /** A conversation's object, as the platform makes it; nothing wakes it. */
-function makeObject(setup: Setup): ConversationService & { alarm(): Promise<void> } {
+function makeObject(
+  setup: Setup,
+  { waitUntil }: { readonly waitUntil: (work: Promise<unknown>) => void },
+): ConversationService & { alarm(): Promise<void> } {
   const storage = Object.assign(memoryStorage(new DatabaseSync(':memory:')), { setAlarm: async () => {} })
-  const ctx = { storage } as unknown as DurableObjectState
+  const ctx = { storage, waitUntil } as unknown as DurableObjectState
   const Conversation = conversation(() => setup)
   return Object.assign(new Conversation(ctx, {}), { ctx })
 }

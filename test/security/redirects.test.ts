@@ -105,6 +105,7 @@ const SENDS_NOTHING = new Set([
   'src/testing/running-tool.ts',
   'src/cli/offline.ts',
   'tools/offline/index.ts',
+  'tools/offline/tool.ts',
   'tools/offline/vocabulary.ts',
   // A word of a pattern.
   'src/studio/conversation/examples.ts',

@@ -148,11 +148,17 @@ interface DisabledList {
 
 type NamespaceConfig = Readonly<Record<string, unknown>>
 
+/** What wrangler prints in place of a value that does not exist. */
+const ABSENT = 'Value not found'
+
 /** The list of the edge on this machine, where a namespace without an id is named after its binding. */
 function localList({ root, env }: KeysOptions, config: string, { id = 'KEYS' }: NamespaceConfig): DisabledList {
   const where = ['--namespace-id', String(id), '--local', '-c', config]
   return {
-    read: () => runWrangler(['kv', 'key', 'get', 'disabled', ...where, '--text'], { root, env }).catch(() => ''),
+    read: async () => {
+      const text = await runWrangler(['kv', 'key', 'get', 'disabled', ...where, '--text'], { root, env })
+      return text.trim() === ABSENT ? undefined : text
+    },
     write: async (text) => void (await runWrangler(['kv', 'key', 'put', 'disabled', text, ...where], { root, env })),
   }
 }
@@ -176,13 +182,15 @@ async function deployedList({ root, env }: KeysOptions, { id }: NamespaceConfig)
   }
 }
 
-function readIds(text = ''): readonly string[] {
+/** Reads the list. Throws a Failure for another text: a list in its place would enable the keys that are disabled now. */
+function readIds(text = '[]'): readonly string[] {
   try {
-    const ids: unknown = JSON.parse(text.trim())
-    return isStrings(ids) ? ids : []
+    const ids: unknown = JSON.parse(text)
+    if (isStrings(ids)) return ids
   } catch {
-    return []
+    // The Failure below says so.
   }
+  throw new Failure('"disabled" in the KV namespace KEYS is not a JSON array of ids.', 'Correct it, and try again.')
 }
 
 function readEntries(root: string): readonly unknown[] {

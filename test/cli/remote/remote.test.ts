@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -243,6 +243,26 @@ describe('the commands about keys', () => {
       out: 'billing is disabled; edges know within a minute. Disabled: old, billing\n',
     })
     expect([...values]).toEqual([['disabled', '["old","billing"]']])
+    // A list that cannot be read is left as it is: writing another one would enable the keys in it.
+    values.set('disabled', '["old", billing]')
+    expect(await run(root, ['keys', 'revoke', 'billing'], { ...account.env })).toMatchObject({
+      code: 1,
+      errors: expect.stringContaining('"disabled" in the KV namespace KEYS is not a JSON array of ids.'),
+    })
+    expect([...values]).toEqual([['disabled', '["old", billing]']])
+  })
+
+  test('revoke --local begins a list, adds to it, and leaves one that cannot be read', async () => {
+    const config = 'name = "e"\nmain = "index.js"\n[[kv_namespaces]]\nbinding = "KEYS"\n'
+    const root = folder({ 'package.json': '{}', 'wrangler.toml': config })
+    symlinkSync(new URL('../../../node_modules', import.meta.url).pathname, join(root, 'node_modules'))
+    const revoke = (id: string) => run(root, ['keys', 'revoke', id, '--local', '--json'])
+    expect(JSON.parse((await revoke('a')).out)).toMatchObject({ disabled: ['a'] })
+    expect(JSON.parse((await revoke('b')).out)).toMatchObject({ disabled: ['a', 'b'] })
+    // The folder of the state cannot be read.
+    rmSync(join(root, '.wrangler'), { recursive: true })
+    writeFileSync(join(root, '.wrangler'), '')
+    expect(await revoke('c')).toMatchObject({ code: 1, errors: expect.stringContaining('wrangler kv key get failed') })
   })
 
   test('revoke reports what the edge lacks', async () => {
