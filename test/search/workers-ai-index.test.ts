@@ -7,6 +7,7 @@ import { makeSetup } from 'edgecall'
 import { toolSearch } from 'edgecall'
 import { workersAiIndex } from 'edgecall'
 import { testCatalogue } from '../catalogue/object.ts'
+import { settle } from '../fixtures/settle.ts'
 import { definitionOf } from './definitions.ts'
 
 /** Stands in for a model that knows many languages: weather, money, and all else. */
@@ -66,10 +67,11 @@ describe('a search with Workers AI', () => {
   })
 
   test('falls back to words while the model does not answer', async () => {
-    vi.useFakeTimers()
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
     const search = isolate({ AI: { run: () => new Promise(() => {}) } })
     const answer = search('send an invoice')
+    await settle()
     await vi.advanceTimersByTimeAsync(10_000)
     expect(await answer).toEqual(['send_invoice'])
   })

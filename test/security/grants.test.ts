@@ -2,6 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { callerOfGrant } from '../../src/http/surfaces/sign-in.ts'
 import { testEdge } from '../fixtures/edge.ts'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
+import { settle } from '../fixtures/settle.ts'
 
 /** The library, as far as it is used here: it reads a token from the namespace. */
 vi.mock('@cloudflare/workers-oauth-provider', () => ({
@@ -17,7 +18,7 @@ vi.mock('@cloudflare/workers-oauth-provider', () => ({
 }))
 
 test('a token is refused for now, after two seconds, if the namespace of grants does not answer', async () => {
-  vi.useFakeTimers()
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
   const grants = { get: () => new Promise(() => {}) }
   const edge = testEdge({
@@ -25,6 +26,7 @@ test('a token is refused for now, after two seconds, if the namespace of grants 
     setup: { signIn: { grants, scopes: ['tools:read', 'chat'] }, identityTokens: callerOfGrant },
   })
   const answer = edge.ask('/mcp', { json: {}, headers: bearer('user:grant:secret') })
+  await settle()
   await vi.advanceTimersByTimeAsync(2000)
   const { status, headers } = await answer
   expect([status, headers.get('retry-after')]).toEqual([503, '5'])

@@ -3,6 +3,7 @@ import type { ModelEvent } from '../../src/contract/model.ts'
 import { keyStore, type StoredKeyNamespace } from '../../src/http/middleware/stored-keys.ts'
 import { apiKey, bearer, sha256 } from '../fixtures/keys.ts'
 import { tool } from '../fixtures/play.ts'
+import { settle } from '../fixtures/settle.ts'
 import { controlledEdge } from './controlled-edge.ts'
 
 /** The KV namespace of keys, with what is to go wrong. */
@@ -278,9 +279,8 @@ describe('an operator', () => {
     for (const [at, [path, request]] of requests.entries())
       void operator(path, request).then((answer) => (outcomes[at] = outcomeOf(answer)))
     while (outcomes.includes('none')) {
+      await settle()
       await vi.advanceTimersByTimeAsync(1000)
-      // The hashes of keys are made by other threads.
-      await new Promise((resolve) => setImmediate(resolve))
     }
     expect(outcomes).toEqual(requests.map(() => [503, 'keys_unavailable']))
   })
