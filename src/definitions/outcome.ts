@@ -1,11 +1,9 @@
 import { contentText } from '../contract/message.ts'
 import type { ToolDefinition } from '../contract/tool-definition.ts'
 import { failure, type ToolFailure, type ToolOutcome } from '../contract/tool.ts'
+import { RESULT_LIMITS } from '../schema/document.ts'
 import { invalidOutput } from '../schema/issue.ts'
 import { issuesOf } from '../schema/validate.ts'
-
-/** The limits for a result, which may be larger than arguments. */
-const LIMITS = { depth: 64, values: 1_000_000 }
 
 /** Returns an outcome if its structured result, else its text, fits the tool's `outputSchema`; else a failure. */
 export function checkOutcome(
@@ -14,7 +12,7 @@ export function checkOutcome(
 ): ToolOutcome {
   if (!outcome.ok || !outputSchema) return outcome
   const result = 'structured' in outcome ? outcome.structured : contentText(outcome.content)
-  const issues = issuesOf(outputSchema, result, LIMITS)
+  const issues = issuesOf(outputSchema, result, RESULT_LIMITS)
   return issues.length === 0 ? outcome : invalidOutput(name, issues)
 }
 

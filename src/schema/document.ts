@@ -242,6 +242,9 @@ export interface PlainLimits {
   readonly proto?: boolean
 }
 
+/** The limits of a result, which may be larger than arguments. */
+export const RESULT_LIMITS: PlainLimits = { depth: 64, values: 1_000_000 }
+
 /**
  * Returns the first reason why a value is not plain, bounded JSON: too many levels, too many values, a key `__proto__`,
  * a function, a class instance, a number that is not finite. Undefined if it is. It does not recurse, so it can be

@@ -2,11 +2,9 @@ import { isObject, type JsonSchema } from '../contract/json.ts'
 import { type DefinedTool, defineTool, type ToolHandlers, type ToolSettings } from './define.ts'
 import type { RunContext } from './run-context.ts'
 import { checkSchema } from '../schema/check.ts'
+import { RESULT_LIMITS } from '../schema/document.ts'
 import { issuesOf } from '../schema/validate.ts'
 import type { InputSchema } from '../schema/standard-schema.ts'
-
-/** The limits of a value, which may be a result. */
-const LIMITS = { depth: 64, values: 1_000_000 }
 
 /**
  * Turns a plain JSON Schema (2020-12 or draft-07, such as one from a database or another server) into a schema for
@@ -28,7 +26,7 @@ export function jsonSchema<Output = Record<string, unknown>>(schema: JsonSchema)
       vendor: 'json-schema',
       jsonSchema: { input: () => ({ ...schema }) },
       validate: (value) => {
-        const issues = issuesOf(schema, value, LIMITS)
+        const issues = issuesOf(schema, value, RESULT_LIMITS)
         if (issues.length > 0)
           return { issues: issues.map(({ path, message }) => ({ message, path: path ? [path] : [] })), value }
         // Nothing but the schema is known of the value: the caller that names `Output` vouches that the two agree.

@@ -10,7 +10,7 @@ import type { Compat } from '../../contract/run-options.ts'
 import { failure, type Tool, type ToolOutcome } from '../../contract/tool.ts'
 import { redactor, type Redactor } from '../http/result.ts'
 import { timedOut } from '../outcome.ts'
-import { plainFault } from '../../schema/document.ts'
+import { plainFault, RESULT_LIMITS } from '../../schema/document.ts'
 import { toOutcome } from '../../tool/result.ts'
 
 /** What it takes to run code: the binding `LOADER`, and the gateway of this Worker for requests of loaded code. */
@@ -211,7 +211,6 @@ export function callCode(
 
 const MOST_BYTES = 1024 * 1024
 const MOST_DETAIL = 2000
-const RESULT_LIMITS = { depth: 64, values: 1_000_000 }
 
 interface ReadOptions {
   readonly redact: Redactor

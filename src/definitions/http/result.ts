@@ -2,12 +2,11 @@ import { partAt, pointerKeys } from '../../contract/json.ts'
 import { binaryOf, decodeText, readBody } from '../../contract/bytes.ts'
 import { secretFilter, type SecretFilter } from '../../contract/secrets.ts'
 import { failure, type ToolOutcome, type ToolSuccess } from '../../contract/tool.ts'
-import { plainFault } from '../../schema/document.ts'
+import { plainFault, RESULT_LIMITS } from '../../schema/document.ts'
 
 const MOST_BYTES = 1024 * 1024
 const MOST_EXCERPT_BYTES = 16 * 1024
 const MOST_EXCERPT = 300
-const JSON_LIMITS = { depth: 64, values: 1_000_000 }
 
 /**
  * Turns a response into an outcome: the part of its JSON that `pointer` names, its text if `pointer` is `text`, or the
@@ -42,7 +41,7 @@ export async function readHttpResult(
   if (value === undefined) {
     return fail('result_not_json', 'with JSON that does not parse.', redact.text(text).slice(0, MOST_EXCERPT))
   }
-  const fault = plainFault(value, JSON_LIMITS)
+  const fault = plainFault(value, RESULT_LIMITS)
   if (fault) return fail('result_unusable', 'with unusable JSON.', fault.message)
   const part = partAt(value, pointerKeys(pointer))
   if (part === undefined) return fail('result_missing', `without "${pointer}".`)

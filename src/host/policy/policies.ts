@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { withoutUndefined } from '../../contract/json.ts'
 import type { HoldingPolicy, PolicySubject, ToolPolicies, ToolPolicy } from '../../contract/policy.ts'
 import type { ToolAnnotations, ToolDefinition } from '../../contract/tool-definition.ts'
 import type { Caller, ToolSource } from '../../contract/tool.ts'
@@ -82,7 +83,7 @@ export function tighten(definition: ToolDefinition, policies: readonly ToolPolic
     .reduce(stricter)
   const restricted: ToolDefinition = {
     ...declared,
-    ...Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined)),
+    ...withoutUndefined(limits),
     ...(approval === 'decide' ? APPROVED_BY_MODEL : approval !== 'never' && { approval }),
     annotations: Object.assign({}, definition.annotations, ...policies.map(({ annotations }) => annotations)),
   }

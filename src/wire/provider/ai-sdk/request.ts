@@ -1,4 +1,4 @@
-import { isObject } from '../../../contract/json.ts'
+import { isObject, withoutUndefined } from '../../../contract/json.ts'
 import {
   type AssistantMessage,
   type Content,
@@ -44,7 +44,7 @@ export function toCallOptions(request: ModelRequest, dialect: AiSdkDialect): Rec
     }),
     ...(responseFormat && { responseFormat: toFormat(responseFormat) }),
     ...(providerOptions && { providerOptions }),
-    ...defined({
+    ...withoutUndefined({
       temperature: sampling.temperature,
       topP: sampling.top_p,
       seed: sampling.seed,
@@ -55,10 +55,6 @@ export function toCallOptions(request: ModelRequest, dialect: AiSdkDialect): Rec
       reasoning: dialect.version === 'v4' ? withEffort(sampling)['reasoning_effort'] : undefined,
     }),
   }
-}
-
-function defined(fields: Readonly<Record<string, unknown>>): object {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }
 
 function toPrompt(messages: readonly Message[], dialect: AiSdkDialect): readonly object[] {
