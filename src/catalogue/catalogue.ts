@@ -12,6 +12,8 @@ import type {
   VersionReply,
   VersionWrite,
 } from '../contract/catalogue.ts'
+import type { KeyChange, KeyChangeReply, KeyOrderService } from '../contract/api-key.ts'
+import { KeyOrder, type StoredKeyNamespace } from '../host/stored/key-order.ts'
 import type { EmbeddingService, StoredEmbedding } from '../contract/model.ts'
 import type { Report } from '../contract/setup.ts'
 import { copyOf, type ToolNamespace } from '../host/stored/version-cache.ts'
@@ -33,6 +35,8 @@ export interface CatalogueParts {
   readonly namespace: ToolNamespace
   /** Compares a new version with the one before it; both are the stored text of a definition. */
   readonly compare: (before: string, after: string) => Promise<Change>
+  /** Where API keys are stored. Default: nowhere. */
+  readonly keys?: StoredKeyNamespace | undefined
   readonly report: Report
 }
 
@@ -40,21 +44,23 @@ const FIRST_CHANGE: Change = { change: 'created', breaks: [] }
 
 /**
  * The Durable Object that orders the writes of an edge's stored definitions, and of the accepted definitions of other
- * tools, and keeps the vectors of tool texts. Its methods are its RPC methods.
+ * tools, and of stored API keys, and keeps the vectors of tool texts. Its methods are its RPC methods.
  */
 export abstract class CatalogueObject<Env>
   extends DurableObject<Env>
-  implements CatalogueService, AcceptanceService, EmbeddingService
+  implements CatalogueService, AcceptanceService, EmbeddingService, KeyOrderService
 {
   readonly #store: CatalogueStore
   readonly #kvSync: KvSync
   readonly #compare: CatalogueParts['compare']
+  readonly #keyOrder: KeyOrder | undefined
 
-  constructor(ctx: DurableObjectState, env: Env, { namespace, compare, report }: CatalogueParts) {
+  constructor(ctx: DurableObjectState, env: Env, { namespace, compare, keys, report }: CatalogueParts) {
     super(ctx, env)
     const { storage } = ctx
     this.#store = new CatalogueStore(storage)
     this.#compare = compare
+    this.#keyOrder = keys && new KeyOrder(keys, this.#store.changedKeys, () => Date.now())
     const setAlarm = (time: number) => storage.setAlarm(time)
     const getAlarm = () => storage.getAlarm()
     this.#kvSync = new KvSync({ store: this.#store, namespace, setAlarm, getAlarm, now: () => Date.now(), report })
@@ -111,6 +117,19 @@ export abstract class CatalogueObject<Env>
 
   async size(): Promise<number> {
     return this.#store.size()
+  }
+
+  async changeKey(change: KeyChange): Promise<KeyChangeReply> {
+    const unavailable = { ok: false, code: 'keys_unavailable', detail: 'KEYS is not bound' } as const
+    return this.#keyOrder?.change(change) ?? unavailable
+  }
+
+  async disabledKeys(): Promise<readonly string[] | null> {
+    return this.#store.disabledKeys()
+  }
+
+  async tellDisabledKeys(ids: readonly string[]): Promise<void> {
+    this.#store.setDisabledKeys(ids)
   }
 
   override async alarm(): Promise<void> {

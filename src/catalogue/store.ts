@@ -9,11 +9,13 @@ import type {
   ToolFingerprint,
   VersionWrite,
 } from '../contract/catalogue.ts'
+import { isStrings, readStoredKey, type StoredKey, storedForm } from '../contract/api-key.ts'
 import { isObject, parseJson } from '../contract/json.ts'
 import { LazySchema, migrateTables } from '../contract/lazy-schema.ts'
 import type { StoredEmbedding } from '../contract/model.ts'
 import type { ReachedQuota } from '../contract/quotas.ts'
 import { acceptedKey, type IndexEntry } from '../host/stored/copy.ts'
+import { type ChangedKeys, REMEMBERED_MS } from '../host/stored/key-order.ts'
 import type { VersionText } from '../host/stored/texts.ts'
 
 /** The current version of a name. */
@@ -262,6 +264,33 @@ export class CatalogueStore {
     )
   }
 
+  /** The API keys that were changed last. */
+  readonly changedKeys: ChangedKeys = {
+    get: (id) => {
+      const [row] = this.#rows<{ key: string; at: number }>('SELECT key, at FROM changed_keys WHERE id = ?', id)
+      return row && { key: readKeyText(row.key), at: row.at }
+    },
+    set: (id, key, at) => {
+      this.#schema.ensure()
+      this.#rows('DELETE FROM changed_keys WHERE at <= ?', at - REMEMBERED_MS)
+      const text = JSON.stringify(key && storedForm(key))
+      this.#rows('INSERT OR REPLACE INTO changed_keys (id, key, at) VALUES (?, ?, ?)', id, text, at)
+    },
+  }
+
+  /** Returns the ids of the disabled API keys; null if they were never told. */
+  disabledKeys(): string[] | null {
+    const [row] = this.#rows<{ ids: string }>('SELECT ids FROM disabled_keys')
+    const ids = parseJson(row?.ids ?? 'null')
+    return isStrings(ids) ? ids : null
+  }
+
+  setDisabledKeys(ids: readonly string[]): void {
+    this.#schema.ensure()
+    const text = JSON.stringify(ids)
+    this.#rows('INSERT INTO disabled_keys VALUES (1, ?1) ON CONFLICT DO UPDATE SET ids = ?1 WHERE ids <> ?1', text)
+  }
+
   setCopied(revision: number): void {
     this.#rows('UPDATE copy SET revision = ?', revision)
   }
@@ -342,7 +371,15 @@ export const MIGRATIONS: readonly string[] = [
   // server: which of the servers at a place brought the tool.
   `ALTER TABLE history ADD COLUMN server TEXT;
    CREATE INDEX history_of_server ON history (place, server, action);`,
+  // key: as it is stored in KV; null, as JSON, for a removed one. disabled_keys: one row, the list as JSON.
+  `CREATE TABLE changed_keys (id TEXT PRIMARY KEY, key TEXT NOT NULL, at INTEGER NOT NULL);
+   CREATE TABLE disabled_keys (id INTEGER PRIMARY KEY, ids TEXT NOT NULL);`,
 ]
+
+function readKeyText(text: string): StoredKey | null {
+  const entry = parseJson(text)
+  return isObject(entry) ? readStoredKey(entry) : null
+}
 
 /** Runs a query on the tables of the catalogue. */
 type Rows = <Row extends Record<string, SqlStorageValue>>(query: string, ...values: SqlStorageValue[]) => Row[]

@@ -1,4 +1,5 @@
 import type { AcceptanceService, CatalogueService, Owner } from '../contract/catalogue.ts'
+import type { KeyOrderService } from '../contract/api-key.ts'
 import type { EmbeddingService } from '../contract/model.ts'
 import type { Objects } from '../contract/conversation.ts'
 
@@ -27,5 +28,15 @@ export function embeddingsStub(catalogues: Objects<EmbeddingService>): Embedding
   return {
     embeddings: (model, keys) => one().embeddings(model, keys),
     storeEmbeddings: (model, embeddings) => one().storeEmbeddings(model, embeddings),
+  }
+}
+
+/** Returns the service that orders the changes of stored keys: an object of its own. */
+export function keyOrderStub(catalogues: Objects<KeyOrderService>): KeyOrderService {
+  const one = () => catalogues.getByName('keys')
+  return {
+    changeKey: (change) => one().changeKey(change),
+    disabledKeys: () => one().disabledKeys(),
+    tellDisabledKeys: (ids) => one().tellDisabledKeys(ids),
   }
 }

@@ -130,6 +130,27 @@ export interface StoredKey extends ApiKey {
   readonly disabled: boolean
 }
 
+/** A change of a stored key: what it was, and what it is to be; null where there is no such key. */
+export interface KeyChange {
+  readonly id: string
+  readonly before: StoredKey | null
+  readonly after: StoredKey | null
+}
+
+/** What a change came to. If another was made meanwhile, this one is not, and `current` is what the key is now. */
+export type KeyChangeReply =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly current: StoredKey | null }
+  | { readonly ok: false; readonly code: 'keys_unavailable'; readonly detail: string }
+
+/** The object that orders changes of stored keys, and knows the list of disabled keys while KV fails. */
+export interface KeyOrderService {
+  changeKey(change: KeyChange): Promise<KeyChangeReply>
+  /** Returns the ids of the disabled keys as they were told last; null if they never were. */
+  disabledKeys(): Promise<readonly string[] | null>
+  tellDisabledKeys(ids: readonly string[]): Promise<void>
+}
+
 /** What a list of stored keys says of each. */
 type StoredKeySummary = Readonly<Record<string, Json>> & { readonly id: string }
 
@@ -143,8 +164,8 @@ export interface StoredKeys {
   readonly recent: (id: string) => StoredKey | undefined
   /** Returns a key as it is stored, past all caches of this edge. */
   readonly read: (id: string) => Promise<StoredKey | undefined>
-  readonly write: (key: StoredKey) => Promise<void>
-  readonly remove: (key: StoredKey) => Promise<void>
+  /** Makes, changes or removes a key, unless it has been changed meanwhile. */
+  readonly change: (change: KeyChange) => Promise<KeyChangeReply>
   /** Returns a page of the keys, in the order of their ids, and where the next one begins. */
   readonly list: (after?: string) => Promise<{ readonly keys: readonly StoredKeySummary[]; readonly next?: string }>
 }

@@ -1,3 +1,4 @@
+import type { KeyOrderService } from '../contract/api-key.ts'
 import type { AcceptanceService, CatalogueService, VersionedDefinitions } from '../contract/catalogue.ts'
 import type { ConnectionService } from '../contract/connection.ts'
 import type { EmbeddingService } from '../contract/model.ts'
@@ -13,8 +14,8 @@ import type { ScriptNamespace } from '../host/worker/script.ts'
 export interface Env {
   readonly CONVERSATIONS: Objects<ConversationService>
   readonly DIRECTORIES: Objects<DirectoryService & RunShard>
-  /** Needed for stored tools, and to hold back tools that change. */
-  readonly CATALOG?: Objects<CatalogueService & AcceptanceService & EmbeddingService>
+  /** Needed for stored tools, to hold back tools that change, and to order changes of stored API keys. */
+  readonly CATALOG?: Objects<CatalogueService & AcceptanceService & EmbeddingService & KeyOrderService>
   /** Needed for the same. */
   readonly TOOLS?: KVNamespace
   /** Needed for stored tools, and to check structured answers. */

@@ -1,3 +1,4 @@
+import { keyOrderStub } from '../catalogue/stub.ts'
 import { codeHook } from '../code/run-code.ts'
 import type { CodeLoader } from '../code/sandbox.ts'
 import { ConfigError } from '../contract/config.ts'
@@ -225,7 +226,10 @@ export const identityTokens: Part = {
  */
 export const disabledKeys: Part = {
   name: 'disabledKeys',
-  extend: ({ env: { KEYS: namespace }, report }) => ({ keyStates: namespace && keyStates({ namespace, report }) }),
+  extend: ({ env: { KEYS: namespace, CATALOG: catalogues }, report }) => {
+    const order = catalogues && keyOrderStub(catalogues)
+    return { keyStates: namespace && keyStates({ namespace, order, report }) }
+  },
 }
 
 /**
@@ -237,7 +241,10 @@ export const disabledKeys: Part = {
 export const storedKeys: Part = {
   name: 'storedKeys',
   surfaces: [keyRoutes],
-  extend: ({ env: { KEYS: namespace }, report }) => ({ storedKeys: namespace && keyStore({ namespace, report }) }),
+  extend: ({ env: { KEYS: namespace, CATALOG: catalogues }, report }) => {
+    const order = catalogues && keyOrderStub(catalogues)
+    return { storedKeys: namespace && keyStore({ namespace, order, report }) }
+  },
 }
 
 /**

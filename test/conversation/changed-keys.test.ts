@@ -37,7 +37,7 @@ const REPORTS = {
 const request = { caller: CALLER }
 
 const refuse = async () => Promise.reject(new Error('unused'))
-const NO_KEYS = { find: refuse, read: refuse, write: refuse, remove: refuse, list: refuse }
+const NO_KEYS = { find: refuse, read: refuse, change: refuse, list: refuse }
 
 async function record(talk: TestConversation, name: string) {
   const reply = await talk.object.record(runId(name), 10_000)

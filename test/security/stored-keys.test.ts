@@ -1,9 +1,10 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { ModelEvent } from '../../src/contract/model.ts'
-import { keyStore, type StoredKeyNamespace } from '../../src/http/middleware/stored-keys.ts'
+import { type KeyNamespace, keyStates, keyStore } from '../../src/http/middleware/stored-keys.ts'
 import { apiKey, bearer, sha256 } from '../fixtures/keys.ts'
 import { tool } from '../fixtures/play.ts'
 import { settle } from '../fixtures/settle.ts'
+import { testCatalogue } from '../catalogue/object.ts'
 import { controlledEdge } from './controlled-edge.ts'
 
 /** The KV namespace of keys, with what is to go wrong. */
@@ -14,7 +15,7 @@ function memoryKeys() {
     state.reads += 1
     if (state.failure) throw state.failure
   }
-  const namespace: StoredKeyNamespace & typeof state = Object.assign(state, {
+  const namespace: Parameters<typeof keyStore>[0]['namespace'] & KeyNamespace & typeof state = Object.assign(state, {
     get: async (name: string) => {
       reach()
       if (name.length > 512) throw new Error('KV GET failed: 414 key too long')
@@ -297,6 +298,37 @@ describe('an operator', () => {
     expect(outcomeOf(await operator('/keys', { json: { ...json, id: 'other' } }))).toBe(201)
   })
 
+  test('undoes no change that is made at the same time, nor one that KV does not show yet', async () => {
+    const { operator, namespace, values } = edgeWith('stored', [])
+    const { key } = (await operator('/keys', { json })).body
+    const change = (body: object) => operator('/keys/app', { method: 'PATCH', json: body })
+    const changes = [{ disabled: true }, { expires: '2999-01-01' }, { scopes: ['chat', 'tools:read'] }]
+    const answers = await Promise.all(changes.map(change))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    const stored = { ...summary, disabled: true, expires: Date.UTC(2999, 0), scopes: ['chat', 'tools:read'] }
+    expect((await operator('/keys')).body).toEqual({ keys: [stored] })
+
+    const before = values.get('key:app')
+    expect((await operator('/keys/app/rotate', { json: {} })).status).toBe(200)
+    const get = namespace.get
+    Object.assign(namespace, {
+      get: async (name: string) => (name === 'key:app' ? (before?.text ?? null) : get(name, { type: 'text' })),
+    })
+    expect((await change({ disabled: false })).status).toBe(200)
+    Object.assign(namespace, { get })
+    expect(JSON.parse(values.get('key:app')?.text ?? '')).toMatchObject({
+      disabled: false,
+      sha256: [expect.any(String)],
+    })
+    expect(values.get('key:app')?.text).not.toContain(sha256(key))
+  })
+
+  test('makes one key of two requests for the same id', async () => {
+    const { operator } = edgeWith('stored', [])
+    const answers = await Promise.all([operator('/keys', { json }), operator('/keys', { json })])
+    expect(answers.map(outcomeOf)).toEqual([201, [409, 'key_exists']])
+  })
+
   test('lists thousands of keys by pages', async () => {
     const { operator } = edgeWith('stored', [])
     for (let at = 0; at < 250; at++) {
@@ -361,7 +393,7 @@ describe('stored keys', () => {
     const keys = keyStore({ namespace, report: () => {} })
     const disable = async (id: string) => {
       const key = await keys.read(id)
-      if (key) await keys.write({ ...key, disabled: true })
+      if (key) await keys.change({ id, before: key, after: { ...key, disabled: true } })
     }
     for (const id of ['hung', 'slow']) {
       store(apiKey(id, { id }))
@@ -388,5 +420,38 @@ describe('stored keys', () => {
   test('that were never read have no terms, and not none', () => {
     const keys = keyStore({ namespace: memoryKeys().namespace, report: () => {} })
     expect(() => keys.recent('app')).toThrow('the key "app" has not been read')
+  })
+})
+
+describe('the list of disabled keys', () => {
+  test('is what other isolates have read last, for an isolate that finds KV failing or hanging', async () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const { namespace, values } = memoryKeys()
+    const { object: order } = testCatalogue()
+    const isolate = () => keyStates({ namespace, order, report: () => {} })
+    const isDisabled = async (states: ReturnType<typeof isolate>) => {
+      const answers = Promise.all(['leaked', 'app'].map((id) => states.isDisabled(id))).catch(
+        (error: any) => error.details.code,
+      )
+      await vi.advanceTimersByTimeAsync(2000)
+      return answers
+    }
+    namespace.failure = new Error('KV is down')
+    expect(await isDisabled(isolate())).toBe('keys_unavailable')
+
+    namespace.failure = undefined
+    const warm = isolate()
+    for (const ids of ['[]', '["leaked"]']) {
+      values.set('disabled', { text: ids })
+      await vi.advanceTimersByTimeAsync(5000)
+      await warm.isDisabled('app')
+      await warm.used('app')
+      namespace.failure = new Error('KV is down')
+      expect(await isDisabled(isolate())).toEqual([ids !== '[]', false])
+      namespace.failure = undefined
+    }
+    namespace.answers = false
+    expect(await isDisabled(isolate())).toEqual([true, false])
   })
 })

@@ -1,9 +1,17 @@
+import { isStrings, type KeyOrderService, type StoredKey, type StoredKeys } from '../../contract/api-key.ts'
 import { isObject, parseJson } from '../../contract/json.ts'
 import { RecentMap } from '../../contract/recent-map.ts'
 import type { KeyStates, Report } from '../../contract/setup.ts'
-import { isStrings, readStoredKey, storedForm, type StoredKey, type StoredKeys } from '../../contract/api-key.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { withDeadline } from '../../contract/time-limit.ts'
+import {
+  hashName,
+  KEY_PREFIX,
+  KeyOrder,
+  readKey,
+  REMEMBERED_MS,
+  type StoredKeyNamespace,
+} from '../../host/stored/key-order.ts'
 import { Problem } from '../problem.ts'
 
 /** The part of a KV namespace that is used for the states of keys. */
@@ -12,20 +20,10 @@ export interface KeyNamespace {
   put(key: string, value: string, options: { readonly expirationTtl: number }): Promise<void>
 }
 
-/** The part of a KV namespace that is used for keys. */
-export interface StoredKeyNamespace {
-  get(key: string, options: { readonly type: 'text'; readonly cacheTtl?: number }): Promise<string | null>
-  put(key: string, value: string, options: { readonly metadata?: object }): Promise<void>
-  delete(key: string): Promise<void>
-  list(options: {
-    readonly prefix: string
-    readonly limit: number
-    readonly cursor?: string
-  }): Promise<{ readonly keys: readonly { readonly metadata?: unknown }[]; readonly cursor?: string }>
-}
-
 interface KeyOptions<Namespace> {
   readonly namespace: Namespace
+  /** The object that orders changes. Default: each isolate orders its own. */
+  readonly order?: KeyOrderService | undefined
   readonly report: Report
   readonly now?: () => number
 }
@@ -60,14 +58,16 @@ type Recall = <Value>(
   name: string,
   readings: RecentMap<string, Reading<Value>>,
   read: () => Promise<Value | undefined>,
+  otherwise?: () => Promise<Value | undefined>,
 ) => Promise<Value | undefined>
 
 /**
  * Makes the function that reads from KV, at most every five seconds. If KV fails or does not answer, what was read last
- * applies; what was never read is refused. In an isolate that is in use, one request reads at a time.
+ * applies, or else what `otherwise` returns; without either, the request is refused. In an isolate that is in use, one
+ * request reads at a time.
  */
 function recallFrom({ report, now = Date.now }: Pick<KeyOptions<unknown>, 'report' | 'now'>): Recall {
-  return async (name, readings, read) => {
+  return async (name, readings, read, otherwise) => {
     const last = readings.get(name)
     const ageMs = last ? now() - last.at : Infinity
     if (ageMs < FRESH_MS) return last?.value
@@ -79,7 +79,8 @@ function recallFrom({ report, now = Date.now }: Pick<KeyOptions<unknown>, 'repor
       reading = { value: await withDeadline(READ_MS, read()), at: now() }
     } catch (error) {
       report({ event: 'keys.unreadable', detail: messageOf(error) })
-      reading = renewed
+      const value = renewed ? undefined : await otherwise?.()
+      reading = value === undefined ? renewed : { value, at: now() }
     }
     // What was written or read meanwhile is newer.
     const current = readings.get(name)
@@ -94,21 +95,35 @@ function recallFrom({ report, now = Date.now }: Pick<KeyOptions<unknown>, 'repor
 }
 
 /**
- * Reads from KV which keys are disabled. Records under `used:<id>` when a key was last used, to within ten minutes, and
+ * Reads from KV which keys are disabled. An isolate that has read nothing yet goes by what others have read while KV
+ * fails, which they tell the object. Records under `used:<id>` when a key was last used, to within ten minutes, and
  * stores that for 400 days.
  */
-export function keyStates({ namespace, report, now = Date.now }: KeyOptions<KeyNamespace>): KeyStates {
+export function keyStates({ namespace, order, report, now = Date.now }: KeyOptions<KeyNamespace>): KeyStates {
   const recall = recallFrom({ report, now })
   const lists = new RecentMap<string, Reading<ReadonlySet<string>>>({ most: 1 })
   const used = new RecentMap<string, true>({ most: MOST_KEYS, maxAgeMs: USED_MS, now })
+  let toldText: string | undefined
   const readDisabled = async () => {
     const list = parseJson((await namespace.get(DISABLED, { type: 'text', cacheTtl: CACHE_SECONDS })) ?? '[]')
     if (!isStrings(list)) throw new TypeError('"disabled" in KEYS is not a JSON array of strings')
     return new Set(list)
   }
+  const askDisabled = async () => {
+    const ids = await withDeadline(READ_MS, order?.disabledKeys() ?? Promise.resolve(null)).catch(() => null)
+    return ids ? new Set(ids) : undefined
+  }
+  const tellDisabled = async () => {
+    const ids = lists.get(DISABLED)?.value
+    const text = ids && JSON.stringify([...ids].toSorted())
+    if (!order || !ids || text === toldText) return
+    toldText = text
+    await order.tellDisabledKeys([...ids]).catch(() => (toldText = undefined))
+  }
   return {
-    isDisabled: async (id) => (await recall(DISABLED, lists, readDisabled))?.has(id) === true,
+    isDisabled: async (id) => (await recall(DISABLED, lists, readDisabled, askDisabled))?.has(id) === true,
     used: async (id) => {
+      await tellDisabled()
       if (used.get(id)) return
       used.set(id, true)
       await namespace
@@ -124,25 +139,27 @@ export function keyStates({ namespace, report, now = Date.now }: KeyOptions<KeyN
  * Keeps API keys in KV: each under `key:<id>`, and its id under `hash:<sha256>` for each of its hashes. KV caches what is
  * read of a key for 30 seconds in each location.
  */
-export function keyStore({ namespace, report, now = Date.now }: KeyOptions<StoredKeyNamespace>): StoredKeys {
+export function keyStore({ namespace, order, report, now = Date.now }: KeyOptions<StoredKeyNamespace>): StoredKeys {
   const recall = recallFrom({ report, now })
   const keys = new RecentMap<string, Reading<StoredKey>>({ most: MOST_KEYS })
   const ids = new RecentMap<string, Reading<string>>({ most: MOST_KEYS })
-
-  const readKey = async (id: string, cacheTtl?: number) => {
-    const text = await namespace.get(`key:${id}`, { type: 'text', cacheTtl })
-    if (text === null) return undefined
-    const entry = parseJson(text)
-    if (!isObject(entry) || entry['id'] !== id) throw new TypeError(`"key:${id}" in KEYS is not a key`)
-    return readStoredKey(entry)
-  }
-  const load = (id: string) => recall(id, keys, () => readKey(id, CACHE_SECONDS))
+  const changedKeys = new RecentMap<string, { key: StoredKey | null; at: number }>({
+    most: MOST_KEYS,
+    maxAgeMs: REMEMBERED_MS,
+    now,
+  })
+  const ownOrder = new KeyOrder(
+    namespace,
+    { get: (id) => changedKeys.get(id), set: (id, key, at) => changedKeys.set(id, { key, at }) },
+    now,
+  )
+  const load = (id: string) => recall(id, keys, () => readKey(namespace, id, CACHE_SECONDS))
 
   return {
     load,
     find: async (sha256) => {
       const options = { type: 'text', cacheTtl: CACHE_SECONDS } as const
-      const id = await recall(sha256, ids, async () => (await namespace.get(`hash:${sha256}`, options)) ?? undefined)
+      const id = await recall(sha256, ids, async () => (await namespace.get(hashName(sha256), options)) ?? undefined)
       const key = id === undefined ? undefined : await load(id)
       return key?.sha256.includes(sha256) ? key : undefined
     },
@@ -151,21 +168,14 @@ export function keyStore({ namespace, report, now = Date.now }: KeyOptions<Store
       if (!reading) throw new Error(`the key "${id}" has not been read`)
       return reading.value
     },
-    read: (id) => readKey(id),
-    write: async (key) => {
-      const { sha256, ...metadata } = { ...storedForm(key), sha256: key.sha256 }
-      // The key is written last: until then the earlier one is valid, and a hash that it does not have leads to nothing.
-      for (const hash of sha256) await namespace.put(`hash:${hash}`, key.id, {})
-      await namespace.put(`key:${key.id}`, JSON.stringify(storedForm(key)), { metadata })
-      keys.set(key.id, { value: key, at: now() })
-    },
-    remove: async (key) => {
-      await namespace.delete(`key:${key.id}`)
-      for (const hash of key.sha256) await namespace.delete(`hash:${hash}`)
-      keys.set(key.id, { value: undefined, at: now() })
+    read: (id) => readKey(namespace, id),
+    change: async (change) => {
+      const reply = await (order ? order.changeKey(change) : ownOrder.change(change))
+      if (reply.ok) keys.set(change.id, { value: change.after ?? undefined, at: now() })
+      return reply
     },
     list: async (after) => {
-      const options = { prefix: 'key:', limit: PAGE, cursor: after }
+      const options = { prefix: KEY_PREFIX, limit: PAGE, cursor: after }
       const { keys: entries, cursor } = await namespace.list(options)
       const summaries = entries.flatMap(({ metadata }) => (isSummary(metadata) ? [metadata] : []))
       return { keys: summaries, ...(cursor && { next: cursor }) }

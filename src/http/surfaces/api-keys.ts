@@ -16,6 +16,8 @@ const MOST_BODY_BYTES = 64 * 1024
 const MOST_TERMS_BYTES = 1000
 /** How long KV may take to answer, in milliseconds. */
 const KV_MS = 10_000
+/** How often a change is tried while others change the same key. */
+const MOST_TRIES = 5
 /** What a request may set of a key. Its id and its tenant stay as they are. */
 const CHANGES = ['scopes', 'expires', 'rate', 'budget', 'location', 'jurisdiction', 'disabled']
 
@@ -37,40 +39,47 @@ app.post('/', async (c) => {
   const secret = newId('ek')
   const key = await keyOf(c.env, { scopes: ['chat', 'tools:read'], ...body, sha256: [await sha256(secret)] })
   if (typeof body['id'] !== 'string') throw invalidRequest({ message: 'A key needs an id.', path: 'id' })
-  const isTaken = c.env.setup.config.apiKeys.some(({ id }) => id === key.id) || (await reachable(keys.read(key.id)))
-  if (isTaken) throw new Problem({ status: 409, code: 'key_exists', message: `There is a key "${key.id}" already.` })
-  await write(keys, key)
+  await change(keys, key.id, async (current) => {
+    if (!current && !c.env.setup.config.apiKeys.some(({ id }) => id === key.id)) return key
+    throw new Problem({ status: 409, code: 'key_exists', message: `There is a key "${key.id}" already.` })
+  })
   return c.json({ key: secret, ...summaryOf(key) }, 201)
 })
 
 app.patch('/:id', async (c) => {
   const keys = requireKeys(c.env)
-  const key = await storedKey(keys, c.req.param('id'))
   const body = await bodyOf(c.req.raw, CHANGES)
   // Null removes a term. Any operator may disable a key, also one that may do more than the operator.
   const isDisabling = Object.keys(body).length === 1 && body['disabled'] === true
-  const entries = Object.entries({ ...storedForm(key), ...body }).filter(([, value]) => value !== null)
-  if (!isDisabling) requireScopes(c.env, key)
-  const changedKey = isDisabling ? { ...key, disabled: true } : await keyOf(c.env, Object.fromEntries(entries))
-  await write(keys, changedKey)
+  const changedKey = await change(keys, c.req.param('id'), async (current, id) => {
+    const key = existing(current, id)
+    if (isDisabling) return { ...key, disabled: true }
+    requireScopes(c.env, key)
+    const entries = Object.entries({ ...storedForm(key), ...body }).filter(([, value]) => value !== null)
+    return keyOf(c.env, Object.fromEntries(entries))
+  })
   return c.json(summaryOf(changedKey))
 })
 
 app.post('/:id/rotate', async (c) => {
   const keys = requireKeys(c.env)
-  const key = await storedKey(keys, c.req.param('id'))
-  requireScopes(c.env, key)
   const { keepOld } = await bodyOf(c.req.raw, ['keepOld'])
   const secret = newId('ek')
-  const rotatedKey = { ...key, sha256: [await sha256(secret), ...(keepOld === true ? key.sha256.slice(0, 1) : [])] }
-  await write(keys, rotatedKey)
+  const hash = await sha256(secret)
+  const rotatedKey = await change(keys, c.req.param('id'), async (current, id) => {
+    const key = existing(current, id)
+    requireScopes(c.env, key)
+    return { ...key, sha256: [hash, ...(keepOld === true ? key.sha256.slice(0, 1) : [])] }
+  })
   return c.json({ key: secret, ...summaryOf(rotatedKey) })
 })
 
 app.delete('/:id', async (c) => {
   const keys = requireKeys(c.env)
-  const key = await storedKey(keys, c.req.param('id'))
-  await reachable(keys.remove(key))
+  await change(keys, c.req.param('id'), async (current, id) => {
+    existing(current, id)
+    return null
+  })
   return c.body(null, 204)
 })
 
@@ -81,8 +90,27 @@ function requireKeys({ caller, setup }: EdgeBindings): StoredKeys {
   throw new Problem({ status: 503, code: 'keys_not_stored', message: 'This edge stores no keys: bind KEYS.' })
 }
 
-async function storedKey(keys: StoredKeys, id: string): Promise<StoredKey> {
-  const key = ID.test(id) ? await reachable(keys.read(id)) : undefined
+/**
+ * Changes a key. What it is to be is decided again if another change was made meanwhile; a key that is changed all the
+ * time is left as it is.
+ */
+async function change<After extends StoredKey | null>(
+  keys: StoredKeys,
+  id: string,
+  decide: (current: StoredKey | null, id: string) => Promise<After>,
+): Promise<After> {
+  let before = ID.test(id) ? ((await reachable(keys.read(id))) ?? null) : null
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const after = await decide(before, id)
+    const reply = await reachable(keys.change({ id, before, after }))
+    if (reply.ok) return after
+    if ('code' in reply) throw unavailable(reply.detail)
+    before = reply.current
+  }
+  throw unavailable('changed too often')
+}
+
+function existing(key: StoredKey | null, id: string): StoredKey {
   if (key) return key
   throw new Problem({ status: 404, code: 'unknown_key', message: `No key "${id}" is stored.` })
 }
@@ -121,20 +149,15 @@ function requireScopes({ caller }: EdgeBindings, { scopes }: StoredKey): void {
   throw new Problem({ status: 403, code: 'scope_not_held', message })
 }
 
-async function write(keys: StoredKeys, key: StoredKey): Promise<void> {
-  await reachable(keys.write(key))
-}
-
 async function reachable<Value>(work: Promise<Value>): Promise<Value> {
   return withDeadline(KV_MS, work).catch((error: unknown) => {
-    throw new Problem({
-      status: 503,
-      code: 'keys_unavailable',
-      message: 'The stored keys cannot be reached now.',
-      retryAfterMs: 5000,
-      extra: { reason: error instanceof Error ? error.name : 'unknown' },
-    })
+    throw unavailable(error instanceof Error ? error.name : 'unknown')
   })
+}
+
+function unavailable(reason: string): Problem {
+  const message = 'The stored keys cannot be reached now.'
+  return new Problem({ status: 503, code: 'keys_unavailable', message, retryAfterMs: 5000, extra: { reason } })
 }
 
 /** Returns a key as operators see it, without its hashes. */
