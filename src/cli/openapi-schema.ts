@@ -1,4 +1,4 @@
-import { isObject, type JsonSchema, partAt, pointerKeys } from '../contract/json.ts'
+import { isObject, type JsonSchema, followRef } from '../contract/json.ts'
 import { HOLDS } from '../schema/keywords.ts'
 import { ASSERTING } from '../schema/assertions.ts'
 
@@ -27,24 +27,12 @@ export function resolveRef(document: unknown, value: unknown): unknown {
   let at = value
   for (let hops = 0; isObject(at) && typeof at['$ref'] === 'string'; hops++) {
     const { $ref } = at
-    const target = targetOf(document, $ref)
+    const target = followRef(document, $ref)
     if (target === undefined || hops === MOST_HOPS)
       throw new UnsupportedError(`the reference ${$ref} leads nowhere in the document`)
     at = target
   }
   return at
-}
-
-function targetOf(document: unknown, ref: string): unknown {
-  return ref.startsWith('#/') ? partAt(document, pointerKeys(decoded(ref.slice(1)))) : undefined
-}
-
-function decoded(pointer: string): string {
-  try {
-    return decodeURIComponent(pointer)
-  } catch {
-    return pointer
-  }
 }
 
 /** The sizes of a document's schemas, each counted once however many operations refer to it. */
@@ -90,7 +78,7 @@ export class SchemaSizes {
         for (const each of inner) if (!isObject(each) || each['readOnly'] !== true) visit(each, levels - 1)
       }
     }
-    visit(targetOf(this.#document, ref), MOST_LEVELS)
+    visit(followRef(this.#document, ref), MOST_LEVELS)
     const parts = { count, refs }
     this.#parts.set(ref, parts)
     return parts

@@ -78,6 +78,23 @@ export function partAt(root: unknown, keys: readonly string[]): unknown {
 const INDEX = /^(?:0|[1-9]\d*)$/
 
 /**
+ * Returns the part of a document that a reference within it names by a JSON pointer, such as `#/$defs/tree`; undefined
+ * for any other reference.
+ */
+export function followRef(root: unknown, ref: string): unknown {
+  return /^#(?:\/|$)/.test(ref) ? partAt(root, pointerKeys(decodedFragment(ref.slice(1)))) : undefined
+}
+
+/** Returns the fragment of a reference without its escapes; as it is if these are broken. */
+export function decodedFragment(fragment: string): string {
+  try {
+    return decodeURIComponent(fragment)
+  } catch {
+    return fragment
+  }
+}
+
+/**
  * Returns an object without the members that are undefined. Hooks and tools may spread it over their own defaults, which
  * such a member would replace.
  */

@@ -1,6 +1,6 @@
 import type { DefinitionIssue } from '../contract/definition.ts'
 import { hasHidden } from '../contract/hidden-characters.ts'
-import { isObject, type JsonObject, type JsonSchema, partAt, pointerKeys } from '../contract/json.ts'
+import { decodedFragment, isObject, type JsonObject, type JsonSchema, partAt, pointerKeys } from '../contract/json.ts'
 import { HOLDS, SAME_VALUE } from './keywords.ts'
 import { matcher, type Matcher, propertiesIn } from './pattern.ts'
 import { compileRule, type Rule } from './rule.ts'
@@ -159,7 +159,7 @@ function openDocument(root: JsonSchema): SchemaDocument {
         const [resource = '', fragment = ''] = address.split('#')
         return /^[^/]/.test(fragment)
           ? schemasByAddress.get(address)
-          : partAt(schemasByAddress.get(resource), pointerKeys(decoded(fragment)))
+          : partAt(schemasByAddress.get(resource), pointerKeys(decodedFragment(fragment)))
       })
     },
     resolveDynamic: (from, ref, scope) => {
@@ -210,14 +210,6 @@ function once<Key, Value>(all: Map<Key, Value>, key: Key, make: () => Value): Va
 function absolute(ref: unknown, base: string): string {
   const address = typeof ref === 'string' && ref.length <= MOST_ADDRESS ? (URL.parse(ref, base)?.href ?? '') : ''
   return address.length <= MOST_ADDRESS ? address : ''
-}
-
-function decoded(fragment: string): string {
-  try {
-    return decodeURIComponent(fragment)
-  } catch {
-    return fragment
-  }
 }
 
 /** Copies a schema; in each `$ref` that begins with `from`, that part is replaced by `to`. */

@@ -259,10 +259,19 @@ function refuseUnion(look: Look, keyword: string, union: Union, at: ValuePart): 
 function fitNot(look: Look, { schema: { not } }: Rule, at: ValuePart): boolean {
   const { unsure } = look
   if (not === undefined || !fitsSchema(look, not, at.value) || look.unsure > unsure) return true
-  const text = JSON.stringify(not)
-  return reportMisfit(at, 'not', () =>
-    text === 'true' || text === '{}' ? 'nothing here' : `nothing that fits ${text}`,
-  )
+  return reportMisfit(at, 'not', () => {
+    const isAnything = !isObject(not) || Object.keys(not).length === 0
+    return isAnything ? 'nothing here' : `nothing that fits ${textOf(not)}`
+  })
+}
+
+/** The JSON of schemas that a message names. */
+const texts = new WeakMap<JsonObject, string>()
+
+function textOf(schema: JsonObject): string {
+  const text = texts.get(schema) ?? JSON.stringify(schema)
+  texts.set(schema, text)
+  return text
 }
 
 function fitIf(look: Look, { schema }: Rule, at: ValuePart): boolean {

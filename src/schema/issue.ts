@@ -104,26 +104,38 @@ const MOST_NESTED = 4
 /** The most values or branches that are named: messages are cut long before. */
 const MOST_NAMED = 20
 
+/** The most parts that are named of a schema in all: references may lead to ever more of them. */
+const MOST_PARTS = 30
+
 /** Describes a schema in a few words, such as `string | null` or `"asc" | "desc"`. */
-export function describeSchema(document: SchemaDocument, schema: unknown, depth = 0): string {
-  const parts = depth < MOST_NESTED && isObject(schema) ? namesOf(document, schema, depth + 1) : []
-  return [...new Set(parts)].join(' | ') || 'a value'
+export function describeSchema(document: SchemaDocument, schema: unknown): string {
+  let partsLeft = MOST_PARTS
+  const describe = (part: unknown, depth: number): string => {
+    const parts = depth < MOST_NESTED && isObject(part) && partsLeft-- > 0 ? names(part, depth + 1) : []
+    return [...new Set(parts)].join(' | ') || 'a value'
+  }
+  const names = (part: JsonObject, depth: number): string[] => {
+    const { const: only, enum: values, type, anyOf, oneOf, properties, required } = part
+    if (only !== undefined) return [optionText(only)]
+    if (Array.isArray(values)) return values.slice(0, MOST_NAMED).map(optionText)
+    if (type === 'object' && Array.isArray(required) && required.length > 0) {
+      return [`object with ${required.slice(0, MOST_NAMED).join(', ')}`]
+    }
+    if (type !== undefined) return [type].flat().map(String)
+    const [ref] = refsOf(part)
+    if (ref !== undefined) return [describe(document.resolve(part, ref), depth)]
+    const branches = anyOf ?? oneOf
+    if (Array.isArray(branches)) return branches.slice(0, MOST_NAMED).map((branch) => describe(branch, depth))
+    return properties === undefined ? [] : ['object']
+  }
+  return describe(schema, 0)
 }
 
-function namesOf(document: SchemaDocument, schema: JsonObject, depth: number): string[] {
-  const { const: only, enum: values, type, anyOf, oneOf, properties, required } = schema
-  if (only !== undefined) return [JSON.stringify(only)]
-  if (Array.isArray(values)) return values.slice(0, MOST_NAMED).map((value) => JSON.stringify(value))
-  if (type === 'object' && Array.isArray(required) && required.length > 0) {
-    return [`object with ${required.slice(0, MOST_NAMED).join(', ')}`]
-  }
-  if (type !== undefined) return [type].flat().map(String)
-  const [ref] = refsOf(schema)
-  if (ref !== undefined) return [describeSchema(document, document.resolve(schema, ref), depth)]
-  const branches = anyOf ?? oneOf
-  if (Array.isArray(branches))
-    return branches.slice(0, MOST_NAMED).map((branch) => describeSchema(document, branch, depth))
-  return properties === undefined ? [] : ['object']
+/** The most characters of a text that is named: messages are cut there. */
+const MOST_TEXT = 300
+
+function optionText(value: unknown): string {
+  return JSON.stringify(typeof value === 'string' ? value.slice(0, MOST_TEXT) : value)
 }
 
 /** The length of a long argument. There is no warning if only longer texts are not checked. */

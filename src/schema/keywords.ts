@@ -121,9 +121,11 @@ function valuesCheck(values: readonly unknown[]): ReturnType<MakeCheck> {
   const set = new ValueSet()
   const unbounded = startWork(Infinity)
   for (const value of values) set.add(unbounded, value)
+  // A union may give this reason for each of its branches.
+  let words: string | undefined
   return {
     holds: (value, work) => set.has(work, value),
-    expected: () => values.slice(0, MOST_LISTED).map(canonicalJson).join(' | '),
+    expected: () => (words ??= values.slice(0, MOST_LISTED).map(canonicalJson).join(' | ')),
   }
 }
 

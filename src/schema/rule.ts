@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, type JsonSchema, partAt, pointerKeys } from '../contract/json.ts'
+import { isObject, type JsonObject, type JsonSchema, followRef } from '../contract/json.ts'
 import { type Check, checksOf, refsOf } from './keywords.ts'
 import { MOST_WORK, spend, startWork, type Work, WorkError } from './pattern.ts'
 
@@ -168,7 +168,7 @@ export function step<Value>(walk: Walk, work: () => Value): Value {
 
 /** Returns the schema that `$ref` names by a JSON pointer from the root, such as `#/$defs/tree`. */
 export function target({ root }: Walk, { $ref }: JsonObject): unknown {
-  return typeof $ref === 'string' && /^#(?:\/|$)/.test($ref) ? partAt(root, pointerKeys($ref.slice(1))) : undefined
+  return typeof $ref === 'string' ? followRef(root, $ref) : undefined
 }
 
 /** Returns the branches of a union. */

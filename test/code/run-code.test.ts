@@ -1,71 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { codeHook, declarationsOf, runCodeTool } from '../../src/code/run-code.ts'
+import { codeHook, runCodeTool } from '../../src/code/run-code.ts'
 import { createFinder } from '../../src/search/finder.ts'
 import { searchHook } from '../../src/search/hook.ts'
 import { ask, play, say, tool } from '../fixtures/play.ts'
 import { vmLoader } from '../fixtures/vm-loader.ts'
-
-describe('declarations', () => {
-  test('have the types of all kinds of schemas, and descriptions as comments', () => {
-    const inputSchema = {
-      type: 'object',
-      $defs: { money: { type: 'object', properties: { amount: { type: 'number' } }, required: ['amount'] } },
-      properties: {
-        who: { type: 'string', description: 'A person, */ or a team' },
-        kind: { enum: ['a', 1, null] },
-        fixed: { const: true },
-        price: { $ref: '#/$defs/money' },
-        tags: { type: 'array', items: { anyOf: [{ type: 'string' }, { type: 'integer' }] } },
-        pair: { type: 'array', prefixItems: [{ type: 'string' }, { type: 'number' }] },
-        both: { allOf: [{ type: 'object', properties: { a: { type: 'string' } } }, { $ref: '#/$defs/money' }] },
-        maybe: { type: ['string', 'null'] },
-        more: { type: 'object', additionalProperties: { type: 'boolean' } },
-        'a-b': {},
-      },
-      required: ['who'],
-    }
-    const outputSchema = { type: 'array', items: { type: 'string' } }
-    expect(declarationsOf([{ name: 'pay-out', description: 'Pays.\nSoon.', inputSchema, outputSchema }])).toBe(
-      `declare const tools: {
-  /** Pays. Soon. */
-  "pay-out"(input: {
-    /** A person, * / or a team */
-    who: string
-    kind?: "a" | 1 | null
-    fixed?: true
-    price?: {
-      amount: number
-    }
-    tags?: (string | number)[]
-    pair?: [string, number]
-    both?: {
-      a?: string
-    } & {
-      amount: number
-    }
-    maybe?: string | null
-    more?: {
-      [name: string]: boolean
-    }
-    "a-b"?: unknown
-  }): Promise<string[]>
-}`,
-    )
-  })
-
-  test('has the examples of a tool in its comment', () => {
-    const inputSchema = { type: 'object', properties: { day: { type: 'string' } }, required: ['day'] }
-    const inputExamples = [{ day: 'today' }, { day: '2026-03-01' }]
-    expect(declarationsOf([{ name: 'book', description: 'Books.', inputSchema, inputExamples }])).toBe(
-      `declare const tools: {
-  /** Books. Examples of arguments: {"day":"today"} {"day":"2026-03-01"} */
-  book(input: {
-    day: string
-  }): Promise<any>
-}`,
-    )
-  })
-})
 
 describe('the definition of run_code', () => {
   const toolsOf = (count: number, name: string) =>
@@ -91,6 +29,54 @@ describe('the definition of run_code', () => {
     expect(await describe(41)).toContain('\ntool40: Does the work of number 40')
     expect(await describe(1000)).toContain('There are 1000 tools.')
   })
+
+  test('has at most 2,000 characters of a tool, and 24,000 of all of them', async () => {
+    const ref = (level: number) => ({ $ref: `#/$defs/level${level}` })
+    const $defs = Object.fromEntries(
+      Array.from({ length: 24 }, (_, level) => [
+        `level${level}`,
+        { type: 'object', properties: { left: ref(level + 1), right: ref(level + 1), third: ref(level + 1) } },
+      ]),
+    )
+    const own = characters(0)
+    const fanOut = { type: 'object', properties: { start: ref(0) }, $defs }
+    const wide = {
+      type: 'object',
+      properties: Object.fromEntries(
+        Array.from({ length: 400 }, (_, index) => [
+          `field${index}`,
+          { type: 'string', description: 'About it. '.repeat(9) },
+        ]),
+      ),
+    }
+    for (const inputSchema of [fanOut, wide]) {
+      const tools = toolsOf(40, 'tool').map((tool) => ({ ...tool, inputSchema, outputSchema: inputSchema }))
+      const sizeOf = async (count: number) =>
+        (await runCodeTool(vmLoader(), tools.slice(0, count))).definition.description.length - (await own)
+      expect(await sizeOf(1)).toBeLessThanOrEqual(2000)
+      expect(await sizeOf(40)).toBeLessThanOrEqual(24_000)
+      const { description } = (await runCodeTool(vmLoader(), tools)).definition
+      expect(description).toContain('Shortened: `await tools.$describe("tool39")` tells all of it.')
+    }
+  })
+})
+
+test('a tool of the caller whose schema fans out by references takes no more room than others', async () => {
+  const next = (at: number) => ({ $ref: `#/$defs/d${at + 1}` })
+  const $defs = Object.fromEntries(
+    Array.from({ length: 23 }, (_, at) => [
+      `d${at}`,
+      { anyOf: Array.from({ length: 3 }, () => ({ items: next(at) })) },
+    ]),
+  )
+  const inputSchema = { type: 'object', properties: { start: { $ref: '#/$defs/d0' } }, $defs }
+  const { requests } = await play({
+    tools: [],
+    loop: { hooks: [codeHook(vmLoader())] },
+    request: { code: 'only', clientTools: [{ name: 'mine', description: 'Mine.', inputSchema }] },
+    script: [say('ok')],
+  })
+  expect(requests.map(({ tools }) => tools.map(({ description }) => description.length < 4000))).toEqual([[true]])
 })
 
 const count = tool('count', () => 'one', { description: 'Counts.' })

@@ -1,6 +1,7 @@
 // oxlint-disable unicorn/no-thenable -- a keyword of JSON Schema
 
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
+import type { JsonSchema } from '../../src/contract/json.ts'
 import { misfits } from '../../src/schema/fit.ts'
 
 const DRAFT_07 = 'http://json-schema.org/draft-07/schema#'
@@ -372,4 +373,42 @@ test('a misfit has the keys, the keyword, the expectation and the received value
   expect(misfits(schema, { 'a.b': [null, 5] })).toEqual([
     { keys: ['a.b', '1'], keyword: 'type', expected: 'string | null', received: '5' },
   ])
+})
+
+describe('what a schema expects is written', () => {
+  const writes = (schema: JsonSchema, value: unknown) => {
+    const stringify = vi.spyOn(JSON, 'stringify')
+    misfits(schema, value)
+    const sum = stringify.mock.results.reduce((size, { value: text }) => size + String(text).length, 0)
+    stringify.mockRestore()
+    return sum
+  }
+  const long = 'x'.repeat(10_000)
+
+  test('once, however many values do not fit it', () => {
+    const not = { type: 'number', description: long }
+    expect(writes({ items: { anyOf: [{ not }, {}] } }, Array(1000).fill(1))).toBeLessThan(20_000)
+    const values = { enum: [`${long}1`, `${long}2`] }
+    expect(
+      writes(
+        {
+          anyOf: Array(20)
+            .fill(0)
+            .map(() => ({ items: values })),
+        },
+        Array(30).fill(1),
+      ),
+    ).toBeLessThan(100_000)
+  })
+
+  test('no longer than it is read, however many schemas its references lead to', () => {
+    const twenty = (each: JsonSchema) => ({
+      oneOf: Array(20)
+        .fill(0)
+        .map(() => each),
+    })
+    const $defs = { values: { enum: Array.from({ length: 20 }, (_, at) => `${long}${at}`) } }
+    const schema = { ...twenty(twenty({ $ref: '#/$defs/values' })), $defs }
+    expect(writes(schema, 5)).toBeLessThan(10_000_000)
+  })
 })

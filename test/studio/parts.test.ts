@@ -61,6 +61,18 @@ describe('a form that is made from a schema', () => {
     const loop = { $ref: '#' }
     expect(kindOf(resolveSchema(loop, loop))).toBe('json')
   })
+
+  test('fills in a bounded part of a schema that leads to ever more of them', () => {
+    const names = Array.from({ length: 50 }, (_, index) => `part${index}`)
+    const wide = {
+      type: 'object',
+      properties: Object.fromEntries(names.map((name) => [name, { $ref: '#' }])),
+      required: names,
+    }
+    expect(JSON.stringify(emptyOf(wide, wide)).match(/part/g)?.length).toBeLessThan(200)
+    const all = { allOf: names.map(() => ({ $ref: '#' })), type: 'object' }
+    expect(kindOf(resolveSchema(all, all))).toBe('json')
+  })
 })
 
 describe('the turns of a conversation', () => {

@@ -214,7 +214,8 @@ function ObjectField({ schema, root, name, value, isRequired, onChange }: FieldP
     />
   ))
   if (name === '') return fields.length > 0 ? <>{content}</> : <p class="hint">It takes no arguments.</p>
-  if (value === undefined && !isRequired)
+  // A required object may hold itself: the form shows as much as has been filled in.
+  if (value === undefined)
     return (
       <button type="button" class="link" onClick={() => onChange(emptyOf(schema, root))}>
         Add {visible(name)}

@@ -1,15 +1,22 @@
-import { isObject, type JsonObject, type JsonSchema, partAt, pointerKeys } from '../../contract/json.ts'
+import { isObject, type JsonObject, type JsonSchema, followRef } from '../../contract/json.ts'
 
 /** What a field of a form is for. `json`: a schema that no field fits, written as JSON. */
 export type FieldKind = 'text' | 'number' | 'integer' | 'boolean' | 'choice' | 'object' | 'list' | 'variants' | 'json'
 
+/** How many schemas are followed for one field, and filled in at first: references may lead to ever more of them. */
+const MOST_SCHEMAS = 200
+
 /** Follows `$ref` within the schema, and merges what `allOf` says. */
-export function resolveSchema(schema: unknown, root: JsonSchema, depth = 0): JsonObject {
-  if (!isObject(schema) || depth > 8) return {}
-  const { $ref, allOf, ...rest } = schema
-  const target = typeof $ref === 'string' ? resolveSchema(pointed(root, $ref), root, depth + 1) : {}
-  const parts = Array.isArray(allOf) ? allOf.map((each) => resolveSchema(each, root, depth + 1)) : []
-  return [target, ...parts].reduce<JsonObject>(merged, rest)
+export function resolveSchema(schema: unknown, root: JsonSchema): JsonObject {
+  let schemasLeft = MOST_SCHEMAS
+  const resolve = (each: unknown, depth: number): JsonObject => {
+    if (!isObject(each) || depth > 8 || schemasLeft-- <= 0) return {}
+    const { $ref, allOf, ...rest } = each
+    const target = typeof $ref === 'string' ? resolve(followRef(root, $ref), depth + 1) : {}
+    const parts = Array.isArray(allOf) ? allOf.map((part) => resolve(part, depth + 1)) : []
+    return [target, ...parts].reduce<JsonObject>(merged, rest)
+  }
+  return resolve(schema, 0)
 }
 
 /** Tells which field a schema is filled in with. */
@@ -61,27 +68,31 @@ export function requiredOf({ required }: JsonObject): readonly unknown[] {
 }
 
 /** What a required field begins with; undefined where a person must say. */
-export function emptyOf(schema: JsonObject, root: JsonSchema, depth = 0): unknown {
-  const target = resolveSchema(schema, root)
-  if ('default' in target) return target['default']
-  if ('const' in target) return target['const']
-  switch (kindOf(target)) {
-    case 'boolean':
-      return false
-    case 'list':
-      return []
-    case 'object': {
-      if (depth > 4) return {}
-      const required = requiredOf(target)
-      const values = propertiesOf(target).map(([name, each]) => {
-        const isNeeded = required.includes(name)
-        return [name, isNeeded ? emptyOf(each, root, depth + 1) : undefined] as const
-      })
-      return Object.fromEntries(values.filter(([, value]) => value !== undefined))
+export function emptyOf(schema: JsonObject, root: JsonSchema): unknown {
+  let schemasLeft = MOST_SCHEMAS
+  const empty = (each: JsonObject, depth: number): unknown => {
+    if (schemasLeft-- <= 0) return undefined
+    const target = resolveSchema(each, root)
+    if ('default' in target) return target['default']
+    if ('const' in target) return target['const']
+    switch (kindOf(target)) {
+      case 'boolean':
+        return false
+      case 'list':
+        return []
+      case 'object': {
+        if (depth > 4) return undefined
+        const required = requiredOf(target)
+        const values = propertiesOf(target).map(
+          ([name, inner]) => [name, required.includes(name) ? empty(inner, depth + 1) : undefined] as const,
+        )
+        return Object.fromEntries(values.filter(([, value]) => value !== undefined))
+      }
+      default:
+        return undefined
     }
-    default:
-      return undefined
   }
+  return empty(schema, 0)
 }
 
 /** The type of an HTML input for a text of this format. */
@@ -106,8 +117,4 @@ function merged(a: JsonObject, b: JsonObject): JsonObject {
 
 function objectOf(value: unknown): JsonObject {
   return isObject(value) ? value : {}
-}
-
-function pointed(root: JsonSchema, ref: string): unknown {
-  return ref.startsWith('#') ? partAt(root, pointerKeys(ref.slice(1))) : undefined
 }
