@@ -18,6 +18,7 @@ import type { EmbeddingService, StoredEmbedding } from '../contract/model.ts'
 import type { Report } from '../contract/setup.ts'
 import { copyOf, type ToolNamespace } from '../host/stored/version-cache.ts'
 import { CatalogueStore, type CurrentVersion } from './store.ts'
+import { withDeadline } from '../contract/time-limit.ts'
 import { AlarmClock, type AlarmClockPorts } from '../contract/alarm-clock.ts'
 import {
   ACCEPTED_KEY,
@@ -175,6 +176,8 @@ const RETRY_MS = 10_000
 const TEXTS_EVERY_MS = 10_000
 /** A Worker may do 1,000 KV operations in one alarm. */
 const VERSIONS_AN_ALARM = 500
+/** How long KV may take for one write, in milliseconds. */
+const PUT_MS = 30_000
 /** How many versions, which may be large, are held in memory at a time. */
 const AT_A_TIME = 6
 
@@ -235,34 +238,35 @@ class KvSync {
 
   async #copy(): Promise<void> {
     const { store } = this.#ports
-    const namespace = copyOf(this.#ports.namespace, store.owner())
+    const copy = copyOf(this.#ports.namespace, store.owner())
+    const put = (key: string, value: string) => withDeadline(PUT_MS, copy.put(key, value))
     const versions = store.uncopied(VERSIONS_AN_ALARM)
     for (let at = 0; at < versions.length; at += AT_A_TIME) {
       const some = versions.slice(at, at + AT_A_TIME)
       await Promise.all(
         some.map(async ({ revision, name, hash }) => {
-          await namespace.put(versionKey(name, hash), store.text(name, hash) ?? '')
+          await put(versionKey(name, hash), store.text(name, hash) ?? '')
           store.markCopied(revision)
         }),
       )
     }
     const { ready, copied } = store.revisions()
     if (ready > copied) {
-      await namespace.put(INDEX_KEY, encodeIndex(ready, store.index(ready)))
+      await put(INDEX_KEY, encodeIndex(ready, store.index(ready)))
       const acceptances = store.acceptances(ready)
-      if (acceptances.length > 0) await namespace.put(ACCEPTED_KEY, encodeIndex(ready, acceptances))
+      if (acceptances.length > 0) await put(ACCEPTED_KEY, encodeIndex(ready, acceptances))
       store.setCopied(ready)
     }
-    await this.#copyTexts(namespace)
+    await this.#copyTexts(put)
   }
 
-  async #copyTexts(namespace: ToolNamespace): Promise<void> {
+  async #copyTexts(put: ToolNamespace['put']): Promise<void> {
     const { store, now } = this.#ports
     const { copied, areTextsOld } = store.revisions()
     if (!areTextsOld || now() < this.#textsAt + TEXTS_EVERY_MS) return
     const { length: size } = store.index(copied)
-    await namespace.put(TEXTS_KEY, encodeTexts(copied, size, store.texts(copied)))
-    await namespace.put(TERMS_KEY, encodeCatalogueTerms(copied, size, textsOfVersions(size, store.texts(copied))))
+    await put(TEXTS_KEY, encodeTexts(copied, size, store.texts(copied)))
+    await put(TERMS_KEY, encodeCatalogueTerms(copied, size, textsOfVersions(size, store.texts(copied))))
     store.setTexts(copied)
     this.#textsAt = now()
   }

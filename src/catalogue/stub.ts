@@ -2,6 +2,10 @@ import type { AcceptanceService, CatalogueService, Owner } from '../contract/cat
 import type { KeyOrderService } from '../contract/api-key.ts'
 import type { EmbeddingService } from '../contract/model.ts'
 import type { Objects } from '../contract/conversation.ts'
+import { withDeadline } from '../contract/time-limit.ts'
+
+/** How long the object of the vectors may take to answer, in milliseconds. */
+const EMBEDDINGS_MS = 10_000
 
 /** Returns the catalogue object of an owner. Each call gets a stub of its own, as a stub belongs to one request. */
 export function catalogueStub(
@@ -21,13 +25,13 @@ export function catalogueStub(
 
 /**
  * Returns the service that keeps the vectors of tool texts. They are in an object of their own, since the bytes of a
- * catalogue count towards the quota of its owner.
+ * catalogue count towards the quota of its owner. Rejects if the object does not answer within ten seconds.
  */
 export function embeddingsStub(catalogues: Objects<EmbeddingService>): EmbeddingService {
   const one = () => catalogues.getByName('embeddings')
   return {
-    embeddings: (model, keys) => one().embeddings(model, keys),
-    storeEmbeddings: (model, embeddings) => one().storeEmbeddings(model, embeddings),
+    embeddings: (model, keys) => withDeadline(EMBEDDINGS_MS, one().embeddings(model, keys)),
+    storeEmbeddings: (model, embeddings) => withDeadline(EMBEDDINGS_MS, one().storeEmbeddings(model, embeddings)),
   }
 }
 

@@ -1,6 +1,6 @@
 import { isObject } from './json.ts'
 import type { RateLimit } from './policy.ts'
-import { LONGEST_TIMER_MS } from './time-limit.ts'
+import { LONGEST_TIMER_MS, withDeadline } from './time-limit.ts'
 import type { ToolService } from './tool.ts'
 
 /** A variable with an invalid value; the edge answers no request until it is corrected. */
@@ -116,12 +116,18 @@ export function toolWorkers(env: Vars, exports: Vars = {}): Record<string, ToolS
   return Object.fromEntries([...bindings, ...entrypoints])
 }
 
-/** Returns the rate limit bindings of these names. Throws a ConfigError if one is missing: there would be no limit. */
+/** How long a rate limit may take to answer, in milliseconds. */
+const RATE_MS = 2000
+
+/**
+ * Returns the rate limits of these names, which reject if their binding fails or does not answer within two seconds.
+ * Throws a ConfigError if a binding is missing: there would be no limit.
+ */
 export function rateLimits(env: Vars, names: readonly string[]): Record<string, RateLimit> {
   return Object.fromEntries(
     names.map((name) => {
       const rate = env[name]
-      if (isRate(rate)) return [name, rate]
+      if (isRate(rate)) return [name, { limit: (options) => withDeadline(RATE_MS, rate.limit(options)) }]
       throw new ConfigError(name, 'a rate limit binding')
     }),
   )

@@ -1,5 +1,6 @@
 import { sha256 } from '../contract/json.ts'
 import type { Embed, EmbeddingService } from '../contract/model.ts'
+import { withDeadline } from '../contract/time-limit.ts'
 import type { ToolText } from '../contract/tool.ts'
 import type { FoundTool, ToolIndex } from './tool-index.ts'
 
@@ -282,9 +283,13 @@ export interface VectorizeBinding {
   query(values: number[], options: VectorizeQueryOptions): Promise<Pick<VectorizeMatches, 'matches'>>
 }
 
+/** How long Vectorize may take to answer, in milliseconds. */
+const VECTORIZE_MS = 10_000
+
 /**
  * Makes a store in a Vectorize index, under a namespace. Ids are unique in a whole Vectorize index, so that the
- * namespace is hashed into them. Changes show after some seconds; vectors outlive the isolate.
+ * namespace is hashed into them. Changes show after some seconds; vectors outlive the isolate. Rejects if Vectorize
+ * does not answer within ten seconds.
  */
 export function vectorizeVectors(binding: VectorizeBinding, namespace: string): VectorStore {
   const idOf = (id: string) => sha256(`${namespace}\n${id}`)
@@ -293,14 +298,14 @@ export function vectorizeVectors(binding: VectorizeBinding, namespace: string): 
       const rows = vectors.map(async ({ id, values }) => {
         return { id: await idOf(id), values: Array.from(values), namespace, metadata: { id } }
       })
-      await binding.upsert(await Promise.all(rows))
+      await withDeadline(VECTORIZE_MS, binding.upsert(await Promise.all(rows)))
     },
     async remove(ids) {
-      await binding.deleteByIds(await Promise.all(ids.map(idOf)))
+      await withDeadline(VECTORIZE_MS, binding.deleteByIds(await Promise.all(ids.map(idOf))))
     },
     async nearest(values, limit) {
       const options = { namespace, topK: Math.min(limit, MOST_MATCHES), returnMetadata: 'all' } as const
-      const { matches } = await binding.query(Array.from(values), options)
+      const { matches } = await withDeadline(VECTORIZE_MS, binding.query(Array.from(values), options))
       return matches.flatMap(({ metadata, score }) => {
         const id = metadata?.['id']
         return typeof id === 'string' ? [{ id, score }] : []

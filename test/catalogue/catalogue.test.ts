@@ -185,6 +185,21 @@ describe('the copy in KV', () => {
     expect(copiedIndex(kv.stored).tools).toEqual(['t a1'])
   })
 
+  test('is retried while KV does not answer', async () => {
+    vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'], now: START })
+    const { object, kv, alarm, settle, reports } = testCatalogue(byLetter)
+    await object.write(version('t', 'a1'))
+    vi.setSystemTime(alarm() ?? 0)
+    const put = vi.spyOn(kv, 'put').mockReturnValue(new Promise<never>(() => {}))
+    const rung = object.alarm()
+    await vi.advanceTimersByTimeAsync(30_000)
+    await rung
+    expect(reports).toEqual([{ event: 'catalogue.not_copied', detail: 'no answer within 30000 ms' }])
+    put.mockRestore()
+    await settle()
+    expect(copiedIndex(kv.stored).tools).toEqual(['t a1'])
+  })
+
   test('is retried if KV refuses the second write of a key in a second, after a restart of the object', async () => {
     const catalogue = testCatalogue(byLetter)
     await catalogue.object.write(version('t', 'a1'))

@@ -1,8 +1,9 @@
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { RateLimit } from '../../src/contract/policy.ts'
 import { edge as worker } from '../../src/http/app/edge.ts'
 import { fullSetup, fullSurfaces } from '../fixtures/everything.ts'
 import { testEdge } from '../fixtures/edge.ts'
+import { settle } from '../fixtures/settle.ts'
 import { apiKey, bearer, keyName, withKeys } from '../fixtures/keys.ts'
 
 /** A binding that lets so many requests of each key in. */
@@ -119,5 +120,20 @@ describe('a configured rate limit without a binding', () => {
     const request = new Request('http://127.0.0.1/v1/models', { headers: bearer('one') })
     const response = await app.fetch(request, { ...(env as object), RATE_SLOW: binding(0) } as never)
     expect(response.status).toBe(429)
+  })
+
+  test('refuses requests while it does not answer', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const log = vi.spyOn(console, 'error').mockReturnValue()
+    onTestFinished(() => log.mockRestore())
+    const app = worker(fullSetup, fullSurfaces)
+    const request = new Request('http://127.0.0.1/v1/models', { headers: bearer('one') })
+    const RATE_SLOW = { limit: () => new Promise<never>(() => {}) }
+    const answer = app.fetch(request, { ...(env as object), RATE_SLOW } as never)
+    await settle()
+    await vi.advanceTimersByTimeAsync(2000)
+    expect((await answer).status).toBe(500)
+    expect(log.mock.calls.join()).toContain('no answer within 2000 ms')
   })
 })

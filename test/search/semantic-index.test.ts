@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import {
   createFusedIndex,
   createSemanticIndex,
@@ -8,6 +8,7 @@ import {
 } from '../../src/search/semantic-index.ts'
 import { createKeywordIndex } from '../../src/search/keyword-index.ts'
 import type { ToolIndex } from '../../src/search/tool-index.ts'
+import { settle } from '../fixtures/settle.ts'
 import { definitionOf } from './definitions.ts'
 
 /** Meanings for a test: money, weather, and all else. */
@@ -123,6 +124,22 @@ test('vectors in Vectorize have their namespace and an id of their own', async (
   expect(await a.nearest([1, 0], 5)).toEqual([])
   expect(await b.nearest([1, 0], 80)).toEqual([{ id: 'mail', score: 0.9 }])
   expect(requests.at(-1)).toEqual({ namespace: 'b', topK: 20, returnMetadata: 'all' })
+})
+
+test('vectors in Vectorize are given up while it does not answer', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const hang = () => new Promise<never>(() => {})
+  const store = vectorizeVectors({ upsert: hang, deleteByIds: hang, query: hang }, 'a')
+  const outcomes = Promise.allSettled([
+    store.put([{ id: 'mail', values: [1, 0] }]),
+    store.remove(['mail']),
+    store.nearest([1, 0], 5),
+  ])
+  await settle()
+  await vi.advanceTimersByTimeAsync(10_000)
+  const refusal = { status: 'rejected', reason: new Error('no answer within 10000 ms') }
+  expect(await outcomes).toEqual([refusal, refusal, refusal])
 })
 
 describe('fused index', () => {

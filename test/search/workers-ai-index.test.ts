@@ -66,14 +66,19 @@ describe('a search with Workers AI', () => {
     expect(calls.slice(3)).toEqual([['send invoice (office): Sends the currency of a day.'], ['汇率']])
   })
 
-  test('falls back to words while the model does not answer', async () => {
+  test('falls back to words while the model, or the object that keeps vectors, does not answer', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
-    const search = isolate({ AI: { run: () => new Promise(() => {}) } })
-    const answer = search('send an invoice')
-    await settle()
-    await vi.advanceTimersByTimeAsync(10_000)
-    expect(await answer).toEqual(['send_invoice'])
+    const hang = () => new Promise(() => {})
+    const { AI } = embeddingModel()
+    const { kv } = testCatalogue()
+    const CATALOG = { getByName: () => ({ embeddings: hang, storeEmbeddings: hang }) }
+    for (const bindings of [{ AI: { run: hang } }, { AI, CATALOG, TOOLS: kv, HOLD_CHANGED: 'off' }]) {
+      const answer = isolate(bindings)('send an invoice')
+      await settle()
+      await vi.advanceTimersByTimeAsync(10_000)
+      expect(await answer).toEqual(['send_invoice'])
+    }
   })
 
   test('falls back to words while the model fails, and needs its binding', async () => {
