@@ -21,7 +21,7 @@ const SLOW = [
   'test/conversation/{answers.property,context}.test.ts',
   'test/schema/{corpus/corpus,fit.property,narrower,work.property}.test.ts',
   'test/{host/stored/texts,search/stored-terms}.test.ts',
-  'test/security/{copies,large-answers}.test.ts',
+  'test/security/{copies,keyed-route-cpu,large-answers}.test.ts',
   'test/upgrades/released.test.ts',
   'test/faults/{classes,commits,eager,short,simulation/agents}.test.ts',
   'test/http/{budget-lease,placement}.test.ts',
@@ -55,6 +55,8 @@ export default defineConfig({
     setupFiles: ['test/fixtures/seed.ts', 'test/fixtures/tidy.ts'],
     // A third of the time of the files that start workerd is waiting, so three at a time keep two cores busy.
     maxWorkers: 3,
+    // It imports the module of the runtime, for which the alias stands in.
+    server: { deps: { inline: ['@cloudflare/workers-oauth-provider'] } },
     // Files share a process, which takes a third off; test/fixtures/tidy.ts leaves nothing of one to the next.
     isolate: false,
     // Long enough for a machine that is busy with ten other things; what hangs still ends.

@@ -17,6 +17,8 @@ export interface Isolate {
   publicRates?: { readonly byAddress: RateWindow; readonly byCall: RateWindow }
   /** The public keys of identity providers, by the ids of these. `http/middleware/token.ts` */
   publicKeys?: Map<string, PublicKeys>
+  /** The refresh tokens that are being exchanged, by their hashes. `http/surfaces/sign-in-refresh.ts` */
+  refreshes?: RecentMap<string, true>
   /** The settings of conversations, by tenant and id. `http/runs/place-run.ts` */
   settings?: RecentMap<string, ConversationSettings>
   /** The requests of keys for conversations that do not exist, and the names of those that do. `http/runs/conversation-stub.ts` */

@@ -125,7 +125,7 @@ export type ReadToken = (
 /** What an edge needs to be an authorization server. */
 export interface SignIn {
   /** The KV namespace with its clients, grants and tokens. */
-  readonly grants: object
+  readonly grants: KVNamespace
   /** The scopes that people may grant, in the order in which they are asked. */
   readonly scopes: readonly string[]
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
+import { memoryKv } from '../fixtures/memory-kv.ts'
 import { AuthorizationServer } from '../fixtures/authorization-server.ts'
 import { testEdge } from '../fixtures/edge.ts'
 
@@ -52,7 +53,7 @@ describe('the metadata of /mcp', () => {
   })
 
   test('names the edge first, where people can sign in there too', async () => {
-    const signIn = { grants: {}, scopes: ['tools:read', 'chat', 'approve'] }
+    const signIn = { grants: memoryKv().namespace, scopes: ['tools:read', 'chat', 'approve'] }
     const edge = testEdge({
       vars: { ...withKeys(), IDENTITY_PROVIDERS: JSON.stringify([people.provider()]) },
       setup: { signIn },

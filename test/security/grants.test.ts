@@ -20,7 +20,7 @@ vi.mock('@cloudflare/workers-oauth-provider', () => ({
 test('a token is refused for now, after two seconds, if the namespace of grants does not answer', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
-  const grants = { get: () => new Promise(() => {}) }
+  const grants = { get: () => new Promise(() => {}) } as unknown as KVNamespace
   const edge = testEdge({
     vars: withKeys(apiKey('app')),
     setup: { signIn: { grants, scopes: ['tools:read', 'chat'] }, identityTokens: callerOfGrant },

@@ -17,17 +17,21 @@ import { withDeadline, withTimeLimit } from '../../contract/time-limit.ts'
 import type { Caller } from '../../contract/tool.ts'
 import type { EdgeEnv } from '../context.ts'
 import { callerOfKey, isLoopback } from '../middleware/auth.ts'
-import { countWrongKey, MOST_PUBLIC_BYTES } from '../middleware/rate.ts'
+import { countWrongKey } from '../middleware/rate.ts'
 import { Problem, type ProblemDetails, problemHeaders } from '../problem.ts'
 import { bodyTooLarge } from '../request-body.ts'
 import type { Surface } from '../surface.ts'
 import { MCP_SCOPES } from './mcp-metadata.ts'
 import { type ConsentForm, consentPage, faultPage, messagePage, returnPage } from './sign-in-page.ts'
+import { refreshGrant } from './sign-in-refresh.ts'
 
 /** The scheme of a redirect URI: of the web, of a domain name (RFC 8252), or of an editor that has one without. */
 const REDIRECT_SCHEME = /^(?:https?|cursor|vscode|vscode-insiders|windsurf|[a-z][a-z\d+-]*\.[a-z\d.+-]+):/i
 /** What tokens look like: the id of the key, the id of the grant, and a secret. */
 const TOKEN = /^[\w-]+:[^:]+:[^:]+$/
+/** The most bytes of what clients and people send, and the most fields of a form without those of scopes. */
+const MOST_BYTES = 16 * 1024
+const MOST_FIELDS = 20
 /** A grant that no client uses for this long ends. */
 const IDLE_SECONDS = 30 * 24 * 60 * 60
 
@@ -56,6 +60,8 @@ interface Server {
   ): Promise<{ readonly props: GrantedKey; readonly scope: readonly string[] } | null>
 }
 
+const TOKEN_PATH = '/oauth/token'
+
 const page = new Hono<EdgeEnv>()
 const endpoints = new Hono<EdgeEnv>()
 
@@ -73,7 +79,7 @@ export const signIn: readonly Surface[] = [
     routes: {
       '/.well-known/oauth-authorization-server': endpoints,
       '/oauth/register': endpoints,
-      '/oauth/token': endpoints,
+      [TOKEN_PATH]: endpoints,
     },
     isPublic: true,
     anyOrigin: true,
@@ -84,9 +90,24 @@ export const signIn: readonly Surface[] = [
 endpoints.all('/', async (c) => {
   const { setup } = c.env
   const { raw } = c.req
-  const bindings = { OAUTH_KV: signInOf(setup).grants }
-  const request = raw.body ? new Request(raw, { method: raw.method, body: await readBytes(raw) }) : raw
-  return serverAt(raw.url, setup).fetch(request, bindings, {})
+  const { grants } = signInOf(setup)
+  const server = serverAt(raw.url, setup)
+  const text = raw.body ? await readText(raw) : undefined
+  const perform = (namespace: object) => {
+    const request = text === undefined ? raw : new Request(raw, { method: raw.method, body: text })
+    return server.fetch(request, { OAUTH_KV: namespace }, {})
+  }
+  if (text === undefined || c.req.path !== TOKEN_PATH) return perform(grants)
+  const form = readForm(text)
+  const token = form.get('refresh_token')
+  if (form.get('grant_type') !== 'refresh_token' || token === null) return perform(grants)
+  const content = `${raw.headers.get('authorization') ?? ''}\n${text}`
+  return refreshGrant({ token, content, grants, isolate: setup.isolate, perform, endGrant })
+
+  async function endGrant(grant: string, user: string): Promise<void> {
+    setup.report({ event: 'sign_in.reused', key: user })
+    await server.getOAuthApi({ OAUTH_KV: grants }).revokeGrant(grant, user)
+  }
 })
 
 page.get('/', async (c) => {
@@ -110,7 +131,7 @@ page.get('/', async (c) => {
 page.post('/', async (c) => {
   const { setup } = c.env
   const { raw } = c.req
-  const form = new URLSearchParams(new TextDecoder().decode(await readBytes(raw)))
+  const form = readForm(await readText(raw), MOST_FIELDS + signInOf(setup).scopes.length)
   const api = oauthApi(c)
   const handle = form.get('handle') ?? ''
   try {
@@ -128,8 +149,6 @@ page.post('/', async (c) => {
       metadata: {},
       scope: scopes,
       props: key,
-      // People who share a key have grants of their own for one client.
-      revokeExistingGrants: false,
     })
     return returnPage(redirectTo, headers)
   } catch (error) {
@@ -231,7 +250,7 @@ function serverAt(url: string, setup: KeySetup): Server {
     issuer: origin,
     resources: [`${origin}${MCP}`],
     authorizeEndpoint: '/oauth/authorize',
-    tokenEndpoint: '/oauth/token',
+    tokenEndpoint: TOKEN_PATH,
     clientRegistrationEndpoint: '/oauth/register',
     scopesSupported: [...scopes],
     clientIdMetadataDocumentEnabled: true,
@@ -289,10 +308,17 @@ function signInOf({ signIn: service }: Pick<Setup, 'signIn'>): SignIn {
   throw new Problem({ status: 404, code: 'not_found', message: 'AUTH is "open": nobody needs to sign in.' })
 }
 
-async function readBytes(request: Request): Promise<Uint8Array<ArrayBuffer>> {
-  const { bytes, isComplete } = await readBody(request, MOST_PUBLIC_BYTES)
-  if (isComplete) return bytes
-  throw bodyTooLarge(MOST_PUBLIC_BYTES)
+/** Reads a body. Throws a Problem 413 for one that is larger than any client sends. */
+async function readText(request: Request): Promise<string> {
+  const { bytes, isComplete } = await readBody(request, MOST_BYTES)
+  if (isComplete) return new TextDecoder().decode(bytes)
+  throw bodyTooLarge(MOST_BYTES)
+}
+
+/** Parses a form. Throws a Problem 400 for one of more fields: the library compares each with all others. */
+function readForm(text: string, most = MOST_FIELDS): URLSearchParams {
+  if (text.split('&', most + 1).length <= most) return new URLSearchParams(text)
+  throw refusal(`A form has at most ${most} fields.`)
 }
 
 function refusal(message: string): Problem {
