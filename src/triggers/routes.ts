@@ -12,7 +12,7 @@ import { conversationStub } from '../http/runs/conversation-stub.ts'
 import { modelOf, requireIdempotencyKey } from '../http/runs/prepare-run.ts'
 import type { Surface } from '../http/surface.ts'
 import { pageSize } from '../http/surfaces/conversations/conversations.ts'
-import { invalidRequest } from '../http/surfaces/runs.ts'
+import { invalidRequest, readQuery } from '../http/surfaces/runs.ts'
 import { decodeScheduleBody, decodeScheduleChange } from '../wire/client/schedule.ts'
 import { makeTiming } from './times.ts'
 
@@ -28,12 +28,13 @@ const MOST_BYTES = 256 * 1024
 
 app.get('/', async (c) => {
   const service = schedulesOf(c)
-  const { after = '', limit } = c.req.query()
+  const { after = '', limit } = readQuery(c, 'after', 'limit')
   return c.json(await service.list(after, pageSize(limit)))
 })
 
 app.get('/:name', async (c) => {
   const service = schedulesOf(c)
+  readQuery(c)
   return c.json((await service.get(nameOf(c))) ?? noSchedule())
 })
 

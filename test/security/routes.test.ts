@@ -121,6 +121,21 @@ describe('the matrix of routes and keys', () => {
     }
   })
 
+  test('has no route of its own that ignores a parameter', async () => {
+    const own = await openWorld()
+    // Those of others' protocols take what their clients send.
+    const ofOthers = /^\/(?:v1|mcp|chat|metrics|openapi\.json|backups)\b/
+    const routes = KEYED.filter(({ path, method }) => method === 'GET' && !ofOthers.test(path))
+    expect(routes.length).toBeGreaterThan(15)
+    for (const route of routes) {
+      const { path, init } = fill(route, own.targets)
+      const kind = route.scopes?.some((scope) => /admin|keys|schedules/.test(scope)) ? 'operator' : 'owner'
+      const response = await own.ask(`${path}?wait=20`, kind, init)
+      const problem = { status: 400, code: 'invalid_request', param: 'wait', detail: expect.stringContaining('"wait"') }
+      expect(await response.json(), name(route)).toEqual(problem)
+    }
+  })
+
   test('is of all kinds of keys', () => {
     expect(KEYS).toEqual(['none', 'wrong', 'disabled', 'expired', ...SCOPES, 'other', 'owner'])
   })

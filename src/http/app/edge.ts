@@ -13,7 +13,7 @@ import { objectProblem } from '../runs/conversation-stub.ts'
 import { answerUsage } from '../runs/quota-usage.ts'
 import type { Dialect, Surface } from '../surface.ts'
 import { conversations } from '../surfaces/conversations/conversations.ts'
-import { runs } from '../surfaces/runs.ts'
+import { readQuery, runs } from '../surfaces/runs.ts'
 import { toolRoutes } from '../surfaces/tools/tools.ts'
 import { encodeLabels, REFUSALS, type Series } from '../../contract/metrics.ts'
 import { EDGE_TENANT } from '../../contract/tenants.ts'
@@ -54,12 +54,18 @@ const HEALTH: Surface = { routes: { '/health': health }, isPublic: true }
 
 const usage = new Hono<EdgeEnv>()
 // The surface `usageBy` answers with the usage of the tenant.
-usage.get('/', (c, next) => (c.req.query('by') === undefined ? answerUsage(c) : next()))
+usage.get('/', (c, next) => {
+  if (c.req.query('by') !== undefined) return next()
+  readQuery(c)
+  return answerUsage(c)
+})
 
 const caller = new Hono<EdgeEnv>()
-caller.get('/', ({ env, json }) => {
+caller.get('/', (c) => {
+  const { env } = c
   const { tenant, key, scopes } = env.caller
-  return json({ tenant, key, scopes, currency: env.setup.config.currency })
+  readQuery(c)
+  return c.json({ tenant, key, scopes, currency: env.setup.config.currency })
 })
 
 /** The native API. */

@@ -1,21 +1,29 @@
 import { Hono } from 'hono/tiny'
 import { ID, newId } from '../../contract/id.ts'
 import { isObject, sha256 } from '../../contract/json.ts'
-import { readStoredKey, storedForm, type StoredKey, type StoredKeys } from '../../contract/api-key.ts'
-import { withDeadline } from '../../contract/time-limit.ts'
+import {
+  type KeyChangeReply,
+  readStoredKey,
+  storedForm,
+  type StoredKey,
+  type StoredKeys,
+} from '../../contract/api-key.ts'
+import { withDeadline, within } from '../../contract/time-limit.ts'
 import { ConfigError } from '../../contract/vars.ts'
 import type { EdgeEnv } from '../context.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { Problem } from '../problem.ts'
 import { readJson } from '../request-body.ts'
 import type { Surface } from '../surface.ts'
-import { invalidRequest } from './runs.ts'
+import { invalidRequest, readQuery } from './runs.ts'
 
 const MOST_BODY_BYTES = 64 * 1024
 /** How many bytes the terms of a key may take: KV keeps 1,024 with each for the list. */
 const MOST_TERMS_BYTES = 1000
 /** How long KV may take to answer, in milliseconds. */
 const KV_MS = 10_000
+/** The reply to a change of which nothing is known. */
+const NO_ANSWER: KeyChangeReply = { ok: false, code: 'keys_unavailable', detail: 'no answer' }
 /** How often a change is tried while others change the same key. */
 const MOST_TRIES = 5
 /** What a request may set of a key. Its id and its tenant stay as they are. */
@@ -30,7 +38,7 @@ type EdgeBindings = EdgeEnv['Bindings']
 
 app.get('/', async (c) => {
   const keys = requireKeys(c.env)
-  return c.json(await reachable(keys.list(c.req.query('after'))))
+  return c.json(await reachable(keys.list(readQuery(c, 'after').after)))
 })
 
 app.post('/', async (c) => {
@@ -102,7 +110,7 @@ async function change<After extends StoredKey | null>(
   let before = ID.test(id) ? ((await reachable(keys.read(id))) ?? null) : null
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const after = await decide(before, id)
-    const reply = await reachable(keys.change({ id, before, after }))
+    const reply = await within(KV_MS, keys.change({ id, before, after }), NO_ANSWER)
     if (reply.ok) return after
     if ('code' in reply) throw unavailable(reply.detail)
     before = reply.current

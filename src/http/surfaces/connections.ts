@@ -8,6 +8,7 @@ import { Problem } from '../problem.ts'
 import { readJson } from '../request-body.ts'
 import { fieldsOf } from '../../wire/fields.ts'
 import type { Surface } from '../surface.ts'
+import { readQuery } from './runs.ts'
 
 const app = new Hono<EdgeEnv>()
 const callback = new Hono<EdgeEnv>()
@@ -23,6 +24,7 @@ export const connectionCallback: Surface = { routes: { '/connections/callback': 
 
 app.get('/', async (c) => {
   requireScope(c.env.caller, 'tools:read')
+  readQuery(c)
   const service = serviceOf(c)
   const { tenant, scopes } = c.env.caller
   const owners = scopes.includes('tools:admin') ? [EDGE_OWNER, tenant] : [tenant]

@@ -16,7 +16,7 @@ import { requireScope } from '../middleware/auth.ts'
 import type { EdgeContext } from '../request-context.ts'
 import { Problem } from '../problem.ts'
 import type { Surface, SurfacePart } from '../surface.ts'
-import type { Context } from 'hono'
+import { readQuery } from './runs.ts'
 
 const app = new Hono<EdgeEnv>()
 
@@ -24,7 +24,7 @@ app.get('/', async (c) => {
   const { caller, setup } = c.env
   requireScope(caller, 'metrics')
   if (!setup.runDirectories) return c.notFound()
-  const { tenants, after = '' } = c.req.query()
+  const { tenants, after = '' } = readQuery(c, 'tenants', 'after')
   if (tenants !== undefined && tenants !== 'all')
     throw new Problem({ status: 422, code: 'invalid_request', message: 'Expected "all".', param: 'tenants' })
   const series = tenants === 'all' ? await seriesOfEdge(c.env, after) : await seriesOfTenant(c.env)
@@ -159,30 +159,29 @@ const usageRoutes = new Hono<EdgeEnv>()
 /** `GET /usage?by=`: the usage of the whole tenant by key, model or tool, from one day to another; `per=day`: of each day. */
 export const usageBy: Surface = { routes: { '/usage': usageRoutes } }
 
-usageRoutes.get('/', (c) => answerUsageBy(c, c.req.query('by') ?? ''))
-
-async function answerUsageBy(c: Context<EdgeEnv>, kind: string): Promise<Response> {
+usageRoutes.get('/', async (c) => {
   const { caller, setup } = c.env
   requireScope(caller, 'metrics')
+  const query = readQuery(c, 'by', 'from', 'to', 'per')
   const runs = setup.runDirectories?.getByName(caller.tenant)
   if (!runs) {
     throw new Problem({ status: 404, code: 'not_found', message: 'This edge does not count the usage of runs.' })
   }
-  const by = USAGE_KINDS.find((each) => each === kind)
+  const by = USAGE_KINDS.find((each) => each === query.by)
   if (!by) throw invalid('by', 'Expected "key", "model" or "tool".')
   const today = new Date().toISOString().slice(0, 10)
-  const from = dayOf(c, 'from') ?? `${today.slice(0, 7)}-01`
-  const to = dayOf(c, 'to') ?? today
+  const from = dayOf(query, 'from') ?? `${today.slice(0, 7)}-01`
+  const to = dayOf(query, 'to') ?? today
   if (from > to) throw invalid('from', 'Expected a day up to `to`.')
-  const per = c.req.query('per')
+  const { per } = query
   if (per !== undefined && per !== 'day') throw invalid('per', 'Expected "day".')
   const rows = await runs.usage(from, to, by satisfies UsageKind, per === 'day')
   return c.json({ by, from, to, usage: rows })
-}
+})
 
 /** Reads a day of the query, such as `2026-02-28`. */
-function dayOf(c: Context<EdgeEnv>, param: 'from' | 'to'): string | undefined {
-  const day = c.req.query(param)
+function dayOf(query: Partial<Record<'from' | 'to', string>>, param: 'from' | 'to'): string | undefined {
+  const day = query[param]
   if (day === undefined) return undefined
   const time = Date.parse(`${day}T00:00:00Z`)
   const isDay = /^\d{4}-\d\d-\d\d$/.test(day) && !Number.isNaN(time) && new Date(time).toISOString().startsWith(day)

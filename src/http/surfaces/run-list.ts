@@ -7,22 +7,37 @@ import { requireScope } from '../middleware/auth.ts'
 import { Problem } from '../problem.ts'
 import type { SurfacePart } from '../surface.ts'
 import { pageSize } from './conversations/conversations.ts'
-import { invalidRequest } from './runs.ts'
+import { invalidRequest, readQuery } from './runs.ts'
+
+/** The parameters that say which runs are meant. */
+const FILTERS = [
+  'status',
+  'tool',
+  'error',
+  'model',
+  'key',
+  'query',
+  'cost',
+  'duration',
+  'from',
+  'to',
+  'agents',
+  'parent',
+] as const
 
 const runs = new Hono<EdgeEnv>()
 const approvals = new Hono<EdgeEnv>()
 
 runs.get('/', async (c) => {
   requireScope(c.env.caller, 'chat')
-  const page = await directoryOf(c).runs(queryOf(c.req.query()))
+  const page = await directoryOf(c).runs(queryOf(readQuery(c, ...FILTERS, 'latest', 'before', 'limit', 'sort')))
   if (page) return c.json(page)
   throw new Problem({ status: 404, code: 'unknown_run', message: 'The run in `before` is not listed.' })
 })
 
 runs.get('/counts', async (c) => {
   requireScope(c.env.caller, 'chat')
-  const { latest: _latest, before: _before, limit: _limit, sort: _sort, ...filters } = c.req.query()
-  const counts = await directoryOf(c).runCounts(queryOf(filters))
+  const counts = await directoryOf(c).runCounts(queryOf(readQuery(c, ...FILTERS)))
   return c.json({
     runs: counts.reduce((sum, { count }) => sum + count, 0),
     cost: counts.reduce((sum, { cost }) => sum + cost, 0),
@@ -33,6 +48,7 @@ runs.get('/counts', async (c) => {
 approvals.get('/', async (c) => {
   const { caller } = c.env
   requireScope(caller, 'approve')
+  readQuery(c)
   const calls = await directoryOf(c).approvals()
   // Who may only decide sees nothing else of the run.
   return c.json(caller.scopes.includes('chat') ? calls : calls.map(({ question: _question, ...call }) => call))
@@ -55,7 +71,7 @@ function directoryOf({ env: { setup, caller } }: Context<EdgeEnv>) {
   throw new Problem({ status: 404, code: 'not_found', message: 'This edge does not list runs.' })
 }
 
-function queryOf(query: Readonly<Record<string, string>>): RunQuery {
+function queryOf(query: Readonly<Record<string, string | undefined>>): RunQuery {
   const { status, tool, error, model, key, query: text, cost, duration, from, to, latest, before, limit, sort } = query
   const { agents, parent } = query
   if (sort !== undefined && (before !== undefined || latest === 'true')) {

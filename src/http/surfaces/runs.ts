@@ -1,3 +1,4 @@
+import type { Context } from 'hono'
 import { Hono } from 'hono/tiny'
 import { decodeRunBody } from '../../wire/client/request.ts'
 import { prepareRun } from '../runs/prepare-run.ts'
@@ -25,6 +26,21 @@ runs.post('/', async (c) => {
       : await startEphemeral(context, preparedRun)
   return answer(handle)
 })
+
+/**
+ * Returns the query of a request, which may have these parameters and no others. Throws a Problem 400 that names the
+ * first one that is unknown: it would have no effect.
+ */
+export function readQuery<Name extends string>(
+  { req }: Pick<Context<EdgeEnv>, 'req'>,
+  ...names: readonly Name[]
+): Partial<Record<Name, string>> {
+  const query: Partial<Record<string, string>> = req.query()
+  const unknown = Object.keys(query).find((name) => !names.some((each) => each === name))
+  if (unknown === undefined) return query
+  const hint = names.length === 0 ? 'This request takes none.' : `This request takes ${names.join(', ')}.`
+  throw invalidRequest({ message: `There is no parameter "${unknown.slice(0, 80)}". ${hint}`, path: unknown })
+}
 
 export function invalidRequest({ message, path }: { message: string; path: string }): Problem {
   return new Problem({ status: 400, code: 'invalid_request', message, param: path })

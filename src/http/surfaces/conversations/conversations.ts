@@ -28,7 +28,7 @@ import { prepareRun } from '../../runs/prepare-run.ts'
 import { storedRunHandle } from '../../runs/run-handle.ts'
 import { runHeaders, startInConversation } from '../../runs/start-run.ts'
 import { countCreated, type CreationContext, requireRoom } from '../../runs/storage-quota.ts'
-import { invalidRequest } from '../runs.ts'
+import { invalidRequest, readQuery } from '../runs.ts'
 import { decodeConversationBody, decodeForkBody } from '../../../wire/client/conversation.ts'
 import { decodeRunBody } from '../../../wire/client/request.ts'
 import { parseEventId } from '../../../wire/events.ts'
@@ -150,6 +150,7 @@ conversationLife.post('/:id/runs/:run/regenerate', async (c) => {
 
 conversationLife.get('/:id/export', async (c) => {
   requireScope(c.env.caller, 'chat')
+  readQuery(c)
   const { stream } = unwrapReply(await conversationOfPath(c).export())
   return new Response(stream, { headers: { 'content-type': 'application/x-ndjson' } })
 })
@@ -223,7 +224,7 @@ conversations.route('/', conversationLife)
 conversations.get('/', async (c) => {
   requireScope(c.env.caller, 'chat')
   const { setup, caller } = c.env
-  const { after = '', limit, parent } = c.req.query()
+  const { after = '', limit, parent } = readQuery(c, 'after', 'limit', 'parent')
   if (parent !== undefined) {
     const page = { after, limit: pageSize(limit) }
     return c.json(unwrapReply(await conversationStub(c.env, existingId(parent)).children(page)).children)
@@ -234,17 +235,18 @@ conversations.get('/', async (c) => {
 
 conversations.get('/:id/runs', async (c) => {
   requireScope(c.env.caller, 'chat')
-  const { before, limit } = c.req.query()
+  const { before, limit } = readQuery(c, 'before', 'limit')
   return c.json(unwrapReply(await conversationOfPath(c).runs({ before, limit: pageSize(limit) })).runs)
 })
 
 conversations.get('/:id/messages', async (c) => {
   requireScope(c.env.caller, 'chat')
-  return c.json(unwrapReply(await conversationOfPath(c).messages(pageOf(c.req.query()))).messages)
+  return c.json(unwrapReply(await conversationOfPath(c).messages(pageOf(readQuery(c, 'before', 'limit')))).messages)
 })
 
 conversations.get('/:id/usage', async (c) => {
   requireScope(c.env.caller, 'chat')
+  readQuery(c)
   const { usage, runs } = unwrapReply(await conversationOfPath(c).usage())
   return c.json({ ...usage, runs })
 })
@@ -263,17 +265,19 @@ conversations.post('/:id/runs', async (c) => {
 
 conversations.get('/:id/runs/:run', async (c) => {
   requireScope(c.env.caller, 'chat')
+  readQuery(c)
   return c.json(unwrapReply(await conversationOfPath(c).record(runIdOfPath(c), 0)).record)
 })
 
 conversations.get('/:id/runs/:run/events', async (c) => {
   requireScope(c.env.caller, 'chat')
   const runId = runIdOfPath(c)
+  const { after: afterEvent } = readQuery(c, 'after', 'format')
   const format = queryFormat(c)
   // The failure of a run is sent as an event: this request itself has not failed.
   if (format)
     return format(storedRunHandle(c.env, { runId, conversation: conversationIdOfPath(c), after: 0 }), () => {})
-  const after = eventNumber(runId, c.req.header('last-event-id') ?? c.req.query('after'))
+  const after = eventNumber(runId, c.req.header('last-event-id') ?? afterEvent)
   const { stream } = unwrapReply(await conversationOfPath(c).events(runId, after))
   return new Response(passThrough(stream), {
     headers: { ...SSE_HEADERS, ...runHeaders({ runId, conversation: c.req.param('id') }) },
@@ -283,12 +287,14 @@ conversations.get('/:id/runs/:run/events', async (c) => {
 conversations.get('/:id/runs/:run/steps/:step/request', async (c) => {
   // The system text and the definitions are the operator's.
   for (const scope of ['tools:admin', 'chat'] as const) requireScope(c.env.caller, scope)
+  readQuery(c)
   const step = positive(c.req.param('step'), 'step')
   return c.json(unwrapReply(await conversationOfPath(c).stepRequest(runIdOfPath(c), step)).request)
 })
 
 conversations.get('/:id/runs/:run/faults', async (c) => {
   for (const scope of ['tools:admin', 'chat'] as const) requireScope(c.env.caller, scope)
+  readQuery(c)
   return c.json({ faults: unwrapReply(await conversationOfPath(c).faults(runIdOfPath(c))).faults })
 })
 
@@ -305,6 +311,7 @@ conversations.post('/:id/runs/:run/retry', async (c) => {
 
 conversations.get('/:id/runs/:run/calls/:call', async (c) => {
   requireScope(c.env.caller, 'approve')
+  readQuery(c)
   const { approval } = unwrapReply(await conversationOfPath(c).approval(runIdOfPath(c), c.req.param('call')))
   return c.json({ conversation: c.req.param('id'), ...approval })
 })

@@ -27,6 +27,7 @@ import {
   toolNameOfPath,
   unknownToolProblem,
 } from './find-tool.ts'
+import { readQuery } from '../runs.ts'
 
 const DEFAULT_VERSIONS = '100'
 
@@ -56,7 +57,7 @@ storedDefinitions.post('/:name/check', async (c) => {
 
 storedDefinitions.get('/:name/versions', async (c) => {
   requireScope(c.env.caller, 'tools:read')
-  const page = pageOf({ limit: DEFAULT_VERSIONS, ...c.req.query() })
+  const page = pageOf({ limit: DEFAULT_VERSIONS, ...readQuery(c, 'before', 'limit', 'owner') })
   const name = toolNameOfPath(c)
   const { stored, isVisible } = await definitionsToRead(c, name)
   const entries = (await stored.history(name, page)).filter(isVisible).map((entry) => withoutStrangers(c, entry))
@@ -66,6 +67,7 @@ storedDefinitions.get('/:name/versions', async (c) => {
 
 storedDefinitions.get('/:name/versions/:hash', async (c) => {
   requireScope(c.env.caller, 'tools:read')
+  readQuery(c, 'owner')
   const [name, hash] = [toolNameOfPath(c), c.req.param('hash')]
   const { stored } = await definitionsToRead(c, name)
   const definition = await stored.version(name, hash)

@@ -22,13 +22,14 @@ import { shareOfBudget } from '../../runs/budget.ts'
 import { callOutsideRun } from '../../runs/call-outside-run.ts'
 import { requestContext, type EdgeEnv } from '../../context.ts'
 import { Problem } from '../../problem.ts'
+import { readQuery } from '../runs.ts'
 
 /** `/tools`: lists and calls tools. An edge with stored tools has further routes (`storedDefinitions`). */
 export const toolRoutes = new Hono<EdgeEnv>()
 
 toolRoutes.get('/', async (c) => {
   requireScope(c.env.caller, 'tools:read')
-  const { source, query, after = '', limit } = c.req.query()
+  const { source, query, after = '', limit } = readQuery(c, 'source', 'query', 'after', 'limit')
   const page = { after, limit: pageSize(limit), origin: source }
   const { entries, total } = query?.trim()
     ? await rankedTools(callerTools(c), finderOf(c.env.setup, c.env.caller), { query, ...page })
@@ -39,6 +40,7 @@ toolRoutes.get('/', async (c) => {
 
 toolRoutes.get('/:name', async (c) => {
   requireScope(c.env.caller, 'tools:read')
+  readQuery(c)
   const [name, source] = [toolNameOfPath(c), callerTools(c)]
   const [tool] = await source.find([name])
   if (!tool) {
