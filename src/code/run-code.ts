@@ -20,6 +20,7 @@ export function codeHook(loader: CodeLoader | undefined): Hook {
   const cache = new WeakMap<object, { readonly key: string; readonly tool: Promise<Tool> }>()
   return {
     name: 'codeMode',
+    brings: [RUN_CODE],
     accept: (run) => (loader || isOff(run) ? run : NO_LOADER),
     activate: (names, { run, offered, added, find }) => {
       if (!loader || isOff(run) || run.execution === 'caller') return names

@@ -69,6 +69,8 @@ export interface Hook {
   accept?(request: RunRequest): RunRequest | string | Promise<RunRequest | string>
   /** Runs once per run and returns names of further tools to offer. Names that no source knows are left out. */
   offer?(request: RunRequest): readonly string[] | Promise<readonly string[]>
+  /** The names of the tools that `activate` itself brings, which the limits of a request may name. Default: none. */
+  readonly brings?: readonly string[]
   /**
    * Chooses the tools of the next step from those on offer. It may leave some out, or add others, which then join the
    * run: by a name that a source knows, or as a tool of its own. An empty list offers none.

@@ -268,6 +268,11 @@ export function selectionWith(selection: ToolSelection | undefined, names: reado
   return { ...selection, add: [...(selection?.add ?? []), ...names] }
 }
 
+/** Returns the names of the tools that a selection removes: they are not on offer, whatever else names them. */
+export function removalsOf(selection: ToolSelection | undefined): readonly string[] {
+  return selection === undefined || 'length' in selection ? [] : (selection.remove ?? [])
+}
+
 /** Returns a selection in which tools may have their own names, such as `files.read`, by the names on offer. */
 export function selectionByOffer(selection: ToolSelection): ToolSelection {
   if ('length' in selection) return selection.map(edgeName)

@@ -316,12 +316,27 @@ export interface ToolSource {
   offered(): Promise<readonly Tool[]>
   /** Returns those of the named tools that this source knows, in any order. */
   find(names: readonly string[]): Promise<readonly Tool[]>
+  /**
+   * Returns which of these names are names of tools, and whether the caller may know of each. Those
+   * of a Worker that cannot be described now count too, by its last description. Rejects with `ToolsUnavailable` if the
+   * source cannot tell now. Default: the names that `find` finds.
+   */
+  names?(names: readonly string[]): Promise<ToolNames>
   /** Returns roughly how many tools there are, at a cost independent of that. Default: the length of `list`. */
   size?(): Promise<number>
   /** Returns the searchable text of each tool; the same array as long as nothing changes. Default: made from `list`. */
   texts?(): Promise<readonly ToolText[]>
   /** Returns what a search by words reads, which may be far less than all texts. Default: `texts`. */
   searchable?(): Promise<SearchableTools>
+}
+
+/** Names of tools, and whether the caller may know of a tool of that name. */
+export type ToolNames = ReadonlyMap<string, 'visible' | 'hidden'>
+
+/** Returns which of these names are names of tools of a source. */
+export async function toolNamesOf(source: ToolSource, names: readonly string[]): Promise<ToolNames> {
+  if (source.names) return source.names(names)
+  return new Map((await source.find(names)).map(({ definition }) => [definition.name, 'visible']))
 }
 
 /** Thrown by a source that cannot tell now which tools it has. The message is for callers; the reason was reported. */

@@ -131,6 +131,7 @@ function lazySource(make: () => Required<ToolSource>): Required<ToolSource> {
     list: (page) => get().list(page),
     offered: () => get().offered(),
     find: (names) => get().find(names),
+    names: (names) => get().names(names),
     size: () => get().size(),
     texts: () => get().texts(),
     searchable: () => get().searchable(),

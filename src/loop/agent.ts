@@ -5,16 +5,19 @@ import { deriveRunId, TOOL_NAME } from '../contract/id.ts'
 import { canonicalJson, parseJson, sha256 } from '../contract/json.ts'
 import { MOST_LATER_MS } from '../contract/later.ts'
 import { DEFAULT_LIMITS, type Limits, lowerLimits } from '../contract/limits.ts'
-import { type RunRequest, selectionByOffer } from '../contract/run.ts'
+import { removalsOf, type RunRequest, selectionByOffer } from '../contract/run.ts'
 import type { ModelChooser, Report, Setup } from '../contract/setup.ts'
 import type { ToolDefinition } from '../contract/tool-definition.ts'
+import { edgeName, foreignNames, nameOf, operatorNames } from '../contract/tool-names.ts'
 import {
   type Caller,
   failure,
   type Tool,
   type ToolOutcome,
   type ToolRequest,
+  toolNamesOf,
   type ToolSource,
+  ToolsUnavailable,
 } from '../contract/tool.ts'
 import { controlSignal } from '../contract/time-limit.ts'
 import { toolChanged } from '../tool/pinned-tools.ts'
@@ -163,6 +166,13 @@ async function runAgent(
   const { now = Date.now } = ports
   const source = ports.tools?.(request.context.caller)
   const tools = await toolsOf(agent, source)
+  const misnaming = source && (await findMisnaming(agent, source, tools))
+  if (misnaming !== undefined)
+    return failure(
+      'agent_failed',
+      `The agent "${agent.name}" cannot be asked: its tools are not as they should be.`,
+      misnaming,
+    )
   const definitions = tools.map(({ definition }) => definition)
   if (control.startRun) return control.startRun({ run: innerRequest, tools: definitions, memory: agent.memory })
   let lastProgress = Promise.resolve()
@@ -220,7 +230,7 @@ async function requestOf(
   { config, now = Date.now }: AgentPorts,
   { request, model, timeLeft = request.context.deadline - now() }: AgentRequest,
 ): Promise<RunRequest> {
-  const { name, instructions, template = '{{question}}', output, compensate = false } = agent
+  const { name, instructions, template = '{{question}}', output, compensate = false, tools } = agent
   const { arguments: args, context } = request
   return {
     runId: await deriveRunId(context.idempotencyKey, name),
@@ -234,6 +244,7 @@ async function requestOf(
     toolErrors: 'model',
     compensate,
     limits: limitsOf(agent, timeLeft, config?.limits),
+    ...(tools && { selection: selectionByOffer(tools) }),
     ...(output && { responseFormat: { type: 'json_schema', name, schema: output } as const }),
     ...(config?.taintRule === false && { taintRule: false }),
     context: context.values,
@@ -252,10 +263,37 @@ async function toolsOf({ name, tools }: AgentOptions, source: ToolSource | undef
   if (!source || tools === undefined) return []
   const selection = selectionByOffer(tools)
   if ('length' in selection) return source.find(selection)
-  const { add = [], remove = [] } = selection
+  const { add = [] } = selection
+  const removals = removalsOf(selection)
   const [offered, additions] = await Promise.all([source.offered(), source.find(add)])
   const all = new Map([...offered, ...additions].map((tool) => [tool.definition.name, tool]))
-  return [...all.values()].filter(({ definition }) => definition.name !== name && !remove.includes(definition.name))
+  return [...all.values()].filter(({ definition }) => definition.name !== name && !removals.includes(definition.name))
+}
+
+/**
+ * Returns what is wrong with the names of tools by which an agent is restricted: a misspelled one would restrict nothing.
+ * Tools that policies hide from the caller have their names all the same.
+ */
+async function findMisnaming(
+  { tools: selection, limits }: AgentOptions,
+  source: ToolSource,
+  tools: readonly Tool[],
+): Promise<string | undefined> {
+  const removals = removalsOf(selection && selectionByOffer(selection))
+  const names = [...removals, ...Object.keys(limits?.tools ?? {}).map(edgeName)]
+  const onOffer = new Set(
+    tools.flatMap(({ definition }) => [...operatorNames(definition), ...foreignNames(definition)]),
+  )
+  const others = names.filter((name) => !onOffer.has(name))
+  if (others.length === 0) return undefined
+  try {
+    const standings = await toolNamesOf(source, others)
+    const unknown = others.find((name) => !standings.has(name))
+    return unknown === undefined ? undefined : `There is no tool "${nameOf(unknown) ?? unknown}", which it restricts.`
+  } catch (error) {
+    if (error instanceof ToolsUnavailable) return error.message
+    throw error
+  }
 }
 
 /**

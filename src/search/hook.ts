@@ -1,6 +1,6 @@
 import type { Hook } from '../contract/hook.ts'
 import type { Message } from '../contract/message.ts'
-import type { ToolSelection } from '../contract/run.ts'
+import { removalsOf, type ToolSelection } from '../contract/run.ts'
 import { describeTool, type ToolDefinition } from '../contract/tool-definition.ts'
 import { type Caller, READ_RESULT, type Tool, TOOL_SEARCH, type ToolFinder } from '../contract/tool.ts'
 import { encodeOnce } from '../wire/events.ts'
@@ -59,6 +59,7 @@ export function searchHook(options: SearchHookOptions = {}): Hook {
   if (when === 'off') return { name: TOOL_SEARCH }
   return {
     name: TOOL_SEARCH,
+    brings: [TOOL_SEARCH],
     // Decided once for a run, so that a run that is resumed in another isolate searches the same tools.
     accept: async (run) => {
       if (!finder || namesAll(run.selection)) return run
@@ -80,7 +81,7 @@ export function searchHook(options: SearchHookOptions = {}): Hook {
       const visible = tools.filter(isVisible).map(({ name }) => name)
       const otherNames = names.filter((name) => !searchableNames.has(name) && name !== TOOL_SEARCH)
       const isWanted = (name: string) =>
-        searchableNames.has(name) || (all !== undefined && !isRemoved(run.selection, name))
+        searchableNames.has(name) || (all !== undefined && !removalsOf(run.selection).includes(name))
       // What a search has found stays on offer when its result has left the prompt.
       const earlier = keep === 'all' ? earlierTools.filter((name) => isWanted(name) && !otherNames.includes(name)) : []
       const foundNames = [...new Set([...earlier, ...foundTools([...history, ...messages], isWanted, keep)])]
@@ -123,10 +124,6 @@ export function searchHook(options: SearchHookOptions = {}): Hook {
 /** Returns whether a selection is a list of names: its caller wants these tools and no others. */
 function namesAll(selection: ToolSelection | undefined): boolean {
   return selection !== undefined && 'length' in selection
-}
-
-function isRemoved(selection: ToolSelection | undefined, name: string): boolean {
-  return selection !== undefined && 'remove' in selection && (selection.remove?.includes(name) ?? false)
 }
 
 /** Adds the hint to the end of the system message of this request; it is not stored in the history. */

@@ -118,7 +118,8 @@ describe('a hook that offers tools', () => {
     [{ tools: ['files_x2e_read'] }, ['files_x2e_read', 'clock']],
     [{ tools: ['clock'] }, ['clock']],
     [{ tools: [] }, []],
-  ])('adds them to those that a request names: %j', async (json, names) => {
+    [{ tools: { remove: ['clock'] } }, ['files_x2e_read']],
+  ])('adds them to those that a request names, but none that it removes: %j', async (json, names) => {
     const edge = testEdge({ script: [say('Hi.')], tools: [clock, read], setup: { loop: { hooks } } })
     await edge.ask('/runs', { json: { input: 'Hi', ...json } })
     expect(edge.requests[0]?.tools.map(({ name }) => name)).toEqual(names)

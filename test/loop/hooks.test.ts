@@ -222,6 +222,17 @@ describe('tools of a step', () => {
     expect(state.calls[0]?.result?.error?.code).toBe('unknown_tool')
   })
 
+  test('do not include those that the request removes', async () => {
+    const { requests } = await play({
+      script: [say('hi')],
+      tools: [add],
+      others: [booking],
+      request: { selection: { remove: ['book'] } },
+      loop: { hooks: [{ name: 'back', activate: (names) => [...names, 'book'] }] },
+    })
+    expect(requests[0]?.tools.map(({ name }) => name)).toEqual(['add'])
+  })
+
   test('do not include unknown names', async () => {
     const { requests } = await play({
       script: [say('hi')],

@@ -1,7 +1,7 @@
 import type { SecretFilter } from '../../contract/secrets.ts'
 import type { ToolPolicies } from '../../contract/policy.ts'
 import type { ToolDefinition } from '../../contract/tool-definition.ts'
-import type { Caller, Tool, ToolControl, ToolSource } from '../../contract/tool.ts'
+import { type Caller, type Tool, type ToolControl, toolNamesOf, type ToolSource } from '../../contract/tool.ts'
 import { isOutage, messageOf } from '../../contract/thrown.ts'
 import { type Breaker, isOutageOf, toolPaused } from '../breaker.ts'
 import { type OutputCheck, type PolicyRules, policyRules, type RateLimits } from './rules.ts'
@@ -67,11 +67,23 @@ export function bindTools(
             .map((entry) => secrets?.json(entry) ?? entry),
         }
       },
+      names: async (names) => {
+        const standings = await toolNamesOf(source, names)
+        const tools = await source.find([...standings.keys()])
+        const visible = new Set(allowed(tools).map(({ definition }) => definition.name))
+        const present = new Set(tools.map(({ definition }) => definition.name))
+        const isHidden = (name: string) =>
+          present.has(name) ? !visible.has(name) : policies?.isVisible({ ...UNDESCRIBED, name }, caller) === false
+        return new Map([...standings].map(([name, standing]) => [name, isHidden(name) ? 'hidden' : standing]))
+      },
       offered: async () => allowed(await source.offered()),
       find: async (names) => allowed(await source.find(names)),
     }
   }
 }
+
+/** A tool of a Worker that cannot be described now: policies hold for it by its name alone. */
+const UNDESCRIBED = { origin: 'service', place: '', reason: '' } as const
 
 interface BoundTool {
   readonly tool: Tool

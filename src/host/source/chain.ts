@@ -5,6 +5,7 @@ import {
   type Tool,
   type ToolListing,
   type ToolSource,
+  toolNamesOf,
   ToolsUnavailable,
   type ToolText,
   type Unavailable,
@@ -66,6 +67,18 @@ function combine(
   }
   return {
     find,
+    names: async (names) => {
+      const answers = await Promise.allSettled(
+        sources.map((source) => withDeadline(LIST_MS, toolNamesOf(source, names))),
+      )
+      const entries = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [...answer.value] : []))
+      // A name that is hidden in one source may be visible in another.
+      const visible = entries.filter(([, standing]) => standing === 'visible')
+      const all = new Map([...entries, ...visible])
+      const fault = answers.find((answer) => answer.status === 'rejected')
+      if (!fault || names.every((name) => all.has(name))) return all
+      throw fault.reason instanceof ToolsUnavailable ? fault.reason : new ToolsUnavailable(CANNOT_TELL)
+    },
     list: async (page) => {
       const listings = await Promise.all(
         sources.map((source, index) => withDeadline(LIST_MS, source.list(page)).catch(brokenSource(index, report))),
@@ -98,6 +111,8 @@ function combine(
     },
   }
 }
+
+const CANNOT_TELL = 'Some tools of this edge cannot be listed now.'
 
 /** Returns the tools of a source; none if it rejects, with the error if it cannot tell now which it has. */
 async function answerOf(

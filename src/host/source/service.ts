@@ -1,6 +1,12 @@
 import type { Report } from '../../contract/setup.ts'
 import type { ToolDefinition } from '../../contract/tool-definition.ts'
-import type { Tool, ToolListing, ToolSource, Unavailable } from '../../contract/tool.ts'
+import {
+  type Tool,
+  type ToolListing,
+  type ToolSource,
+  ToolsUnavailable,
+  type Unavailable,
+} from '../../contract/tool.ts'
 import { callService, describeBinding, type ToolBinding } from '../worker/call.ts'
 import { merge } from './chain.ts'
 
@@ -31,6 +37,9 @@ export interface ServiceSource extends ToolSource {
    */
   undescribed(): Promise<(name: string) => string | undefined>
 }
+
+const CANNOT_TELL =
+  'A tool Worker of this edge cannot be described now, and may have a tool of a name that no other has.'
 
 type Place = readonly [name: string, binding: ToolBinding]
 
@@ -90,6 +99,15 @@ export function serviceSource(options: ServiceOptions): ServiceSource {
         const { tools } = names.length === 0 ? { tools: [] } : await list()
         const wanted = new Set(names)
         return tools.filter((tool) => wanted.has(tool.definition.name))
+      },
+      names: async (names) => {
+        const listings = await Promise.all(places.map(listPlace))
+        const all = new Set(listings.flatMap(({ unavailable }) => unavailable.flatMap(({ name }) => name ?? [])))
+        for (const [place] of places) for (const name of lastNames.get(place) ?? []) all.add(name)
+        const present = names.filter((name) => all.has(name))
+        const isUnseen = places.some(([place]) => !lastNames.has(place))
+        if (isUnseen && present.length < names.length) throw new ToolsUnavailable(CANNOT_TELL)
+        return new Map(present.map((name) => [name, 'visible']))
       },
     }
   }

@@ -23,7 +23,7 @@ import { shareOfBudget } from './budget.ts'
 import type { RequestContext, EdgeContext } from '../request-context.ts'
 import { conversationStubOfRun } from './conversation-stub.ts'
 import type { PreparedRun } from './start-run.ts'
-import { requestValues, selectTools } from './select-tools.ts'
+import { checkLimits, requestValues, selectTools } from './select-tools.ts'
 import { Problem } from '../problem.ts'
 import { withFiles } from './files.ts'
 import { settingsOf, withDefaults } from './place-run.ts'
@@ -70,7 +70,8 @@ export async function prepareRun(
   )
   const place = { ...identity, ...(conversation !== undefined && { conversation }), ...(budget && { budget }) }
   const run = await applyHooks(setup, runRequest(context, { ...parameters, input }, model.name, place))
-  const tools = await selectTools(setup, run)
+  const tools = await selectTools(setup, run, { isOfCaller: parameters.tools !== undefined })
+  await checkLimits(setup, run, { limits: parameters.limits, tools })
   checkChoice(run.toolChoice, [
     ...tools.map((tool) => tool.definition.name),
     ...run.clientTools.map(({ name }) => name),
@@ -92,7 +93,7 @@ export async function estimateTokens(context: RequestContext, parameters: RunPar
   const { setup } = context
   checkFiles(parameters.input)
   const run = runRequest(context, parameters, modelOf(setup, parameters.model).name, { runId: newId('run') })
-  const tools = await selectTools(setup, run)
+  const tools = await selectTools(setup, run, { isOfCaller: parameters.tools !== undefined })
   const definitions = [...tools.map(({ definition }) => definition), ...run.clientTools]
   const messageTokens = run.input.reduce((total, message) => total + tokensOf(message), 0)
   return textTokens(run.system ?? '') + messageTokens + toolTokens(definitions)

@@ -1,25 +1,32 @@
 import type { Config } from '../../contract/config.ts'
 import type { LoopSetup } from '../../contract/hook.ts'
-import type { RunRequest, ToolSelection } from '../../contract/run.ts'
+import type { Limits } from '../../contract/limits.ts'
+import { removalsOf, type RunRequest, type ToolSelection } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
-import { edgeName, nameOf } from '../../contract/tool-names.ts'
+import { edgeName, foreignNames, nameOf, operatorNames } from '../../contract/tool-names.ts'
 import type { ToolDefinition } from '../../contract/tool-definition.ts'
-import { READ_RESULT, type Tool, type ToolSource } from '../../contract/tool.ts'
+import { READ_RESULT, type Tool, toolNamesOf, type ToolSource } from '../../contract/tool.ts'
 import { Problem } from '../problem.ts'
 
 /**
- * Returns the edge's tools on offer in a run, with those that the setup's hooks add. Throws a Problem for a selected
- * name that no source knows, and for a client tool that has the name of one of the edge's tools, unless the run has none
- * of these and is in no conversation.
+ * Returns the edge's tools on offer in a run, with those that the setup's hooks add, without those that the selection
+ * removes. Throws a Problem for a name of the selection that no tool has, also for one to remove: what a misspelled name
+ * restricts would be on offer. A selection of the edge itself may also remove a tool that the caller may not know of.
+ * Throws a Problem too for a client tool that has the name of one of the edge's tools, unless the
+ * run has none of these and is in no conversation.
  */
-export async function selectTools({ tools, loop }: Setup, run: RunRequest): Promise<readonly Tool[]> {
+export async function selectTools(
+  { tools, loop }: Setup,
+  run: RunRequest,
+  { isOfCaller = true }: { readonly isOfCaller?: boolean } = {},
+): Promise<readonly Tool[]> {
   const { selection } = run
   // A request for no tools gets none. Outside of a conversation its own tools may then have any names.
   const wantsNone = selection !== undefined && 'length' in selection && selection.length === 0
   if (wantsNone && run.conversation === undefined) return []
   const source = tools(run.caller)
   const [selectedTools, hookTools, clashes] = await Promise.all([
-    toolsOfSelection(source, selection),
+    toolsOfSelection(source, selection, isOfCaller),
     toolsOfHooks(source, loop, run),
     run.clientTools.length === 0 ? [] : source.find(run.clientTools.map((tool) => tool.name)),
   ])
@@ -30,7 +37,7 @@ export async function selectTools({ tools, loop }: Setup, run: RunRequest): Prom
     throw new Problem({ status: 400, code: 'tool_name_conflict', message, param: 'tools' })
   }
   if (wantsNone) return []
-  const removals = selection && 'remove' in selection ? (selection.remove ?? []) : []
+  const removals = removalsOf(selection)
   const knownNames = new Set([...removals, ...selectedTools.map((tool) => tool.definition.name)])
   return [...selectedTools, ...hookTools.filter((tool) => !knownNames.has(tool.definition.name))]
 }
@@ -46,15 +53,57 @@ async function toolsOfHooks(
   return uniqueNames.length === 0 ? [] : source.find(uniqueNames)
 }
 
-async function toolsOfSelection(source: ToolSource, selection: ToolSelection | undefined): Promise<readonly Tool[]> {
+async function toolsOfSelection(
+  source: ToolSource,
+  selection: ToolSelection | undefined,
+  isOfCaller: boolean,
+): Promise<readonly Tool[]> {
   if (selection === undefined) return source.offered()
-  if (!('length' in selection)) {
-    const { add = [], remove = [] } = selection
-    const defaults = (await source.offered()).filter(({ definition }) => !remove.includes(definition.name))
-    const missing = add.filter((name) => !defaults.some(({ definition }) => definition.name === name))
-    return [...defaults, ...(await toolsNamed(source, missing))]
-  }
-  return toolsNamed(source, selection)
+  if ('length' in selection) return toolsNamed(source, selection)
+  const removals = removalsOf(selection)
+  const offered = await source.offered()
+  const offeredNames = new Set(offered.map(({ definition }) => definition.name))
+  const [additions] = await Promise.all([
+    toolsNamed(source, selection.add?.filter((name) => !offeredNames.has(name)) ?? []),
+    checkNames(source, { names: removals.filter((name) => !offeredNames.has(name)), param: 'tools', isOfCaller }),
+  ])
+  return [...offered, ...additions].filter(({ definition }) => !removals.includes(definition.name))
+}
+
+/**
+ * Throws a Problem for a name in the limits of a request that no tool has: the tool that was meant would have no limit.
+ * `tools`: those on offer.
+ */
+export async function checkLimits(
+  setup: Setup,
+  { caller, clientTools }: Pick<RunRequest, 'caller' | 'clientTools'>,
+  { limits = {}, tools }: { readonly limits?: Partial<Limits> | undefined; readonly tools: readonly Tool[] },
+): Promise<void> {
+  const ownNames = tools.flatMap(({ definition }) => [...operatorNames(definition), ...foreignNames(definition)])
+  const ofHooks = setup.loop?.hooks?.flatMap(({ brings = [] }) => brings) ?? []
+  const onOffer = new Set([READ_RESULT, ...ofHooks, ...ownNames, ...clientTools.map(({ name }) => name)])
+  const names = Object.keys(limits.tools ?? {}).filter((name) => !onOffer.has(name))
+  await checkNames(setup.tools(caller), { names, param: 'limits.tools', isOfCaller: true })
+}
+
+interface NamesToCheck {
+  readonly names: readonly string[]
+  /** The field of the request that has them. */
+  readonly param: string
+  /** Whether the caller has named them: tools that it may not know of are then unknown. */
+  readonly isOfCaller: boolean
+}
+
+/**
+ * Throws a Problem for a name that no tool has. While a tool Worker cannot be described, the names of its last description
+ * count; where there was none, it rejects with `ToolsUnavailable`.
+ */
+async function checkNames(source: ToolSource, { names, param, isOfCaller }: NamesToCheck): Promise<void> {
+  if (names.length === 0) return
+  const standings = await toolNamesOf(source, names)
+  const isUnknown = (name: string) => !standings.has(name) || (isOfCaller && standings.get(name) === 'hidden')
+  const unknown = names.find(isUnknown)
+  if (unknown !== undefined) throw unknownTool(unknown, param)
 }
 
 async function toolsNamed(source: ToolSource, names: readonly string[]): Promise<readonly Tool[]> {
@@ -63,11 +112,15 @@ async function toolsNamed(source: ToolSource, names: readonly string[]): Promise
   return [...new Set(names)].map((name) => {
     const tool = byName.get(name)
     if (tool) return tool
-    const ownName = nameOf(name) ?? name
-    const hint = ownName.includes('*') ? ' Name each tool: patterns are not read here.' : ''
-    const message = `There is no tool "${ownName}" at this edge.${hint}`
-    throw new Problem({ status: 400, code: 'unknown_tool', message, param: 'tools' })
+    throw unknownTool(name, 'tools')
   })
+}
+
+function unknownTool(name: string, param: string): Problem {
+  const ownName = nameOf(name) ?? name
+  const hint = ownName.includes('*') ? ' Name each tool: patterns are not read here.' : ''
+  const message = `There is no tool "${ownName}" at this edge.${hint}`
+  return new Problem({ status: 400, code: 'unknown_tool', message, param })
 }
 
 /** How many lists an isolate caches. */

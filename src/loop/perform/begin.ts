@@ -1,7 +1,7 @@
 import { toAmounts, limitedAmounts, type Measure, MEASURES, periodOf } from '../../contract/budget.ts'
 import { termsOfCaller } from '../../contract/caller-terms.ts'
 import type { RunFact } from '../../contract/event.ts'
-import type { RunRequest } from '../../contract/run.ts'
+import { removalsOf, type RunRequest } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { withDeadline } from '../../contract/time-limit.ts'
@@ -28,8 +28,10 @@ export async function beginStep(running: Running, step: number): Promise<void> {
   const all = new Set([...before, READ_RESULT])
   const hookTools = chosen.filter((tool) => typeof tool !== 'string')
   const names = chosen.map((tool) => (typeof tool === 'string' ? tool : tool.definition.name))
+  const removals = removalsOf(state.request.selection)
   const missing = names.filter(
-    (name) => !all.has(name) && !hookTools.some(({ definition }) => definition.name === name),
+    (name) =>
+      !all.has(name) && !removals.includes(name) && !hookTools.some(({ definition }) => definition.name === name),
   )
   if (missing.length > 0) flush()
   const foundTools = missing.length === 0 ? [] : ((await find?.(missing)) ?? [])

@@ -247,6 +247,35 @@ describe('the description of a Worker', () => {
   })
 })
 
+test('names are those of the last description of each Worker, and cannot be told where there was none', async () => {
+  let at = 0
+  let isDown = false
+  const binding: ToolBinding = {
+    describe: async () => {
+      if (isDown) throw new Error('lost')
+      const unavailable = [{ name: 'gone', reason: 'no model' }]
+      return { contract: 1, tools: [definition('now')], unavailable }
+    },
+  }
+  const tools = source({ TOOL_A: binding, TOOL_B: worker([definition('add')]).binding }, { now: () => at })
+  const namesOf = async (...all: string[]) => [...((await tools.names?.(all)) ?? [])]
+  expect(await namesOf('now', 'none', 'add', 'gone')).toEqual([
+    ['now', 'visible'],
+    ['add', 'visible'],
+    ['gone', 'visible'],
+  ])
+  isDown = true
+  at = 60_000
+  expect(await tools.find(['now'])).toEqual([])
+  expect(await namesOf('now', 'none', 'add')).toEqual([
+    ['now', 'visible'],
+    ['add', 'visible'],
+  ])
+  const fresh = source({ TOOL_A: binding, TOOL_B: worker([definition('add')]).binding }, { now: () => at })
+  expect([...((await fresh.names?.(['add'])) ?? [])]).toEqual([['add', 'visible']])
+  await expect(fresh.names?.(['add', 'now'])).rejects.toThrow('cannot be described now')
+})
+
 describe('a tool that has changed', () => {
   const old = definition('now', { hash: 'old' })
 

@@ -170,7 +170,7 @@ export const CALL_ERRORS: ErrorTexts = {
     'None is needed: the model is told.',
   ),
   unknown_tool: errorText(
-    'There is no such tool, or this caller may not use it. As an HTTP status: 404, or 400 for `tool_choice`.',
+    'There is no such tool, or this caller may not use it. As an HTTP status: 404, or 400 for `tools`, `tool_choice` and `limits.tools`.',
     'See `GET /tools`. The model is told similar names.',
   ),
   unserialisable: errorText('The tool returned a value that JSON cannot write.', 'Return plain data or `content(…)`.'),

@@ -58,8 +58,8 @@ export const ACCESS_ERRORS: ErrorTexts = {
   keys_not_stored: http(503, 'The edge has no KV namespace `KEYS`.', 'Bind one; see [Deploy](deploy.md#stored-keys).'),
   tools_unavailable: http(
     503,
-    'The stored tools could not be read from the KV namespace `TOOLS`, and no index of them is in memory.',
-    'Try again after `Retry-After`. Requests that name only tools of bound Workers succeed meanwhile.',
+    'The stored tools could not be read from the KV namespace `TOOLS`, and no index of them is in memory. Or the request removes or limits a tool by a name that only a tool Worker may have which cannot be described now.',
+    'Try again after `Retry-After`. Requests that name only tools of other Workers succeed meanwhile.',
   ),
   keys_unavailable: http(
     503,
