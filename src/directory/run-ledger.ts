@@ -2,8 +2,9 @@ import { LazySchema } from '../contract/lazy-schema.ts'
 import type { RunReport, Series, UsageKind, UsageRow, UsageShare } from '../contract/metrics.ts'
 import { addUsage, NO_USAGE } from '../contract/usage.ts'
 
+const DAY_MS = 24 * 60 * 60 * 1000
 /** How long the ids of counted runs are stored. A run that is reported later is not counted. */
-const KNOWN_MS = 31 * 24 * 60 * 60 * 1000
+const KNOWN_MS = 31 * DAY_MS
 /** How many days of usage are stored. */
 const MOST_DAYS = 400
 /**
@@ -19,11 +20,13 @@ const MOST_SERIES = 5000
 const MOST_REPORTS = 50
 
 /**
- * counted: the runs that were counted, by the day on which they ended, which a report that arrives again tells again. used: usage by day. series: metrics, since the first run. reports: the runs that
- * are not in `used` and `series` yet.
+ * counted: the runs that were counted. `at` is the beginning of the day on which a run ended, in epoch milliseconds, which
+ * a report that arrives again tells again; edges before 28 November 2026 write the exact time, and read no table without
+ * that column. used: usage by day. series: metrics, since the first run. reports: the runs that are not in `used` and
+ * `series` yet.
  */
 const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS counted (day TEXT NOT NULL, run TEXT NOT NULL, PRIMARY KEY (day, run)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS counted (run TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (at, run)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS used (day TEXT NOT NULL, by TEXT NOT NULL, name TEXT NOT NULL, runs INTEGER NOT NULL,
     calls INTEGER NOT NULL, input INTEGER NOT NULL, output INTEGER NOT NULL, cost REAL NOT NULL,
     cached INTEGER NOT NULL DEFAULT 0, written INTEGER NOT NULL DEFAULT 0,
@@ -55,7 +58,7 @@ export class RunLedger {
     const { sql } = this.#storage
     const reports = (this.#reports ?? this.#countOf('SELECT count(*) AS count FROM reports')) + 1
     const isNew = this.#storage.transactionSync(() => {
-      const rows = sql.exec('INSERT OR IGNORE INTO counted VALUES (?, ?) RETURNING run', dayOf(at), run).toArray()
+      const rows = sql.exec(COUNT_RUN, run, startOfDay(at), at).toArray()
       if (rows.length > 0) sql.exec('INSERT INTO reports (report) VALUES (?)', JSON.stringify(report))
       return rows.length > 0
     })
@@ -97,8 +100,8 @@ export class RunLedger {
       this.#addUsage(reports)
       this.#addSeries(reports)
       sql.exec('DELETE FROM reports')
-      sql.exec('DELETE FROM counted WHERE day < ?', dayOf(now - KNOWN_MS))
-      sql.exec('DELETE FROM used WHERE day < ?', dayOf(now - MOST_DAYS * 24 * 60 * 60 * 1000))
+      sql.exec('DELETE FROM counted WHERE at < ?', startOfDay(now - KNOWN_MS))
+      sql.exec('DELETE FROM used WHERE day < ?', dayOf(now - MOST_DAYS * DAY_MS))
     })
     this.#reports = 0
   }
@@ -157,22 +160,28 @@ interface UsageQuery {
   readonly perDay?: boolean | undefined
 }
 
-/** Creates the tables, and adds what tables of an earlier version lack. */
+/**
+ * Creates the tables, and adds what tables of an earlier version lack. All earlier versions can read them afterwards: the
+ * first ones create an index of `counted` again, and those after them convert the table for themselves.
+ */
 function migrate(sql: SqlStorage): void {
   const has = (table: string, text: string) =>
     sql.exec('SELECT 1 FROM sqlite_master WHERE name = ? AND instr(sql, ?) > 0', table, text).toArray().length > 0
-  const isCountedByTime = has('counted', ' at INTEGER')
-  if (isCountedByTime) sql.exec('DROP INDEX IF EXISTS counted_at; ALTER TABLE counted RENAME TO counted_by_time')
+  const time = has('counted', 'day TEXT') ? 'unixepoch(day) * 1000' : `at - at % ${DAY_MS}`
+  const isEarlier = has('counted', '(') && !has('counted', 'PRIMARY KEY (at, run)')
+  sql.exec('DROP INDEX IF EXISTS counted_at')
+  if (isEarlier) sql.exec('ALTER TABLE counted RENAME TO counted_before')
   sql.exec(SCHEMA)
-  if (isCountedByTime) sql.exec(COUNT_BY_DAY)
+  if (isEarlier) sql.exec(`INSERT INTO counted SELECT run, ${time} FROM counted_before; DROP TABLE counted_before`)
   for (const column of ['cached', 'written']) {
     if (has('used', ` ${column} INTEGER`)) continue
     sql.exec(`ALTER TABLE used ADD COLUMN ${column} INTEGER NOT NULL DEFAULT 0`)
   }
 }
 
-const COUNT_BY_DAY = `INSERT INTO counted SELECT date(at / 1000, 'unixepoch'), run FROM counted_by_time;
-  DROP TABLE counted_by_time`
+/** Returns no row if the run is counted, by this edge or with its exact time by an earlier one. */
+const COUNT_RUN = `INSERT OR IGNORE INTO counted (run, at) SELECT ?1, ?2
+  WHERE NOT EXISTS (SELECT 1 FROM counted WHERE run = ?1 AND at = ?3) RETURNING run`
 
 interface Sum extends UsageShare {
   readonly day: string
@@ -185,6 +194,10 @@ const ADD_USAGE = `INSERT INTO used (day, by, name, runs, calls, input, output, 
   written = written + ?10`
 const RAISE_SERIES =
   'UPDATE series SET value = value + ?5 WHERE name = ?1 AND labels = ?2 AND part = ?3 AND le = ?4 RETURNING name'
+
+function startOfDay(time: number): number {
+  return time - (time % DAY_MS)
+}
 
 function dayOf(time: number): string {
   return new Date(time).toISOString().slice(0, 10)

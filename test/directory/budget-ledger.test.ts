@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { periodOf } from '../../src/contract/budget.ts'
+import type { RunReport } from '../../src/contract/metrics.ts'
 import { SpendLedger } from '../../src/directory/budget-ledger.ts'
 import { makeDirectory } from '../fixtures/directories.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
@@ -73,24 +74,49 @@ test('an older directory gets the ledger and keeps its list', async () => {
   })
 })
 
-test('an older directory, which has the runs that were counted by time, counts none of them again', async () => {
+/** The tables of counted runs that earlier versions have made. */
+const EARLIER = {
+  time: `CREATE TABLE counted (run TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS counted_at ON counted (at);
+    INSERT INTO counted SELECT 'a', at FROM report`,
+  day: `CREATE TABLE counted (day TEXT NOT NULL, run TEXT NOT NULL, PRIMARY KEY (day, run)) WITHOUT ROWID;
+    INSERT INTO counted SELECT date(at / 1000, 'unixepoch'), 'a' FROM report`,
+}
+
+test.each(['time', 'day'] as const)('a directory that has counted runs by %s counts none of them again', async (by) => {
   const database = new DatabaseSync(':memory:')
   const at = Date.now()
-  database.exec(`
-    CREATE TABLE counted (run TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
-    CREATE INDEX counted_at ON counted (at);
-    INSERT INTO counted VALUES ('a', ${at});`)
+  database.exec(`CREATE TABLE report (at INTEGER); INSERT INTO report VALUES (${at}); ${EARLIER[by]}`)
   const directory = makeDirectory(database)
-  const usage = { inputTokens: 1, outputTokens: 1 }
-  const report = { at, shares: [{ by: 'key' as const, name: 'k', calls: 0, usage }], series: [] }
-  await directory.countRuns([
-    { run: 'a', ...report },
-    { run: 'b', ...report },
-  ])
+  const report = reportAt(at)
+  expect(await directory.countRuns([report('a'), report('b')])).toEqual([false, true])
+  expect(await makeDirectory(database).countRuns([report('a'), report('b')])).toEqual([false, false])
   const [day = ''] = new Date(at).toISOString().split('T')
   expect(await directory.usage(day, day, 'key')).toMatchObject([{ name: 'k', runs: 1 }])
-  expect(database.prepare('SELECT day, run FROM counted ORDER BY run').all()).toEqual([
-    { day, run: 'a' },
-    { day, run: 'b' },
+  const midnight = Date.parse(day)
+  expect(database.prepare('SELECT run, at FROM counted ORDER BY run').all()).toEqual([
+    { run: 'a', at: midnight },
+    { run: 'b', at: midnight },
   ])
 })
+
+test('the first version of the table can be rolled back to, and what it counts meanwhile is not counted again', async () => {
+  const database = new DatabaseSync(':memory:')
+  const at = Date.now()
+  const report = reportAt(at)
+  expect(await makeDirectory(database).countRuns([report('a')])).toEqual([true])
+  // What that version executes as it starts, as it counts a run and as it sums runs up.
+  database.exec(`
+    CREATE TABLE IF NOT EXISTS counted (run TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS counted_at ON counted (at);
+    INSERT OR IGNORE INTO counted VALUES ('b', ${at});
+    DELETE FROM counted WHERE at < ${at - 31 * 86_400_000}`)
+  const directory = makeDirectory(database)
+  expect(await directory.countRuns([report('a'), report('b'), report('c')])).toEqual([false, false, true])
+  expect(database.prepare("SELECT name FROM sqlite_master WHERE name = 'counted_at'").all()).toEqual([])
+})
+
+function reportAt(at: number): (run: string) => RunReport {
+  const usage = { inputTokens: 1, outputTokens: 1 }
+  return (run) => ({ run, at, shares: [{ by: 'key', name: 'k', calls: 0, usage }], series: [] })
+}

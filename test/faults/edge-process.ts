@@ -49,7 +49,7 @@ export function makeSite(workers: readonly SiteWorker[]): Site {
 }
 
 function install(folder: string, { name, config, changes = {} }: SiteWorker): void {
-  const path = join(ROOT, config)
+  const path = resolve(ROOT, config)
   const parsed = parse(readFileSync(path, 'utf8')) as { readonly main: string }
   const main = resolve(path, '..', parsed.main)
   writeFileSync(join(folder, `${name}.json`), JSON.stringify({ ...parsed, main, ...changes }))
@@ -66,8 +66,8 @@ export interface EdgeProcess {
   kill(): Promise<void>
 }
 
-/** Starts the edge of a site. Call `kill` at the end. */
-export function startEdge(site: Site, port: number): EdgeProcess {
+/** Starts the edge of a site. Call `kill` at the end. `headers`: those that its list of tools needs, such as a key. */
+export function startEdge(site: Site, port: number, headers: Readonly<Record<string, string>> = {}): EdgeProcess {
   const { folder } = site
   const child = spawnWrangler(devArguments(site, port), {
     root: ROOT,
@@ -91,7 +91,7 @@ export function startEdge(site: Site, port: number): EdgeProcess {
     output: () => output,
     ready: async () => {
       const deadline = Date.now() + READY_MS
-      while (!(await knowsTools(url))) {
+      while (!(await knowsTools(url, headers))) {
         if (isKilled) return
         if (!isRunning() || Date.now() > deadline) throw new Error(`The edge does not start:\n${output}`)
         await sleep(CHECK_MS)
@@ -121,9 +121,9 @@ function devEnv(folder: string): NodeJS.ProcessEnv {
   return { PATH, HOME, TMPDIR: folder, WRANGLER_REGISTRY_PATH: join(folder, 'registry'), ...UNATTENDED }
 }
 
-async function knowsTools(url: string): Promise<boolean> {
+async function knowsTools(url: string, headers: Readonly<Record<string, string>>): Promise<boolean> {
   try {
-    const response = await fetch(`${url}/tools`, { signal: AbortSignal.timeout(REQUEST_MS) })
+    const response = await fetch(`${url}/tools`, { headers, signal: AbortSignal.timeout(REQUEST_MS) })
     return (await response.text()).includes('"idempotent"')
   } catch {
     return false

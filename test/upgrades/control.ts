@@ -16,7 +16,7 @@ export interface Control {
 }
 
 /**
- * Starts the server. It never answers where `isHeld` says so; the tool `confirm` fails, and all others succeed.
+ * Starts the server. It never answers where `isHeld` says so, or has no answer yet to a poll; the tool `confirm` fails, and all others succeed.
  * `until` also waits for points that `note` was given.
  */
 export async function startControl(
@@ -26,8 +26,9 @@ export async function startControl(
   const server = createServer((request, response) => {
     const point = (request.url ?? '').slice(1)
     requests.push(point)
-    if (isHeld(point)) return
     const [, tool = '', phase = ''] = point.split('/')
+    if (phase === 'poll' && isHeld(point)) return void response.writeHead(204).end()
+    if (isHeld(point)) return
     // A connection that is kept may be closed just when the next request takes it.
     response.setHeader('connection', 'close')
     if (tool === 'confirm') response.writeHead(409).end('It is sold out.')

@@ -2,11 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunEvent } from '../../src/contract/event.ts'
 import type { RunRecord } from '../../src/contract/run.ts'
 import { freePort } from '../cli/command.ts'
-import { type EdgeProcess, makeSite, startEdge } from '../faults/edge-process.ts'
+import { join } from 'node:path'
+import { type EdgeProcess, makeSite, type SiteWorker, startEdge } from '../faults/edge-process.ts'
 import { chunksOf, type ModelCall, startModelServer } from '../fixtures/model-server.ts'
 import { startControl } from './control.ts'
+import { unpackWorker } from './releases.ts'
 
-const PATIENCE_MS = 90_000
+const PATIENCE_MS = 60_000
 
 /** The edge with a model and tools whose answers follow rules, on real workerd with its databases on disk. */
 export interface Installation {
@@ -14,11 +16,13 @@ export interface Installation {
   readonly state: string
   /** What the tools were asked to do; a model’s held answer is `model/<word>`. */
   readonly requests: readonly string[]
-  start(): Promise<void>
+  /** Starts the edge of today, or the packed one of a release, on what the one before has stored. */
+  start(release?: string): Promise<void>
   /** Kills all its processes at once. */
   kill(): Promise<void>
   /** Resolves once a point has been reached. */
   until(point: string): Promise<void>
+  /** Sends a body as JSON, or a text as it is. Returns the answer, or the status and the code of a failure. */
   ask(path: string, json?: unknown, options?: { method?: string; headers?: Record<string, string> }): Promise<any>
   /** Starts a run and returns its id. */
   startRun(conversation: string, input: string, body?: object): Promise<string>
@@ -26,33 +30,53 @@ export interface Installation {
   untilStatus(conversation: string, run: string, ...statuses: readonly string[]): Promise<RunRecord>
   /** Reads the events of a run to the end of the stream. */
   events(conversation: string, run: string): Promise<RunEvent[]>
+  /** What the edge last wrote. */
+  output(): string
   close(): Promise<void>
 }
 
-/**
- * Makes an installation; start it, and close it at the end. `isHeld`: which calls of tools, as
- * `<conversation>/<tool>/<phase>`, and which answers of the model, as `model/<word>`, never come.
- */
-export async function makeInstallation(isHeld: (point: string) => boolean = () => false): Promise<Installation> {
+interface InstallationOptions {
+  /**
+   * Which calls of tools, as `<conversation>/<tool>/<phase>`, and which answers of the model, as `model/<word>`, never
+   * come. Default: none.
+   */
+  readonly isHeld?: (point: string) => boolean
+  /** Further variables of the edge. */
+  readonly vars?: Readonly<Record<string, string>>
+  /** Sent with each request. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Makes an installation; start it, and close it at the end. */
+export async function makeInstallation({
+  isHeld = () => false,
+  vars = {},
+  headers: ownHeaders = {},
+}: InstallationOptions = {}): Promise<Installation> {
   const control = await startControl(isHeld)
   const model = await startModelServer((call) => answer(call, isHeld, (point) => control.note(point)))
+  const changes = {
+    services: [
+      { binding: 'TOOL_RECORDED', service: 'recorded-tools' },
+      { binding: 'DEFINITIONS', service: 'edgecall-definitions' },
+    ],
+    kv_namespaces: [{ binding: 'TOOLS' }, { binding: 'KEYS' }],
+    worker_loaders: [{ binding: 'LOADER' }],
+    vars: { AUTH: 'open', MODEL: 'openai/scripted', OPENAI_BASE_URL: model.baseUrl, CALL_TIMEOUT_MS: '5000', ...vars },
+  }
+  const main = join(import.meta.dirname, 'edge/index.ts')
+  const today: SiteWorker = { name: 'edge', config: 'wrangler.toml', changes: { ...changes, main } }
   const site = makeSite([
-    {
-      name: 'edge',
-      config: 'wrangler.toml',
-      changes: {
-        services: [
-          { binding: 'TOOL_RECORDED', service: 'recorded-tools' },
-          { binding: 'DEFINITIONS', service: 'edgecall-definitions' },
-        ],
-        vars: { AUTH: 'open', MODEL: 'openai/scripted', OPENAI_BASE_URL: model.baseUrl, CALL_TIMEOUT_MS: '5000' },
-      },
-    },
+    today,
     { name: 'tools', config: 'test/upgrades/tools/wrangler.toml', changes: { vars: { CONTROL: control.url } } },
     { name: 'definitions', config: 'tools/definitions/wrangler.toml' },
   ])
   let edge: EdgeProcess | undefined
 
+  const releaseOf = (release: string): SiteWorker => {
+    const main = join(site.folder, 'released')
+    return { name: 'edge', config: unpackWorker(release, 'edge', main), changes: { ...changes, main: `${main}.js` } }
+  }
   const kill = async () => {
     await edge?.kill()
     edge = undefined
@@ -60,11 +84,12 @@ export async function makeInstallation(isHeld: (point: string) => boolean = () =
   const request: Installation['ask'] = async (path, json, { method, headers } = {}) => {
     const response = await fetch(`${edge?.url}${path}`, {
       method: method ?? (json === undefined ? 'GET' : 'POST'),
-      headers: { 'content-type': 'application/json', ...headers },
-      ...(json !== undefined && { body: JSON.stringify(json) }),
+      headers: { 'content-type': 'application/json', ...ownHeaders, ...headers },
+      ...(json !== undefined && { body: typeof json === 'string' ? json : JSON.stringify(json) }),
     })
     const text = await response.text()
-    const body = text === '' ? {} : JSON.parse(text)
+    const isJson = /\bjson\b/.test(response.headers.get('content-type') ?? '') && text !== ''
+    const body = isJson ? JSON.parse(text) : text || {}
     return response.ok ? body : { status: response.status, code: body.code }
   }
   return {
@@ -73,8 +98,9 @@ export async function makeInstallation(isHeld: (point: string) => boolean = () =
     until: (point) => control.until(point),
     kill,
     ask: request,
-    start: async () => {
-      edge = startEdge(site, await freePort())
+    start: async (release) => {
+      site.install(release === undefined ? today : releaseOf(release))
+      edge = startEdge(site, await freePort(), ownHeaders)
       await edge.ready()
     },
     startRun: async (conversation, input, body = {}) => {
@@ -96,10 +122,13 @@ export async function makeInstallation(isHeld: (point: string) => boolean = () =
       }
     },
     events: async (conversation, run) => {
-      const response = await fetch(`${edge?.url}/conversations/${conversation}/runs/${run}/events`)
+      const response = await fetch(`${edge?.url}/conversations/${conversation}/runs/${run}/events`, {
+        headers: ownHeaders,
+      })
       const lines = (await response.text()).match(/(?<=^data: ).*$/gm) ?? []
       return lines.map((line) => JSON.parse(line))
     },
+    output: () => edge?.output() ?? '',
     close: async () => {
       await kill()
       await Promise.all([model.close(), control.close()])
@@ -110,7 +139,8 @@ export async function makeInstallation(isHeld: (point: string) => boolean = () =
 
 /**
  * The model’s answer. The user’s last message has a word for each round: the names of tools to call, joined by `+`, or
- * a text whose end may be held back. After the last word it answers the number of messages that it read.
+ * a text whose end may be held back. After the last word it answers the number of messages that it read. An agent or a
+ * program follows in parentheses: `clerk(pay)`, `run_code(return[await(tools.pay({}))])`.
  */
 function answer({ body }: ModelCall, isHeld: (point: string) => boolean, note: (point: string) => void) {
   const last = body.messages.findLastIndex(({ role }) => role === 'user')
@@ -118,13 +148,19 @@ function answer({ body }: ModelCall, isHeld: (point: string) => boolean, note: (
   const word = String(body.messages[last]?.['content']).split(' ')[answers]
   const usage = { inputTokens: 10, outputTokens: 5 }
   const headers = { connection: 'close' }
-  const names = word?.split('+') ?? []
+  const calls = word?.split('+').map(callOf) ?? []
   const offered = new Set(body.tools?.map((tool) => tool.function.name))
-  if (names.length > 0 && names.every((name) => offered.has(name)))
-    return { headers, chunks: chunksOf({ text: '', calls: names.map((tool) => ({ tool, arguments: '{}' })), usage }) }
+  if (calls.length > 0 && calls.every(({ tool }) => offered.has(tool)))
+    return { headers, chunks: chunksOf({ text: '', calls, usage }) }
   const chunks = chunksOf({ text: `Read ${body.messages.length} messages.`, usage })
   const point = `model/${word}`
   if (!isHeld(point)) return { headers, chunks }
   note(point)
   return { headers, chunks: chunks.slice(0, 2), end: 'hang' as const }
+}
+
+function callOf(word: string): { readonly tool: string; readonly arguments: string } {
+  const [, tool = word, text] = /^(\w+)\((.*)\)$/.exec(word) ?? []
+  const name = tool === 'run_code' ? 'code' : 'question'
+  return { tool, arguments: JSON.stringify(text === undefined ? {} : { [name]: text }) }
 }

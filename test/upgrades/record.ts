@@ -1,23 +1,28 @@
+import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { StoredMessage } from '../../src/contract/conversation.ts'
 import { isNews } from '../../src/contract/event.ts'
+import { packRelease } from './releases.ts'
 import { databaseWith, moveTimes, RECORDED, storeRecording } from './databases.ts'
 import { makeInstallation } from './installation.ts'
 
 /**
- * Records the databases of this version of the edge, with runs in every state in which a deploy can meet them:
+ * Records the databases of this version of the edge, with runs in every state in which a deploy can meet them, and packs the
+ * Workers that have written them:
  *
  *     node test/upgrades/record.ts
  *
- * Run it once, right before a version is released; test/fixtures/databases/README.md says how and why.
+ * Run it once, right before a version is released; test/fixtures/databases/README.md and test/fixtures/releases/README.md
+ * say how and why.
  */
 const HOUR = 3_600_000
 const STOPS = ['model/slowly', 'tools/note/call', 'tools/send/call', 'undoing/book/undo', 'cancelling/book/undo']
 
-const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'))
-const edge = await makeInstallation((point) => STOPS.includes(point))
+const root = join(import.meta.dirname, '../..')
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const edge = await makeInstallation({ isHeld: (point) => STOPS.includes(point) })
 const runs: Record<string, string> = {}
 
 async function start(name: string, conversation: string, input: string, body: object = {}): Promise<string> {
@@ -109,7 +114,12 @@ try {
   await edge.untilStatus('cancelling', runs['cancelling'] ?? '', 'cancelling')
   await edge.kill()
   storeRecording(edge.state, join(RECORDED, version), { at: Date.now(), runs })
-  process.stdout.write(`Recorded ${version}: ${Object.keys(runs).join(', ')}.\n`)
+  const name = execFileSync('git', ['log', '-1', '--format=%cs-%h', '--abbrev=8'], {
+    cwd: root,
+    encoding: 'utf8',
+  }).trim()
+  await packRelease(root, name)
+  process.stdout.write(`Packed ${name}, and recorded ${version}: ${Object.keys(runs).join(', ')}.\n`)
 } finally {
   await edge.close()
 }

@@ -29,7 +29,20 @@ function controlled(
   })
 }
 
+/** Answers once the server has an answer, which it is asked for every second. */
+const survey = defineTool({
+  name: 'survey',
+  description: 'Asks many people, and answers a day later.',
+  input: v.object({}),
+  run: (_, { later }: RunContext<Env>) => later({ within: 86_400_000, poll: 1000 }),
+  poll: async (_input: {}, _state, { env, conversationId, later }: RunContext<Env>) => {
+    const response = await fetch(`${env.CONTROL}/${conversationId}/survey/poll`)
+    return response.status === 204 ? later({ within: 86_400_000, poll: 1000 }) : response.text()
+  },
+})
+
 export default serveTools(
+  survey,
   controlled('lookUp', { annotations: { readOnly: true } }),
   controlled('note', { annotations: { idempotent: true } }),
   controlled('send'),
