@@ -11,8 +11,8 @@ import type { PlacedMessage } from '../contract/context.ts'
 import { type Content, marksAmong, type Message } from '../contract/message.ts'
 import { messageOf } from '../contract/thrown.ts'
 import { READ_RESULT } from '../contract/tool.ts'
-import { reconcile } from './perform/record-outcome.ts'
-import { recover } from './recover.ts'
+import { recoverRun } from './perform/recover-calls.ts'
+import { nextFence } from './recover.ts'
 import type { RunState } from './state.ts'
 import { readResultTool } from './decide/truncated-result.ts'
 import { placedMessages, roomForResult } from './window/fit.ts'
@@ -59,9 +59,10 @@ export async function drive(running: Running, { watch, isCancelled, until }: Dri
         await beginStep(running, next.step)
         break
       case 'ask':
+        // The alarm of a stored run continues it.
+        if (state.request.durable && nextFence(state, now()) !== undefined) return flush()
         if (next.until !== undefined) {
           flush()
-          // The alarm of a stored run continues it.
           if (state.request.durable) return
           await pause(next.until - now(), signal)
           // The run may have been aborted, or have timed out.
@@ -73,6 +74,7 @@ export async function drive(running: Running, { watch, isCancelled, until }: Dri
         await (next.about === 'call' ? judgeCalls : judgeResults)(running, next.calls)
         break
       case 'call':
+        if (state.request.durable && nextFence(state, now()) !== undefined) return flush()
         await runCalls(running, next.calls)
         break
       case 'undo':
@@ -87,8 +89,8 @@ export async function drive(running: Running, { watch, isCancelled, until }: Dri
 
 /**
  * Performs a run from its current state until it ends, waits for a person or its caller, or is stored and has made as
- * many subrequests as it may. Calls that a crash left in flight are settled first. Meanwhile, other code may change the
- * run through the same `ledger`. Contract: rejects only if the journal does; nothing more is recorded then.
+ * many subrequests as it may. Calls that a crash left in flight continue by what their tools declare. Meanwhile, other code
+ * may change the run through the same `ledger`. Contract: rejects only if the journal does; nothing more is recorded then.
  */
 export async function run(state: RunState, ports: RunPorts, ledger = openLedger(state, ports)): Promise<RunState> {
   const timeUp = new AbortController()
@@ -138,15 +140,7 @@ export async function run(state: RunState, ports: RunPorts, ledger = openLedger(
   )
   try {
     if (state.step) await restoreTools(running)
-    running.commit(await reconcile(running))
-    const recovered = recover(state, now())
-    for (const event of recovered) {
-      if (event.type !== 'call.settled' || !event.error) continue
-      const { callId, tool, durationMs, error } = event
-      ports.report({ callId, tool, code: error.code, durationMs })
-    }
-    running.commit(recovered)
-    running.flush()
+    await recoverRun(running)
     let isDriven = false
     await compose(middleware, async () => {
       await drive(running, { watch, isCancelled: () => ports.signal.aborted })

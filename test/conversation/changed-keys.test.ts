@@ -5,6 +5,7 @@ import { failure } from '../../src/contract/tool.ts'
 import { apiKey } from '../fixtures/keys.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
+import { settle } from '../fixtures/settle.ts'
 
 /** What becomes of a run when it continues after the key that started it has changed. */
 const CALLER: Caller = { tenant: 'acme', key: 'owner', scopes: ['chat', 'finance'] }
@@ -146,8 +147,7 @@ describe('a run whose key has been removed fails, and asks no model,', () => {
     await talk.start('a', { request })
     await start.promise
     deploy()
-    // The run waits until the interrupted call can no longer be under way.
-    for (let times = 0; times < 6; times++) await talk.ring()
+    await settle()
     expect(await record(talk, 'a')).toMatchObject({ status: 'failed', error })
     expect([talk.requests.length, attempts]).toEqual([1, ['look']])
   })

@@ -24,7 +24,7 @@ async function resume(status: () => Promise<CallStatus>) {
       return status()
     },
   }
-  const { state, faults } = await play({ script: [say('done')], tools: [pay], before: inFlight })
+  const { state, faults } = await play({ script: [say('done')], tools: [pay], before: inFlight, now: () => 2000 })
   return { attempts, keys, settled: state.calls[0]?.result, faults }
 }
 

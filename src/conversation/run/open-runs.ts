@@ -16,7 +16,7 @@ import type { StoredRun } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
 import { dueCalls, endEarly, failedRun, isHeldUp, modelPause, windDown } from '../../loop/decide/decide.ts'
 import { budgetPort } from '../../loop/perform/begin.ts'
-import { startedCalls } from '../../loop/recover.ts'
+import { nextFence, startedCalls } from '../../loop/recover.ts'
 import { run } from '../../loop/drive.ts'
 import { type Ledger, loopPorts, openLedger, type RunPorts } from '../../loop/running.ts'
 import type { RunState } from '../../loop/state.ts'
@@ -149,9 +149,18 @@ export function isAtRest(open: OpenRun): boolean {
   return isWaiting(open) && open.state.wait?.for !== 'agent'
 }
 
-/** Whether a run can make progress: it waits neither for others nor for its model, or an outcome has arrived, or a poll is due. */
+/**
+ * Returns until when a run rests that waits for nobody, in epoch milliseconds: its model fails for now, or what it called
+ * before its object was lost may still take effect. Undefined if it does not rest.
+ */
+export function restsUntil({ state, wasInterrupted }: OpenRun, now: number): number | undefined {
+  // Its tools may tell at once what became of its calls.
+  return modelPause(state, now) ?? (wasInterrupted ? undefined : nextFence(state, now))
+}
+
+/** Whether a run can make progress: it neither rests nor waits for others, or an outcome has arrived, or a poll is due. */
 export function isReady(open: OpenRun, now: number): boolean {
-  if (modelPause(open.state, now) !== undefined) return false
+  if (restsUntil(open, now) !== undefined) return false
   return !isWaiting(open) || dueCalls(open.state, now).length > 0
 }
 

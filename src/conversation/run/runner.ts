@@ -3,9 +3,9 @@ import { begin } from '../../contract/occupancy.ts'
 import type { RunFact } from '../../contract/event.ts'
 import type { ToolOutcome } from '../../contract/tool.ts'
 import type { Message } from '../../contract/message.ts'
-import { isWaitingForOthers, modelPause, windDown } from '../../loop/decide/decide.ts'
+import { isWaitingForOthers, windDown } from '../../loop/decide/decide.ts'
 import { recordOf } from '../../loop/record.ts'
-import { recoveryTime, startedCalls } from '../../loop/recover.ts'
+import { nextFence, startedCalls } from '../../loop/recover.ts'
 import type { CallState, RunState } from '../../loop/state.ts'
 import { within } from '../../contract/time-limit.ts'
 import { expiryEvent, waitsUntil } from './answers.ts'
@@ -25,6 +25,7 @@ import {
   type PerformPorts,
   performRun,
   reasonToEnd,
+  restsUntil,
 } from './open-runs.ts'
 import { WATCHDOG_MS } from './schedule.ts'
 import { dueParkedRuns, type ParkingPorts, parkRun, unparkRun } from './parked-runs.ts'
@@ -32,8 +33,6 @@ import type { Waiters } from './cancel-run.ts'
 
 /** After so many instances in a row that did not survive resuming a run, the run is parked. */
 const MOST_RESUMES = 3
-/** How long after the fence calls in flight may be sent again. */
-const AFTER_FENCE_MS = 1000
 /** How long a cancelled run may take to end by itself. */
 const MOST_CANCEL_MS = 5000
 
@@ -128,8 +127,8 @@ export class Runner {
     const { setup, now, wakeAt } = this.#ports
     const open = this.runs.current()
     if (!open || open.completion) return
-    // An instance that waits for the model has survived resuming the run.
-    if (modelPause(open.state, now()) !== undefined) return open.journal.countIdle(true)
+    // An instance in which the run rests has survived resuming it.
+    if (restsUntil(open, now()) !== undefined) return open.journal.countIdle(true)
     if (!isReady(open, now())) return
     if (this.#subrequestsLeft() > 0) return void this.#resume(open)
     // The alarm is another invocation, which continues the run.
@@ -286,7 +285,7 @@ export class Runner {
     const { step, request } = open.state
     const now = this.#ports.now()
     if (now < this.#heldUntil) return this.#heldUntil
-    if (!isWaiting(open)) return modelPause(open.state, now) ?? now + WATCHDOG_MS
+    if (!isWaiting(open)) return restsUntil(open, now) ?? now + WATCHDOG_MS
     // Polls under way set the alarm when they have returned. Until then it rings only in case the object is lost.
     if (open.completion) return now + request.limits.callMs + shortestPoll(open.state)
     const until = waitsUntil(open.state)
@@ -342,20 +341,15 @@ export class Runner {
 
   /**
    * Drives a run until it ends, waits, or has made as many subrequests as it may. Returns false if it must not continue
-   * yet; an alarm is set for the fence.
+   * yet; an alarm is set for that.
    */
   async #drive(open: OpenRun): Promise<boolean> {
     const { now, wakeAt } = this.#ports
-    // A run that is being cancelled sends no call again, so it need not wait for the fence.
     if (open.wasInterrupted && open.state.status === 'running') {
-      const fencedUntil = recoveryTime(open.state) + AFTER_FENCE_MS
-      if (fencedUntil > now()) {
-        open.journal.countIdle(true)
-        wakeAt(fencedUntil)
-        return false
-      }
+      // A loss of the object while it rests is none of its doing.
+      if (nextFence(open.state, now()) !== undefined) open.journal.countIdle(true)
+      else open.journal.countInterruption()
       open.wasInterrupted = false
-      open.journal.countInterruption()
     }
     const earlierSubrequests = open.state.subrequests
     const error = reasonToEnd(open) ?? (await performRun(open, this.#ports, this.#subrequestsLeft()))
@@ -366,7 +360,7 @@ export class Runner {
     }
     this.#subrequests += open.state.subrequests - earlierSubrequests
     if (error) commit(open, ...giveUpEvents(open, error))
-    const until = modelPause(open.state, now())
+    const until = restsUntil(open, now())
     if (until === undefined) return true
     open.journal.countIdle(true)
     wakeAt(until)

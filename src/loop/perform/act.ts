@@ -9,9 +9,10 @@ import { callTool, isTimeout, nextAttempt } from './call-tool.ts'
 import { isGuardedBySetup } from './hooks.ts'
 import { lookForOutcome, recordOutcome } from './record-outcome.ts'
 import { ProgramPass } from './program.ts'
-import { mayRepeat } from '../recover.ts'
+import { AFTER_DEADLINE_MS, mayRepeat } from '../recover.ts'
+import { awaitFence } from './recover-calls.ts'
 import type { Running } from '../running.ts'
-import { type CallState, idempotencyKey } from '../state.ts'
+import { type CallState, findCall, idempotencyKey } from '../state.ts'
 
 /**
  * Runs the calls of a step, side by side up to the run's limit. A call is recorded as started before its request is
@@ -36,11 +37,20 @@ async function performCall(running: Running, call: CallState, add: (call: CallSt
   const { tools, signal, flush, inFlight } = running
   if (call.status === 'started') {
     flush()
-    await inFlight.get(idempotencyKey(call))
+    await (inFlight.get(idempotencyKey(call)) ?? runRecovered(running, call))
   } else if (call.status === 'deferred') await lookForOutcome(running, call)
   else if (signal.aborted) return
   else if (tools.get(call.tool)?.makesCalls) await runProgram(running, call, add)
   else await runCall(running, call)
+}
+
+/** Sends a call again that was in flight when its instance was lost, if it turns out that it may be. */
+async function runRecovered(running: Running, call: CallState): Promise<void> {
+  await awaitFence(running, call)
+  const current = findCall(running.state, call.callId)
+  // Left open, it is sent in the next invocation.
+  if (current?.status === 'approved' && !running.signal.aborted && running.subrequestsLeft() > 0)
+    await runCall(running, current)
 }
 
 /** Runs a program once from its start. If it must wait, it is recorded as suspended. */
@@ -110,15 +120,12 @@ function sourceOf(tool: Tool | undefined): { readonly place?: string; readonly v
   return tool ? { place: tool.place, version: tool.definition.version } : {}
 }
 
-/** How long after its deadline a call that may be repeated is sent again, in milliseconds. */
-const AFTER_FENCE_MS = 1000
-
 /** Whether a call that timed out may be sent again. Resolves when it is time to. */
 async function mayResend({ state, signal, now, subrequestsLeft }: Running, call: CallState): Promise<boolean> {
-  if (signal.aborted || !mayRepeat(state, call) || now() + AFTER_FENCE_MS >= state.deadline) return false
+  if (signal.aborted || !mayRepeat(state, call) || now() + AFTER_DEADLINE_MS >= state.deadline) return false
   // No other invocation continues a run that is not stored.
   if (!state.request.durable && subrequestsLeft() <= 0) return false
-  await pause(AFTER_FENCE_MS, signal)
+  await pause(AFTER_DEADLINE_MS, signal)
   return !signal.aborted
 }
 

@@ -4,13 +4,13 @@ import { parseJson } from '../../contract/json.ts'
 import { contentText } from '../../contract/message.ts'
 import { failure, READ_RESULT, type ToolFailure, type ToolOutcome, type ToolSuccess } from '../../contract/tool.ts'
 import { visibleOutcome } from '../decide/truncated-result.ts'
-import { canReconcile, startedCalls } from '../recover.ts'
+import { startedCalls } from '../recover.ts'
 import type { Running } from '../running.ts'
 import { callSettled } from '../record.ts'
 import type { CallState } from '../state.ts'
 import { roomForResult } from '../window/fit.ts'
 import { applyFaultPolicy } from './hooks.ts'
-import { askStatus, isForPerson, pollTool, receiveOutcome } from './call-tool.ts'
+import { isForPerson, pollTool, receiveOutcome } from './call-tool.ts'
 
 /**
  * Records an outcome. If it is too large for the model, it is stored in full, and the model is told how to read the
@@ -123,26 +123,3 @@ function tooLate(name: string): ToolFailure {
   const message = `The tool "${name}" gave no result in the time that it had asked for; whether it took effect is unknown.`
   return failure('no_outcome', message)
 }
-
-/** Asks tools that support it (`reconcile`) for the status of calls that were in flight when the run stopped. */
-export async function reconcile(running: Running): Promise<RunFact[]> {
-  const openCalls = startedCalls(running.state).filter((call) => !call.hasReport && canReconcile(running.state, call))
-  return (await Promise.all(openCalls.map((call) => reconcileCall(running, call)))).flat()
-}
-
-async function reconcileCall(running: Running, call: CallState): Promise<RunFact[]> {
-  const status = await askStatus(running, call)
-  const { callId, tool } = call
-  if (status === 'unknown') return []
-  if (status === 'absent') return [{ type: 'call.interrupted', callId, tool }]
-  const outcome = status === 'done' ? TOOK_EFFECT : status
-  const deferral = readDeferral(running, call, outcome)
-  return deferral
-    ? [deferral]
-    : [callSettled(call, outcome, Math.max(0, running.now() - (call.startedAt ?? running.now())))]
-}
-
-const TOOK_EFFECT = {
-  ok: true,
-  content: [{ type: 'text', text: 'The call took effect, but its result was lost.' }],
-} as const
