@@ -41,6 +41,19 @@ export interface DirectoryService {
     request?: LeaseRequest,
     formerKeys?: readonly string[],
   ): Promise<SpendTotals & { readonly lease?: BudgetLease | undefined }>
+  /**
+   * Takes the answer to a question that was asked outside of a conversation: it counts for one call. Returns undefined to
+   * the first who does, and what is known of the call to all others, up to a time in epoch milliseconds.
+   */
+  takeAnswer(question: string, until: number): Promise<TakenAnswer | undefined>
+  /** Stores what the call was answered with. */
+  settleAnswer(question: string, reply: string): Promise<void>
+}
+
+/** An answer that a call has used. */
+export interface TakenAnswer {
+  /** What the call was answered with, as text. Default: it has not ended, or nobody knows how. */
+  readonly reply?: string | undefined
 }
 
 /** The runs of a tenant: the part of its directory that the part `metrics` adds. */

@@ -1,6 +1,6 @@
 import { DurableObject } from 'cloudflare:workers'
 import type { BudgetLease, LeaseRequest, Spend, SpendTotals } from '../contract/budget.ts'
-import type { DirectoryService, RunShard } from '../contract/directory.ts'
+import type { DirectoryService, RunShard, TakenAnswer } from '../contract/directory.ts'
 import type { RunReport, Series, UsageKind, UsageRow } from '../contract/metrics.ts'
 import type { StoredTotals } from '../contract/quotas.ts'
 import type {
@@ -11,6 +11,7 @@ import type {
   ShardQuery,
   StatusCount,
 } from '../contract/run-list.ts'
+import { AnswerLedger } from './answer-ledger.ts'
 import { BudgetLeases, periodIds, SpendLedger } from './budget-ledger.ts'
 import { ConversationList, RunList } from './run-list.ts'
 import { RunLedger } from './run-ledger.ts'
@@ -20,12 +21,14 @@ export class Directory extends DurableObject implements DirectoryService {
   readonly #ledger: SpendLedger
   readonly #leases: BudgetLeases
   readonly #conversations: ConversationList
+  readonly #answers: AnswerLedger
 
   constructor(ctx: DurableObjectState, env: Cloudflare.Env) {
     super(ctx, env)
     this.#ledger = new SpendLedger(ctx.storage)
     this.#leases = new BudgetLeases(ctx.storage)
     this.#conversations = new ConversationList(ctx.storage)
+    this.#answers = new AnswerLedger(ctx.storage)
   }
 
   /** Returns the totals, which edges of earlier versions read. */
@@ -67,6 +70,14 @@ export class Directory extends DurableObject implements DirectoryService {
     if (request?.spend) this.#ledger.count(request.spend, Date.now())
     const totals = this.#ledger.totals(id)
     return request ? { ...totals, lease: this.#leases.draw(id, request, totals, Date.now()) } : totals
+  }
+
+  async takeAnswer(question: string, until: number): Promise<TakenAnswer | undefined> {
+    return this.#answers.take(question, until, Date.now())
+  }
+
+  async settleAnswer(question: string, reply: string): Promise<void> {
+    this.#answers.settle(question, reply)
   }
 }
 

@@ -66,6 +66,8 @@ function mergedDirectory({ all, at }: TenantObjects<DirectoryService>): Director
     },
     count: (spend) => first.count(spend),
     spendTotals: (...request) => first.spendTotals(...request),
+    takeAnswer: (...question) => first.takeAnswer(...question),
+    settleAnswer: (...reply) => first.settleAnswer(...reply),
   }
 }
 

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { ToolContext, ToolSource, ToolText } from '../../src/contract/tool.ts'
 import { failure } from '../../src/contract/tool.ts'
+import { memoryDirectories } from '../fixtures/directories.ts'
 import { testEdge } from '../fixtures/edge.ts'
 import { tool } from '../fixtures/play.ts'
 
@@ -16,7 +17,7 @@ type Options = Parameters<typeof testEdge>[0]
 
 /** A client of each kind: those of the newest revision, and those of older ones. */
 function client(options: Options = {}) {
-  const edge = testEdge(options)
+  const edge = testEdge({ ...options, setup: { directories: memoryDirectories(), ...options.setup } })
   const post = (json: unknown, headers: Record<string, string> = {}) =>
     edge.ask('/mcp', { json, headers: { accept: 'application/json, text/event-stream', ...headers } })
   const newest = (method: string, params: Record<string, any> = {}, headers: Record<string, string> = {}) =>

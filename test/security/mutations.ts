@@ -693,6 +693,13 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'edge/sign-in.test.ts',
   },
   {
+    control: 'an answer of a person over `/mcp` counts for one call',
+    file: 'http/surfaces/mcp-questions.ts',
+    text: 'let first = await directory.takeAnswer(id, expires)',
+    replacement: 'let first: TakenAnswer | undefined',
+    test: 'security/questions.test.ts',
+  },
+  {
     control: 'a sign-in at the edge ends when a replaced refresh token comes back',
     file: 'http/surfaces/sign-in-refresh.ts',
     text: 'if (before.supersededTokenIds?.includes(id.slice(0, ID_DIGITS))) await endGrant(grant, user)',

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { AnswerLedger } from '../../src/directory/answer-ledger.ts'
 import type { ToolDefinition } from '../../src/contract/tool-definition.ts'
 import { tool } from '../fixtures/play.ts'
 import { type ControlledEdge, controlledEdge } from './controlled-edge.ts'
@@ -11,7 +12,10 @@ const PERSON = 'acme: chat tools:read approve'
 const PROGRAM = 'acme: chat tools:read'
 const OTHER = 'other: chat tools:read approve'
 
-afterEach(() => void vi.useRealTimers())
+afterEach(() => {
+  vi.useRealTimers()
+  vi.restoreAllMocks()
+})
 
 const sure = { method: 'elicitation/create', params: { message: 'Sure?', requestedSchema: { type: 'object' } } }
 
@@ -134,6 +138,67 @@ describe('the question of a tool', () => {
   })
 })
 
+describe('the answer of a person', () => {
+  const spelt = (state: string) => {
+    const last = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+    const at = last.indexOf(state.at(-1) ?? '')
+    return `${state.slice(0, -1)}${last[at % 4 === 3 ? at - 1 : at + 1]}`
+  }
+
+  test.each<[string, object, string]>([
+    ['pay', APPROVE, 'pay 1'],
+    ['ask', ACCEPT, 'ask 1 half'],
+  ])(
+    'counts for one call of “%s”: the same request again gets what the first was answered with',
+    async (name, answers, payment) => {
+      const { call, payments } = bank()
+      const { requestState } = (await call(name, { n: 1 })).result
+      const replies = await Promise.all(
+        Array.from({ length: 3 }, () => call(name, { n: 1 }, { answers, requestState })),
+      )
+      // The same signature, spelt otherwise.
+      replies.push(await call(name, { n: 1 }, { answers, requestState: spelt(requestState) }))
+      expect(replies).toEqual(Array.from({ length: 4 }, () => replies[0]))
+      expect(replies[0]).toMatchObject({ result: { content: [{ text: 'paid' }] } })
+      expect(payments).toEqual([payment])
+      // It can be asked for again.
+      const next = (await call(name, { n: 1 })).result
+      await call(name, { n: 1 }, { answers, requestState: next.requestState })
+      expect(payments).toEqual([payment, payment])
+    },
+  )
+
+  test('counts once, too, where the call then asks for more', async () => {
+    const { call, payments } = bank({ TOOL_POLICY: { ask: { approval: 'always' } } })
+    const { requestState } = (await call('ask', { n: 1 })).result
+    const approve = async () => (await call('ask', { n: 1 }, { answers: APPROVE, requestState })).result.requestState
+    const states = [await approve(), await approve()]
+    expect(states[0]).toBe(states[1])
+    for (const state of states) await call('ask', { n: 1 }, { answers: ACCEPT, requestState: state })
+    expect(payments).toEqual(['ask 1 half'])
+  })
+
+  test('is used up by a call whose outcome is not known', async () => {
+    vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] })
+    const { call, payments } = bank()
+    const { requestState } = (await call('pay', { n: 1 })).result
+    vi.spyOn(AnswerLedger.prototype, 'settle').mockImplementation(() => {
+      throw new Error('The object is gone.')
+    })
+    await call('pay', { n: 1 }, { answers: APPROVE, requestState })
+    const replies: object[] = []
+    void call('pay', { n: 1 }, { answers: APPROVE, requestState }).then((reply) => replies.push(reply))
+    while (replies.length === 0) {
+      await vi.advanceTimersByTimeAsync(1000)
+      await new Promise((resolve) => void setImmediate(resolve))
+    }
+    expect(replies[0]).toMatchObject({
+      result: { isError: true, content: [{ text: expect.stringContaining('once') }] },
+    })
+    expect(payments).toEqual(['pay 1'])
+  })
+})
+
 describe('an approval, over /mcp', () => {
   test('is asked of a client that can ask, and given by a key that may approve', async () => {
     const { call, payments } = bank()
@@ -153,9 +218,11 @@ describe('an approval, over /mcp', () => {
     })
     const { requestState } = result
     expect(await call('pay', { n: 2 }, { answers: APPROVE, requestState })).toMatchObject(INVALID)
-    expect(await call('pay', { n: 1 }, { answers: { approval: { action: 'decline' } }, requestState })).toMatchObject({
-      result: { isError: true, content: [{ text: 'A person refused this call.' }] },
-    })
+    const { requestState: other } = (await call('pay', { n: 1 })).result
+    for (const answers of [{ approval: { action: 'decline' } }, APPROVE])
+      expect(await call('pay', { n: 1 }, { answers, requestState: other })).toMatchObject({
+        result: { isError: true, content: [{ text: 'A person refused this call.' }] },
+      })
     expect(payments).toEqual([])
     expect(await call('pay', { n: 1 }, { answers: APPROVE, requestState })).toMatchObject({
       result: { content: [{ text: 'paid' }] },

@@ -92,6 +92,14 @@ export interface QuestionState {
   readonly state?: string | undefined
 }
 
+/** A question that comes back with its answers. */
+export interface SignedQuestion extends QuestionState {
+  /** Names the question: no other has the same. */
+  readonly id: string
+  /** Until when it can be answered, in epoch milliseconds. */
+  readonly expires: number
+}
+
 /** How long a person may take, in milliseconds. */
 const LIFETIME_MS = 3_600_000
 
@@ -107,11 +115,11 @@ export async function readState(
   signer: Signer,
   call: QuestionedCall,
   text: string,
-): Promise<QuestionState | undefined> {
+): Promise<SignedQuestion | undefined> {
   const [, payload = '', signature = ''] = /^([\w-]+)\.([\w-]{43})$/.exec(text) ?? []
   if (!(await signer.isSigned(await stateText(payload, call), signature))) return undefined
   const fields = parseJson(new TextDecoder().decode(fromBase64Url(payload)))
-  return isState(fields) && fields.expires > Date.now() ? fields : undefined
+  return isState(fields) && fields.expires > Date.now() ? { ...fields, id: await sha256(payload) } : undefined
 }
 
 /** What is signed holds what it was signed with: this is for the compiler. */

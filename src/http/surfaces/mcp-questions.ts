@@ -12,9 +12,11 @@ import {
   type McpMessage,
   mcpFault,
 } from '../../wire/client/mcp/message.ts'
+import { isObject, parseJson } from '../../contract/json.ts'
+import { pause } from '../../contract/time-limit.ts'
 import { requireScope } from '../middleware/auth.ts'
-import type { EdgeContext } from '../request-context.ts'
-import { type QuestionedCall, type QuestionState, readState, signState } from '../runs/signer.ts'
+import type { EdgeContext, RequestContext } from '../request-context.ts'
+import { type QuestionedCall, type QuestionState, readState, type SignedQuestion, signState } from '../runs/signer.ts'
 
 /** A call with the answers that it brings. */
 export interface AnsweredCall {
@@ -24,6 +26,8 @@ export interface AnsweredCall {
   readonly input?: CallInput | undefined
   /** Set if a person has refused the call. */
   readonly refusal?: ToolOutcome
+  /** The question that the answers are to. They count for one call. Default: the call brings no answers. */
+  readonly question?: Pick<SignedQuestion, 'id' | 'expires'>
 }
 
 /** The name of the question whether a call may be performed. */
@@ -78,17 +82,56 @@ export async function readAnswers(
       callId,
       isApproved,
       input: { responses: Object.fromEntries(answers), state },
+      question,
     }
   }
   const { action } = responses[APPROVAL] ?? {}
-  if (action === 'accept') return { callId, isApproved: true }
+  if (action === 'accept') return { callId, isApproved: true, question }
   const isRefused = action === 'decline' || action === 'cancel'
-  return {
-    callId,
-    isApproved: false,
-    ...(isRefused && { refusal: failure('rejected', 'A person refused this call.') }),
-  }
+  if (!isRefused) return { callId, isApproved: false }
+  return { callId, isApproved: false, refusal: failure('rejected', 'A person refused this call.'), question }
 }
+
+/**
+ * Performs a call that brings answers, once for each question: a request that is repeated gets what the first one was
+ * answered with, or an error of the call where that is not known.
+ */
+export async function performOnce(
+  { modern }: McpMessage,
+  { setup, caller, request }: RequestContext,
+  {
+    tool,
+    answers: { question },
+    perform,
+  }: { readonly tool: Tool; readonly answers: AnsweredCall; readonly perform: () => Promise<object> },
+): Promise<object> {
+  if (!question) return perform()
+  const { id, expires } = question
+  const directory = setup.directories.getByName(caller.tenant)
+  const until = Date.now() + MOST_WAIT_MS
+  let first = await directory.takeAnswer(id, expires)
+  while (first && first.reply === undefined && Date.now() < until) {
+    await pause(LOOK_MS, request.signal)
+    request.signal.throwIfAborted()
+    first = await directory.takeAnswer(id, expires)
+  }
+  if (first) {
+    const reply = parseJson(first.reply ?? '')
+    return isObject(reply) ? reply : toCallResult(failure('in_doubt', IN_DOUBT), tool.definition, modern)
+  }
+  const answer = await perform()
+  const text = JSON.stringify(answer)
+  // The answer counts no more, even if this fails.
+  if (text.length <= MOST_REPLY) await directory.settleAnswer(id, text).catch(() => {})
+  return answer
+}
+
+const IN_DOUBT = 'A person has allowed this call once. It was made, and what came of it is not known: check that first.'
+/** How long a repeated request waits for the first, and how often it looks, in milliseconds. */
+const MOST_WAIT_MS = 60_000
+const LOOK_MS = 250
+/** The most characters of an answer that is kept for repeated requests: as many bytes as a row may have, at worst. */
+const MOST_REPLY = 600_000
 
 /**
  * Answers a call with its result or, where the client can be asked for what the call needs, with the question. A person

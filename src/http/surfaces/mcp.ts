@@ -12,7 +12,7 @@ import { shareOfBudget } from '../runs/budget.ts'
 import { callOutsideRun } from '../runs/call-outside-run.ts'
 import type { ProblemContext, Surface } from '../surface.ts'
 import { challenge, MCP_SCOPES } from './mcp-metadata.ts'
-import { answerCall, askableMethods, mayApprove, readAnswers } from './mcp-questions.ts'
+import { answerCall, askableMethods, mayApprove, performOnce, readAnswers } from './mcp-questions.ts'
 import { answerRelay, mcpTools, relayCapabilities } from './mcp-relay.ts'
 import { answerTask, startTask } from './mcp-tasks.ts'
 import { toolPage } from './tools/find-tool.ts'
@@ -210,12 +210,14 @@ async function call(message: McpMessage, context: RequestContext): Promise<Respo
   const answers = await readAnswers(message, context, subject)
   if (isFault(answers)) return reply(message, answers)
   const asks = askableMethods(context, message)
-  const perform = async (control: { signal?: AbortSignal; progress?: (news: Progress) => void }) => {
+  const performCall = async (control: { signal?: AbortSignal; progress?: (news: Progress) => void }) => {
     const outcome =
       answers.refusal ?? (await callOutsideRun(tool, { ...decoded.request, ...context, ...control, ...answers, asks }))
     if (!outcome.ok && outcome.error.code === 'invalid_input') return mcpFault(INVALID_PARAMS, outcome.error.message)
     return answerCall(message, context, { tool, outcome, call: subject, answers })
   }
+  const perform = (control: Parameters<typeof performCall>[0]) =>
+    performOnce(message, context, { tool, answers, perform: () => performCall(control) })
   const { progressToken } = meta
   const takesEvents = context.request.headers.get('accept')?.includes('text/event-stream')
   if (progressToken === undefined || !takesEvents) return reply(message, await perform({}))
