@@ -37,12 +37,14 @@ export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessa
 export interface SystemMessage {
   readonly role: 'system'
   readonly content: string
+  /** Set by the edge, if the message comes with an event. */
+  readonly marks?: readonly DataMark[]
 }
 
 export interface UserMessage {
   readonly role: 'user'
   readonly content: string | readonly UserContent[]
-  /** Set by the edge, if the message links to files. */
+  /** Set by the edge, if the message links to files, or comes from somebody else than the caller: with an event, by a copy. */
   readonly marks?: readonly DataMark[]
 }
 
@@ -54,7 +56,7 @@ export interface AssistantMessage {
   readonly opaque?: Opaque
   /** The sources on which `content` rests. */
   readonly citations?: readonly Citation[]
-  /** The marks of what the provider's own tools have found for this answer. */
+  /** The marks of what the provider's own tools have found for this answer, and of what an event or a copy has brought. */
   readonly marks?: readonly DataMark[]
   /** Set if the run ended during this answer: `content` is the part of it that came before. */
   readonly wasInterrupted?: true
@@ -86,9 +88,20 @@ export interface ToolMessage {
 /** A mark on data: `untrusted` was written by third parties, `private` may not be shown to everybody. */
 export type DataMark = 'untrusted' | 'private'
 
-/** Returns the marks of all results, linked files and answers with them among these messages. */
+/** Returns the marks of all messages. */
 export function marksAmong(messages: readonly Message[]): readonly DataMark[] {
-  return messages.flatMap((message) => ('marks' in message && message.marks) || [])
+  return messages.flatMap(({ marks = [] }) => marks)
+}
+
+/** Returns messages that have these marks as well: in the conversation that stores them, its forks and repeated turns. */
+export function withMarks(messages: readonly Message[], marks: readonly DataMark[]): readonly Message[] {
+  if (marks.length === 0) return messages
+  return messages.map((message) => ({ ...message, marks: [...new Set([...(message.marks ?? []), ...marks])] }))
+}
+
+/** Whether what was made of data with these marks may leak data, if it is sent to the outside. */
+export function mayLeak(marks: readonly DataMark[]): boolean {
+  return marks.includes('untrusted') && marks.includes('private')
 }
 
 /** Returns content as text, its parts joined by line breaks. Images and files are named, not shown. */

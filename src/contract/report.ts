@@ -1,5 +1,6 @@
 import { isNews, type RunEvent, type RunFact } from './event.ts'
 import type { PendingApproval } from './conversation.ts'
+import type { DataMark } from './message.ts'
 import type { RunRequest, RunStatus } from './run.ts'
 import type { ToolDefinition } from './tool-definition.ts'
 import type { Usage } from './usage.ts'
@@ -37,12 +38,14 @@ export interface ReportedRun {
   readonly facts: readonly TimedFact[]
   /** Reads the definitions of the tools that it began with. Default: they are unknown. */
   readonly definitions?: () => readonly ToolDefinition[]
+  /** Reads the marks of all data that its model has read. Default: they are unknown. */
+  readonly marks?: () => readonly DataMark[]
   /** When its conversation is deleted, in epoch milliseconds. Default: never. */
   readonly expires?: number
 }
 
 /** How a run of a conversation stands before it has ended. Times are in epoch milliseconds. */
-export interface UnendedRun extends Omit<ReportedRun, 'facts' | 'definitions'> {
+export interface UnendedRun extends Omit<ReportedRun, 'facts' | 'definitions' | 'marks'> {
   readonly status: RunStatus
   /** The tools that were called, each once, and the codes of the calls' errors. */
   readonly tools: readonly string[]

@@ -2,6 +2,7 @@ import type { Caller } from './tool.ts'
 import type { Series } from './metrics.ts'
 import type { ReachedQuota } from './quotas.ts'
 import type { JsonObject } from './json.ts'
+import type { DataMark } from './message.ts'
 
 /**
  * What happens at a due time while an earlier run of the schedule has not ended. `skip`: no run is started. `queue`: the
@@ -45,6 +46,8 @@ export interface ScheduleDefinition extends ScheduleTimes {
   readonly scopes?: readonly string[]
   /** Default: false. */
   readonly paused?: boolean
+  /** What the run had read that stored the schedule, if a run did: its task may be of that. No body of a request has it. */
+  readonly marks?: readonly DataMark[]
 }
 
 /** What a due time came to. */
@@ -87,6 +90,8 @@ export interface ScheduleSummary extends ScheduleTimes {
   /** The due time for which a run is still to be started, and why it was not yet. */
   readonly waiting?: { readonly due: string; readonly code: string; readonly message: string }
   readonly last?: ScheduleEntry
+  /** The marks of what its runs are asked, if a run that had read such data has stored it. */
+  readonly marks?: readonly DataMark[]
   /** The beginning of what its runs are asked. */
   readonly asks: string
   /** What came of the last ten due times, the newest first. */

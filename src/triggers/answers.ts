@@ -1,6 +1,7 @@
 import type { AnswerTarget, ReplyTarget, ToolTarget, WebhookTarget } from '../contract/answer-target.ts'
 import { deriveRunId } from '../contract/id.ts'
 import { isObject } from '../contract/json.ts'
+import { type DataMark, mayLeak } from '../contract/message.ts'
 import type { RunReporter } from '../contract/report.ts'
 import type { RunRecord, RunRequest } from '../contract/run.ts'
 import type { Setup } from '../contract/setup.ts'
@@ -13,7 +14,11 @@ import { presentCaller } from '../conversation/run/present-caller.ts'
 const MOST_ATTEMPTS = 18
 
 /** What is needed of a run to send its answer. */
-type AnsweredRun = Pick<RunRequest, 'runId' | 'conversation' | 'caller'> & { readonly target: AnswerTarget }
+type AnsweredRun = Pick<RunRequest, 'runId' | 'conversation' | 'caller'> & {
+  readonly target: AnswerTarget
+  /** The marks of what the answer may be of. */
+  readonly marks: readonly DataMark[]
+}
 
 /**
  * Sends the answers of runs to where their triggers say, once the runs have ended. The conversation of a run calls it
@@ -27,8 +32,8 @@ export function answerReporter(setup: () => Setup): RunReporter {
     openBatch: () => {
       const runs: AnsweredRun[] = []
       return {
-        add: ({ request: { runId, conversation, caller, answerTo: target } }) => {
-          if (target) runs.push({ runId, caller, target, conversation })
+        add: ({ request: { runId, conversation, caller, answerTo: target }, marks = allMarks }) => {
+          if (target) runs.push({ runId, caller, target, conversation, marks: marks() })
         },
         send: async () => {
           for (const run of runs) await sendAnswer(setup(), run)
@@ -52,8 +57,11 @@ async function sendAnswer(setup: Setup, run: AnsweredRun): Promise<void> {
 async function sendTo(setup: Setup, run: AnsweredRun, record: RunRecord): Promise<string | undefined> {
   const { target } = run
   if ('webhook' in target) return sendWebhook(setup, record, target)
-  return 'tool' in target ? callWithAnswer(setup, run, record, target) : sendReply(setup, record, target)
+  return 'tool' in target ? callWithAnswer(setup, run, record, target) : sendReply(setup, run, record, target)
 }
+
+/** What a run has read of which nothing is known. */
+const allMarks = () => ['untrusted', 'private'] as const
 
 async function sendWebhook(
   { webhooks }: Setup,
@@ -72,7 +80,7 @@ async function sendWebhook(
 
 async function callWithAnswer(
   setup: Setup,
-  { runId, caller: storedCaller }: AnsweredRun,
+  { runId, caller: storedCaller, marks }: AnsweredRun,
   record: RunRecord,
   { tool: name, arguments: others = {}, answer }: ToolTarget,
 ): Promise<string | undefined> {
@@ -85,6 +93,7 @@ async function callWithAnswer(
   const outcome = await callOutsideRun(tool, {
     ...{ setup, caller },
     arguments: { ...others, [answer]: answerText(record) },
+    marks,
     // The same for each attempt.
     callId: await deriveRunId('answer', runId),
     request: new Request('https://triggers.invalid/answer'),
@@ -109,12 +118,15 @@ interface MailBinding {
 }
 
 async function sendReply(
-  { triggerEnv = {} }: Setup,
+  { triggerEnv = {}, config }: Setup,
+  { marks }: AnsweredRun,
   { status, answer }: RunRecord,
   { reply: { binding, ...mail } }: ReplyTarget,
 ): Promise<string | undefined> {
   // People outside are not told why a run has failed.
   if (status !== 'completed' || answer === '') return `The run is ${status} and has no answer to send.`
+  if (config.taintRule && mayLeak(marks))
+    return 'The run has read both untrusted and private data, and no person has seen the answer.'
   const sender = triggerEnv[binding]
   if (!isMailBinding(sender)) return `${binding} is not bound: it must be a [[send_email]] binding.`
   await sender.send({ ...mail, text: answer })

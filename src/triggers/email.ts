@@ -42,7 +42,8 @@ export interface EmailOptions extends TriggerOptions<EmailEvent, EmailStart> {
 
 /**
  * Starts a run for each mail that Email Routing passes to this Worker. The author must be one of `from`, and the platform
- * must have authenticated it. Mail that programs send by themselves starts nothing. What a mail says is data from outside.
+ * must have authenticated it. Mail that programs send by themselves starts nothing. What a mail says is
+ * `untrusted`, unless `start` returns other `marks`.
  *
  * @example
  * emailTrigger({

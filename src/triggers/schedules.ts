@@ -254,14 +254,14 @@ export abstract class SchedulesObject<Env> extends DurableObject<Env> implements
     const row = this.#store.byId(occurrence.schedule)
     if (!row || occurrence.isMissed) return undefined
     const { definition, caller } = occurrence.before ?? row
-    const { run, conversation, keepDays, scopes } = definition
+    const { run, conversation, keepDays, scopes, marks = [] } = definition
     const after = occurrence.manual === undefined ? row.history.find(({ outcome }) => outcome === 'started') : undefined
     return startTriggeredRun(
       this.#setup,
       {
         source: `schedules/${row.name}`,
         key: occurrence.manual === undefined ? timeText(occurrence.due) : `now-${occurrence.manual}`,
-        ...{ caller, scopes, body: run, conversation, keepDays },
+        ...{ caller, scopes, body: run, marks, conversation, keepDays },
         ...(after?.run !== undefined &&
           after.conversation !== undefined && { after: { run: after.run, conversation: after.conversation } }),
       },

@@ -4,6 +4,7 @@ import type { Scope } from '../contract/api-key.ts'
 import { termsOfCaller } from '../contract/caller-terms.ts'
 import { deriveRunId, ID } from '../contract/id.ts'
 import type { JsonObject } from '../contract/json.ts'
+import { type DataMark, withMarks } from '../contract/message.ts'
 import { idIn } from '../contract/placement.ts'
 import { isTerminal } from '../contract/run.ts'
 import type { Setup } from '../contract/setup.ts'
@@ -40,6 +41,8 @@ export interface TriggeredRun {
   readonly scopes?: readonly string[] | undefined
   /** The body of `POST /runs`. */
   readonly body: JsonObject
+  /** The marks of what the body says. */
+  readonly marks: readonly DataMark[]
   /** Default: one of its own, which is kept for `keepDays`. */
   readonly conversation?: string | undefined
   readonly keepDays?: number | undefined
@@ -97,6 +100,7 @@ async function start(
     caller: storedCaller,
     scopes,
     body,
+    marks,
     conversation,
     keepDays = KEEP_DAYS,
     create = false,
@@ -134,7 +138,7 @@ async function start(
   }
   const prepared = await prepareRun(context, decoded.request, { conversation: id })
   const { isFromUser: _, ...triggered } = prepared.run
-  const run = { ...triggered, ...(answerTo && { answerTo }) }
+  const run = { ...triggered, input: withMarks(triggered.input, marks), ...(answerTo && { answerTo }) }
   if (conversation !== undefined && create) await requireRoom(context, id)
   const place = {
     id,

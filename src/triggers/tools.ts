@@ -79,9 +79,10 @@ const SET: ScheduleTool = {
   run: async (request, service, setup) => {
     const decoded = readSchedule(request)
     if (!decoded.ok) return decoded
-    const { caller } = request.context
+    const { caller, marks = [] } = request.context
     await checkSchedule({ setup, caller }, decoded.definition)
-    const reply = await service.put(decoded.name, decoded.definition, caller)
+    const definition = { ...decoded.definition, ...(marks.length > 0 && { marks }) }
+    const reply = await service.put(decoded.name, definition, caller)
     return reply.ok ? answer(summarize(reply.schedule)) : failure(reply.code, reply.message)
   },
 }

@@ -2,7 +2,7 @@ import { Hono } from 'hono/tiny'
 import type { AnswerTarget, ToolTarget, WebhookTarget } from '../contract/answer-target.ts'
 import { SCOPES } from '../contract/api-key.ts'
 import { parseJson, sha256 } from '../contract/json.ts'
-import type { Message, UserContent } from '../contract/message.ts'
+import type { DataMark, Message, UserContent } from '../contract/message.ts'
 import { readBody } from '../contract/bytes.ts'
 import { type MakeSetup, type Report, type Setup, setupOf } from '../contract/setup.ts'
 import { textOfThrown } from '../contract/thrown.ts'
@@ -27,6 +27,12 @@ export interface TriggerStart {
   readonly conversation?: string
   /** How many days a conversation of its own is kept. Default: 30. */
   readonly keepDays?: number
+  /**
+   * The marks of what the run is asked, for the rule on data that may not leave. None, `[]`, only if no part of it was
+   * written by others than those whom the key acts for. Default: `['untrusted']`; of cron triggers, whose events say
+   * nothing, none.
+   */
+  readonly marks?: readonly DataMark[]
   /**
    * Where the answer goes once the run has ended; it is sent again later until that succeeds. `{ webhook }`: the message of
    * conversations' webhooks, to an https URL of `WEBHOOK_HOSTS`. `{ tool, arguments, answer }`: a call of a tool, as the
@@ -267,9 +273,17 @@ async function readEmail(
   return isComplete ? read(message, bytes) : tooLarge
 }
 
+/** Who sends an event may have written anything, also where a signature shows who that is. */
+const DEFAULT_MARKS: Readonly<Record<Trigger['on'], readonly DataMark[]>> = {
+  cron: [],
+  queue: ['untrusted'],
+  webhook: ['untrusted'],
+  email: ['untrusted'],
+}
+
 interface TriggerCall<Event> {
   readonly name: string
-  readonly trigger: TriggerOptions<Event, StartedRun>
+  readonly trigger: TriggerOptions<Event, StartedRun> & Pick<Trigger, 'on'>
   readonly event: { readonly id: string; readonly value: Event }
   readonly env: object
 }
@@ -291,9 +305,9 @@ async function startRun<Event>(
     }
     const start = await trigger.start(event.value, { ...env })
     if (!start) return undefined
-    const { run: body, conversation, keepDays, answerTo } = start
+    const { run: body, marks = DEFAULT_MARKS[trigger.on], ...place } = start
     const key = await keyOfId(event.id)
-    const run = { source, key, caller, scopes: trigger.scopes, body, conversation, keepDays, answerTo, create: true }
+    const run = { source, key, caller, scopes: trigger.scopes, body, marks, ...place, create: true }
     return report(setup, source, await startTriggeredRun(setup, run, ports))
   } catch (error) {
     setup.report({ event: 'trigger.failed', source, detail: textOfThrown(error) })

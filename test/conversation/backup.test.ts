@@ -47,14 +47,13 @@ const viewsOf = (run: string) => [
   '/conversations/c/usage',
 ]
 
-/** Returns messages with the marks of results of which nobody knows what has answered them; all else as it is. */
+/** Returns messages with the marks of those of which nobody knows who has written them; all else as it is. */
 function withMarks(body: any): unknown {
   if (!Array.isArray(body)) return body
-  return body.map((each) =>
-    each.message.role === 'tool'
-      ? { ...each, message: { ...each.message, marks: ['untrusted'], byCaller: true } }
-      : each,
-  )
+  return body.map((each) => {
+    const byCaller = each.message.role === 'tool' ? { byCaller: true } : {}
+    return { ...each, message: { ...each.message, marks: ['untrusted'], ...byCaller } }
+  })
 }
 
 describe('a copy of a conversation', () => {

@@ -73,7 +73,7 @@ describe('a copy that is not signed', () => {
       conversation: 'c',
       model: 'a/b',
       caller: OWNER.caller,
-      input: [{ role: 'user', content: 'Go' }],
+      input: [{ role: 'user', content: 'Go', marks: ['untrusted'] }],
       clientTools: [],
       context: {},
       sampling: { temperature: 1 },
@@ -166,7 +166,7 @@ describe('a copy that is not signed', () => {
     })
   })
 
-  test('has messages as callers and models write them; what tools answered is untrusted', () => {
+  test('has messages as callers and models write them, all of which are untrusted', () => {
     const message = (value: object, position: number, kind = 'answer') => ({
       table: 'messages',
       values: [position, 'run_0', JSON.stringify(value), kind],
@@ -177,22 +177,23 @@ describe('a copy that is not signed', () => {
       message({ ...result, found: ['pay'], marks: ['private'] }, 2),
       message({ role: 'user', content: 'Go', marks: ['untrusted'], found: ['pay'] }, 3, 'old'),
     ])
+    const marks = ['untrusted']
     expect(messages).toEqual([
-      { position: 1, run: 'run_0', message: [{ role: 'system', content: 'Hi' }], kind: 'system' },
+      { position: 1, run: 'run_0', message: [{ role: 'system', content: 'Hi', marks }], kind: 'system' },
       {
         position: 2,
         run: 'run_0',
         message: [{ ...result, marks: ['private', 'untrusted'], byCaller: true }],
         kind: 'work',
       },
-      { position: 3, run: 'run_0', message: [{ role: 'user', content: 'Go', marks: ['untrusted'] }], kind: 'old' },
+      { position: 3, run: 'run_0', message: [{ role: 'user', content: 'Go', marks }], kind: 'old' },
     ])
-    expect(meta).toEqual([VERSION, { key: 'marks', value: [['private', 'untrusted']] }])
+    expect(meta).toEqual([VERSION, { key: 'marks', value: [['untrusted', 'private']] }])
   })
 
   test('keeps texts in parts', () => {
     const long = 'x'.repeat(400_000)
-    const text = JSON.stringify({ role: 'user', content: long })
+    const text = JSON.stringify({ role: 'user', content: long, marks: ['untrusted'] })
     const { messages, chunks } = tables([
       { table: 'chunks', values: [1, 0, text.slice(0, 9)] },
       { table: 'chunks', values: [1, 1, text.slice(9)] },
@@ -235,7 +236,7 @@ describe('a copy that is not signed', () => {
     [
       'two texts with the same parts',
       [
-        { table: 'chunks', values: [1, 0, '{"role":"user","content":"x"}'] },
+        { table: 'chunks', values: [1, 0, '{"role":"user","content":"x","marks":["untrusted"]}'] },
         { table: 'messages', values: [1, 'run_1', '@1/1', 'user'] },
         { table: 'messages', values: [2, 'run_1', '@1/1', 'user'] },
       ],

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Judge } from '../../src/contract/decision.ts'
 import type { LoopSetup } from '../../src/contract/hook.ts'
+import type { DataMark } from '../../src/contract/message.ts'
 import type { ModelEvent } from '../../src/contract/model.ts'
 import type { ToolDefinition } from '../../src/contract/tool-definition.ts'
 import type { Tool } from '../../src/contract/tool.ts'
@@ -14,7 +15,8 @@ import { RUN_CODE } from '../../src/contract/program.ts'
 import { type Script, scripted } from '../fixtures/scripted.ts'
 import { vmLoader } from '../fixtures/vm-loader.ts'
 import type { Env } from 'edgecall'
-import { makeSetup, type Part, providerTools } from 'edgecall'
+import { makeSetup, type Part, providerTools, scheduleTools, triggers, webhookTrigger } from 'edgecall'
+import { keyName } from '../fixtures/keys.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { type ControlledEdge, controlledEdge, workerOf } from './controlled-edge.ts'
@@ -51,6 +53,8 @@ interface Way {
   readonly isHandedOut?: boolean
   /** Whether it reaches bound tools alone. */
   readonly isOfBound?: boolean
+  /** Parts that the edge has beside all of its own. */
+  readonly parts?: readonly Part[]
   /** Whether no model reads the result, and a request makes one call. */
   readonly isDirect?: boolean
   /** What the tool says of itself as one of the MCP server `bank`. Default: it is of no such server. */
@@ -70,7 +74,7 @@ async function inConversation(edge: ControlledEdge, json: object = {}, id = 'c')
 async function untilRest({ as }: ControlledEdge, run: string): Promise<any> {
   return eventually(async () => {
     const { body } = await as(KEY)(`/conversations/c/runs/${run}`)
-    const isOver = body.status === 'completed' || body.status === 'failed'
+    const isOver = body.status === 'completed' || body.status === 'failed' || body.waitsFor === 'approval'
     expect(isOver || body.calls.some(({ child }: any) => child?.waits?.length > 0)).toBe(true)
     return body
   })
@@ -110,6 +114,46 @@ async function runOfSchedule(edge: ControlledEdge, lostScope = '') {
   const [{ run, conversation }] = history
   await request(`/conversations/${conversation}/runs/${run}/events`)
 }
+
+/** What another service sends: the tool of whose call it speaks. Whoever posts it has signed it. */
+const eventsOf = (marks?: readonly DataMark[]) => {
+  const scheme = { secret: 'SERVICE_SECRET', verify: async () => 'event-1' }
+  const as = keyName(SCHEDULER.replace(/\W+/g, '-'))
+  return triggers({
+    news: webhookTrigger({
+      ...{ scheme, as },
+      start: ({ body }) => {
+        const { target, ...run } = body as { readonly target?: { readonly tool: string } }
+        const answerTo = target && { answer: 'text', ...target }
+        return { run: { input, ...run }, conversation: 'c', ...(answerTo && { answerTo }), ...(marks && { marks }) }
+      },
+    }),
+  })
+}
+
+/** Has a service send an event, and waits until the run of it is at rest. */
+async function runOfEvent(edge: ControlledEdge, event: object = {}) {
+  const { body } = await edge.as(KEY)('/triggers/news', { json: event })
+  return untilRest(edge, body.run)
+}
+
+/** Has the run of an event store a task, which is given once a person has approved that. */
+async function taskOfEvent(edge: ControlledEdge) {
+  const { id, calls } = await runOfEvent(edge, { tools: { add: ['setSchedule'] } })
+  await edge.as(KEY)(`/conversations/c/runs/${id}/calls/${calls[0].id}`, { json: { decision: 'approve' } })
+  await untilRest(edge, id)
+  vi.setSystemTime(Date.now() + 1000)
+  await edge.schedules.getByName('acme').alarm()
+  const { history } = (await edge.as(SCHEDULER)('/schedules/s')).body
+  expect(history).toMatchObject([{ outcome: 'started' }])
+  const [{ run, conversation }] = history
+  await edge.as(KEY)(`/conversations/${conversation}/runs/${run}/events`)
+}
+
+const setSchedule = (): Call => [
+  'setSchedule',
+  { name: 's', task: input, at: new Date(Date.now() + 1000).toISOString() },
+]
 
 /** The way by which `/mcp` asks an MCP server behind the edge for something else than a call. */
 function ofServer(method: string, params: object, relays: string): Way {
@@ -303,6 +347,54 @@ const WAYS: Readonly<Record<string, Way>> = {
     script: inOneRun,
     go: (edge) => runOfSchedule(edge, 'finance'),
   },
+  'the run of an event': { script: inOneRun, parts: [eventsOf()], go: (edge) => runOfEvent(edge) },
+  'the run of an event whose turn a person runs again': {
+    script: (before, calls) => [say('One.'), ...inOneRun(before, calls)],
+    parts: [eventsOf()],
+    go: async (edge) => {
+      const { id } = await runOfEvent(edge)
+      await edge.as(KEY)(`/conversations/c/runs/${id}/regenerate`, { json: {} })
+    },
+  },
+  'a run after that of an event': {
+    script: (before, calls) => [say('One.'), ...inOneRun(before, calls)],
+    parts: [eventsOf()],
+    go: async (edge) => {
+      await runOfEvent(edge)
+      await edge.as(KEY)('/conversations/c/runs', { json: { input } })
+    },
+  },
+  'the turn of an agent of an event’s run that a caller runs again': {
+    script: (before, calls) => [
+      ask(['clerk', { question: input }]),
+      say('Inner.'),
+      say('Outer.'),
+      ...inOneRun(before, calls),
+    ],
+    parts: [eventsOf()],
+    go: async (edge) => {
+      const { calls } = await runOfEvent(edge)
+      const { conversation, run } = calls[0].child
+      return edge.as(KEY)(`/conversations/${conversation}/runs/${run}/regenerate`, { json: {} })
+    },
+  },
+  'a task that the run of an event has stored': {
+    script: (before, calls) => [() => ask(setSchedule()), say('Stored.'), ...inOneRun(before, calls)],
+    parts: [eventsOf(), scheduleTools],
+    go: taskOfEvent,
+  },
+  'the target of the answer to an event': {
+    script: (before) => [...before, say('Done.')],
+    parts: [eventsOf()],
+    isDirect: true,
+    go: async (edge, [[name, args = {}] = ['']]) => {
+      await runOfEvent(edge, { target: { tool: name, arguments: args } })
+      const log = vi.spyOn(console, 'error')
+      await edge.conversations.getByName('v1/acme/c').alarm()
+      await edge.settle()
+      return log.mock.calls
+    },
+  },
   'a restored copy whose turn is run again': {
     script: inTwoRuns,
     go: async (edge) => {
@@ -407,6 +499,7 @@ const OF_USERS = [
   'a resumed run',
   'a run that resumes after its key has lost a scope',
   'a program of a run that resumes after its key has lost a scope',
+  'a run after that of an event',
   'a response that another follows',
   'a fork',
 ]
@@ -662,7 +755,7 @@ async function play(way: Way, control: Control, { isDispatched = false, naming }
       ...vars,
       ...way.vars,
     },
-    parts: control.parts ?? [],
+    parts: [...(control.parts ?? []), ...(way.parts ?? [])],
     fetch: async () => {
       reached += 1
       return Response.json('read')
@@ -705,8 +798,40 @@ describe.each(Object.entries(CONTROLS))('%s holds', (_, control) => {
   })
 })
 
-const ofBoundWorkers = ({ alias, isElsewhere, isOfBound }: Way) =>
-  alias !== undefined || isElsewhere === true || isOfBound === true
+/** Ways on which text of others comes into a run, and what the same is where the trigger trusts it. */
+const WAYS_OF_OTHERS: Readonly<Record<string, readonly Part[]>> = {
+  'the run of an event': [eventsOf([])],
+  'the run of an event whose turn a person runs again': [eventsOf([])],
+  'a run after that of an event': [eventsOf([])],
+  'a task that the run of an event has stored': [eventsOf([]), scheduleTools],
+  'the turn of an agent of an event’s run that a caller runs again': [eventsOf([])],
+  'the target of the answer to an event': [eventsOf([])],
+}
+
+describe.each(Object.entries(WAYS_OF_OTHERS))('text that comes by %s', (name, parts) => {
+  // What it reads is private alone.
+  const reads = { before: ['card'], policy: { card: { annotations: { untrusted: false } } }, holds: isNotReached }
+  const { [name]: way } = WAYS
+  if (!way) throw new Error(`There is no way "${name}"`)
+
+  test('is untrusted: once private data was read, nothing leaves without a person', async () => {
+    isNotReached(await play(way, reads), way)
+  })
+
+  test('is not where the trigger trusts it', async () => {
+    expect((await play({ ...way, parts }, reads)).reached).toBe(1)
+  })
+
+  test('is not where the edge has no rule on data that may not leave', async () => {
+    expect((await play(way, { ...reads, vars: { TAINT_RULE: 'off' } })).reached).toBe(1)
+  })
+})
+
+/** Runs of events differ from others in what is said in them, and not in how they find a tool. */
+const isOfEvent = ({ parts }: Way) => parts !== undefined
+
+const ofBoundWorkers = (way: Way) =>
+  way.alias !== undefined || way.isElsewhere === true || way.isOfBound === true || isOfEvent(way)
 
 describe.each(Object.entries(CONTROLS).filter(([, { isStored, isOfBound }]) => !isStored && !isOfBound))(
   '%s holds for a tool of a Worker in a dispatch namespace',
@@ -750,7 +875,7 @@ const PROVIDER_CONTROLS: Readonly<Record<string, Control>> = {
 
 describe.each(Object.entries(PROVIDER_CONTROLS))('%s holds for a tool that the provider runs', (_, control) => {
   const ways = Object.entries(WAYS).filter(
-    ([, { isDirect, isElsewhere, isHandedOut }]) => !isDirect && !isElsewhere && !isHandedOut,
+    ([, way]) => !way.isDirect && !way.isElsewhere && !way.isHandedOut && !isOfEvent(way),
   )
   test.each(ways)('in a request that comes by %s', async (_, way) => {
     control.holds(await play(way, { ...control, parts: [SEARCH] }), way)
@@ -778,7 +903,7 @@ const controlsByName = Object.entries(CONTROLS).filter(
 describe.each(Object.entries(NAMINGS))('a rule that names a tool by %s', (_, naming) => {
   describe.each(controlsByName)('holds: %s', (_, control) => {
     const ways = Object.entries(WAYS).filter(
-      ([, { isDirect, isElsewhere }]) => !(isDirect && control.isOfRuns) && !(isElsewhere && control.isOfSetup),
+      ([, way]) => !(way.isDirect && control.isOfRuns) && !(way.isElsewhere && control.isOfSetup) && !isOfEvent(way),
     )
     test.each(ways)('for a tool that is reached by %s', async (_, way) => {
       control.holds(await play(way, control, { naming }), way)

@@ -14,10 +14,12 @@ import type { ToolBinding } from '../../src/host/worker/call.ts'
 import { type Script, scripted } from '../fixtures/scripted.ts'
 import { catalogueParts } from '../../src/edge/catalog.ts'
 import type { Env } from '../../src/edge/env.ts'
+import { surfacesOf } from '../../src/edge/create-edge.ts'
 import { everything } from '../../src/edge/everything.ts'
 import type { EdgeOptions } from '../../src/edge/options.ts'
 import type { Part } from '../../src/edge/part.ts'
 import { makeSetup } from '../../src/edge/setup.ts'
+import { answerReporter } from '../../src/triggers/answers.ts'
 import { schedulesObject } from '../../src/triggers/schedules.ts'
 import { apiKey, bearer, keyName, withKeys } from '../fixtures/keys.ts'
 import { memoryDirectories } from '../fixtures/directories.ts'
@@ -51,6 +53,8 @@ export interface ControlledEdge {
   readonly conversations: { getByName(name: string): { alarm(): Promise<void> } }
   /** The objects of schedules, by the tenant's name. */
   readonly schedules: { getByName(tenant: string): { alarm(): Promise<void> } }
+  /** Waits for what the objects do beside their answers. */
+  readonly settle: () => Promise<void>
   /** Sends a request with a key: a tenant's name and scopes, such as `acme: chat tools:read`. */
   readonly as: (key: string) => (path: string, edgeRequest?: EdgeRequest) => Promise<EdgeAnswer>
 }
@@ -82,12 +86,16 @@ export function controlledEdge(options: ControlledEdgeOptions): ControlledEdge {
   const { workers, script = [], vars = {}, keys, fetch, parts = [], sources, change = (edge) => edge } = options
   const { model = scripted(script, 'test/scripted') } = options
   const kv = new FakeKv()
-  const catalogs = objects<InstanceType<typeof Catalog>>((ctx) => new Catalog(ctx, env))
-  const conversations = objects<InstanceType<typeof Conversation>>((ctx) =>
-    Object.assign(new Conversation(ctx, env), { ctx }),
+  const works: Promise<unknown>[] = []
+  const waitUntil = (work: Promise<unknown>) => void works.push(work)
+  const catalogs = objects<InstanceType<typeof Catalog>>((ctx) => new Catalog(ctx, env), waitUntil)
+  const conversations = objects<InstanceType<typeof Conversation>>(
+    (ctx) => Object.assign(new Conversation(ctx, env), { ctx }),
+    waitUntil,
   )
-  const schedules = objects<InstanceType<typeof Schedules>>((ctx) =>
-    Object.assign(new Schedules(Object.assign(ctx, { waitUntil: () => {} }), env), { ctx }),
+  const schedules = objects<InstanceType<typeof Schedules>>(
+    (ctx) => Object.assign(new Schedules(ctx, env), { ctx }),
+    waitUntil,
   )
   const env: Env = {
     MODEL: 'test/scripted',
@@ -112,16 +120,25 @@ export function controlledEdge(options: ControlledEdgeOptions): ControlledEdge {
     use: [...everything.use, ...parts],
     ...(sources && { sources }),
   }
-  const setupOnce = () => (setup ??= change(makeSetup(env, edgeOptions)))
+  const setupOnce = (): Setup => {
+    if (setup) return setup
+    const { reporters, ...changed } = change(makeSetup(env, edgeOptions))
+    // What answers are sent by is changed as well.
+    const own = reporters?.map((each) => (each.name === 'answers' ? answerReporter(setupOnce) : each))
+    return (setup = { ...changed, ...(own && { reporters: own }) })
+  }
   const Catalog = catalogue<Env>(catalogueParts)
   const Conversation = conversation(setupOnce)
   const Schedules = schedulesObject<Env>(setupOnce)
-  const app = edge(setupOnce, fullSurfaces)
+  const app = edge(setupOnce, [...fullSurfaces, ...surfacesOf(parts)])
   return {
     kv,
     catalogs,
     conversations,
     schedules,
+    settle: async () => {
+      for (const work of works) await work
+    },
     setScopes: (key, scopes) => {
       const { apiKeys } = setupOnce().config
       const index = apiKeys.findIndex(({ id }) => id === keyName(key.replace(/\W+/g, '-')))
@@ -162,7 +179,10 @@ function bodyOf(text: string): unknown {
 }
 
 /** Objects by name, each over a database of its own. */
-function objects<Service>(make: (ctx: DurableObjectState) => Service): { getByName(name: string): Service } {
+function objects<Service>(
+  make: (ctx: DurableObjectState) => Service,
+  waitUntil: (work: Promise<unknown>) => void,
+): { getByName(name: string): Service } {
   const services = new Map<string, Service>()
   return {
     getByName: (name) => {
@@ -170,7 +190,7 @@ function objects<Service>(make: (ctx: DurableObjectState) => Service): { getByNa
         setAlarm: async () => {},
         getAlarm: async () => null,
       })
-      const object = services.get(name) ?? make({ storage } as unknown as DurableObjectState)
+      const object = services.get(name) ?? make({ storage, waitUntil } as unknown as DurableObjectState)
       services.set(name, object)
       return object
     },

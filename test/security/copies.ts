@@ -247,12 +247,12 @@ export async function faultOf(
   return faults.length === 0 ? undefined : `${faults.join('\n')}\nof the copy\n${text}`
 }
 
-/** Returns what is wrong with the results in a restored conversation, and in a fork of it. */
+/** Returns what is wrong with the messages in a restored conversation, and in a fork of it. */
 async function faultsOfMarks(request: ReturnType<ControlledEdge['as']>, id: string): Promise<readonly string[]> {
   const { body: messages }: { body: readonly any[] } = await request(`/conversations/${id}/messages`)
   const isTrusted = ({ message }: { readonly message: any }) =>
-    message.role === 'tool' && message.marks?.includes('untrusted') !== true
-  const faults = messages.filter(isTrusted).map(({ message }) => `the result ${message.callId} has lost its mark`)
+    message.role !== 'assistant' && message.marks?.includes('untrusted') !== true
+  const faults = messages.filter(isTrusted).map(({ position }) => `the message ${position} has lost its mark`)
   const last = messages.findLast(({ message: { role, calls } }) => role === 'assistant' && !calls)
   if (!last) return faults
   const { body: fork } = await request(`/conversations/${id}/fork`, { json: { at: last.position } })

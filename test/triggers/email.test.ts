@@ -1,9 +1,10 @@
 import PostalMime from 'postal-mime'
 import { describe, expect, test, vi } from 'vitest'
-import { type EmailOptions, emailTrigger } from '../../src/triggers/email.ts'
+import { type EmailOptions, type EmailStart, emailTrigger } from '../../src/triggers/email.ts'
 import type { EmailEvent, IncomingEmail } from '../../src/triggers/triggers.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { apiKey, withKeys } from '../fixtures/keys.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
 import { ctx, triggeredEdge } from './triggered-edge.ts'
 
 const STAMP = 'Authentication-Results: mx.cloudflare.net;\r\n\tdkim=pass header.d=example.com; spf=pass; '
@@ -337,6 +338,34 @@ describe('a reply to a mail', () => {
       await own.settle()
       expect(reports).toContainEqual(expect.objectContaining({ event: 'answer.not_sent', to: 'reply' }))
     })
+  })
+
+  test('is not sent of private data that the run has read for a mail, unless the trigger trusts what mails say', async () => {
+    const card = tool('card', () => 'no. 1', { annotations: { private: true, openWorld: false } })
+    const replies: unknown[] = []
+    const send = async (message: unknown) => void replies.push(message)
+    const go = async (options: Pick<EmailStart, 'marks'>, vars = {}) => {
+      const started = { run: { input: 'Which card?', tools: ['card'] }, answerTo: 'reply' as const }
+      const { own, deliver, reports } = desk(
+        { reply: { binding: 'MAIL' }, start: () => ({ ...started, ...options }) },
+        { env: { MAIL: { send } }, script: [ask(['card']), say('It is no. 1.')], tools: [card], vars },
+      )
+      await deliver(LINES)
+      await eventually(async () => {
+        await own.settle()
+        expect(reports.length + replies.length).toBe(1)
+      })
+      return [...reports.splice(0), ...replies.splice(0)]
+    }
+    expect(await go({})).toMatchObject([
+      {
+        ...{ event: 'answer.not_sent', to: 'reply' },
+        detail: 'The run has read both untrusted and private data, and no person has seen the answer.',
+      },
+    ])
+    const answers = [{ to: 'ann@example.com', text: 'It is no. 1.' }]
+    expect(await go({ marks: [] })).toMatchObject(answers)
+    expect(await go({}, { TAINT_RULE: 'off' })).toMatchObject(answers)
   })
 
   test('needs a binding', async () => {

@@ -34,6 +34,10 @@ const TIMES = {
     description: 'The due time for which a run is still to be started, and why it was not yet.',
   },
   last: ref('ScheduleEntry'),
+  marks: {
+    ...list({ enum: ['untrusted', 'private'] }),
+    description: 'What a run had read that stored the schedule; absent if no run did, or it had read nothing marked.',
+  },
 }
 
 /** The schemas of what the routes of schedules answer. */

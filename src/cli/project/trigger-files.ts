@@ -79,7 +79,7 @@ function moduleOf(kind: TriggerKind, { camel, kebab, words }: Names): string {
 export const ${camel} = webhookTrigger({
   scheme: standardWebhooks('${secretOf(kebab)}'),
 ${as}
-  // Return nothing to start no run. What the request says is data from outside.
+  // Return nothing to start no run. What the request says is untrusted: see docs/events.md.
   start: ({ body }) => ({ run: { input: \`Look at this: \${JSON.stringify(body)}\` } }),
 })
 `
@@ -102,7 +102,7 @@ export const ${camel} = emailTrigger({
 ${as}
   from: ['@example.com'],
   reply: { binding: 'MAIL' },
-  // Return nothing to start no run. What the mail says is data from outside.
+  // Return nothing to start no run. What the mail says is untrusted: see docs/events.md.
   start: ({ subject, content }) => ({
     run: { input: [{ role: 'user', content: [{ type: 'text', text: subject }, ...content] }] },
     answerTo: 'reply',

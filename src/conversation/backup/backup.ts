@@ -153,6 +153,7 @@ function takeOverRuns(sql: SqlStorage, texts: CopiedTexts, owner: NewOwner): voi
       execution: 'edge',
       toolErrors: 'model',
       ...decoded,
+      input: decoded.input.map(withMark),
       limits: lowerLimits(limits, decoded.limits ?? {}),
       conversation,
       durable: true,
@@ -204,10 +205,11 @@ function takeOverMessages(sql: SqlStorage, texts: CopiedTexts): readonly string[
   return [...marks]
 }
 
-/** Marks a result as untrusted, also for forks: whether a tool has answered it is not known. */
+/** Marks a message as untrusted, also for forks: who has written it is not known, or whether a tool has answered it. */
 function withMark(message: Message): Message {
-  if (message.role !== 'tool' || message.marks?.includes('untrusted')) return message
-  return { ...message, marks: [...(message.marks ?? []), 'untrusted'], byCaller: true }
+  if (message.marks?.includes('untrusted')) return message
+  const marked = { ...message, marks: [...(message.marks ?? []), 'untrusted' as const] }
+  return marked.role === 'tool' ? { ...marked, byCaller: true } : marked
 }
 
 /** Keeps of the values of the conversation as a whole those that its owner could have set. */

@@ -6,6 +6,7 @@ import { deriveRunId, newId } from '../../contract/id.ts'
 import { isObject } from '../../contract/json.ts'
 import { MOST_LATER_MS } from '../../contract/later.ts'
 import type { Limits } from '../../contract/limits.ts'
+import { withMarks } from '../../contract/message.ts'
 import { conversationObject, idIn, jurisdictionOf, shardOf } from '../../contract/placement.ts'
 import { type AgentCall, type AgentStanding, isTerminal, type RunRequest } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
@@ -152,6 +153,8 @@ function childRequest(state: RunState, { call, start, place, row, ports }: Child
   const shard = shardOf(place.conversation, setup.config.directoryShards)
   return {
     ...run,
+    // A turn of it that is run again, and a fork, have no calling run.
+    input: withMarks(run.input, marks),
     conversation: place.conversation,
     durable: true,
     limits: limitsOf(run.limits, row),

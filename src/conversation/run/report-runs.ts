@@ -128,7 +128,8 @@ async function reportRun(
   if (wait !== undefined || isTerminal(status)) {
     const batch = reporter.openBatch()
     const definitions = () => store.runs.get(id)?.tools ?? []
-    batch.add({ ...run, definitions, facts: timedFacts(eventsOf(store, id, Number(wait ?? Infinity))) })
+    const marks = () => [...store.marks(), ...(request.agent?.marks ?? [])]
+    batch.add({ ...run, definitions, marks, facts: timedFacts(eventsOf(store, id, Number(wait ?? Infinity))) })
     return batch.send()
   }
   await reporter.reportUnended?.({ ...run, status, ...(await describeUnended(findRun(id))) })

@@ -1,5 +1,6 @@
 import type { CallInput } from '../../contract/input.ts'
 import { newId } from '../../contract/id.ts'
+import type { DataMark } from '../../contract/message.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { chooseOptions } from '../../contract/run-options.ts'
 import type { RunRequest } from '../../contract/run.ts'
@@ -28,6 +29,8 @@ export interface CallOptions {
   readonly callId?: string
   /** Whether a person has allowed the call. */
   readonly isApproved?: boolean
+  /** The marks of what is in the arguments. Default: none, as the caller writes them. */
+  readonly marks?: readonly DataMark[]
   readonly setup: Setup
   readonly caller: Caller
   readonly request: Request
@@ -55,6 +58,7 @@ export async function callOutsideRun(tool: Tool, options: CallOptions): Promise<
   const call: CallState = { callId, tool: name, arguments: JSON.stringify(options.arguments), status, attempt: 0 }
   const { report } = loopPorts(setup, runId)
   const state = newState(run, new Map([[name, definition]]))
+  for (const mark of options.marks ?? []) state.marks.add(mark)
   const tools = new Map([[name, tool]])
   const ports: CallPorts = { state, tools, loop, report, signal, now: Date.now, history: [], prompt: undefined }
   try {
@@ -92,6 +96,7 @@ function requestOfCall({ setup, caller, request, context }: CallOptions): RunReq
     limits: config.limits,
     ...chooseOptions(config, {}),
     execution: 'edge',
+    ...(!config.taintRule && { taintRule: false }),
     ...(compat && { compat }),
     trusted,
     trace,

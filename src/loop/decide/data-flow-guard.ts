@@ -1,4 +1,4 @@
-import type { DataMark, Message, ToolMessage } from '../../contract/message.ts'
+import { type DataMark, mayLeak, type Message, type ToolMessage } from '../../contract/message.ts'
 import type { ClientTool } from '../../contract/run.ts'
 import type { ToolDefinition } from '../../contract/tool-definition.ts'
 import { READ_RESULT } from '../../contract/tool.ts'
@@ -14,8 +14,7 @@ import type { CallState, RunState } from '../state.ts'
 export function needsDataFlowApproval(state: RunState, call: CallState): boolean {
   const { openWorld } = state.offered.get(call.tool)?.annotations ?? {}
   if (openWorld === false || state.request.taintRule === false) return false
-  const marks = marksReadBy(state, call)
-  return marks.has('untrusted') && marks.has('private')
+  return mayLeak([...marksReadBy(state, call)])
 }
 
 /** Returns the marks of all data that can be in a call: what the model has read, and the program that makes the call. */
