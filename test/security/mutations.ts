@@ -756,6 +756,13 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'edge/sign-in.test.ts',
   },
   {
+    control: 'the arguments of the calls of programs are bounded in sum',
+    file: 'loop/perform/program.ts',
+    text: 'if (total <= MOST_ARGUMENTS) return',
+    replacement: 'if (total) return',
+    test: 'security/programs.test.ts',
+  },
+  {
     control: 'an answer of a person over `/mcp` counts for one call',
     file: 'http/surfaces/mcp-questions.ts',
     text: 'let first = await directory.takeAnswer(id, expires)',

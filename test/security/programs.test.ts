@@ -54,6 +54,10 @@ const HOSTILE: Readonly<Record<string, readonly [program: string, text: string |
     'await Promise.all(Array.from({ length: 100000 }, (_, index) => tools.slow({ name: "" + index, ms: 0 })))',
     /^The program (?:made more than 400 calls and timers, and was stopped|returned, or sent with its calls, more than 8388608 characters)/,
   ],
+  'calls with 1.9 MB of arguments each': [
+    'for (let index = 0; index < 20; index += 1) await tools.slow({ name: "n" + index + "x".repeat(1900000), ms: 0 }).catch(() => {})',
+    /^The calls of programs in this run have more than 8388608 characters of arguments together, so the program was stopped\./,
+  ],
   'looks up a tool without end': [
     'for (;;) await tools.$describe("slow")',
     /^The program looked up tools more than 100 times, or was told more than 1048576 characters of them, and was stopped\./,

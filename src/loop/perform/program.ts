@@ -15,6 +15,9 @@ const MOST_CALLS = 2000
 /** How many calls more than its run may make are refused one by one, before a program is stopped. */
 const MOST_REFUSED = 100
 
+/** The most characters of arguments of all calls of the programs of a run. They are kept as long as the run. */
+const MOST_ARGUMENTS = 8 * 1024 * 1024
+
 type ProgramCall = CallState & { readonly program: ProgramState }
 
 /**
@@ -133,8 +136,18 @@ export class ProgramPass implements ProgramCalls {
     if (program.calls.has(number) || program.releases.some((each) => each.ask === number)) return
     if (ask.do === 'wait') return this.#startTimer(number, ask.ms)
     const inner = { callId: innerCallId(callId, this.#ownCalls().length), tool: ask.tool, arguments: ask.arguments }
+    this.#requireRoom(ask.arguments)
     const guard = isGuardedBySetup(this.#running, inner) ? ({ isGuarded: true } as const) : {}
     this.#running.commit([{ type: 'call.issued', ...inner, parent: callId, ask: number, ...guard }])
+  }
+
+  /** Throws if the arguments of the programs' calls would be too long together. */
+  #requireRoom(text: string): void {
+    const { calls } = this.#running.state
+    const total = calls.reduce((sum, { parent, arguments: { length } }) => sum + (parent ? length : 0), text.length)
+    if (total <= MOST_ARGUMENTS) return
+    const message = `The calls of programs in this run have more than ${MOST_ARGUMENTS} characters of arguments together, so the program was stopped. Send less with each call.`
+    throw new ProgramStopped('limit', message)
   }
 
   #startTimer(number: number, ms: number): void {
