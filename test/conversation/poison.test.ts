@@ -147,6 +147,32 @@ describe('a parked run', () => {
     expect(conversation.alarmAt).toBe(Date.now() + 1)
   })
 
+  test('is tried again by the edge of today if an earlier one has stored nothing of it but its status', async () => {
+    const conversation = await parked()
+    conversation.database.exec("DELETE FROM meta WHERE key = 'parked'")
+    await loseObject(conversation)
+    expect(statuses(conversation)).toEqual(['completed', 'completed'])
+    expect(types(conversation.journal(0)).slice(-6)).toEqual([
+      'run.retried',
+      'step.restarted',
+      'text.delta',
+      'step.answered',
+      'step.finished',
+      'run.finished',
+    ])
+  })
+
+  test('waits as any other once it is parked again, after an earlier edge has parked it', async () => {
+    const conversation = await stuckConversation()
+    for (let loss = 0; loss < 4; loss++) await loseObject(conversation)
+    conversation.database.exec("DELETE FROM meta WHERE key = 'parked'")
+    for (let loss = 0; loss < 2; loss++) await loseObject(conversation)
+    expect(parkings(conversation)).toMatchObject([{ at: 64_000 }, { at: 66_000, retryAt: 66_000 + MINUTE }])
+    expect(statuses(conversation)[0]).toBe('parked')
+    await loseObject(conversation)
+    expect(parkings(conversation)).toHaveLength(2)
+  })
+
   test('is resumed by a retry, and the time in which it was parked is not its own', async () => {
     const conversation = await parked()
     vi.setSystemTime(Date.now() + 60 * MINUTE)

@@ -60,6 +60,12 @@ export function databaseWith(state: string, text: string): string {
   return databaseFile
 }
 
+/** Has it look as though three instances in a row had been lost while they resumed a run. */
+export function countLosses(state: string, run: string): void {
+  using database = open(databaseWith(state, run))
+  database.prepare('UPDATE runs SET resumes = 3 WHERE id = ?').run(run)
+}
+
 /** Moves all times in a database: numbers of epoch milliseconds, in columns and in JSON. */
 export function moveTimes(file: string, by: number): void {
   using database = open(file)

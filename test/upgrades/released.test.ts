@@ -225,9 +225,7 @@ describe.each(readdirSync(RECORDED, { withFileTypes: true }).filter((entry) => e
       expect(cuts).toEqual([undefined, 100_000])
     })
 
-    test('a parked run stays parked until it is retried', async () => {
-      expect(await edge.ask(`/conversations/parked/runs/${runOf('parked')}`)).toMatchObject({ status: 'parked' })
-      await edge.ask(`/conversations/parked/runs/${runOf('parked')}/retry`, {})
+    test('a run that was parked is tried again by itself', async () => {
       await untilEnd('parked')
       expect(await eventsOf('parked')).toEqual([
         'run.started',

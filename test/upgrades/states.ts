@@ -68,6 +68,18 @@ function underWay(name: string, input: string, points: readonly string[], rest: 
   }
 }
 
+/** A run that is parked as the edge starts again, if its losses are counted meanwhile. */
+export const PARKED: State = {
+  name: 'parked',
+  make: async (edge, conversation) => {
+    const run = await edge.startRun(conversation, 'slowly')
+    await edge.until('model/slowly')
+    return run
+  },
+  // It may have been tried again by itself, as the deployment is another one.
+  proceed: (edge, conversation, run) => edge.ask(`/conversations/${conversation}/runs/${run}/retry`, {}),
+}
+
 /** All states but those that take several losses of the edge to make. */
 export const STATES: readonly State[] = [
   {

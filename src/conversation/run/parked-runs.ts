@@ -66,16 +66,26 @@ export function unparkRun(store: Store, id: string, { now, resumes }: { now: num
   })
 }
 
-/** Returns the parked runs that are to be tried again now: those that are due, and those of an earlier deployment. */
+/**
+ * Returns the parked runs that are to be tried again now: those that are due, and those of an earlier deployment, such as of
+ * an edge that stored nothing of a parked run but its status.
+ */
 export function dueParkedRuns({ store, setup, now }: Pick<ParkingPorts, 'store' | 'setup' | 'now'>): readonly string[] {
-  const isDue = ({ due = Infinity, deployment }: Parking) => due <= now() || deployment !== setup.deployment
-  return [...parkingsIn(store)].flatMap(([run, parking]) => (isDue(parking) && isParked(store, run) ? [run] : []))
+  const parkings = parkingsIn(store)
+  return store.runs.parkedFrom(0).filter((id) => {
+    const parking = parkings.get(id)
+    return !parking || dueOf(parking) <= now() || parking.deployment !== setup.deployment
+  })
 }
 
 /** Returns when the next parked run is tried again, in epoch milliseconds; Infinity for never. */
 export function nextParkedDue(store: Store): number {
-  const times = [...parkingsIn(store)].map(([run, { due = Infinity }]) => (isParked(store, run) ? due : Infinity))
-  return Math.min(Infinity, ...times)
+  const parkings = parkingsIn(store)
+  return Math.min(Infinity, ...store.runs.parkedFrom(0).map((id) => dueOf(parkings.get(id))))
+}
+
+function dueOf(parking: Parking | undefined): number {
+  return parking ? (parking.due ?? Infinity) : 0
 }
 
 /** Returns the record of a parked run. */

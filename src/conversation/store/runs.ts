@@ -55,8 +55,8 @@ export class RunTable {
   readonly #database: Database
   /** The list of tools of the latest run: most runs of a conversation have the same one. */
   #latestToolset: Toolset | undefined
-  /** The ids of the unfinished runs; undefined if they must be read. */
-  #unfinished: readonly string[] | undefined
+  /** The runs that have not ended, in order; undefined if they must be read. */
+  #open: readonly Pick<RunRow, 'id' | 'place' | 'status'>[] | undefined
   /** A place before which all runs have ended, so that they are not searched again. */
   #endedBefore = 0
   /** The row that was read last; undefined after a write. */
@@ -162,19 +162,21 @@ export class RunTable {
 
   /** Returns the ids of the unfinished runs in order, without parked ones; the first is the run whose turn it is. */
   unfinished(): readonly string[] {
-    if (this.#unfinished) return this.#unfinished
-    const query = `SELECT id, place, status FROM runs
-      WHERE pruned IS NULL AND record IS NULL AND place >= ? ORDER BY place`
-    const rows = this.#database.rows<{ id: string; place: number; status: string }>(query, this.#endedBefore)
-    this.#endedBefore = rows[0]?.place ?? Number.MAX_SAFE_INTEGER
-    return (this.#unfinished = rows.flatMap(({ id, status }) => (status === 'parked' ? [] : [id])))
+    return this.#openRuns().flatMap(({ id, status }) => (status === 'parked' ? [] : [id]))
   }
 
   /** Returns the parked runs at a place and after it. */
   parkedFrom(place: number): readonly string[] {
-    const query = `SELECT id FROM runs
-      WHERE pruned IS NULL AND status = 'parked' AND record IS NULL AND place >= ? ORDER BY place`
-    return this.#database.rows<{ id: string }>(query, place).map(({ id }) => id)
+    return this.#openRuns().flatMap((run) => (run.status === 'parked' && run.place >= place ? [run.id] : []))
+  }
+
+  #openRuns(): readonly Pick<RunRow, 'id' | 'place' | 'status'>[] {
+    if (this.#open) return this.#open
+    const query = `SELECT id, place, status FROM runs
+      WHERE pruned IS NULL AND record IS NULL AND place >= ? ORDER BY place`
+    const rows = this.#database.rows<{ id: string; place: number; status: RunStatus }>(query, this.#endedBefore)
+    this.#endedBefore = rows[0]?.place ?? Number.MAX_SAFE_INTEGER
+    return (this.#open = rows)
   }
 
   /** Forgets what is cached, after a transaction that failed or after everything was deleted. */
@@ -186,7 +188,7 @@ export class RunTable {
   }
 
   #forgetRows(): void {
-    this.#unfinished = undefined
+    this.#open = undefined
     this.#latestRow = undefined
   }
 
