@@ -54,7 +54,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       onBroken: (row) => setup.report({ event: 'row.set_aside', ...row }),
       onRollback: () => alarms.forget(),
       onGrowth: () => void alarms.reportSize(),
-      onEndUnread: (record, eventId) => alarms.onEndUnread(record, eventId),
+      onEndUnread: (...end) => alarms.onEndUnread(...end),
       reporters: setup.reporters,
     })
     const alarms = new Alarms({
@@ -161,6 +161,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     const store = this.#store
     const cancelAll = async (since: number) => {
       await this.#runner.cancelAll(store.runs.unfinished())
+      store.endParkedRuns()
       // At that time, nothing will be known of them.
       await removeChildren(this.#family, store.children.since(since))
     }
@@ -392,6 +393,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     try {
       this.#attend('open')
       await this.#runner.cancelAll(this.#store.runs.unfinished())
+      this.#store.endParkedRuns()
       await this.#alarms.reportAll()
     } catch (error) {
       if (!isDamage(error)) throw error

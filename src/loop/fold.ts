@@ -11,10 +11,13 @@ import { subrequestsOf } from './decide/decide.ts'
 import { afterJudgement, toolMessage } from './record.ts'
 import { type CallState, findCall, idempotencyKey, newProgram, patchCall, release, type RunState } from './state.ts'
 import { marksOf, marksOfResult } from './decide/data-flow-guard.ts'
+import { usageOf } from './usage.ts'
 
 /** Applies one event to the state. News changes nothing. */
 export function fold(state: RunState, event: RunEventBody): void {
   state.subrequests += subrequestsOf(event)
+  const usage = usageOf(event)
+  if (usage) state.usage = addUsage(state.usage, usage)
   switch (event.type) {
     case 'run.started':
       state.status = 'running'
@@ -26,9 +29,6 @@ export function fold(state: RunState, event: RunEventBody): void {
       return
     case 'answer.cut':
       return foldCut(state, event)
-    case 'history.compacted':
-      if (event.usage) state.usage = addUsage(state.usage, event.usage)
-      return
     case 'context.reduced':
       return foldReduction(state, event)
     case 'tools.added':
@@ -43,7 +43,6 @@ export function fold(state: RunState, event: RunEventBody): void {
       return foldProviderCall(state, event)
     case 'answer.rejected':
       if (state.step) state.step.rejections = [...state.step.rejections, event]
-      if (event.usage) state.usage = addUsage(state.usage, event.usage)
       return
     case 'step.answered':
       return foldAnswer(state, event)
@@ -74,6 +73,7 @@ export function fold(state: RunState, event: RunEventBody): void {
       return foldParking(state, event)
     case 'run.finished':
       return foldFinished(state, event)
+    case 'history.compacted':
     case 'history.repaired':
     case 'model.retried':
     case 'call.late':
@@ -114,7 +114,6 @@ function foldWaitingCall(state: RunState, event: EventOf<WaitingCallEvent>): voi
 
 function foldJudgement(state: RunState, event: EventOf<'call.judged'>): void {
   patchCall(state, event.callId, afterJudgement(findCall(state, event.callId), event))
-  if (event.usage) state.usage = addUsage(state.usage, event.usage)
 }
 
 function foldDecision(state: RunState, event: EventOf<'approval.decided'>): void {
@@ -171,14 +170,13 @@ function foldParking(state: RunState, { type, at }: EventOf<'run.parked' | 'run.
 }
 
 function foldReduction(state: RunState, event: EventOf<'context.reduced'>): void {
-  const { step, reduction, before, after, because, usage } = event
+  const { step, reduction, before, after, because } = event
   state.reduction = reduction
   const { reductions = [] } = state.prompts.find((prompt) => prompt.step === step) ?? {}
   describePrompt(state, { step, reductions: [...reductions, { before, after, ...(because && { because }) }] })
   // What was left out can be read.
   state.hasTruncatedResult = true
   if (because && state.step) state.step.overflows = (state.step.overflows ?? 0) + 1
-  if (usage) state.usage = addUsage(state.usage, usage)
 }
 
 /** Adds to what is known of the prompt of a step. */
@@ -263,7 +261,6 @@ function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {
   for (const call of calls) state.calls.push(call)
   state.lostCalls.push(...early)
   if (calls.length > 0) state.rounds += 1
-  if (usage) state.usage = addUsage(state.usage, usage)
   if (usage && roomLeft !== undefined) {
     const { inputTokens, cachedInputTokens, cacheWriteTokens } = usage
     describePrompt(state, {
@@ -288,8 +285,7 @@ function foldProviderCall(state: RunState, event: EventOf<'provider.call'>): voi
   state.providerCalls.push(call)
 }
 
-function foldCut(state: RunState, { text = '', reasoning, usage }: EventOf<'answer.cut'>): void {
-  state.usage = addUsage(state.usage, usage)
+function foldCut(state: RunState, { text = '', reasoning }: EventOf<'answer.cut'>): void {
   if (text === '') return
   const { marks } = state.step ?? {}
   state.messages.push(withoutUndefined({ role: 'assistant', content: text, reasoning, marks, wasInterrupted: true }))
@@ -328,7 +324,6 @@ function foldStarted(state: RunState, event: EventOf<'call.started'>): void {
 
 function foldSettled(state: RunState, event: CallSettled): void {
   const call = findCall(state, event.callId)
-  if (event.usage) state.usage = addUsage(state.usage, event.usage)
   // The run of an agent accounts for what it uses.
   if (event.usage && call?.isAgent) state.agentUsage = addUsage(state.agentUsage, event.usage)
   // The whole result of a call that a program made is given to the program.

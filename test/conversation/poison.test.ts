@@ -226,7 +226,64 @@ describe('a parked run', () => {
     expect(await conversation.object.record(runId(0), 10_000)).toMatchObject({ record: { status: 'completed' } })
   })
 
-  test('is cancelled without being read', async () => {
+  describe('that has used tokens', () => {
+    const USAGE = { inputTokens: 10, outputTokens: 5 }
+    const KEY = '0123456789ab'
+
+    /** A run that is parked in its second step, and the spending that its tenant is told of. */
+    async function parkedWithUsage(settings: ConversationSettings = {}) {
+      const spends: unknown[] = []
+      const conversation = new TestConversation(
+        async function* ({ messages }) {
+          if (messages.length < 2) return yield* ask(['clock'])
+          yield await new Promise<never>(() => {})
+        },
+        [tool('clock', () => 'noon')],
+      )
+      conversation.count = (_, { tokens }) => void spends.push(tokens)
+      await conversation.object.create({ tenant: 'acme', id: 'conv_1', settings })
+      const caller = { tenant: 'acme', scopes: new Set<never>(), key: KEY }
+      await conversation.start(0, { request: { budget: { tokens: 1000, until: Infinity }, caller } as object })
+      await settle()
+      for (let loss = 0; loss < 4; loss++) await loseObject(conversation)
+      expect(conversation.store.runs.row(runId(0))?.status).toBe('parked')
+      return { conversation, spends }
+    }
+
+    test('has them in its end, its record, its conversation and the budget of its key once it is cancelled', async () => {
+      const { conversation, spends } = await parkedWithUsage()
+      await conversation.object.cancel(runId(0))
+      expect(conversation.journal(0).at(-1)).toMatchObject({ type: 'run.finished', status: 'cancelled', usage: USAGE })
+      expect(conversation.store.runs.record(runId(0))).toMatchObject({ status: 'cancelled', usage: USAGE })
+      expect(await conversation.object.record(runId(0), 0)).toMatchObject({ record: { usage: USAGE } })
+      expect(await conversation.object.usage()).toEqual({ ok: true, usage: USAGE, runs: 1 })
+      await conversation.ring()
+      expect(spends).toEqual([15])
+    })
+
+    test('is counted before its conversation is deleted', async () => {
+      const { conversation, spends } = await parkedWithUsage()
+      await conversation.object.remove()
+      expect(spends).toEqual([15])
+    })
+
+    test('is counted before its conversation expires', async () => {
+      const { conversation, spends } = await parkedWithUsage({ ttlSeconds: 120 })
+      while (conversation.alarmAt < Infinity) await conversation.ring()
+      expect([spends, conversation.rows("SELECT name FROM sqlite_master WHERE name = 'runs'")]).toEqual([[15], []])
+    })
+
+    test('keeps them when its request cannot be read', async () => {
+      const { conversation } = await parkedWithUsage()
+      conversation.database.exec("UPDATE runs SET request = 'x', status = 'running', resumes = 0")
+      conversation.live()
+      expect(await conversation.object.record(runId(0), 0)).toMatchObject({
+        record: { status: 'failed', error: { code: 'run_lost' }, usage: USAGE },
+      })
+    })
+  })
+
+  test('is cancelled without being folded', async () => {
     const conversation = await parked()
     expect(await conversation.object.cancel(runId(0))).toEqual({ ok: true, status: 'cancelled' })
     expect(conversation.store.runs.record(runId(0))).toMatchObject({ status: 'cancelled' })

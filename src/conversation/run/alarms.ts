@@ -2,9 +2,10 @@ import { AlarmClock, type AlarmClockPorts } from '../../contract/alarm-clock.ts'
 import { makeSpend } from '../../contract/budget.ts'
 import type { ConversationOwner } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
-import { isTerminal, type RunRecord, type RunWait } from '../../contract/run.ts'
+import { isTerminal, type RunRecord, type RunRequest, type RunWait } from '../../contract/run.ts'
 import { withDeadline } from '../../contract/time-limit.ts'
 import type { Setup } from '../../contract/setup.ts'
+import type { Usage } from '../../contract/usage.ts'
 import { shardOf } from '../../contract/placement.ts'
 import { FIRST_BYTES } from '../../contract/quotas.ts'
 import { recordOf } from '../../loop/record.ts'
@@ -280,6 +281,8 @@ export class Alarms {
 
   async #expire(): Promise<void> {
     const { store, setup } = this.#ports
+    // Their usage is reported first.
+    if (store.endParkedRuns()) return this.watch()
     await removeChildren({ store, setup, now: () => Date.now() })
     if (store.life() !== 'open') return
     const owner = store.meta('owner')
@@ -318,27 +321,31 @@ export class Alarms {
     this.touch()
     const now = Date.now()
     const { request, status, wait } = state
-    const { key, tenant } = request.caller
     // A run whose agents are at work is itself at work, for everybody else.
     const isAtRest = status === 'waiting' && wait?.for !== 'agent'
     // An answer of a person or the caller is reported where it is taken; that of a tool, here.
     const continues = before?.for === 'tool' && status === 'running'
     // A run that waits may do so for long, so its usage so far is counted now.
-    if (request.budget && key !== undefined && (isTerminal(status) || isAtRest)) {
-      store.setMeta('owed', [
-        ...store.unreportedSpend(),
-        { tenant, spend: makeSpend(key, request.runId, ownUsage(state), now) },
-      ])
-      this.wakeAt(now)
-    }
+    if (isTerminal(status) || isAtRest) this.#owe(request, ownUsage(state), now)
     if (isAtRest && store.addWaitReport(eventId, now)) this.sendSoon()
     if (isAtRest || (request.agent && continues)) this.reportUnended(request.runId)
     if (isTerminal(status)) this.#reportEnd(request.runId)
     this.#notify(() => store.children.describe(recordOf(state)), eventId)
   }
 
-  /** Handles the end of a run whose journal is not read, within the transaction that stores it. */
-  onEndUnread(record: RunRecord, eventId: string): void {
+  /** Notes what a run has used of the budget of its key, so that it is counted. */
+  #owe({ budget, caller, runId }: RunRequest, usage: Usage, now: number): void {
+    const { store } = this.#ports
+    const { key, tenant } = caller
+    if (!budget || key === undefined) return
+    store.setMeta('owed', [...store.unreportedSpend(), { tenant, spend: makeSpend(key, runId, usage, now) }])
+    this.wakeAt(now)
+  }
+
+  /** Handles the end of a run whose state is not folded, within the transaction that stores it. `ownUsage`: without agents. */
+  onEndUnread(record: RunRecord, ownUsage: Usage, eventId: string): void {
+    const request = this.#ports.store.runs.request(record.id)
+    if (request) this.#owe(request, ownUsage, Date.now())
     this.#reportEnd(record.id)
     this.#notify(() => record, eventId)
   }

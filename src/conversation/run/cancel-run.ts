@@ -10,7 +10,7 @@ interface CancelPorts {
   readonly cancel: (runId: string) => Promise<void>
 }
 
-/** Cancels a run. The journal of a parked one is not read: that may be what crashes the object. */
+/** Cancels a run. The state of a parked one is not folded: that may be what crashes the object. */
 export async function cancelRun(
   runId: string,
   { store, cancel }: CancelPorts,

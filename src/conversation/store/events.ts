@@ -1,9 +1,10 @@
-import { isNewsType } from '../../contract/event.ts'
+import { isNewsType, type RunEvent } from '../../contract/event.ts'
 import { parseJson } from '../../contract/json.ts'
 import type { StoredFault } from '../../contract/thrown.ts'
 import type { Database } from './database.ts'
-import { isStoredFault } from './shapes.ts'
-import { typeOfLine } from '../../wire/events.ts'
+import { isStoredFault, isUsage } from './shapes.ts'
+import { decodeLine, typeOfLine } from '../../wire/events.ts'
+import { isAboutUsage, sumUsage } from '../../loop/usage.ts'
 
 /** Events numbered from `first` to `last`, each as one line of JSON. A row that was pruned has gaps. */
 export interface EventRow {
@@ -46,6 +47,23 @@ export class EventTable {
         const lines = text?.split('\n').filter((line) => line !== '') ?? []
         // A row with lost content is empty or begins with an empty line.
         yield { ...row, lines, isComplete: text !== undefined && text !== '' && !text.startsWith('\n') }
+      }
+    }
+  }
+
+  /**
+   * Returns what a journal tells of the usage of its run, and the part of it that the runs of agents account for. Reads row
+   * by row and keeps nothing, so that it can be told of a run whose state does not fit into memory.
+   */
+  usage(run: string): ReturnType<typeof sumUsage> {
+    return sumUsage(this.#usageEvents(run))
+  }
+
+  *#usageEvents(run: string): Generator<RunEvent> {
+    for (const { lines } of this.after(run, 0)) {
+      for (const line of lines) {
+        const event = isAboutUsage(typeOfLine(line)) ? decodeLine(line) : undefined
+        if (event && (!('usage' in event) || isUsage(event.usage))) yield event
       }
     }
   }

@@ -7,7 +7,7 @@ import { type Content, type DataMark, marksAmong, type Message } from '../../con
 import { runOfCall } from '../../contract/id.ts'
 import { isTerminal, type RunRecord, type RunRequest } from '../../contract/run.ts'
 import { FIRST_BYTES } from '../../contract/quotas.ts'
-import { addUsage, NO_USAGE, type Usage } from '../../contract/usage.ts'
+import { addUsage, NO_USAGE, subtractUsage, type Usage } from '../../contract/usage.ts'
 import { encodeLine, eventId } from '../../wire/events.ts'
 import type { TokenCount } from '../../loop/window/count.ts'
 import { EventTable, FaultTable } from './events.ts'
@@ -51,7 +51,7 @@ export interface StoreOptions {
   /** Called within a transaction, each time that so much was written that the conversation may have doubled. */
   readonly onGrowth?: () => void
   /** Called within the transaction that ends a run whose journal is not read, with the id of the event of its end. */
-  readonly onEndUnread?: (record: RunRecord, eventId: string) => void
+  readonly onEndUnread?: (record: RunRecord, ownUsage: Usage, eventId: string) => void
   /** To which runs are reported. Default: none. */
   readonly reporters?: readonly RunReporter[]
 }
@@ -75,7 +75,7 @@ export class Store {
   /** A cache of the facts that were read or written. It is never stale, because only this instance writes them. */
   readonly #metaCache = new Map<MetaKey, unknown>()
   readonly #onRollback: () => void
-  readonly #onEndUnread: (record: RunRecord, eventId: string) => void
+  readonly #onEndUnread: (record: RunRecord, ownUsage: Usage, eventId: string) => void
   readonly #reporters: readonly RunReporter[]
   #exists = false
 
@@ -350,27 +350,35 @@ export class Store {
     this.endUnread(id, { status: 'failed', finish: 'error', error })
   }
 
-  /** Ends a run whose journal is not read. */
+  /** Ends the parked runs at a place and after it as cancelled. Returns whether there were any. */
+  endParkedRuns(from = 0): boolean {
+    const parked = this.runs.parkedFrom(from)
+    for (const id of parked) this.endUnread(id, { status: 'cancelled', finish: 'cancelled' })
+    return parked.length > 0
+  }
+
+  /** Ends a run whose state is not folded, with the usage that its journal tells of. */
   endUnread(id: string, end: Pick<RunFinished, 'status' | 'finish' | 'error'>): void {
-    const result = { ...end, answer: '', usage: NO_USAGE }
+    const { agentUsage, ...result } = { ...end, answer: '', ...this.events.usage(id) }
     const conversation = this.runs.request(id)?.conversation
     const record: RunRecord = { id, ...(conversation && { conversation }), steps: 0, calls: [], ...result }
     this.transaction(() => {
-      const seq = this.appendFact(id, { type: 'run.finished', ...result })
+      const seq = this.appendFact(id, { type: 'run.finished', ...result, ...ofAgents(agentUsage) })
       for (const { call, settled } of this.children.ofRun(id)) if (settled === 0) this.settleChild(call, Date.now())
       this.end(record, Date.now())
-      this.#onEndUnread(record, eventId(id, seq))
+      this.#onEndUnread(record, subtractUsage(result.usage, agentUsage), eventId(id, seq))
     })
   }
 
   /**
-   * Cancels the runs that had not ended when they were copied, parked ones too, without reading their journals. Nothing of
+   * Cancels the runs that had not ended when they were copied, parked ones too, without folding their states. Nothing of
    * them is counted or reported: the original does that.
    */
   endCopiedRuns(): void {
-    const end = { status: 'cancelled', finish: 'cancelled', answer: '', usage: NO_USAGE } as const
     for (const id of [...this.runs.unfinished(), ...this.runs.parkedFrom(0)]) {
-      this.appendFact(id, { type: 'run.finished', ...end })
+      const { usage, agentUsage } = this.events.usage(id)
+      const end = { status: 'cancelled', finish: 'cancelled', answer: '', usage } as const
+      this.appendFact(id, { type: 'run.finished', ...end, ...ofAgents(agentUsage) })
       this.runs.end({ id, steps: 0, calls: [], ...end }, Date.now())
     }
   }
@@ -409,13 +417,17 @@ export class Store {
    */
   retire(place: number, { onward, by }: { readonly onward: boolean; readonly by: number }): void {
     // Parked runs would store their messages later.
-    for (const id of onward ? this.runs.parkedFrom(place) : [])
-      this.endUnread(id, { status: 'cancelled', finish: 'cancelled' })
+    if (onward) this.endParkedRuns(place)
     this.messages.retire(place, onward ? LAST_PLACE : place + 1)
     const summary = this.meta('summary')
     if (isObject(summary) && Number(summary.upTo) > positionOf(place)) this.setMeta('summary', null)
     this.reductions.discard(place, by)
   }
+}
+
+/** Returns the usage of agents as `run.finished` tells of it: not at all if there is none. */
+function ofAgents(agentUsage: Usage): { readonly agentUsage?: Usage } {
+  return agentUsage === NO_USAGE ? {} : { agentUsage }
 }
 
 /** Usage of a run that is to be reported to its tenant's directory. */
