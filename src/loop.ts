@@ -1,7 +1,15 @@
 /** The door for programs that drive the loop themselves: ask a model, run the calls it asks for, ask again. */
 export { memory, type Memory } from './loop/window/sliding.ts'
 export type { Hook, HookContext, LoopSetup, StepAnswer } from './contract/hook.ts'
-export { collect, CollectError, executeToolCalls, type ManualOptions, type ManualResult } from './loop/manual.ts'
+export {
+  collect,
+  CollectError,
+  executeToolCalls,
+  type ManualOptions,
+  type ManualResult,
+  type PersonDecision,
+} from './loop/manual.ts'
+export { hashArguments } from './contract/message.ts'
 export type { RunEvent } from './contract/event.ts'
 export type { CallFault, ExecuteOptions, StepContext } from './contract/hook.ts'
 export type { Limits } from './contract/limits.ts'

@@ -1,4 +1,4 @@
-import { parseShallow } from './json.ts'
+import { canonicalJson, parseShallow, sha256 } from './json.ts'
 import type { Citation } from './provider-tool.ts'
 
 /** A part of a message or of a tool result. `data` is base64 without a `data:` prefix. */
@@ -108,6 +108,14 @@ export function mayLeak(marks: readonly DataMark[]): boolean {
 export function contentText(content: string | readonly UserContent[]): string {
   if (typeof content === 'string') return content
   return content.map((part) => (part.type === 'text' ? part.text : `[${part.type}: ${part.mediaType}]`)).join('\n')
+}
+
+/**
+ * Returns the SHA-256 of the canonical JSON of arguments, in hex: a decision names by it the arguments that a person has
+ * seen. `text`: the arguments as JSON.
+ */
+export function hashArguments(text: string): Promise<string> {
+  return sha256(canonicalJson(readableArguments(text)))
 }
 
 /** Returns the arguments of a call as a value for people to read, or the text itself if it is not JSON. */

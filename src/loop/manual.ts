@@ -1,7 +1,7 @@
-import type { RunEvent } from '../contract/event.ts'
+import type { RunEvent, RunEventBody } from '../contract/event.ts'
 import type { LoopSetup, StepAnswer } from '../contract/hook.ts'
 import { callId, newId } from '../contract/id.ts'
-import { marksAmong, type Message, type ToolCall, type ToolMessage } from '../contract/message.ts'
+import { hashArguments, marksAmong, type Message, type ToolCall, type ToolMessage } from '../contract/message.ts'
 import type { ModelError, ModelEvent } from '../contract/model.ts'
 import { initialLimits, type Limits } from '../contract/limits.ts'
 import { type RunRequest } from '../contract/run.ts'
@@ -10,9 +10,9 @@ import { HookFailure, isGuardedBySetup } from './perform/hooks.ts'
 import { drive } from './drive.ts'
 import { memoryJournal, openLedger, type Running } from './running.ts'
 import { fold } from './fold.ts'
-import { newState } from './state.ts'
+import { newState, type RunState } from './state.ts'
 import { countCall } from './decide/call-counts.ts'
-import { refuseDuplicateIds } from './decide/admit.ts'
+import { admit, NEEDS_CONVERSATION, refuseDuplicateIds, stepRules } from './decide/admit.ts'
 
 /** Options for a program that runs the loop itself and executes its calls here. */
 export interface ManualOptions {
@@ -25,8 +25,22 @@ export interface ManualOptions {
   readonly loop?: LoopSetup
   /** Other fields of a run's request that concern its calls, such as `compensate`, `toolErrors` or `compat`. */
   readonly request?: Partial<RunRequest>
+  /**
+   * What a person has decided about calls of the answer, by their ids. Calls that need no approval are made without, and no
+   * decision lifts a limit. Default: nothing, so that a call which needs approval is refused.
+   */
+  readonly decisions?: Readonly<Record<string, PersonDecision>>
   readonly signal?: AbortSignal
   readonly onEvent?: (event: RunEvent) => void
+}
+
+/** What a person has decided about one call. It counts for the arguments that the person has seen alone. */
+export interface PersonDecision {
+  readonly decision: 'approve' | 'reject'
+  /** The SHA-256 of the canonical JSON of the arguments that the person has seen (`hashArguments`). */
+  readonly argumentsHash: string
+  /** The reason of a rejection, which the model reads. */
+  readonly reason?: string
 }
 
 /** The results of the calls of one answer. */
@@ -43,8 +57,8 @@ export interface ManualResult {
 
 /**
  * Runs the calls of one answer exactly as the loop does: validated, in parallel, within the limits, each with one
- * result, in call order. Calls no model. An answer without calls has no results. A call that needs approval is refused,
- * because nobody can be asked here. Before any call runs, rejects with a TypeError if two calls have the same id, and
+ * result, in call order. Calls no model. An answer without calls has no results. A call that needs approval is refused
+ * (`approval_needs_conversation`) unless `decisions` has the approval of a person for it. Before any call runs, rejects with a TypeError if two calls have the same id, and
  * with any error that `needsApproval` of the setup throws.
  *
  * @example
@@ -76,6 +90,7 @@ export async function executeToolCalls(options: ManualOptions, answer: StepAnswe
   refuseDuplicateIds(answer.calls)
   const approvals = approvalIds({ state, loop }, answer)
   fold(state, { type: 'step.answered', step: 1, ...answer, approvals })
+  await applyDecisions(state, options.decisions ?? {})
   const ports = {
     journal: memoryJournal(request.runId, options.onEvent ?? (() => {})),
     loop,
@@ -121,6 +136,21 @@ function approvalIds(running: Pick<Running, 'state' | 'loop'>, { calls }: StepAn
   } catch (error) {
     throw error instanceof HookFailure ? error.cause : error
   }
+}
+
+/** Applies decisions to the calls that nothing but the lack of one holds back. One about other arguments does not count. */
+async function applyDecisions(state: RunState, decisions: NonNullable<ManualOptions['decisions']>): Promise<void> {
+  const calls = state.step?.calls.filter(({ callId }) => Object.hasOwn(decisions, callId)) ?? []
+  const hashes = await Promise.all(calls.map((call) => hashArguments(call.arguments)))
+  const rules = stepRules(state)
+  const events = calls.flatMap((call, index): RunEventBody[] => {
+    const { decision, argumentsHash, reason } = decisions[call.callId] ?? {}
+    const admission = admit(state, call, rules)
+    const needsDecision = admission.do === 'refuse' && admission.failure === NEEDS_CONVERSATION
+    if (!decision || argumentsHash !== hashes[index] || !needsDecision) return []
+    return [{ type: 'approval.decided', callId: call.callId, decision, ...(reason !== undefined && { reason }) }]
+  })
+  for (const event of events) fold(state, event)
 }
 
 /** Counts earlier calls of this turn towards the limits. */

@@ -27,7 +27,12 @@ test('each loop of the page has at most 15 lines beside its path and its imports
   const lines = blocks.map(({ text }) =>
     text.split('\n').filter((line) => line !== '' && !/^(?:\/\/|import)/.test(line)),
   )
-  expect(blocks.map(({ text }) => fileOf(text))).toEqual(['loops/simple.ts', 'loops/memory.ts', 'loops/stream.ts'])
+  expect(blocks.map(({ text }) => fileOf(text))).toEqual([
+    'loops/simple.ts',
+    'loops/approvals.ts',
+    'loops/memory.ts',
+    'loops/stream.ts',
+  ])
   expect(lines.filter(({ length }) => length > 15)).toEqual([])
 })
 

@@ -1,15 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import type { RunEvent } from '../../src/contract/event.ts'
-import type { Message } from '../../src/contract/message.ts'
+import { hashArguments, type Message } from '../../src/contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import { memory } from '../../src/loop/window/sliding.ts'
-import { collect, executeToolCalls } from '../../src/loop/manual.ts'
+import { collect, executeToolCalls, type ManualOptions } from '../../src/loop/manual.ts'
 import { scripted, type Script } from '../fixtures/scripted.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { undefinedMembers } from '../fixtures/undefined-members.ts'
 
 const multiply = tool('multiply', ({ a, b }) => Number(a) * Number(b))
 const NEVER = new AbortController().signal
+const call = (name: string, at: number) => ({ callId: `c${at}`, tool: name, arguments: '{}' })
 
 /** The loop that a caller writes: as in the seeds, ask, run, ask again. */
 async function drive(messages: readonly Message[], scripts: readonly Script[], tools = [multiply]) {
@@ -167,6 +168,40 @@ test('an answer with two calls of one id is refused, and neither runs', async ()
   expect(runs).toBe(0)
 })
 
+describe('the decision of a person about a call that needs approval', () => {
+  let performed: string[] = []
+  const asks = tool('asks', (args) => performed.push(JSON.stringify(args)), { approval: 'always' })
+  const ofPerson = { ...call('asks', 0), arguments: '{ "to": "ann" }' }
+  const execute = async (decisions: NonNullable<ManualOptions['decisions']>, options: Partial<ManualOptions> = {}) => {
+    performed = []
+    const answer = { text: '', finish: 'tool_calls', calls: [ofPerson, { ...ofPerson, callId: 'c1' }] } as const
+    const { results } = await executeToolCalls({ messages: [QUESTION], tools: [asks], decisions, ...options }, answer)
+    return [
+      performed,
+      results.map(({ ok, content }) => (ok ? ok : content.map((part) => 'text' in part && part.text)[0])),
+    ]
+  }
+  const NEEDS = 'Not run: this call needs approval by a person, which is possible in a conversation only.'
+
+  test('counts for the call and the arguments that it names', async () => {
+    const argumentsHash = await hashArguments('{"to":"ann"}')
+    expect(await execute({ c0: { decision: 'approve', argumentsHash } })).toEqual([['{"to":"ann"}'], [true, NEEDS]])
+    const other = await hashArguments('{"to":"bob"}')
+    expect(await execute({ c0: { decision: 'approve', argumentsHash: other } })).toEqual([[], [NEEDS, NEEDS]])
+    expect(await execute({ __proto__: { decision: 'approve', argumentsHash } })).toEqual([[], [NEEDS, NEEDS]])
+    const reject = { decision: 'reject', argumentsHash, reason: 'Not Ann.' } as const
+    const [, [told]] = (await execute({ c0: reject })) as [unknown, string[]]
+    expect(told).toContain('Not Ann.')
+  })
+
+  test('lifts no limit', async () => {
+    const argumentsHash = await hashArguments('{"to":"ann"}')
+    const both = { c0: { decision: 'approve', argumentsHash }, c1: { decision: 'approve', argumentsHash } } as const
+    expect((await execute(both, { limits: { calls: 1 } }))[0]).toEqual(['{"to":"ann"}'])
+    expect((await execute(both, { limits: { tools: { asks: 1 } } }))[0]).toEqual(['{"to":"ann"}'])
+  })
+})
+
 test('a call may have no time limit', async () => {
   const slow = tool('multiply', () => new Promise((resolve) => setTimeout(() => resolve(48), 10)))
   const answer = { text: '', finish: 'tool_calls', calls: [call('multiply', 0)] } as const
@@ -183,7 +218,6 @@ test('a truncated result names no tool for reading on, because a loop of your ow
   expect(results).toMatchObject([{ ok: true, content: [{ type: 'text', text }] }])
 })
 
-const call = (name: string, at: number) => ({ callId: `c${at}`, tool: name, arguments: '{}' })
 const refusal = [
   false,
   [{ type: 'text', text: 'Not run: this call needs approval by a person, which is possible in a conversation only.' }],

@@ -165,6 +165,37 @@ describe('a key with approve alone', () => {
   })
 })
 
+describe('a decision with a call outside of a run', () => {
+  const hash = async (value: unknown) => sha256(canonicalJson(value))
+  const call = async (body: object, { who = person, vars = {}, name = 'danger' } = {}) => {
+    const keys = [apiKey('person', { scopes: ['chat', 'approve'] }), apiKey('program', { scopes: ['chat'] })]
+    const edge = keptEdge({ vars: { ...withKeys(...keys), ...vars }, tools: [danger, safe], script: [] })
+    calls.length = 0
+    const response = await edge.post(`/tools/${name}/call`, { arguments: { n: 1 }, ...body }, who)
+    return [...(await codeOf(response)), calls.join()]
+  }
+
+  test('counts for the arguments that it names, from a key that may approve', async () => {
+    const argumentsHash = await hash({ n: 1 })
+    expect(await call({ decision: 'approve', argumentsHash })).toEqual([200, undefined, 'danger'])
+    expect(await call({ decision: 'approve', argumentsHash, arguments: { n: 2 } })).toEqual([
+      409,
+      'arguments_changed',
+      '',
+    ])
+    expect(await call({ decision: 'approve' })).toEqual([409, 'arguments_changed', ''])
+    expect(await call({ argumentsHash })).toEqual([422, 'approval_needs_conversation', ''])
+    expect(await call({ decision: 'approve', argumentsHash }, { who: program })).toEqual([403, 'missing_scope', ''])
+    expect(await call({ decision: 'reject', argumentsHash })).toEqual([422, 'invalid_request', ''])
+  })
+
+  test('counts for nobody with FOUR_EYES, since the same key makes the call', async () => {
+    const argumentsHash = await hash({ n: 1 })
+    for (const FOUR_EYES of ['on', 'decisions'])
+      expect(await call({ decision: 'approve', argumentsHash }, { vars: { FOUR_EYES } })).toEqual([403, 'own_run', ''])
+  })
+})
+
 describe('with FOUR_EYES', () => {
   test('the key that started a run may not decide about its calls, and another key may', async () => {
     const at = await waiting({ FOUR_EYES: 'on' }, person)

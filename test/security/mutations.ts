@@ -1365,4 +1365,32 @@ export const MUTATIONS: readonly Mutation[] = [
     replacement: "if (misnaming === '')",
     test: 'security/restrictions.test.ts',
   },
+  {
+    control: 'a decision about other arguments does not let a call through that is made outside of a run',
+    file: 'http/surfaces/tools/tools.ts',
+    text: 'if (call.argumentsHash === (await hashArguments(JSON.stringify(call.arguments)))) return',
+    replacement: "if (call.argumentsHash !== '') return",
+    test: 'security/approvals.test.ts',
+  },
+  {
+    control: 'with FOUR_EYES a key does not decide about its own call outside of a run',
+    file: 'http/surfaces/tools/tools.ts',
+    text: 'if (setup.config.fourEyes) {',
+    replacement: "if (call.argumentsHash === '') {",
+    test: 'security/approvals.test.ts',
+  },
+  {
+    control: 'a decision in a loop of your own counts for the arguments that it names',
+    file: 'loop/manual.ts',
+    text: 'argumentsHash !== hashes[index] || ',
+    replacement: '!argumentsHash || ',
+    test: 'loop/manual.test.ts',
+  },
+  {
+    control: 'a decision in a loop of your own lifts no limit',
+    file: 'loop/manual.ts',
+    text: "admission.do === 'refuse' && admission.failure === NEEDS_CONVERSATION",
+    replacement: "admission.do === 'refuse'",
+    test: 'loop/manual.test.ts',
+  },
 ]

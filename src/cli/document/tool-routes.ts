@@ -157,12 +157,17 @@ export const TOOL_ROUTES: Routes = {
       id: 'callTool',
       summary: 'Call a tool without a model',
       description:
-        'With `definition`, that definition is called as if it were stored; this needs a key that may store it.',
+        'With `definition`, that definition is called as if it were stored; this needs a key that may store it. A call that needs approval takes `decision: "approve"` of a key that has the scope `approve` too, with the `argumentsHash` of the arguments that the person has seen: the SHA-256 of their canonical JSON. With `FOUR_EYES` it takes none.',
       scope: 'chat',
       query: OWNER,
       body: 'CallBody',
       answers: { 200: { says: 'The outcome of the call, even if the tool failed.', json: 'Outcome' } },
-      errors: { ...UNKNOWN, 422: 'The arguments do not match the schema, or the tool needs approval.' },
+      errors: {
+        ...UNKNOWN,
+        403: 'The key may not approve, or `FOUR_EYES` is set.',
+        409: 'The arguments do not match `argumentsHash`.',
+        422: 'The arguments do not match the schema, or the tool needs approval.',
+      },
     },
   },
   '/outcomes/{token}': {

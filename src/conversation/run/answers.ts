@@ -1,9 +1,9 @@
 import type { CallAnswer, PendingApproval, Refusal } from '../../contract/conversation.ts'
 import type { Config } from '../../contract/config.ts'
 import type { RunFact } from '../../contract/event.ts'
-import { canonicalJson, isObject, sha256 } from '../../contract/json.ts'
+import { canonicalJson, isObject } from '../../contract/json.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../contract/limits.ts'
-import { readableArguments } from '../../contract/message.ts'
+import { hashArguments, readableArguments } from '../../contract/message.ts'
 import type { ToolDefinition } from '../../contract/tool-definition.ts'
 import { type Caller, failure, type ToolOutcome } from '../../contract/tool.ts'
 import { callRefused, callSettled } from '../../loop/record.ts'
@@ -72,7 +72,7 @@ export async function pendingApproval(
     tool: call.tool,
     arguments: input,
     input: call.needs,
-    argumentsHash: await sha256(canonicalJson(input)),
+    argumentsHash: await hashArguments(call.arguments),
     caller: { tenant, key },
     ...(because && { because }),
     judgement: call.judgement,

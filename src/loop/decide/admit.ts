@@ -101,7 +101,8 @@ export function countsTokens({ request, budget = request.budget }: RunState): bo
 const MOST_EARLY = 100
 const AFTER_ANSWER: Admission = { do: 'wait', for: 'answer' }
 
-const NEEDS_CONVERSATION = failure(
+/** The refusal of a call that nothing but an approval lacks, where nobody can be asked. */
+export const NEEDS_CONVERSATION = failure(
   'approval_needs_conversation',
   'Not run: this call needs approval by a person, which is possible in a conversation only.',
 )

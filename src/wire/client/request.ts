@@ -166,6 +166,8 @@ export const callBody = v.strictObject({
   arguments: plainObject,
   context: runOptionSchemas.context,
   definition: v.exactOptional(plainObject),
+  decision: v.exactOptional(v.literal('approve')),
+  argumentsHash: v.exactOptional(someText),
 })
 
 /** Parses the body of `POST /tools/{name}/call`. */

@@ -1,4 +1,6 @@
 import { Hono } from 'hono/tiny'
+import { newId } from '../../../contract/id.ts'
+import { hashArguments } from '../../../contract/message.ts'
 import type { Setup } from '../../../contract/setup.ts'
 import type { ToolDefinition } from '../../../contract/tool-definition.ts'
 import type { Caller, Tool, ToolFinder, Unavailable } from '../../../contract/tool.ts'
@@ -67,16 +69,24 @@ toolRoutes.post('/:name/call', async (c) => {
     const { message, path } = decoded.error
     throw new Problem({ status: 422, code: 'invalid_request', message, param: path })
   }
-  const { definition, ...call } = decoded.request
+  const { definition, decision, argumentsHash, ...call } = decoded.request
+  const isApproved = decision === 'approve'
+  if (isApproved) await checkDecision(c.env, { arguments: call.arguments, argumentsHash })
   const tool = definition ? await unstoredTool(c, name, definition) : await findTool(callerTools(c), name)
   await shareOfBudget({ setup, caller })
   const startedAt = Date.now()
-  const outcome = await callOutsideRun(tool, { ...call, ...requestContext(c) })
+  const callId = newId('run')
+  if (isApproved) {
+    const { tenant, key } = caller
+    setup.report({ event: 'call.approved', tool: tool.definition.name, callId, argumentsHash, tenant, key })
+  }
+  const outcome = await callOutsideRun(tool, { ...call, ...requestContext(c), callId, isApproved })
   const durationMs = Date.now() - startedAt
   if (outcome.ok) return c.json({ ...outcome, durationMs })
   const { code, message } = outcome.error
   if (code === 'invalid_arguments') throw new Problem({ status: 422, code, message, param: 'arguments' })
-  if (code === 'approval_needs_conversation') throw new Problem({ status: 422, code, message })
+  if (code === 'approval_needs_conversation')
+    throw new Problem({ status: 422, code, message: `${message} ${OR_DECIDE}` })
   return c.json({
     ok: false,
     content: [{ type: 'text', text: message }],
@@ -84,6 +94,27 @@ toolRoutes.post('/:name/call', async (c) => {
     durationMs,
   })
 })
+
+const OR_DECIDE =
+  'Or send "decision": "approve" and the "argumentsHash" of the arguments that the person has seen, with a key of the scope approve.'
+
+/**
+ * Throws a Problem unless the caller may approve a call that it makes itself, and has decided about these arguments. With
+ * `FOUR_EYES` nobody may.
+ */
+async function checkDecision(
+  { caller, setup }: EdgeEnv['Bindings'],
+  call: { readonly arguments: object; readonly argumentsHash: string | undefined },
+): Promise<void> {
+  requireScope(caller, 'approve')
+  if (setup.config.fourEyes) {
+    const message = 'The key that makes this call may not decide about it.'
+    throw new Problem({ status: 403, code: 'own_run', message, param: 'decision' })
+  }
+  if (call.argumentsHash === (await hashArguments(JSON.stringify(call.arguments)))) return
+  const message = 'The arguments of this call do not match `argumentsHash`.'
+  throw new Problem({ status: 409, code: 'arguments_changed', message, param: 'argumentsHash' })
+}
 
 type Entry = Omit<ToolDefinition, 'inputSchema' | 'version' | 'hash' | 'annotations' | 'description'> &
   Partial<ToolDefinition> & {
