@@ -1,7 +1,9 @@
 import PostalMime, { addressParser, type Email, type Mailbox } from 'postal-mime'
 import type { ReplyTarget, ToolTarget, WebhookTarget } from '../contract/answer-target.ts'
+import { binaryOf } from '../contract/bytes.ts'
 import { sha256 } from '../contract/json.ts'
 import type { UserContent } from '../contract/message.ts'
+import { headersOf, type MailContent, MOST_PARTS, readMail } from './mail.ts'
 import type {
   EmailEvent,
   EmailRefusal,
@@ -15,10 +17,10 @@ import type {
 /** The server of the platform that receives mail, which writes the results of its checks above all other headers. */
 const RECEIVER = 'mx.cloudflare.net'
 const MOST_ATTACHMENTS = 20
-/** How deep the parts of a message may be nested, and how many bytes its headers may have. */
-const BOUNDS = { maxNestingDepth: 20, maxHeadersSize: 64 * 1024 }
-/** The most lines that begin with `--`, as those between parts do: the parser compares each with all boundaries. */
-const MOST_BOUNDARIES = 1000
+/** The most bytes of headers, and the most of their lines, addresses and parameters: they are parsed one by one. */
+const MOST_HEADERS = 64 * 1024
+const MOST_MARKS = 3000
+const MARK = /[\n,;:<]/
 
 /** The run that a mail starts. */
 export interface EmailStart extends Omit<TriggerStart, 'answerTo'> {
@@ -61,16 +63,18 @@ export function emailTrigger({ to, from, authentication = 'dmarc', reply, start,
     isFor: (address) => addresses?.includes(address) ?? true,
     read: async (message, raw) => {
       // The sender is checked by the headers alone: the rest is not parsed for just anyone.
-      const headers = await parse(headersOf(raw))
+      const headers = await parseHeaders(raw)
       if (!headers) return rejected('invalid_message', 'The headers of the message cannot be read.')
       const fault = senderFault(message, headers, { from, authentication })
       if (fault) return fault
-      if (hasTooManyBoundaries(raw))
-        return rejected('too_many_parts', `The message has more than ${MOST_BOUNDARIES} lines that begin with "--".`)
-      const body = await parse(raw)
-      if (!body) return rejected('invalid_message', 'The message cannot be read.')
-      const { text, html, attachments } = body
-      return eventOf(message, { ...headers, text, html, attachments }, raw)
+      const content = await readMail(binaryOf(raw)).catch(() => undefined)
+      if (!content) return rejected('invalid_message', 'The message cannot be read.')
+      if (content === 'too_many_parts')
+        return rejected(
+          content,
+          `The message has more than ${MOST_PARTS} parts, parts in too many levels, or base64 in too many pieces.`,
+        )
+      return eventOf(message, headers, content, raw)
     },
     start: async (event, env): Promise<StartedRun | undefined> => {
       const started = await start(event, env)
@@ -83,34 +87,12 @@ export function emailTrigger({ to, from, authentication = 'dmarc', reply, start,
   }
 }
 
-async function parse(raw: Uint8Array<ArrayBuffer> | undefined): Promise<Email | undefined> {
-  return raw && new PostalMime({ ...BOUNDS, attachmentEncoding: 'base64' }).parse(raw).catch(() => undefined)
-}
-
-const LINE_FEED = 10
-const CARRIAGE_RETURN = 13
-const HYPHEN = 45
-
-/** Returns the bytes before the first empty line; undefined if they are more than headers may have. */
-function headersOf(raw: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | undefined {
-  let start = 0
-  while (start < raw.length && start <= BOUNDS.maxHeadersSize) {
-    const first = raw[start] === CARRIAGE_RETURN ? start + 1 : start
-    if (raw[first] === LINE_FEED) return raw.subarray(0, start)
-    const end = raw.indexOf(LINE_FEED, start)
-    start = end === -1 ? raw.length : end + 1
-  }
-  return start <= BOUNDS.maxHeadersSize ? raw : undefined
-}
-
-function hasTooManyBoundaries(raw: Uint8Array): boolean {
-  let count = 0
-  let end = -1
-  do {
-    if (raw[end + 1] === HYPHEN && raw[end + 2] === HYPHEN) count += 1
-    end = raw.indexOf(LINE_FEED, end + 1)
-  } while (end !== -1 && count <= MOST_BOUNDARIES)
-  return count > MOST_BOUNDARIES
+/** Returns the headers of a message; undefined if they are too many or cannot be read. */
+async function parseHeaders(raw: Uint8Array<ArrayBuffer>): Promise<Email | undefined> {
+  const headers = headersOf(binaryOf(raw.subarray(0, MOST_HEADERS + 4)))
+  return headers === undefined || headers.length > MOST_HEADERS || headers.split(MARK, MOST_MARKS).length >= MOST_MARKS
+    ? undefined
+    : new PostalMime({ maxHeadersSize: MOST_HEADERS }).parse(raw.subarray(0, headers.length)).catch(() => undefined)
 }
 
 function rejected(code: string, message: string): EmailRefusal {
@@ -203,18 +185,12 @@ function plainResult(result: string): string | undefined {
 async function eventOf(
   { to, from: sender }: IncomingEmail,
   email: Email,
+  { text, files }: MailContent,
   raw: Uint8Array<ArrayBuffer>,
 ): Promise<EmailEvent | EmailRefusal> {
-  const { headers, subject = '', html = '', messageId, attachments } = email
-  const text = (email.text ?? textOfHtml(html)).trim()
-  if (attachments.length > MOST_ATTACHMENTS)
+  const { headers, subject = '', messageId } = email
+  if (files.length > MOST_ATTACHMENTS)
     return rejected('too_many_attachments', `The message has more than ${MOST_ATTACHMENTS} attachments.`)
-  const files = attachments.map(({ filename, mimeType, content }, at) => ({
-    name: filename ?? `attachment ${at + 1}`,
-    mediaType: mimeType,
-    // As `attachmentEncoding` says.
-    data: typeof content === 'string' ? content : '',
-  }))
   const { address: from, name } = authorOf(email) ?? { address: '', name: '' }
   return {
     ...{ id: messageId ?? (await sha256(new TextDecoder('latin1').decode(raw))), from, name, sender, subject },
@@ -232,50 +208,6 @@ async function eventOf(
       ]),
     ],
   }
-}
-
-const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ' }
-
-const LINE_TAG = /^<(?:br|\/(?:p|div|tr|li|h[1-6]|table|ul|ol|blockquote))(?![\w-])/i
-
-/**
- * Returns the text in a document, in lines. It is for a model to read: nothing shows it as HTML. One pass: an element or
- * comment that does not end takes the rest with it, so that nothing is searched twice.
- */
-function textOfHtml(html: string): string {
-  const source = html.replaceAll(/\s+/g, ' ')
-  const pieces: string[] = []
-  // Whether a space that follows is left out.
-  let skipsSpace = false
-  let at = 0
-  while (at < source.length) {
-    const tag = source.indexOf('<', at)
-    const end = tag === -1 ? -1 : source.indexOf('>', tag)
-    const text = source.slice(at, end === -1 ? source.length : tag)
-    if (text !== '') {
-      pieces.push(skipsSpace && text.startsWith(' ') ? text.slice(1) : text)
-      skipsSpace = text.endsWith(' ')
-    }
-    if (end === -1) break
-    const start = source.slice(tag, tag + 16)
-    const [, hidden] = /^<(script|style|head|title)(?![\w-])/i.exec(start) ?? []
-    if (hidden !== undefined || start.startsWith('<!--')) {
-      const close = hidden === undefined ? /-->/g : new RegExp(`</${hidden} ?>`, 'gi')
-      close.lastIndex = hidden === undefined ? tag + 4 : end + 1
-      at = close.test(source) ? close.lastIndex : source.length
-      continue
-    }
-    if (LINE_TAG.test(start)) {
-      pieces.push('\n')
-      skipsSpace = true
-    }
-    at = end + 1
-  }
-  return pieces.join('').replaceAll(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|(\w{1,32}));/gi, (entity, decimal, hex, name) => {
-    const code = decimal ? Number(decimal) : hex ? Number.parseInt(hex, 16) : undefined
-    if (code !== undefined) return code <= 0x10ffff ? String.fromCodePoint(code) : entity
-    return ENTITIES[name.toLowerCase()] ?? entity
-  })
 }
 
 /** Returns the number of bytes that base64 stands for. */

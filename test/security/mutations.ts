@@ -756,6 +756,20 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'edge/sign-in.test.ts',
   },
   {
+    control: 'a mail has at most 200 parts, in 20 levels',
+    file: 'triggers/mail.ts',
+    text: 'if (room.parts < 0 || levels < 0) throw new TooManyParts()',
+    replacement: '',
+    test: 'triggers/mail.test.ts',
+  },
+  {
+    control: 'the headers of a mail have at most 3,000 addresses, parameters and lines',
+    file: 'triggers/email.ts',
+    text: 'headers.split(MARK, MOST_MARKS).length >= MOST_MARKS',
+    replacement: 'MARK.lastIndex > MOST_MARKS',
+    test: 'triggers/email.test.ts',
+  },
+  {
     control: 'the arguments of the calls of programs are bounded in sum',
     file: 'loop/perform/program.ts',
     text: 'if (total <= MOST_ARGUMENTS) return',

@@ -1,0 +1,254 @@
+import PostalMime from 'postal-mime'
+import { decodeText } from '../contract/bytes.ts'
+
+/**
+ * Reads the content of mail, in time that grows with its size alone: the library, which reads the headers of each part, takes
+ * lines one by one, and seconds for a megabyte of short ones. Texts here have a character for each byte.
+ */
+
+export interface MailContent {
+  readonly text: string
+  readonly files: readonly MailFile[]
+}
+
+export interface MailFile {
+  readonly name: string
+  readonly mediaType: string
+  /** In base64. */
+  readonly data: string
+}
+
+/** The most parts of a message, and the most levels of parts in parts. */
+export const MOST_PARTS = 200
+const MOST_LEVELS = 20
+/** The most bytes of the headers of a part. */
+const MOST_HEADERS = 16 * 1024
+/** The most pieces of base64 that end with a padding of their own, as some programs write each line. */
+const MOST_PIECES = 20_000
+
+/** A part of a message: its text, of which `isHtml` tells what it was made of, and the files in it. */
+interface Part extends MailContent {
+  readonly isHtml?: boolean
+}
+
+class TooManyParts extends Error {}
+
+/** Reads a message, without its own headers. Returns a code for one of too many parts. */
+export async function readMail(message: string): Promise<MailContent | 'too_many_parts'> {
+  const room = { parts: MOST_PARTS }
+  try {
+    const { text, files } = await readPart(message, room, MOST_LEVELS)
+    return {
+      text: text.trim(),
+      files: files.map((file, at) => ({ ...file, name: file.name || `attachment ${at + 1}` })),
+    }
+  } catch (error) {
+    if (error instanceof TooManyParts) return 'too_many_parts'
+    throw error
+  }
+}
+
+/** Returns what is before the first empty line, all of it if there is none. */
+export function headersOf(message: string): string {
+  const [start = ''] = /^\r?\n/.exec(message) ?? []
+  if (start !== '') return ''
+  const end = /\n\r?\n/.exec(message)
+  return end ? message.slice(0, end.index + 1) : message
+}
+
+async function readPart(part: string, room: { parts: number }, levels: number): Promise<Part> {
+  room.parts -= 1
+  if (room.parts < 0 || levels < 0) throw new TooManyParts()
+  const headers = headersOf(part)
+  const body = part.slice(headers.length).replace(/^\r?\n/, '')
+  const type = structuredHeader(headers, 'content-type')
+  const boundary = type.parameters.get('boundary')
+  const kind =
+    type.value.startsWith('multipart/') && boundary !== undefined ? type.value.slice('multipart/'.length) : ''
+  if (kind !== '' && boundary) {
+    const parts: Part[] = []
+    for (const child of partsOf(body, boundary)) parts.push(await readPart(child, room, levels - 1))
+    return kind === 'alternative' ? bestOf(parts) : joined(parts)
+  }
+  const [encoding = ''] = /[\w-]+/.exec(structuredHeader(headers, 'content-transfer-encoding').value) ?? []
+  const isFile = structuredHeader(headers, 'content-disposition').value === 'attachment'
+  if (type.value === 'message/rfc822' && !isFile) {
+    const inner = decodeBody(body, encoding)
+    const [heading, content] = [await headingOf(inner), await readPart(inner, room, levels - 1)]
+    return { ...content, text: `${heading}\n\n${content.text}`, isHtml: false }
+  }
+  const { attachments, html } = await parseHeaders(headers)
+  const [file] = attachments
+  if (file)
+    return {
+      text: '',
+      files: [{ name: file.filename ?? '', mediaType: file.mimeType, data: base64Of(body, encoding) }],
+    }
+  const decoded = decodeText(bytesOf(decodeBody(body, encoding)), type.parameters.get('charset'))
+  if (html !== undefined) return { text: textOfHtml(decoded), files: [], isHtml: true }
+  const isFlowed = type.parameters.get('format')?.toLowerCase() === 'flowed'
+  const text = isFlowed ? unfold(decoded, type.parameters.get('delsp')?.toLowerCase() === 'yes') : decoded
+  return { text: text.replaceAll('\r\n', '\n'), files: [] }
+}
+
+/** Returns the one of several forms of the same that models read best. */
+function bestOf(parts: readonly Part[]): Part {
+  const withText = parts.filter(({ text }) => text.trim() !== '')
+  const { text = '', isHtml } = withText.find((each) => !each.isHtml) ?? withText.at(-1) ?? {}
+  return { text, files: parts.flatMap(({ files }) => files), ...(isHtml && { isHtml }) }
+}
+
+function joined(parts: readonly Part[]): Part {
+  const withText = parts.filter(({ text }) => text.trim() !== '')
+  const text = withText.map((each) => each.text).join('\n')
+  const isHtml = withText.length > 0 && withText.every((each) => each.isHtml)
+  return { text, files: parts.flatMap(({ files }) => files), isHtml }
+}
+
+/** Returns the parts between the lines of a boundary (RFC 2046). */
+function partsOf(body: string, boundary: string): string[] {
+  const parts: string[] = []
+  const line = `\n--${boundary}`
+  // The first line may be one.
+  const text = `\n${body}`
+  let start = -1
+  for (let at = text.indexOf(line); at !== -1; at = text.indexOf(line, at + line.length)) {
+    const end = text.indexOf('\n', at + line.length)
+    const rest = text.slice(at + line.length, end === -1 ? undefined : Math.min(end, at + line.length + 80))
+    const [, last] = /^(--)?[ \t]*\r?$/.exec(rest) ?? []
+    if (last === undefined && !/^[ \t]*\r?$/.test(rest)) continue
+    if (start !== -1) parts.push(text.slice(start, text[at - 1] === '\r' ? at - 1 : at))
+    if (last !== undefined || end === -1) return parts
+    start = end + 1
+    if (parts.length > MOST_PARTS) throw new TooManyParts()
+    // An empty part ends with the line after this one.
+    at = end - line.length
+  }
+  if (start !== -1) parts.push(text.slice(start))
+  return parts
+}
+
+/** Has the library read the headers of a part, with a body of one character. */
+function parseHeaders(headers: string): ReturnType<typeof PostalMime.parse> {
+  const bytes = bytesOf(`${headers.slice(0, MOST_HEADERS).trimEnd()}\r\n\r\nQQ==\r\n`)
+  return PostalMime.parse(bytes, { maxRfc822NestingDepth: 0 })
+}
+
+/** Returns the lines by which a message that is a part of another one begins. */
+async function headingOf(message: string): Promise<string> {
+  const { from, date, subject } = await parseHeaders(headersOf(message))
+  const author = from && !from.group ? `${from.name} <${from.address}>`.trim() : ''
+  return [`From: ${author}`, `Subject: ${subject ?? ''}`, `Date: ${date ?? ''}`].join('\n')
+}
+
+interface StructuredHeader {
+  /** In lower case. */
+  readonly value: string
+  readonly parameters: ReadonlyMap<string, string>
+}
+
+/** Returns the first header of a name: its value and parameters (RFC 2045). */
+function structuredHeader(headers: string, name: string): StructuredHeader {
+  const [, text = ''] =
+    new RegExp(`(?:^|\\n)${name}[ \\t]*:((?:[^\\n]|\\n[ \\t])*)`, 'i').exec(headers.slice(0, MOST_HEADERS)) ?? []
+  const [, value = ''] = /^\s*("?[^\s;(]*)/.exec(text) ?? []
+  const parameters = new Map<string, string>()
+  for (const [, key = '', quoted, token = ''] of text.matchAll(PARAMETER)) {
+    const parameter = key.toLowerCase()
+    if (!parameters.has(parameter)) parameters.set(parameter, quoted?.replaceAll(/\\(.)/g, '$1') ?? token)
+  }
+  return { value: value.replaceAll('"', '').toLowerCase(), parameters }
+}
+
+const PARAMETER = /;\s*([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))/g
+
+function decodeBody(body: string, encoding: string): string {
+  switch (encoding.toLowerCase()) {
+    case 'base64':
+      return piecesOf(body)
+        .map((piece) => atob(piece))
+        .join('')
+    case 'quoted-printable':
+      return body
+        .replaceAll(/=[ \t]{0,10}\r?\n/g, '')
+        .replaceAll(/=([\da-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+    default:
+      return body
+  }
+}
+
+/** Returns a body in base64. One that is already is not decoded. */
+function base64Of(body: string, encoding: string): string {
+  if (encoding.toLowerCase() !== 'base64') return btoa(decodeBody(body, encoding))
+  const [piece = '', ...others] = piecesOf(body)
+  if (others.length > 0) return btoa(decodeBody(body, encoding))
+  return piece.padEnd(Math.ceil(piece.length / 4) * 4, '=')
+}
+
+/** Returns the texts of base64 in a body, without their padding. */
+function piecesOf(body: string): string[] {
+  const pieces = body.replaceAll(/[^a-zA-Z0-9+/=]+/g, '').split(/=+/, MOST_PIECES + 1)
+  if (pieces.length > MOST_PIECES) throw new TooManyParts()
+  // A character by itself stands for nothing.
+  return pieces.map((piece) => (piece.length % 4 === 1 ? piece.slice(0, -1) : piece)).filter((piece) => piece !== '')
+}
+
+/** Joins the lines of a text that is `format=flowed` (RFC 3676). */
+function unfold(text: string, deletesSpace: boolean): string {
+  const lines = text.split(/\r?\n/).map((line) => {
+    const own = line.startsWith(' ') ? line.slice(1) : line
+    if (!own.endsWith(' ') || own === '-- ') return `${own}\n`
+    return deletesSpace ? own.slice(0, -1) : own
+  })
+  return lines.join('')
+}
+
+function bytesOf(text: string): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(text.length)
+  for (let at = 0; at < text.length; at += 1) bytes[at] = text.charCodeAt(at)
+  return bytes
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ' }
+
+const LINE_TAG = /^<(?:br|\/(?:p|div|tr|li|h[1-6]|table|ul|ol|blockquote))(?![\w-])/i
+
+/**
+ * Returns the text in a document, in lines. It is for a model to read: nothing shows it as HTML. One pass: an element or
+ * comment that does not end takes the rest with it, so that nothing is searched twice.
+ */
+function textOfHtml(html: string): string {
+  const source = html.replaceAll(/\s+/g, ' ')
+  const pieces: string[] = []
+  // Whether a space that follows is left out.
+  let skipsSpace = false
+  let at = 0
+  while (at < source.length) {
+    const tag = source.indexOf('<', at)
+    const end = tag === -1 ? -1 : source.indexOf('>', tag)
+    const text = source.slice(at, end === -1 ? source.length : tag)
+    if (text !== '') {
+      pieces.push(skipsSpace && text.startsWith(' ') ? text.slice(1) : text)
+      skipsSpace = text.endsWith(' ')
+    }
+    if (end === -1) break
+    const start = source.slice(tag, tag + 16)
+    const [, hidden] = /^<(script|style|head|title)(?![\w-])/i.exec(start) ?? []
+    if (hidden !== undefined || start.startsWith('<!--')) {
+      const close = hidden === undefined ? /-->/g : new RegExp(`</${hidden} ?>`, 'gi')
+      close.lastIndex = hidden === undefined ? tag + 4 : end + 1
+      at = close.test(source) ? close.lastIndex : source.length
+      continue
+    }
+    if (LINE_TAG.test(start)) {
+      pieces.push('\n')
+      skipsSpace = true
+    }
+    at = end + 1
+  }
+  return pieces.join('').replaceAll(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|(\w{1,32}));/gi, (entity, decimal, hex, name) => {
+    const code = decimal ? Number(decimal) : hex ? Number.parseInt(hex, 16) : undefined
+    if (code !== undefined) return code <= 0x10ffff ? String.fromCodePoint(code) : entity
+    return ENTITIES[name.toLowerCase()] ?? entity
+  })
+}
