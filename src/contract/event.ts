@@ -1,6 +1,6 @@
 import type { ContextReduction } from './context.ts'
 import type { Judgement } from './decision.ts'
-import type { Content, DataMark, Message, Opaque, ToolCall } from './message.ts'
+import type { Content, DataMark, MadeCall, Message, Opaque, ToolCall } from './message.ts'
 import type { InputNeeds } from './input.ts'
 import type { JsonObject } from './json.ts'
 import type { ModelFinish } from './model.ts'
@@ -310,6 +310,8 @@ export interface CallSettled {
   readonly usage?: Usage
   /** The marks of this result, in addition to those that its tool's annotations give to every result. */
   readonly marks?: readonly DataMark[]
+  /** The calls that an agent made and that may have taken effect. */
+  readonly calls?: readonly MadeCall[]
   /** The id or tag of the deployed version of the Worker that answered. */
   readonly deployment?: string
   /** The call of the program that made this call, if one did. */

@@ -81,8 +81,27 @@ export interface ToolMessage {
   readonly marks?: readonly DataMark[]
   /** Set if the caller sent this marked result: the model reads its text unchanged. */
   readonly byCaller?: true
+  /** The arguments as they were sent, as JSON text, if a person has changed those of the model. */
+  readonly sentArguments?: string
+  /** What the call made, if it was a program or an agent, or was undone because of it. Models read it after a reduction. */
+  readonly calls?: readonly MadeCall[]
   /** Names of tools that this result of a tool search found. Set for one model request, never stored. */
   readonly found?: readonly string[]
+}
+
+/** A call that was made in another one, by a program or an agent, and that may have taken effect: as briefly as notes tell it. */
+export interface MadeCall {
+  readonly tool: string
+  /** The arguments as they were sent, as JSON text. The middle of long texts is left out. */
+  readonly arguments: string
+  /** What came of it, in a few words. */
+  readonly outcome: string
+  /** The id of the call, if it is one of a program in this run. */
+  readonly callId?: string
+  /** The agents that made it, the outermost first, as in `lawyer > clerk`; absent if the call itself did. */
+  readonly by?: string
+  /** How many calls of the tool were made, in the place of each; `arguments` and `outcome` are empty then. */
+  readonly times?: number
 }
 
 /** A mark on data: `untrusted` was written by third parties, `private` may not be shown to everybody. */

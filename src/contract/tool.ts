@@ -1,7 +1,7 @@
 import type { ToolDefinition } from './tool-definition.ts'
 import type { CallInput, InputNeeds } from './input.ts'
 import { isObject, type JsonObject, type JsonSchema } from './json.ts'
-import type { Content, DataMark, Message } from './message.ts'
+import type { Content, DataMark, MadeCall, Message } from './message.ts'
 import type { ProgramCalls } from './program.ts'
 import type { Usage } from './usage.ts'
 
@@ -107,6 +107,8 @@ export interface ToolSuccess {
   readonly usage?: Usage
   /** The marks of this result, in addition to those that the tool's annotations give to every result. */
   readonly marks?: readonly DataMark[]
+  /** The calls that an agent made and that may have taken effect. */
+  readonly calls?: readonly MadeCall[]
   /**
    * The tag, or else the id, of the deployed version of the Worker that answered. A tool Worker adds it if its
    * configuration binds its version metadata as `CF_VERSION_METADATA`.
@@ -125,6 +127,8 @@ export interface ToolFailure {
   readonly usage?: Usage
   /** As in a success. */
   readonly marks?: readonly DataMark[]
+  /** As in a success. */
+  readonly calls?: readonly MadeCall[]
   /** As in a success. */
   readonly deployment?: string
 }

@@ -24,6 +24,7 @@ import { toolChanged } from '../tool/pinned-tools.ts'
 import { checkSchema } from '../schema/check.ts'
 import { fittingArguments } from '../schema/validate.ts'
 import { chain } from '../host/source/chain.ts'
+import { effectsOf } from './effects.ts'
 import { loopPorts, memoryJournal } from './running.ts'
 import { run } from './drive.ts'
 import { undoableCalls, undoAgentCalls } from './perform/undo.ts'
@@ -198,7 +199,12 @@ async function runAgent(
 export function agentOutcome(state: RunState, agent: string): ToolOutcome {
   const { responseFormat, compensate } = state.request
   const { status, answer = '', error } = state.finished ?? {}
-  const accounting = { usage: state.usage, ...(state.marks.size > 0 && { marks: [...state.marks] }) }
+  const calls = effectsOf(state)
+  const accounting = {
+    usage: state.usage,
+    ...(state.marks.size > 0 && { marks: [...state.marks] }),
+    ...(calls.length > 0 && { calls }),
+  }
   if (status !== 'completed') {
     const { message = 'it was stopped' } = error ?? {}
     return { ...failure('agent_failed', `The agent "${agent}" failed: ${message}`), ...accounting }

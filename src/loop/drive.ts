@@ -7,15 +7,16 @@ import { decide, type Decision, endEarly, failedRun, SUBREQUEST_LIMIT, withinSub
 import { hookContext, openLedger, type Running, type RunPorts } from './running.ts'
 import { compose, HOOK_FAILED, HookFailure, type Middleware, screenEvent } from './perform/hooks.ts'
 import { undoCalls } from './perform/undo.ts'
-import type { PlacedMessage } from '../contract/context.ts'
 import { type Content, marksAmong, type Message } from '../contract/message.ts'
 import { messageOf } from '../contract/thrown.ts'
 import { READ_RESULT } from '../contract/tool.ts'
 import { recoverRun } from './perform/recover-calls.ts'
+import { callAmong, knownCall } from './effects.ts'
 import { nextFence } from './recover.ts'
 import type { RunState } from './state.ts'
-import { readResultTool } from './decide/truncated-result.ts'
-import { placedMessages, roomForResult } from './window/fit.ts'
+import { type Readable, readResultTool } from './decide/truncated-result.ts'
+import { placedMessages, reductionOf, roomForResult } from './window/fit.ts'
+import { readPointer } from './window/notes.ts'
 
 /** How far a run is driven, and what is called on the way. */
 export interface DriveOptions {
@@ -99,7 +100,7 @@ export async function run(state: RunState, ports: RunPorts, ledger = openLedger(
   const { mostSubrequests = Infinity } = ports
   const earlierSubrequests = state.subrequests
   const readResult = readResultTool(
-    (id) => ports.journal.fullResult(id) ?? resultAmong(placedMessages(running), id),
+    readableOf(() => running),
     () => Math.min(state.request.limits.resultBytes, roomForResult(running)),
   )
   const running: Running = {
@@ -158,8 +159,18 @@ export async function run(state: RunState, ports: RunPorts, ledger = openLedger(
   return state
 }
 
+/** Returns what the model of a run may read, in the run and in the conversation before it. */
+function readableOf(find: () => Running): Readable {
+  const messages = () => placedMessages(find()).map(({ message }) => message)
+  return {
+    content: (id) => find().journal.fullResult(id) ?? resultAmong(messages(), id),
+    call: (id) => knownCall(find().state, id) ?? find().journal.earlierCall(id) ?? callAmong(messages(), id),
+    notes: () => readPointer(reductionOf(find())?.notes ?? ''),
+  }
+}
+
 /** Returns the result of a call among the messages that a run has in memory. */
-function resultAmong(messages: readonly PlacedMessage[], callId: string): readonly Content[] | undefined {
-  for (const { message } of messages) if (message.role === 'tool' && message.callId === callId) return message.content
+function resultAmong(messages: readonly Message[], callId: string): readonly Content[] | undefined {
+  for (const message of messages) if (message.role === 'tool' && message.callId === callId) return message.content
   return undefined
 }

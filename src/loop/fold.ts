@@ -8,6 +8,7 @@ import { findStaleCall, isRepeat, namesOnOffer, REPEATED_CALL } from './decide/a
 import { countCall, recountCall } from './decide/call-counts.ts'
 import { compatUndone } from './decide/compat.ts'
 import { subrequestsOf } from './decide/decide.ts'
+import { briefArguments, callsMadeIn } from './effects.ts'
 import { afterJudgement, toolMessage } from './record.ts'
 import { type CallState, findCall, idempotencyKey, newProgram, patchCall, release, type RunState } from './state.ts'
 import { marksOf, marksOfResult } from './decide/data-flow-guard.ts'
@@ -394,6 +395,8 @@ function foldUndone(
   const what = `${tool}(${call.arguments})`
   // The model reads the result of the program, and none of its calls.
   const noted = (failed.parent === undefined ? undefined : step?.byId.get(failed.parent)) ?? failed
+  const entry = { tool, arguments: briefArguments(call.arguments), outcome: ok ? 'undone' : 'NOT undone' }
+  noted.undone = [...(noted.undone ?? []), entry]
   if (!ok) {
     const definition = offered.get(tool)
     noted.notes = [...(noted.notes ?? []), `${what} was NOT undone: ${error?.message ?? ''}`]
@@ -412,9 +415,17 @@ function foldUndone(
 /** Adds the results of the step to the history, all at once and in call order, in whatever order they arrived. */
 function foldStepEnd(state: RunState): void {
   // Programs read the results of their own calls.
-  const calls = state.step?.calls.filter(({ parent }) => parent === undefined) ?? []
+  const groups = Map.groupBy(state.step?.calls ?? [], ({ parent }) => parent)
+  const calls = groups.get(undefined) ?? []
   const results = calls.flatMap((call) =>
-    call.result ? [toolMessage(call, call.result, marksOfResult(state, call))] : [],
+    call.result
+      ? [
+          toolMessage(call, call.result, {
+            marks: marksOfResult(state, call),
+            calls: callsMadeIn(state, call, groups.get(call.callId) ?? []),
+          }),
+        ]
+      : [],
   )
   for (const mark of marksAmong(results)) state.marks.add(mark)
   const wasRefused = ({ attempt, result }: CallState) => attempt === 0 && result?.error?.code === REPEATED_CALL

@@ -1,6 +1,6 @@
 import type { CallSettled, RunFact } from '../contract/event.ts'
 import { withoutUndefined } from '../contract/json.ts'
-import { type Content, type DataMark, readableArguments, type ToolMessage } from '../contract/message.ts'
+import { type Content, type DataMark, type MadeCall, readableArguments, type ToolMessage } from '../contract/message.ts'
 import type { CallRecord, RunRecord } from '../contract/run.ts'
 import type { ToolFailure, ToolFault, ToolOutcome } from '../contract/tool.ts'
 import { countableUsage } from '../contract/usage.ts'
@@ -89,10 +89,11 @@ export function callSettled(
   durationMs: number,
   cut?: number,
 ): CallSettled {
-  const { usage, marks, deployment } = outcome
+  const { usage, marks, calls, deployment } = outcome
   const accounting = {
     ...(usage && { usage: countableUsage(usage) }),
     ...(marks && { marks }),
+    ...(calls && calls.length > 0 && { calls }),
     ...(deployment && { deployment: deployment.slice(0, DEPLOYMENT) }),
     parent,
   }
@@ -163,11 +164,11 @@ export function resultText({ content = [], error }: CallSettled): string {
   return error ? error.message : texts.join('\n')
 }
 
-/** Returns the result of a call as the model reads it. */
+/** Returns the result of a call as the model reads it. `calls`: what the call made that may have taken effect. */
 export function toolMessage(
   call: CallState,
   { callId, tool, ok, content, error, cut, marks: ownMarks }: CallSettled,
-  marks: readonly DataMark[],
+  { marks, calls = [] }: { readonly marks: readonly DataMark[]; readonly calls?: readonly MadeCall[] },
 ): ToolMessage {
   const notes = notesOf(call)
   const text = [error?.message ?? '', ...notes].join('\n')
@@ -183,5 +184,7 @@ export function toolMessage(
     ...(marks.length > 0 && { marks }),
     // The edge has sent no such call, and what it writes itself has no marks.
     ...(ownMarks && call.attempt === 0 && { byCaller: true as const }),
+    ...(call.wasChanged && { sentArguments: call.arguments }),
+    ...(calls.length > 0 && { calls }),
   })
 }

@@ -10,6 +10,7 @@ import { messageOf, type RunFault } from '../contract/thrown.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { Usage } from '../contract/usage.ts'
 import type { ReportAddress, Tool, ToolOutcome } from '../contract/tool.ts'
+import type { KnownCall } from './effects.ts'
 import { fold } from './fold.ts'
 import type { CallState, RunState } from './state.ts'
 import type { TokenCount } from './window/count.ts'
@@ -181,6 +182,7 @@ export function openLedger(state: RunState, ports: Pick<RunPorts, 'journal' | 'l
       storeLateOutcome: (callId, outcome, tool) => journal.storeLateOutcome(callId, outcome, tool),
       reportedOutcome: (callId) => journal.reportedOutcome(callId),
       fullResult: (callId) => journal.fullResult(callId),
+      earlierCall: (callId) => journal.earlierCall(callId),
     },
   }
 }
@@ -221,6 +223,8 @@ export interface Journal {
   reportedOutcome(callId: string): ToolOutcome | undefined
   /** Returns the whole content of a result, or of notes that were put aside; undefined if there is none. */
   fullResult(callId: string): readonly Content[] | undefined
+  /** Returns what is known of a call of an earlier run of the conversation; undefined if there is none that models may see. */
+  earlierCall(callId: string): KnownCall | undefined
 }
 
 /**
@@ -239,5 +243,6 @@ export function memoryJournal(runId: string, onEvent: (event: RunEvent) => void,
     storeLateOutcome: () => {},
     reportedOutcome: () => undefined,
     fullResult: (callId) => fullResults.get(callId),
+    earlierCall: () => undefined,
   }
 }

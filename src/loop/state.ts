@@ -8,7 +8,7 @@ import type { InputNeeds } from '../contract/input.ts'
 import type { Judgement } from '../contract/decision.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { CallSettled, RunFinished } from '../contract/event.ts'
-import type { DataMark, Message, ToolCall } from '../contract/message.ts'
+import type { DataMark, MadeCall, Message, ToolCall } from '../contract/message.ts'
 import type { ModelFinish } from '../contract/model.ts'
 import type { ProviderCall } from '../contract/provider-tool.ts'
 import { NO_USAGE, subtractUsage, type Usage } from '../contract/usage.ts'
@@ -55,7 +55,7 @@ export interface CallState extends ToolCall {
   /** What a decision model has said about it, if one was asked. */
   judgement?: Judgement
   /** What it has said about its result. */
-  resultJudgement?: Judgement
+  resultJudgement?: Judgement | undefined
   /** Whether the setup demands approval, whatever the tool says. */
   isGuarded?: boolean
   /**
@@ -73,6 +73,8 @@ export interface CallState extends ToolCall {
   program?: ProgramState
   /** Whether it was undone; absent if that was not tried. */
   wasUndone?: boolean
+  /** The calls that were undone because it failed, or that could not be. */
+  undone?: readonly MadeCall[]
   /** Lines that are added to its result for the model. */
   notes?: readonly string[]
   /** The marks of what these lines quote. */

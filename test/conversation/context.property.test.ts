@@ -1,7 +1,9 @@
 import * as fc from 'fast-check'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { Message } from '../../src/contract/message.ts'
+import { agentSource } from '../../src/agent.ts'
+import { contentText, type Message } from '../../src/contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
+import type { Tool, ToolSource } from '../../src/contract/tool.ts'
 import { requestOf, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
 import { knowledgeOf, type Refusal, WindowModel } from './window-model.ts'
@@ -21,6 +23,10 @@ type Turn =
       readonly receipt: number
     }
   | { readonly do: 'read'; readonly characters: number }
+  /** A program makes so many payments, or an agent that asks an agent that asks one which pays. */
+  | { readonly do: 'program' | 'agent'; readonly payments: number; readonly receipt: number }
+  /** A person puts another payment in the place of one. */
+  | { readonly do: 'change'; readonly memo: number }
   | { readonly do: 'restart' }
   /** It continues in another conversation: a fork without so many of the last turns, or one that is restored from a copy. */
   | { readonly do: 'fork'; readonly without: number }
@@ -43,6 +49,15 @@ const turn: fc.Arbitrary<Turn> = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('read' as const), characters: size(60_000) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constantFrom('program' as const, 'agent' as const),
+      payments: fc.oneof(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 1, max: 50 })),
+      receipt: size(3000),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('change' as const), memo: size(3000) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('fork' as const), without: fc.nat(2) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('restore' as const), isSigned: fc.boolean() }) },
@@ -81,15 +96,23 @@ async function playTurns(words: Refusal, turns: readonly Turn[]): Promise<readon
   /** The payments of each turn that models may see. */
   const paid = new Map<number, string[]>()
   let name = 0
-  let current: Extract<Turn, { do: 'say' | 'pay' | 'read' }> = { do: 'say', characters: 0 }
+  let current: Exclude<Turn, { do: 'restart' | 'fork' | 'restore' | 'regenerate' | 'model' }> = {
+    do: 'say',
+    characters: 0,
+  }
   let step = 0
   let contextTokens = 16_000
   let modelName = 'test/a'
 
   const answer = (request: ModelRequest): readonly ModelEvent[] => {
     const knowledge = knowledgeOf(conversation.store, request)
-    for (const id of [...paid.values()].flat())
+    const { store } = conversation
+    const isReduced = store.reductions.get(store.runs.row(runId(name))?.place ?? 0) !== undefined
+    for (const id of [...paid.values()].flat()) {
+      // What a program made is told once its prompt is reduced.
+      if (!isReduced && id.startsWith('inner')) continue
       if (!knowledge.includes(`"${id}"`)) failures.push(`turn ${name}, step ${step}: ${id} is forgotten`)
+    }
     step += 1
     if (request.tools.length === 0) return say('I may not.')
     if (current.do === 'pay' && step <= current.steps) {
@@ -98,15 +121,31 @@ async function playTurns(words: Refusal, turns: readonly Turn[]): Promise<readon
       const calls = ids.map((id, index) => call(index, 'pay', { memo: 'm e '.repeat(memo / 4), id, receipt }))
       return [...calls, { type: 'finish', finish: 'tool_calls' }]
     }
+    if ((current.do === 'program' || current.do === 'agent') && step === 1) {
+      const ids = Array.from({ length: current.payments }, (_, index) => `inner${name}-${index}`)
+      const question = JSON.stringify({ ids, receipt: current.receipt })
+      const wanted =
+        current.do === 'program' ? call(0, 'batch', { ids, receipt: current.receipt }) : call(0, 'desk', { question })
+      return [wanted, { type: 'finish', finish: 'tool_calls' }]
+    }
+    if (current.do === 'change' && step === 1)
+      return [
+        call(0, 'order', { memo: 'm e '.repeat(current.memo / 4), id: 'mistaken' }),
+        { type: 'finish', finish: 'tool_calls' },
+      ]
     if (current.do === 'read' && step === 1)
       return [call(0, 'read', { characters: current.characters }), { type: 'finish', finish: 'tool_calls' }]
     return say(`Done with ${current.do}.`)
   }
+  const pay = tool('pay', ({ id, receipt }) => {
+    paid.set(name, [...(paid.get(name) ?? []), String(id)])
+    return `paid ${String(id)} ${'r e '.repeat(Number(receipt) / 4)}`
+  })
   const tools = [
-    tool('pay', ({ id, receipt }) => {
-      paid.set(name, [...(paid.get(name) ?? []), String(id)])
-      return `paid ${String(id)} ${'r e '.repeat(Number(receipt) / 4)}`
-    }),
+    pay,
+    batchTool(),
+    ...(await agentTools(pay)),
+    tool('order', ({ id }) => void paid.set(name, [...(paid.get(name) ?? []), String(id)]), { approval: 'always' }),
     tool('read', ({ characters }) => 'z y '.repeat(Number(characters) / 4), { annotations: { readOnly: true } }),
   ]
   let model = new WindowModel(contextTokens, words, answer)
@@ -151,7 +190,14 @@ async function playTurns(words: Refusal, turns: readonly Turn[]): Promise<readon
     const request = { input, model: modelName, limits: { ...requestOf({}).limits, ...LIMITS } }
     await conversation.start(name, { request, ...(replaces !== undefined && { replaces }) })
     await conversation.object.record(runId(name), 60_000)
-    const reply = await conversation.object.record(runId(name), 0)
+    let reply = await conversation.object.record(runId(name), 0)
+    const waiting = reply.ok ? reply.record.calls.find(({ status }) => status === 'approval') : undefined
+    if (waiting) {
+      const changed = JSON.stringify({ memo: `changed ${'m e '.repeat(400)}`, id: `changed${name}` })
+      await conversation.object.answer(runId(name), { [waiting.id]: { decision: 'approve', arguments: changed } })
+      await conversation.object.record(runId(name), 60_000)
+      reply = await conversation.object.record(runId(name), 0)
+    }
     if (!reply.ok || reply.record.status !== 'completed')
       failures.push(`turn ${name} of ${current.do} ended: ${JSON.stringify(reply.ok ? reply.record.error : reply)}`)
   }
@@ -180,6 +226,52 @@ async function playTurns(words: Refusal, turns: readonly Turn[]): Promise<readon
     }
   }
   return failures
+}
+
+/** A program, as the loop knows it: it makes the payments that its arguments name, and says how many. */
+function batchTool(): Tool {
+  return {
+    ...tool('batch'),
+    makesCalls: true,
+    call: async ({ arguments: { ids, receipt } }, { calls }) => {
+      if (!Array.isArray(ids) || !calls) throw new Error('no program')
+      calls.ask(ids.map((id) => ({ do: 'call', tool: 'pay', arguments: JSON.stringify({ receipt, id }) })))
+      for (let rest = ids.length; rest > 0;) rest -= (await calls.next())?.length ?? rest
+      return { ok: true, content: [{ type: 'text', text: `${ids.length} payments made` }] }
+    },
+  }
+}
+
+/** An agent that asks an agent that asks one which pays. */
+async function agentTools(pay: Tool): Promise<Tool[]> {
+  const stream = async function* (request: ModelRequest): AsyncGenerator<ModelEvent> {
+    const [instructions = '', question = ''] = request.messages.map(({ content }) => contentText(content))
+    if (request.messages.length > 2) yield* say('All is paid.')
+    else if (instructions !== 'pay') {
+      yield call(0, instructions, { question })
+      yield { type: 'finish', finish: 'tool_calls' }
+    } else {
+      const { ids, receipt } = JSON.parse(question)
+      for (const [index, id] of ids.entries()) yield call(index, 'pay', { receipt, id })
+      yield { type: 'finish', finish: 'tool_calls' }
+    }
+  }
+  const agent = (name: string, next: string) => ({
+    ...{ name, description: name, instructions: next, tools: [next], durable: false },
+    limits: { calls: 100, callsPerTool: 100 },
+  })
+  const model = { name: 'test/agent', stream }
+  const source = agentSource([agent('desk', 'clerk'), agent('clerk', 'teller'), agent('teller', 'pay')], {
+    models: { resolve: () => ({ ok: true, name: model.name, model }), list: () => [] },
+    tools: () => toolSource([pay]),
+    config: { limits: { ...requestOf({}).limits, ...LIMITS }, taintRule: true },
+  })
+  return [...(await source.find(['desk']))]
+}
+
+function toolSource(tools: readonly Tool[]): ToolSource {
+  const find = async (names: readonly string[]) => tools.filter(({ definition }) => names.includes(definition.name))
+  return { find, list: async () => ({ tools, unavailable: [] }), offered: async () => tools }
 }
 
 test('a call before a turn of more messages than earlier turns may have is not forgotten', async () => {

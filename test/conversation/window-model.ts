@@ -1,5 +1,7 @@
 import { contentText, type Message } from '../../src/contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
+import { RunJournal } from '../../src/conversation/run/journal.ts'
+import { Readers } from '../../src/conversation/run/readers.ts'
 import type { Store } from '../../src/conversation/store/store.ts'
 
 /** What the model of these tests says when a request is longer than its window. */
@@ -57,8 +59,9 @@ export class WindowModel {
   }
 }
 
-/** Returns what a model can know: its prompt, and the notes that the prompt, or other notes, name. */
+/** Returns what a model can know: its prompt, and what can be read by the ids that the prompt, or what is read so, names. */
 export function knowledgeOf(store: Store, request: Pick<ModelRequest, 'messages'> | undefined): string {
+  const journal = readingJournal(store)
   const texts: string[] = []
   const visited = new Set<string>()
   const visit = (text: string): void => {
@@ -69,7 +72,25 @@ export function knowledgeOf(store: Store, request: Pick<ModelRequest, 'messages'
       visited.add(notes)
       visit((store.fullResults.of(notes) ?? []).map((part) => contentText([part])).join('\n'))
     }
+    for (const [, callId = '', about] of plain.matchAll(/["[](call_\w+(?:-\d+)?)\.(calls|arguments)[\]"]/g)) {
+      if (visited.has(`${callId}.${about}`)) continue
+      visited.add(`${callId}.${about}`)
+      const subject = journal.earlierCall(callId)
+      visit(
+        about === 'calls'
+          ? (subject?.calls ?? []).map((made) => made.arguments).join('\n')
+          : (subject?.arguments ?? ''),
+      )
+    }
   }
   visit((request?.messages ?? []).map(textOf).join('\n'))
   return texts.join('\n')
+}
+
+/** The journal of the last run, which is only read. */
+export function readingJournal(store: Store): RunJournal {
+  const id = [...store.runs.all()].at(-1)?.id ?? ''
+  const stored = store.runs.get(id)
+  if (!stored) throw new Error('No run is stored')
+  return new RunJournal({ store, readers: new Readers(), now: () => 0 }, stored)
 }

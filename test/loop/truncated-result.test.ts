@@ -34,7 +34,7 @@ test('a truncated result is shown in part, and the model can read the rest', asy
     [
       {
         type: 'text',
-        text: `${letters.slice(1000, 1200)}\n[1000 to 1200 of 4000 characters; read on from offset 1200]`,
+        text: `${letters.slice(1000, 1800)}\n[1000 to 1800 of 4000 characters; read on from offset 1800]`,
       },
     ],
     [{ type: 'text', text: `${letters.slice(3900)}\n[3900 to 4000 of 4000 characters]` }],
@@ -85,8 +85,8 @@ test('a truncated result is not cut within a character, and reading past its end
     request: { limits: { resultBytes: 1004 } },
   })
   expect(state.calls.slice(1).map(({ result }) => result?.content)).toEqual([
-    [{ type: 'text', text: `${'😀'.repeat(100)}\n[0 to 200 of 1000 characters; read on from offset 200]` }],
-    [{ type: 'text', text: `${'😀'.repeat(100)}\n[200 to 400 of 1000 characters; read on from offset 400]` }],
+    [{ type: 'text', text: `${'😀'.repeat(201)}\n[0 to 402 of 1000 characters; read on from offset 402]` }],
+    [{ type: 'text', text: `${'😀'.repeat(201)}\n[200 to 602 of 1000 characters; read on from offset 602]` }],
     [{ type: 'text', text: '\n[1000 to 1000 of 1000 characters]' }],
   ])
 })
@@ -118,7 +118,7 @@ test.each([2000, 4_000_000])('a value of %d bytes beside a short text is omitted
   expect(second?.result?.content).toEqual([
     {
       type: 'text',
-      text: `${text.slice(0, 200)}\n[6 to 206 of ${bytes + 6} characters; read on from offset 206]`,
+      text: `${text.slice(0, 800)}\n[6 to 806 of ${bytes + 6} characters; read on from offset 806]`,
     },
   ])
   expect(undone).toMatchObject([{ ok: true, structured }])

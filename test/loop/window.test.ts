@@ -106,7 +106,7 @@ test('the plan for ten thousand messages measures each of them a few times only,
   })
   expect(messages).toHaveLength(10_000)
   expect(measured).toBeLessThan(20 * messages.length)
-  const notes = `${plan?.aside?.text}\n${plan?.reduction.notes}`
+  const notes = `${plan?.aside?.text()}\n${plan?.reduction.notes}`
   const dropped = messages.filter(({ position }) => position < (plan?.reduction.from ?? 0))
   const calls = dropped.flatMap(({ message }) => (message.role === 'assistant' ? (message.calls ?? []) : []))
   expect(calls.length).toBeGreaterThan(2000)

@@ -228,6 +228,16 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
       error: object({ code: text, message: text }, { fatal: { const: true } }),
       usage: { ...usage, description: 'The usage of models that ran inside the tool.' },
       marks: list({ enum: ['untrusted', 'private'] }),
+      calls: {
+        ...list(
+          object(
+            { tool: text, arguments: { type: 'string' }, outcome: { type: 'string' } },
+            { by: text, times: count },
+          ),
+        ),
+        description:
+          'What an agent called that may have taken effect, in brief. `by`: the agents below it; `times`: how many calls of the tool there were, in the place of each.',
+      },
       deployment: DEPLOYMENT,
       parent,
     },

@@ -1,15 +1,17 @@
 import { type RunEventBody, type RunFact, type RunNews, timestamps } from '../../contract/event.ts'
+import { runOfCall } from '../../contract/id.ts'
 import type { Content } from '../../contract/message.ts'
 import { isTerminal, type RunStatus, type RunWait } from '../../contract/run.ts'
 import type { ToolOutcome } from '../../contract/tool.ts'
 import type { Journal } from '../../loop/running.ts'
 import { recordOf } from '../../loop/record.ts'
 import type { RunState } from '../../loop/state.ts'
-import { isNotes } from '../../loop/window/plan.ts'
+import { callAmong, knownCall, type KnownCall } from '../../loop/effects.ts'
+import { isNotes } from '../../loop/window/notes.ts'
 import { type EventRow, numberOf } from '../store/events.ts'
 import type { TokenCount } from '../../loop/window/count.ts'
 import { encodeLine, eventId, frameOfLine, typeOfLine } from '../../wire/events.ts'
-import { type Frames, framesAfter, replayFrames } from './replay.ts'
+import { type Frames, framesAfter, replayFrames, stateOf } from './replay.ts'
 import type { Readers } from './readers.ts'
 import { RESERVED, type StoredRun } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
@@ -156,7 +158,21 @@ export class RunJournal implements Journal {
 
   fullResult(callId: string): readonly Content[] | undefined {
     const { store } = this.#ports
-    return this.#fullResults.get(callId) ?? store.fullResults.of(callId) ?? store.resultOf(callId)
+    const own = this.#fullResults.get(callId)
+    // A turn that was replaced is hidden from models.
+    if (own || store.isReplaced(callId)) return own
+    return store.fullResults.of(callId) ?? store.resultOf(callId)
+  }
+
+  earlierCall(callId: string): KnownCall | undefined {
+    const { store } = this.#ports
+    if (store.isReplaced(callId)) return undefined
+    const run = runOfCall(callId)
+    // To read the journal of a parked run may be what crashes the object.
+    const isParked = run !== undefined && store.runs.row(run)?.status === 'parked'
+    const stored = run === undefined || isParked ? undefined : store.runs.get(run)
+    // A fork has the messages of its original, and none of its runs.
+    return (stored && knownCall(stateOf(store, stored).state, callId)) ?? callAmong(store.messagesOf(callId), callId)
   }
 
   /** Returns the next frames after a number, whether their events are stored yet or not. */

@@ -109,12 +109,23 @@ export class MessageTable {
     return this.#each(SELECTIONS[selection], { from, to })
   }
 
-  /** Returns the result of a call of the run at a place; undefined if a model may not see it, or there is none. */
-  resultOf(place: number, callId: string): readonly Content[] | undefined {
-    for (const { message } of this.#each(SELECTIONS.current, { from: positionOf(place), to: positionOf(place + 1) })) {
-      if (message.role === 'tool' && message.callId === callId) return message.content
-    }
-    return undefined
+  /**
+   * Returns the messages about a call that a model may see, the newest first: its result, and the answer that asked for it.
+   * `place`: that of the run. Default: all messages are searched.
+   */
+  about(callId: string, place?: number): readonly Message[] {
+    const [from, to] = place === undefined ? [0, positionOf(LAST_PLACE)] : [positionOf(place), positionOf(place + 1)]
+    const escaped = JSON.stringify(callId).slice(1, -1)
+    // The parts of long messages are elsewhere.
+    const query = `SELECT ${COLUMNS} FROM messages WHERE position >= ? AND position < ? AND kind = 'work'
+      AND (instr(message, ?) > 0 OR message LIKE '@%') ORDER BY position DESC`
+    const isAbout = (message: Message) =>
+      (message.role === 'tool' && message.callId === callId) ||
+      (message.role === 'assistant' && message.calls?.some((call) => call.callId === callId) === true)
+    return this.#database.rows<MessageRow>(query, from, to, escaped).flatMap((row) => {
+      const message = this.#read(row)?.message
+      return message && isAbout(message) ? [message] : []
+    })
   }
 
   /** Reads all messages lazily, oldest first. Unreadable ones are left out. */
@@ -287,7 +298,9 @@ export class FullResultTable {
     this.#database.rows('INSERT OR REPLACE INTO wholes VALUES (?, ?)', call, column)
   }
 
+  /** Returns the complete result of a call, or notes that were put aside. Models may ask for any id. */
   of(call: string): readonly Content[] | undefined {
+    if (OTHER_KEY.test(call)) return undefined
     const [row] = this.#database.rows<{ content: string }>('SELECT content FROM wholes WHERE call = ?', call)
     return row && this.#database.value(row.content, { table: 'wholes', key: call }, isContent)
   }
@@ -339,6 +352,9 @@ export class FullResultTable {
 function isOutcome(value: unknown): value is ToolOutcome {
   return isObject(value) && (value.ok === true || isObject(value.error))
 }
+
+/** The keys of rows that are no results. */
+const OTHER_KEY = /^(?:late|report)\//
 
 function reportPrefix(run: string): string {
   return `report/${run}/`

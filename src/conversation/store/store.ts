@@ -294,9 +294,22 @@ export class Store {
 
   /** Returns the result of a call that a model may see; undefined if there is none. */
   resultOf(callId: string): readonly Content[] | undefined {
+    const message = this.messagesOf(callId).find(({ role }) => role === 'tool')
+    return message?.role === 'tool' ? message.content : undefined
+  }
+
+  /** Returns the messages about a call that a model may see: its result, and the answer that asked for it. */
+  messagesOf(callId: string): readonly Message[] {
     const run = runOfCall(callId)
     const row = run === undefined ? undefined : this.runs.row(run)
-    return row && this.messages.resultOf(row.place, callId)
+    return this.messages.about(callId, row?.place)
+  }
+
+  /** Whether a call is of a turn that was replaced. */
+  isReplaced(callId: string): boolean {
+    const run = runOfCall(callId)
+    const row = run === undefined ? undefined : this.runs.row(run)
+    return row !== undefined && this.messages.isRetired(row.place)
   }
 
   /** Returns the unfinished run whose turn it is. Runs before it that cannot be read end as failed. */

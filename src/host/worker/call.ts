@@ -134,6 +134,19 @@ const count = v.exactOptional(v.number())
 
 const marks = v.exactOptional(v.array(v.picklist(['untrusted', 'private'])))
 
+/** What an agent in a Worker did. */
+const calls = v.exactOptional(
+  v.array(
+    v.object({
+      tool: v.string(),
+      arguments: v.string(),
+      outcome: v.string(),
+      by: v.exactOptional(v.string()),
+      times: count,
+    }),
+  ),
+)
+
 const deployment = v.exactOptional(v.string())
 
 const usage = v.exactOptional(
@@ -168,6 +181,7 @@ export const Outcome = v.variant('ok', [
     metadata: v.exactOptional(plainObject),
     usage,
     marks,
+    calls,
     deployment,
   }),
   v.object({
@@ -183,6 +197,7 @@ export const Outcome = v.variant('ok', [
     later: v.exactOptional(v.object({ within: v.number(), poll: count, state: v.exactOptional(v.string()) })),
     usage,
     marks,
+    calls,
     deployment,
   }),
 ])

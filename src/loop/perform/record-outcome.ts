@@ -4,6 +4,7 @@ import { parseJson } from '../../contract/json.ts'
 import { contentText } from '../../contract/message.ts'
 import { failure, READ_RESULT, type ToolFailure, type ToolOutcome, type ToolSuccess } from '../../contract/tool.ts'
 import { visibleOutcome } from '../decide/truncated-result.ts'
+import { toldCalls } from '../effects.ts'
 import { startedCalls } from '../recover.ts'
 import type { Running } from '../running.ts'
 import { callSettled } from '../record.ts'
@@ -16,9 +17,10 @@ import { isForPerson, pollTool, receiveOutcome } from './call-tool.ts'
  * Records an outcome. If it is too large for the model, it is stored in full, and the model is told how to read the
  * rest.
  */
-export function recordOutcome(running: Running, call: CallState, outcome: ToolOutcome, durationMs: number): void {
+export function recordOutcome(running: Running, call: CallState, ownOutcome: ToolOutcome, durationMs: number): void {
   const { state, commit, flush, journal, tools } = running
   const { callId, tool, parent } = call
+  const outcome = withToldCalls(running, call, ownOutcome)
   const input = outcome.ok ? undefined : outcome.input
   if (input && state.request.conversation !== undefined && isForPerson(input)) {
     commit([{ type: 'approval.requested', callId, tool, arguments: call.arguments, input, parent }])
@@ -38,6 +40,13 @@ export function recordOutcome(running: Running, call: CallState, outcome: ToolOu
   commit([callSettled(call, applyFaultPolicy(running, call, visible), durationMs, cut)])
   // The last outcome of a step is flushed together with the events that follow from it.
   if (!state.step?.answer || startedCalls(state).length > 0) flush()
+}
+
+/** Returns an outcome with what an agent says that it did; of any other tool, without what it says. */
+function withToldCalls({ state }: Running, { tool }: CallState, outcome: ToolOutcome): ToolOutcome {
+  if (!outcome.calls) return outcome
+  const { calls, ...rest } = outcome
+  return state.offered.get(tool)?.callsTools ? { ...rest, calls: toldCalls(calls) } : rest
 }
 
 /** Returns the event of a call that its tool answers later; undefined for any other, and where the run cannot wait. */

@@ -9,6 +9,7 @@ import {
   UNKNOWN_WINDOW,
 } from '../../contract/model.ts'
 import type { Usage } from '../../contract/usage.ts'
+import { isReadOnly } from '../effects.ts'
 import type { PromptPorts, Running } from '../running.ts'
 import { countOf, learnFromRefusal, LEAST_WINDOW, measureWith, promptSize, TOKENS_A_FILE, tokensOf } from './count.ts'
 import { planReduction, tokensUnder, turnStarts } from './plan.ts'
@@ -176,7 +177,7 @@ async function reduce(running: Running, options: ReduceOptions): Promise<boolean
     },
     model: model.name,
     measure,
-    isReadOnly: (tool) => state.offered.get(tool)?.annotations.readOnly === true,
+    isReadOnly: (tool) => isReadOnly(state, tool),
   })
   if (!plan) return false
   const { aside, dropped } = plan
@@ -188,7 +189,7 @@ async function reduce(running: Running, options: ReduceOptions): Promise<boolean
     ...(contextTokens !== undefined && { contextTokens }),
     ...(state.step?.tools && { tools: state.step.tools }),
   }
-  if (aside) journal.storeFullResult(aside.id, [{ type: 'text', text: aside.text }])
+  if (aside) journal.storeFullResult(aside.id, [{ type: 'text', text: aside.text() }])
   const fact: RunFact = {
     type: 'context.reduced',
     step,

@@ -1,7 +1,7 @@
 import type { ContextReduction, PlacedMessage } from '../../contract/context.ts'
 import type { Message } from '../../contract/message.ts'
-import { READ_RESULT } from '../../contract/tool.ts'
-import { cutCalls, cutResult, lineOfTurn, shortResult, withoutFiles } from './shorten.ts'
+import { notesId, pointerTo } from './notes.ts'
+import { cutCalls, cutResult, lineOfTurn, linesOfTurn, shortResult, withoutFiles } from './shorten.ts'
 import { textTokens } from './count.ts'
 
 /** What a plan is made of. Tokens are estimated (`tokens.ts`). */
@@ -25,18 +25,22 @@ export type MessageMeasure = (message: Message) => number
 
 export interface Plan {
   readonly reduction: ContextReduction
-  /** Notes that are stored apart, as they are too long for the prompt. */
-  readonly aside?: { readonly id: string; readonly text: string }
+  /** The same notes in full, and the id under which they are put aside. */
+  readonly aside?: { readonly id: string; readonly text: () => string }
   /** The messages that leave the prompt with this reduction. */
   readonly dropped: readonly Message[]
 }
 
 /** How many steps before the end keep their results at first. */
 const KEPT_STEPS = 4
-/** The part of the room that notes may take. Beyond it, the oldest are put aside. */
+/** The part of the room that notes may take. Beyond it, the oldest are only put aside. */
 const NOTES_SHARE = 0.2
+/** The part of that which is left of notes that are longer. */
+const KEPT_NOTES = 0.7
 /** The fewest characters of a result that is cut. */
 const FEWEST_CHARACTERS = 400
+/** What the note takes on how to read the rest of a call or a result, in characters. */
+const CUT_NOTE = 110
 const CHARACTERS_A_TOKEN = 2.5
 
 /**
@@ -120,15 +124,7 @@ function withCutCalls(plan: Plan, { messages, tokens, measure }: PlanInput): Pla
   const others = sum(visible, measure) - sum(parts, measure)
   const count = parts.reduce((total, part) => total + (part.role === 'assistant' ? (part.calls?.length ?? 0) : 1), 0)
   const share = Math.floor(((tokens - others) * CHARACTERS_A_TOKEN) / Math.max(1, count))
-  return { ...plan, reduction: { ...plan.reduction, characters: Math.max(FEWEST_CHARACTERS, share) } }
-}
-
-/** What the ids of notes begin with that are put aside. No id of a call does. */
-const NOTES = 'notes_'
-
-/** Whether an id is that of notes, without which the model would not know what it has done. */
-export function isNotes(id: string): boolean {
-  return id.startsWith(NOTES)
+  return { ...plan, reduction: { ...plan.reduction, characters: Math.max(FEWEST_CHARACTERS, share - CUT_NOTE) } }
 }
 
 /** A line of the notes, with its tokens. */
@@ -144,7 +140,11 @@ interface Line {
 function notesWriter({ messages, previous, tokens, isReadOnly }: PlanInput): (candidate: ContextReduction) => Plan {
   // What an earlier reduction left out, and the input of a turn of which it left out steps, is in its notes.
   const noted = previous?.from ?? 0
-  const earlierLines = previous?.notes?.split('\n').map(measureLine) ?? []
+  const earlier = previous?.notes?.split('\n') ?? []
+  const pointer = pointerTo(notesId(noted))
+  // An earlier version put aside only what was too long for the prompt. All of its notes are then put aside now.
+  const isAside = earlier.at(-1) === pointer
+  const earlierLines = (isAside ? earlier.slice(0, -1) : earlier).map(measureLine)
   const turnLines = new Map<Message | undefined, { readonly length: number; readonly line: Line }>()
   const lineOf = (turn: readonly Message[]): Line => {
     const last = turnLines.get(turn[0])
@@ -158,36 +158,42 @@ function notesWriter({ messages, previous, tokens, isReadOnly }: PlanInput): (ca
       ({ position, message }) => position >= noted && position < candidate.from && message.role !== 'system',
     )
     const dropped = placed.map(({ message }) => message)
-    if (placed.length === 0) return { reduction: candidate, dropped }
+    if (placed.length === 0) {
+      const notes = isAside ? { notes: withPointer(earlierLines, pointer, tokens) } : {}
+      return { reduction: { ...candidate, ...notes }, dropped }
+    }
     const starts = new Set(turnStarts(placed))
     const turns: Message[][] = []
     for (const { position, message } of placed) {
       if (starts.has(position) || turns.length === 0) turns.push([])
       turns.at(-1)?.push(message)
     }
-    const lines = [...earlierLines, ...turns.map(lineOf)]
-    const most = tokens * NOTES_SHARE
-    if (lines.reduce((total, line) => total + line.tokens, 0) <= most) {
-      return { reduction: { ...candidate, notes: joinLines(lines) }, dropped }
-    }
-    let count = lines.length
-    for (let room = most; count > 0; count--) {
-      room -= lines[count - 1]?.tokens ?? 0
-      if (room < 0) break
-    }
-    const id = `${NOTES}${candidate.from}`
-    const pointer = `- (older notes: ${READ_RESULT} reads them with the id "${id}")`
-    const notes = [pointer, ...lines.slice(count).map(({ text }) => text)].join('\n')
-    return { reduction: { ...candidate, notes }, aside: { id, text: joinLines(lines.slice(0, count)) }, dropped }
+    const id = notesId(candidate.from)
+    const notes = withPointer([...earlierLines, ...turns.map(lineOf)], pointerTo(id), tokens)
+    const before = isAside ? [pointer] : earlier
+    const inFull = () => [...before, ...turns.flatMap((turn) => linesOfTurn(turn, isReadOnly))].join('\n')
+    return { reduction: { ...candidate, notes }, aside: { id, text: inFull }, dropped }
   }
+}
+
+/**
+ * Returns the newest lines that may be in a prompt of so many tokens, and where all are read. That comes last, so that a
+ * provider can read the lines before it from its cache.
+ */
+function withPointer(lines: readonly Line[], pointer: string, tokens: number): string {
+  const most = tokens * NOTES_SHARE - measureLine(pointer).tokens
+  const isLong = lines.reduce((total, line) => total + line.tokens, 0) > most
+  let count = lines.length
+  // If lines go, more go than must: the next reductions then add lines to the same beginning.
+  for (let room = isLong ? most * KEPT_NOTES : most; count > 0; count--) {
+    room -= lines[count - 1]?.tokens ?? 0
+    if (room < 0) break
+  }
+  return [...lines.slice(count).map(({ text }) => text), pointer].join('\n')
 }
 
 function measureLine(text: string): Line {
   return { text, tokens: textTokens(text) }
-}
-
-function joinLines(lines: readonly Line[]): string {
-  return lines.map(({ text }) => text).join('\n')
 }
 
 /** Returns the positions at which turns begin: those of user messages that follow an answer. */

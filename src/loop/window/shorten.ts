@@ -3,10 +3,23 @@ import {
   type AssistantMessage,
   contentText,
   type Message,
+  type ToolCall,
   type ToolMessage,
   type UserContent,
 } from '../../contract/message.ts'
 import { READ_RESULT } from '../../contract/tool.ts'
+import {
+  argumentsId,
+  briefArguments,
+  briefOutcome,
+  callLine,
+  callsId,
+  clip,
+  excerpt,
+  MOST_ARGUMENTS,
+  summaryOf,
+} from '../effects.ts'
+import { CALL, INNER_CALL } from './notes.ts'
 
 /** A result that is not longer than this is not shortened: the line in its place would be as long. */
 const SHORT_CHARACTERS = 240
@@ -18,19 +31,43 @@ export function shortResult(message: ToolMessage): ToolMessage {
   return cached(shortResults, message, () => {
     const text = contentText(message.content)
     const files = message.content.filter(({ type }) => type !== 'text').length
-    if (text.length <= SHORT_CHARACTERS && files === 0) return message
+    if (text.length <= SHORT_CHARACTERS && files === 0) return withCalls(message)
     const size = `${text.length} characters${files > 0 ? ` and ${files} files` : ''}`
     const line = `[Put aside to make room: the result of ${message.tool}, ${size}. ${READ_RESULT} reads it with the id "${message.callId}".]`
-    return { ...message, content: [{ type: 'text', text: line }] }
+    return withCalls({ ...message, content: [{ type: 'text', text: `${line}${changeNote(message)}` }] })
+  })
+}
+
+const resultsWithCalls = new WeakMap<ToolMessage, ToolMessage>()
+
+/** Returns a result with what its call made, which the model has not been told yet. */
+function withCalls(message: ToolMessage): ToolMessage {
+  const { calls, content, callId } = message
+  if (!calls) return message
+  return cached(resultsWithCalls, message, () => {
+    const text = `[This call made ${summaryOf(calls)}. ${READ_RESULT} lists them with the id "${callsId(callId)}".]`
+    return { ...message, content: [...content, { type: 'text', text }] }
   })
 }
 
 /** Returns the beginning of a result that has more than this many characters, with the way to read on. */
 export function cutResult(message: ToolMessage, characters: number): ToolMessage {
+  return withCalls(beginningOf(message, characters))
+}
+
+function beginningOf(message: ToolMessage, characters: number): ToolMessage {
   const text = contentText(message.content)
   if (text.length <= characters) return message
   const rest = `[${characters} of ${text.length} characters; ${READ_RESULT} reads on with the id "${message.callId}" from offset ${characters}]`
-  return { ...message, content: [{ type: 'text', text: `${text.slice(0, characters)}\n${rest}` }] }
+  return {
+    ...message,
+    content: [{ type: 'text', text: `${text.slice(0, characters)}\n${rest}${changeNote(message)}` }],
+  }
+}
+
+/** Says again what the end of a result says, which is left out: that a person has changed the arguments. */
+function changeNote({ sentArguments: text }: ToolMessage): string {
+  return text === undefined ? '' : `\n[A person changed the arguments to ${briefArguments(text)}.]`
 }
 
 const cutAnswers = new WeakMap<AssistantMessage, { readonly characters: number; readonly message: AssistantMessage }>()
@@ -46,7 +83,7 @@ export function cutCalls(message: AssistantMessage, characters: number): Assista
     ...message,
     content: clip(content, characters),
     calls: calls.map((call) =>
-      call.arguments.length <= characters ? call : { ...call, arguments: cutArguments(call.arguments, characters) },
+      call.arguments.length <= characters ? call : { ...call, arguments: cutArguments(call, characters) },
     ),
   }
   cutAnswers.set(message, { characters, message: cut })
@@ -54,11 +91,13 @@ export function cutCalls(message: AssistantMessage, characters: number): Assista
 }
 
 /** Returns arguments as JSON with the beginning of each text that is longer than its share. */
-function cutArguments(text: string, characters: number): string {
+function cutArguments({ callId, arguments: text }: ToolCall, characters: number): string {
   const value = parseShallow(text)
   const share = Math.floor(characters / Math.max(1, isObject(value) ? Object.keys(value).length : 1))
   const cut = JSON.stringify(value, (_, each: unknown) => (typeof each === 'string' ? clip(each, share) : each))
-  return cut === undefined || cut.length > 2 * characters ? JSON.stringify({ cut: clip(text, share) }) : cut
+  const rest = `${READ_RESULT} reads all of them with the id "${argumentsId(callId)}"`
+  const short = isObject(value) && cut !== undefined && cut.length <= 2 * characters ? parseShallow(cut) : undefined
+  return JSON.stringify(isObject(short) ? { ...short, '[cut]': rest } : { cut: `${clip(text, share)} [${rest}]` })
 }
 
 const lightMessages = new WeakMap<Message, Message>()
@@ -101,77 +140,100 @@ function cached<Kind extends Message>(cache: WeakMap<Kind, Kind>, message: Kind,
 /** Returns a message with no more than its line of notes is made of. */
 export function outlineOf(message: Message): Message {
   const light = withoutFiles(message)
-  if (light.role === 'tool') return shortResult(light)
-  return light.role === 'assistant' ? cutCalls(light, MOST_OUTLINE) : light
+  if (light.role === 'tool') return beginningOf(light, MOST_OUTLINE)
+  if (light.role !== 'assistant' || !light.calls) return light
+  const calls = light.calls.map((call) => ({ ...call, arguments: briefArguments(call.arguments, MOST_OUTLINE) }))
+  return { ...light, content: clip(light.content, MOST_OUTLINE), calls }
 }
 
-/** The most characters of the text and of each call of an answer in an outline. */
+/** The most characters of the text, of each call and of each result in an outline. */
 const MOST_OUTLINE = 2000
 
+/** The most characters of what was asked or answered, in the line of a turn, and in full notes. */
 const MOST_TEXT = 200
-const MOST_ARGUMENTS = 320
-const MOST_OUTCOME = 120
-/** The most characters of one text among the arguments of a call, and the most entries of a list. */
-const MOST_VALUE = 48
-const MOST_ENTRIES = 8
+const MOST_FULL_TEXT = 1000
+/** The most characters of the arguments of a call in full notes. */
+const MOST_FULL_ARGUMENTS = 1500
+/** The most characters of the calls that a call made, in the line of a turn. */
+const MOST_MADE = 700
+
+/** What notes tell of a turn. */
+type Entry =
+  | { readonly is: 'user' | 'answer'; readonly text: string }
+  | { readonly is: 'call'; readonly call: ToolCall; readonly result: ToolMessage | undefined }
+  | { readonly is: 'reads'; readonly tool: string; readonly times: number }
+
+/** Yields what was asked, each call that may have taken effect, what was answered, and how often other tools were called. */
+function* entriesOf(messages: readonly Message[], isReadOnly: (tool: string) => boolean): Generator<Entry> {
+  const results = new Map(messages.flatMap((each) => (each.role === 'tool' ? [[each.callId, each] as const] : [])))
+  const reads = new Map<string, number>()
+  for (const message of messages) {
+    if (message.role === 'user') yield { is: 'user', text: contentText(message.content) }
+    if (message.role !== 'assistant') continue
+    for (const call of message.calls ?? []) {
+      const result = results.get(call.callId)
+      if (isReadOnly(call.tool) && !result?.calls) reads.set(call.tool, (reads.get(call.tool) ?? 0) + 1)
+      else yield { is: 'call', call, result }
+    }
+    if (message.content !== '') yield { is: 'answer', text: message.content }
+  }
+  for (const [tool, times] of reads) yield { is: 'reads', tool, times }
+}
 
 /**
  * Returns a turn, or a part of one, as one line of notes: what was asked, each call that may have taken effect with its
  * arguments and outcome, and what was answered. Calls of tools that only read are counted.
  */
 export function lineOfTurn(messages: readonly Message[], isReadOnly: (tool: string) => boolean): string {
-  const results = new Map(messages.flatMap((each) => (each.role === 'tool' ? [[each.callId, each] as const] : [])))
-  const reads = new Map<string, number>()
-  const parts: string[] = []
-  for (const message of messages) {
-    if (message.role === 'user') parts.push(`user: ${excerpt(contentText(message.content), MOST_TEXT)}`)
-    if (message.role !== 'assistant') continue
-    for (const { callId, tool, arguments: text } of message.calls ?? []) {
-      const result = results.get(callId)
-      if (isReadOnly(tool)) reads.set(tool, (reads.get(tool) ?? 0) + 1)
-      else parts.push(`called ${tool}(${briefArguments(text)}) ${outcomeOf(result)} [${callId}]`)
-    }
-    if (message.content !== '') parts.push(`answer: ${excerpt(message.content, MOST_TEXT)}`)
-  }
-  for (const [tool, times] of reads) parts.push(`read with ${tool}${times > 1 ? ` ${times} times` : ''}`)
+  const parts = [...entriesOf(messages, isReadOnly)].map((entry) => {
+    if (entry.is === 'reads') return readsLine(entry)
+    if (entry.is !== 'call') return `${entry.is}: ${excerpt(entry.text, MOST_TEXT)}`
+    return `${lineOfCall(entry, MOST_ARGUMENTS)}${briefCalls(entry.result)}`
+  })
   return `- ${parts.join('; ')}`
 }
 
-function outcomeOf(result: ToolMessage | undefined): string {
-  if (!result) return '→ outcome unknown'
-  const text = contentText(result.content)
-  // Text that others wrote must not gain authority by being repeated in the notes.
-  const words = result.marks?.includes('untrusted') ? `${text.length} characters` : excerpt(text, MOST_OUTCOME)
-  return `→ ${result.ok ? '' : 'failed: '}${words}`
+/**
+ * Returns the same in full, as it is put aside: a line for each call, with more of its arguments, and for each that a
+ * program or an agent made. The first line alone begins with a dash.
+ */
+export function linesOfTurn(messages: readonly Message[], isReadOnly: (tool: string) => boolean): string[] {
+  const lines = [...entriesOf(messages, isReadOnly)].flatMap((entry) => {
+    if (entry.is === 'reads') return [readsLine(entry)]
+    if (entry.is !== 'call') return [`${entry.is}: ${excerpt(entry.text, MOST_FULL_TEXT)}`]
+    const inner = entry.result?.calls?.map((call) => `${INNER_CALL}${callLine(call)}`) ?? []
+    return [lineOfCall(entry, MOST_FULL_ARGUMENTS), ...inner]
+  })
+  return lines.map((line, index) => `${index === 0 ? '- ' : '  '}${line}`)
 }
 
-/** Returns arguments in one line, with the beginning of each long text in them, so that what identifies a call is left. */
-function briefArguments(text: string): string {
-  const value = parseShallow(text)
-  const line = value === undefined ? text.replaceAll(/\s+/g, ' ') : JSON.stringify(briefValue(value))
-  return clip(line, MOST_ARGUMENTS)
+function readsLine({ tool, times }: Extract<Entry, { is: 'reads' }>): string {
+  return `read with ${tool}${times > 1 ? ` ${times} times` : ''}`
 }
 
-function briefValue(value: unknown): unknown {
-  if (typeof value === 'string') return clip(value, MOST_VALUE)
-  if (Array.isArray(value)) {
-    const entries = value.slice(0, MOST_ENTRIES).map(briefValue)
-    return value.length > MOST_ENTRIES ? [...entries, `… ${value.length - MOST_ENTRIES} more`] : entries
-  }
-  if (!isObject(value)) return value
-  // Short values first: ids and amounts must not be cut off behind a long text.
-  const entries = Object.entries(value).map(([key, each]) => [key, briefValue(each)] as const)
-  const size = ([key, each]: readonly [string, unknown]) => key.length + JSON.stringify(each).length
-  return Object.fromEntries(entries.sort((one, other) => size(one) - size(other)))
+function lineOfCall({ call, result }: Extract<Entry, { is: 'call' }>, most: number): string {
+  const { callId, tool, arguments: text } = call
+  const outcome = result
+    ? briefOutcome({ text: contentText(result.content), ok: result.ok, isUntrusted: isUntrusted(result) })
+    : 'outcome unknown'
+  const changed = result?.sentArguments === undefined ? '' : ' as a person changed it'
+  return `${CALL}${tool}(${briefArguments(result?.sentArguments ?? text, most)})${changed} → ${outcome} [${callId}]`
 }
 
-/** Returns the beginning of a text as a JSON string, which has no line breaks. */
-function excerpt(text: string, most: number): string {
-  return JSON.stringify(clip(text, most))
+/** Returns the first calls that a call made, and how to read all of them. */
+function briefCalls(result: ToolMessage | undefined): string {
+  const { calls = [], callId = '' } = result ?? {}
+  if (calls.length === 0) return ''
+  const lines = calls.map(callLine)
+  let size = 0
+  const end = lines.findIndex((line) => (size += line.length) > MOST_MADE)
+  if (end < 0 && !isUntrusted(result)) return `, which made ${lines.join(', ')}`
+  const count = isUntrusted(result) ? 0 : end
+  const some = count > 0 ? `${lines.slice(0, count).join(', ')}, and ` : ''
+  return `, which made ${some}${summaryOf(calls.slice(count))} [${callsId(callId)}]`
 }
 
-function clip(text: string, most: number): string {
-  if (text.length <= most) return text
-  const end = /[\uD800-\uDBFF]/.test(text.charAt(most - 1)) ? most - 1 : most
-  return `${text.slice(0, end)}…`
+/** Whether others wrote what a result says, and with it what a program did. */
+function isUntrusted(result: ToolMessage | undefined): boolean {
+  return result?.marks?.includes('untrusted') === true
 }

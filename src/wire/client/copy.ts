@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { TOOL_NAME } from '../../contract/id.ts'
 import { isObject } from '../../contract/json.ts'
 import { type DecodeResult, parseBody } from './body.ts'
 import { number, SAMPLING } from './openai-chat/request.ts'
@@ -18,6 +19,18 @@ import {
 } from '../schema.ts'
 
 const marks = v.exactOptional(v.array(v.picklist(['untrusted', 'private'])))
+
+const toolName = v.pipe(v.string(), v.regex(TOOL_NAME))
+
+/** Each is shown to models as data alone: the results of a copy are marked as written by others. */
+const madeCall = v.object({
+  tool: toolName,
+  arguments: v.string(),
+  outcome: v.string(),
+  callId: v.exactOptional(v.string()),
+  by: v.exactOptional(v.string()),
+  times: v.exactOptional(integerFrom(1)),
+})
 
 /**
  * What a copy of a conversation says of messages and requests, as a caller may have written it: the fields that a caller
@@ -44,6 +57,8 @@ const message = v.variant('role', [
     cut: v.exactOptional(integerFrom(0)),
     marks,
     byCaller: v.exactOptional(v.literal(true)),
+    sentArguments: v.exactOptional(v.string()),
+    calls: v.exactOptional(v.array(madeCall)),
   }),
 ])
 

@@ -1,0 +1,118 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { contentText, type Message } from '../../src/contract/message.ts'
+import type { ModelRequest } from '../../src/contract/model.ts'
+import type { Tool } from '../../src/contract/tool.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
+import { Family, instructions, lastText } from './family.ts'
+import { runId, TestConversation } from './object.ts'
+
+/** A program, as the loop knows it: it pays the invoices that its arguments number. */
+const program: Tool = {
+  ...tool('program'),
+  makesCalls: true,
+  call: async ({ arguments: { from } }, { calls }) => {
+    if (!calls) throw new Error('no program')
+    const ids = [0, 1, 2].map((each) => `invoice-${Number(from) + each}`)
+    calls.ask(ids.map((id) => ({ do: 'call', tool: 'pay', arguments: JSON.stringify({ id }) })))
+    for (let rest = ids.length; rest > 0;) rest -= (await calls.next())?.length ?? rest
+    return { ok: true, content: [{ type: 'text', text: 'All are paid.' }] }
+  },
+}
+const pay = tool('pay', ({ id }) => `receipt of ${String(id)}`)
+
+/** Obeys the last message of the user: `program 4`, or `read <id>`. Whatever else is answered. */
+function obey({ messages }: ModelRequest) {
+  const last = messages.at(-1)
+  const [verb, argument = ''] = contentText(last?.content ?? '').split(' ')
+  if (last?.role !== 'user') return say('Done.')
+  if (verb === 'program') return ask(['program', { from: Number(argument) }])
+  return verb === 'read' ? ask(['read_result', { id: argument }]) : say('Yes.')
+}
+
+/** What a run reads that is asked to. */
+async function read(conversation: TestConversation, name: number, id: string): Promise<string | undefined> {
+  await conversation.run(name, `read ${id}`)
+  const settled = conversation.journal(name).find((event) => event.type === 'call.settled')
+  if (settled?.type !== 'call.settled') return undefined
+  return settled.content ? contentText(settled.content) : settled.error?.code
+}
+
+describe('what a program did', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 }))
+  afterEach(() => void vi.useRealTimers())
+
+  /** A conversation in which a program ran in the first turn, whose prompt has been reduced since. */
+  async function reduced(): Promise<TestConversation> {
+    const conversation = new TestConversation(obey, [program, pay])
+    conversation.modelWindow = { contextTokens: 2500 }
+    await conversation.run(1, 'program 7')
+    for (let name = 2; name <= 12; name++) await conversation.run(name, `say ${'lorem '.repeat(500)}`)
+    return conversation
+  }
+  const call = `call_${runId(1).slice(4)}_1_0`
+
+  test('is in the notes, call by call, with ids by which each result, its arguments and the list are read', async () => {
+    const conversation = await reduced()
+    const notes = conversation.requests.at(-1)?.messages.find(({ role }) => role === 'system')
+    expect(contentText(notes?.content ?? '').split('\n')[1]).toBe(
+      `- user: "program 7"; called program({"from":7}) → "All are paid." [${call}], which made ` +
+        `pay({"id":"invoice-7"}) → "receipt of invoice-7" [${call}-0], ` +
+        `pay({"id":"invoice-8"}) → "receipt of invoice-8" [${call}-1], ` +
+        `pay({"id":"invoice-9"}) → "receipt of invoice-9" [${call}-2]; answer: "Done."`,
+    )
+    expect(await read(conversation, 20, `${call}-1`)).toBe('receipt of invoice-8\n[0 to 20 of 20 characters]')
+    expect(await read(conversation, 21, `${call}-1.arguments`)).toBe('{"id":"invoice-8"}\n[0 to 18 of 18 characters]')
+    expect(await read(conversation, 22, `${call}.calls`)).toMatch(/invoice-7.*\n.*invoice-8.*\n.*invoice-9/)
+  })
+
+  test('is known in a fork, which has no journal of the run', async () => {
+    const conversation = await reduced()
+    const page = await conversation.object.messages({ limit: 1000, fullResults: true })
+    if (!page.ok) throw new Error(page.code)
+    const fork = new TestConversation(obey, [program, pay])
+    fork.modelWindow = { contextTokens: 8000 }
+    await fork.object.create({ tenant: 'acme', id: 'fork', settings: {} })
+    await fork.object.adopt(page.messages)
+    expect(await read(fork, 20, call)).toBe('All are paid.\n[0 to 13 of 13 characters]')
+    expect(await read(fork, 21, `${call}.calls`)).toMatch(/invoice-7.*\n.*invoice-8.*\n.*invoice-9/)
+  })
+
+  test('is hidden once its turn is replaced, as are results by keys that are not those of calls', async () => {
+    const conversation = await reduced()
+    const input: readonly Message[] = [{ role: 'user', content: 'say other' }]
+    await conversation.start(13, { request: { input }, replaces: runId(1) })
+    await conversation.object.record(runId(13), 10_000)
+    for (let name = 14; name <= 19; name++) await conversation.run(name, `say ${'lorem '.repeat(500)}`)
+    conversation.store.fullResults.keepReport(runId(1), call, { ok: true, content: [] })
+    for (const [index, id] of [call, `${call}-1`, `${call}.calls`, `report/${runId(1)}/${call}`].entries())
+      expect([id, await read(conversation, 20 + index, id)]).toEqual([id, 'unknown_result'])
+    expect(conversation.rows('SELECT * FROM quarantine')).toEqual([])
+  })
+})
+
+test('what agents did, three levels down, is in the result of the call and in its event', async () => {
+  const agent = (name: string, next: string) => ({ name, description: name, instructions: next, tools: [next] })
+  const family = new Family({
+    answer: (request) => {
+      const next = instructions(request)
+      if (lastText(request).startsWith('Paid')) return say('Paid.')
+      if (next === 'pay') return request.messages.length > 2 ? say('Paid.') : ask(['pay', { id: lastText(request) }])
+      return ask([next === '' ? 'desk' : next, { question: 'invoice-7' }])
+    },
+    agents: [agent('desk', 'clerk'), agent('clerk', 'teller'), agent('teller', 'pay')],
+    tools: [pay],
+  })
+  await family.start(1, 'Pay invoice 7.')
+  await family.pass(60_000)
+  expect(await family.record(1)).toMatchObject({ status: 'completed' })
+  const effects = [
+    { tool: 'clerk', arguments: '{"question":"invoice-7"}', outcome: '"Paid."' },
+    { tool: 'teller', arguments: '{"question":"invoice-7"}', outcome: '"Paid."', by: 'clerk' },
+    { tool: 'pay', arguments: '{"id":"invoice-7"}', outcome: '"receipt of invoice-7"', by: 'clerk > teller' },
+  ]
+  const settled = family.journal(runId(1)).find((event) => event.type === 'call.settled')
+  expect(settled).toMatchObject({ tool: 'desk', calls: effects })
+  const messages = [...family.store().messages.all()].map(({ message }) => message)
+  expect(messages.find(({ role }) => role === 'tool')).toMatchObject({ tool: 'desk', calls: effects })
+  family.close()
+})
