@@ -201,10 +201,13 @@ export const COMMANDS: readonly Command[] = [
     name: 'rollback',
     summary: 'restore the deployment before the last one, or before one that has stopped half-way',
     arguments: {},
-    options: { env: { type: 'string', value: 'name', text: 'the environment; default: production' } },
+    options: {
+      env: { type: 'string', value: 'name', text: 'the environment; default: production' },
+      force: { type: 'boolean', text: 'restore it although it cannot read what was stored since' },
+    },
     run: async ({ root, env, terminal, options }) => {
       const { rollback } = await import('./deploy/rollback.ts')
-      await rollback({ root, env, terminal, environment: options.env ?? 'production' })
+      await rollback({ root, env, terminal, environment: options.env ?? 'production', force: options.force })
     },
   }),
   command({

@@ -1,4 +1,10 @@
 /**
+ * The generation of what objects store. The version before can read all that this one stores, unless this number is higher
+ * than its own: `edgecall deploy` records it, and `edgecall rollback` goes back to no version with a lower one.
+ */
+export const STORAGE_GENERATION = 1
+
+/**
  * Brings the tables of a Durable Object to the newest version, all at once or not at all. `migrations`: the statements of
  * each version, in order; new ones are appended and old ones never edited. The tables of a newer edge stay as they are:
  * that edge may be deployed again.

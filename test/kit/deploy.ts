@@ -197,7 +197,7 @@ export async function checkDeploy(): Promise<number> {
         world.edge.load(storedStopped)
         if (!isBegun) continue
         const { root, env, terminal, environment } = world.optionsOf(world.second)
-        await rollback({ root, env, terminal, environment })
+        await rollback({ root, env, terminal, environment, force: false })
         assert.equal(recordOf(world).current?.id, before.id)
         assert.equal(recordOf(world).attempt, undefined)
         assert.deepEqual(liveOf(world), versionsOf(before))

@@ -49,7 +49,7 @@ export async function checkRollOut(): Promise<void> {
     await rollChanged(20)
     assert.deepEqual(sharesOf(world, 'acme-one', current), { old: 80, new: 20 })
     const { root, env, terminal, environment } = options
-    await rollback({ root, env, terminal, environment })
+    await rollback({ root, env, terminal, environment, force: false })
     assert.equal(
       Object.keys(sharesOf(world, 'acme-one', current)).length,
       1,

@@ -19,6 +19,7 @@ import { type DeployedWorker, type DeployRecord, lostRecordText, type Manifest, 
 import { missingResources } from './resources.ts'
 import { requireChange } from './roll-out.ts'
 import { askMissing, readSecrets, type Secrets } from './secrets.ts'
+import { isUnreadable, storageMark } from './storage.ts'
 import { Failure } from '../failure.ts'
 import type { DefinitionIssue } from '../../contract/definition.ts'
 import type { ToolDefinition } from '../../contract/tool-definition.ts'
@@ -82,6 +83,11 @@ export async function deploy(commandLine: DeployOptions): Promise<void> {
         step,
         live.find(({ name }) => name === step.bundle.target.name),
       )
+  for (const { bundle, done } of steps) {
+    const before = live.find(({ name }) => name === bundle.target.name)
+    if (done || !before || !isUnreadable(storageMark(bundle.target), before)) continue
+    terminal.print(`${bundle.target.name}: ${NO_WAY_BACK}\n`)
+  }
   const secrets = await gatherSecrets(options, { secretsInFile, steps, record })
   await confirmLosses(options, await lossesOf({ api, edge, steps, record, project: project.id }))
 
@@ -90,6 +96,8 @@ export async function deploy(commandLine: DeployOptions): Promise<void> {
   if (project.id === undefined) terminal.print(`package.json: edgecall.project is ${id}. Commit it.\n`)
   await perform({ options, targets, steps, descriptions, files, project: id, secrets, store }, { api, edge })
 }
+
+const NO_WAY_BACK = `the version before cannot read what this one stores, so that \`${shellCommand('rollback')}\` does not go back to it.`
 
 /** Checks all that can be checked without building. Throws a Failure that lists every problem. */
 async function checkProject(options: DeployOptions, prefix: string | undefined) {

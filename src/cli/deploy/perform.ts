@@ -24,6 +24,7 @@ import {
 } from './record.ts'
 import { rollOut } from './roll-out.ts'
 import type { Secrets } from './secrets.ts'
+import { storageMark } from './storage.ts'
 import { createNamespace, deployBundle, uploadMessage } from './upload.ts'
 import { type EdgeAddress, problemOf, send } from '../edge.ts'
 import { Failure } from '../failure.ts'
@@ -120,6 +121,7 @@ function beginAttempt(deployment: Deployment): DeployAttempt {
     at: new Date().toISOString(),
     workers: Object.fromEntries(steps.map(({ bundle }) => [bundle.target.name, bundle.hash])),
     live: steps.flatMap(({ bundle, done }) => (done && !secrets[bundle.target.baseName] ? done : [])),
+    marks: Object.fromEntries(steps.map(({ bundle: { target } }) => [target.name, storageMark(target)])),
     writes: [...new Set([...(previous?.writes ?? []), ...toStore])],
     definitions: previous?.kind === 'deploy' ? previous.definitions : [],
     secrets: Object.fromEntries(Object.entries(secrets).map(([worker, values]) => [worker, Object.keys(values)])),
@@ -167,7 +169,7 @@ async function deployStep(
   if (gradual !== undefined) return rollOut(upload, { step, before, percent: gradual })
   const tools = descriptions.get(name) ?? []
   const { hash, size, gzip } = bundle
-  const common = { name, role, hash, size, gzip, tools }
+  const common = { name, role, hash, size, gzip, tools, ...storageMark(bundle.target) }
   if (done && secrets[baseName] === undefined) return done
   return { ...common, ...(await deployBundle(upload)) }
 }

@@ -4,8 +4,16 @@ import { Failure } from '../failure.ts'
 import type { AccountApi, LiveVersion } from './account-api.ts'
 import { isOurs } from './upload.ts'
 
+/** What tells whether the version before can read what the objects of a Worker have stored. */
+export interface StorageMark {
+  /** The generation of what the package stores; absent if the Worker has no objects. Before it was recorded, it was 1. */
+  readonly storage?: number
+  /** The tag of the last migration of its objects, empty if it has none. Absent before it was recorded. */
+  readonly migration?: string
+}
+
 /** A Worker as a deployment left it. */
-export interface DeployedWorker {
+export interface DeployedWorker extends StorageMark {
   readonly name: string
   readonly role: 'tool' | 'edge'
   /** The id of its version at Cloudflare. */
@@ -22,7 +30,7 @@ export interface DeployedWorker {
   readonly rollout?: Rollout
 }
 
-export interface Rollout {
+export interface Rollout extends StorageMark {
   readonly version: string
   readonly hash: string
   readonly percent: number
@@ -60,6 +68,8 @@ export interface DeployAttempt {
   readonly writes: readonly string[]
   /** The definitions that were stored already. */
   readonly definitions: readonly DeployedDefinition[]
+  /** What each Worker stores that it puts live. */
+  readonly marks?: Readonly<Record<string, StorageMark>>
   /** The manifest that a rollback restores. */
   readonly manifest?: string
   /** What `--only` and `--gradual` were, so that `--continue` finishes that and no more. */

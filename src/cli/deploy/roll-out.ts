@@ -1,6 +1,7 @@
 import { Failure } from '../failure.ts'
 import type { Step } from './plan.ts'
 import type { DeployedWorker } from './record.ts'
+import { isUnreadable, storageMark } from './storage.ts'
 import { shareTraffic, tagOf, type Upload, uploadVersion } from './upload.ts'
 
 /**
@@ -25,10 +26,16 @@ export async function rollOut(
   const shares = percent === 100 ? { [version]: 100 } : { [before.version]: 100 - percent, [version]: percent }
   await shareTraffic(upload, { worker: name, shares, message: upload.message })
   const { rollout: _, ...rest } = before
-  return percent === 100 ? { ...rest, version, hash, size, gzip } : { ...rest, rollout: { version, hash, percent } }
+  const mark = storageMark(bundle.target)
+  return percent === 100
+    ? { ...rest, version, hash, size, gzip, ...mark }
+    : { ...rest, rollout: { version, hash, percent, ...mark } }
 }
 
-/** Throws a Failure if a Worker cannot be rolled out, since it was never deployed or has not changed. */
+/**
+ * Throws a Failure if a Worker cannot be rolled out, since it was never deployed, has not changed, or stores what its live
+ * version cannot read.
+ */
 export function requireChange(
   { bundle, live = [] }: Step,
   before: DeployedWorker | undefined,
@@ -41,6 +48,11 @@ export function requireChange(
     )
   if (before.hash === bundle.hash)
     throw new Failure(`${name} has not changed since it was deployed.`, 'There is nothing to roll out.')
+  if (isUnreadable(storageMark(bundle.target), before))
+    throw new Failure(
+      `${name} stores what the version before cannot read, and both would serve the same objects.`,
+      'Deploy it without --gradual.',
+    )
 }
 
 /** Reads the value of `--gradual`. Throws a Failure unless it is a whole number from 1 to 100. */

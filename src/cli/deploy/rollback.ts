@@ -9,6 +9,7 @@ import { removeDefinition, restoreDefinition } from './definitions.ts'
 import { manifestText } from './manifest-text.ts'
 import { readIdentity } from './project.ts'
 import { type DeployRecord, isSame, type Manifest, readRecord, restored } from './record.ts'
+import { requireReadable } from './storage.ts'
 import { isOurs, shareTraffic, uploadMessage } from './upload.ts'
 
 export interface RollbackOptions {
@@ -17,14 +18,17 @@ export interface RollbackOptions {
   readonly env: NodeJS.ProcessEnv
   readonly terminal: Terminal
   readonly environment: string
+  /** Restore versions that cannot read what was stored since. */
+  readonly force: boolean
 }
 
 /**
  * Restores the last manifest that differs from the current one, or the current one if a deployment has stopped half-way:
  * first the definitions, then the edge, then the tool Workers, the reverse of a deployment. A rollback that stops half-way is
- * finished by the next one. Throws a Failure if there is no manifest to restore.
+ * finished by the next one. Throws a Failure, and changes nothing, if there is no manifest to restore, or its Workers could
+ * not read what was stored since.
  */
-export async function rollback({ root, env, terminal, environment }: RollbackOptions): Promise<void> {
+export async function rollback({ root, env, terminal, environment, force }: RollbackOptions): Promise<void> {
   const { prefix } = readIdentity(root)
   const { targets, problems } = await readTargets({ root, environment, prefix })
   const edge = targets.find(({ role }) => role === 'edge')
@@ -39,6 +43,11 @@ export async function rollback({ root, env, terminal, environment }: RollbackOpt
       `Correct the sources and run \`${shellCommand('deploy')}\`.`,
     )
   }
+  const lives = await Promise.all(
+    goal.workers.map(async (worker) => isLive((await api.live(worker.name)) ?? [], worker)),
+  )
+  const liveWorkers = new Set(goal.workers.flatMap(({ name }, at) => (lives[at] ? [name] : [])))
+  requireReadable(record, goal, { isLive: (name) => liveWorkers.has(name), force })
   const { project, attempt } = record
   const hashes = Object.fromEntries(goal.workers.map(({ name, hash }) => [name, hash]))
   const at = new Date().toISOString()

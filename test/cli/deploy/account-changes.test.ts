@@ -7,7 +7,13 @@ import { openAccount } from '../../../src/cli/deploy/account-api.ts'
 import { deploy } from '../../../src/cli/deploy/deploy.ts'
 import type { DeployOptions } from '../../../src/cli/deploy/options.ts'
 import { planOf } from '../../../src/cli/deploy/plan.ts'
-import type { DeployedWorker, DeployRecord, Manifest } from '../../../src/cli/deploy/record.ts'
+import type {
+  DeployAttempt,
+  DeployedWorker,
+  DeployRecord,
+  Manifest,
+  StorageMark,
+} from '../../../src/cli/deploy/record.ts'
 import { rollback } from '../../../src/cli/deploy/rollback.ts'
 import { drift } from '../../../src/cli/doctor/doctor.ts'
 import { Failure } from '../../../src/cli/failure.ts'
@@ -30,7 +36,7 @@ interface Deployed {
   readonly put: (worker: string, version: Partial<Version>) => Version
   /** Deploys. Returns what it printed, or why it failed. */
   readonly deploy: (options?: Partial<DeployOptions> & { readonly answer?: boolean }) => Promise<string>
-  readonly rollback: () => Promise<string>
+  readonly rollback: (force?: boolean) => Promise<string>
 }
 
 async function deployed(files: Readonly<Record<string, string>> = {}): Promise<Deployed> {
@@ -114,7 +120,8 @@ async function deployed(files: Readonly<Record<string, string>> = {}): Promise<D
           }),
         answer,
       ),
-    rollback: () => outputOf((terminal) => rollback({ root: project.root, env, terminal, environment: 'production' })),
+    rollback: (force = false) =>
+      outputOf((terminal) => rollback({ root: project.root, env, terminal, environment: 'production', force })),
   }
 }
 
@@ -196,6 +203,85 @@ describe('rollback', () => {
     // The stand-in has no such version, so that the goal shows in the message and in the record.
     expect(await back()).toContain('Some Workers may not be restored yet.')
     expect(record()?.attempt).toMatchObject({ kind: 'rollback', manifest: 'm0' })
+  })
+
+  /** The record of a deployment after one whose edge had another mark, which is not live any more. */
+  function marked({ manifest, setRecord }: Deployed, before: StorageMark, now: StorageMark): void {
+    const [one, two, edge] = manifest.workers
+    if (!one || !two || !edge) throw new Error('no workers')
+    const previous = {
+      ...manifest,
+      id: 'm0',
+      workers: [one, two, { ...edge, hash: 'older', version: 'gone', ...before }],
+    }
+    setRecord({
+      ...{ format: 1, project: 'p1', previous: [previous] },
+      current: { ...manifest, workers: [one, two, { ...edge, ...now }] },
+    })
+  }
+
+  test('refuses to restore what cannot read what was stored since, unless it is forced', async () => {
+    const world = await deployed()
+    marked(world, {}, { storage: 2 })
+    expect(await world.rollback()).toBe(
+      'acme cannot be rolled back: the earlier version cannot read what was stored since. CHANGELOG.md of edgecall says what has changed.\nCorrect what is wrong and run `npx node src/cli/main.ts deploy`. To restore it all the same, although its objects may fail: `npx node src/cli/main.ts rollback --force`.',
+    )
+    expect(world.account.writes).toEqual([])
+    expect(world.record()?.attempt).toBeUndefined()
+    // The stand-in has no such version, so that it gets as far as that.
+    expect(await world.rollback(true)).toContain('Some Workers may not be restored yet.')
+    // What was forced is finished without being forced again.
+    expect(await world.rollback()).toContain('Some Workers may not be restored yet.')
+  })
+
+  test.each([
+    [
+      { storage: 1, migration: 'v3' },
+      { storage: 1, migration: 'v3' },
+    ],
+    [{ storage: 2 }, { storage: 1 }],
+    [{}, { storage: 1, migration: 'v3' }],
+  ])('restores a version with the mark %j after one with %j', async (before, now) => {
+    const world = await deployed()
+    marked(world, before, now)
+    expect(await world.rollback()).toContain('Some Workers may not be restored yet.')
+  })
+
+  test('changes nothing if Cloudflare would refuse it, since objects were migrated meanwhile', async () => {
+    const world = await deployed()
+    marked(world, { storage: 1, migration: 'v2' }, { storage: 1, migration: 'v3' })
+    const text =
+      'acme cannot be rolled back: its Durable Objects were migrated since (v3), and Cloudflare restores no version from before that.\nTake the earlier sources, keep the [[migrations]] of today in them, and run `npx node src/cli/main.ts deploy`.'
+    for (const force of [false, true]) expect(await world.rollback(force)).toBe(text)
+    expect(world.account.writes).toEqual([])
+  })
+
+  test('refuses it also after a gradual deployment has stored something', async () => {
+    const { manifest, setRecord, put, rollback: back } = await deployed()
+    const workers = manifest.workers.map((worker) => {
+      const rollout = { version: 'v2', hash: 'newer', percent: 10, storage: 2 }
+      return worker.name === 'acme' ? { ...worker, rollout } : worker
+    })
+    setRecord({
+      ...{ format: 1, project: 'p1', previous: [{ ...manifest, id: 'm0' }] },
+      current: { ...manifest, workers },
+    })
+    put('acme', { id: 'v2', message: 'edgecall p1 m1' })
+    expect(await back()).toContain('acme cannot be rolled back')
+  })
+
+  test('refuses it also after an unfinished deployment, if that has put the Worker live', async () => {
+    const { manifest, setRecord, put, rollback: back, record } = await deployed()
+    const attempt = (id: string): DeployAttempt => ({
+      ...{ kind: 'deploy', id, at: AT, workers: {}, live: [], writes: [], definitions: [] },
+      marks: { acme: { storage: 2 } },
+    })
+    setRecord({ format: 1, project: 'p1', previous: [], current: manifest, attempt: attempt('m2') })
+    expect(await back()).toContain('acme')
+    expect(record()?.attempt).toBeUndefined()
+    setRecord({ format: 1, project: 'p1', previous: [], current: manifest, attempt: attempt('m3') })
+    put('acme', { message: 'edgecall p1 m3' })
+    expect(await back()).toContain('acme cannot be rolled back')
   })
 
   test('says that there is nothing to restore if all recorded deployments are the same', async () => {
