@@ -4,6 +4,7 @@ import type { StoredTotals } from './quotas.ts'
 import type { RateWindow } from './rate-window.ts'
 import type { RecentMap } from './recent-map.ts'
 import type { ReportBatch } from './report.ts'
+import type { ToolText } from './tool.ts'
 
 /**
  * What an isolate remembers of an edge from one request to the next: it belongs to the setup (`setup.isolate`), which an
@@ -19,6 +20,8 @@ export interface Isolate {
   publicKeys?: Map<string, PublicKeys>
   /** The refresh tokens that are being exchanged, by their hashes. `http/surfaces/sign-in-refresh.ts` */
   refreshes?: RecentMap<string, true>
+  /** The tools that streams of `/mcp` watch, by caller. `http/surfaces/mcp.ts` */
+  toolViews?: RecentMap<string, WatchedTools>
   /** The settings of conversations, by tenant and id. `http/runs/place-run.ts` */
   settings?: RecentMap<string, ConversationSettings>
   /** The requests of keys for conversations that do not exist, and the names of those that do. `http/runs/conversation-stub.ts` */
@@ -33,6 +36,15 @@ export interface Isolate {
   refusalsDue?: number
   /** The reports of runs that are about to be sent. `http/runs/run-handle.ts` */
   reports?: OpenReports | undefined
+}
+
+/** The tools of a caller, as they were last read. */
+export interface WatchedTools {
+  /** When they were read, in epoch milliseconds, or began to be read again. */
+  readonly at: number
+  readonly texts: readonly ToolText[]
+  /** How often they have changed since they are watched. */
+  readonly revision: number
 }
 
 /** The public keys of an identity provider. */

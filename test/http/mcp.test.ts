@@ -493,11 +493,13 @@ describe('a change of the tools', () => {
 
   /** An edge whose tools change with `tools`, and a reader of a stream of it. */
   function changing() {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
     const tools = [tool('first')]
     let texts: readonly ToolText[] = []
+    const reads = { count: 0 }
     const source: ToolSource = {
       texts: async () => {
+        reads.count += 1
         if (texts.length !== tools.length) texts = tools.map(({ definition }) => definition)
         return texts
       },
@@ -513,7 +515,7 @@ describe('a change of the tools', () => {
         return value.startsWith('data: ') ? (JSON.parse(value.slice('data: '.length)) as unknown) : value
       }
     }
-    return { edge, newest, tools, reader }
+    return { edge, newest, tools, reader, reads }
   }
 
   const METHOD = 'notifications/tools/list_changed'
@@ -527,6 +529,21 @@ describe('a change of the tools', () => {
     expect(await next()).toEqual({ jsonrpc: '2.0', method: METHOD, params: {} })
     await vi.advanceTimersByTimeAsync(15_000)
     expect(await next()).toBe(': alive\n\n')
+  })
+
+  test('is looked for once a second, however many streams a caller has, and told on each', async () => {
+    const { edge, tools, reader, reads } = changing()
+    const streams = await Promise.all(
+      Array.from({ length: 20 }, () => edge.ask('/mcp', { headers: { accept: 'text/event-stream' } })),
+    )
+    await vi.advanceTimersByTimeAsync(1000)
+    const before = reads.count
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(reads.count - before).toBe(10)
+    tools.push(tool('second'))
+    await vi.advanceTimersByTimeAsync(2000)
+    const messages = await Promise.all(streams.map((stream) => reader(stream)()))
+    expect(messages).toEqual(streams.map(() => ({ jsonrpc: '2.0', method: METHOD, params: {} })))
   })
 
   test('is told to a client of the newest revision that has subscribed to it', async () => {

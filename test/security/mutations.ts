@@ -777,6 +777,13 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'security/programs.test.ts',
   },
   {
+    control: 'the streams of a caller over `/mcp` read the tools once a second together',
+    file: 'http/surfaces/mcp.ts',
+    text: 'if (view && now - view.at < FRESH_MS) return view.revision',
+    replacement: 'void FRESH_MS',
+    test: 'http/mcp.test.ts',
+  },
+  {
     control: 'an answer of a person over `/mcp` counts for one call',
     file: 'http/surfaces/mcp-questions.ts',
     text: 'let first = await directory.takeAnswer(id, expires)',

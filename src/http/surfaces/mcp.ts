@@ -1,4 +1,5 @@
 import { Hono } from 'hono/tiny'
+import { RecentMap } from '../../contract/recent-map.ts'
 import { pause } from '../../contract/time-limit.ts'
 import { edgeName } from '../../contract/tool-names.ts'
 import { isFor, type Progress, type Tool, type ToolSource } from '../../contract/tool.ts'
@@ -91,9 +92,8 @@ app.post('/', async (c) => {
 /** The stream on which clients of older revisions are notified of changes. */
 app.get('/', (c) => {
   if (!c.req.header('accept')?.includes('text/event-stream')) return c.body(null, 405, { allow: 'GET, POST' })
-  const { setup, caller } = c.env
   return streamMessages(c.req.raw.signal, (signal, send) =>
-    watchTools(setup.tools(caller), signal, { onChange: () => send(toNotice(TOOLS_CHANGED)), isAlive: () => send() }),
+    watchTools(c.env, signal, { onChange: () => send(toNotice(TOOLS_CHANGED)), isAlive: () => send() }),
   )
 })
 
@@ -159,12 +159,12 @@ function withCacheFields({ method, modern }: McpMessage, result: object): object
 }
 
 /** Streams the changes that a client of the newest revision asks for. Only tools are listed here, so only they change. */
-function listen({ id, params }: McpMessage, { setup, caller, request }: RequestContext): Response {
+function listen({ id, params }: McpMessage, context: RequestContext): Response {
   const isWanted = fieldsOf(params['notifications'])['toolsListChanged'] === true
-  return streamMessages(request.signal, async (signal, send) => {
+  return streamMessages(context.request.signal, async (signal, send) => {
     send(toNotice('notifications/subscriptions/acknowledged', { notifications: { toolsListChanged: isWanted } }, id))
     const onChange = () => isWanted && send(toNotice(TOOLS_CHANGED, {}, id))
-    await watchTools(setup.tools(caller), signal, { onChange, isAlive: () => send() })
+    await watchTools(context, signal, { onChange, isAlive: () => send() })
     // A subscription that the server ends is complete.
     send(toMessage({ ...(id !== undefined && { id }), modern: true }, {}))
   })
@@ -277,16 +277,21 @@ const QUIET_CHECKS = 15
 /** How long changes are reported. Then the client must send a new request, whose key is checked again. */
 const MOST_MS = 600_000
 
+/** For how long a stream takes what another one has found: less than the time between two checks, which varies a little. */
+const FRESH_MS = CHECK_MS - 100
+/** The most callers whose tools an isolate watches. */
+const MOST_WATCHED = 1000
+
 /**
- * Reports each change of the tools of a source that has `texts`, until the signal aborts or ten minutes have passed.
- * `isAlive` is called in between, so that a stream without changes is not silent.
+ * Reports each change of the tools of a caller, until the signal aborts or ten minutes have passed. `isAlive` is called in
+ * between, so that a stream without changes is not silent.
  */
 async function watchTools(
-  source: ToolSource,
+  context: EdgeContext,
   signal: AbortSignal,
   { onChange, isAlive }: { readonly onChange: () => void; readonly isAlive: () => void },
 ): Promise<void> {
-  const read = async () => source.texts?.().catch(() => undefined)
+  const read = viewReader(context)
   let last = await read()
   for (let checks = 1; checks <= MOST_MS / CHECK_MS; checks++) {
     await pause(CHECK_MS, signal)
@@ -296,5 +301,30 @@ async function watchTools(
     if (current === undefined || current === last) continue
     if (last !== undefined) onChange()
     last = current
+  }
+}
+
+/**
+ * Returns a function that returns a number, which changes with the tools of a caller; undefined while they are not known. Of
+ * all streams of the caller in this isolate, one reads the tools once a second, and the others take what it has found.
+ */
+function viewReader({ setup, caller }: EdgeContext): () => Promise<number | undefined> {
+  const { tenant, key, scopes } = caller
+  const name = JSON.stringify([tenant, key, scopes])
+  const source = setup.tools(caller)
+  return async () => {
+    const views = (setup.isolate.toolViews ??= new RecentMap({ most: MOST_WATCHED }))
+    const view = views.get(name)
+    const now = Date.now()
+    if (view && now - view.at < FRESH_MS) return view.revision
+    // Meanwhile, the others take what was found before.
+    if (view) views.set(name, { ...view, at: now })
+    const texts = await source.texts?.().catch(() => undefined)
+    if (!texts) return view?.revision
+    // Each stream has an array of its own.
+    const isSame = view && (view.texts === texts || JSON.stringify(view.texts) === JSON.stringify(texts))
+    const revision = view ? view.revision + (isSame ? 0 : 1) : 0
+    views.set(name, { at: now, texts, revision })
+    return revision
   }
 }
