@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { ID } from '../contract/id.ts'
 import { isObject } from '../contract/json.ts'
 import type { Terminal } from './command/terminal.ts'
+import { copyToFile, pathOf, restoreFromFile } from './copy-file.ts'
 import { type EdgeAddress, refusal, send } from './edge.ts'
 import { Failure } from './failure.ts'
 
@@ -34,11 +35,8 @@ export async function backUp({ edge, terminal, signal, folder, conversation }: B
   for await (const id of conversation === undefined ? conversationsOf(edge, signal) : [conversation]) {
     // The id is a part of the file's name, and the edge could have named any.
     if (!ID.test(id)) throw new Failure(`${JSON.stringify(id)} is not the id of a conversation, so it was not copied.`)
-    const answer = await send(edge, { method: 'GET', path: pathOf(id) }, signal)
-    if (!answer.ok) throw await refusal(`The conversation ${id} was not copied`, answer)
     const file = join(folder, `${id}${ENDING}`)
-    writeFileSync(`${file}.part`, new Uint8Array(await answer.arrayBuffer()))
-    renameSync(`${file}.part`, file)
+    await copyToFile({ edge, terminal, signal, id, file })
     terminal.print(`${file}\n`)
     count += 1
   }
@@ -55,15 +53,7 @@ export async function restore({ edge, terminal, signal, folder, conversation }: 
   let [createdCount, presentCount] = [0, 0]
   for (const file of files) {
     const id = file.slice(0, -ENDING.length)
-    const answer = await send(
-      edge,
-      { method: 'PUT', path: pathOf(id), bytes: readFileSync(join(folder, file)) },
-      signal,
-    )
-    const isPresent = answer.status === 409
-    if (!answer.ok && !isPresent) throw await refusal(`The conversation ${id} was not created`, answer)
-    const reply: unknown = await answer.json()
-    const isSigned = isObject(reply) && reply['signed'] === true
+    const { isPresent, isSigned } = await restoreFromFile({ edge, terminal, signal, id, file: join(folder, file) })
     const created = isSigned ? 'created' : 'created as your own, since this edge has not signed the copy'
     terminal.print(`${id}: ${isPresent ? 'is there already' : created}\n`)
     if (isPresent) presentCount += 1
@@ -109,8 +99,4 @@ async function* conversationsOf(edge: EdgeAddress, signal: AbortSignal): AsyncGe
     if (last === undefined) return
     after = last
   }
-}
-
-function pathOf(id: string): string {
-  return `/backups/${encodeURIComponent(id)}`
 }

@@ -10,19 +10,19 @@ import type {
   StartRequest,
   StoredMessage,
 } from '../contract/conversation.ts'
+import type { BackupPorts } from '../contract/backup-ports.ts'
 import { newId } from '../contract/id.ts'
 import type { Message } from '../contract/message.ts'
-import { isTerminal, type RunRecord, type RunRequest } from '../contract/run.ts'
-import { idIn, jurisdictionOf } from '../contract/placement.ts'
+import { isTerminal, type RunRecord } from '../contract/run.ts'
 import { type MakeSetup, type Setup, setupOf } from '../contract/setup.ts'
 import type { CallReport } from '../contract/later.ts'
 import type { Usage } from '../contract/usage.ts'
 import { repeatedRequest, acceptRun } from './run/accept-run.ts'
 import { answerEvents, pendingApproval } from './run/answers.ts'
-import { answerBelow, approvalBelow, type FamilyPorts, outcomeOf, removeChildren } from './run/children.ts'
+import { answerBelow, approvalBelow, type FamilyPorts, outcomeOf, parentOf, removeChildren } from './run/children.ts'
 import { exportStream, windowOptions } from './history.ts'
 import { isDamage } from '../contract/thrown.ts'
-import { cancelRun, DELETED, PARKED, refusalOf, UNKNOWN, UNKNOWN_RUN, Waiters } from './run/cancel-run.ts'
+import { cancelRun, DELETED, PARKED, refusalOf, refuseGone, UNKNOWN, UNKNOWN_RUN, Waiters } from './run/cancel-run.ts'
 import { positionOf } from './store/messages.ts'
 import { Readers } from './run/readers.ts'
 import { reportCall } from './run/report-call.ts'
@@ -31,7 +31,7 @@ import { Runner } from './run/runner.ts'
 import { recoveryDelay } from './run/schedule.ts'
 import { Store } from './store/store.ts'
 import { Alarms } from './run/alarms.ts'
-import { storageRefusal } from './run/storage-quota.ts'
+import { countUnlisted, storageRefusal } from './run/storage-quota.ts'
 
 /** The most characters of answers that are taken also from a tenant that stores too much, such as decisions. */
 const MOST_OF_DECISION = 4096
@@ -114,7 +114,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
 
   async create({ tenant, id, settings, expires }: CreateRequest): Promise<Reply<{ created: boolean }>> {
     const life = this.#life()
-    if (life === 'deleted') return DELETED
+    if (life === 'deleted') return refuseGone(this.#store)
     if (life === 'open') return { ok: true, created: false }
     await this.#alarms.create({ tenant, id, expires }, () => {
       if (Object.keys(settings).length > 0) this.#store.setMeta('settings', settings)
@@ -165,8 +165,9 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       // At that time, nothing will be known of them.
       await removeChildren(this.#family, store.children.since(since))
     }
-    const { limits } = this.#setup.config
-    const ports = { ctx: this.ctx, store, alarms: this.#alarms, life: () => this.#life(), cancelAll, limits }
+    const countBytes: BackupPorts['countBytes'] = (...size) => countUnlisted(this.#setup, ...size)
+    const own = { ctx: this.ctx, store, alarms: this.#alarms, limits: this.#setup.config.limits }
+    const ports = { ...own, life: () => this.#life(), cancelAll, countBytes }
     return this.#setup.backups?.(request, ports) ?? UNKNOWN
   }
 
@@ -194,7 +195,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
 
   async start(request: StartRequest): Promise<Reply<StartReply>> {
     const life = this.#life()
-    if (life === 'deleted') return DELETED
+    if (life === 'deleted') return refuseGone(this.#store)
     if (life === 'none' && !request.create) return UNKNOWN
     this.#attend(life)
     const { replaces = '', onward, run, expires, follow } = request
@@ -370,6 +371,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   }
 
   async remove(options?: { readonly of: string }): Promise<Reply<object>> {
+    if (this.#store.restoring()) return this.#store.discardRestore()
     const refusal = this.#refusal()
     if (refusal) return refusal
     if (options && options.of !== this.#store.parent()) return UNKNOWN
@@ -403,6 +405,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
 
   override async alarm(): Promise<void> {
     if (this.#store.life() === 'open') await this.#alarms.onAlarm()
+    if ((this.#store.restoring()?.until ?? Infinity) <= Date.now()) await this.#store.discardRestore()
     if (this.#store.life() === 'none') this.#view.end()
   }
 
@@ -417,7 +420,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   #refusal(): Refusal | undefined {
     const life = this.#life()
     if (life === 'open') return undefined
-    return life === 'deleted' ? DELETED : UNKNOWN
+    return life === 'deleted' ? refuseGone(this.#store) : UNKNOWN
   }
 
   /** A request resumes the run whose turn it is at once, and sets the alarm if that is lost. */
@@ -437,12 +440,6 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   #life(): ReturnType<Store['life']> {
     return this.#isDeleting ? 'deleted' : this.#store.life()
   }
-}
-
-/** Returns the conversation that has called the agent whose run a request is for; undefined for any other request. */
-function parentOf({ agent, conversation = '' }: RunRequest): string | undefined {
-  const call = agent?.path.at(-1)
-  return call && (call.conversation ?? idIn(jurisdictionOf(conversation), `~${call.run}`))
 }
 
 /** Makes the base of the class to export: `export class Conversation extends conversation(setup) {}`. */

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { PLATFORM_LIMITS } from '../../src/contract/platform.ts'
-import { MOST_COPY_BYTES } from '../../src/contract/backup.ts'
+import { MOST_PART_BYTES } from '../../src/contract/backup.ts'
 import { readConfig } from '../../src/contract/config.ts'
 import { DEFAULT_LIMITS, mostResultBytes } from '../../src/contract/limits.ts'
 import { Chunks, migrate } from '../../src/conversation/store/database.ts'
@@ -59,8 +59,8 @@ test('a run that takes longer than an alarm may is continued by the next alarm e
 
 test('the body of a request and a copy of a conversation fit into a message over RPC, and into memory several times', () => {
   expect(readConfig({}).maxBodyBytes).toBe(MIB)
-  expect(MOST_COPY_BYTES).toBeLessThan(32 * MIB)
-  expect(MOST_COPY_BYTES * 3).toBeLessThan(128e6)
+  expect(MOST_PART_BYTES).toBeLessThan(32 * MIB)
+  expect(MOST_PART_BYTES * 3).toBeLessThan(128e6)
 })
 
 test('the results of all calls at the same time fit into memory twice, whatever their characters and their number', () => {

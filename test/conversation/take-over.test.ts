@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../src/contract/limits.ts'
 import { writeTables } from '../../src/conversation/backup/copy.ts'
-import { takeOver } from '../../src/conversation/backup/backup.ts'
+import { takeOver } from '../../src/conversation/backup/take-over.ts'
 import { migrate } from '../../src/conversation/store/database.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
 import { copyOf, type ForgedRow, forgedRequest, forgedTool, runRow } from '../security/forged-copy.ts'
@@ -18,8 +18,8 @@ function tables(rows: readonly ForgedRow[]): Record<string, unknown[]> {
   const database = new DatabaseSync(':memory:')
   const storage = memoryStorage(database)
   migrate(storage)
-  writeTables(storage, new TextEncoder().encode(copyOf('c', rows)))
-  takeOver(storage, OWNER)
+  const written = writeTables(storage, new TextEncoder().encode(copyOf('c', rows)))
+  takeOver(storage, OWNER, written)
   const names = ['meta', 'toolsets', 'runs', 'events', 'messages', 'chunks', 'wholes', 'quarantine', 'joined']
   const content = names.map((name) => [name, database.prepare(`SELECT * FROM ${name}`).all().map(parsed)] as const)
   return Object.fromEntries(content.filter(([, all]) => all.length > 0))

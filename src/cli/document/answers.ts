@@ -136,7 +136,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
     { replaced: { const: true }, isCut: { const: true } },
   ),
   ConversationReference: object({ id: text }),
-  RestoredConversation: object({ id: text, signed: flag }),
+  RestoredConversation: object({ id: text, signed: flag }, { part: count }),
   Model: object(
     { id: text, object: { const: 'model' }, created: count, owned_by: text },
     { edgecall: ref('ModelCapabilities') },

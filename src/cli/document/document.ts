@@ -66,29 +66,38 @@ const BACKUP_ROUTES: Routes = {
       id: 'copyConversation',
       summary: 'Copy a conversation',
       description:
-        'An exact copy of at most 30 MiB, which `PUT` takes. It is signed if the deployment has an `OUTCOME_SECRET`.',
+        'An exact copy of any size, which `PUT` takes. A copy of more than about 4 MiB is in parts, one after the other. Each ends with a line of the `type` `end`, and names the place of the one after it (`next`). The copy shows the conversation as it stood when the copy began. It is signed if the deployment has an `OUTCOME_SECRET`.',
       scope: 'backup',
+      query: { after: 'Where to continue with a copy that broke off: `next` of its last complete part.' },
       answers: {
-        200: { says: 'One JSON value per line, for each row of its tables.', type: 'application/x-ndjson' },
+        200: {
+          says: 'One JSON value per line: for each part what it is of, each row of the tables, and the end.',
+          type: 'application/x-ndjson',
+        },
       },
-      errors: { ...UNKNOWN, 410: 'The conversation was deleted.', 413: 'The copy would be too large.' },
+      errors: {
+        ...UNKNOWN,
+        409: 'A turn was replaced since the copy began (`conversation_changed`), or the conversation itself is being restored.',
+        410: 'The conversation was deleted.',
+      },
     },
     put: {
       tag: 'Conversations',
       id: 'restoreConversation',
       summary: 'Restore a conversation from a copy',
       description:
-        'The body is a copy. Runs that had not ended are cancelled in the new conversation. A copy that this deployment has not signed for this tenant and id counts as written by the caller: its requests are checked, and nothing in it is anybody else’s.',
+        'The body is a copy, or some of the parts of one: the others follow in further requests, in their order. Nobody can use the conversation before the last part, and it is discarded a day after the last request. Runs that had not ended are cancelled in the new conversation. A copy that this deployment has not signed for this tenant and id counts as written by the caller: its requests are checked, and nothing in it is anybody else’s.',
       scope: 'backup',
       answers: {
         201: {
           says: 'The conversation is there. `signed`: whether the copy counts as made by this deployment.',
           json: 'RestoredConversation',
         },
+        202: { says: 'The conversation has the parts up to `part`, and needs the next.', json: 'RestoredConversation' },
       },
       errors: {
-        409: 'A conversation with this id exists.',
-        413: 'The body is too large.',
+        409: 'A conversation with this id exists, or the part does not follow the one before (`copy_out_of_order`).',
+        413: 'A part of the copy has more than 30 MiB.',
         422: 'The copy is damaged, or has values that no request may have.',
       },
     },

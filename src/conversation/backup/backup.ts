@@ -1,62 +1,181 @@
-import type { BackupReply, RestoreRequest } from '../../contract/backup.ts'
-import type { BackupPorts } from '../../contract/backup-ports.ts'
+import { type BackupReply, type CopyPlace, MOST_PART_BYTES, type RestoreRequest } from '../../contract/backup.ts'
+import type { BackupPorts, UnfinishedRestore } from '../../contract/backup-ports.ts'
 import type { Refusal, Reply } from '../../contract/conversation.ts'
-import { isObject, parseJson } from '../../contract/json.ts'
+import { isObject } from '../../contract/json.ts'
 import type { ConversationBackups } from '../../contract/setup.ts'
 import { messageOf } from '../../contract/thrown.ts'
-import { DELETED, refusalOf, UNKNOWN } from '../run/cancel-run.ts'
-import { CopiedTexts, copyTables, faultOfCopy, writeTables } from './copy.ts'
-import { type Limits, lowerLimits } from '../../contract/limits.ts'
-import { marksAmong, type Message } from '../../contract/message.ts'
-import { isTerminal, type RunRequest } from '../../contract/run.ts'
-import type { Caller } from '../../contract/tool.ts'
-import type { DecodeResult } from '../../wire/client/body.ts'
-import { decodeConversationBody } from '../../wire/client/conversation.ts'
-import { decodeCopiedMessage, decodeCopiedRequest, decodeCopiedRun, decodeCopiedTools } from '../../wire/client/copy.ts'
-import { decodeLine, encodeLine } from '../../wire/events.ts'
-import { ID } from '../../contract/id.ts'
-import { LAST_PLACE, latePrefix, messageKind, positionOf } from '../store/messages.ts'
-import { shortDefinition } from '../store/runs.ts'
-import { isContent, isRecord, isUsage } from '../store/shapes.ts'
+import { refusalOf, refuseGone, UNKNOWN } from '../run/cancel-run.ts'
+import { copyTables, faultOfCopy, writeTables } from './copy.ts'
+import { copyPart, holds, markOf, PART_BYTES } from './copy-part.ts'
+import { type PartHead, partHead, writePart } from './read-part.ts'
+import { takeOver, takeOverPart } from './take-over.ts'
+
+/** How long a conversation is kept that has been made of some parts of a copy, if no other comes, in milliseconds. */
+const UNFINISHED_MS = 24 * 60 * 60 * 1000
 
 /** Copies a conversation, restores one from a copy, or rewinds it to an earlier time. */
 export const backUpConversation: ConversationBackups = async (request, ports) => {
-  if (request.do === 'copy') return copy(ports)
+  if (request.do === 'copy') return copy(request.from, ports)
   return request.do === 'restore' ? restore(request, ports) : rewind(request.at, ports)
 }
 
-function copy({ ctx: { storage }, store, life }: BackupPorts): Reply<BackupReply> {
-  if (life() !== 'open') return life() === 'deleted' ? DELETED : UNKNOWN
+/** Without `from`, an earlier version of the edge asks, which knows no parts. */
+function copy(
+  from: CopyPlace | 'start' | undefined,
+  { ctx: { storage }, store, life }: BackupPorts,
+): Reply<BackupReply> {
+  if (life() !== 'open') return life() === 'deleted' ? refuseGone(store) : UNKNOWN
   const owner = store.meta('owner')
-  const bytes = copyTables(storage, isObject(owner) ? String(owner['id']) : '')
-  if (!bytes) return refusalOf('copy_too_large', 'A copy of this conversation would have more than 30 MiB.')
-  return { ok: true, copy: bytes }
+  const { id = '', created = 0 } = isObject(owner) ? owner : {}
+  if (from === undefined || from === 'start') {
+    const bytes = copyTables(storage, String(id), from ? PART_BYTES : MOST_PART_BYTES)
+    if (bytes) return { ok: true, copy: bytes }
+    if (!from) return refusalOf('copy_too_large', 'A copy of this conversation would have more than 30 MiB.')
+  } else if (!holds(storage.sql, store, from.mark, Number(created))) return CHANGED
+  const place =
+    from === 'start'
+      ? { mark: markOf(storage.sql, store, Number(created)), part: 1, digest: '', table: 'meta', after: [], texts: 0 }
+      : from
+  const part = copyPart(storage, String(id), place)
+  return part ? { ok: true, copy: part.bytes, ...(part.next && { next: part.next }) } : CHANGED
 }
 
+const CHANGED = refusalOf(
+  'conversation_changed',
+  'A turn of this conversation was replaced, or its texts were rewritten, since this copy began. Begin it again.',
+)
+
+/** Makes a conversation of a copy, or adds a part of a copy to one that nobody can use before the last part. */
 async function restore(request: RestoreRequest, ports: BackupPorts): Promise<Reply<BackupReply>> {
+  const head = partHead(request.copy)
+  return head && request.digest !== undefined
+    ? restorePart({ ...request, digest: request.digest }, head, ports)
+    : restoreWhole(request, ports)
+}
+
+async function restoreWhole(request: RestoreRequest, ports: BackupPorts): Promise<Reply<BackupReply>> {
   const { ctx, store, life, alarms } = ports
   const { caller, id, copy, isSigned } = request
   const before = life()
-  if (before === 'open') return refusalOf('conversation_exists', 'A conversation with this id exists.')
+  if (before === 'open') return EXISTS
   const fault = faultOfCopy(copy)
   if (fault !== undefined) return invalidCopy(fault)
+  const wasDeleted = store.restoring()?.wasDeleted ?? before === 'deleted'
   if (before === 'deleted') await store.deleteAll()
   let listing: Promise<void>
   try {
     listing = alarms.create({ tenant: caller.tenant, id }, () => {
-      writeTables(ctx.storage, copy)
-      if (!isSigned) takeOver(ctx.storage, { caller, id, limits: ports.limits })
+      const rows = writeTables(ctx.storage, copy)
+      if (!isSigned) takeOver(ctx.storage, { caller, id, limits: ports.limits }, rows)
       // The original may still exist. Its unfinished runs belong to it, and nobody here has been asked about their calls.
       store.endCopiedRuns()
       alarms.touch()
     })
   } catch (error) {
-    if (before === 'deleted') await store.deleteForGood()
+    if (wasDeleted) await store.deleteForGood()
     return invalidCopy(messageOf(error))
   }
   await alarms.restore()
   await listing
   return { ok: true }
+}
+
+const EXISTS = refusalOf('conversation_exists', 'A conversation with this id exists.')
+
+type PartRequest = RestoreRequest & { readonly digest: string }
+
+async function restorePart(request: PartRequest, head: PartHead, ports: BackupPorts): Promise<Reply<BackupReply>> {
+  const { store, ctx, alarms } = ports
+  const { caller, id, copy, digest, isLast = false } = request
+  const owner = { tenant: caller.tenant, id }
+  const reply = knownReply(request, head, ports)
+  if (reply) return reply
+  const until = Date.now() + UNFINISHED_MS
+  const full = await ports.countBytes(owner, ctx.storage.sql.databaseSize + copy.byteLength, until)
+  if (full) return full
+  // Another request may have brought it meanwhile.
+  const knownNow = knownReply(request, head, ports)
+  if (knownNow) return knownNow
+  const wasDeleted = store.restoring()?.wasDeleted ?? ports.life() === 'deleted'
+  // Of another copy that was begun, nothing remains.
+  if (head.part === 1 && ports.life() === 'deleted') await store.deleteAll()
+  if (head.part === 1 && ports.life() !== 'none') return outOfOrder(store.restoring())
+  const earlier = store.restoring()
+  const next = () => {
+    const remainder = writeCopied(request, earlier, ports)
+    store.setMeta('restore', {
+      ...{ part: head.part, last: digest, first: earlier?.first ?? digest },
+      ...{ isSigned: earlier?.isSigned ?? request.isSigned, texts: remainder.texts, isOpen: remainder.isOpen },
+      ...{ wasDeleted, until },
+    } satisfies UnfinishedRestore)
+    // Also for earlier versions, to which it otherwise would be a conversation as any other.
+    store.setMeta('deleted', true)
+  }
+  try {
+    if (!isLast) {
+      if (earlier) store.transaction(next)
+      else store.create(next)
+      await ctx.storage.setAlarm(until)
+      return { ok: true, part: head.part, isSigned: earlier?.isSigned ?? request.isSigned }
+    }
+    const listing = alarms.create(owner, () => {
+      const { texts, isOpen } = writeCopied(request, earlier, ports)
+      if (texts.length > 0 || isOpen) throw new Error('its last text belongs to no row')
+      store.setMeta('restore', { last: digest, isSigned: earlier?.isSigned ?? request.isSigned })
+      store.dropMeta('deleted')
+      store.endCopiedRuns()
+      alarms.touch()
+    })
+    await alarms.restore()
+    await listing
+    // From now on it counts as one that is listed.
+    await ports.countBytes(owner, 0, 0)
+    return { ok: true, isSigned: earlier?.isSigned ?? request.isSigned }
+  } catch (error) {
+    if (head.part === 1 && wasDeleted) await store.deleteForGood()
+    return invalidCopy(messageOf(error))
+  }
+}
+
+function writeCopied(
+  { copy, caller, id, isSigned }: PartRequest,
+  earlier: UnfinishedRestore | undefined,
+  ports: BackupPorts,
+) {
+  const { sql } = ports.ctx.storage
+  const { rows, ...remainder } = writePart(sql, copy, earlier ?? { texts: [], isOpen: false })
+  if (!(earlier?.isSigned ?? isSigned)) takeOverPart(sql, { caller, id, limits: ports.limits }, rows)
+  return remainder
+}
+
+/** Answers a part that is there already, or that does not follow the last one; undefined for the next one. */
+function knownReply(
+  request: PartRequest,
+  { part, after }: PartHead,
+  ports: BackupPorts,
+): Reply<BackupReply> | undefined {
+  const { store } = ports
+  const { digest, isLast, isSigned } = request
+  if (ports.life() === 'open') {
+    const restored = store.meta('restore')
+    // The reply to the last part was lost.
+    return isLast && isObject(restored) && restored['last'] === digest
+      ? { ok: true, isSigned: restored['isSigned'] === true }
+      : EXISTS
+  }
+  const earlier = store.restoring()
+  if (part === 1)
+    return earlier?.first === digest ? { ok: true, part: earlier.part, isSigned: earlier.isSigned } : undefined
+  if (earlier?.part === part && earlier.last === digest) return { ok: true, part, isSigned: earlier.isSigned }
+  if (!earlier || part !== earlier.part + 1 || after !== earlier.last) return outOfOrder(earlier)
+  return earlier.isSigned && !isSigned
+    ? invalidCopy('it is not signed by this deployment, as the parts before it are')
+    : undefined
+}
+
+function outOfOrder(earlier: UnfinishedRestore | undefined): Refusal {
+  const last = earlier ? `The last part that was restored is number ${earlier.part}` : 'No part was restored yet'
+  return refusalOf('copy_out_of_order', `${last}, and this part of a copy does not follow it. Send them in order.`)
 }
 
 function invalidCopy(fault: string): Refusal {
@@ -82,194 +201,4 @@ async function rewind(at: number, { ctx, life, cancelAll }: BackupPorts): Promis
   }
   setTimeout(() => ctx.abort('The conversation is taken back to an earlier time.'), REPLY_MS)
   return { ok: true }
-}
-
-/** The caller who brings a copy, the id of the conversation that is made of it, and the limits of the edge. */
-export interface NewOwner {
-  readonly caller: Caller
-  readonly id: string
-  readonly limits: Limits
-}
-
-type Row = Readonly<Record<string, string | number | null>>
-
-/**
- * Makes the tables of a copy that is not signed those of the caller who brings it, who may have written them: nothing in
- * them is anybody else's, and nothing can continue. Requests are checked by the schemas that check requests, and
- * have the caller's name; of tools only names remain, by which the edge finds its own; decisions have no author. What
- * belongs to no run of the copy is removed, since a later run could have that id. Throws an Error that says what is
- * wrong.
- */
-export function takeOver({ sql }: Pick<DurableObjectStorage, 'sql'>, owner: NewOwner): void {
-  const texts = new CopiedTexts(sql)
-  sql.exec('DELETE FROM quarantine')
-  takeOverTools(sql, texts)
-  takeOverRuns(sql, texts, owner)
-  sql.exec('DELETE FROM joined WHERE run NOT IN (SELECT id FROM runs)')
-  sql.exec('DELETE FROM events WHERE run NOT IN (SELECT id FROM runs)')
-  takeOverEvents(sql, texts)
-  const marks = takeOverMessages(sql, texts)
-  takeOverMeta(sql, texts, marks)
-  takeOverResults(sql, texts)
-  texts.dropOthers()
-}
-
-/** Of the definitions only names remain: a run that is repeated offers the edge's current tools of these names. */
-function takeOverTools(sql: SqlStorage, texts: CopiedTexts): void {
-  for (const { id, definitions } of rowsBy(sql, 'toolsets', ['id'])) {
-    const place = `the list of tools ${String(id)}`
-    const tools = checked(place, decodeCopiedTools(parseJson(texts.read(definitions))))
-    const short = tools.map((tool) => shortDefinition({ ...tool, annotations: {} }))
-    sql.exec('UPDATE toolsets SET definitions = ? WHERE id = ?', texts.replace(definitions, JSON.stringify(short)), id)
-  }
-}
-
-function takeOverRuns(sql: SqlStorage, texts: CopiedTexts, owner: NewOwner): void {
-  for (const row of rowsBy(sql, 'runs', ['place'])) {
-    const place = `the run ${String(row.id)}`
-    const { record, created, ended, ...run } = checked(place, decodeCopiedRun(row))
-    if (run.place >= LAST_PLACE) throw new Error(`${place} has no valid place`)
-    const storedRecord = record === null ? undefined : parseJson(texts.read(record))
-    if (record !== null && !(isRecord(storedRecord) && isTerminal(storedRecord.status) && storedRecord.id === run.id)) {
-      throw new Error(`${place} has no valid record`)
-    }
-    // An edge leaves the request empty that it could not read.
-    const request = row.request === '' ? '' : texts.replace(row.request, JSON.stringify(requestOf(row, owner)))
-    sql.exec(
-      `UPDATE runs SET status = ?, request = ?, ended = ?, reserved = 0, interrupted = 0, stalled = NULL, idle = 0,
-         resumes = 0 WHERE place = ?`,
-      isRecord(storedRecord) ? storedRecord.status : 'queued',
-      request,
-      record === null ? null : (ended ?? created),
-      run.place,
-    )
-  }
-
-  function requestOf({ id, request }: Row, { caller, id: conversation, limits }: NewOwner): RunRequest {
-    const place = `the run ${String(id)}`
-    const decoded = checked(place, decodeCopiedRequest(parseJson(texts.read(request))))
-    if (decoded.runId !== id) throw new Error(`${place} has the request of another run`)
-    return {
-      execution: 'edge',
-      toolErrors: 'model',
-      ...decoded,
-      input: decoded.input.map(withMark),
-      limits: lowerLimits(limits, decoded.limits ?? {}),
-      conversation,
-      durable: true,
-      caller,
-      isFromCopy: true,
-    }
-  }
-}
-
-function takeOverEvents(sql: SqlStorage, texts: CopiedTexts): void {
-  for (const { run, first, last, lines } of rowsBy(sql, 'events', ['run', 'first'])) {
-    const place = `the journal of the run ${String(run)}`
-    if (![first, last].every((number) => Number.isSafeInteger(number))) throw new Error(`${place} has no valid numbers`)
-    const events = texts.read(lines).split('\n')
-    const ownEvents = events.filter((line) => line === '' || decodeLine(line)?.runId === run).map(withoutAuthor)
-    if (ownEvents.length === events.length && ownEvents.every((line, index) => line === events[index])) continue
-    const column = texts.replace(lines, ownEvents.join('\n'))
-    sql.exec('UPDATE events SET lines = ? WHERE run = ? AND first = ?', column, run, first)
-  }
-}
-
-/** Removes from a decision who is said to have made it. */
-function withoutAuthor(line: string): string {
-  const event = decodeLine(line)
-  if (event?.type !== 'approval.decided') return line
-  const { by: _by, ...decision } = event
-  return encodeLine(decision)
-}
-
-/** Returns the marks of all results. */
-function takeOverMessages(sql: SqlStorage, texts: CopiedTexts): readonly string[] {
-  const marks = new Set<string>()
-  for (const { position, run, message: column, kind } of rowsBy(sql, 'messages', ['position'])) {
-    const place = `the message ${String(position)}`
-    const isPlaced =
-      Number.isSafeInteger(position) && Number(position) >= 0 && Number(position) < positionOf(LAST_PLACE)
-    if (!isPlaced || !ID.test(String(run))) throw new Error(`${place} has no valid place`)
-    const text = texts.read(column)
-    const message = withMark(checked(place, decodeCopiedMessage(parseJson(text))))
-    for (const mark of marksAmong([message])) marks.add(mark)
-    const encoded = JSON.stringify(message)
-    sql.exec(
-      'UPDATE messages SET message = ?, kind = ? WHERE position = ?',
-      encoded === text ? column : texts.replace(column, encoded),
-      kind === 'old' ? kind : messageKind(message),
-      position,
-    )
-  }
-  return [...marks]
-}
-
-/** Marks a message as untrusted, also for forks: who has written it is not known, or whether a tool has answered it. */
-function withMark(message: Message): Message {
-  if (message.marks?.includes('untrusted')) return message
-  const marked = { ...message, marks: [...(message.marks ?? []), 'untrusted' as const] }
-  return marked.role === 'tool' ? { ...marked, byCaller: true } : marked
-}
-
-/** Keeps of the values of the conversation as a whole those that its owner could have set. */
-function takeOverMeta(sql: SqlStorage, texts: CopiedTexts, marksOfResults: readonly string[]): void {
-  const values: Record<string, unknown> = Object.fromEntries(
-    rowsBy(sql, 'meta', ['key']).map(({ key, value }) => [String(key), parseJson(texts.read(value))]),
-  )
-  const { settings, summary, usage, marks } = values
-  const before = Array.isArray(marks) ? marks.filter((mark) => mark === 'untrusted' || mark === 'private') : []
-  const own = {
-    ...(settings !== undefined && { settings: checked('the settings', decodeConversationBody(settings)) }),
-    ...(isSummary(summary) && { summary: { text: summary.text, upTo: summary.upTo } }),
-    ...(isSum(usage) && { usage: { usage: usage.usage, runs: usage.runs } }),
-    marks: [...new Set([...before, ...marksOfResults])],
-  }
-  sql.exec("DELETE FROM meta WHERE key <> 'version'")
-  for (const [key, value] of Object.entries(own)) {
-    if (key === 'marks' && own.marks.length === 0) continue
-    sql.exec('INSERT INTO meta VALUES (?, ?)', key, texts.keep(JSON.stringify(value)))
-  }
-}
-
-function isSummary(value: unknown): value is { readonly text: string; readonly upTo: number } {
-  return isObject(value) && typeof value['text'] === 'string' && Number.isSafeInteger(value['upTo'])
-}
-
-function isSum(value: unknown): value is { readonly usage: object; readonly runs: number } {
-  if (!isObject(value) || !Number.isSafeInteger(value['runs']) || !isObject(value['usage'])) return false
-  return (
-    isUsage(value['usage']) &&
-    Object.values(value['usage']).every((count) => Number.isFinite(count) && Number(count) >= 0)
-  )
-}
-
-/** Keeps complete results, and late ones of runs of the copy. What was reported counts for runs that wait, and none does. */
-function takeOverResults(sql: SqlStorage, texts: CopiedTexts): void {
-  const runs = new Set(
-    sql
-      .exec('SELECT id FROM runs')
-      .toArray()
-      .map(({ id }) => id),
-  )
-  for (const { call, content: column } of rowsBy(sql, 'wholes', ['call'])) {
-    const content = parseJson(texts.read(column))
-    const [, run] = String(call).split('/')
-    const isOfRun = run !== undefined && String(call).startsWith(latePrefix(run)) && runs.has(run)
-    const isValid = run === undefined ? isContent(content) : isOfRun && isObject(content)
-    if (!isValid) sql.exec('DELETE FROM wholes WHERE call = ?', call)
-  }
-}
-
-/** Reads the rows of a table, each when it is needed. They may be changed meanwhile. */
-function* rowsBy(sql: SqlStorage, table: string, keys: readonly string[]): Generator<Row> {
-  const where = keys.map((key) => `${key} = ?`).join(' AND ')
-  for (const key of sql.exec<Row>(`SELECT ${keys.join(', ')} FROM ${table}`).toArray()) {
-    yield sql.exec<Row>(`SELECT * FROM ${table} WHERE ${where}`, ...keys.map((name) => key[name] ?? null)).one()
-  }
-}
-
-function checked<Value>(place: string, decoded: DecodeResult<Value>): Value {
-  if (decoded.ok) return decoded.request
-  throw new Error(`${place}: ${decoded.error.message}`)
 }

@@ -1,10 +1,7 @@
-import { MOST_COPY_BYTES } from '../../contract/backup.ts'
+import { PARTS_FORMAT, WHOLE_FORMAT } from '../../contract/backup.ts'
 import { isObject, type JsonObject, parseJson } from '../../contract/json.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { chunkName, Chunks } from '../store/database.ts'
-
-/** The format of a copy. A newer edge reads those of older ones. */
-const FORMAT = 1
 
 /**
  * The tables of a copy with their columns, in the order in which they are written. Notices are left out, since the
@@ -29,35 +26,28 @@ export const COPIED_TABLES: ReadonlyMap<string, readonly string[]> = new Map([
 ])
 
 /** Values that only apply to the original: its owner, its version, its agents, and what it still has to report. */
-const OWN_META: ReadonlySet<unknown> = new Set([
-  ...['agentsKey', 'owner', 'version', 'owed', 'spendRetry', 'bytes', 'full', 'deleted'],
+export const OWN_META: ReadonlySet<unknown> = new Set([
+  ...['agentsKey', 'owner', 'version', 'owed', 'spendRetry', 'bytes', 'full', 'deleted', 'restore'],
 ])
 
 /**
- * Copies a conversation: a line that names it, one for each row, and one with the number of rows, which an incomplete
- * copy lacks. Returns undefined if the copy would be too large.
+ * Copies a conversation in one part: a line that names it, one for each row, and one with the number of rows, which an
+ * incomplete copy lacks. Returns undefined if the copy would have more than `most` bytes.
  */
-export function copyTables({ sql }: DurableObjectStorage, id: string): Uint8Array | undefined {
-  const encoder = new TextEncoder()
-  const parts: Uint8Array[] = []
-  let bytes = 0
-  const push = (line: object) => {
-    const part = encoder.encode(`${JSON.stringify(line)}\n`)
-    parts.push(part)
-    bytes += part.byteLength
-  }
-  push({ type: 'conversation', format: FORMAT, id })
+export function copyTables({ sql }: DurableObjectStorage, id: string, most: number): Uint8Array | undefined {
+  const lines = new Lines()
+  lines.push({ type: 'conversation', format: WHOLE_FORMAT, id })
   let rows = 0
   for (const [table, columns] of COPIED_TABLES) {
     for (const row of sql.exec(`SELECT ${columns.join(', ')} FROM ${table}`)) {
       if (table === 'meta' && OWN_META.has(row['key'])) continue
-      push({ type: 'row', table, values: columns.map((column) => row[column]) })
+      lines.push({ type: 'row', table, values: columns.map((column) => row[column]) })
       rows += 1
-      if (bytes > MOST_COPY_BYTES) return undefined
+      if (lines.bytes > most) return undefined
     }
   }
-  push({ type: 'end', rows })
-  return joined(parts, bytes)
+  lines.push({ type: 'end', rows })
+  return lines.join()
 }
 
 /** Returns what is wrong with a copy, or undefined. */
@@ -70,23 +60,67 @@ export function faultOfCopy(copy: Uint8Array): string | undefined {
   }
 }
 
+/** The keys of the rows that were written, by table. */
+export type WrittenRows = ReadonlyMap<string, readonly TableRow[]>
+
+/** Some columns of a row. */
+export type TableRow = Readonly<Record<string, string | number | null>>
+
 /** Writes a copy into empty tables. Throws an Error that says what is wrong with it. */
-export function writeTables({ sql }: DurableObjectStorage, copy: Uint8Array): void {
-  for (const { number, table, columns, values } of rowsOf(copy)) {
+export function writeTables({ sql }: Pick<DurableObjectStorage, 'sql'>, copy: Uint8Array): WrittenRows {
+  const writer = new RowWriter(sql)
+  for (const row of rowsOf(copy)) writer.add(row)
+  return writer.rows
+}
+
+/** Writes the rows of a copy, and notes their keys. */
+export class RowWriter {
+  readonly #sql: SqlStorage
+  readonly #rows = new Map<string, TableRow[]>()
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql
+  }
+
+  get rows(): WrittenRows {
+    return this.#rows
+  }
+
+  /** Throws an Error that names the line if the row cannot be stored, such as one that is there already. */
+  add({ number, table, values }: CopiedRow): void {
+    const columns = COPIED_TABLES.get(table) ?? []
     const marks = columns.map(() => '?').join(', ')
+    const keys = KEYS.get(table) ?? []
+    const query = `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${marks}) RETURNING ${keys.join(', ')}`
     try {
-      sql.exec(`INSERT INTO ${table} (${columns.join(', ')}) VALUES (${marks})`, ...values)
+      const written = this.#sql.exec<TableRow>(query, ...values).toArray()
+      const rows = this.#rows.get(table) ?? []
+      rows.push(...written)
+      this.#rows.set(table, rows)
     } catch (error) {
       throw new Error(`line ${number} cannot be stored: ${messageOf(error)}`, { cause: error })
     }
   }
 }
 
-interface CopiedRow {
+/** The columns by which the rows of a table are found. */
+export const KEYS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['meta', ['key']],
+  ['toolsets', ['id']],
+  ['runs', ['place']],
+  ['events', ['run', 'first']],
+  ['messages', ['position']],
+  ['chunks', ['id', 'part']],
+  ['wholes', ['call']],
+  ['quarantine', ['id']],
+  ['joined', ['id']],
+])
+
+export interface CopiedRow {
   /** The number of its line. */
   readonly number: number
   readonly table: string
-  readonly columns: readonly string[]
+  /** Those of its columns. */
   readonly values: readonly (string | number | null)[]
 }
 
@@ -102,7 +136,7 @@ function* rowsOf(copy: Uint8Array): Generator<CopiedRow> {
     if (number === 1) checkHead(line)
     else if (line['type'] === 'end') end = line['rows']
     else {
-      yield { number, ...rowOf(line, number) }
+      yield rowOf(line, number)
       rows += 1
     }
   }
@@ -111,24 +145,26 @@ function* rowsOf(copy: Uint8Array): Generator<CopiedRow> {
 
 function checkHead({ type, format }: JsonObject): void {
   if (type !== 'conversation') throw new Error('the first line is not that of a conversation')
-  if (format !== FORMAT) throw new Error(`the format is ${String(format)}, and this edge reads ${FORMAT}`)
+  if (format === WHOLE_FORMAT) return
+  throw new Error(`the format is ${String(format)}, and this edge reads ${WHOLE_FORMAT} and ${PARTS_FORMAT}`)
 }
 
-function rowOf({ type, table, values }: JsonObject, number: number): Omit<CopiedRow, 'number'> {
+/** Reads a line with a row. Throws an Error that names the line if it is none. */
+export function rowOf({ type, table, values }: JsonObject, number: number): CopiedRow {
   const columns = type === 'row' && typeof table === 'string' ? COPIED_TABLES.get(table) : undefined
   if (typeof table !== 'string' || !columns || !Array.isArray(values) || values.length !== columns.length)
     throw new Error(`line ${number} is not a row of a table`)
   if (!values.every(isValue)) throw new Error(`line ${number} is not a row of a table`)
   if (table === 'meta' && OWN_META.has(values[0])) throw new Error(`line ${number} is about the original alone`)
-  return { table, columns, values }
+  return { number, table, values }
 }
 
-function isValue(value: unknown): value is string | number | null {
+export function isValue(value: unknown): value is string | number | null {
   return value === null || typeof value === 'string' || (typeof value === 'number' && Number.isFinite(value))
 }
 
 /** Decodes the lines of a text one by one, so that the text is never in memory at once. */
-function* linesOf(bytes: Uint8Array): Generator<string> {
+export function* linesOf(bytes: Uint8Array): Generator<string> {
   const decoder = new TextDecoder()
   const NEWLINE = 10
   for (let at = 0; at < bytes.byteLength;) {
@@ -139,14 +175,27 @@ function* linesOf(bytes: Uint8Array): Generator<string> {
   }
 }
 
-function joined(parts: readonly Uint8Array[], bytes: number): Uint8Array {
-  const all = new Uint8Array(bytes)
-  let at = 0
-  for (const part of parts) {
-    all.set(part, at)
-    at += part.byteLength
+/** The lines of a copy, as bytes. */
+export class Lines {
+  readonly #encoder = new TextEncoder()
+  readonly #parts: Uint8Array[] = []
+  bytes = 0
+
+  push(line: object): void {
+    const part = this.#encoder.encode(`${JSON.stringify(line)}\n`)
+    this.#parts.push(part)
+    this.bytes += part.byteLength
   }
-  return all
+
+  join(): Uint8Array {
+    const all = new Uint8Array(this.bytes)
+    let at = 0
+    for (const part of this.#parts) {
+      all.set(part, at)
+      at += part.byteLength
+    }
+    return all
+  }
 }
 
 /** The texts of a copy's columns, of which long ones are in parts. No two columns may share parts. */
@@ -156,12 +205,16 @@ export class CopiedTexts {
   /** The ids of the parts that columns have. */
   readonly #inUse = new Set<number>()
 
-  /** Throws an Error if the parts have other numbers than those that an edge gives. */
   constructor(sql: SqlStorage) {
-    const query = `SELECT 1 FROM chunks WHERE typeof(id) <> 'integer' OR typeof(part) <> 'integer' OR id NOT BETWEEN 1 AND ?`
-    if (sql.exec(query, MOST_ID).toArray().length > 0) throw new Error('the parts of a text have no valid numbers')
     this.#sql = sql
     this.#chunks = new Chunks(sql)
+  }
+
+  /** Throws an Error if the parts have other numbers than those that an edge gives. */
+  checkNumbers(): void {
+    const query = `SELECT 1 FROM chunks WHERE typeof(id) <> 'integer' OR typeof(part) <> 'integer' OR id NOT BETWEEN 1 AND ?`
+    if (this.#sql.exec(query, MOST_ID).toArray().length > 0)
+      throw new Error('the parts of a text have no valid numbers')
   }
 
   /** Returns the text of a column. Throws an Error if parts of it are missing, or are those of another column. */
@@ -174,10 +227,21 @@ export class CopiedTexts {
 
   /** Returns what to put in a column in the place of what was read from it. */
   replace(column: string | number | null | undefined, text: string): string {
+    this.drop(column)
+    return this.keep(text)
+  }
+
+  /** Removes the parts of a column, if it has any. */
+  drop(column: string | number | null | undefined): void {
     const { id } = chunkName(String(column)) ?? {}
     if (id !== undefined) this.#inUse.delete(id)
     this.#chunks.drop(String(column))
-    return this.keep(text)
+  }
+
+  /** Removes the parts of a column that was not read, unless a column that was read has them. */
+  discard(column: string | number | null | undefined): void {
+    const { id } = chunkName(String(column)) ?? {}
+    if (id !== undefined && !this.#inUse.has(id)) this.#chunks.drop(String(column))
   }
 
   /** Returns what to put in a column for a text. */

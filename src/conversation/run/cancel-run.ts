@@ -38,6 +38,16 @@ export function refuseQuota(reached: ReachedQuota): Refusal {
 
 export const UNKNOWN = refusalOf('unknown_conversation', 'There is no such conversation.')
 export const DELETED = refusalOf('conversation_deleted', 'This conversation was deleted.')
+const RESTORING = refusalOf(
+  'conversation_restoring',
+  'This conversation is being restored from a copy. Send the parts that are left, or delete it.',
+)
+
+/** Refuses what is asked of a conversation that was deleted, or that nobody can use yet. */
+export function refuseGone(store: Pick<Store, 'restoring'>): Refusal {
+  return store.restoring() ? RESTORING : DELETED
+}
+
 export const PARKED = refusalOf('run_parked', 'This run is parked. Retry it before you answer its calls.')
 export const UNKNOWN_RUN = refusalOf('unknown_run', 'This conversation has no such run.')
 

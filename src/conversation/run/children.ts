@@ -426,3 +426,9 @@ function readStanding(open: StoredState | undefined, { status, store, runId, own
   const waits = [...ownWaits, ...store.children.waits(runId)]
   return { status: open?.state.wait?.for === 'agent' ? 'running' : status, waits }
 }
+
+/** Returns the conversation that has called the agent whose run a request is for; undefined for any other request. */
+export function parentOf({ agent, conversation = '' }: RunRequest): string | undefined {
+  const call = agent?.path.at(-1)
+  return call && (call.conversation ?? idIn(jurisdictionOf(conversation), `~${call.run}`))
+}

@@ -1,9 +1,10 @@
-import type { Refusal } from '../../contract/conversation.ts'
+import type { ConversationOwner, Refusal } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { withDeadline } from '../../contract/time-limit.ts'
 import type { Store } from '../store/store.ts'
+import { shardOf } from '../../contract/placement.ts'
 import { refuseQuota } from './cancel-run.ts'
 
 /** How long a request waits for the directory, in milliseconds. */
@@ -45,4 +46,26 @@ export async function storageRefusal(
   if (used >= limit) return refuseQuota({ quota: 'storedBytes', used, limit })
   if (store.life() === 'open') store.setMeta('full', false)
   return undefined
+}
+
+/**
+ * Counts the bytes of a conversation that is not listed yet until a time, in epoch milliseconds. Refuses them if the tenant
+ * then stores too much; if the directory does not answer, they are accepted.
+ */
+export async function countUnlisted(
+  { directories, config, report }: Setup,
+  { tenant, id }: ConversationOwner,
+  bytes: number,
+  until: number,
+): Promise<Refusal | undefined> {
+  const { storedBytes: limit } = config.quotas
+  try {
+    const shard = shardOf(id, config.directoryShards)
+    const directory = directories.getByName(tenant)
+    const { storedBytes: used } = await withDeadline(ROOM_MS, directory.resize(id, bytes, until, shard))
+    return bytes > 0 && used >= limit ? refuseQuota({ quota: 'storedBytes', used, limit }) : undefined
+  } catch (error) {
+    report({ event: 'quota.unknown', tenant, detail: messageOf(error) })
+    return undefined
+  }
 }

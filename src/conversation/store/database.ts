@@ -177,7 +177,7 @@ export function hasSchema({ sql }: DurableObjectStorage): boolean {
 }
 
 /** The most characters of a text in one row: at most 512 KiB in UTF-8, whichever characters they are. */
-const PART = 170_000
+export const PART_CHARACTERS = 170_000
 
 /** Stores texts of any length. A text too long for one row is split into parts, and its column holds their name. */
 export class Chunks {
@@ -192,12 +192,12 @@ export class Chunks {
 
   /** Returns what to put in the column of a JSON text: the text, or the name of its stored parts, which is not JSON. */
   keep(text: string): string {
-    if (text.length <= PART) return text
+    if (text.length <= PART_CHARACTERS) return text
     this.#onWrite(text.length)
     const { id } = this.#sql.exec<{ id: number }>('SELECT ifnull(max(id), 0) + 1 AS id FROM chunks').one()
     let parts = 0
     for (let at = 0; at < text.length; parts++) {
-      const end = at + PART
+      const end = at + PART_CHARACTERS
       // Half of a surrogate pair would be lost in the conversion to UTF-8.
       const next = isPairCut(text, end) ? end - 1 : end
       this.#sql.exec('INSERT INTO chunks VALUES (?, ?, ?)', id, parts, text.slice(at, next))

@@ -1,3 +1,4 @@
+import type { UnfinishedRestore } from '../../contract/backup-ports.ts'
 import type { ContextReduction } from '../../contract/context.ts'
 import type { ConversationSettings } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
@@ -160,4 +161,10 @@ function isBoolean(value: unknown): boolean {
 
 function isNumber(value: unknown): value is number {
   return typeof value === 'number' && value >= 0
+}
+
+export function isUnfinishedRestore(value: unknown): value is UnfinishedRestore {
+  if (!isObject(value)) return false
+  const { part, first, last, texts, until } = value
+  return isNumber(part) && isText(first) && isText(last) && Array.isArray(texts) && isNumber(until)
 }

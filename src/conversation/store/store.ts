@@ -1,3 +1,4 @@
+import type { UnfinishedRestore } from '../../contract/backup-ports.ts'
 import type { Spend } from '../../contract/budget.ts'
 import type { ConversationSettings, StoredMessage } from '../../contract/conversation.ts'
 import { type RunFact, type RunFinished, timestamps } from '../../contract/event.ts'
@@ -15,7 +16,7 @@ import { Database, hasSchema, migrate, type OnBroken } from './database.ts'
 import { FullResultTable, LAST_PLACE, MessageTable, positionOf } from './messages.ts'
 import { ChildTable } from './children.ts'
 import { CHILD, Outbox, PARENT } from './outbox.ts'
-import { isTokenCount, isUsage, readableSettings } from './shapes.ts'
+import { isTokenCount, isUnfinishedRestore, isUsage, readableSettings } from './shapes.ts'
 import { Reductions } from './reductions.ts'
 import { type RunRow, RunTable, type StoredRun } from './runs.ts'
 
@@ -33,6 +34,7 @@ export type MetaKey =
   | 'parked'
   | 'reduction'
   | 'replacements'
+  | 'restore'
   | 'settings'
   | 'spendRetry'
   | 'summary'
@@ -136,6 +138,18 @@ export class Store {
     this.setMeta('deleted', true)
   }
 
+  /** Returns what is known of a conversation that has been made of some parts of a copy; undefined of any other. */
+  restoring(): UnfinishedRestore | undefined {
+    const restore = this.life() === 'deleted' ? this.meta('restore') : undefined
+    return isUnfinishedRestore(restore) ? restore : undefined
+  }
+
+  /** Deletes the parts of a copy that the conversation has been made of. */
+  async discardRestore(): Promise<{ readonly ok: true }> {
+    await (this.restoring()?.wasDeleted ? this.deleteForGood() : this.deleteAll())
+    return { ok: true }
+  }
+
   transaction<Result>(work: () => Result): Result {
     try {
       return this.#storage.transactionSync(work)
@@ -168,6 +182,11 @@ export class Store {
     const column = this.#database.chunks.keep(JSON.stringify(value))
     this.#database.rows('INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value', name, column)
     this.#metaCache.set(name, value)
+  }
+
+  dropMeta(name: MetaKey): void {
+    this.#database.rows('DELETE FROM meta WHERE key = ?', name)
+    this.#metaCache.delete(name)
   }
 
   /** Returns when the conversation expires, in any case or if idle, in epoch milliseconds; Infinity for never. */

@@ -1,14 +1,14 @@
 import { Hono } from 'hono/tiny'
-import { MOST_COPY_BYTES } from '../../contract/backup.ts'
+import { type BackupReply, type CopyPlace, MOST_PART_BYTES } from '../../contract/backup.ts'
 import { isObject } from '../../contract/json.ts'
-import { readBody } from '../../contract/bytes.ts'
 import type { EdgeEnv } from '../context.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { bodyTooLarge, readJson } from '../request-body.ts'
 import { unwrapReply } from '../problem.ts'
-import { isSignedCopy, signCopy } from '../runs/signer.ts'
+import { checkCopy, readPlace, signCopy, type SignedCopy } from '../runs/copy-signature.ts'
 import { countCreated, requireRoom } from '../runs/storage-quota.ts'
 import type { Surface } from '../surface.ts'
+import { copyParts } from '../../wire/client/copy-parts.ts'
 import { conversationIdOfPath, conversationOfPath } from './conversations/conversations.ts'
 import { invalidRequest } from './runs.ts'
 
@@ -20,22 +20,72 @@ export const backupRoutes: Surface = { routes: { '/backups': app } }
 app.get('/:id', async (c) => {
   requireScope(c.env.caller, 'backup')
   const { setup, caller } = c.env
-  const { copy = new Uint8Array() } = unwrapReply(await conversationOfPath(c).backup({ do: 'copy' }))
-  const signedCopy = setup.copySigner ? await signCopy(copy, caller.tenant, setup.copySigner) : copy.slice()
-  return c.body(signedCopy, 200, { 'content-type': 'application/x-ndjson' })
+  const subject = { tenant: caller.tenant, id: conversationIdOfPath(c) }
+  const after = c.req.query('after')
+  const from = after === undefined ? 'start' : await readPlace(after, subject, setup.copySigner)
+  if (!from) throw invalidRequest({ message: '"after" is not the `next` of a part of a copy.', path: 'after' })
+  const read = async (place: CopyPlace | 'start') => {
+    const { copy = new Uint8Array(), next } = unwrapReply(
+      await conversationOfPath(c).backup({ do: 'copy', from: place }),
+    )
+    return signCopy({ copy, next }, subject, setup.copySigner)
+  }
+  const first = await read(from)
+  const body = first.next ? streamOf(partsFrom(first, read)) : first.bytes
+  return c.body(body, 200, { 'content-type': 'application/x-ndjson' })
 })
+
+/** Reads the parts of a copy, each when the one before it is on its way. */
+async function* partsFrom(
+  first: SignedCopy,
+  read: (place: CopyPlace) => Promise<SignedCopy>,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  yield first.bytes
+  for (let { next } = first; next;) {
+    const part = await read(next)
+    yield part.bytes
+    next = part.next
+  }
+}
+
+/** Makes a stream of parts, which asks for each once the one before it was read. */
+function streamOf(parts: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
+  return new ReadableStream(
+    {
+      pull: async (controller) => {
+        const { done, value } = await parts.next()
+        if (done) controller.close()
+        else controller.enqueue(value)
+      },
+      cancel: async () => void (await parts.return(undefined)),
+    },
+    { highWaterMark: 0 },
+  )
+}
 
 app.put('/:id', async (c) => {
   requireScope(c.env.caller, 'backup')
   const id = conversationIdOfPath(c)
-  const { bytes, isComplete } = await readBody(c.req.raw, MOST_COPY_BYTES)
-  if (!isComplete) throw bodyTooLarge(MOST_COPY_BYTES)
-  await requireRoom(c.env, id, bytes.byteLength)
   const { setup, caller } = c.env
-  const isSigned = await isSignedCopy(bytes, { tenant: caller.tenant, id }, setup.copySigner)
-  unwrapReply(await conversationOfPath(c).backup({ do: 'restore', caller, id, copy: bytes, isSigned }))
+  const parts = copyParts(c.req.raw.body ?? new Blob().stream(), {
+    most: MOST_PART_BYTES,
+    tooLong: () => bodyTooLarge(MOST_PART_BYTES),
+  })
+  let reply: BackupReply = {}
+  for (let next = await parts.next(), isFirst = true; !next.done; isFirst = false) {
+    const copy = next.value
+    const checked = await checkCopy(copy, { tenant: caller.tenant, id }, setup.copySigner)
+    next = await parts.next()
+    if (checked.isLast && !next.done)
+      throw invalidRequest({ message: 'The copy continues after its last part.', path: '' })
+    if (isFirst) await requireRoom(c.env, id, copy.byteLength)
+    const request = { do: 'restore', caller, id, copy, ...checked } as const
+    reply = { isSigned: checked.isSigned, ...unwrapReply(await conversationOfPath(c).backup(request)) }
+  }
+  const { part, isSigned: signed } = reply
+  if (part !== undefined) return c.json({ id, signed, part }, 202)
   countCreated(c.env)
-  return c.json({ id, signed: isSigned }, 201)
+  return c.json({ id, signed }, 201)
 })
 
 app.post('/:id/rewind', async (c) => {

@@ -127,14 +127,29 @@ export const REQUEST_ERRORS: ErrorTexts = {
     'A fork or a copy names an id that another conversation has.',
     'Choose another id, or send none.',
   ),
+  conversation_restoring: http(
+    409,
+    'Parts are missing of the copy from which the conversation is being restored.',
+    'Send the others, or delete the conversation.',
+  ),
+  conversation_changed: http(
+    409,
+    'The conversation of a copy that continues was replaced, rewound, or had a turn replaced.',
+    'Begin the copy again.',
+  ),
+  copy_out_of_order: http(
+    409,
+    'A part of a copy does not follow the last one.',
+    'Send the part after the one that the detail names.',
+  ),
   copy_too_large: http(
     413,
-    'A copy of the conversation would exceed 30 MiB.',
-    'Rewind the conversation instead of copying it.',
+    'A copy of more than 30 MiB is asked for while a new version is being deployed.',
+    'Send the request again.',
   ),
   invalid_copy: http(
     422,
-    'The copy is damaged, incomplete, of a newer version of the edge, or not signed and has values that no request may have. Nothing was stored.',
+    'The copy is damaged, incomplete, of a newer version of the edge, or not signed and has values that no request may have. Nothing of it was stored, or nothing of its part.',
     'Make a new copy. The detail names the row.',
   ),
   no_recovery: http(
