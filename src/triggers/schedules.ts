@@ -28,7 +28,7 @@ import {
   ScheduleStore,
   type WaitingTime,
 } from './store.ts'
-import { lastDue, type Timing, makeTiming } from './times.ts'
+import { makeTiming, type Timing } from './times.ts'
 
 /** How many due times are claimed and settled together, by few row writes. */
 const AT_A_TIME = 100
@@ -38,12 +38,13 @@ const SIDE_BY_SIDE = 10
 const SUBREQUESTS = 6
 /** A time that could not be handled for so long counts as missed. */
 const MISSED_MS = 5 * 60_000
-/** How often a run that cannot be started now is tried, and the first and longest pause before it is tried again. */
+/** How often a run that cannot be started now is tried, and the first and longest pause before it is tried, or looked at, again. */
 const MOST_ATTEMPTS = 10
 const FIRST_RETRY_MS = 5000
 const LONGEST_RETRY_MS = 10 * 60_000
-/** How often a schedule that queues looks whether its run has ended. */
+/** When a schedule that queues first looks again whether its run has ended, and by how much longer it waits each time. */
 const QUEUE_MS = 15_000
+const LONGER_QUEUE = 1.5
 /** How long an object that starts a run may be lost before the alarm starts it again. */
 const WATCHDOG_MS = 30_000
 /** How many outcomes lists have. */
@@ -315,16 +316,13 @@ function nextOccurrence(row: ScheduleRow, now: number): Occurrence | undefined {
   const { id: schedule, state, definition } = row
   const { next, waiting } = state
   if (waiting) {
-    const { due, missedFrom, attempts, before } = waiting
-    return {
-      ...{ schedule, due, attempts },
-      missedFrom,
-      before,
-    }
+    const { due, missedFrom, attempts, looks, before } = waiting
+    return { schedule, due, attempts, looks, missedFrom, before }
   }
   if (next === undefined) return undefined
   const timing = timingOfRow(row)
-  const due = timing ? lastDue(timing, next, now) : next
+  // Times before `next` were handled, or are not to be.
+  const due = Math.max(next, timing?.last(now) ?? next)
   const isMissed = definition.missed === 'none' && now - due > MISSED_MS
   return {
     ...{ schedule, due, attempts: 0 },
@@ -341,7 +339,7 @@ function changeOf(
   now: number,
 ): ScheduleChange {
   const { id, state, definition } = row
-  const { due, attempts, manual, missedFrom, before } = occurrence
+  const { due, attempts, looks = 0, manual, missedFrom, before } = occurrence
   const isKnown = outcome?.ok === true && row.history.some(({ run }) => run === outcome.run)
   const entry = isKnown ? undefined : entryOf(occurrence, outcome, now)
   if (manual !== undefined) return { id, state, wake: wakeTime(state, now), entry }
@@ -350,13 +348,15 @@ function changeOf(
   const next = isAhead ? state.next : timingOfRow(row)?.next(due)
   const other = state.waiting?.due === due ? undefined : state.waiting
   const settled = stateOf(state.paused, next, other)
-  const pauseMs = outcome && !outcome.ok ? pauseBefore(outcome, attempts, definition.overlap === 'queue') : undefined
+  const isQueued = definition.overlap === 'queue'
+  const pauseMs = outcome && !outcome.ok ? pauseBefore(outcome, { attempts, looks, isQueued }) : undefined
   if (pauseMs === undefined || other || !outcome || outcome.ok)
     return { id, state: settled, wake: wakeTime(settled, now), entry }
   const { because, code, message } = outcome
   const failures = attempts + (because === 'later' ? 1 : 0)
   const waiting: WaitingTime = {
     ...{ due, code, message, attempts: failures },
+    ...(because === 'busy' && { looks: looks + 1 }),
     missedFrom,
     before,
   }
@@ -375,10 +375,10 @@ function waitingAfter({ definition, caller }: ScheduleRow, waiting: WaitingTime)
 /** Returns how long a run that was not started waits until it is tried again; undefined if it is not. */
 function pauseBefore(
   { because, retryAfterMs = 0 }: Extract<StartOutcome, { ok: false }>,
-  attempts: number,
-  isQueued: boolean,
+  { attempts, looks, isQueued }: { readonly attempts: number; readonly looks: number; readonly isQueued: boolean },
 ): number | undefined {
-  if (because === 'busy') return isQueued ? QUEUE_MS : undefined
+  // The run may wait for a person, for days: looking wakes two objects.
+  if (because === 'busy') return isQueued ? Math.min(QUEUE_MS * LONGER_QUEUE ** looks, LONGEST_RETRY_MS) : undefined
   if (because !== 'later' || attempts + 1 >= MOST_ATTEMPTS) return undefined
   return Math.min(Math.max(FIRST_RETRY_MS * 2 ** attempts, retryAfterMs), LONGEST_RETRY_MS)
 }

@@ -36,6 +36,8 @@ export interface WaitingTime {
   readonly missedFrom?: number
   /** How often a run could not be started for it. */
   readonly attempts: number
+  /** How often in a row the run before had not ended. */
+  readonly looks?: number
   /** Why the run was not started yet. */
   readonly code: string
   readonly message: string
@@ -67,6 +69,8 @@ export interface Occurrence {
   /** Set if the time has passed for too long, and the schedule does not make up for that. */
   readonly isMissed?: boolean
   readonly attempts: number
+  /** How often in a row the run before had not ended. */
+  readonly looks?: number | undefined
   /** The key of a run that a request has asked for. */
   readonly manual?: string
   /** The schedule as it was then, if it was replaced since. */

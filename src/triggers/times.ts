@@ -1,4 +1,4 @@
-import { CronDate, CronPattern } from 'croner'
+import { Cron } from 'croner'
 import { RecentMap } from '../contract/recent-map.ts'
 import type { ScheduleTimes } from '../contract/schedule.ts'
 
@@ -6,6 +6,8 @@ import type { ScheduleTimes } from '../contract/schedule.ts'
 export interface Timing {
   /** Returns the first due time after a time; undefined if there is none. */
   readonly next: (after: number) => number | undefined
+  /** Returns the last due time up to a time; undefined if there is none. */
+  readonly last: (until: number) => number | undefined
 }
 
 /** Why the times of a schedule cannot be used. */
@@ -24,7 +26,11 @@ export function makeTiming(times: ScheduleTimes, stored: number): Timing | Times
   if (at !== undefined) return onceAt(at)
   if (everySeconds !== undefined) {
     const every = everySeconds * 1000
-    return { next: (after) => stored + every * Math.max(1, Math.floor((after - stored) / every) + 1) }
+    const countAt = (time: number) => Math.floor((time - stored) / every)
+    return {
+      next: (after) => stored + every * Math.max(1, countAt(after) + 1),
+      last: (until) => (countAt(until) > 0 ? stored + every * countAt(until) : undefined),
+    }
   }
   return cronTiming(cron ?? '', times.timeZone ?? 'UTC')
 }
@@ -39,11 +45,11 @@ function onceAt(text: string): Timing | TimesFault {
   if (!isDay) {
     return { path: 'at', message: 'must be a time with its offset, such as 2026-02-28T08:00:00+01:00.' }
   }
-  return { next: (after) => (at > after ? at : undefined) }
+  return { next: (after) => (at > after ? at : undefined), last: (until) => (at <= until ? at : undefined) }
 }
 
 /** Matches five fields, or a name such as `@daily`. Croner also reads seconds, years and single dates. */
-const CRON = /^(?:@(?:yearly|annually|monthly|weekly|daily|midnight|hourly)|\S+(?: +\S+){4})$/i
+const CRON = /^(?:@(?:yearly|annually|monthly|weekly|daily|midnight|hourly)|\S+(?: \S+){4})$/i
 
 /** The patterns and the time zones that were read lately: reading one takes longer than the start of a run. */
 const cronTimings = new RecentMap<string, Timing | TimesFault>({ most: 1000 })
@@ -65,40 +71,24 @@ function isZone(timeZone: string): boolean {
   }
 }
 
-function readCron(cron: string, timeZone: string): Timing | TimesFault {
+function readCron(text: string, timeZone: string): Timing | TimesFault {
+  // People copy patterns with blanks around them, and with tabs from a crontab.
+  const cron = text.trim().replace(/\s+/g, ' ')
   const isKnown = knownZones.get(timeZone) ?? isZone(timeZone)
   knownZones.set(timeZone, isKnown)
   if (!isKnown) return { path: 'timeZone', message: 'must be the IANA name of a time zone, such as Europe/Berlin.' }
   const expected = 'must have five fields (minute, hour, day, month, weekday), such as "0 8 * * 1-5", or a name'
   if (!CRON.test(cron)) return { path: 'cron', message: `${expected} such as "@daily".` }
   try {
-    const pattern = new CronPattern(cron.trim(), timeZone)
-    // The parts of the library that compute times, without those that set timers.
-    const next = (after: number) =>
-      new CronDate(new Date(after), timeZone).increment(pattern, { timezone: timeZone }, false)?.getTime()
-    return { next }
+    // It sets no timers, as it has no function to call.
+    const times = new Cron(cron, { timezone: timeZone })
+    return {
+      next: (after) => times.nextRun(new Date(after))?.getTime(),
+      // Those before a time, so that one at `until` is among them.
+      last: (until) => times.previousRuns(1, new Date(until + 1))[0]?.getTime(),
+    }
   } catch (error) {
     const reason = error instanceof Error ? error.message.replace(/^Cron\w+: /, '') : String(error)
     return { path: 'cron', message: `${expected} such as "@daily": ${reason}` }
   }
-}
-
-/** The widths of the windows in which the last due time is looked for, in milliseconds: a minute, an hour, …, 12 years. */
-const WINDOWS = [60, 3600, 86_400, 32 * 86_400, 366 * 86_400, 4400 * 86_400].map((seconds) => seconds * 1000)
-
-/**
- * Returns the last due time that is not after `now`, of those from `first` on, which is one. It takes few steps however
- * long ago `first` was: the shortest window before `now` that has a due time has not many.
- */
-export function lastDue({ next }: Timing, first: number, now: number): number {
-  for (const width of WINDOWS) {
-    const from = Math.max(first - 1, now - width)
-    let due = next(from)
-    if (due !== undefined && due <= now) {
-      for (let later = next(due); later !== undefined && later <= now; later = next(due)) due = later
-      return due
-    }
-    if (from < first) break
-  }
-  return first
 }

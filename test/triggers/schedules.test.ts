@@ -213,7 +213,7 @@ describe('a time at which the run before has not ended', () => {
       code: 'overlap',
     })
     await approve(own, first)
-    await own.passUntil(START + 4.6 * HOUR)
+    await own.passUntil(START + 4.7 * HOUR)
     expect(await history(own, 'pay')).toMatchObject([
       { outcome: 'started', due: iso(START + HOUR) },
       { outcome: 'started', due: iso(START + 2 * HOUR) },
@@ -221,6 +221,37 @@ describe('a time at which the run before has not ended', () => {
     ])
     expect((await own.ask('/schedules/pay')).body).not.toHaveProperty('waiting')
   })
+
+  test('looks less and less often with "queue" whether it has ended', async () => {
+    const own = world()
+    const rings: number[] = []
+    const ring = own.ring.bind(own)
+    own.ring = async () => {
+      await ring()
+      rings.push(Date.now())
+    }
+    await own.put('pay', { cron: '0 * * * *', overlap: 'queue', ...approval })
+    await own.passUntil(START + 26 * HOUR)
+    // Since the second time was due, for a day.
+    const looks = rings.filter((at) => at >= START + 2 * HOUR)
+    expect(looks.slice(1, 5).map((at, n) => at - (looks[n] ?? 0))).toEqual([15_000, 22_500, 33_750, 50_625])
+    expect(looks.slice(-2).map((at) => at - (looks.at(-2) ?? 0))).toEqual([0, 10 * MINUTE])
+    expect(looks.length).toBeLessThan(160)
+  })
+})
+
+test('a schedule that is stored while an hour is repeated is due within that hour, and not before', async () => {
+  // 02:30 for the second time, in Berlin.
+  const now = Date.parse('2026-10-25T01:30:00Z')
+  vi.setSystemTime(now)
+  const own = new SchedulesWorld()
+  const next = async (cron: string) => (await own.put('s', { cron, timeZone: 'Europe/Berlin', run: RUN })).body.next
+  expect(await next('*/15 * * * *')).toBe('2026-10-25T01:45:00.000Z')
+  expect(await next('* * * * *')).toBe('2026-10-25T01:31:00.000Z')
+  expect(await next('0 * * * *')).toBe('2026-10-25T02:00:00.000Z')
+  // It has come, the first time.
+  expect(await next('30 2 * * *')).toBe('2026-10-26T01:30:00.000Z')
+  expect(await next(' 40\t2 * * * ')).toBe('2026-10-26T01:40:00.000Z')
 })
 
 describe('times that have passed because nothing was awake', () => {
