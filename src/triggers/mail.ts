@@ -169,12 +169,27 @@ function decodeBody(body: string, encoding: string): string {
         .map((piece) => atob(piece))
         .join('')
     case 'quoted-printable':
-      return body
-        .replaceAll(/=[ \t]{0,10}\r?\n/g, '')
-        .replaceAll(/=([\da-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+      return decodeQuoted(body)
     default:
       return body
   }
+}
+
+/** Decodes a quoted-printable body (RFC 2045). Anything but escapes is left as it is. */
+function decodeQuoted(body: string): string {
+  const [start = '', ...pieces] = body.replaceAll(/=[ \t]{0,10}\r?\n/g, '').split('=')
+  const texts = pieces.map((piece) => {
+    const code = 16 * hexDigit(piece.charCodeAt(0)) + hexDigit(piece.charCodeAt(1))
+    return Number.isNaN(code) ? `=${piece}` : String.fromCharCode(code) + piece.slice(2)
+  })
+  return start + texts.join('')
+}
+
+/** Returns what the code of a digit stands for; NaN for any other. */
+function hexDigit(code: number): number {
+  if (code >= 48 && code <= 57) return code - 48
+  const letter = code | 32
+  return letter >= 97 && letter <= 102 ? letter - 87 : NaN
 }
 
 /** Returns a body in base64. One that is already is not decoded. */

@@ -27,7 +27,7 @@ describe.each(KEYED.map((route) => [`${route.method} ${route.path}`, route] as c
     let count = 0
     for (const [what, text] of worstBodies(route.body ?? '', world.targets, MOST_BYTES)) {
       // What earlier bodies have stored is not what this one costs.
-      if (++count % 5 === 0) world = await openWorld()
+      if (++count % 10 === 0) world = await openWorld()
       const { path, init } = fill(route, world.targets)
       const headers = { ...bearer('operator'), 'content-type': 'application/json' }
       const url = new URL(path, 'http://127.0.0.1:8787')

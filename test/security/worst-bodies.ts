@@ -33,7 +33,7 @@ const ANYWHERE: Readonly<Record<string, (body: object, parts: number) => object>
   levels: (body, parts) => ({ ...body, more: times(parts, () => nested(90)) }),
 }
 
-const TEXTS = [' ', '"', '\ud83d', '<']
+const TEXTS = [' ', '\ud83d']
 
 /** Returns the body with each of its lists in turn as long as it may be, and each of its texts. */
 function* inflated(body: unknown, most: number): Generator<[string, string]> {

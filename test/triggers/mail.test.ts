@@ -21,10 +21,10 @@ describe('the text of a mail', () => {
         'Content-Type: text/plain; charset="iso-8859-1"',
         'Content-Transfer-Encoding: quoted-printable',
         '',
-        'Gr=FC=DFe =',
-        'Ann=20=3D',
+        'Gr=fC=DFe =',
+        'Ann=20=3D =G1 =',
       ],
-      'Grüße Ann =',
+      'Grüße Ann = =G1 =',
     ],
     [
       'may be in base64',
