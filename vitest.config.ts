@@ -22,7 +22,7 @@ const SLOW = [
   'test/schema/{corpus/corpus,fit.property,narrower,work.property}.test.ts',
   'test/{host/stored/texts,search/stored-terms}.test.ts',
   'test/security/{copies,keyed-route-cpu,large-answers}.test.ts',
-  'test/upgrades/*.test.ts',
+  'test/upgrades/{released,rollback}.test.ts',
   'test/faults/{classes,commits,eager,short,simulation/agents}.test.ts',
   'test/http/{budget-lease,placement}.test.ts',
   'test/{observe/exercise,observe/reports,triggers/schedules.property}.test.ts',

@@ -35,7 +35,7 @@ describe.each(releaseNames())('after a rollback to %s,', (release) => {
   /** The runs of the states, by conversation. */
   const runs = new Map<string, string>()
   /** Copies of conversations, and the run of a request that is repeated. */
-  const stored = { copy: '', once: '', key: '', removedKey: '' }
+  const stored = { copy: '', once: '', key: '', otherKey: '', removedKey: '' }
 
   const conversationOf = ({ name }: State, who: Who) => `${name}-${who}`
 
@@ -87,6 +87,7 @@ describe.each(releaseNames())('after a rollback to %s,', (release) => {
     await edge.ask('/schedules/paused', { paused: true }, { method: 'PATCH' })
     await runSchedule('daily', 'first')
     stored.key = (await edge.ask('/keys', { id: 'app', tenant: 'acme', scopes: ['chat'] })).key
+    stored.otherKey = (await edge.ask('/keys', { id: 'other', tenant: 'acme', scopes: ['chat'] })).key
     stored.removedKey = (await edge.ask('/keys', { id: 'old', tenant: 'acme', scopes: ['chat'] })).key
     await edge.ask('/keys/old', undefined, { method: 'DELETE' })
     for (const id of ['once', 'deleted', 'doomed']) await edge.ask('/conversations', { id })
@@ -132,6 +133,7 @@ describe.each(releaseNames())('after a rollback to %s,', (release) => {
       expect(versions).toHaveLength(who === 'released' ? 2 : 4)
       const answerIs = async (text: string) =>
         expect(await edge.ask('/tools/openingHours/call', { arguments: {} })).toMatchObject({ content: [{ text }] })
+      await answerIs(who === 'released' ? 'From 9 to 6.' : 'From 9 to 5.')
       await put('/tools/openingHours', openingHours(`As ${who}.`))
       await answerIs(`As ${who}.`)
       await edge.ask('/tools/openingHours/rollback', { hash: versions.at(-1)?.hash })
@@ -154,7 +156,12 @@ describe.each(releaseNames())('after a rollback to %s,', (release) => {
     test('stored keys work, and those that were removed do not', async () => {
       expect(await askAs(stored.key)).toMatchObject({ tenant: 'acme', scopes: ['chat'] })
       expect(await askAs(stored.removedKey)).toEqual({ status: 401, code: 'unauthorized' })
-      expect(await edge.ask('/keys')).toMatchObject({ keys: [{ id: 'app' }] })
+      expect(await askAs(stored.otherKey)).toMatchObject(who === 'released' ? { tenant: 'acme' } : { status: 401 })
+      expect(await edge.ask('/keys')).toMatchObject({
+        keys: [{ id: 'app' }, { id: 'other', disabled: who === 'today' }],
+      })
+      const changes = { disabled: who === 'released' }
+      expect(await edge.ask('/keys/other', changes, { method: 'PATCH' })).toMatchObject({ id: 'other', ...changes })
     })
 
     test('a copy of the other edge is restored in place of what was deleted', async () => {
