@@ -125,9 +125,19 @@ export async function makeWorld({ vars = {}, main }: EdgeChanges = {}): Promise<
     start: async (where = 'another port') => {
       if (where === 'another port' || port === 0) port = await freePort()
       life += 1
-      const started = (edge = startEdge(site, port))
-      await started.ready()
-      if (edge === started) url = started.url
+      for (;;) {
+        const process = (edge = startEdge(site, port))
+        try {
+          await process.ready()
+          if (edge === process) url = process.url
+          return
+        } catch (error) {
+          // Another process of this machine has taken the port meanwhile.
+          if (!/address already in use/i.test(process.output())) throw error
+          await process.kill()
+          port = await freePort()
+        }
+      }
     },
     deploy: () => site.install({ ...EDGE, changes: { ...edgeChanges, main: NEXT_EDGE } }),
     output: () => edge?.output() ?? '',
