@@ -227,7 +227,7 @@ export type CallAnswer =
 
 /** The parts of a run's request that a later request may replace while the run waits. */
 export type RunTerms = Partial<
-  Pick<RunRequest, 'model' | 'system' | 'clientTools' | 'toolChoice' | 'responseFormat' | 'sampling'>
+  Pick<RunRequest, 'model' | 'system' | 'clientTools' | 'toolChoice' | 'responseFormat' | 'sampling' | 'callerHistory'>
 >
 
 /**
@@ -241,6 +241,15 @@ export interface Continuation {
   readonly input: readonly Message[]
   /** Fields that replace those of the run's request; a field that is left out stays as it was. */
   readonly terms?: RunTerms | undefined
+}
+
+/** A run, and what its caller has sent last. */
+export interface CallerRun {
+  readonly record: RunRecord
+  readonly key: string | undefined
+  readonly history: RunRequest['callerHistory']
+  /** The messages of the run so far, its input first; absent once it has ended and the conversation has them. */
+  readonly messages?: readonly Message[]
 }
 
 /** The id, caller, budget and trace of a run that repeats the request of an earlier run. */
@@ -287,6 +296,8 @@ export interface ConversationService {
   start(request: StartRequest): Promise<Reply<StartReply>>
   /** Returns the record of a run once the run has ended or waits, or after `waitMs` as it stands then. */
   record(runId: string, waitMs: number): Promise<Reply<{ readonly record: RunRecord }>>
+  /** Returns a run as it stands, with the key of its caller and what that has sent last; with its messages, if asked. */
+  callerRun(runId: string, part?: 'messages'): Promise<Reply<CallerRun>>
   /**
    * Streams a run's events after number `after` as native SSE: past ones, then new ones until it ends or waits. `news`:
    * which news are wanted; others are left out where that saves work. Default: all.

@@ -94,6 +94,8 @@ export interface RunRequest extends SomeOptions {
   /** The hash of the request's body. Set if the request had an Idempotency-Key, from which the run's id was made. */
   readonly fingerprint?: string
   readonly input: readonly Message[]
+  /** What the caller sent last, if it sends the whole history each time. Absent in runs of earlier versions, too. */
+  readonly callerHistory?: CallerHistory
   readonly system?: string
   /** `provider/name`, allowed by the configuration. */
   readonly model: string
@@ -136,6 +138,16 @@ export interface RunRequest extends SomeOptions {
   readonly isFromUser?: true
   /** Where the answer goes besides, if a trigger has started the run. Default: nowhere. */
   readonly answerTo?: AnswerTarget
+}
+
+/** The messages of a request that has the whole history, and the request itself, as hashes. */
+export interface CallerHistory {
+  /** The number of messages, without those at their beginning that are instructions. */
+  readonly length: number
+  /** SHA-256 of these messages. */
+  readonly messages: string
+  /** SHA-256 of all that the request says: its messages, model, terms and options. */
+  readonly request: string
 }
 
 export const RUN_STATUSES = [

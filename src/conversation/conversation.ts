@@ -242,6 +242,10 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     })
   }
 
+  async callerRun(...args: Parameters<ConversationService['callerRun']>): ReturnType<ConversationService['callerRun']> {
+    return this.#whenOpen(async () => this.#view.callerRun(...args))
+  }
+
   async events(
     runId: string,
     after: number,

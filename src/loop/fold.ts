@@ -1,7 +1,7 @@
 import { READ_RESULT } from '../contract/tool.ts'
 import type { CallSettled, RunEventBody, RunFinished } from '../contract/event.ts'
 import { withoutUndefined } from '../contract/json.ts'
-import { marksAmong, type ToolCall } from '../contract/message.ts'
+import { marksAmong, type Message, type ToolCall, type ToolMessage } from '../contract/message.ts'
 import type { PromptRecord } from '../contract/run.ts'
 import { addUsage } from '../contract/usage.ts'
 import { findStaleCall, isRepeat, namesOnOffer, REPEATED_CALL } from './decide/admit.ts'
@@ -412,21 +412,25 @@ function foldUndone(
   }
 }
 
+/** Returns the messages of a run, with the results that the calls of the step under way have so far. */
+export function messagesSoFar(state: RunState): readonly Message[] {
+  return [...state.messages, ...resultsOfStep(state)]
+}
+
+/** Returns the results of the step under way. Programs read the results of their own calls. */
+function resultsOfStep(state: RunState): ToolMessage[] {
+  const groups = Map.groupBy(state.step?.calls ?? [], ({ parent }) => parent)
+  return (groups.get(undefined) ?? []).flatMap((call) => {
+    if (!call.result) return []
+    const calls = callsMadeIn(state, call, groups.get(call.callId) ?? [])
+    return [toolMessage(call, call.result, { marks: marksOfResult(state, call), calls })]
+  })
+}
+
 /** Adds the results of the step to the history, all at once and in call order, in whatever order they arrived. */
 function foldStepEnd(state: RunState): void {
-  // Programs read the results of their own calls.
-  const groups = Map.groupBy(state.step?.calls ?? [], ({ parent }) => parent)
-  const calls = groups.get(undefined) ?? []
-  const results = calls.flatMap((call) =>
-    call.result
-      ? [
-          toolMessage(call, call.result, {
-            marks: marksOfResult(state, call),
-            calls: callsMadeIn(state, call, groups.get(call.callId) ?? []),
-          }),
-        ]
-      : [],
-  )
+  const calls = state.step?.calls.filter(({ parent }) => parent === undefined) ?? []
+  const results = resultsOfStep(state)
   for (const mark of marksAmong(results)) state.marks.add(mark)
   const wasRefused = ({ attempt, result }: CallState) => attempt === 0 && result?.error?.code === REPEATED_CALL
   if (calls.length > 0) {

@@ -120,7 +120,7 @@ export async function repeatedRequest(
 ): Promise<Pick<StartRequest, 'run' | 'tools'> | Refusal> {
   const { fingerprint: _fingerprint, budget: _budget, trusted: _trusted, chosenAt: _chosenAt, ...terms } = original
   const { taintRule: _taintRule, trace: _trace, shard: _shard, agent: _agent, ...others } = terms
-  const { isFromUser: _user, isFromCopy, ...request } = others
+  const { isFromUser: _user, callerHistory: _history, isFromCopy, ...request } = others
   const { taintRule, pinnedContext, directoryShards, limits } = setup.config
   const shard = shardOf(request.conversation ?? repeat.runId, directoryShards)
   const trusted = setup.trusted?.(repeat.caller)

@@ -1,4 +1,4 @@
-import type { NewsFilter, Reply, StepRequest } from '../../contract/conversation.ts'
+import type { CallerRun, NewsFilter, Reply, StepRequest } from '../../contract/conversation.ts'
 import { isTerminal, type RunRecord, type RunStatus } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { historyBefore, windowOptions } from '../history.ts'
@@ -9,7 +9,7 @@ import { replayFrames, replayRecord, stateBefore } from './replay.ts'
 import { positionOf } from '../store/messages.ts'
 import type { StoredRun } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
-import { fold } from '../../loop/fold.ts'
+import { fold, messagesSoFar } from '../../loop/fold.ts'
 import { modelRequest } from '../../loop/perform/prompt.ts'
 import { recordOf } from '../../loop/record.ts'
 import type { RunState } from '../../loop/state.ts'
@@ -65,6 +65,16 @@ export class RunReader {
     const open = runs.inMemory(id)
     const current = open ? store.fullResults.withLateOutcomes(recordOf(open.state)) : replayRecord(store, id)
     return current && fitRecord(store.children.describe(current))
+  }
+
+  /** Returns a run as it stands, with the key of its caller and what that has sent last. */
+  async callerRun(id: string, part?: 'messages'): Promise<Reply<CallerRun>> {
+    const record = await this.record(id, 0)
+    const request = record && this.#ports.store.runs.request(id)
+    if (!request) return UNKNOWN_RUN
+    const open = part && this.#ports.runs.find(id)
+    const messages = open && messagesSoFar(open.state)
+    return { ok: true, record, key: request.caller.key, history: request.callerHistory, ...(messages && { messages }) }
   }
 
   /**

@@ -1,10 +1,10 @@
 import type { CallAnswer, Continuation, ConversationService } from '../../contract/conversation.ts'
 import { endsAnswer, isNews, type RunEvent } from '../../contract/event.ts'
-import { deriveRunId, runOfCall } from '../../contract/id.ts'
+import { runOfCall } from '../../contract/id.ts'
 import type { Message } from '../../contract/message.ts'
 import { type CallRecord, type RunRecord, waitsBelow } from '../../contract/run.ts'
 import type { Caller } from '../../contract/tool.ts'
-import { answersOf, type CallAnswers, newPart } from '../../wire/client/request.ts'
+import type { CallAnswers } from '../../wire/client/request.ts'
 import { requireRoom } from './storage-quota.ts'
 import { checkFiles, prepareRun, type RunParameters } from './prepare-run.ts'
 import type { RequestContext } from '../request-context.ts'
@@ -12,9 +12,7 @@ import { requireScope } from '../middleware/auth.ts'
 import { conversationStubOfRun, type RunLocation } from './conversation-stub.ts'
 import { cancelledOnDisconnect, type RunHandle, storedRunHandle } from './run-handle.ts'
 import { Problem, unwrapReply } from '../problem.ts'
-import { type ConversationTarget, startInListedConversation, startStateless } from './place-run.ts'
-import { startEphemeral } from './start-run.ts'
-import { messagePages } from './copy-messages.ts'
+import { type ConversationTarget, startInListedConversation } from './place-run.ts'
 
 /** A run that was started, or continued with answers to its calls. */
 export interface ContinuedRun {
@@ -37,11 +35,11 @@ export interface ChatTurn extends ConversationTarget {
 }
 
 /** Returns the run of the last answered call that an edge made; undefined if no edge made any of them. */
-function runOfAnswers(answers: CallAnswers): string | undefined {
+export function runOfAnswers(answers: CallAnswers): string | undefined {
   return Object.keys(answers).map(runOfCall).findLast(Boolean)
 }
 
-const TERMS = ['model', 'system', 'clientTools', 'toolChoice', 'responseFormat', 'sampling'] as const
+const TERMS = ['model', 'system', 'clientTools', 'toolChoice', 'responseFormat', 'sampling', 'callerHistory'] as const
 
 interface AnswerRequest {
   readonly answers: CallAnswers
@@ -53,17 +51,17 @@ interface AnswerRequest {
    */
   readonly parameters?: RunParameters | undefined
   /**
-   * For requests that send their whole history. If the run already has the answers, the events after them are sent once
-   * more, because the caller missed them. Also, `parameters` replace all terms.
+   * Set for requests that send their whole history: the run as it stands. If it already has the answers, the events after
+   * them are sent once more, because the caller missed them. Also, `parameters` replace all terms.
    */
-  readonly stateless?: boolean | undefined
+  readonly stateless?: RunRecord | undefined
 }
 
 /**
  * Passes a run the answers that it waits for, and the messages that follow them. Ignores other answers: the run has them
  * already, or produced them itself. Returns undefined if the run waits for no answer and there are further messages.
  */
-async function continueRun(
+export async function continueRun(
   context: RequestContext,
   target: RunLocation,
   request: AnswerRequest,
@@ -72,7 +70,9 @@ async function continueRun(
   const hasNoInput = input.length === 0
   checkFiles(Object.values(answers).map((answer) => ({ content: ('content' in answer && answer.content) || '' })))
   const service = conversationStubOfRun(context, target)
-  const { runId, reply } = await findRun(service, target.runId, answers)
+  const { runId, reply } = stateless
+    ? { runId: target.runId, reply: { ok: true as const, record: stateless } }
+    : await findRun(service, target.runId, answers)
   const location = { ...target, runId }
   if (!reply.ok && !hasNoInput) return undefined
   const { record } = unwrapReply(reply)
@@ -92,12 +92,9 @@ async function continueRun(
     const signedAnswers = Object.fromEntries(
       openAnswers.map(([callId, answer]) => [callId, signAnswer(context.caller, answer)]),
     )
-    const answerReply = await service.answer(runId, signedAnswers, await continuationOf(context, location, request))
-    // Otherwise a concurrent copy of the same request has already delivered the answers.
-    if (answerReply.ok || answerReply.code !== 'call_already_answered' || !stateless || !hasNoInput) {
-      after = unwrapReply(answerReply).after
-      unsettled.clear()
-    }
+    const continuation = await continuationOf(context, location, request)
+    after = unwrapReply(await service.answer(runId, signedAnswers, continuation)).after
+    unsettled.clear()
   }
   const storedHandle = storedRunHandle(context, { ...location, after })
   const isTied = request.parameters?.cancelOnDisconnect ?? context.setup.config.cancelOnDisconnect
@@ -194,85 +191,7 @@ export function systemOf(messages: readonly Message[], instructions = ''): strin
 }
 
 /** Makes the Problem of a request that has no new messages, and whose answers no call waits for. */
-function nothingToAnswer(): Problem {
+export function nothingToAnswer(): Problem {
   const message = 'The request has no new message, and no call is waiting for its results.'
   return new Problem({ status: 409, code: 'call_already_answered', message, mayRetry: false })
-}
-
-/** The new part of a request that sends its whole history: answers to calls, and the messages that follow them. */
-interface StatelessTurn {
-  readonly answers: CallAnswers
-  readonly input: readonly Message[]
-  /** The conversation of the run that waits for the answers. Default: the run's hidden conversation. */
-  readonly conversation?: string | undefined
-  /** Starts a new run. Default: as `startStateless` does. */
-  readonly start?: ((parameters: RunParameters) => Promise<RunHandle>) | undefined
-}
-
-/**
- * Answers a request that names no conversation. If a stored run waits for the answers, continues it; if it has them
- * already, sends its events again; if it failed, starts a new run from where it ended. Otherwise starts a new run from
- * the messages of the request.
- */
-export async function continueStateless(
-  context: RequestContext,
-  parameters: RunParameters,
-  {
-    answers,
-    input,
-    conversation,
-    start = async (newParameters) => startStateless(context, await prepareRun(context, newParameters)),
-  }: StatelessTurn,
-): Promise<ContinuedRun> {
-  const hasNoInput = input.length === 0
-  // The leading system messages become the system prompt, which a request that continues the run sends again.
-  const systemCount = Math.max(
-    0,
-    parameters.input.findIndex(({ role }) => role !== 'system'),
-  )
-  const system = systemOf(parameters.input.slice(0, systemCount), parameters.system)
-  const turn = { ...parameters, system, input: parameters.input.slice(systemCount) }
-  const answerRequest = { answers, input, parameters: turn, stateless: true }
-  let runId = runOfAnswers(answers)
-  /** All messages of the failed run: the new run starts from them, so that no call is performed twice. */
-  let history: Message[] | undefined
-  while (runId !== undefined) {
-    const stub = conversationStubOfRun(context, { runId, conversation })
-    const reply = await stub.record(runId, 0)
-    if (!reply.ok) break
-    if (reply.record.status !== 'failed') {
-      if (history && hasNoInput) return { handle: storedRunHandle(context, { runId, conversation, after: 0 }) }
-      const continuedRun = history ? undefined : await continueRun(context, { runId, conversation }, answerRequest)
-      if (continuedRun) return continuedRun
-      break
-    }
-    history = []
-    conversation = undefined
-    for await (const page of messagePages(stub, {})) {
-      history.unshift(...page.flatMap(({ message, replaced }) => (replaced ? [] : message)))
-    }
-    // The new run's id follows from the failed run's, so that the same request, sent once more, finds the new run.
-    runId = await deriveRunId(context.caller.tenant, 'again', runId)
-  }
-  const newParameters = history ? { ...turn, input: [...history, ...input] } : turn
-  if (newParameters.input.length === 0) throw nothingToAnswer()
-  if (!history || !hasNoInput || runId === undefined) return { handle: await start(newParameters) }
-  const { run, tools } = await prepareRun(context, newParameters)
-  return { handle: await startEphemeral(context, { run: { ...run, runId }, tools }) }
-}
-
-/**
- * Starts or continues a run by a request that sends its whole history. In a conversation, only the messages after the
- * last answer are new; results among them continue the run that waits for them.
- */
-export async function takeMessages(
-  context: RequestContext,
-  parameters: RunParameters,
-  target: ConversationTarget | undefined,
-): Promise<ContinuedRun> {
-  const { results, input } = newPart(parameters.input)
-  const answers = answersOf(results)
-  if (!target) return continueStateless(context, parameters, { answers, input })
-  const system = systemOf(parameters.input)
-  return takeTurn(context, { ...target, answers, parameters: { ...parameters, input, system } })
 }

@@ -4,6 +4,7 @@ import { canonicalJson, sha256 } from '../../contract/json.ts'
 import type { Message } from '../../contract/message.ts'
 import type { ChatModel, ProviderOptions, ResponseFormat, ToolChoice } from '../../contract/model.ts'
 import {
+  type CallerHistory,
   type ClientTool,
   type OnBusy,
   type RunRequest,
@@ -31,6 +32,8 @@ import { settingsOf, withDefaults } from './place-run.ts'
 /** A decoded request for a run, in the form that all surfaces share. */
 export interface RunParameters extends Partial<RunOptionValues> {
   readonly input: readonly Message[]
+  /** Set if the input is the whole history. */
+  readonly callerHistory?: CallerHistory | undefined
   readonly system?: string | undefined
   readonly model?: string | undefined
   readonly tools?: ToolSelection | undefined
@@ -120,6 +123,7 @@ function runRequest(
     durable: conversation !== undefined,
     caller,
     input: parameters.input,
+    ...(parameters.callerHistory && { callerHistory: parameters.callerHistory }),
     ...(system !== '' && { system }),
     model,
     clientTools: parameters.clientTools ?? [],
@@ -206,7 +210,8 @@ async function identifyRun(
   if (key === null) return { runId: newId('run') }
   requireIdempotencyKey(key, 255)
   const runId = await deriveRunId(tenant, conversation, new URL(request.url).pathname, key)
-  return { runId, fingerprint: await sha256(canonicalJson(parameters)) }
+  const { callerHistory: _history, ...rest } = parameters
+  return { runId, fingerprint: await sha256(canonicalJson(rest)) }
 }
 
 /** Throws a Problem 400 unless a key is printable ASCII without spaces, of at most so many characters. */

@@ -12,7 +12,8 @@ import { idIn } from '../../contract/placement.ts'
 import { branchConversation, currentMessages } from '../runs/copy-messages.ts'
 import { requestContext, type EdgeEnv } from '../context.ts'
 import type { RequestContext } from '../request-context.ts'
-import { type ContinuedRun, continueStateless, systemOf, takeTurn } from '../runs/continue-run.ts'
+import { type ContinuedRun, systemOf, takeTurn } from '../runs/continue-run.ts'
+import { continueStateless } from '../runs/stateless-turn.ts'
 import { conversationStub } from '../runs/conversation-stub.ts'
 import { requireBytes } from '../runs/storage-quota.ts'
 import { type PreparedRun, runHeaders, startInConversation } from '../runs/start-run.ts'
@@ -108,12 +109,12 @@ async function startOrContinue(
   if (target) return continueConversation(context, body, target)
   const place = earlierPlace(body)
   if (place) return continueConversation(context, body, place)
-  const { answers, input, messages, store, callConversation } = body
+  const { answers, messages, store, callConversation } = body
   const start = store ? (parameters: RunParameters) => startInNewConversation(context, parameters) : undefined
   return continueStateless(
     context,
     { ...parametersOf(body), input: messages },
-    { answers, input, start, conversation: callConversation },
+    { answers, start, conversation: callConversation },
   )
 }
 

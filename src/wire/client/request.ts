@@ -182,11 +182,14 @@ export type CallAnswers = Readonly<Record<string, CallAnswer>>
 export function newPart(messages: readonly Message[]): {
   readonly input: readonly UserMessage[]
   readonly results: readonly ToolMessage[]
+  /** All but the results: instructions, too. */
+  readonly others: readonly Message[]
 } {
   const after = messages.slice(messages.findLastIndex((message) => message.role === 'assistant') + 1)
   return {
     input: after.filter((message) => message.role === 'user'),
     results: after.filter((message) => message.role === 'tool'),
+    others: after.filter((message) => message.role !== 'tool'),
   }
 }
 
