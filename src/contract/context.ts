@@ -32,3 +32,31 @@ export interface ContextReduction {
   /** The context window in tokens, if the provider's refusal told it. */
   readonly contextTokens?: number
 }
+
+/** What the answers and refusals of a model have told, in a conversation, of its count of tokens and its window. */
+export interface TokenCount {
+  /** The model's count of text over the estimate. */
+  factor?: number
+  /** The same of what the last turn or step has added, which is often of another kind than the tools and instructions. */
+  growth?: number
+  /** The model's count of an image or a file. */
+  fileTokens?: number
+  /** What came with the first files, as long as it is not known how much of it was text. */
+  firstFiles?: CountedPrompt
+  /** The last prompt that was counted; absent after a reduction, when the next prompt does not begin with it. */
+  last?: CountedPrompt
+  /** The context window, if a refusal or a cut prompt has told one. */
+  contextTokens?: number
+}
+
+/** The size of a prompt, and what its model counted. */
+export interface CountedPrompt extends PromptSize {
+  readonly counted: number
+}
+
+export interface PromptSize {
+  /** The estimated tokens of all texts, tools and schemas. */
+  readonly text: number
+  /** The number of images and files. */
+  readonly files: number
+}

@@ -1,4 +1,4 @@
-import type { ContextReduction } from './context.ts'
+import type { ContextReduction, TokenCount } from './context.ts'
 import type { Judgement } from './decision.ts'
 import type { Content, DataMark, MadeCall, Message, Opaque, ToolCall } from './message.ts'
 import type { InputNeeds } from './input.ts'
@@ -50,6 +50,8 @@ export type RunFact =
       readonly room: number
       readonly because?: 'refused'
       readonly usage?: Usage
+      /** What the model has told of its count of tokens, if the run is stored: after a crash, the next prompts are as they would have been. */
+      readonly tokens?: TokenCount
     }
   /** `tools`: the names on offer in this step, if they are not all tools of the run. */
   | { readonly type: 'step.started'; readonly step: number; readonly tools?: readonly string[] }
@@ -66,6 +68,8 @@ export type RunFact =
       readonly usage?: Usage
       /** The tokens that were left of the room for the prompt; absent if the model's window or count is unknown. */
       readonly roomLeft?: number
+      /** As in `context.reduced`. */
+      readonly tokens?: TokenCount
       readonly opaque?: Opaque
       /** The sources on which the text rests. */
       readonly citations?: readonly Citation[]

@@ -173,6 +173,7 @@ function foldParking(state: RunState, { type, at }: EventOf<'run.parked' | 'run.
 function foldReduction(state: RunState, event: EventOf<'context.reduced'>): void {
   const { step, reduction, before, after, because } = event
   state.reduction = reduction
+  if (event.tokens) state.tokens = event.tokens
   const { reductions = [] } = state.prompts.find((prompt) => prompt.step === step) ?? {}
   describePrompt(state, { step, reductions: [...reductions, { before, after, ...(because && { because }) }] })
   // What was left out can be read.
@@ -235,7 +236,8 @@ function foldModelWait({ step }: RunState, { code, attempts, at, until }: EventO
 }
 
 function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {
-  const { step, text, reasoning, finish, usage, roomLeft, opaque, citations, execution, approvals = [] } = event
+  const { step, text, reasoning, finish, usage, roomLeft, tokens, opaque, citations, execution, approvals = [] } = event
+  if (tokens) state.tokens = tokens
   const early = [...(state.step?.early ?? [])]
   const earlyIds = new Set(state.step?.early.map(({ callId }) => callId))
   const calls = event.calls.map((call) => {

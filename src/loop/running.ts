@@ -3,7 +3,7 @@ import type { RunBudget } from '../contract/budget.ts'
 import { type RunEvent, type RunEventBody, type RunFact, type RunNews, timestamps } from '../contract/event.ts'
 import type { HookContext, LoopSetup } from '../contract/hook.ts'
 import { withoutUndefined } from '../contract/json.ts'
-import type { ContextReduction, PlacedMessage } from '../contract/context.ts'
+import type { ContextReduction, PlacedMessage, TokenCount } from '../contract/context.ts'
 import type { Content, DataMark, Message } from '../contract/message.ts'
 import type { ChatModel } from '../contract/model.ts'
 import { messageOf, type RunFault } from '../contract/thrown.ts'
@@ -13,7 +13,6 @@ import type { ReportAddress, Tool, ToolOutcome } from '../contract/tool.ts'
 import type { KnownCall } from './effects.ts'
 import { fold } from './fold.ts'
 import type { CallState, RunState } from './state.ts'
-import type { TokenCount } from './window/count.ts'
 
 /** What a run needs to know of the conversation to fit its prompt into a window. */
 export interface PromptPorts {

@@ -3,7 +3,7 @@
  * performs it. The loop knows no provider, transport or store.
  */
 import type { RunBudget } from '../contract/budget.ts'
-import type { ContextReduction } from '../contract/context.ts'
+import type { ContextReduction, TokenCount } from '../contract/context.ts'
 import type { InputNeeds } from '../contract/input.ts'
 import type { Judgement } from '../contract/decision.ts'
 import type { JsonObject } from '../contract/json.ts'
@@ -214,6 +214,8 @@ export interface RunState {
   readonly prompts: PromptRecord[]
   /** How the messages were reduced in this run, if they were. */
   reduction?: ContextReduction
+  /** What the model had told of its count of tokens with the last event that says so. */
+  tokens?: TokenCount
   /** The limit that was reached, and in which step. The next answer is the last one, without tools. */
   limit?: { readonly which: LimitName; readonly step: number }
   finished?: RunFinished

@@ -6,6 +6,11 @@ type EventType = RunEventBody['type']
 type EventOf<Type extends EventType> = Omit<Extract<RunEventBody, { readonly type: Type }>, 'type'>
 type OptionalKey<Event> = { [Key in keyof Event]-?: object extends Pick<Event, Key> ? Key : never }[keyof Event]
 
+const TOKENS = {
+  type: 'object',
+  description: 'What the edge has learnt of the model’s count of tokens, for its next prompts.',
+}
+
 /** The schema of an event: one of each member, so that the compiler names the events that lack one. */
 type EventSchema<Event> = { readonly summary: string } & {
   readonly required: { readonly [Key in Exclude<keyof Event, OptionalKey<Event>>]: JsonSchema }
@@ -64,7 +69,7 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
       after: { ...count, description: 'The estimated tokens of the request now.' },
       room: { ...count, description: 'The tokens that a request may have.' },
     },
-    optional: { because: { const: 'refused' }, usage },
+    optional: { because: { const: 'refused' }, usage, tokens: TOKENS },
   },
   'step.started': {
     summary: 'The edge sends a request to the model.',
@@ -89,6 +94,7 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
       },
       usage,
       roomLeft: { ...count, description: 'The tokens that the prompt left of its room.' },
+      tokens: TOKENS,
       opaque: { type: 'object', description: 'Provider data that later requests must return unchanged.' },
       citations: { ...list(ref('Citation')), description: 'The sources on which the text rests.' },
       approvals: list(callId),

@@ -12,6 +12,7 @@ import { type ParkingPorts, parkRun } from './parked-runs.ts'
 import { isKeyRead, presentCaller, withdrawTool } from './present-caller.ts'
 import { type ReplayedRun, stateBefore, stateOf } from './replay.ts'
 import { positionOf } from '../store/messages.ts'
+import { isTokenCount } from '../store/shapes.ts'
 import type { StoredRun } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
 import { dueCalls, endEarly, failedRun, isHeldUp, modelPause, windDown } from '../../loop/decide/decide.ts'
@@ -261,9 +262,11 @@ async function portsOf(
   const tools = await toolsOf(setup, state, stored.request.caller)
   const view = window()
   const { options, isSliding } = view
-  if (Object.keys(journal.tokens).length === 0) Object.assign(journal.tokens, store.tokens(state.request.model))
+  const isFirst = Object.keys(journal.tokens).length === 0
+  if (isFirst)
+    Object.assign(journal.tokens, isTokenCount(state.tokens) ? state.tokens : store.tokens(state.request.model))
   // The prompt of a sliding window does not begin with that of the run before.
-  if (isSliding) delete journal.tokens.last
+  if (isSliding && !state.tokens) delete journal.tokens.last
   const reduction = state.reduction ?? store.reductions.get(stored.place)
   const { messages, dropped, filled, from } = historyBefore(store.messages, stored.place, { ...view, reduction })
   if (state.status === 'queued' && dropped + filled > 0) commit(open, { type: 'history.repaired', dropped, filled })

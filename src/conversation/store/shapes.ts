@@ -1,12 +1,11 @@
 import type { UnfinishedRestore } from '../../contract/backup-ports.ts'
-import type { ContextReduction } from '../../contract/context.ts'
+import type { ContextReduction, TokenCount } from '../../contract/context.ts'
 import type { ConversationSettings } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
 import type { Content, Message } from '../../contract/message.ts'
 import type { StoredFault } from '../../contract/thrown.ts'
 import type { RunRecord, RunRequest } from '../../contract/run.ts'
 import type { ToolDefinition } from '../../contract/tool-definition.ts'
-import type { TokenCount } from '../../loop/window/count.ts'
 
 /**
  * The shapes of values that are stored as JSON. A value of another shape is set aside, like a text that is not JSON: it

@@ -1,4 +1,5 @@
 import type { UnfinishedRestore } from '../../contract/backup-ports.ts'
+import type { TokenCount } from '../../contract/context.ts'
 import type { Spend } from '../../contract/budget.ts'
 import type { ConversationSettings, StoredMessage } from '../../contract/conversation.ts'
 import { type RunFact, type RunFinished, timestamps } from '../../contract/event.ts'
@@ -10,7 +11,6 @@ import { isTerminal, type RunRecord, type RunRequest } from '../../contract/run.
 import { FIRST_BYTES } from '../../contract/quotas.ts'
 import { addUsage, NO_USAGE, subtractUsage, type Usage } from '../../contract/usage.ts'
 import { encodeLine, eventId } from '../../wire/events.ts'
-import type { TokenCount } from '../../loop/window/count.ts'
 import { EventTable, FaultTable } from './events.ts'
 import { Database, hasSchema, migrate, type OnBroken } from './database.ts'
 import { FullResultTable, LAST_PLACE, MessageTable, positionOf } from './messages.ts'

@@ -14,7 +14,7 @@ import { formatIssues, invalidAnswer, MAX_REJECTIONS, modelRequest, withoutPlace
 import { hookContext, type Running } from '../running.ts'
 import type { StepState } from '../state.ts'
 import { countOf, learnCount, textTokens } from '../window/count.ts'
-import { fitAfterRefusal, fitPrompt, isCutByWindow, roomLeft } from '../window/fit.ts'
+import { fitAfterRefusal, fitPrompt, isCutByWindow, roomLeft, tokensFact } from '../window/fit.ts'
 
 /** Asks the model once and records its answer. If the model fails, the run ends. */
 export async function askModel(running: Running, step: StepState): Promise<void> {
@@ -104,7 +104,8 @@ async function checkAnswer(
     const approvals = guardedIds.length > 0 ? { approvals: guardedIds } : {}
     const { usage } = answer
     const room = usage && running.model.window ? { roomLeft: roomLeft(running, usage.inputTokens) } : {}
-    return [{ type: 'step.answered', step, ...rest, ...room, calls, ...execution, ...approvals }]
+    const tokens = tokensFact(state, running.tokens)
+    return [{ type: 'step.answered', step, ...rest, ...room, ...tokens, calls, ...execution, ...approvals }]
   }
   const { text, usage } = answer
   const rejection: RunFact = { type: 'answer.rejected', step, text, issues, usage }

@@ -1,35 +1,8 @@
+import type { CountedPrompt, PromptSize, TokenCount } from '../../contract/context.ts'
 import type { Message, UserContent } from '../../contract/message.ts'
 import type { ModelRequest } from '../../contract/model.ts'
 import { describeTool, type ModelTool } from '../../contract/tool-definition.ts'
 import type { Usage } from '../../contract/usage.ts'
-
-/** What the answers and refusals of a model have told, in a conversation, of its count of tokens and its window. */
-export interface TokenCount {
-  /** The model's count of text over the estimate. */
-  factor?: number
-  /** The same of what the last turn or step has added, which is often of another kind than the tools and instructions. */
-  growth?: number
-  /** The model's count of an image or a file. */
-  fileTokens?: number
-  /** What came with the first files, as long as it is not known how much of it was text. */
-  firstFiles?: CountedPrompt
-  /** The last prompt that was counted; absent after a reduction, when the next prompt does not begin with it. */
-  last?: CountedPrompt
-  /** The context window, if a refusal or a cut prompt has told one. */
-  contextTokens?: number
-}
-
-/** The size of a prompt, and what its model counted. */
-export interface CountedPrompt extends PromptSize {
-  readonly counted: number
-}
-
-interface PromptSize {
-  /** The estimated tokens of all texts, tools and schemas. */
-  readonly text: number
-  /** The number of images and files. */
-  readonly files: number
-}
 
 /** The bounds of what is learnt, so that one strange count does not spoil the plans that follow. */
 const FACTORS = { least: 0.3, most: 5 }
@@ -146,8 +119,9 @@ function learnFiles(tokens: TokenCount, added: CountedPrompt, before: number): v
   tokens.fileTokens = bounded((before * fileTokens + ofFiles) / (before + added.files), FILES)
 }
 
+/** Returns a value within bounds, with no more digits than an event should have. */
 function bounded(value: number, { least, most }: { readonly least: number; readonly most: number }): number {
-  return Math.min(most, Math.max(least, value))
+  return Math.round(Math.min(most, Math.max(least, value)) * 10_000) / 10_000
 }
 
 /** A rough cost of an image or a file, whatever its size, as long as the model has counted none. */

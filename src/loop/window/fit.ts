@@ -1,4 +1,4 @@
-import type { ContextReduction, PlacedMessage } from '../../contract/context.ts'
+import type { ContextReduction, PlacedMessage, TokenCount } from '../../contract/context.ts'
 import type { RunFact } from '../../contract/event.ts'
 import {
   type ChatModel,
@@ -145,6 +145,11 @@ export async function fitAfterRefusal(
   return reduce(running, { step, request, target: TARGET * room, room, because: 'refused', contextTokens: learnt })
 }
 
+/** Returns what is recorded of a model's count of tokens: another invocation may continue a run that is stored. */
+export function tokensFact({ request }: Running['state'], tokens: TokenCount): { readonly tokens?: TokenCount } {
+  return request.durable && Object.keys(tokens).length > 0 ? { tokens: { ...tokens } } : {}
+}
+
 interface ReduceOptions {
   readonly step: number
   readonly request: ModelRequest
@@ -189,6 +194,8 @@ async function reduce(running: Running, options: ReduceOptions): Promise<boolean
     ...(contextTokens !== undefined && { contextTokens }),
     ...(state.step?.tools && { tools: state.step.tools }),
   }
+  // The next prompt does not begin with the one that was counted.
+  const { last: _, ...tokens } = running.tokens
   if (aside) journal.storeFullResult(aside.id, [{ type: 'text', text: aside.text() }])
   const fact: RunFact = {
     type: 'context.reduced',
@@ -199,9 +206,9 @@ async function reduce(running: Running, options: ReduceOptions): Promise<boolean
     room,
     ...(because && { because }),
     ...(summary?.usage && { usage: summary.usage }),
+    ...tokensFact(state, tokens),
   }
   commit([fact])
-  // The next prompt does not begin with the one that was counted.
   delete running.tokens.last
   return true
 }

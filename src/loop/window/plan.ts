@@ -36,7 +36,7 @@ const KEPT_STEPS = 4
 /** The part of the room that notes may take. Beyond it, the oldest are only put aside. */
 const NOTES_SHARE = 0.2
 /** The part of that which is left of notes that are longer. */
-const KEPT_NOTES = 0.7
+const KEPT_NOTES = 0.6
 /** The fewest characters of a result that is cut. */
 const FEWEST_CHARACTERS = 400
 /** What the note takes on how to read the rest of a call or a result, in characters. */
@@ -181,15 +181,15 @@ function notesWriter({ messages, previous, tokens, isReadOnly }: PlanInput): (ca
  * provider can read the lines before it from its cache.
  */
 function withPointer(lines: readonly Line[], pointer: string, tokens: number): string {
-  const most = tokens * NOTES_SHARE - measureLine(pointer).tokens
-  const isLong = lines.reduce((total, line) => total + line.tokens, 0) > most
-  let count = lines.length
-  // If lines go, more go than must: the next reductions then add lines to the same beginning.
-  for (let room = isLong ? most * KEPT_NOTES : most; count > 0; count--) {
-    room -= lines[count - 1]?.tokens ?? 0
-    if (room < 0) break
+  const most = tokens * NOTES_SHARE
+  const newest = (room: number) => {
+    let size = 0
+    return lines.slice(lines.findLastIndex((line) => (size += line.tokens) > room) + 1)
   }
-  return [...lines.slice(count).map(({ text }) => text), pointer].join('\n')
+  const all = newest(most)
+  // If lines go, more go than must: the next reductions then add lines to the same beginning.
+  const some = all.length < lines.length ? newest(most * KEPT_NOTES) : all
+  return [...(some.length > 0 ? some : all).map(({ text }) => text), pointer].join('\n')
 }
 
 function measureLine(text: string): Line {
