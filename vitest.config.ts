@@ -26,6 +26,7 @@ const SLOW = [
   'test/faults/{classes,commits,eager,short,simulation/agents}.test.ts',
   'test/http/{budget-lease,placement}.test.ts',
   'test/{observe/exercise,observe/reports,triggers/schedules.property}.test.ts',
+  'test/platform/*.test.ts',
   'test/{additions,docs/code,nameable-types,contract/event,wire/tool-fields}.test.ts',
 ]
 

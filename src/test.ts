@@ -28,6 +28,8 @@ export {
   startScriptedModel,
 } from './testing/scripted-model.ts'
 export type { Abort, ConformanceOptions, TestedService, ToolArguments, ToolCase } from './testing/call-checks.ts'
+export { type HeldPlatform, platform, type PlatformOptions } from './testing/platform.ts'
+export type { PassedLimit } from './platform/invocation.ts'
 export type { JsonObject, JsonSchema } from './contract/json.ts'
 export type { Usage } from './contract/usage.ts'
 export type { DataMark } from './contract/message.ts'

@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isObject } from '../contract/json.ts'
+import type { WorkersPlan } from '../contract/platform.ts'
+import { entrypointsOf, heldConfig } from '../testing/platform.ts'
 import { QUIET_BUILDS } from './dev/builds.ts'
 import type { EnvFile } from './env-file.ts'
 import { Failure } from './failure.ts'
@@ -21,6 +23,8 @@ interface DevServerOptions {
   readonly envFile: EnvFile
   /** The folder that stores KV and Durable Objects, relative to the root. */
   readonly stateDir: string
+  /** The plan of Cloudflare to whose limits the Workers are held. Default: none. */
+  readonly plan?: WorkersPlan | undefined
 }
 
 /** The Workers, running on this machine in workerd, under `wrangler dev`. */
@@ -41,10 +45,10 @@ const STOP_MS = 5000
 const STOP_CHECK_MS = 50
 
 /** Starts the Workers of these configurations, without waiting until they serve. */
-export function startDevServer({ configs: [edge = '', ...tools], ...options }: DevServerOptions): DevServer {
+export function startDevServer(options: DevServerOptions): DevServer {
   const { root, envFile } = options
-  const loaderConfig = writeLoaderConfig(root, edge)
-  const child = spawnWrangler(devArguments({ ...options, configs: [loaderConfig ?? edge, ...tools] }), {
+  const { configs, ownFiles } = writeConfigs(options)
+  const child = spawnWrangler(devArguments({ ...options, configs }), {
     root,
     env: devEnv(options),
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -52,7 +56,6 @@ export function startDevServer({ configs: [edge = '', ...tools], ...options }: D
   })
   const { pid, stdout, stderr } = child
   if (pid === undefined || !stdout || !stderr) throw new Failure('wrangler could not be started.')
-  const ownFiles = loaderConfig === undefined ? [] : [join(root, loaderConfig)]
   const guard = setGuard({ pid, paths: [envFile.folder, ...ownFiles] })
   const isRunning = () => child.exitCode === null && child.signalCode === null
   const processes = new Map<string, Process>()
@@ -83,25 +86,48 @@ export function startDevServer({ configs: [edge = '', ...tools], ...options }: D
   }
 }
 
-/** Matches the name of a file that `writeLoaderConfig` writes. */
-export const LOADER_CONFIG = /^\.edgecall-dev-(\d+)\.json$/
+/** Matches the path of a file that `writeConfigs` writes. */
+export const DEV_CONFIG = /(?:^|\/)\.edgecall-dev-(\d+)(?:-\d+)?\.json$/
 
 /**
- * Writes the configuration of an edge with the binding `LOADER`, which costs nothing on this machine, if it has none: so
- * programs (`code` of a request) can be tried before a plan is paid for. It is written beside the edge's own file, since its
- * paths are relative. Returns its path, relative to the root. Removes those that killed processes have left.
+ * Writes the configurations that differ here from those of the project, each beside its own, since its paths are relative.
+ * An edge has the binding `LOADER`, which costs nothing on this machine, so that programs (`code` of a request) can be tried
+ * before a plan is paid for. With a plan, each Worker is held to its limits. Returns the configurations to run, relative to
+ * the root, and the files that were written. Removes those that killed processes have left.
  */
-function writeLoaderConfig(root: string, config: string): string | undefined {
-  for (const name of readdirSync(root)) {
-    const [, pid] = LOADER_CONFIG.exec(name) ?? []
-    if (pid !== undefined && family(Number(pid)).length === 0) rmSync(join(root, name), { force: true })
+function writeConfigs({ root, configs, plan, envFile }: DevServerOptions) {
+  for (const folder of new Set(configs.map(dirname))) removeLeftFiles(join(root, folder))
+  const originals = configs.map((path) => readConfigFile(root, path))
+  const entrypoints = entrypointsOf(originals)
+  const ownFiles: string[] = []
+  const paths = configs.map((path, at) => {
+    const original = originals[at] ?? {}
+    const withBinding = at === 0 && plan !== 'free' ? withLoader(original) : original
+    const folder = resolve(root, dirname(path))
+    const names = entrypoints.get(String(original['name']))
+    const config = plan
+      ? heldConfig(withBinding, { plan, folder, moduleFolder: envFile.folder, entrypoints: names })
+      : withBinding
+    if (config === original) return path
+    const ownPath = join(dirname(path), `.edgecall-dev-${process.pid}.json`)
+    writeFileSync(join(root, ownPath), JSON.stringify(config))
+    ownFiles.push(join(root, ownPath))
+    return ownPath
+  })
+  return { configs: paths, ownFiles }
+}
+
+function removeLeftFiles(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const [, pid] = DEV_CONFIG.exec(name) ?? []
+    if (pid !== undefined && family(Number(pid)).length === 0) rmSync(join(folder, name), { force: true })
   }
-  const edge = readConfigFile(root, config)
-  const { worker_loaders: bindings = [] } = edge
-  if (!Array.isArray(bindings) || bindings.some((each) => isObject(each) && each['binding'] === 'LOADER')) return
-  const path = `.edgecall-dev-${process.pid}.json`
-  writeFileSync(join(root, path), JSON.stringify({ ...edge, worker_loaders: [...bindings, { binding: 'LOADER' }] }))
-  return path
+}
+
+function withLoader(config: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { worker_loaders: bindings = [] } = config
+  const isBound = !Array.isArray(bindings) || bindings.some((each) => isObject(each) && each['binding'] === 'LOADER')
+  return isBound ? config : { ...config, worker_loaders: [...bindings, { binding: 'LOADER' }] }
 }
 
 function devArguments({ root, configs, port, envFile, stateDir }: DevServerOptions): string[] {

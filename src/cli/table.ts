@@ -2,9 +2,11 @@ import { BACKUP_COMMANDS } from './backup-commands.ts'
 import { AT_EDGE, type Command, command } from './command/command.ts'
 import { remote } from './command/remote.ts'
 import { COST_COMMAND } from './cost/command.ts'
+import { Failure } from './failure.ts'
 import { RUN_COMMANDS } from './run-commands.ts'
 import { SCHEDULE_COMMANDS } from './schedules.ts'
 import { TRIGGER_TRY_COMMAND } from './triggers.ts'
+import { type WorkersPlan, PLANS } from '../contract/platform.ts'
 
 /** A command that has a stored key let somebody in, or nobody. */
 function switchCommand(verb: 'disable' | 'enable', summary: string): Command {
@@ -97,6 +99,12 @@ const TRIGGER_COMMAND = command({
   },
 })
 
+function readPlan(value: string | undefined): WorkersPlan | undefined {
+  const plan = PLANS.find((each) => each === value)
+  if (value !== undefined && !plan) throw new Failure(`--plan must be free or paid, not "${value}".`)
+  return plan
+}
+
 /** A command of `new`, which adds files to a project. */
 function newCommand(kind: 'tool' | 'http-tool' | 'agent', summary: string): Command {
   return command({
@@ -146,13 +154,14 @@ export const COMMANDS: readonly Command[] = [
     arguments: {},
     options: {
       ask: { type: 'string', value: 'question', text: 'start, ask this question, print the run and end' },
+      plan: { type: 'string', value: 'plan', text: 'hold the Workers to the limits of Cloudflare: free or paid' },
     },
     notes: [
       'PORT is the port of the edge, 8787 by default; STATE_DIR is where its data is, .wrangler/state by default.',
     ],
     run: async ({ root, env, signal, options }) => {
       const { dev } = await import('./dev/dev.ts')
-      await dev({ root, env, signal, ask: options.ask })
+      await dev({ root, env, signal, ask: options.ask, plan: readPlan(options.plan) })
     },
   }),
   command({

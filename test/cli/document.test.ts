@@ -24,7 +24,7 @@ test('the bundled document is that of this code: else run `npm run openapi`', ()
   expect(readFileSync(`${ROOT}src/http/openapi.txt`, 'utf8')).toBe(documentText(ROOT))
 })
 
-test.each(Object.entries(documentPages()))(
+test.each(Object.entries(documentPages('.')))(
   'docs/%s is made from this code: else run `npm run openapi`',
   (file, text) => {
     expect(readFileSync(`${ROOT}docs/${file}`, 'utf8')).toBe(text)

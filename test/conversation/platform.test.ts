@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { PLATFORM_LIMITS } from '../../src/contract/platform.ts'
+import { FIGURES, PLATFORM_LIMITS } from '../../src/contract/platform.ts'
 import { MOST_PART_BYTES } from '../../src/contract/backup.ts'
 import { readConfig } from '../../src/contract/config.ts'
 import { DEFAULT_LIMITS, mostResultBytes } from '../../src/contract/limits.ts'
@@ -15,8 +15,27 @@ const MIB = 1024 * 1024
 test('a run is continued in another invocation before it has made the subrequests of one, and the page says after how many', () => {
   const { maxSubrequests } = readConfig({})
   // The rest is for finding tools, hooks, webhooks and reports.
-  expect(maxSubrequests).toBeLessThanOrEqual(0.9 * 10_000)
+  expect(maxSubrequests).toBeLessThanOrEqual(0.9 * FIGURES.paid.subrequests)
   expect(PLATFORM_LIMITS.subrequests.here).toContain(`(${maxSubrequests.toLocaleString('en')}; `)
+})
+
+test('the page names the figures to which the stand-in for the platform holds a Worker', () => {
+  const { free, paid } = FIGURES
+  const number = (value: number) => value.toLocaleString('en')
+  expect(PLATFORM_LIMITS.subrequests.allowed).toBe(`${free.subrequests} (Free), ${number(paid.subrequests)} (Paid)`)
+  expect(PLATFORM_LIMITS.connections.allowed).toBe(`${paid.connections}`)
+  expect(PLATFORM_LIMITS.dynamicWorkers.allowed).toBe(`none (Free), ${paid.dynamicWorkers} (Paid)`)
+  expect(PLATFORM_LIMITS.dynamicWorkersOfObject.allowed).toBe(`none (Free), ${paid.dynamicWorkersOfObject} (Paid)`)
+  expect(PLATFORM_LIMITS.memory.allowed).toBe(`${paid.memory / MIB} MB`)
+  expect(PLATFORM_LIMITS.message.allowed).toBe(`${paid.message / MIB} MiB`)
+  expect(PLATFORM_LIMITS.row.allowed).toBe(`${paid.row / 1e6} MB`)
+  expect(PLATFORM_LIMITS.storage.allowed).toBe(`${paid.storage / 1e9} GB`)
+  expect(PLATFORM_LIMITS.cpu.allowed).toContain(`${free.cpu} ms (Free), ${paid.cpu / 1000} s (Paid`)
+  expect(PLATFORM_LIMITS.keyInterval.allowed).toBe(`${1000 / paid.keyInterval} a second`)
+  expect(PLATFORM_LIMITS.keyDelay.allowed).toBe(`${paid.keyDelay / 1000} s or more`)
+  expect(PLATFORM_LIMITS.variable.allowed).toBe(`${paid.variable / 1024} KB`)
+  expect(PLATFORM_LIMITS.alarmRetries.allowed).toBe(`${paid.alarmRetries}`)
+  expect(PLATFORM_LIMITS.alarmTime.allowed).toBe(`${paid.alarmTime / MINUTE} minutes`)
 })
 
 const MINUTE = 60_000

@@ -2,7 +2,6 @@ import { globSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { costOf, printCost, usageOfRun } from '../../src/cli/cost/print.ts'
 import type { Terminal } from '../../src/cli/command/terminal.ts'
-import { PLATFORM_LIMITS } from '../../src/contract/platform.ts'
 import { namesOf } from '../../src/cli/project/names.ts'
 import { greetingFiles } from '../../src/cli/project/tool-files.ts'
 import { pages, ROOT } from './pages.ts'
@@ -58,11 +57,6 @@ test('docs/cost.md says what the command takes a run to use', () => {
   expect(amounts).toEqual(Object.fromEntries(usage.map(([item, amount]) => [item, round(amount)])))
 })
 
-test('docs/limits.md lists the limits of the platform, as the code does', () => {
-  const rows = rowsBelow(pageAt('docs/limits.md')?.text ?? '', '## Limits of the platform')
-  expect(rows).toEqual(Object.values(PLATFORM_LIMITS).map(({ limited, allowed, here }) => [limited, allowed, here]))
-})
-
 test('docs/testing.md shows the test that `edgecall new tool` writes', () => {
   const block = pageAt('docs/testing.md')?.blocks.find(({ text }) =>
     text.startsWith('// tools/greeting/greeting.test.ts'),
@@ -74,7 +68,7 @@ test('docs/testing.md shows the test that `edgecall new tool` writes', () => {
 test('docs/logs.md lists the log entries of the code, with no other', () => {
   const rows = rowsBelow(pageAt('docs/logs.md')?.text ?? '', '## Entries')
   const events = rows.map(([event = '']) => event.replaceAll('`', ''))
-  const sources = globSync('src/**/*.ts', { cwd: ROOT }).filter((path) => !/^src\/(?:studio|cli)\//.test(path))
+  const sources = globSync('src/**/*.ts', { cwd: ROOT }).filter((path) => !/^src\/(?:studio|cli|platform)\//.test(path))
   const logged = sources.flatMap((path) => {
     const code = readFileSync(`${ROOT}${path}`, 'utf8').replaceAll(/\/\*[^]*?\*\//g, '')
     return [...code.matchAll(/\bevent: (?![A-Z(])[^,\n]*/g)].flatMap(([text]) =>

@@ -8,7 +8,7 @@ import { runLog } from './run-log.ts'
 import { type Session, storeAll, withWorkers } from './session.ts'
 import { claimState, STATE_DIR } from './state.ts'
 import { isForeign, watchFolder } from './watch.ts'
-import { LOADER_CONFIG } from '../dev-server.ts'
+import { DEV_CONFIG } from '../dev-server.ts'
 import { Failure } from '../failure.ts'
 import { listAllTools, type ListedTool } from '../listing.ts'
 import { type OfflineServer, startOffline } from '../offline.ts'
@@ -17,6 +17,7 @@ import { runPrinter } from '../print.ts'
 import { newKey } from '../variables.ts'
 import { findWorkers, type Workers } from '../workers.ts'
 import { isObject } from '../../contract/json.ts'
+import type { WorkersPlan } from '../../contract/platform.ts'
 
 export interface DevOptions {
   /** The repository's folder. */
@@ -25,6 +26,8 @@ export interface DevOptions {
   readonly env: NodeJS.ProcessEnv
   /** Ends the edge. */
   readonly signal: AbortSignal
+  /** The plan of Cloudflare to whose limits the Workers are held. Default: none. */
+  readonly plan?: WorkersPlan | undefined
   /** A question to ask before ending, instead of asking the example and serving. */
   readonly ask?: string | undefined
 }
@@ -35,10 +38,11 @@ export interface DevOptions {
  * that keep the Workers from starting. When the promise settles, every process that this function started has ended.
  * Throws a Failure if the project cannot be read, and Stopped when the signal aborts.
  */
-export async function dev({ root, env, signal, ask: question }: DevOptions): Promise<void> {
+export async function dev({ root, env, signal, plan, ask: question }: DevOptions): Promise<void> {
   const port = readPort(env['PORT'])
   const stateDir = env['STATE_DIR'] ?? STATE_DIR
-  const place: DevEnvironment = { root, env, port, stateDir, url: `http://127.0.0.1:${port}`, key: newKey() }
+  const url = `http://127.0.0.1:${port}`
+  const place: DevEnvironment = { root, env, port, stateDir, url, key: newKey(), plan }
   let offline: OfflineServer | undefined
   const offlineUrl = async () => (offline ??= await startOffline()).baseUrl
   const end = new AbortController()
@@ -357,7 +361,7 @@ export function projectChanges(root: string, stateDir: string, signal: AbortSign
   const state = relative(root, stateDir).replaceAll('\\', '/')
   const ignores = (folder: string) => folder === state || isForeign(folder)
   const onChange = (paths: ReadonlySet<string>) =>
-    changes.add([...paths].filter((path) => !LOADER_CONFIG.test(path)).map(changeOf))
+    changes.add([...paths].filter((path) => !DEV_CONFIG.test(path)).map(changeOf))
   watchFolder(root, onChange, { ignores, signal })
   return changes
 }

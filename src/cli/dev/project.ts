@@ -1,3 +1,4 @@
+import type { WorkersPlan } from '../../contract/platform.ts'
 import { oldVars } from '../../contract/vars.ts'
 import { type DefinitionFile, definitionFiles, hostsOf, readDefinition } from '../definitions.ts'
 import { Failure } from '../failure.ts'
@@ -13,6 +14,8 @@ export interface DevEnvironment {
   readonly url: string
   /** The key for requests of this command, if the edge requires keys. */
   readonly key: string
+  /** The plan of Cloudflare to whose limits the Workers are held. Default: none. */
+  readonly plan?: WorkersPlan | undefined
 }
 
 /** The project as its files are now. */

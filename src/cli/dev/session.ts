@@ -9,6 +9,7 @@ import { untilReady } from '../ready.ts'
 import type { Workers } from '../workers.ts'
 import { explainOutput } from './explain.ts'
 import type { DevEnvironment, Project } from './project.ts'
+import { runLog } from './run-log.ts'
 
 /** The Workers, ready to be asked. */
 export interface Session {
@@ -33,16 +34,19 @@ export async function withWorkers(
   stop: AbortSignal,
   work: (session: Session) => Promise<void>,
 ): Promise<void> {
-  const { root, env, port, stateDir, url } = place
+  const { root, env, port, stateDir, url, plan } = place
   const { workers, local } = project
   const edge = { url, key: local.key }
   const configs = [workers.edge, ...workers.tools].map((worker) => worker.config)
   print(`Starting ${workers.edge.name} and ${workers.tools.length} tool Workers, model ${local.model}\n`)
+  if (plan) print(`They are held to the limits of Cloudflare’s ${plan === 'free' ? 'Free' : 'Paid'} plan.\n`)
   if (project.isOffline && env['OPENAI_API_KEY']) print('MODEL is not set, so OPENAI_API_KEY is not used.\n')
   for (let starts = 1; ; starts++) {
     const envFile = writeEnvFile(local.variables)
-    const server = startDevServer({ root, env, configs, port, envFile, stateDir })
+    const server = startDevServer({ root, env, configs, port, envFile, stateDir, plan })
     const { output } = server
+    // Until the log of all is shown, such as of the variables of the edge.
+    if (plan) output.onLine(limitPrinter())
     const ended = new AbortController()
     void server.ended.then(() => ended.abort(failureOf(output.lastLines(), workers)))
     const signal = AbortSignal.any([stop, ended.signal])
@@ -64,6 +68,14 @@ export async function withWorkers(
       await server.stop()
       envFile.remove()
     }
+  }
+}
+
+/** Returns a reader of lines that prints which limits of the platform are passed. */
+function limitPrinter(): (line: string) => void {
+  const log = runLog(print)
+  return (line) => {
+    if (line.includes('"event":"platform.limit"')) log(line)
   }
 }
 

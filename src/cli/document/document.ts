@@ -9,6 +9,7 @@ import { errorPages } from './errors/page.ts'
 import { eventSchemas } from './events.ts'
 import { ref } from './json-schema.ts'
 import { operationOf, type Routes } from './operation.ts'
+import { withPlatformLimits } from './platform-limits.ts'
 import { MISSING_RUN, RUN_ROUTES } from './run-routes.ts'
 import { SCHEDULE_ROUTES } from './schedule-routes.ts'
 import { toolFieldsText } from './tool-fields.ts'
@@ -266,16 +267,21 @@ export function documentText(root: string): string {
   return `${head}${lines(paths)},\n"components":${tail}${lines(schemas)}}}\n`
 }
 
-/** Returns the pages of docs/ that are made from tables, by file. */
-export function documentPages(): Readonly<Record<string, string>> {
-  const skill = { 'skills/edgecall/SKILL.md': skillText() }
-  return { ...configurationPages(), ...errorPages(), 'tool-definition.md': toolFieldsText(), ...skill }
+/** Returns the pages of docs/ that are made from tables, in whole or in part, by file. */
+export function documentPages(root: string): Readonly<Record<string, string>> {
+  return {
+    ...configurationPages(),
+    ...errorPages(),
+    'limits.md': withPlatformLimits(readFileSync(join(root, 'docs/limits.md'), 'utf8')),
+    'tool-definition.md': toolFieldsText(),
+    'skills/edgecall/SKILL.md': skillText(),
+  }
 }
 
 /** Writes the OpenAPI document, which the edge imports, and the texts of docs/ that are made from tables. */
 export function writeDocument(root: string): void {
   mkdirSync(join(root, 'docs'), { recursive: true })
-  const pages = Object.entries(documentPages()).map(([file, text]) => [`docs/${file}`, text] as const)
+  const pages = Object.entries(documentPages(root)).map(([file, text]) => [`docs/${file}`, text] as const)
   for (const [file, text] of [[FILE, documentText(root)] as const, ...pages]) {
     writeFileSync(join(root, file), text)
     process.stdout.write(`wrote ${file}\n`)
