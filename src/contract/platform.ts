@@ -105,7 +105,7 @@ export const PLATFORM_LIMITS = {
   dynamicWorkers: {
     limited: 'Dynamic Workers under way in a request',
     allowed: 'none (Free), 4 (Paid)',
-    here: 'At most four programs of a request are under way; the next ones wait in order.',
+    here: 'At most four programs of a run are under way; the next ones wait in order.',
     beyond: 'The fifth throws.',
     source: DYNAMIC,
     confirmed: READ,
@@ -113,7 +113,7 @@ export const PLATFORM_LIMITS = {
   dynamicWorkersOfObject: {
     limited: 'Dynamic Workers under way in an object',
     allowed: 'none (Free), 10 (Paid)',
-    here: 'At most ten programs of a conversation are under way; the next ones wait in order.',
+    here: 'A conversation performs one run at a time. Agents that are part of a call, and not runs of their own, have four programs each.',
     beyond: 'The eleventh throws.',
     source: DYNAMIC,
     confirmed: READ,

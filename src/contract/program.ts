@@ -1,6 +1,9 @@
 /** The name of the tool with which a model runs a program. */
 export const RUN_CODE = 'run_code'
 
+/** How many programs of a run are under way at once: as many as Cloudflare lets a request run. */
+export const MOST_PROGRAMS = 4
+
 /** What a program asks its run for, numbered from 0 in the order in which it asks. */
 export type ProgramAsk =
   | { readonly do: 'call'; readonly tool: string; readonly arguments: string }

@@ -124,36 +124,47 @@ export function platform(options: PlatformOptions): HeldPlatform {
   return platformWith(options)
 }
 
-let configCount = 0
+/** Reads a configuration as its file has it. */
+type ReadConfig = (path: string) => unknown
 
 /** A platform that allows otherwise than its plan, or logs the CPU of each invocation. */
-export function platformWith(
-  options: PlatformOptions & Pick<HoldOptions, 'figures' | 'logsCpu'>,
-): HeldPlatform & { cpuOf(server: Pick<TestHarness, 'getLogs'>): readonly InvocationCpu[] } {
+export interface OwnPlatform extends HeldPlatform {
+  /** Does what `workers` does, at once. */
+  hold(workers: HarnessWorkers, read: ReadConfig, root?: string): HarnessWorkers
+  cpuOf(server: Pick<TestHarness, 'getLogs'>): readonly InvocationCpu[]
+}
+
+let configCount = 0
+
+export function platformWith(options: PlatformOptions & Pick<HoldOptions, 'figures' | 'logsCpu'>): OwnPlatform {
   const moduleFolder = mkdtempSync(join(tmpdir(), 'edgecall-platform-'))
   const paths: string[] = []
+  const hold: OwnPlatform['hold'] = (workers, read, root = process.cwd()) => {
+    const originals = workers.map((worker) => {
+      if (!('configPath' in worker) || typeof worker.configPath !== 'string') return undefined
+      const path = resolve(root, worker.configPath)
+      const config = read(path)
+      return { path, config: isObject(config) ? config : {} }
+    })
+    const entrypoints = entrypointsOf(originals.flatMap((each) => (each ? [each.config] : [])))
+    return workers.map((worker, at) => {
+      const { path, config } = originals[at] ?? {}
+      if (path === undefined || config === undefined) return worker
+      const folder = dirname(path)
+      const ofOthers = entrypoints.get(String(config['name'])) ?? []
+      // Beside the original, since its other paths are relative.
+      const configPath = join(folder, `.edgecall-dev-${process.pid}-${configCount++}.json`)
+      const own = heldConfig(config, { ...options, folder, moduleFolder, entrypoints: ofOthers })
+      writeFileSync(configPath, JSON.stringify(own))
+      paths.push(configPath)
+      return { ...worker, configPath }
+    })
+  }
   return {
-    workers: async (workers, root = process.cwd()) => {
+    hold,
+    workers: async (workers, root) => {
       const { experimental_readRawConfig: readRawConfig } = await import('wrangler')
-      const read = workers.map((worker) => {
-        if (!('configPath' in worker) || typeof worker.configPath !== 'string') return undefined
-        const path = resolve(root, worker.configPath)
-        const { rawConfig }: { rawConfig: unknown } = readRawConfig({ config: path })
-        return { path, config: isObject(rawConfig) ? rawConfig : {} }
-      })
-      const entrypoints = entrypointsOf(read.flatMap((each) => (each ? [each.config] : [])))
-      return workers.map((worker, at) => {
-        const { path, config } = read[at] ?? {}
-        if (path === undefined || config === undefined) return worker
-        const folder = dirname(path)
-        const ofOthers = entrypoints.get(String(config['name'])) ?? []
-        // Beside the original, since its other paths are relative.
-        const configPath = join(folder, `.edgecall-dev-${process.pid}-${configCount++}.json`)
-        const own = heldConfig(config, { ...options, folder, moduleFolder, entrypoints: ofOthers })
-        writeFileSync(configPath, JSON.stringify(own))
-        paths.push(configPath)
-        return { ...worker, configPath }
-      })
+      return hold(workers, (path) => readRawConfig({ config: path }).rawConfig, root)
     },
     passedLimits: (server) => linesOf(server, isPassedLimit),
     cpuOf: (server) => linesOf(server, isInvocationCpu),

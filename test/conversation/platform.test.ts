@@ -3,6 +3,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { FIGURES, PLATFORM_LIMITS } from '../../src/contract/platform.ts'
 import { MOST_PART_BYTES } from '../../src/contract/backup.ts'
 import { readConfig } from '../../src/contract/config.ts'
+import { MOST_PROGRAMS } from '../../src/contract/program.ts'
 import { DEFAULT_LIMITS, mostResultBytes } from '../../src/contract/limits.ts'
 import { Chunks, migrate } from '../../src/conversation/store/database.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
@@ -36,6 +37,10 @@ test('the page names the figures to which the stand-in for the platform holds a 
   expect(PLATFORM_LIMITS.variable.allowed).toBe(`${paid.variable / 1024} KB`)
   expect(PLATFORM_LIMITS.alarmRetries.allowed).toBe(`${paid.alarmRetries}`)
   expect(PLATFORM_LIMITS.alarmTime.allowed).toBe(`${paid.alarmTime / MINUTE} minutes`)
+})
+
+test('no more programs of a run are under way than a request may have', () => {
+  expect(MOST_PROGRAMS).toBe(FIGURES.paid.dynamicWorkers)
 })
 
 const MINUTE = 60_000

@@ -4,11 +4,14 @@ import { dirname, join, resolve } from 'node:path'
 import { parse } from 'smol-toml'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { UNATTENDED } from '../../src/cli/wrangler.ts'
+import { heldConfig } from '../../src/testing/platform.ts'
 import { type Command, freePort, start } from '../cli/command.ts'
 import { chunksOf, type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { readEvents } from './stage.ts'
 
 const ROOT = new URL('../..', import.meta.url).pathname
+/** The plan to whose limits the Workers are held, if any (vitest.config.ts). */
+const PLAN = process.env['PLATFORM'] === 'paid' ? 'paid' : undefined
 const QUESTION = 'I broke my leg what should I do'
 const ADVICE = 'Call 112 now.\n\n- Do not move the leg. '
 
@@ -50,10 +53,12 @@ beforeAll(async () => {
   await workers.until('Ready on')
 })
 afterAll(async () => {
+  const limits = workers?.out().match(/"event":"platform\.limit","limit":"(?!cpu|connections|memory).*/g) ?? []
   workers?.kill()
   await workers?.ended
   await Promise.all([models?.edge.close(), models?.experts.close()])
   rmSync(temp, { recursive: true, force: true })
+  expect(limits).toEqual([])
 })
 beforeEach(() => {
   requests = []
@@ -72,7 +77,10 @@ function install(configPath: string, vars: Record<string, string>): string {
   const experts = services.filter(({ binding }) => binding === 'TOOL_EXPERTS')
   const path = join(temp, `${name}.json`)
   const fullConfig = { ...config, name, main: resolve(ROOT, dirname(configPath), main), services: experts, vars }
-  writeFileSync(path, JSON.stringify(fullConfig))
+  writeFileSync(
+    path,
+    JSON.stringify(PLAN ? heldConfig(fullConfig, { plan: PLAN, folder: temp, moduleFolder: temp }) : fullConfig),
+  )
   return path
 }
 

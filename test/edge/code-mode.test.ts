@@ -260,6 +260,19 @@ await tools.budget({ person: all.persons[0], quarter: 'Q1' })`)
     )
   })
 
+  test('waits while as many programs of its answer run as Cloudflare runs at once', async () => {
+    const inputs = Array.from({ length: 12 }, (_, at) => ({ code: `return tools.slow({ name: 'n${at}', ms: 50 })` }))
+    script = [inputs.map((input) => ['run_code', input] as const)]
+    const record = await run('')
+    const messages = [{ role: 'user', content: 'go' }]
+    const { edgecall } = await post('/v1/chat/completions', { model: 'openai/gpt', messages })
+    script = undefined
+    for (const { calls } of [record, edgecall]) {
+      const outcomes = calls.filter(({ tool }: any) => tool === 'run_code').map(({ ok }: any) => ok)
+      expect(outcomes).toEqual(Array.from({ length: 12 }, () => true))
+    }
+  })
+
   test('runs without a conversation, where no call can wait', async () => {
     code = `return Promise.all([tools.slow({ name: 'a', ms: 1 }), tools.pay({ amount: 1 }).catch((error) => error.code)])`
     const answer = await post('/v1/chat/completions', {

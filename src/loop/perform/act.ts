@@ -1,5 +1,6 @@
 import { mostResultBytes } from '../../contract/limits.ts'
 import type { ToolCall } from '../../contract/message.ts'
+import { MOST_PROGRAMS } from '../../contract/program.ts'
 import { pause } from '../../contract/time-limit.ts'
 import type { Tool } from '../../contract/tool.ts'
 import { admitEarly, groupSize } from '../decide/admit.ts'
@@ -146,7 +147,8 @@ function findOpenCall({ state }: Running, call: CallState): CallState | undefine
 }
 
 /** Returns the concurrency group of a call, if it has one. */
-function groupOf({ state }: Running, { tool }: Pick<CallState, 'tool'>): Group | undefined {
+function groupOf({ state, tools }: Running, { tool }: Pick<CallState, 'tool'>): Group | undefined {
+  if (tools.get(tool)?.makesCalls) return { name: 'programs', size: MOST_PROGRAMS }
   const { exclusive } = state.offered.get(tool) ?? {}
   const size = groupSize(state, tool)
   if (size === undefined) return undefined
