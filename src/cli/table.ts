@@ -282,11 +282,17 @@ export const COMMANDS: readonly Command[] = [
     options: {
       url: { ...AT_EDGE.url, text: `${AT_EDGE.url.text}, else the tools are those of the project` },
       env: { type: 'string', value: 'name', text: 'the environment whose deployment is compared; default: production' },
+      plan: {
+        type: 'string',
+        value: 'plan',
+        text: 'look at the limits of this plan too, and measure CPU: free or paid',
+      },
     },
     notes: ['The exit code is 1 if there is an error, and 0 if there are only warnings. Nothing is changed.'],
     run: async ({ root, env, terminal, signal, options }) => {
       const { doctor } = await import('./doctor/doctor.ts')
-      return doctor({ root, env, terminal, signal, url: options.url, environment: options.env ?? 'production' })
+      const plan = readPlan(options.plan)
+      return doctor({ root, env, terminal, signal, url: options.url, environment: options.env ?? 'production', plan })
     },
   }),
   command({

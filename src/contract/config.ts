@@ -97,6 +97,7 @@ export function readConfig(env: Vars): Config {
   const vars = withNewNames(env)
   const model = textVar(vars, 'MODEL')
   const system = textVar(vars, 'SYSTEM_PROMPT')
+  const isFree = oneOfVar(vars, 'WORKERS_PLAN', ['paid', 'free']) === 'free'
   const [compat] = [oneOfVar(vars, 'COMPAT', ['none', 'spring-ai', 'langchain4j'])].filter((name) => name !== 'none')
   return {
     model,
@@ -110,7 +111,7 @@ export function readConfig(env: Vars): Config {
     limits: readLimits(vars, compat),
     quotas: quotasOf(({ variable, initial }) => wholeVar(vars, variable, initial)),
     maxQueue: countVar(vars, 'MAX_QUEUE', 128),
-    maxSubrequests: countVar(vars, 'MAX_SUBREQUESTS', 9000),
+    maxSubrequests: countVar(vars, 'MAX_SUBREQUESTS', isFree ? FREE.maxSubrequests : 9000),
     directoryShards: countVar(vars, 'DIRECTORY_SHARDS', 1),
     maxBodyBytes: countVar(vars, 'MAX_BODY_BYTES', 1024 * 1024),
     ...readOptions(vars, compat),
@@ -127,7 +128,7 @@ export function readConfig(env: Vars): Config {
     faultDays: countVar(vars, 'FAULT_DAYS', 30),
     log: oneOfVar(vars, 'LOG', ['faults', 'runs']),
     includeContent: oneOfVar(vars, 'INCLUDE_CONTENT', ['false', 'true']) === 'true',
-    window: { ...(compat === 'spring-ai' && SPRING_WINDOW), ...readWindow(vars) },
+    window: { ...(isFree && FREE.window), ...(compat === 'spring-ai' && SPRING_WINDOW), ...readWindow(vars) },
     webhookHosts: listVar(vars, 'WEBHOOK_HOSTS') ?? [],
     ...readContext(vars),
     ...(textVar(vars, 'TOOL_BREAKER_FAILURES') !== 'off' && {
@@ -199,6 +200,9 @@ function readCallsByTool(vars: Vars): Record<string, number> | undefined {
   const byTool = objectVar(vars, variable, COUNT_BY_TOOL, (value) => value === -1 || isCount(value))
   return Object.fromEntries(Object.entries(byTool).map(([name, most]) => [name, most === -1 ? NEVER : most]))
 }
+
+/** What the Free plan needs: 50 subrequests an invocation, and 10 ms of CPU, in which a prompt is planned too. */
+const FREE = { maxSubrequests: 40, window: { tokens: 8000 } } as const
 
 /** The memory of Spring AI: the newest 20 messages, without the calls of tools. */
 const SPRING_WINDOW: Partial<WindowOptions> = { messages: 20, show: 'answers' }

@@ -89,7 +89,7 @@ export const PLATFORM_LIMITS = {
   subrequests: {
     limited: 'subrequests of an invocation',
     allowed: '50 (Free), 10,000 (Paid)',
-    here: 'A run counts its model requests and tool calls. After `MAX_SUBREQUESTS` (9,000; set 40 on the Free plan), an alarm continues it in another invocation. Without a conversation, it ends with `subrequest_limit`.',
+    here: 'A run counts its model requests and tool calls. After `MAX_SUBREQUESTS` (9,000; 40 with `WORKERS_PLAN = "free"`), an alarm continues it in another invocation. Without a conversation, it ends with `subrequest_limit`.',
     beyond: 'The next one throws.',
     source: WORKERS,
     confirmed: READ,
@@ -130,7 +130,7 @@ export const PLATFORM_LIMITS = {
   message: {
     limited: 'a message over RPC',
     allowed: '32 MiB',
-    here: 'A copy of a conversation has at most 30 MiB. Streams have no limit.',
+    here: 'A copy of a conversation goes in parts of at most 30 MiB. Streams have no limit.',
     beyond: 'It throws, as workerd alone does, and is reported.',
     source: 'workers/runtime-apis/rpc/',
     confirmed: READ,

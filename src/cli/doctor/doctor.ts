@@ -22,10 +22,13 @@ import { readIdentity } from '../deploy/project.ts'
 import { type DeployRecord, lostRecordText, readRecord } from '../deploy/record.ts'
 import { missingResources } from '../deploy/resources.ts'
 import { type DoctorFinding, findingsOf } from './finding.ts'
+import { cpuProblems, cpuText, type KindCpu, measureCpu, planProblems } from './plan.ts'
 import { type FoundTools, toolsAtEdge, toolsHere } from './tools.ts'
 import { Failure } from '../failure.ts'
 import { findAddress } from '../remote/address.ts'
 import { findWorkers, looseBindings } from '../workers.ts'
+import type { WorkersPlan } from '../../contract/platform.ts'
+import { messageOf } from '../../contract/thrown.ts'
 
 export interface DoctorOptions {
   readonly root: string
@@ -36,6 +39,8 @@ export interface DoctorOptions {
   readonly url?: string | undefined
   /** The environment whose deployment is compared, such as `staging`. */
   readonly environment: string
+  /** The plan of Cloudflare whose limits the project is to keep. Default: none is looked at. */
+  readonly plan?: WorkersPlan | undefined
 }
 
 /**
@@ -50,19 +55,22 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   const findings = [...findingsOf({ level: 'error', topic: 'versions' }, versionProblems(root, versions))]
   const notChecked: string[] = []
   let tools: FoundTools['tools'] = []
+  let cpu: readonly KindCpu[] = []
   if (versions.wrangler === undefined) notChecked.push('all else needs wrangler')
   else {
     const report = await examine(options)
     findings.push(...report.findings)
     notChecked.push(...report.notChecked)
     tools = report.tools
+    cpu = report.cpu ?? []
   }
   for (const finding of findings) terminal.emit(finding)
   const errors = findings.filter(({ level }) => level === 'error').length
   const warnings = findings.length - errors
-  terminal.emit({ versions, tools: tools.length, errors, warnings, notChecked })
+  terminal.emit({ versions, tools: tools.length, errors, warnings, notChecked, ...(cpu.length > 0 && { cpu }) })
   terminal.print(`Node ${versions.node}, wrangler ${versions.wrangler ?? 'missing'}, edgecall ${versions.edgecall}\n`)
   for (const finding of findings) terminal.print(lineOf(finding))
+  if (options.plan && cpu.length > 0) terminal.print(cpuText(cpu, options.plan))
   for (const reason of notChecked) terminal.print(`Not checked: ${reason}\n`)
   terminal.print(`${countOf(tools.length, 'tool')}: ${countOf(errors, 'error')}, ${countOf(warnings, 'warning')}\n`)
   return errors > 0 ? 1 : 0
@@ -81,10 +89,12 @@ interface Report {
   readonly tools: FoundTools['tools']
   /** What was not looked at, and why. */
   readonly notChecked: readonly string[]
+  /** The CPU of each kind of invocation, if a plan is looked at. */
+  readonly cpu?: readonly KindCpu[]
 }
 
 async function examine(options: DoctorOptions): Promise<Report> {
-  const { root, env, signal, environment, url } = options
+  const { root, env, signal, environment, url, plan } = options
   const findings: DoctorFinding[] = []
   const notChecked: string[] = []
   const { prefix, id: project } = readIdentity(root)
@@ -111,6 +121,17 @@ async function examine(options: DoctorOptions): Promise<Report> {
     findings.push(...findingsOf({ level: 'error', topic: 'project' }, triggerProblems(edge, sources)))
     findings.push(...findingsOf({ level: 'warning', topic: 'secrets' }, shared))
   }
+  let cpu: readonly KindCpu[] = []
+  if (plan && edge) {
+    try {
+      cpu = await measureCpu({ root, targets }, plan, signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      notChecked.push(`CPU: ${messageOf(error)}`)
+    }
+    const wrong = [...planProblems(edge, plan), ...cpuProblems(cpu, plan, edge.config)]
+    findings.push(...findingsOf({ level: 'warning', topic: 'plan' }, wrong))
+  }
   const address = findAddress({ root, env, url })
   // A deployment is compared with the bundles, which take seconds each.
   const bundles = project === undefined ? undefined : await bundleAll(targets, options, findings)
@@ -131,7 +152,7 @@ async function examine(options: DoctorOptions): Promise<Report> {
     }
   }
   findings.push(...findingsOf({ level: 'warning', topic: 'descriptions' }, await descriptionProblems(toolReport.tools)))
-  return { findings, tools: toolReport.tools, notChecked }
+  return { findings, tools: toolReport.tools, notChecked, cpu }
 }
 
 function readFiles(root: string) {

@@ -3,7 +3,7 @@ import type { CheckProblem } from '../check/problem.ts'
 /** Something that `edgecall doctor` has found. An `error` keeps something from working, a `warning` does not. */
 export interface DoctorFinding extends CheckProblem {
   readonly level: 'error' | 'warning'
-  readonly topic: 'versions' | 'project' | 'secrets' | 'tools' | 'drift' | 'descriptions'
+  readonly topic: 'versions' | 'project' | 'secrets' | 'tools' | 'drift' | 'descriptions' | 'plan'
 }
 
 /** Makes findings of problems. */

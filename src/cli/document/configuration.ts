@@ -230,8 +230,13 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
     variable('MAX_QUEUE', 'The maximum number of runs that wait in a conversation.', '`128`'),
     variable(
       'MAX_SUBREQUESTS',
-      'How many subrequests (model requests and tool calls) a run makes in one Worker invocation. After these, an alarm continues a run of a conversation in another invocation. Keep it below [Cloudflare’s limit](limits.md#limits-of-the-platform), such as 40 on the Free plan.',
+      'How many subrequests (model requests and tool calls) a run makes in one Worker invocation. After these, an alarm continues a run of a conversation in another invocation. Keep it below [Cloudflare’s limit](limits.md#limits-of-the-platform).',
       '`9000`',
+    ),
+    variable(
+      'WORKERS_PLAN',
+      '`free`: the defaults fit the [Free plan](limits.md#the-free-plan). `MAX_SUBREQUESTS` is 40, and `MEMORY_TOKENS` is 8,000.',
+      '`paid`',
     ),
     variable(
       'DIRECTORY_SHARDS',
