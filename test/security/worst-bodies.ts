@@ -21,8 +21,10 @@ function times<Value>(count: number, make: (at: number) => Value): Value[] {
   return Array.from({ length: count }, (_, at) => make(at))
 }
 
+/** All of these are as long, so that bodies are too. */
+const keyAt = (at: number) => `k${String(at).padStart(6, '0')}`
 const membersOf = (count: number, make: (at: number) => unknown) =>
-  Object.fromEntries(times(count, (at) => [`k${at}`, make(at)]))
+  Object.fromEntries(times(count, (at) => [keyAt(at), make(at)]))
 const nested = (levels: number): unknown => (levels === 0 ? 0 : [nested(levels - 1)])
 
 /** What costs the most in any object: members, values, levels, and characters that are escaped or counted apart. */
@@ -66,7 +68,7 @@ function* placesIn(
 
 const user = { role: 'user', content: 'Hello' }
 const schema = (parts: number) => ({ type: 'object', properties: membersOf(parts, () => ({ type: 'string' })) })
-const oneOf = (parts: number) => ({ type: 'object', anyOf: times(parts, (at) => ({ required: [`k${at}`] })) })
+const oneOf = (parts: number) => ({ type: 'object', anyOf: times(parts, (at) => ({ required: [keyAt(at)] })) })
 
 type Make = (parts: number) => object
 
@@ -156,11 +158,11 @@ export const WORST: Readonly<Record<string, (body: any) => readonly Make[]>> = {
     (parts) => ({ ...body, inputSchema: oneOf(parts) }),
     (parts) => ({
       ...body,
-      inputSchema: { type: 'object', $defs: membersOf(parts, (at) => ({ $ref: `#/$defs/k${at + 1}` })) },
+      inputSchema: { type: 'object', $defs: membersOf(parts, (at) => ({ $ref: `#/$defs/${keyAt(at + 1)}` })) },
     }),
-    (parts) => ({ ...body, inputSchema: { type: 'object', required: times(parts, (at) => `k${at}`) } }),
+    (parts) => ({ ...body, inputSchema: { type: 'object', required: times(parts, (at) => keyAt(at)) } }),
     (parts) => ({ ...body, inputSchema: { enum: times(parts, (at) => at) } }),
-    (parts) => ({ ...body, tags: times(parts, (at) => `k${at}`) }),
+    (parts) => ({ ...body, tags: times(parts, (at) => keyAt(at)) }),
   ],
   KeyBody: (body) => [(parts) => ({ ...body, scopes: times(parts, (at) => `s${at}`) })],
   KeyChange: () => [(parts) => ({ scopes: times(parts, (at) => `s${at}`) })],
