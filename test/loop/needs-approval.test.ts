@@ -5,6 +5,15 @@ import { needsApproval } from '../../src/loop/decide/admit.ts'
 const sites: Approval = { unless: { '/url': { like: ['https://*.acme.com/*'] } } }
 const small: Approval = { unless: { '/amount': { minimum: 0, maximum: 100 }, '/to': { like: ['*@acme.com'] } } }
 
+const files: Approval = { unless: { '/path': { like: ['/data/*'] } } }
+const pages: Approval = { unless: { '/url': { like: ['https://acme.com/docs/*'] } } }
+/** Paths that lead, or may lead, elsewhere than they seem to. */
+const INDIRECT = [
+  ...['../etc/passwd', 'x/../../etc/passwd', '..', 'x/..', './x', 'x/./y', '.. /x', '..;/x', '..;a=b/x'],
+  ...['%2e%2e/x', '.%2E/x', '%252e%252e/x', '..%2fx', '..%5Cx', 'x%2f..%2fy', '%c0%ae%c0%ae/x', '%e0%80%ae/x'],
+  ...['..\\x', 'x\\..\\y', 'x\\y', '/etc/passwd', 'x//y'],
+]
+
 test.each<[Approval | undefined, object | string, boolean]>([
   [undefined, {}, false],
   ['never', {}, false],
@@ -42,6 +51,22 @@ test.each<[Approval | undefined, object | string, boolean]>([
   [{ unless: { '/url': { like: ['https://*'] } } }, { url: 'https://acme.com/x' }, false],
   [{ unless: { '/text': { like: ['Hello, *'] } } }, { text: 'Hello, Ann and Bob' }, false],
   [{ unless: { '/text': { like: ['Hello, *'] } } }, { text: 'Hello, Ann\nand Bob' }, true],
+  ...['x', 'a/b.txt', 'a.b/..c', '...', '100% of it', 'a b', '.hidden', 'x?y=../z'].map(
+    (rest): [Approval, object, boolean] => [files, { path: `/data/${rest}` }, false],
+  ),
+  ...INDIRECT.map((rest): [Approval, object, boolean] => [files, { path: `/data/${rest}` }, true]),
+  ...INDIRECT.map((rest): [Approval, object, boolean] => [pages, { url: `https://acme.com/docs/${rest}` }, true]),
+  [pages, { url: 'https://acme.com/docs/a/b?from=../c#../d' }, false],
+  [pages, { url: 'https://acme.com/docs/a%20b' }, false],
+  [{ unless: { '/name': { like: ['report-*'] } } }, { name: 'report-/../../etc/passwd' }, true],
+  [{ unless: { '/name': { like: ['report-*'] } } }, { name: 'report-7 .. 8' }, false],
+  [{ unless: { '/path': { like: ['C:\\data\\*'] } } }, { path: 'C:\\data\\a.txt' }, false],
+  [{ unless: { '/path': { like: ['C:\\data\\*'] } } }, { path: 'C:\\data\\..\\a.txt' }, true],
+  [
+    { unless: { '/text': { like: ['See https://acme.com/* for *'] } } },
+    { text: 'See https://acme.com/x for y' },
+    false,
+  ],
   [small, { amount: 5 }, true],
   [small, 'no JSON', true],
   [{ unless: { '/kind': { enum: ['draft', null] } } }, { kind: 'draft' }, false],

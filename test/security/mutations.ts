@@ -126,6 +126,20 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'conversation/take-over.test.ts',
   },
   {
+    control: 'a condition for a path is met by no path that leads elsewhere',
+    file: 'loop/decide/admit.ts',
+    text: "if (segments.length > 1 && segments.includes('..')) return false",
+    replacement: '',
+    test: 'loop/needs-approval.test.ts',
+  },
+  {
+    control: 'a condition for the path of a URL is met by no path that leads elsewhere',
+    file: 'loop/decide/admit.ts',
+    text: '(matches([rest], textRest) && isDirect(rest, path))',
+    replacement: 'matches([rest], textRest)',
+    test: 'loop/needs-approval.test.ts',
+  },
+  {
     control: 'a result that breaks the output schema of its tool is not passed on',
     file: 'host/policy/rules.ts',
     text: 'return await definitions.checkOutcome({ name, outputSchema }, outcome)',

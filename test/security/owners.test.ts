@@ -264,3 +264,22 @@ test('data that a caller brings with an answer names no items that the account o
     { role: 'assistant', content: 'Hello.', opaque: { codec: 'ai-sdk', data: [part] } },
   ])
 })
+
+test('a tenant may take the name of a tool that is hidden from it, and no rule for that name is for its own', async () => {
+  const hidden = { '@TOOL_CLOCK': { tenants: ['ops'] } }
+  const { put, call, names } = stage({ vars: { TOOL_POLICY: hidden } })
+  expect([await names(ACME), await names(ADMIN)]).toEqual([[], ['now']])
+  expect((await put(ACME, 'now', 'hello')).status).toBe(201)
+  expect([await call(ACME, 'now'), await call(ADMIN, 'now'), await call(GLOBEX, 'now')]).toEqual(['hello', 'done', 404])
+  const answers: Record<string, unknown> = {}
+  for (const key of ['now', 'n*', '*', '@tenant:*', '@tenant:acme/now']) {
+    const ruled = stage({ vars: { TOOL_POLICY: { ...hidden, [key]: { scopes: ['finance'] } } } })
+    await ruled.put(ACME, 'now', 'hello')
+    answers[key] = await ruled.call(ACME, 'now')
+  }
+  expect(answers).toEqual({ now: 'hello', 'n*': 'hello', '*': 404, '@tenant:*': 404, '@tenant:acme/now': 404 })
+  // The operator's own tool comes first where it is seen.
+  const open = stage()
+  await open.put(ACME, 'now', 'hello')
+  expect(await open.call(ACME, 'now')).toBe('done')
+})

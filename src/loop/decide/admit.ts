@@ -370,7 +370,23 @@ function isLike(pattern: string, text: string): boolean {
     const [, textSite, textRest = ''] = ADDRESS_OF_SITE.exec(text) ?? []
     const isOpen = rest === '' && site.endsWith('*')
     if (textSite === undefined || /[\s@]/.test(textSite)) return false
-    return matches([site], textSite) && (isOpen || matches([rest], textRest))
+    const [path = ''] = textRest.split(/[?#]/)
+    return matches([site], textSite) && (isOpen || (matches([rest], textRest) && isDirect(rest, path)))
   }
-  return (!pattern.includes('@') || ADDRESS.test(text)) && matches([pattern], text)
+  return (!pattern.includes('@') || ADDRESS.test(text)) && matches([pattern], text) && isDirect(pattern, text)
+}
+
+/** Matches dots, slashes and backslashes as URLs encode them, once or several times, and as old servers took them. */
+const ENCODED_PATH = /%(?:25)*(?:2e|2f|5c|c0|e0%(?:25)*80)/i
+
+/**
+ * Whether a text leads where it seems to: no `..` leads out of what stands before it, and in a path there are no `.`,
+ * doubled slashes, backslashes or encoded ones, which services read in different ways. What is in the pattern itself is allowed.
+ */
+function isDirect(pattern: string, text: string): boolean {
+  const segments = text.split(/[/\\]/).map((segment) => segment.replace(/;.*/, '').trim())
+  const has = (part: string) => text.includes(part) && !pattern.includes(part)
+  if (segments.length > 1 && segments.includes('..')) return false
+  if (!/[/\\]/.test(pattern)) return true
+  return !segments.includes('.') && !has('//') && !has('\\') && !ENCODED_PATH.test(text)
 }
