@@ -1,6 +1,7 @@
+import { printText } from './command/terminal.ts'
 import { CORE_SCHEMA, load } from 'js-yaml'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve, sep } from 'node:path'
 import { hostsOf, putDefinitions } from './definitions.ts'
 import type { EdgeAddress } from './edge.ts'
 import { Failure } from './failure.ts'
@@ -9,7 +10,7 @@ import { limitOf } from './openapi-filter.ts'
 import { type ImportedTool, readOpenApi } from './openapi.ts'
 import { addressOf } from './remote/address.ts'
 import { readSecretHeader } from './secret-header.ts'
-import { isObject, MOST_LEVELS } from '../contract/json.ts'
+import { decodedFragment, isObject, MOST_LEVELS } from '../contract/json.ts'
 
 export interface ImportOptions {
   /** The repository's folder. */
@@ -55,25 +56,25 @@ export async function importOpenApi(options: ImportOptions): Promise<void> {
     )
   }
   const path = resolve(root, file)
-  const document = bundleOpenApi(readDocument(path), (other) => readOther(resolve(dirname(path), other)))
+  const document = bundleOpenApi(readDocument(path), (other) => readOther(dirname(path), other))
   const filter = { tags, paths, operations, limit }
   const { tools, skipped, total, selected } = readOpenApi(document, { host, secret, headers, filter })
-  for (const { operation, reason } of skipped) print(`Left out ${operation}: ${reason}\n`)
+  for (const { operation, reason } of skipped) printText(`Left out ${operation}: ${reason}\n`)
   if (tools.length === 0) throw new Failure(`${file} has no operation that a definition can be made of.`)
   if (put) await putAll(tools, addressOf({ root, env }))
   else writeAll(tools, resolve(root, out ?? 'tools/definitions'))
   const count = tools.length === 1 ? '1 definition' : `${tools.length} definitions`
   const part = selected < total ? `, of ${selected} operations that match among ${total}` : ''
-  print(`${count} ${put ? 'put' : `written to ${out ?? 'tools/definitions'}`}${part}\n`)
+  printText(`${count} ${put ? 'put' : `written to ${out ?? 'tools/definitions'}`}${part}\n`)
   const beyond = selected - skipped.length - tools.length
-  if (limit !== undefined && beyond > 0) print(`Left out ${beyond} more, beyond --limit ${limit}\n`)
+  if (limit !== undefined && beyond > 0) printText(`Left out ${beyond} more, beyond --limit ${limit}\n`)
   if (tools.length > MANY) {
-    print('So many tools cost tokens, and models choose among them less well: import a part with --tag, --path,\n')
-    print('--operation or --limit, or have the edge find tools by words (tool search).\n')
+    printText('So many tools cost tokens, and models choose among them less well: import a part with --tag, --path,\n')
+    printText('--operation or --limit, or have the edge find tools by words (tool search).\n')
   }
   const hosts = hostsOf(tools)
   if (secret === undefined && headers.length === 0 && tools.some(({ wantsKey }) => wantsKey)) {
-    print('The API needs a key, which these definitions do not send: import again with --secret SECRET_…\n')
+    printText('The API needs a key, which these definitions do not send: import again with --secret SECRET_…\n')
   }
   if (
     secret !== undefined &&
@@ -81,9 +82,11 @@ export async function importOpenApi(options: ImportOptions): Promise<void> {
       .flat()
       .some((each) => each.startsWith(secret))
   ) {
-    print(`The document does not say where a key goes: say it with --header NAME=${secret}, in place of --secret.\n`)
+    printText(
+      `The document does not say where a key goes: say it with --header NAME=${secret}, in place of --secret.\n`,
+    )
   }
-  print(`To let a deployed edge call them, set HTTP_TOOL_HOSTS = '${JSON.stringify(hosts)}'\n`)
+  printText(`To let a deployed edge call them, set HTTP_TOOL_HOSTS = '${JSON.stringify(hosts)}'\n`)
 }
 
 function readDocument(path: string): unknown {
@@ -95,10 +98,14 @@ function readDocument(path: string): unknown {
   }
 }
 
-/** Reads a document that the first one refers to. If it cannot be read, the operations that need it are left out. */
-function readOther(path: string): unknown {
+/**
+ * Reads a document that the first one refers to, which must be within its folder, also after links are followed. If it
+ * cannot be read, the operations that need it are left out.
+ */
+function readOther(folder: string, path: string): unknown {
   try {
-    return readDocumentFile(path)
+    const [root, file] = [realpathSync(folder), realpathSync(resolve(folder, path))]
+    return file.startsWith(root.endsWith(sep) ? root : root + sep) ? readDocumentFile(file) : undefined
   } catch {
     return undefined
   }
@@ -116,10 +123,6 @@ function writeAll(tools: readonly ImportedTool[], folder: string): void {
   for (const { name, definition } of tools) {
     writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(definition, null, 2)}\n`)
   }
-}
-
-function print(text: string): void {
-  process.stdout.write(text)
 }
 
 /** The most parts of a YAML document, each counted as often as aliases repeat it. */
@@ -205,9 +208,9 @@ function hasOtherFiles(value: unknown): boolean {
   )
 }
 
-/** Resolves a path against that of the document in which it stands; it stays in the first one's folder. A URL stays a URL. */
+/** Resolves a path against that of the document in which it stands. A URL stays a URL. */
 function pathFrom(base: string, path: string): string {
   const root = 'file:///'
   const url = URL.parse(path, new URL(base, root).href)
-  return url?.href.startsWith(root) ? decodeURIComponent(url.href.slice(root.length)) : path
+  return url?.href.startsWith(root) ? decodedFragment(url.href.slice(root.length)) : path
 }

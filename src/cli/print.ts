@@ -75,10 +75,10 @@ export function runPrinter({ write, origin }: RunPrinterOptions): (event: RunEve
       }
       case 'text.delta':
         text += event.text
-        write(printable(event.text))
+        write(event.text)
         return
       case 'run.finished':
-        if (event.answer.trim() !== text.trim()) write(`${text === '' ? '' : '\n'}${printable(event.answer)}`)
+        if (event.answer.trim() !== text.trim()) write(`${text === '' ? '' : '\n'}${event.answer}`)
         write('\n')
         return
       default:
@@ -93,11 +93,6 @@ function inside({ parent }: { readonly parent?: string }): string {
 }
 
 function oneLine(text: string): string {
-  const line = printable(text).replace(/\s+/g, ' ').trim()
+  const line = text.replace(/\s+/g, ' ').trim()
   return line.length > MOST_CHARACTERS ? `${line.slice(0, MOST_CHARACTERS)}… (${line.length} characters)` : line
-}
-
-/** Removes control characters, which a terminal would interpret. */
-export function printable(text: string): string {
-  return text.replace(/[^\P{Cc}\n\t]/gu, '')
 }

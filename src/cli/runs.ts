@@ -1,7 +1,6 @@
 import { isObject } from '../contract/json.ts'
-import type { Terminal } from './command/terminal.ts'
+import { printText, type Terminal } from './command/terminal.ts'
 import { type EdgeAddress, refusal, send } from './edge.ts'
-import { printable } from './print.ts'
 import { addressOf } from './remote/address.ts'
 
 export interface RunsOptions {
@@ -23,7 +22,7 @@ export async function changeRun({ root, env, url, ...options }: RunsOptions): Pr
   const answer = await send(edge, { method: 'POST', path })
   if (!answer.ok) throw await refusal('The run was not changed', answer)
   const reply: unknown = await answer.json()
-  process.stdout.write(`${run}: ${isObject(reply) ? String(reply['status']) : 'changed'}\n`)
+  printText(`${run}: ${isObject(reply) ? String(reply['status']) : 'changed'}\n`)
 }
 
 /**
@@ -37,7 +36,7 @@ export async function printApprovals(edge: EdgeAddress, terminal: Terminal): Pro
   const approvals = Array.isArray(list) ? list.filter(isObject) : []
   for (const approval of approvals) {
     terminal.emit(approval)
-    terminal.print(printable(approvalText(approval)))
+    terminal.print(approvalText(approval))
   }
   if (approvals.length === 0) terminal.print('Nothing waits for approval.\n')
 }

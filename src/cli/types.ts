@@ -1,3 +1,4 @@
+import { printText } from './command/terminal.ts'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { TOOL_NAME } from '../contract/id.ts'
@@ -22,11 +23,11 @@ export interface TypesOptions {
 export async function writeTypes({ root, env, url, out }: TypesOptions): Promise<void> {
   const names = await toolNames(addressOf({ root, env, url }))
   const text = toolTypes(names)
-  if (out === undefined) process.stdout.write(text)
+  if (out === undefined) printText(text)
   else {
     mkdirSync(dirname(resolve(root, out)), { recursive: true })
     writeFileSync(resolve(root, out), text)
-    process.stdout.write(`${names.length} tools written to ${out}\n`)
+    printText(`${names.length} tools written to ${out}\n`)
   }
 }
 

@@ -15,3 +15,19 @@ export function hasHidden(text: string): boolean {
 export function withoutHidden(text: string): string {
   return text.replace(HIDDEN, '')
 }
+
+/** Letters and marks that have no width: fillers, selectors of variants, and the like. */
+const BLANK = String.raw`\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\u{e0100}-\u{e01ef}`
+const INVISIBLE = new RegExp(String.raw`(?![\n\t\u200c\u200d])[\p{C}\p{Zl}\p{Zp}${BLANK}]`, 'gu')
+
+/**
+ * Writes characters that do not show, that turn text around, or that a terminal obeys, as JSON escapes: nobody should
+ * approve what they cannot see. JSON text stays equal.
+ */
+export function visible(text: string): string {
+  return text.replace(INVISIBLE, (character) =>
+    Array.from({ length: character.length }, (_, at) => {
+      return `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`
+    }).join(''),
+  )
+}

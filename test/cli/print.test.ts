@@ -63,8 +63,8 @@ test('printing shows an answer that did not come from a model', () => {
   expect(out).toBe('  call    add (edgecall-calculator) {}\n  result  add, 1 ms: Card 42\nCard\n42\n')
 })
 
-test('printing shortens long results and removes terminal control characters', () => {
-  const text = `\u001b[2J${'x'.repeat(700)}`
+test('printing shortens long results', () => {
+  const text = 'x'.repeat(700)
   const out = printed({
     type: 'call.settled',
     callId: 'a',
@@ -73,6 +73,6 @@ test('printing shortens long results and removes terminal control characters', (
     content: [{ type: 'text', text }],
     durationMs: 1,
   })
-  const line = `add, 1 ms: [2J${'x'.repeat(700)}`
+  const line = `add, 1 ms: ${'x'.repeat(700)}`
   expect(out).toBe(`  result  ${line.slice(0, 600)}… (${line.length} characters)\n`)
 })

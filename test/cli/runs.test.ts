@@ -65,7 +65,7 @@ test('the command approvals lists what waits, with the program around a call and
     code: 0,
     out: `pay {"amount":1}
   made by this program:
-      1  const amount = 1 [2J
+      1  const amount = 1 \\u001b[2J
   >   2  return tools.pay({ amount })
   until 2027-01-02T03:04:05.000Z, decide by POST /conversations/c_1/runs/run_1/calls/call_1_1_0-1
 pay (long arguments)

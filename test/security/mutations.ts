@@ -1464,4 +1464,25 @@ export const MUTATIONS: readonly Mutation[] = [
     replacement: "admission.do === 'refuse'",
     test: 'loop/manual.test.ts',
   },
+  {
+    control: 'no command prints what hides or turns text, or steers a terminal',
+    file: 'cli/command/terminal.ts',
+    text: 'process.stdout.write(visible(text))',
+    replacement: 'process.stdout.write(text === visible(text) ? visible(text) : text)',
+    test: 'cli/command/terminal.test.ts',
+  },
+  {
+    control: 'the question for an approval hides nothing from the person',
+    file: 'http/surfaces/mcp-questions.ts',
+    text: 'visible(`Allow the call of "${tool}" with ${JSON.stringify(args)}?`)',
+    replacement: '`Allow the call of "${tool}" with ${JSON.stringify(args)}?`',
+    test: 'security/questions.test.ts',
+  },
+  {
+    control: 'an OpenAPI document brings in no file from outside of its folder',
+    file: 'cli/import.ts',
+    text: 'return file.startsWith(root.endsWith(sep) ? root : root + sep) ? readDocumentFile(file) : undefined',
+    replacement: 'return root + sep ? readDocumentFile(file) : undefined',
+    test: 'cli/references.test.ts',
+  },
 ]

@@ -200,6 +200,13 @@ describe('the answer of a person', () => {
 })
 
 describe('an approval, over /mcp', () => {
+  test('shows what its call would hide from the person', async () => {
+    const { result } = await bank().call('pay', { n: 1, to: 'Ada\u202e\u2066\u200b\u001b[2J' })
+    expect(result.inputRequests.approval.params.message).toBe(
+      String.raw`Allow the call of "pay" with {"n":1,"to":"Ada\u202e\u2066\u200b\u001b[2J"}?`,
+    )
+  })
+
   test('is asked of a client that can ask, and given by a key that may approve', async () => {
     const { call, payments } = bank()
     const { result } = await call('pay', { n: 1 })

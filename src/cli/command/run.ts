@@ -1,7 +1,7 @@
 import { constants } from 'node:os'
 import { parseArgs } from 'node:util'
 import type { Command, CommandOptions, Invocation } from './command.ts'
-import { processTerminal } from './terminal.ts'
+import { printError, printText, processTerminal } from './terminal.ts'
 import { Failure, Stopped } from '../failure.ts'
 
 const OLDEST_NODE = 22
@@ -32,7 +32,7 @@ async function dispatch(commands: readonly Command[], words: readonly string[]):
     // `help new tool` is `new tool --help`.
     if (first === 'help' && others.some((word) => !word.startsWith('-')))
       return dispatch(commands, [...others, '--help'])
-    process.stdout.write(helpOfAll(commands))
+    printText(helpOfAll(commands))
     return 0
   }
   const match = findCommand(commands, words)
@@ -40,7 +40,7 @@ async function dispatch(commands: readonly Command[], words: readonly string[]):
   const [command, count] = match
   const usage = parse(command, words.slice(count))
   if (usage.isHelp) {
-    process.stdout.write(helpOf(command))
+    printText(helpOf(command))
     return 0
   }
   checkNode(command)
@@ -59,7 +59,7 @@ function helpOfGroup(commands: readonly Command[], [first = '', second]: readonl
     const names = group.map(({ name }) => name).join(', ')
     throw new UsageError(`There is no command "${[first, second].join(' ').trim()}". There are: ${names}`)
   }
-  process.stdout.write(helpOfAll(group))
+  printText(helpOfAll(group))
   return 0
 }
 
@@ -77,8 +77,8 @@ function helpAfter({ command }: UsageError, commands: readonly Command[]): strin
 }
 
 function report({ message, hint }: { readonly message: string; readonly hint: string }, isJson: boolean): void {
-  process.stderr.write(`${message}\n${hint === '' ? '' : `${hint}\n`}`)
-  if (isJson) process.stdout.write(`${JSON.stringify({ error: { message, hint: hint.trim() } })}\n`)
+  printError(`${message}\n${hint === '' ? '' : `${hint}\n`}`)
+  if (isJson) printText(`${JSON.stringify({ error: { message, hint: hint.trim() } })}\n`)
 }
 
 /** Returns a signal that the first SIGINT, SIGTERM or SIGHUP aborts, with a `Stopped`. The second one ends the process. */

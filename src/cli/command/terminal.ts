@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
+import { visible } from '../../contract/hidden-characters.ts'
 import { Failure } from '../failure.ts'
 
 /** Where a command writes, for people or, under `--json`, for programs. */
@@ -19,33 +20,45 @@ export interface Terminal {
   confirm(question: string, hint: string): Promise<boolean>
 }
 
+/**
+ * Prints text to stdout. All output of the commands goes through this file, since much of it is text that others have
+ * written: what would move the cursor, hide or turn text is shown as an escape.
+ */
+export function printText(text: string): void {
+  process.stdout.write(visible(text))
+}
+
+/** Prints text to stderr, as `printText` does to stdout. */
+export function printError(text: string): void {
+  process.stderr.write(visible(text))
+}
+
 /** Makes the terminal of this process. */
 export function processTerminal({ isJson }: { readonly isJson: boolean }): Terminal {
-  const people = isJson ? process.stderr : process.stdout
   const canAnswer = () => process.stdin.isTTY && process.stdout.isTTY && !isJson && !process.env['CI']
   return {
     isJson,
-    print: (text) => void people.write(text),
+    print: isJson ? printError : printText,
     emit: (value) => {
-      if (isJson) process.stdout.write(`${JSON.stringify(value)}\n`)
+      if (isJson) printText(`${JSON.stringify(value)}\n`)
     },
     askSecret: async (question, hint) => {
       if (!canAnswer()) throw new Failure(`${question} needs an answer, and there is no terminal to ask on.`, hint)
-      process.stdout.write(`${question}: `)
+      printText(`${question}: `)
       const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
       const reader = createInterface({ input: process.stdin, output: silent, terminal: true })
       try {
         return await reader.question('')
       } finally {
         reader.close()
-        process.stdout.write('\n')
+        printText('\n')
       }
     },
     confirm: async (question, hint) => {
       if (!canAnswer()) throw new Failure(question, hint)
       const reader = createInterface({ input: process.stdin, output: process.stdout })
       try {
-        return /^y(?:es)?$/i.test((await reader.question(`${question} [y/N] `)).trim())
+        return /^y(?:es)?$/i.test((await reader.question(visible(`${question} [y/N] `))).trim())
       } finally {
         reader.close()
       }

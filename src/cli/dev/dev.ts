@@ -1,3 +1,4 @@
+import { printText } from '../command/terminal.ts'
 import { relative, resolve } from 'node:path'
 import { askQuestion } from '../ask.ts'
 import { shellCommand } from '../command/shell.ts'
@@ -56,7 +57,7 @@ export async function dev({ root, env, signal, plan, ask: question }: DevOptions
     if (question === undefined) await serveProject(place, { first, changes, offlineUrl, signal })
     else {
       await withWorkers(place, first, signal, async (session) => {
-        print(`> ${question}\n`)
+        printText(`> ${question}\n`)
         await askAndPrint(session, question)
       })
     }
@@ -92,7 +93,7 @@ async function serveProject(
       isFirst = false
       await followChanges(session, changes)
     },
-    print,
+    print: printText,
   }
   await serveForever(stage, changes, signal)
 }
@@ -102,28 +103,28 @@ async function present(session: Session, isFirst: boolean): Promise<void> {
   const { edge, project, signal } = session
   const example = exampleQuestion(await listAllTools(edge, signal))
   if (isFirst && project.isOffline && example.isFree) {
-    print(`> ${example.text}\n`)
+    printText(`> ${example.text}\n`)
     // The command continues whatever the outcome of the example is.
     await askAndPrint(session, example.text).catch((error: unknown) => {
       signal.throwIfAborted()
       if (!(error instanceof Failure)) throw error
-      print(`${error.message}\n`)
+      printText(`${error.message}\n`)
     })
   }
   const { url, key } = edge
   const auth = key === undefined ? '' : ` -H 'authorization: Bearer ${key}'`
   const body = JSON.stringify({ input: example.text })
-  print(`
+  printText(`
 Serving ${url} until Ctrl-C${key === undefined ? '' : `, to the key ${key}`}. Open that page, or ask:
 
   ${shellCommand(`ask "${example.text}"`)}
   curl ${url}/runs -H 'content-type: application/json'${auth} -d '${body}'
 
 `)
-  const log = runLog(print)
+  const log = runLog(printText)
   session.onLine(
     explainBlocks(project.workers, {
-      explain: (line) => print(`${line} The version before it runs on.\n`),
+      explain: (line) => printText(`${line} The version before it runs on.\n`),
       pass: (line) => {
         log(line)
         // An edge that does not answer is being built again: its next line comes.
@@ -149,7 +150,7 @@ async function followChanges(session: Session, changes: Changes): Promise<void> 
       // Their hosts are a variable of the edge.
       if (JSON.stringify(hostsOf(definitions)) !== JSON.stringify(hostsOf(project.definitions))) return
       await storeAll(edge, definitions, signal)
-      print(`Stored ${definitions.map(({ name }) => name).join(', ')}\n`)
+      printText(`Stored ${definitions.map(({ name }) => name).join(', ')}\n`)
     }
   }
 }
@@ -163,12 +164,8 @@ async function askAndPrint({ edge, project, signal }: Session, question: string)
   const { workers } = project
   const tools = await listAllTools(edge, signal)
   const origins = new Map(tools.map(({ name, source, place }) => [name, workers.edge.tools.get(place) ?? source]))
-  const onEvent = runPrinter({ write: print, origin: (tool) => origins.get(tool) ?? workers.edge.name })
+  const onEvent = runPrinter({ write: printText, origin: (tool) => origins.get(tool) ?? workers.edge.name })
   await askQuestion(edge, question, { onEvent, signal })
-}
-
-function print(text: string): void {
-  process.stdout.write(text)
 }
 
 const TIME = 'What time is it in Tokyo?'

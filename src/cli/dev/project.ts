@@ -1,4 +1,5 @@
 import type { WorkersPlan } from '../../contract/platform.ts'
+import { printText } from '../command/terminal.ts'
 import { oldVars } from '../../contract/vars.ts'
 import { type DefinitionFile, definitionFiles, hostsOf, readDefinition } from '../definitions.ts'
 import { Failure } from '../failure.ts'
@@ -32,14 +33,14 @@ export async function readProject(
   offlineUrl: () => Promise<string>,
 ): Promise<Project> {
   const workers = findWorkers(root)
-  for (const line of warningsOf(workers)) print(`${line}\n`)
+  for (const line of warningsOf(workers)) printText(`${line}\n`)
   const definitions = readReadable(root)
   const devVars = readDevVars(root)
   const { vars } = workers.edge
   const isOffline = namesNoModel({ ...devVars, ...env }, vars)
   const options = { vars, devVars, hosts: hostsOf(definitions), setup: readSetup(root), key }
   for (const [oldName, newName] of oldVars({ ...vars, ...devVars, ...env }))
-    print(`${oldName} is now called ${newName}.\n`)
+    printText(`${oldName} is now called ${newName}.\n`)
   const local = await localEdge(env, { ...options, offlineUrl: isOffline ? await offlineUrl() : undefined })
   return { workers, definitions, local, isOffline }
 }
@@ -68,11 +69,7 @@ export function orPrint<Value>(run: () => Value): Value | undefined {
     return run()
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    print(`${error.message}${error.hint === '' ? '' : ` ${error.hint}`}\n`)
+    printText(`${error.message}${error.hint === '' ? '' : ` ${error.hint}`}\n`)
     return undefined
   }
-}
-
-function print(text: string): void {
-  process.stdout.write(text)
 }

@@ -1,7 +1,6 @@
 import { isObject } from '../../contract/json.ts'
 import { parentOfCall } from '../../contract/id.ts'
 import type { WaitCause } from '../../contract/run.ts'
-import { printable } from '../print.ts'
 
 type Entry = Readonly<Record<string, unknown>>
 
@@ -145,7 +144,7 @@ function judgementText({ about, ok, answer, probabilities, code }: Entry): strin
 function memberText({ event, detail, ...members }: Entry): string {
   const facts = Object.entries(members).map(([name, value]) => `${name} ${plainText(value)}`)
   const parts = [String(event), ...facts, ...(detail === undefined ? [] : [plainText(detail)])]
-  return indented(printable(parts.join('  ')), ' ')
+  return indented(parts.join('  '), ' ')
 }
 
 function plainText(value: unknown): string {
@@ -165,7 +164,7 @@ function faultText({ event, tool, model, code, status, attempts, durationMs, det
           .replaceAll('"', '')})`,
     Number(attempts) > 1 ? `${String(attempts)} attempts` : '',
     typeof durationMs === 'number' ? `${durationMs} ms` : '',
-    printable(textOf(detail)),
+    textOf(detail),
   ]
   return [what, ...parts].filter((part) => part !== '').join('  ')
 }

@@ -1,3 +1,4 @@
+import { printText } from '../command/terminal.ts'
 import { offerProblems } from '../check/descriptions.ts'
 import { type DefinitionFile, putDefinition } from '../definitions.ts'
 import { startDevServer } from '../dev-server.ts'
@@ -38,9 +39,9 @@ export async function withWorkers(
   const { workers, local } = project
   const edge = { url, key: local.key }
   const configs = [workers.edge, ...workers.tools].map((worker) => worker.config)
-  print(`Starting ${workers.edge.name} and ${workers.tools.length} tool Workers, model ${local.model}\n`)
-  if (plan) print(`They are held to the limits of Cloudflare’s ${plan === 'free' ? 'Free' : 'Paid'} plan.\n`)
-  if (project.isOffline && env['OPENAI_API_KEY']) print('MODEL is not set, so OPENAI_API_KEY is not used.\n')
+  printText(`Starting ${workers.edge.name} and ${workers.tools.length} tool Workers, model ${local.model}\n`)
+  if (plan) printText(`They are held to the limits of Cloudflare’s ${plan === 'free' ? 'Free' : 'Paid'} plan.\n`)
+  if (project.isOffline && env['OPENAI_API_KEY']) printText('MODEL is not set, so OPENAI_API_KEY is not used.\n')
   for (let starts = 1; ; starts++) {
     const envFile = writeEnvFile(local.variables)
     const server = startDevServer({ root, env, configs, port, envFile, stateDir, plan })
@@ -52,7 +53,7 @@ export async function withWorkers(
     const signal = AbortSignal.any([stop, ended.signal])
     let isReady = false
     try {
-      const silent = await untilReady(edge, { output, signal, onSlow: (message) => print(`${message}\n`) })
+      const silent = await untilReady(edge, { output, signal, onSlow: (message) => printText(`${message}\n`) })
       isReady = true
       server.noteProcesses()
       await storeAll(edge, project.definitions, signal)
@@ -73,7 +74,7 @@ export async function withWorkers(
 
 /** Returns a reader of lines that prints which limits of the platform are passed. */
 function limitPrinter(): (line: string) => void {
-  const log = runLog(print)
+  const log = runLog(printText)
   return (line) => {
     if (line.includes('"event":"platform.limit"')) log(line)
   }
@@ -100,7 +101,7 @@ export async function storeAll(
     await putDefinition(edge, definition, signal).catch((error: unknown) => {
       signal.throwIfAborted()
       if (!(error instanceof Failure)) throw error
-      print(`${error.message}\n`)
+      printText(`${error.message}\n`)
     })
   }
 }
@@ -119,7 +120,7 @@ function toolPrinter(
     const lines = toolLines(await listAllTools(edge, signal), workers, silent)
     const changes = lines.filter((line) => !last.has(line))
     last = new Set(lines)
-    if (changes.length > 0) print(`${changes.join('\n')}\n\n`)
+    if (changes.length > 0) printText(`${changes.join('\n')}\n\n`)
   }
 }
 
@@ -148,8 +149,4 @@ function toolLines(tools: readonly ListedTool[], workers: Workers, silent: reado
     ...offerProblems(texts).map(({ file, message, remedy }) => `${file}: ${message} ${remedy}`),
     `Ready: ${offered.length} tools${but}`,
   ]
-}
-
-function print(text: string): void {
-  process.stdout.write(text)
 }

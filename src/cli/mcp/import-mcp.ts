@@ -218,7 +218,9 @@ const TOML_VALUE = /^(MCP_SERVERS[ \t]*=[ \t]*)(?:'''[^]*?'''|"""[^]*?"""|'[^'\n
 
 function inToml(text: string, entries: readonly McpEntry[]): string | undefined {
   const lines = entries.map((entry) => `  ${JSON.stringify(entry)}`)
-  const value = lines.length === 0 ? '"[]"' : `'''[\n${lines.join(',\n')}\n]'''`
+  // What a literal text of TOML cannot hold is written as JSON escapes it.
+  const list = lines.join(',\n').replace(/'''|\u007f/g, (each) => (each === "'''" ? '\\u0027'.repeat(3) : '\\u007f'))
+  const value = lines.length === 0 ? '"[]"' : `'''[\n${list}\n]'''`
   if (TOML_VALUE.test(text)) return text.replace(TOML_VALUE, (_, key: string) => `${key}${value}`)
   // Variables belong to the table above them.
   return /^\[vars\][^\n]*\n/m.test(text)

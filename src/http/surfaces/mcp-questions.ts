@@ -1,3 +1,4 @@
+import { visible } from '../../contract/hidden-characters.ts'
 import { newId } from '../../contract/id.ts'
 import { type CallInput, INPUT_REQUIRED, type InputNeeds } from '../../contract/input.ts'
 import type { CallRecord } from '../../contract/run.ts'
@@ -177,7 +178,7 @@ const NO_SCOPE = 'This tool asks a person for input, who can answer only with a 
 const NO_SECRET = 'This tool asks for input, which this edge passes on only if it has an OUTCOME_SECRET.'
 
 export function approvalOf({ tool, arguments: args }: Pick<CallRecord, 'tool' | 'arguments'>): InputNeeds {
-  const message = `Allow the call of "${tool}" with ${JSON.stringify(args)}?`
+  const message = visible(`Allow the call of "${tool}" with ${JSON.stringify(args)}?`)
   const params = { mode: 'form', message, requestedSchema: { type: 'object', properties: {} } }
   return { requests: { [APPROVAL]: { method: 'elicitation/create', params } } }
 }

@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { CopyButton } from './copy-button.tsx'
 import { type CodeToken, highlight } from './highlight.ts'
-import { visible } from './text.ts'
+import { visible } from '../../contract/hidden-characters.ts'
 
 interface CodeProps {
   readonly code: string

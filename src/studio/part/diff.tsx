@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
 import { diffLines, type DiffLine } from './line-diff.ts'
-import { visible } from './text.ts'
+import { visible } from '../../contract/hidden-characters.ts'
 
 const SIGN = { same: ' ', added: '+', removed: '−' }
 /** The unchanged lines that stay on each side of a change. */

@@ -3,7 +3,7 @@ import { EdgecallError } from '../../client/request.ts'
 import { errorParts } from '../api/session.ts'
 import { hrefOf } from '../route.ts'
 import { Icon, type IconName } from './icon.tsx'
-import { visible } from './text.ts'
+import { visible } from '../../contract/hidden-characters.ts'
 
 /** A line that says what went wrong. */
 export function ErrorNote({ error }: { readonly error: unknown }): JSX.Element {

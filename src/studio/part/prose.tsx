@@ -12,7 +12,7 @@ import {
   safeUrl,
 } from './markdown.ts'
 import { memo } from './memo.tsx'
-import { visible } from './text.ts'
+import { visible } from '../../contract/hidden-characters.ts'
 
 interface ProseProps {
   readonly text: string

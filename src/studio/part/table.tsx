@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
 import { isObject } from '../../contract/json.ts'
-import { visible } from './text.ts'
+import { visible } from '../../contract/hidden-characters.ts'
 
 type Record = Readonly<{ [name: string]: unknown }>
 

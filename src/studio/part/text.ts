@@ -1,4 +1,5 @@
 import type { Judgement } from '../../contract/decision.ts'
+import { visible } from '../../contract/hidden-characters.ts'
 
 /** How figures and texts are written. */
 
@@ -46,17 +47,6 @@ export function percent(part: number, all: number): string {
   if (all <= 0) return '0 %'
   const value = (100 * part) / all
   return `${value.toLocaleString('en', { maximumFractionDigits: value < 10 && value > 0 ? 1 : 0 })} %`
-}
-
-/**
- * Writes characters that do not show, or that turn text around, as JSON escapes: nobody should approve what they cannot
- * see.
- */
-export function visible(text: string): string {
-  return text.replace(
-    /(?![\n\t\u200c\u200d])[\p{C}\p{Zl}\p{Zp}]/gu,
-    (char) => `\\u${(char.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
-  )
 }
 
 /** A text that is cut after so many characters. */

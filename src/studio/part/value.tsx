@@ -3,7 +3,8 @@ import type { JSX } from 'preact'
 import { isObject } from '../../contract/json.ts'
 import { CopyButton } from './copy-button.tsx'
 import { Table, rowsOf } from './table.tsx'
-import { quantity, shortened, visible } from './text.ts'
+import { visible } from '../../contract/hidden-characters.ts'
+import { quantity, shortened } from './text.ts'
 
 /** Texts longer than this are folded. */
 const LONG_TEXT = 600

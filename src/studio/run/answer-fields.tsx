@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
 import type { Question } from '../../contract/input.ts'
-import { visible } from '../part/text.ts'
+import { visible } from '../../contract/hidden-characters.ts'
 import { Field } from '../tool/schema-field.tsx'
 import { emptyOf } from '../tool/schema-value.ts'
 

@@ -1,7 +1,8 @@
 import type { JSX } from 'preact'
 import { Icon } from '../part/icon.tsx'
 import { callLook } from '../part/state.tsx'
-import { argumentHint, duration, visible } from '../part/text.ts'
+import { visible } from '../../contract/hidden-characters.ts'
+import { argumentHint, duration } from '../part/text.ts'
 import type { CallView } from './run-view.ts'
 
 /** A call as a link to its details. */

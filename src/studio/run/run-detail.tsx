@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { Icon } from '../part/icon.tsx'
 import { FaultNote } from '../part/problem.tsx'
-import { visible } from '../part/text.ts'
+import { visible } from '../../contract/hidden-characters.ts'
 import { Prose } from '../part/prose.tsx'
 import { DetailHead } from './detail-head.tsx'
 import { FaultDetail } from './fault-detail.tsx'

@@ -5,7 +5,8 @@ import type { ListedRun, RunSort } from '../../contract/run-list.ts'
 import { costText } from '../api/session.ts'
 import { Icon } from '../part/icon.tsx'
 import { Menu } from '../part/menu.tsx'
-import { amount, duration, moment, visible } from '../part/text.ts'
+import { visible } from '../../contract/hidden-characters.ts'
+import { amount, duration, moment } from '../part/text.ts'
 import { hasEnded } from '../run/run-view.ts'
 
 /** A column of the table of runs beside their status and question, which it always has. */

@@ -5,7 +5,7 @@ import type { ListedRun } from '../../contract/run-list.ts'
 import { Icon } from '../part/icon.tsx'
 import { memo } from '../part/memo.tsx'
 import { runLook, State } from '../part/state.tsx'
-import { visible } from '../part/text.ts'
+import { visible } from '../../contract/hidden-characters.ts'
 import { go, hrefOf } from '../route.ts'
 import { type RunColumn, shownColumns } from './columns.tsx'
 

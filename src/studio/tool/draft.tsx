@@ -5,7 +5,7 @@ import type { DefinitionIssue } from '../../contract/definition.ts'
 import type { ToolDefinition } from '../../contract/tool-definition.ts'
 import { fetchJson, part } from '../api/session.ts'
 import { ErrorNote } from '../part/problem.tsx'
-import { visible } from '../part/text.ts'
+import { visible } from '../../contract/hidden-characters.ts'
 import { CallForm } from './call-form.tsx'
 
 /** What the edge says of a definition. */

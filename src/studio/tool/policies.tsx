@@ -1,7 +1,8 @@
 import { Fragment, type JSX } from 'preact'
 import type { HoldingPolicy, ToolPolicy } from '../../contract/policy.ts'
 import type { Approval } from '../../contract/tool-definition.ts'
-import { duration, visible } from '../part/text.ts'
+import { visible } from '../../contract/hidden-characters.ts'
+import { duration } from '../part/text.ts'
 
 /** The operator's policies that hold for a tool; the strictest value of each rule is in force. */
 export function Policies({ policies }: { readonly policies: readonly HoldingPolicy[] }): JSX.Element {

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren, JSX } from 'preact'
 import { useId } from 'preact/hooks'
 import { isObject, type JsonObject, type JsonSchema } from '../../contract/json.ts'
-import { visible } from '../part/text.ts'
+import { visible } from '../../contract/hidden-characters.ts'
 import {
   choicesOf,
   emptyOf,

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact'
-import { shortened, visible } from '../part/text.ts'
+import { visible } from '../../contract/hidden-characters.ts'
+import { shortened } from '../part/text.ts'
 import type { Choice } from './trial.ts'
 
 /** One question, and what the model chose with the stored and with the other description. */

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact'
 import { costText } from '../api/session.ts'
-import { amount, percent, quantity, visible } from '../part/text.ts'
+import { visible } from '../../contract/hidden-characters.ts'
+import { amount, percent, quantity } from '../part/text.ts'
 import { hrefOf } from '../route.ts'
 import { tools } from '../tool/catalogue.ts'
 
