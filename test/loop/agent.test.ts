@@ -165,6 +165,20 @@ describe('an agent as a tool', () => {
     })
   })
 
+  test('gives its tools the tool context of the call', async () => {
+    const { chooser, modelsByName } = models({ default: [ask(['zone']), say('ok')] })
+    const zone = tool('zone', (_args, { values }) => String(values['timeZone']))
+    const agent = { name: 'clock', description: 'Knows.', instructions: 'Look.', tools: ['zone'] }
+    await play({
+      script: [ask(['clock', { question: 'When?' }]), say('done')],
+      tools: [await agentTool(agent, { models: chooser, now, tools: () => source([zone]) })],
+      request: { context: { timeZone: 'Europe/Oslo' } },
+    })
+    expect(modelsByName.get('default')?.requests[1]?.messages.at(-1)).toMatchObject({
+      content: [{ type: 'text', text: 'Europe/Oslo' }],
+    })
+  })
+
   test('answers after all its events have arrived, however slowly they are read', async () => {
     const agent = await agentTool(expert('slow'), { models: models({ default: [say('done')] }).chooser, now })
     const order: unknown[] = []

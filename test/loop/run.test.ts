@@ -240,8 +240,8 @@ describe('a call that fails becomes a result that the model can act on', () => {
   }
 
   test('for an unknown tool, with the names of similar tools', async () => {
-    const { settled, reply, started } = await resultOf(['wether'], tool('weather'), tool('clock'))
-    const message = 'There is no tool "wether". Call one that is on offer, such as "weather", "clock".'
+    const { settled, reply, started } = await resultOf(['wether'], tool('clocks'), tool('weather'))
+    const message = 'There is no tool "wether". Call one that is on offer, such as "weather", "clocks".'
     expect(settled).toMatchObject({ ok: false, error: { code: 'unknown_tool', message } })
     expect(reply).toMatchObject({ role: 'tool', ok: false, content: [{ type: 'text', text: message }] })
     expect(started).toBe(false)
@@ -429,11 +429,18 @@ describe('a result that returns direct', () => {
     { calls: [['plain'], ['last']], direct: true },
     { calls: [['last'], ['plain']], direct: false },
     { calls: [['card'], ['missing']], direct: false },
-  ] as const)('only if all calls return direct, or the last one does: $calls', async ({ calls, direct }) => {
-    const { state } = await play({
-      script: [ask(...calls.map(([name]) => [name] as [string])), say('in words')],
-      tools: [card, last, tool('plain')],
-    })
-    expect(state.finished?.finish).toBe(direct ? 'return_direct' : 'stop')
-  })
+    { calls: [['last'], ['card']], direct: false },
+    { calls: [['last'], ['card']], direct: true, compat: 'langchain4j' },
+    { calls: [['last'], ['card']], direct: false, compat: 'spring-ai' },
+  ] as const)(
+    'only if all calls return direct, or the last one does: $calls',
+    async ({ calls, direct, ...request }) => {
+      const { state } = await play({
+        request,
+        script: [ask(...calls.map(([name]) => [name] as [string])), say('in words')],
+        tools: [card, last, tool('plain')],
+      })
+      expect(state.finished?.finish).toBe(direct ? 'return_direct' : 'stop')
+    },
+  )
 })

@@ -1485,4 +1485,25 @@ export const MUTATIONS: readonly Mutation[] = [
     replacement: 'return root + sep ? readDocumentFile(file) : undefined',
     test: 'cli/references.test.ts',
   },
+  {
+    control: 'the tools of an agent get the tool context of its call',
+    file: 'loop/agent.ts',
+    text: 'context: context.values,',
+    replacement: 'context: {},',
+    test: 'loop/agent.test.ts',
+  },
+  {
+    control: 'the names that are suggested for an unknown tool are the nearest',
+    file: 'host/execute.ts',
+    text: '.sort((a, b) => a.distance - b.distance)',
+    replacement: '',
+    test: 'loop/run.test.ts',
+  },
+  {
+    control: 'a result that is direct if it is last is so beside others only where a library does that',
+    file: 'loop/decide/compat.ts',
+    text: "direct: ['always', 'if-last'],",
+    replacement: "direct: ['always'],",
+    test: 'loop/run.test.ts',
+  },
 ]

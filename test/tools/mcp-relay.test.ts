@@ -294,6 +294,34 @@ describe('the tools by which the edge reads from servers', () => {
     })
   })
 
+  test('read no page that no tool of the server names', async () => {
+    const service = mcpService(LIFETIME, { MCP_SERVERS: JSON.stringify(configOf()) })
+    const reader = (await service.describe()).tools.find(({ name }) => name === 'read_ui')
+    const { caller } = { caller: { tenant: 'acme', scopes: [] } }
+    const context = {
+      runId: 'r',
+      callId: 'c',
+      idempotencyKey: 'k',
+      attempt: 1,
+      deadline: Date.now() + 5000,
+      caller,
+      values: {},
+    }
+    const read = (uri: string) =>
+      service.call(
+        { name: 'read_ui', hash: reader?.hash ?? '', arguments: { uri }, context },
+        {
+          whenAborted: () => new Promise(() => {}),
+          progress: async () => {},
+        },
+      )
+    expect(await read('ui://app/main.html')).toMatchObject({ ok: true })
+    expect(await read('ui://app/other.html')).toMatchObject({
+      ok: false,
+      error: { message: expect.stringContaining('No tool names the page "ui://app/other.html".') },
+    })
+  })
+
   test('do not exist for a server that has nothing for them', async () => {
     const service = mcpService(LIFETIME, {
       MCP_SERVERS: JSON.stringify([bareConfig()]),
