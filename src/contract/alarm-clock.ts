@@ -24,6 +24,8 @@ export class AlarmClock {
   #time: number | undefined
   /** How often in a row the platform has refused to set the alarm. */
   #refusals = 0
+  /** Ends the stay of the alarm that rings. */
+  #leave: (() => void) | undefined
 
   constructor(ports: AlarmClockPorts) {
     this.#ports = ports
@@ -37,7 +39,26 @@ export class AlarmClock {
     if (next >= (this.#time ?? Infinity)) return
     // Setting the alarm replaces the one that an earlier instance has set, so what is stored decides when it is due.
     this.#time = this.#time === undefined ? Math.min(next, afterNow(this.#ports.nextDue(), now)) : next
+    this.#leave?.()
     void this.#set(this.#time)
+  }
+
+  /**
+   * Keeps the alarm that rings until some work ends or a time has come, without setting another one: if the object is lost
+   * meanwhile, the platform rings this alarm again at once. Ends at once where an alarm is set, and as soon as one is.
+   * Returns whether that time has come.
+   */
+  async stay(work: Promise<unknown>, until: number): Promise<boolean> {
+    if (this.#time !== Infinity) return false
+    this.#time = until
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    this.#leave = () => resolve(false)
+    const timer = setTimeout(() => resolve(true), Math.max(0, until - Date.now()))
+    const isTime = await Promise.race([promise, work.then(() => false)])
+    clearTimeout(timer)
+    this.#leave = undefined
+    if (this.#time === until) this.#time = Infinity
+    return isTime
   }
 
   /** Sets the alarm if it is lost, or would ring after something stored is due. Reads nothing if neither can be. */
@@ -54,6 +75,11 @@ export class AlarmClock {
     } catch (error) {
       this.#ports.report({ event: 'alarm.failed', detail: messageOf(error) })
     }
+  }
+
+  /** Whether an alarm is set, as far as this instance knows. */
+  get isSet(): boolean {
+    return this.#time !== undefined && this.#time < Infinity
   }
 
   /** The alarm rings: none is set any more. */

@@ -152,7 +152,7 @@ describe('the alarm of a conversation', () => {
       { make: async () => ({ token: 'token' }), read: async () => undefined, filter: undefined },
     )
     await conversation.run(0)
-    await conversation.ring()
+    while (polls.length === 0) await conversation.ring()
     await settle()
     const outcome: ToolOutcome = { ok: true, content: [] }
     await conversation.object.report(runId(0), id(1, 1), { outcome })

@@ -64,7 +64,7 @@ const WAYS: Readonly<
       return talk.object.report(runId('a'), call, { outcome })
     },
   },
-  'a poll': { terms: { later: true }, resume: (talk) => talk.ring() },
+  'a poll': { terms: { later: true }, resume: async (talk) => (await talk.ring(), talk.ring()) },
 }
 
 describe.each(Object.entries(WAYS))('a run that continues after %s', (way, { terms, resume }) => {

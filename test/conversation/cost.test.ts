@@ -6,6 +6,7 @@ import { makeDirectory } from '../fixtures/directories.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { manyTools } from '../bench/many-tools.ts'
 import { runId, TestConversation } from './object.ts'
+import { settle } from '../fixtures/settle.ts'
 
 // Bounds that do not depend on the machine; `npm run bench` measures time.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
@@ -76,6 +77,31 @@ describe('a stored run', () => {
     expect(alone + 2).toBe(ROWS_WRITTEN.run)
     expect((withSteps - alone) / 10).toBe(ROWS_WRITTEN.stepWithCall)
   })
+
+  test.each([0, 3, 300])(
+    'sets its alarm when it begins and when it ends, although it takes %i seconds',
+    async (seconds) => {
+      const end = Promise.withResolvers<void>()
+      const conversation = new TestConversation(async function* () {
+        await end.promise
+        yield* say('Done.')
+      })
+      conversation.reporters = [{ name: 'metrics', openBatch: () => ({ add: () => {}, send: async () => {} }) }]
+      conversation.live()
+      const began = Date.now()
+      const alarms: number[] = []
+      conversation.onSetAlarm = (time) => void alarms.push((time - began) / 1000)
+      await conversation.start(1)
+      await settle()
+      while (conversation.alarmAt < began + seconds * 1000) await conversation.ring()
+      vi.setSystemTime(began + seconds * 1000)
+      end.resolve()
+      await conversation.object.record(runId(1), 10_000)
+      await settle()
+      while (conversation.alarmAt < Infinity) await conversation.ring()
+      expect(alarms).toEqual([0.5, seconds + 600])
+    },
+  )
 
   test('writes as many rows in the object of its tenant as `edgecall cost` takes it to', async () => {
     const database = new DatabaseSync(':memory:')

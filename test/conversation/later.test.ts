@@ -206,6 +206,7 @@ test('a poll that fails for good is the outcome', async () => {
   const conversation = conversationWith([lateTool('render', { within: MINUTE, poll: 1000 }, async () => fault)])
   await conversation.run(0)
   await conversation.ring()
+  await conversation.ring()
   expect(await recordOf(conversation)).toMatchObject({ status: 'completed', answer: 'The film is damaged.' })
 })
 
@@ -218,6 +219,7 @@ test('an outcome that was reported during a poll counts', async () => {
   }
   const conversation = conversationWith([lateTool('render', { within: MINUTE, poll: 1000 }, poll)])
   await conversation.run(0)
+  await conversation.ring()
   await conversation.ring()
   await start.promise
   await conversation.object.report(runId(0), CALL, { outcome: text('a film') })

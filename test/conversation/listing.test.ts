@@ -53,8 +53,10 @@ describe('a new conversation', () => {
     await conversation.run(0)
     conversation.onList = () => {
       conversation.database.exec('ALTER TABLE notices RENAME TO elsewhere')
+      conversation.onList = () => {}
     }
-    await conversation.ring()
+    while (conversation.rows("SELECT name FROM sqlite_master WHERE name = 'elsewhere'").length === 0)
+      await conversation.ring()
     conversation.database.exec('ALTER TABLE elsewhere RENAME TO notices')
     conversation.onList = () => {}
     conversation.listed.length = 0

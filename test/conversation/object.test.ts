@@ -129,14 +129,14 @@ describe('durability', () => {
     const pays = tool('pays', () => new Promise(() => {}), { approval: 'always' })
     const conversation = new TestConversation(() => ask(['pays']), [pays])
     await conversation.start(0)
-    expect(conversation.alarmAt).toBe(10_000)
+    expect(conversation.alarmAt).toBe(500)
     await settle()
     expect(types(conversation.journal(0)).at(-1)).toBe('run.waiting')
     // With nothing to do but wait, it rings when the wait is over.
     await conversation.ring()
     expect(conversation.alarmAt).toBe(24 * 60 * 60 * 1000)
     await conversation.object.answer(runId(0), { [`call_${runId(0).slice(4)}_1_0`]: { decision: 'approve' } })
-    expect(conversation.alarmAt).toBe(20_000)
+    expect(conversation.alarmAt).toBe(1000)
     expect(id(1, 0)).toBe(`call_${runId(0).slice(4)}_1_0`)
   })
 
@@ -146,7 +146,7 @@ describe('durability', () => {
     await conversation.ring()
     expect(conversation.alarmAt).toBeGreaterThan(Date.now() + 10_000)
     const cancels = [conversation.object.cancel(runId(0)), conversation.object.cancel(runId(0))]
-    expect(conversation.alarmAt).toBe(Date.now() + 10_000)
+    expect(conversation.alarmAt).toBe(Date.now() + 500)
     const cancelled = { ok: true, status: 'cancelled' }
     expect(await Promise.all(cancels)).toEqual([cancelled, cancelled])
     const last = types(conversation.journal(0)).slice(-5)
@@ -160,7 +160,7 @@ describe('durability', () => {
     conversation.database.exec('ALTER TABLE runs RENAME TO elsewhere')
     await conversation.ring()
     expect(conversation.reports).toMatchObject([{ event: 'conversation.failed' }])
-    expect(conversation.alarmAt).toBe(20_000)
+    expect(conversation.alarmAt).toBe(10_500)
     conversation.live()
     expect(conversation.reports).toHaveLength(2)
   })

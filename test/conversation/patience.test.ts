@@ -109,11 +109,13 @@ describe('five minutes without progress', () => {
       interrupted: 2,
       stalled: 61 * MINUTE,
     })
-    await until(conversation, 124 * MINUTE)
-    expect(conversation.store.runs.row(runId(0))).toMatchObject({ status: 'running', idle: 3 * MINUTE })
+    // The object looks after its run half a second after it is made, and every ten seconds from then on.
+    const last = MINUTE / 120
+    await until(conversation, 124 * MINUTE + last)
+    expect(conversation.store.runs.row(runId(0))).toMatchObject({ status: 'running', idle: 3 * MINUTE + last })
     await interruptedAt(184)
-    await until(conversation, 186 * MINUTE)
-    expect(conversation.store.runs.row(runId(0))).toMatchObject({ status: 'running', idle: 5 * MINUTE })
+    await until(conversation, 186 * MINUTE + last)
+    expect(conversation.store.runs.row(runId(0))).toMatchObject({ status: 'running', idle: 5 * MINUTE + 2 * last })
     await interruptedAt(246)
     expect(conversation.store.runs.record(runId(0))).toMatchObject(ended)
   })

@@ -301,6 +301,7 @@ test('a conversation with a fixed end does not expire while a run is about to st
   await conversation.ring()
   tools.resolve([])
   expect(await conversation.object.record(runId(0), 10_000)).toMatchObject({ record: { answer: 'Done.' } })
+  await settle()
   while (conversation.store.life() === 'open') await conversation.ring()
 })
 

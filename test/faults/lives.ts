@@ -140,7 +140,9 @@ export class Lives {
     vi.setSystemTime(Math.max(Date.now(), this.#alarmAt))
     this.#alarmAt = Infinity
     const object = this.#isLost || !this.#object ? this.#begin(dies) : this.#object
-    await object.alarm().catch((error: unknown) => this.#unlessLost(error))
+    // It may stay as long as the run.
+    const alarm = object.alarm().catch((error: unknown) => this.#unlessLost(error))
+    await Promise.race([alarm, settle()])
     await settle()
     if (this.#isLost) this.#alarmAt = Math.min(this.#alarmAt, Date.now() + AGAIN_MS)
   }

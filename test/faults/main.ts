@@ -12,6 +12,7 @@ import { describeRound, drawRound, playRound } from './random.ts'
 import { CLASSES } from './script.ts'
 import { playForgedCopies, playOddRequests } from './fuzz.ts'
 import { playPrograms } from './programs.ts'
+import { playRecoveryTimes } from './recovery-time.ts'
 import { playKey, playReaders } from './sharing.ts'
 import { endOf, killAt, rowsOf } from './table.ts'
 import { playSchedules } from './schedules.ts'
@@ -85,6 +86,7 @@ const PARTS: readonly Part[] = [
     play: (world) => playDeployment(world, 200),
   },
   { name: 'Killed while people decide', play: playDecisions },
+  { name: 'How soon runs continue', play: playRecoveryTimes },
   { name: '100 posts to one conversation at once', play: (world) => playQueue(world, 100) },
   { name: '100 posts at once, killed amid them', play: (world) => playQueue(world, 100, { killAfter: 60 }) },
   { name: '20 posts with one key at once', play: playKey },

@@ -11,7 +11,7 @@ import { placeOf, type Point, replyOf, type Script } from './script.ts'
 /** While a run is under way, its object wakes up this often, in milliseconds. */
 export const WATCHDOG_MS = 10_000
 /** An alarm resumes an interrupted run within this time, in milliseconds, which differs by conversation. */
-export const SPREAD_MS = 5000
+export const SPREAD_MS = 2000
 /** How long runs may take to come somewhere, in milliseconds: on a busy machine, and after the alarm and a fence. */
 export const PATIENCE_MS = 2 * (WATCHDOG_MS + SPREAD_MS) + 40_000
 

@@ -1,3 +1,4 @@
+import { FIRST_WATCH_MS } from './schedule.ts'
 import { reachedActivity } from '../../contract/occupancy.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { Refusal, StartReply, StartRequest, Repeat } from '../../contract/conversation.ts'
@@ -58,7 +59,7 @@ export function acceptRun(request: StartRequest, ports: AcceptPorts): AcceptRepl
     return added
   })
   if (unfinished.length === 0) runner.runs.adopt(stored)
-  alarms.watch()
+  alarms.watch(unfinished.length === 0 ? FIRST_WATCH_MS : undefined)
   const isQueued = unfinished.length > 0 && !interrupts
   const reply = { runId: run.runId, status: isQueued ? 'queued' : 'running', replayed: false } as const
   return { ok: true, reply, ...(interrupts && { toCancel: unfinished }) }

@@ -14,7 +14,7 @@ import { removeChildren } from './children.ts'
 import { isWaiting } from './open-runs.ts'
 import { nextParkedDue } from './parked-runs.ts'
 import type { Runner } from './runner.ts'
-import { type DueTimes, isDue, nextDue, PRUNE_MS, WATCHDOG_MS } from './schedule.ts'
+import { type DueTimes, FIRST_WATCH_MS, isDue, MOST_STAY_MS, nextDue, PRUNE_MS, WATCHDOG_MS } from './schedule.ts'
 import { reportGrowth } from './storage-quota.ts'
 import type { Store } from '../store/store.ts'
 import { REPORT_MS, reportDueSpend, type ReportPorts, reportRuns } from './report-runs.ts'
@@ -71,20 +71,39 @@ export class Alarms {
     void this.#reportSoon(by)
   }
 
-  /** Makes sure that the watchdog alarm rings. */
-  watch(): void {
-    this.wakeAt(Date.now() + WATCHDOG_MS)
+  /** Makes sure that the alarm rings within some milliseconds, by default ten seconds. */
+  watch(ms = WATCHDOG_MS): void {
+    this.wakeAt(Date.now() + ms)
   }
 
-  /** Handles the alarm: performs the duties that are due. The alarm is set again even if one of them fails. */
+  /**
+   * Handles the alarm: performs the duties that are due, and stays while a run is being driven. The alarm is set again even
+   * if a duty fails.
+   */
   async onAlarm(): Promise<void> {
     this.#clock.ring()
+    const last = Date.now() + MOST_STAY_MS
     try {
-      await this.#performDuties()
+      do await this.#performDuties()
+      while (await this.#stay(last))
     } catch (error) {
       this.reportFailure(error)
       this.watch()
     }
+  }
+
+  /** Stays until a duty is due or the run is not driven any more. Returns false, with the alarm set, if it is over then. */
+  async #stay(last: number): Promise<boolean> {
+    const { store } = this.#ports
+    const runner = this.#ports.runner()
+    if (store.life() !== 'open') return false
+    const { completion } = runner
+    if (completion && Date.now() < last && (await this.#clock.stay(completion, nextDue(this.#dueTimes())))) return true
+    if (store.life() !== 'open') return false
+    const due = nextDue(this.#dueTimes())
+    const isUnattended = runner.completion !== undefined && !this.#clock.isSet
+    this.wakeAt(isUnattended ? Math.min(due, Date.now() + FIRST_WATCH_MS) : due)
+    return false
   }
 
   reportFailure(error: unknown): void {
@@ -106,7 +125,6 @@ export class Alarms {
     }
     this.#reportLongRuns(now - WATCHDOG_MS)
     if (isDue(due, 'send', now)) this.#ports.waitUntil(this.#sendDue(now))
-    this.wakeAt(nextDue(this.#dueTimes()))
   }
 
   /** Sends and reports what is due. The next alarm rings meanwhile, since a host or a directory may take its time. */

@@ -109,6 +109,8 @@ export interface OpenRun {
   wasInterrupted: boolean
   /** Whether the request that stored the run has just authenticated its caller; until the run is first performed. */
   isAuthenticated: boolean
+  /** How often in a row its tools or its key could not be read. */
+  holdUps: number
   /** Set once the state in memory may differ from the journal; this OpenRun is then not driven again. */
   isLost?: boolean
   completion?: Promise<void>
@@ -130,6 +132,7 @@ function openRun(ports: JournalPorts & { readonly setup: Setup }, stored: Stored
     // A run that waited for its model had nothing in flight.
     wasInterrupted: state.status === 'running' && !state.step?.wait?.pause,
     isAuthenticated: isNew,
+    holdUps: 0,
   }
 }
 

@@ -27,12 +27,14 @@ import {
   reasonToEnd,
   restsUntil,
 } from './open-runs.ts'
-import { WATCHDOG_MS } from './schedule.ts'
+import { FIRST_WATCH_MS, WATCHDOG_MS } from './schedule.ts'
 import { dueParkedRuns, type ParkingPorts, parkRun, unparkRun } from './parked-runs.ts'
 import type { Waiters } from './cancel-run.ts'
 
 /** After so many instances in a row that did not survive resuming a run, the run is parked. */
 const MOST_RESUMES = 3
+/** After this time a run is tried again whose tools or key could not be read, in milliseconds; each time twice as long. */
+const FIRST_RETRY_MS = 1000
 /** How long a cancelled run may take to end by itself. */
 const MOST_CANCEL_MS = 5000
 
@@ -140,10 +142,11 @@ export class Runner {
     return this.#ports.setup.config.maxSubrequests - this.#subrequests
   }
 
-  /** Drives a run, with the watchdog alarm set. */
+  /** Drives a run, with the alarm set that looks after it. */
   #resume(open: OpenRun): Promise<void> {
     const { wakeAt, now } = this.#ports
-    wakeAt(now() + WATCHDOG_MS)
+    // Polls are short, and made again if they are lost.
+    wakeAt(now() + (isWaiting(open) ? WATCHDOG_MS : FIRST_WATCH_MS))
     const onDriven = (isOver: boolean) => {
       delete open.completion
       if (!isOver) return
@@ -278,6 +281,11 @@ export class Runner {
     }
   }
 
+  /** Returns what drives the current run, if anything does. */
+  get completion(): Promise<void> | undefined {
+    return this.runs.current()?.completion
+  }
+
   /** Returns when the current run must be looked at next, in epoch milliseconds; Infinity if there is none. */
   dueAt(): number {
     const open = this.runs.current()
@@ -355,9 +363,12 @@ export class Runner {
     const error = reasonToEnd(open) ?? (await performRun(open, this.#ports, this.#subrequestsLeft()))
     if (error === 'unknown') {
       open.journal.countIdle(true)
-      wakeAt(now() + WATCHDOG_MS)
+      // A fault of a moment holds it up for a second, a longer one for ten.
+      wakeAt(now() + Math.min(FIRST_RETRY_MS * 2 ** open.holdUps, WATCHDOG_MS))
+      open.holdUps += 1
       return false
     }
+    open.holdUps = 0
     this.#subrequests += open.state.subrequests - earlierSubrequests
     if (error) commit(open, ...giveUpEvents(open, error))
     const until = restsUntil(open, now())

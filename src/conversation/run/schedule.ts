@@ -1,11 +1,18 @@
-/** While a run is under way, the object is woken this often, so that a lost run continues without any request. */
+/** While a run is under way, the object looks after it this often. */
 export const WATCHDOG_MS = 10_000
+/**
+ * How long after a run has begun or was resumed the alarm rings that stays until the run ends. A run that is lost continues
+ * without any request, since the platform rings that alarm again.
+ */
+export const FIRST_WATCH_MS = 500
+/** How long an alarm stays at the most, in milliseconds: the platform ends it after 15 minutes. */
+export const MOST_STAY_MS = 10 * 60 * 1000
 
 /** After a common outage, the recoveries of all conversations are spread over this time. */
-const SPREAD_MS = 5000
+const SPREAD_MS = 2000
 
 /**
- * Returns how long an alarm waits, in milliseconds, before it resumes a run that was interrupted: less than 5000, always
+ * Returns how long an alarm waits, in milliseconds, before it resumes a run that was interrupted: less than 2000, always
  * the same for an object, and spread evenly over all objects. `id`: the id of the object in hexadecimal digits, the last
  * of which the platform draws at random or from a hash.
  */

@@ -43,6 +43,8 @@ export const RECEIVER = new URL('https://hooks.example.com/')
 const START = 60_000
 /** How often the alarm may ring within a second. */
 const MOST_RINGS = 100
+/** How far the time passes at once while an alarm's handler is at work, in milliseconds. */
+const LOOK_MS = 10_000
 /** Milliseconds after which the platform repeats an alarm whose handler failed. */
 const REPEAT_MS = 2000
 
@@ -66,6 +68,8 @@ export class World {
   /** How much time has passed in which the alarm was lost and no request had set it again, in milliseconds. */
   withoutAlarmMs = 0
   #isAlarmLost = false
+  /** Whether the handler of an alarm is at work. */
+  #isStaying = false
   /** Whether the tenant's directory lists the conversation. */
   isListed = false
   /** The runs whose usage the tenant's directory has been told. */
@@ -104,6 +108,9 @@ export class World {
   lose(): void {
     this.disturbances += 1
     this.#object = undefined
+    // The platform rings an alarm again whose handler had not ended.
+    if (this.#isStaying) this.alarmAt = Math.min(this.alarmAt, Date.now() + REPEAT_MS)
+    this.#isStaying = false
     this.#isLost = true
     this.commitsToLoss = Infinity
     setClock(Date.now())
@@ -119,10 +126,16 @@ export class World {
   /** Lets time pass, and rings each alarm that comes due. */
   async pass(ms: number): Promise<void> {
     const end = Date.now() + ms
-    for (let [rings, since] = [0, 0]; this.alarmAt <= end; rings++) {
+    for (let [rings, since] = [0, 0]; ; rings++) {
       if (Date.now() >= since + 1000) [rings, since] = [0, Date.now()]
       if (rings > MOST_RINGS) throw new Error('The alarm rings again and again')
-      await this.ring()
+      const look = this.#isStaying ? Date.now() + LOOK_MS : Infinity
+      if (Math.min(this.alarmAt, look) > end) break
+      if (this.alarmAt <= look) await this.ring()
+      else {
+        mock.timers.tick(LOOK_MS)
+        await settle()
+      }
     }
     if (this.#isAlarmLost) this.withoutAlarmMs += Math.max(0, end - Date.now())
     mock.timers.tick(Math.max(0, end - Date.now()))
@@ -133,9 +146,16 @@ export class World {
   async ring(): Promise<void> {
     mock.timers.tick(Math.max(0, this.alarmAt - Date.now()))
     this.alarmAt = Infinity
-    let hasFailed = false
     const { object, lives: life } = this
-    void object.alarm().catch(() => (hasFailed = true))
+    let hasFailed = false
+    this.#isStaying = true
+    const leave = () => {
+      if (this.lives === life) this.#isStaying = false
+    }
+    void object
+      .alarm()
+      .catch(() => (hasFailed = true))
+      .finally(leave)
     await settle()
     if (hasFailed || this.#isLost || this.lives !== life) this.alarmAt = Math.min(this.alarmAt, Date.now() + REPEAT_MS)
   }
