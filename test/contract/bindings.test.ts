@@ -9,9 +9,15 @@ test('only service bindings named TOOL_* are tool Workers, not text or JSON vari
   expect(toolWorkers(env)).toEqual({ TOOL_A: worker, TOOL_PY: foreign })
 })
 
-test('a rate limit that is named but not bound is an error', () => {
-  const rate = { limit: async () => ({ success: true }) }
-  expect(rateLimits({ RATE: rate, OTHER: rate }, ['RATE'])).toEqual({ RATE: rate })
+test('a rate limit that is named but not bound is an error', async () => {
+  const rate = { limit: async ({ key }: { readonly key: string }) => ({ success: key === 'known' }) }
+  const rates = rateLimits({ RATE: rate, OTHER: rate }, ['RATE'])
+  expect(Object.keys(rates)).toEqual(['RATE'])
+  const keys = ['known', 'other']
+  expect(await Promise.all(keys.map(async (key) => rates['RATE']?.limit({ key })))).toEqual([
+    { success: true },
+    { success: false },
+  ])
   for (const [name, value] of Object.entries({ RATE: undefined, TEXT: '10', JSON: { limit: 10 } })) {
     expect(() => rateLimits({ [name]: value }, [name])).toThrow(`${name} must be a rate limit binding`)
   }
