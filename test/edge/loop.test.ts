@@ -194,7 +194,7 @@ test('a result that is too large is truncated, and its rest is read in the same 
   expect(cut).toMatch(/\n\[cut: 1000 of \d+ bytes shown; read_result reads on with the id "[^"]+" from offset 1000\]$/)
   expect(cut.slice(0, 1000)).toBe(fullText.slice(0, 1000))
   expect(part).toBe(
-    `${fullText.slice(1000, 1200)}\n[1000 to 1200 of ${fullText.length} characters; read on from offset 1200]`,
+    `${fullText.slice(1000, 1800)}\n[1000 to 1800 of ${fullText.length} characters; read on from offset 1800]`,
   )
 
   await evict(id)
