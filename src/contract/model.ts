@@ -69,6 +69,7 @@ export type ModelFinish = 'stop' | 'tool_calls' | 'length' | 'content_filter'
 /** The events of a model's answer. `index` tells the calls of one answer apart, from 0 in order of first mention. */
 export type ModelEvent =
   | { readonly type: 'text'; readonly text: string }
+  /** Empty before the text of an answer whose thinking the provider keeps to itself. */
   | { readonly type: 'reasoning'; readonly text: string }
   | { readonly type: 'call.delta'; readonly index: number; readonly tool?: string; readonly arguments: string }
   /** A call is complete: its whole arguments text has arrived. */

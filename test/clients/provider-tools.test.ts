@@ -288,11 +288,11 @@ test('Messages shows a search as Anthropic does, with the sources of the text, a
   }
   const data = { type: 'redacted_thinking', data: expect.any(String) }
   const message = await client.messages.create(body)
-  expect(message.content).toEqual([...blocks, { type: 'text', text: TEXT, citations: [location] }, data])
+  expect(message.content).toEqual([...blocks, data, { type: 'text', text: TEXT, citations: [location] }])
   expect(message.usage.server_tool_use).toEqual({ web_search_requests: 1, web_fetch_requests: 0 })
   const streamed = await client.messages.stream(body).finalMessage()
   expect(streamed.content).toEqual([
-    { type: 'text', text: 'Let me look. ', citations: null },
+    { type: 'text', text: 'Let me look. ' },
     ...blocks,
     { type: 'text', text: 'In Oslo it rains.', citations: [location] },
     data,
@@ -327,11 +327,10 @@ test('Messages shows pages, programs and failures in the blocks that Anthropic h
     {
       type: 'web_fetch_result',
       url: PAGE.url,
-      retrieved_at: null,
+      retrieved_at: expect.stringMatching(/^\d{4}-.*Z$/),
       content: {
         type: 'document',
         title: PAGE.title,
-        citations: null,
         source: { type: 'text', media_type: 'text/plain', data: '' },
       },
     },

@@ -47,7 +47,7 @@ describe('a message', () => {
       type: 'message',
       role: 'assistant',
       model,
-      content: [{ type: 'text', text: 'Noon.', citations: null }],
+      content: [{ type: 'text', text: 'Noon.' }],
       stop_reason: 'end_turn',
       stop_sequence: null,
       stop_details: null,
@@ -109,10 +109,10 @@ describe('a message', () => {
       { type: 'content_block_start', index: 0, content_block: { type: 'thinking', thinking: '', signature: '' } },
       { type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'Which ' } },
       { type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'one?' } },
-      { type: 'content_block_stop', index: 0 },
-      { type: 'content_block_start', index: 1, content_block: { type: 'text', text: '', citations: null } },
+      { type: 'content_block_start', index: 1, content_block: { type: 'text', text: '' } },
       { type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text: 'This ' } },
       { type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text: 'one.' } },
+      { type: 'content_block_stop', index: 0 },
       { type: 'content_block_stop', index: 1 },
       { type: 'content_block_start', index: 2, content_block: { ...call, input: {} } },
       { type: 'content_block_delta', index: 2, delta: { type: 'input_json_delta', partial_json: '{"of": 2}' } },
@@ -448,21 +448,59 @@ describe('thinking', () => {
     expect(answer).toMatchObject({ content: 'Two.', reasoning: 'Hm.', opaque: ofAnthropic })
   })
 
+  const ofOthers = { codec: 'openai-responses', data: [{ reasoning: { encrypted_content: 'x' } }] }
+  const between = { codec: 'anthropic', data: [2, block, 2, null] }
   test.each([
-    ['Anthropic’s models', ofAnthropic, true],
-    ['Anthropic’s models between texts', { codec: 'anthropic', data: [2, block, 2, null] }, false],
-    ['other models', { codec: 'openai-responses', data: [{ reasoning: { encrypted_content: 'x' } }] }, false],
-    ['other models, streamed', { codec: 'openai-responses', data: [{ reasoning: { encrypted_content: 'x' } }] }, true],
-  ])('of %s goes back in a block that clients return', async (_, opaque, stream) => {
-    for (const events of [[text], [text, call]]) {
-      const { content, answer } = await goBack(thought('Hm.', opaque, ...events), stream)
-      expect(content.slice(0, 3)).toMatchObject([
-        { type: 'thinking', thinking: 'Hm.', signature: '' },
-        { type: 'text', text: 'Two.' },
-        { type: 'redacted_thinking' },
-      ])
-      expect(answer).toMatchObject({ content: 'Two.', reasoning: 'Hm.', opaque })
+    ['Anthropic’s models, streamed', { codec: 'anthropic', data: [block, 4] }, true],
+    ['Anthropic’s models between texts', between, false],
+    ['other models', ofOthers, false],
+    ['other models, streamed', ofOthers, true],
+  ])('of %s goes back with its data as the signature', async (_, opaque, stream) => {
+    const { content, answer } = await goBack(thought('Hm.', opaque, text), stream)
+    const signature = opaque.data[0] === block ? block.signature : expect.stringMatching(/^edgecall\./)
+    expect(content).toMatchObject([
+      { type: 'thinking', thinking: 'Hm.', signature },
+      { type: 'text', text: 'Two.' },
+    ])
+    expect(answer).toMatchObject({ content: 'Two.', reasoning: 'Hm.', opaque })
+  })
+
+  test.each([true, false])('goes back with a call, and its data before that; streamed: %s', async (stream) => {
+    for (const events of [[call], [text, call]]) {
+      const { content, answer } = await goBack(thought('Hm.', ofOthers, ...events), stream)
+      expect(content.at(-1)).toMatchObject({ type: 'tool_use' })
+      expect(answer).toMatchObject({ reasoning: 'Hm.', opaque: ofOthers })
     }
+  })
+
+  test.each([true, false])('that the provider hides goes back, too; streamed: %s', async (stream) => {
+    const { content, answer } = await goBack(thought('', ofOthers, text), stream)
+    const type = stream ? 'thinking' : 'redacted_thinking'
+    expect(content).toMatchObject([{ type }, { type: 'text', text: 'Two.' }])
+    expect(answer).toMatchObject({ content: 'Two.', opaque: ofOthers })
+  })
+
+  test('that is first known after the text goes back, and the text is the last block that ends', async () => {
+    const script: Script = [text, { type: 'finish', finish: 'stop', opaque: ofOthers }]
+    const { content, answer } = await goBack(script, true)
+    expect(content).toMatchObject([{ type: 'text', text: 'Two.' }, { type: 'redacted_thinking' }])
+    expect(answer).toMatchObject({ content: 'Two.', opaque: ofOthers })
+    const response = await keptEdge({ script: [script] }).post('/v1/messages', { ...hello, stream: true })
+    const events = dataOf(await response.text()) as { type: string; index: number }[]
+    expect(events.flatMap(({ type, index }) => (type === 'content_block_stop' ? index : []))).toEqual([1, 0])
+  })
+
+  test('that earlier versions of the edge put after the text is read', async () => {
+    const edge = keptEdge({ script: [say('Yes.')] })
+    const data = `edgecall.${btoa(JSON.stringify(ofOthers))}`
+    const content: Anthropic.ContentBlockParam[] = [
+      { type: 'thinking', thinking: 'Hm.', signature: '' },
+      { type: 'text', text: 'Two.' },
+      { type: 'redacted_thinking', data },
+    ]
+    const messages = [...hello.messages, { role: 'assistant' as const, content }, ...hello.messages]
+    await clientOf(edge).messages.create({ ...hello, messages })
+    expect(edge.requests[0]?.messages[1]).toMatchObject({ content: 'Two.', reasoning: 'Hm.', opaque: ofOthers })
   })
 })
 
@@ -485,14 +523,14 @@ describe('the calls of the edge', () => {
       type: 'mcp_tool_result',
       tool_use_id: id,
       is_error,
-      content: [{ type: 'text', text, citations: null }],
+      content: [{ type: 'text', text }],
     })
     expect(first.content.toSorted((a, b) => a.type.localeCompare(b.type))).toEqual([
       resultOf(ids[0], false, '12:00'),
       resultOf(ids[1], true, 'Down.'),
       { ...use, id: ids[0], name: 'clock', input: { zone: 'CET' } },
       { ...use, id: ids[1], name: 'broken', input: {} },
-      { type: 'text', text: 'Noon.', citations: null },
+      { type: 'text', text: 'Noon.' },
     ])
     const content = first.content as Anthropic.Beta.BetaContentBlockParam[]
     const sure = { role: 'user', content: 'Sure?' } as const

@@ -300,7 +300,8 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
     },
   },
   'reasoning.delta': {
-    summary: 'A delta of the model’s reasoning. Deleted ten minutes after the end of the run.',
+    summary:
+      'A delta of the model’s reasoning; empty if the provider keeps that to itself. Deleted ten minutes after the end of the run.',
     required: { step, text },
   },
   'text.delta': {

@@ -56,6 +56,7 @@ app.post('/', async (c) => {
   const options: MessageOptions = {
     id: `msg_${lastResult?.callId ?? handle.runId}`,
     model,
+    created: Date.now(),
     conversation: handle.conversation,
     rounds: chooseRounds(setup.config, edgecall, stream),
     waitsForAnswer: isHeldBack(responseFormat),

@@ -4,6 +4,7 @@ import { responseEncoder, type ResponseOptions, ResponseReader } from '../../wir
 import { parseResponseId, responseId } from '../../wire/client/openai-responses/output.ts'
 import { decodeResponses, type ResponsesRequest } from '../../wire/client/openai-responses/request.ts'
 import { chooseRounds, isHeldBack } from '../../wire/client/request.ts'
+import { makeWaitingText } from '../../wire/client/visible-text.ts'
 import { estimateTokens, prepareRun, type RunParameters } from '../runs/prepare-run.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { readJson } from '../request-body.ts'
@@ -34,6 +35,9 @@ import { modelRoutes, OPENAI } from './models.ts'
 
 /** How long a stored response outside the caller's conversations is kept, in milliseconds: 30 days, as with OpenAI. */
 const STORED_MS = 30 * 24 * 60 * 60 * 1000
+
+/** The client of AI SDK 5, whose whole answers may have no items of the type `mcp_call` or `mcp_approval_request`. */
+const KNOWS_NO_MCP = /\bai-sdk\/openai\/2\./
 
 const app = new Hono<EdgeEnv>()
 
@@ -81,6 +85,7 @@ app.post('/', async (c) => {
     approvals = [],
   } = await startOrContinue(requestContext(c, isDetached ? undefined : body.stream ? 'text' : 'end'), body, target)
   const { runId, conversation } = handle
+  const hidesCalls = !body.stream && KNOWS_NO_MCP.test(c.req.header('user-agent') ?? '')
   const options: ResponseOptions = {
     id: responseId({ runId, conversation, after }),
     model: body.model ?? setup.config.model ?? '',
@@ -91,6 +96,7 @@ app.post('/', async (c) => {
     waitsForAnswer: !body.stream || isHeldBack(body.responseFormat),
     hasEncryptedContent: body.hasEncryptedContent,
     pendingApprovals: approvals,
+    ...(hidesCalls && { hidesCalls, waitingText: makeWaitingText(handle) }),
   }
   if (isDetached) return Response.json(new ResponseReader(options).response, { headers: runHeaders(handle) })
   if (!body.stream) return collectRun(handle, makeCollector(new ResponseReader(options)))

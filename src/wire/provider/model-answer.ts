@@ -98,6 +98,9 @@ function faultIn(chunk: Fields, event: string | undefined): ModelEvent | undefin
   return errorEvent(modelError(explainError(chunk) ?? UNEXPLAINED))
 }
 
+/** Tells that the model has thought, before its text, when the provider gives data to send back but no text of that. */
+export const HIDDEN_REASONING: ModelEvent = { type: 'reasoning', text: '' }
+
 /** Makes the event that ends an answer that failed. */
 export function errorEvent(error: ModelError): ModelEvent {
   return { type: 'error', error }

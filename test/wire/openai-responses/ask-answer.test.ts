@@ -50,6 +50,7 @@ const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
   'two-messages': [text('First.'), text(' Then.'), finish('stop')],
   // Hand-made after the types of the official SDK, as the next.
   'web-search': [
+    reasoning(''),
     use({
       tool: 'web_search',
       kind: 'web_search',
@@ -166,6 +167,7 @@ const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
     finish('tool_calls', USAGE),
   ],
   'search-beside-a-call': [
+    reasoning(''),
     first(0, 'tool_search'),
     first(1, 'weather'),
     more(1, '{"place":'),
@@ -225,6 +227,7 @@ const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
     ),
   ],
   'reasoning-unsaid': [
+    reasoning(''),
     first(0, 'clock'),
     more(0, UTC),
     call(0, 'clock', UTC),

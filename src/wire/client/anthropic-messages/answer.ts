@@ -4,7 +4,7 @@ import type { ProviderCall } from '../../../contract/provider-tool.ts'
 import type { RunError } from '../../../contract/run.ts'
 import { NO_USAGE, type Usage } from '../../../contract/usage.ts'
 import { leadingThinking } from '../../provider/anthropic/codec.ts'
-import { objectsOf } from '../../fields.ts'
+import { objectsOf, textAt } from '../../fields.ts'
 import { argumentsObject, argumentsText, type Fields } from '../../provider/model-answer.ts'
 import { AnswerReport } from '../openai-chat/answer.ts'
 import { encodeEncryptedContent } from '../openai-responses/output.ts'
@@ -14,6 +14,8 @@ export interface MessageOptions extends VisibleTextOptions {
   readonly id: string
   /** The model as the request named it. */
   readonly model: string
+  /** Epoch milliseconds. */
+  readonly created: number
   readonly conversation?: string | undefined
   /** Whether the calls that the edge runs are shown, as those of an MCP server; clients never run these. */
   readonly showsCalls: boolean
@@ -29,9 +31,11 @@ const SERVER = 'edgecall'
 
 /**
  * Reads a run's events as one message. The text is that of `VisibleText`, a call that the caller runs a `tool_use`, and
- * reasoning a `thinking` block. The data that a model wants back with an answer follows its text as a
- * `redacted_thinking` block, which clients return and never read: the signature of streamed thinking is known only when
- * its answer is complete. A whole message has the thinking blocks of Anthropic's models as they came.
+ * reasoning a `thinking` block. The data that a model wants back with an answer is the signature of its thinking, since
+ * some clients take the last block for the answer. In a stream it is known only when the answer is complete: a thinking
+ * block is held open until then, and ends before the text. Without thinking, or before a call, the data is a
+ * `redacted_thinking` block, which clients return and never read. A whole message has the thinking blocks of Anthropic's
+ * models as they came.
  */
 class MessageReader {
   readonly #options: MessageOptions
@@ -40,10 +44,11 @@ class MessageReader {
   readonly #content: Fields[] = []
   /** The arguments of the calls of the edge that are to be shown, by call id. */
   readonly #arguments = new Map<string, string>()
-  /** The data of an answer whose calls may be shown. */
+  /** The data of the latest answer, until it is shown. That of an answer whose calls are not shown never is. */
   #pendingOpaque: Opaque | undefined
-  /** Whether the last block may grow. */
-  #isOpen = false
+  /** The indexes of the blocks that are open. */
+  #thinkingAt: number | undefined
+  #textAt: number | undefined
   #isBegun = false
   /** The sequence at which the last answer stopped. */
   #stopSequence: string | null = null
@@ -104,28 +109,37 @@ class MessageReader {
   }
 
   #parts(event: RunEvent): readonly StreamEvent[] {
+    // The VisibleText does not tell of thinking whose text the provider keeps to itself.
+    const hidden = event.type === 'reasoning.delta' && event.text === '' ? this.#grow('thinking', '') : []
     const parts = this.#visible.take(event)
-    if (event.type !== 'step.answered') return parts.flatMap((part) => this.#onPart(part))
+    const showParts = () => parts.flatMap((part) => this.#onPart(part))
+    // Text that was held back comes with the call that it precedes.
+    if (event.type === 'call.requested') return [...this.#addOpaque(true), ...showParts()]
+    if (event.type !== 'step.answered') return [...hidden, ...showParts()]
     const { opaque, calls, stopSequence = null } = event
     this.#stopSequence = stopSequence
     const blocks = this.#options.waitsForAnswer ? leadingThinking(opaque) : []
+    this.#pendingOpaque = blocks.length > 0 ? undefined : opaque
     if (blocks.length > 0) {
       const others = parts.filter(({ type }) => type !== 'reasoning')
       return [...blocks.flatMap((block) => this.#add(block)), ...others.flatMap((part) => this.#onPart(part))]
     }
-    this.#pendingOpaque = opaque
-    const events = parts.flatMap((part) => this.#onPart(part))
-    return calls.length > 0 ? events : [...events, ...this.#addOpaque()]
+    if (calls.length > 0) return showParts()
+    const isShown = this.#textAt !== undefined && !this.#options.waitsForAnswer
+    if (isShown) return [...showParts(), ...this.#addOpaque()]
+    const thinking = parts.filter(({ type }) => type === 'reasoning').flatMap((part) => this.#onPart(part))
+    const others = parts.filter(({ type }) => type !== 'reasoning')
+    return [...thinking, ...this.#addOpaque(), ...others.flatMap((part) => this.#onPart(part))]
   }
 
   #onPart(part: VisiblePart): readonly StreamEvent[] {
     switch (part.type) {
       case 'text':
-        return this.#grow('text', 'text', part.text)
+        return this.#grow('text', part.text)
       case 'reasoning':
-        return this.#grow('thinking', 'thinking', part.text)
+        return this.#grow('thinking', part.text)
       case 'call':
-        return [...this.#addOpaque(), ...this.#addCall({ type: 'tool_use', caller: { type: 'direct' } }, part.call)]
+        return this.#addCall({ type: 'tool_use', caller: { type: 'direct' } }, part.call)
       case 'citations':
         return this.#cite(part.citations)
       case 'end': {
@@ -155,37 +169,38 @@ class MessageReader {
       // A call that is sent again has been shown, and one of an earlier message has not been asked for in this one.
       if (text === undefined || !this.#arguments.delete(callId)) return []
       const call = { callId, tool, arguments: text }
-      return [...this.#addOpaque(), ...this.#addCall({ type: 'mcp_tool_use', server_name: SERVER }, call)]
+      return [...this.#addOpaque(true), ...this.#addCall({ type: 'mcp_tool_use', server_name: SERVER }, call)]
     }
     const isShown = (id: unknown) => this.#content.some((block) => block.type === 'mcp_tool_use' && block['id'] === id)
     if (event.type !== 'call.settled' || !isShown(event.callId)) return []
     const { callId, ok, content = [], error } = event
     const text = ok ? contentText(content) : (error?.message ?? '')
     const result = { type: 'mcp_tool_result', tool_use_id: callId, is_error: !ok }
-    return this.#add({ ...result, content: [{ type: 'text', text, citations: null }] })
+    return this.#add({ ...result, content: [{ type: 'text', text }] })
   }
 
-  /** Adds to the open block, or opens one. `member`: that of the block which grows. */
-  #grow(type: 'text' | 'thinking', member: 'text' | 'thinking', text: string): readonly StreamEvent[] {
-    const last = this.#content.at(-1)
-    const index = this.#content.length - 1
-    if (this.#isOpen && last?.type === type) {
-      this.#content[index] = { ...last, [member]: `${String(last[member])}${text}` }
-      return [{ type: 'content_block_delta', index, delta: { type: `${type}_delta`, [member]: text } }]
-    }
-    const empty = type === 'text' ? { type, text: '', citations: null } : { type, thinking: '', signature: '' }
-    const events = this.#start({ ...empty, [member]: text }, empty)
-    const delta = { type: `${type}_delta`, [member]: text }
-    return [...events, { type: 'content_block_delta', index: index + 1, delta }]
+  /** Adds to the open block of this type, or opens one. Thinking after text begins another block. */
+  #grow(type: 'text' | 'thinking', text: string): readonly StreamEvent[] {
+    const openAt = type === 'text' ? this.#textAt : this.#thinkingAt
+    const canGrow = openAt !== undefined && (type === 'text' || openAt === this.#content.length - 1)
+    const empty = type === 'text' ? { type, text: '' } : { type, thinking: '', signature: '' }
+    const opened = canGrow ? [] : [...(type === 'thinking' ? this.#close() : []), this.#start(empty)]
+    const index = canGrow ? openAt : this.#content.length - 1
+    if (!canGrow && type === 'text') this.#textAt = index
+    else if (!canGrow) this.#thinkingAt = index
+    if (text === '') return opened
+    const block = this.#content[index] ?? empty
+    this.#content[index] = { ...block, [type]: `${String(block[type])}${text}` }
+    return [...opened, { type: 'content_block_delta', index, delta: { type: `${type}_delta`, [type]: text } }]
   }
 
   /** Adds sources to the text that is open: a block has the sources of all its text. */
   #cite(citations: readonly PlacedCitation[]): readonly StreamEvent[] {
-    const last = this.#content.at(-1)
-    const index = this.#content.length - 1
-    if (!this.#isOpen || last?.type !== 'text') return []
+    const index = this.#textAt
+    const block = index === undefined ? undefined : this.#content[index]
+    if (index === undefined || !block) return []
     const all = citations.map(toCitation)
-    this.#content[index] = { ...last, citations: [...objectsOf(last['citations']), ...all] }
+    this.#content[index] = { ...block, citations: [...objectsOf(block['citations']), ...all] }
     return all.map((citation) => {
       return { type: 'content_block_delta', index, delta: { type: 'citations_delta', citation } }
     })
@@ -194,8 +209,9 @@ class MessageReader {
   #addCall(block: Fields, { callId: id, tool: name, arguments: text }: ToolCall): readonly StreamEvent[] {
     const call = { ...block, id, name, input: argumentsObject(text) }
     const delta = { type: 'input_json_delta', partial_json: argumentsText(text) }
-    const events = this.#start(call, { ...call, input: {} })
-    return [...events, { type: 'content_block_delta', index: this.#content.length - 1, delta }, ...this.#close()]
+    const [stop, index] = [this.#closeText(), this.#content.length]
+    const start = this.#start(call, { ...call, input: {} })
+    return [...stop, start, { type: 'content_block_delta', index, delta }, { type: 'content_block_stop', index }]
   }
 
   /** What the provider wants back of it is not in these blocks, but in that with the data of the answer. */
@@ -205,47 +221,84 @@ class MessageReader {
     const name = SERVER_TOOLS[kind]
     const caller = { type: 'direct' }
     const use = { callId: id, tool: name, arguments: JSON.stringify(input) }
-    const result = { type: `${name}_tool_result`, tool_use_id: id, caller, content: serverResult(kind, event) }
+    const result = {
+      type: `${name}_tool_result`,
+      tool_use_id: id,
+      caller,
+      content: serverResult(kind, event, this.#options.created),
+    }
     return [...this.#addCall({ type: 'server_tool_use', caller }, use), ...this.#add(result)]
   }
 
-  #addOpaque(): readonly StreamEvent[] {
+  /**
+   * Adds the data of the latest answer: to thinking that is open, else as a block. A block after text that is open ends
+   * before that text does. Some clients miss the signature of thinking once the text has begun, so that calls, which need
+   * the data more, have a block before them.
+   */
+  #addOpaque(isBeforeCall = false): readonly StreamEvent[] {
     const opaque = this.#pendingOpaque
     this.#pendingOpaque = undefined
-    if (!opaque) return []
-    return this.#add({ type: 'redacted_thinking', data: encodeEncryptedContent({ opaque, isLate: false }) })
+    if (!opaque) return isBeforeCall ? this.#close() : []
+    const index = this.#thinkingAt
+    const block = index === undefined ? undefined : this.#content[index]
+    if (index !== undefined && block && !(isBeforeCall && this.#textAt !== undefined)) {
+      const signature = ownSignature(opaque, block['thinking']) ?? encodeEncryptedContent({ opaque, isLate: false })
+      this.#content[index] = { ...block, signature }
+      const delta = { type: 'signature_delta', signature }
+      return [{ type: 'content_block_delta', index, delta }, ...this.#closeThinking()]
+    }
+    const closing = isBeforeCall ? this.#close() : []
+    const data = encodeEncryptedContent({ opaque, isLate: false })
+    const at = this.#content.length
+    const start = this.#start({ type: 'redacted_thinking', data })
+    return [...closing, start, { type: 'content_block_stop', index: at }, ...this.#closeText()]
   }
 
   /** Adds a block that does not grow. */
   #add(block: Fields): readonly StreamEvent[] {
-    return [...this.#start(block), ...this.#close()]
+    const [stop, index] = [this.#closeText(), this.#content.length]
+    return [...stop, this.#start(block), { type: 'content_block_stop', index }]
   }
 
-  #start(block: Fields, first: Fields = block): readonly StreamEvent[] {
-    const closing = this.#close()
-    this.#isOpen = true
-    const index = this.#content.push(block) - 1
-    return [...closing, { type: 'content_block_start', index, content_block: first }]
+  #start(block: Fields, first: Fields = block): StreamEvent {
+    return { type: 'content_block_start', index: this.#content.push(block) - 1, content_block: first }
+  }
+
+  #closeThinking(): readonly StreamEvent[] {
+    const index = this.#thinkingAt
+    this.#thinkingAt = undefined
+    return index === undefined ? [] : [{ type: 'content_block_stop', index }]
+  }
+
+  #closeText(): readonly StreamEvent[] {
+    const index = this.#textAt
+    this.#textAt = undefined
+    return index === undefined ? [] : [{ type: 'content_block_stop', index }]
   }
 
   #close(): readonly StreamEvent[] {
-    if (!this.#isOpen) return []
-    this.#isOpen = false
-    return [{ type: 'content_block_stop', index: this.#content.length - 1 }]
+    return [...this.#closeThinking(), ...this.#closeText()]
   }
 }
 
-function toCitation({ url, title, quote: cited_text = '' }: PlacedCitation): Fields {
-  return { type: 'web_search_result_location', url, title: title ?? null, cited_text, encrypted_index: '' }
+/** Returns the signature of Anthropic for this thinking, if that is all that the data of an answer has. */
+function ownSignature(opaque: Opaque, thinking: unknown): string | undefined {
+  const [block, ...others] = leadingThinking(opaque)
+  return others.length === 0 && block?.thinking === thinking ? textAt(block, 'signature') || undefined : undefined
+}
+
+function toCitation({ url, title = '', quote: cited_text = '' }: PlacedCitation): Fields {
+  return { type: 'web_search_result_location', url, title, cited_text, encrypted_index: '' }
 }
 
 /** What Anthropic calls its tools of each kind; it has none for the others. */
 const SERVER_TOOLS = { web_search: 'web_search', web_fetch: 'web_fetch', code: 'code_execution' } as const
 
-/** Makes the content of the result of such a tool. */
+/** Makes the content of the result of such a tool, in an answer of that time. */
 function serverResult(
   kind: keyof typeof SERVER_TOOLS,
   { ok, sources = [], output = '' }: Pick<ProviderCall, 'ok' | 'sources' | 'output'>,
+  created: number,
 ): unknown {
   if (kind === 'code') {
     const [stdout, stderr] = ok ? [output, ''] : ['', output]
@@ -261,8 +314,8 @@ function serverResult(
   }
   const { url = '', title = '' } = pages[0] ?? {}
   const source = { type: 'text', media_type: 'text/plain', data: output }
-  const document = { type: 'document', source, title: title || null, citations: null }
-  return { type: 'web_fetch_result', url, retrieved_at: null, content: document }
+  const document = { type: 'document', source, title: title || null }
+  return { type: 'web_fetch_result', url, retrieved_at: new Date(created).toISOString(), content: document }
 }
 
 /** Makes an encoder of a run's events to the SSE text of a streamed message. */

@@ -230,7 +230,7 @@ function userMessages(content: v.InferOutput<typeof userContent>): readonly Mess
 /**
  * Converts a message of the assistant. Calls that the edge ran stand in it with their results, and what follows a result
  * is another answer of the model. Thinking goes back to the model as it came: the blocks of Anthropic's models with
- * their places among the texts and calls, the data of others in the block that the edge made of it.
+ * their places among the texts and calls, the data of others in the signature or the block that the edge made of it.
  */
 function answerMessages(content: v.InferOutput<typeof answerContent>): readonly Message[] {
   if (isText(content)) return [{ role: 'assistant', content }]
@@ -256,6 +256,12 @@ function answerMessages(content: v.InferOutput<typeof answerContent>): readonly 
     opaque = undefined
   }
 
+  function takeData(block: BlockPlace & object, data: string): void {
+    const decoded = decodeEncryptedContent(data)
+    if (decoded) opaque = decoded.opaque
+    else if (data !== '') places.push(block)
+  }
+
   for (const block of content) {
     if ('result' in block) {
       results.push(block.result)
@@ -267,11 +273,9 @@ function answerMessages(content: v.InferOutput<typeof answerContent>): readonly 
       places.push(null)
     } else if ('thinking' in block) {
       if (block.thinking !== '') reasoning.push(block.thinking)
-      if (block.signature !== '') places.push(block)
+      takeData(block, block.signature)
     } else if ('data' in block) {
-      const decoded = decodeEncryptedContent(block.data)
-      if (decoded) opaque = decoded.opaque
-      else places.push(block)
+      takeData(block, block.data)
     } else {
       const part = contentText(block.parts)
       texts.push(part)

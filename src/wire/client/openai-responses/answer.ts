@@ -21,7 +21,7 @@ import {
   responseUsage,
   toolError,
 } from './shapes.ts'
-import { callOfWait, CUT, type VisiblePart, VisibleText } from '../visible-text.ts'
+import { callOfWait, CUT, type VisiblePart, VisibleText, type VisibleTextOptions } from '../visible-text.ts'
 import { echoedArguments } from '../../provider/openai-responses/request.ts'
 
 /** The events that add nothing to this format. A new event must be handled, or added here. */
@@ -77,11 +77,18 @@ export interface ResponseOptions {
   readonly rounds: Rounds
   /** Whether the response is sent once it is complete, and not as a stream. */
   readonly waitsForAnswer?: boolean
+  /** Whether the calls that the edge runs are left out, for clients that refuse items that they do not know. Default: false. */
+  readonly hidesCalls?: boolean
+  /** As in `VisibleTextOptions`: for answers without requests for approval. */
+  readonly waitingText?: VisibleTextOptions['waitingText']
   /** Whether reasoning items have `encrypted_content`, with which a response that is not stored can be continued. */
   readonly hasEncryptedContent?: boolean
   /** Calls for which an earlier response requested approval. May be added to before the first event. */
   readonly pendingApprovals?: readonly PendingApproval[]
 }
+
+/** The events that items of the calls of the edge are made of. */
+const OWN_CALLS = new Set(['approval.requested', 'run.waiting', 'call.started', 'call.settled'])
 
 const SERVER = { server_label: 'edgecall' }
 
@@ -227,6 +234,7 @@ export class ResponseReader {
   }
 
   #calls(event: RunEvent): ResponseEvent[] {
+    if (this.#options.hidesCalls && OWN_CALLS.has(event.type)) return []
     switch (event.type) {
       case 'step.answered':
         this.#steps += 1

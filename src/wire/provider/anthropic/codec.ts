@@ -16,6 +16,7 @@ import {
   argumentsText,
   calledName,
   type Fields,
+  HIDDEN_REASONING,
   joinItems,
   jsonText,
   type NativeAnswer,
@@ -333,6 +334,8 @@ function anthropicAnswer(): NativeAnswer {
     textLength += text.length
     if (text) events.push({ type: 'text', text })
     if (reasoning) events.push({ type: 'reasoning', text: reasoning })
+    const isHidden = block.value.type === 'redacted_thinking' || (block.signature !== '' && block.text === '')
+    if (isHidden && textLength === 0) events.push(HIDDEN_REASONING)
     if (part && block.call >= 0) events.push({ type: 'call.delta', index: block.call, arguments: part })
   }
 

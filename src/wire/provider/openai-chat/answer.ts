@@ -11,6 +11,7 @@ import {
   type Fields,
   finishEvent,
   finishOf,
+  HIDDEN_REASONING,
   toUsage,
 } from '../model-answer.ts'
 import { modelError, NOTHING, STREAM_CUT } from '../model-error.ts'
@@ -32,6 +33,8 @@ export function chatAnswer(codec: string): DecodedAnswer {
   const calls = callAssembly()
   const details: Fields[] = []
   let hasBegun = false
+  /** Whether an event has shown something of the answer. */
+  let hasShown = false
   let reason = ''
   let usage: Usage | undefined
   /** The last chunk without a choice: usage, a filter's verdict or nothing; if no other chunk came, maybe an error. */
@@ -49,13 +52,16 @@ export function chatAnswer(codec: string): DecodedAnswer {
     if (typeof choice.finish_reason === 'string') reason = choice.finish_reason || reason
     const delta = choice.delta ?? choice.message
     if (!isObject(delta)) return
+    const detailsBefore = details.length
     addDetails(details, delta.reasoning_details ?? delta.thinking_blocks)
     // Two names of one field; servers in transition send both.
     pushText('reasoning', delta.reasoning_content || delta.reasoning, events)
+    if (details.length > detailsBefore && events.length === 0 && !hasShown) events.push(HIDDEN_REASONING)
     pushText('text', delta.content, events)
     pushText('text', delta.refusal, events)
     calls.take(objectsOf(delta.tool_calls), events)
     calls.take(objectsOf([delta.function_call]), events)
+    hasShown ||= events.length > 0
   }
 
   function close(events: ModelEvent[]): ModelEvent {

@@ -5,7 +5,15 @@ import { TOOL_SEARCH } from '../../../contract/tool.ts'
 import type { Citation } from '../../../contract/provider-tool.ts'
 import type { Usage } from '../../../contract/usage.ts'
 import { countAt, fieldsOf, objectsOf, textAt } from '../../fields.ts'
-import { answerCodec, type DecodedAnswer, errorEvent, type Fields, finishEvent, toUsage } from '../model-answer.ts'
+import {
+  answerCodec,
+  type DecodedAnswer,
+  errorEvent,
+  type Fields,
+  finishEvent,
+  HIDDEN_REASONING,
+  toUsage,
+} from '../model-answer.ts'
 import { modelError, NOTHING, STREAM_CUT } from '../model-error.ts'
 import { explainError } from '../openai-chat/types.ts'
 import { citationsIn } from '../provider-call.ts'
@@ -103,6 +111,7 @@ function outputAssembler(): OutputAssembler {
       if (open.emittedLength === 0)
         emitText(open, 'reasoning', textIn(item.summary, '\n\n') || textIn(item.content, ''), events)
       if (item.encrypted_content) open.part = { reasoning: item }
+      if (open.part && open.emittedLength === 0 && textLength === 0) events.push(HIDDEN_REASONING)
     } else if (item.type === 'function_call' && item.status !== 'incomplete') {
       const call = calls.add(open, textAt(item, 'name'), open.call?.arguments ? '' : textAt(item, 'arguments'), events)
       // The complete text takes precedence over the deltas.

@@ -68,12 +68,17 @@ const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
     ]),
   ],
   'thinking-omitted': [
+    reasoning(''),
     first(0, 'now'),
     more(0, '{}'),
     call(0, 'now', '{}'),
     finish('tool_calls', USAGE, [{ type: 'thinking', thinking: '', signature: 'sig-a' }, null]),
   ],
-  'thinking-redacted': [text('Done.'), finish('stop', USAGE, [{ type: 'redacted_thinking', data: 'EmwKAhgB' }, 5])],
+  'thinking-redacted': [
+    reasoning(''),
+    text('Done.'),
+    finish('stop', USAGE, [{ type: 'redacted_thinking', data: 'EmwKAhgB' }, 5]),
+  ],
   'thinking-cut-by-length': [reasoning('I think that'), finish('length')],
 
   call: [first(0, 'weather'), more(0, '{"place":'), more(0, '"Oslo"}'), call(0, 'weather', OSLO), finish('tool_calls')],
