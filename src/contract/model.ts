@@ -112,6 +112,16 @@ export interface ModelError {
   readonly overflow?: Overflow
 }
 
+/** The codes of a model that is overloaded, cannot be reached or breaks off its answers. */
+const OUTAGES = new Set(['model_rate_limited', 'model_unavailable', 'model_unreachable', 'model_stream_cut'])
+/** The status with which a provider says that its model wrote an invalid answer. That is not an outage. */
+const INVALID = 400
+
+/** Whether the provider fails for now, and may answer the same request soon. */
+export function isOutage({ code, status, retryable }: ModelError): boolean {
+  return retryable && OUTAGES.has(code) && status !== INVALID
+}
+
 /** The error code of a request that is longer than the context window of its model. */
 export const CONTEXT_EXCEEDED = 'model_context_exceeded'
 

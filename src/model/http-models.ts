@@ -161,12 +161,11 @@ type Result = IteratorResult<ModelEvent, void>
 /**
  * Makes one stream of several attempts. If the first event of an attempt is an error, `next` may return another attempt
  * in its place. If it returns none, or if the first event is not an error, the stream is that attempt's to the end. Later
- * events cost nothing: they come from the attempt's own iterator. `onAnswer` is called if the first event is not an error.
+ * events cost nothing: they come from the attempt's own iterator.
  */
 export function attempts(
   first: () => Events,
   next: (error: ModelError, failures: number) => Events | undefined | Promise<Events | undefined>,
-  onAnswer?: () => void,
 ): Events {
   return {
     [Symbol.asyncIterator]: () => {
@@ -180,7 +179,6 @@ export function attempts(
           attempt = iterator
           const result: Result = await iterator.next()
           const failed = !result.done && result.value.type === 'error' ? result.value.error : undefined
-          if (!failed && !result.done) onAnswer?.()
           events = failed && (await next(failed, failures))
           if (!events) {
             hasBegun = true

@@ -1,7 +1,13 @@
-import type { ChatModel, ModelCapabilities, ModelError } from '../contract/model.ts'
+import {
+  type ChatModel,
+  isOutage,
+  type ModelCapabilities,
+  type ModelError,
+  type ModelEvent,
+} from '../contract/model.ts'
 import { pause } from '../contract/time-limit.ts'
 import { attempts, failing } from './http-models.ts'
-import { STREAM_CUT, TIMED_OUT } from '../wire/provider/model-error.ts'
+import { TIMED_OUT } from '../wire/provider/model-error.ts'
 
 export interface RetryOptions {
   /** The number of requests in all. Default 3. */
@@ -99,9 +105,9 @@ export function fallingBack(models: readonly [ChatModel, ...ChatModel[]], option
 }
 
 /** Returns how soon a failure may pass, in milliseconds: Infinity for never, and below 0 if a shorter prompt is enough. */
-function passesAfterMs({ code, retryable, retryAfterMs = 0, overflow }: ModelError): number {
-  if (overflow) return -1
-  return retryable && (OUTAGES.has(code) || code === STREAM_CUT.code) ? retryAfterMs : Infinity
+function passesAfterMs(error: ModelError): number {
+  if (error.overflow) return -1
+  return isOutage(error) ? (error.retryAfterMs ?? 0) : Infinity
 }
 
 /** Returns the common capabilities; undefined if those of the first are unknown. Unknown ones of others are ignored. */
@@ -131,9 +137,6 @@ const LONGEST_INTERVAL_MS = 4000
 /** Once answers have shortened the time between two requests to less than this, all requests are sent again. */
 const OPEN_BELOW_MS = 20
 
-/** The failures of a provider that is overloaded or cannot be reached. */
-const OUTAGES = new Set(['model_rate_limited', 'model_unavailable', 'model_unreachable'])
-
 export interface OutageGateOptions {
   readonly now?: (() => number) | undefined
   /** Returns a number from 0 to below 1. Default `Math.random`. */
@@ -143,8 +146,8 @@ export interface OutageGateOptions {
 /**
  * Bounds the requests of an isolate to a provider that fails. After five failures in a row it sends one request in
  * 250 ms, and after each further failure half as many, down to one in four seconds; after each answer twice as many, until
- * all are sent again. A request that is not sent fails at once, with the provider's last failure, 0 attempts, and the time
- * to wait.
+ * all are sent again. An answer counts from its first event on, but only at its end once answers have broken off. A request
+ * that is not sent fails at once, with the provider's last failure, 0 attempts, and the time to wait.
  */
 export class OutageGate {
   readonly #now: () => number
@@ -155,6 +158,8 @@ export class OutageGate {
   /** When the next request is sent, in epoch milliseconds. */
   #nextAt = 0
   #lastError: ModelError | undefined
+  /** Whether answers have broken off since the last one that counted. */
+  #breaksOff = false
 
   constructor({ now = Date.now, random = Math.random }: OutageGateOptions = {}) {
     this.#now = now
@@ -169,15 +174,22 @@ export class OutageGate {
         const isProbe = this.#intervalMs > 0
         const refusal = this.#refuse()
         if (refusal) return failing(refusal)
-        return attempts(
-          () => model.stream(request, signal, onRetry),
-          (error) => {
-            this.#onFailure(error, isProbe)
-            return undefined
-          },
-          () => this.#onAnswer(isProbe),
-        )
+        return this.#watch(model.stream(request, signal, onRetry), isProbe)
       },
+    }
+  }
+
+  async *#watch(events: AsyncIterable<ModelEvent>, isProbe: boolean): AsyncGenerator<ModelEvent, void> {
+    let hasBegun = false
+    let counts = false
+    for await (const event of events) {
+      if (event.type === 'error') this.#onFailure(event.error, isProbe, hasBegun)
+      else if (!counts && (event.type === 'finish' || !this.#breaksOff)) {
+        counts = true
+        this.#onAnswer(isProbe)
+      }
+      hasBegun = true
+      yield event
     }
   }
 
@@ -193,9 +205,9 @@ export class OutageGate {
     return { ...this.#lastError, attempts: 0, retryAfterMs }
   }
 
-  #onFailure(error: ModelError, isProbe: boolean): void {
-    const { code, retryable } = error
-    if (!retryable || !OUTAGES.has(code)) return
+  #onFailure(error: ModelError, isProbe: boolean, hasBegun: boolean): void {
+    if (!isOutage(error)) return
+    this.#breaksOff ||= hasBegun
     this.#failures += 1
     if (this.#failures < OUTAGE_FAILURES) return
     this.#lastError = error
@@ -208,6 +220,7 @@ export class OutageGate {
   #onAnswer(isProbe: boolean): void {
     if (this.#intervalMs > 0 && !isProbe) return
     this.#failures = 0
+    this.#breaksOff = false
     this.#intervalMs = this.#intervalMs / 2 < OPEN_BELOW_MS ? 0 : this.#intervalMs / 2
     this.#nextAt = Math.min(this.#nextAt, this.#now() + this.#intervalMs)
   }

@@ -80,17 +80,18 @@ describe('an outage in which answers begin and then break off', () => {
   const CUT = { code: 'model_stream_cut', message: 'Cut.', retryable: true }
 
   test.each([
-    { name: 'the connection', error: CUT, seconds: 5 },
-    { name: 'the connection', error: CUT, seconds: 60 },
-    { name: 'an error event', error: { ...CUT, code: 'model_unavailable' }, seconds: 5 },
-  ])('by $name, of $seconds s, fails none of 20 runs', async ({ error, seconds }) => {
+    { name: 'the connection', error: CUT, seconds: 5, runs: 20, most: 80 },
+    { name: 'the connection', error: CUT, seconds: 60, runs: 20, most: 80 },
+    { name: 'the connection', error: CUT, seconds: 60, runs: 80, most: 220 },
+    { name: 'an error event', error: { ...CUT, code: 'model_unavailable' }, seconds: 5, runs: 20, most: 80 },
+  ])('by $name, of $seconds s, fails none of $runs runs', async ({ error, seconds, runs: count, most }) => {
     const { model, requestedAt } = provider(error, Date.now() + seconds * 1000, 'Hel')
     const gated = retrying(new OutageGate().guard(model))
-    const runs = Array.from({ length: RUNS }, () => perform(gated))
+    const runs = Array.from({ length: count }, () => perform(gated))
     await vi.advanceTimersByTimeAsync(DEFAULT_LIMITS.modelWaitMs)
     const answers = (await Promise.all(runs)).map(({ finished }) => finished?.answer)
-    expect(answers).toEqual(Array(RUNS).fill('Hello.'))
-    expect(requestedAt.length).toBeLessThanOrEqual(RUNS * 13)
+    expect(answers).toEqual(Array(count).fill('Hello.'))
+    expect(requestedAt.length).toBeLessThanOrEqual(most)
   })
 
   test('makes a run ask again at once three times, then wait, and drop each beginning', async () => {
@@ -209,4 +210,39 @@ test('a provider that is back gets more requests with every answer, and then all
   }
   expect(requestedAt).toHaveLength(11)
   for (let request = 0; request < 5; request++) expect(await ask()).toMatchObject({ type: 'text' })
+})
+
+test('a provider whose answers break off gets more requests only with whole answers', async () => {
+  const gate = new OutageGate({ random: () => 0 })
+  const cut = { code: 'model_stream_cut', message: 'Cut.', retryable: true }
+  const { model, requestedAt } = provider(cut, Date.now() + 500, 'Hel')
+  const guarded = gate.guard(model)
+  const start = () => guarded.stream({ messages: [], tools: [] }, new AbortController().signal)[Symbol.asyncIterator]()
+  const finish = async (events = start()) => {
+    let last
+    for (let next = await events.next(); !next.done; next = await events.next()) last = next.value
+    return last
+  }
+  for (let request = 0; request < 5; request++) await finish()
+  expect(await finish()).toEqual({ type: 'error', error: { ...cut, attempts: 0, retryAfterMs: 250 } })
+  await vi.advanceTimersByTimeAsync(250)
+  expect(await finish()).toEqual({ type: 'error', error: cut })
+  await vi.advanceTimersByTimeAsync(500)
+  const answer = start()
+  await answer.next()
+  // The answer has begun, as those that broke off had.
+  expect(await finish()).toEqual({ type: 'error', error: { ...cut, attempts: 0, retryAfterMs: 500 } })
+  expect(await finish(answer)).toMatchObject({ type: 'finish' })
+  expect(await finish()).toEqual({ type: 'error', error: { ...cut, attempts: 0, retryAfterMs: 250 } })
+  expect(requestedAt).toHaveLength(7)
+})
+
+test('answers that a model has written badly do not have its provider spared', async () => {
+  const garbled = { code: 'model_unavailable', message: 'Invalid call.', status: 400, retryable: true }
+  const { model, requestedAt } = provider(garbled, Infinity)
+  const guarded = new OutageGate().guard(model)
+  for (let request = 0; request < 9; request++) {
+    for await (const _ of guarded.stream({ messages: [], tools: [] }, new AbortController().signal));
+  }
+  expect(requestedAt).toHaveLength(9)
 })

@@ -2,7 +2,13 @@ import type { RunFact } from '../../contract/event.ts'
 import type { StepAnswer } from '../../contract/hook.ts'
 import { callId } from '../../contract/id.ts'
 import type { ToolCall } from '../../contract/message.ts'
-import { CONTEXT_EXCEEDED, type ModelError, type ModelEvent, type ModelRequest } from '../../contract/model.ts'
+import {
+  CONTEXT_EXCEEDED,
+  isOutage,
+  type ModelError,
+  type ModelEvent,
+  type ModelRequest,
+} from '../../contract/model.ts'
 import type { RunError } from '../../contract/run.ts'
 import { chatPart, traceparentOf } from '../../contract/trace.ts'
 import { addUsage, countableUsage, type Usage, withCost } from '../../contract/usage.ts'
@@ -300,11 +306,6 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
   }
 }
 
-/** The codes of a model that is overloaded or cannot be reached, and may answer the same request soon. */
-const OUTAGES = new Set(['model_rate_limited', 'model_unavailable', 'model_unreachable', 'model_stream_cut'])
-/** The status with which a provider says that its model wrote an invalid answer. That is not an outage. */
-const INVALID = 400
-
 /** The longest first wait; each later one may take twice as long, up to the longest of all. */
 const FIRST_MS = 1000
 const LONGEST_MS = 15_000
@@ -324,9 +325,8 @@ function waitAfter(running: Running, step: number, { error }: ModelFailure): Run
   const { limits, durable } = state.request
   const { ms: waitedMs, count } = state.step?.wait ?? { ms: 0, count: 0 }
   const { code, status, attempts = 1 } = error
-  const isOutage = error.retryable && OUTAGES.has(code) && status !== INVALID
   // A run that is not stored cannot ask in another invocation.
-  if (!isOutage || signal.aborted || (!durable && subrequestsLeft() <= 0)) return undefined
+  if (!isOutage(error) || signal.aborted || (!durable && subrequestsLeft() <= 0)) return undefined
   const at = now()
   const wait = delayMs(error, count, limits.modelWaitMs - waitedMs)
   // Runs that an earlier version has accepted have no such limit.
