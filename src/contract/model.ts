@@ -118,7 +118,7 @@ const OUTAGES = new Set(['model_rate_limited', 'model_unavailable', 'model_unrea
 const INVALID = 400
 
 /** Whether the provider fails for now, and may answer the same request soon. */
-export function isOutage({ code, status, retryable }: ModelError): boolean {
+export function failsForNow({ code, status, retryable }: ModelError): boolean {
   return retryable && OUTAGES.has(code) && status !== INVALID
 }
 

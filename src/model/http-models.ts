@@ -10,7 +10,7 @@ import type {
 import type { SecretFilter, TextPieces } from '../contract/secrets.ts'
 import { type Listen, listen, readText, refusedResponse, type Timeouts } from './listen.ts'
 import type { AnswerCodec } from '../wire/provider/model-answer.ts'
-import { modelError } from '../wire/provider/model-error.ts'
+import { badResponse, modelError } from '../wire/provider/model-error.ts'
 import { inWords, UnsupportedSchema } from '../wire/provider/strict-schema.ts'
 import { readSse } from '../wire/sse.ts'
 import { fieldsOf } from '../wire/fields.ts'
@@ -89,14 +89,16 @@ async function* answers(response: Response, codec: AnswerCodec): AsyncGenerator<
       if (decoder.isDone) return
     }
     yield decoder.end()
+  } else if (response.ok) {
+    await response.body?.cancel()
+    const what = `The model server answered with status ${response.status} and "${type}", not with an event stream.`
+    yield [{ type: 'error', error: badResponse(`${what} ${WHY_NO_STREAM}`) }]
   } else {
-    const message = `The model server answered with "${type}", not with an event stream.`
-    const { ok, status } = response
-    yield [
-      { type: 'error', error: ok ? modelError({ message, status }) : await refusedResponse(response, codec.explain) },
-    ]
+    yield [{ type: 'error', error: await refusedResponse(response, codec.explain) }]
   }
 }
+
+const WHY_NO_STREAM = 'A proxy may have answered in its place, or the base URL of the provider is wrong.'
 
 /** A run of events whose texts belong together: one text, one reasoning, or the arguments of one call. */
 interface OpenText {

@@ -1,6 +1,6 @@
 import {
   type ChatModel,
-  isOutage,
+  failsForNow,
   type ModelCapabilities,
   type ModelError,
   type ModelEvent,
@@ -107,7 +107,7 @@ export function fallingBack(models: readonly [ChatModel, ...ChatModel[]], option
 /** Returns how soon a failure may pass, in milliseconds: Infinity for never, and below 0 if a shorter prompt is enough. */
 function passesAfterMs(error: ModelError): number {
   if (error.overflow) return -1
-  return isOutage(error) ? (error.retryAfterMs ?? 0) : Infinity
+  return failsForNow(error) ? (error.retryAfterMs ?? 0) : Infinity
 }
 
 /** Returns the common capabilities; undefined if those of the first are unknown. Unknown ones of others are ignored. */
@@ -206,7 +206,7 @@ export class OutageGate {
   }
 
   #onFailure(error: ModelError, isProbe: boolean, hasBegun: boolean): void {
-    if (!isOutage(error)) return
+    if (!failsForNow(error)) return
     this.#breaksOff ||= hasBegun
     this.#failures += 1
     if (this.#failures < OUTAGE_FAILURES) return

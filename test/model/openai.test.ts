@@ -140,16 +140,14 @@ describe('an answer', () => {
     [
       { 'content-type': 'text/html' },
       '<p>Welcome</p>',
-      'The model server answered with "text/html", not with an event stream.',
-      false,
+      'The model server answered with status 200 and "text/html", not with an event stream. A proxy may have answered in its place, or the base URL of the provider is wrong.',
     ],
-    [{ 'content-type': 'application/json' }, '{"cho', 'The model server sent something that is not JSON.', true],
-    [{ 'content-type': 'application/json' }, '{}', 'The model server sent an empty answer.', true],
-    [{ 'content-type': 'application/json' }, '', 'The model server sent an empty answer.', true],
-  ])('is invalid with %j', async (headers, body, message, retryable) => {
+    [{ 'content-type': 'application/json' }, '{"cho', 'The model server sent something that is not JSON.'],
+    [{ 'content-type': 'application/json' }, '{}', 'The model server sent an empty answer.'],
+    [{ 'content-type': 'application/json' }, '', 'The model server sent an empty answer.'],
+  ])('is invalid with %j', async (headers, body, message) => {
     const { events } = await exchange([{ headers, body }])
-    const status = retryable ? {} : { status: 200 }
-    expect(events).toEqual([{ type: 'error', error: { code: 'model_bad_response', message, ...status, retryable } }])
+    expect(events).toEqual([{ type: 'error', error: { code: 'model_bad_response', message, retryable: true } }])
   })
 })
 

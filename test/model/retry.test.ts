@@ -215,6 +215,18 @@ describe('a model over HTTP', () => {
     expect(server.calls).toHaveLength(2)
   })
 
+  test('asks again for an HTML page with status 200, as a proxy sends it, three times in all', async () => {
+    const page = { headers: { 'content-type': 'text/html' }, body: '<h1>Back soon</h1>' }
+    const server = await startModelServer((_, index) =>
+      index === 0 || index > 1 ? page : { chunks: chunksOf({ text: 'Hello.' }) },
+    )
+    servers.push(server)
+    const model = retrying(openai({ baseUrl: server.baseUrl })('probe'), { sleep: () => Promise.resolve() })
+    expect(await gather(model)).toEqual(say('Hello.'))
+    expect(await gather(model)).toMatchObject([{ type: 'error', error: { code: 'model_bad_response', attempts: 3 } }])
+    expect(server.calls).toHaveLength(5)
+  })
+
   test('obeys x-should-retry: false', async () => {
     const server = await startModelServer(() => ({ status: 503, headers: { 'x-should-retry': 'false' }, body: 'No.' }))
     servers.push(server)

@@ -4,7 +4,7 @@ import { callId } from '../../contract/id.ts'
 import type { ToolCall } from '../../contract/message.ts'
 import {
   CONTEXT_EXCEEDED,
-  isOutage,
+  failsForNow,
   type ModelError,
   type ModelEvent,
   type ModelRequest,
@@ -326,7 +326,7 @@ function waitAfter(running: Running, step: number, { error }: ModelFailure): Run
   const { ms: waitedMs, count } = state.step?.wait ?? { ms: 0, count: 0 }
   const { code, status, attempts = 1 } = error
   // A run that is not stored cannot ask in another invocation.
-  if (!isOutage(error) || signal.aborted || (!durable && subrequestsLeft() <= 0)) return undefined
+  if (!failsForNow(error) || signal.aborted || (!durable && subrequestsLeft() <= 0)) return undefined
   const at = now()
   const wait = delayMs(error, count, limits.modelWaitMs - waitedMs)
   // Runs that an earlier version has accepted have no such limit.

@@ -54,7 +54,7 @@ export const MODEL_ERRORS: ErrorTexts = {
   model_answer_too_large: http(502, 'An answer is longer than `MAX_ANSWER_CHARACTERS`.', 'Raise the limit.'),
   model_bad_response: http(
     502,
-    'The provider’s answer is not in its documented format.',
+    'The provider’s answer is not in its documented format, three times in a row. A proxy’s error page is such an answer.',
     'Check that the server at the base URL speaks this format.',
   ),
   model_context_exceeded: http(
