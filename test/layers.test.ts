@@ -159,6 +159,7 @@ const EXCEPTIONS: Readonly<Record<string, readonly [rooms: readonly string[], re
     ['loop', 'model'],
     'runs, retries and the sparing of a provider outlast an outage together',
   ],
+  'test/http/members.test.ts': [['wire'], 'what the tables of members say is what the routes answer'],
   'test/observe/exercise.test.ts': [
     ['cli'],
     'the exercise of docs/observe.md: metrics, traces and the log of one edge',

@@ -43,6 +43,8 @@ export interface Config extends RunOptionValues {
   readonly taintRule: boolean
   /** Whether results of callers' tools, and files that their messages link to, are marked as untrusted. */
   readonly callerData: 'untrusted' | 'trusted'
+  /** Whether a request with a member that only hints, and that the edge cannot honour, is answered without it or refused. */
+  readonly clientMembers: 'lenient' | 'strict'
   /** Whether a key may not decide about calls of runs that it started itself. */
   readonly fourEyes: boolean
   /** Whether the one who approves a call may change its arguments, which nobody else then sees. */
@@ -117,6 +119,7 @@ export function readConfig(env: Vars): Config {
     ...readOptions(vars, compat),
     taintRule: oneOfVar(vars, 'TAINT_RULE', ['on', 'off']) === 'on',
     callerData: oneOfVar(vars, 'CALLER_DATA', compat ? ['trusted', 'untrusted'] : ['untrusted', 'trusted']),
+    clientMembers: oneOfVar(vars, 'CLIENT_MEMBERS', ['lenient', 'strict']),
     ...readFourEyes(vars),
     ...(compat && { compat }),
     rounds: oneOfVar(

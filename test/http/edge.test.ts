@@ -445,6 +445,7 @@ describe('CORS', () => {
       'x-should-retry',
       'x-model-attempts',
       'idempotent-replayed',
+      'edgecall-ignored',
       'etag',
       'location',
       'retry-after',

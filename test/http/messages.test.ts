@@ -299,13 +299,6 @@ describe('a request', () => {
     ['a container', { container: 'c' }, 'unsupported_parameter', 'container: is not supported.'],
     ['servers of MCP', { mcp_servers: [{}] }, 'unsupported_parameter', 'mcp_servers: is not supported.'],
     [
-      'edits of the context',
-      { context_management: {} },
-      'unsupported_parameter',
-      'context_management: is not supported.',
-    ],
-    ['the fast mode', { speed: 'fast' }, 'unsupported_parameter', 'speed: expected "standard", received "fast".'],
-    [
       'a tool of Anthropic',
       { tools: [{ type: 'bash_20250124', name: 'bash' }] },
       'invalid_value',

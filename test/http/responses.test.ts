@@ -687,11 +687,7 @@ test('a request for other handling of long contexts is refused, and how they are
   }
   expect(await ask({})).toMatchObject([200, { truncation: 'auto' }])
   expect(await ask({ truncation: 'auto' })).toMatchObject([200, { truncation: 'auto' }])
-  for (const members of [
-    { truncation: 'disabled' },
-    { truncation: 'middle' },
-    { context_management: [{ type: 'compaction' }] },
-  ])
+  for (const members of [{ truncation: 'disabled' }, { truncation: 'middle' }])
     expect(await ask(members)).toMatchObject([
       400,
       { error: { code: 'unsupported_parameter', param: Object.keys(members)[0] } },

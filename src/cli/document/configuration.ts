@@ -178,6 +178,11 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
       '`untrusted`; with `COMPAT` `trusted`',
     ),
     variable(
+      'CLIENT_MEMBERS',
+      'Whether a request of `/v1` with a member that only hints, and that the edge cannot honour, is answered without it (`lenient`) or refused (`strict`). See [Members of requests](members.md).',
+      '`lenient`',
+    ),
+    variable(
       'FOUR_EYES',
       '`on`: a key cannot approve or reject the calls of runs that it started, and nobody who approves a call can change its arguments. `decisions`: the first of these alone.',
       '`off`',

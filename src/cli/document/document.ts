@@ -8,6 +8,7 @@ import { configurationPages } from './configuration.ts'
 import { errorPages } from './errors/page.ts'
 import { eventSchemas } from './events.ts'
 import { ref } from './json-schema.ts'
+import { memberPages } from './members.ts'
 import { operationOf, type Routes } from './operation.ts'
 import { withPlatformLimits } from './platform-limits.ts'
 import { MISSING_RUN, RUN_ROUTES } from './run-routes.ts'
@@ -271,6 +272,7 @@ export function documentText(root: string): string {
 export function documentPages(root: string): Readonly<Record<string, string>> {
   return {
     ...configurationPages(),
+    ...memberPages(),
     ...errorPages(),
     'limits.md': withPlatformLimits(readFileSync(join(root, 'docs/limits.md'), 'utf8')),
     'tool-definition.md': toolFieldsText(),

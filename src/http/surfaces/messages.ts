@@ -13,9 +13,11 @@ import { decodeCount, decodeMessages, type MessagesRequest } from '../../wire/cl
 import { chooseRounds, isHeldBack, newPart } from '../../wire/client/request.ts'
 import { makeWaitingText } from '../../wire/client/visible-text.ts'
 import { type EdgeEnv, requestContext } from '../context.ts'
+import type { RequestContext } from '../request-context.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { type Problem, problemHeaders, unwrapRequest } from '../problem.ts'
 import { readJson } from '../request-body.ts'
+import { reportIgnored, withHeaders, withHosted } from '../respond/ignored.ts'
 import { streamRun } from '../respond/stream.ts'
 import { takeMessages } from '../runs/stateless-turn.ts'
 import { collectRun, conversationTarget } from '../runs/place-run.ts'
@@ -50,7 +52,8 @@ app.post('/', async (c) => {
   const { stream, model = setup.config.model ?? '', messages, edgecall, responseFormat } = request
   const target = conversationTarget(c.req.raw, edgecall.conversation, 'edgecall.conversation')
   const context = requestContext(c, stream ? 'text' : 'end')
-  const { handle } = await takeMessages(context, toParameters(request), target)
+  const { parameters, headers: ignoredHeaders } = await readMembers(context, request)
+  const { handle } = await takeMessages(context, parameters, target)
   // Each message of a run has its own id: one that continues with results is named after the last call among them.
   const lastResult = newPart(messages).results.findLast(({ callId }) => runOfCall(callId) === handle.runId)
   const options: MessageOptions = {
@@ -63,10 +66,9 @@ app.post('/', async (c) => {
     waitingText: makeWaitingText(handle),
     showsCalls: /\bmcp-client\b/.test(c.req.header('anthropic-beta') ?? ''),
   }
-  if (stream) return streamRun(handle, messageEncoder(options), { headers: { 'request-id': handle.runId } })
-  const response = await collectRun(handle, messageCollector(options))
-  response.headers.set('request-id', handle.runId)
-  return response
+  const headers = { 'request-id': handle.runId, ...ignoredHeaders }
+  if (stream) return streamRun(handle, messageEncoder(options), { headers })
+  return withHeaders(await collectRun(handle, messageCollector(options)), headers)
 })
 
 /** Counts by the estimate with which the edge plans what a model sees: no provider is asked. */
@@ -74,8 +76,20 @@ app.post('/count_tokens', async (c) => {
   requireScope(c.env.caller, 'chat')
   const json = await readJson(c.req.raw, c.env.setup.config.maxBodyBytes)
   const request = unwrapRequest(decodeCount(json))
-  return c.json({ input_tokens: await estimateTokens(requestContext(c), toParameters(request)) })
+  const context = requestContext(c)
+  const { parameters, headers } = await readMembers(context, request)
+  return c.json({ input_tokens: await estimateTokens(context, parameters) }, { headers })
 })
+
+/** Returns the parameters of a request for the tools that the edge has, and the headers that say what it ignores. */
+async function readMembers(
+  context: RequestContext,
+  request: MessagesRequest,
+): Promise<{ readonly parameters: RunParameters; readonly headers: Readonly<Record<string, string>> }> {
+  const { tools, ignored } = await withHosted(context, request.edgecall.tools, request.hostedTools)
+  const headers = reportIgnored(context, '/v1/messages', [...request.ignored, ...ignored])
+  return { parameters: { ...toParameters(request), ...(tools && { tools }) }, headers }
+}
 
 function toParameters({
   model,

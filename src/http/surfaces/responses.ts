@@ -1,3 +1,4 @@
+import type { Context } from 'hono'
 import { Hono } from 'hono/tiny'
 import { newId, deriveRunId } from '../../contract/id.ts'
 import { responseEncoder, type ResponseOptions, ResponseReader } from '../../wire/client/openai-responses/answer.ts'
@@ -28,6 +29,7 @@ import {
   startInListedConversation,
 } from '../runs/place-run.ts'
 import { cancelledResponse, deletedResponse, inputItems, storedResponse } from './stored-response.ts'
+import { reportIgnored, withHeaders, withHosted } from '../respond/ignored.ts'
 import { streamRun } from '../respond/stream.ts'
 import type { SurfacePart } from '../surface.ts'
 import { openAiConversations } from './conversations/openai.ts'
@@ -62,21 +64,22 @@ app.get('/:id/input_items', inputItems)
  * conversation count whole, though a model may be sent less of them.
  */
 app.post('/input_tokens', async (c) => {
-  const { setup, caller } = c.env
+  const { caller } = c.env
   requireScope(caller, 'chat')
-  const body = unwrapRequest(decodeResponses(await readJson(c.req.raw, setup.config.maxBodyBytes)))
+  const { body, headers } = await readMembers(c)
   const target = conversationTarget(c.req.raw, body.conversation, 'conversation')
   const { id, previous } = target ? { id: target.id } : (earlierPlace(body) ?? {})
   const end = previous === undefined ? {} : { upTo: previous }
   const earlier = id === undefined ? [] : await currentMessages(conversationStub(c.env, id), end)
   const parameters = { ...parametersOf(body), input: [...earlier, ...body.messages] }
-  return c.json({ object: 'response.input_tokens', input_tokens: await estimateTokens(requestContext(c), parameters) })
+  const input_tokens = await estimateTokens(requestContext(c), parameters)
+  return c.json({ object: 'response.input_tokens', input_tokens }, { headers })
 })
 
 app.post('/', async (c) => {
   const { setup, caller } = c.env
   requireScope(caller, 'chat')
-  const body = unwrapRequest(decodeResponses(await readJson(c.req.raw, setup.config.maxBodyBytes)))
+  const { body, headers } = await readMembers(c)
   const target = conversationTarget(c.req.raw, body.conversation, 'conversation')
   const isDetached = body.background && !body.stream
   const {
@@ -98,10 +101,21 @@ app.post('/', async (c) => {
     pendingApprovals: approvals,
     ...(hidesCalls && { hidesCalls, waitingText: makeWaitingText(handle) }),
   }
-  if (isDetached) return Response.json(new ResponseReader(options).response, { headers: runHeaders(handle) })
-  if (!body.stream) return collectRun(handle, makeCollector(new ResponseReader(options)))
-  return streamRun(handle, responseEncoder(options))
+  if (isDetached)
+    return Response.json(new ResponseReader(options).response, { headers: { ...runHeaders(handle), ...headers } })
+  if (!body.stream) return withHeaders(await collectRun(handle, makeCollector(new ResponseReader(options))), headers)
+  return streamRun(handle, responseEncoder(options), { headers })
 })
+
+/** Reads a request for the tools that the edge has, with the headers that say what it ignores. */
+async function readMembers(
+  c: Context<EdgeEnv>,
+): Promise<{ readonly body: ResponsesRequest; readonly headers: Readonly<Record<string, string>> }> {
+  const body = unwrapRequest(decodeResponses(await readJson(c.req.raw, c.env.setup.config.maxBodyBytes)))
+  const { tools, ignored } = await withHosted(c.env, body.options.tools, body.hostedTools)
+  const headers = reportIgnored(c.env, '/v1/responses', [...body.ignored, ...ignored])
+  return { body: { ...body, options: { ...body.options, ...(tools && { tools }) } }, headers }
+}
 
 /**
  * Starts or continues the run of a response: in the conversation that the request names, or in that of the previous

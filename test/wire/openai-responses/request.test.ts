@@ -30,6 +30,8 @@ test('a text becomes a message, and omitted fields have the defaults of the form
     background: false,
     hasEncryptedContent: false,
     clientTools: [],
+    hostedTools: [],
+    ignored: [],
     sampling: {},
     options: { limits: {} },
     echo: {
@@ -89,6 +91,8 @@ test('the body is decoded to our types, and echoed in the caller’s terms', () 
     stream: true,
     background: false,
     hasEncryptedContent: true,
+    hostedTools: [],
+    ignored: ['user'],
     clientTools: [{ name: 'pick', description: 'Picks', inputSchema: schema, strict: true }],
     toolChoice: { tool: 'pick' },
     responseFormat: format,

@@ -12,22 +12,14 @@ import {
   type UserContent,
 } from '../../../contract/message.ts'
 import type { ResponseFormat, ToolChoice } from '../../../contract/model.ts'
-import { type ClientTool, selectionWith } from '../../../contract/run.ts'
+import type { ClientTool } from '../../../contract/run.ts'
 import { anthropicOpaque, type BlockPlace } from '../../provider/anthropic/codec.ts'
-import {
-  either,
-  integerFrom,
-  isText,
-  parametersSchema,
-  formatSchema,
-  someText,
-  textOr,
-  toolName,
-  toolReference,
-} from '../../schema.ts'
-import { TOOL_FIELDS } from '../../tool-fields.ts'
+import { either, integerFrom, isText, formatSchema, someText, textOr, toolName, toolReference } from '../../schema.ts'
 import { type DecodeResult, duplicateName, parseBody } from '../body.ts'
 import { checkHistory, fileUrl } from '../history.ts'
+import { type HostedTool, ignoredMembers } from '../members.ts'
+import { MESSAGES_MEMBERS } from './members.ts'
+import { hostedTools, ignoredInTools, isClientTool, messagesTool } from './tools.ts'
 import {
   absent,
   edgecallMember,
@@ -47,11 +39,14 @@ export interface MessagesRequest {
   readonly messages: readonly Message[]
   readonly stream: boolean
   readonly clientTools: readonly ClientTool[]
+  readonly hostedTools: readonly HostedTool[]
   readonly toolChoice?: ToolChoice | undefined
   readonly responseFormat?: ResponseFormat | undefined
   /** Fields that are passed to the model, under their names in Chat Completions where it has them. */
   readonly sampling: Readonly<Record<string, unknown>>
   readonly edgecall: EdgecallOptions
+  /** The members of the body that the edge ignores. */
+  readonly ignored: readonly string[]
 }
 
 /** The parts that a block of content stands for. */
@@ -135,12 +130,21 @@ const searchResult = v.pipe(
   }),
 )
 
+/** A tool that a search of the caller has found. The model is told of all tools of the request from the beginning. */
+const foundTool = v.pipe(
+  v.object({ type: v.literal('tool_reference'), tool_name: toolName }),
+  v.transform(({ tool_name: name }): Parts => ({ parts: [{ type: 'text', text: `Found the tool ${name}.\n` }] })),
+)
+
 function resultBlock<Type extends string>(type: Type) {
   return v.pipe(
     v.object({
       type: v.literal(type),
       tool_use_id: someText,
-      content: v.nullish(textOr(v.variant('type', [text, imageAtHand, documentBlock(fileAtHand), searchResult])), ''),
+      content: v.nullish(
+        textOr(v.variant('type', [text, imageAtHand, documentBlock(fileAtHand), searchResult, foundTool])),
+        '',
+      ),
       is_error: optionalFlag,
     }),
     v.transform(({ tool_use_id: callId, content, is_error }): { readonly result: ToolMessage } => ({
@@ -172,6 +176,9 @@ const serverBlock = v.pipe(
       'code_execution_tool_result',
       'bash_code_execution_tool_result',
       'text_editor_code_execution_tool_result',
+      'tool_search_tool_result',
+      'advisor_tool_result',
+      'fallback',
     ]),
   }),
   v.transform((): Parts => ({ parts: [] })),
@@ -286,35 +293,6 @@ function answerMessages(content: v.InferOutput<typeof answerContent>): readonly 
   return messages
 }
 
-/** A tool that Anthropic would run, as the tool of its name which the operator of the edge has set up. */
-const serverTool = v.strictObject({ type: v.string(), name: toolName, cache_control: v.optional(v.unknown()) })
-
-const SERVER_TOOL = /^(?:web_search|web_fetch|code_execution)_\d{8}$/
-
-function isServerTool(value: unknown): boolean {
-  return isObject(value) && isText(value['type']) && SERVER_TOOL.test(value['type'])
-}
-
-const clientTool = v.pipe(
-  v.object({
-    type: v.nullish(v.literal('custom')),
-    name: toolName,
-    description: v.nullish(v.string(), ''),
-    input_schema: parametersSchema,
-    strict: optionalFlag,
-    input_examples: v.nullish(TOOL_FIELDS.inputExamples.caller.wrapped),
-    allowed_callers: v.nullish(
-      v.pipe(
-        v.array(v.string()),
-        v.check((callers) => callers.includes('direct'), 'must include "direct".'),
-      ),
-    ),
-  }),
-  v.transform(({ name, description, input_schema: inputSchema, strict, input_examples: inputExamples }): ClientTool => {
-    return { name, description, inputSchema, ...(inputExamples && { inputExamples }), ...(strict && { strict }) }
-  }),
-)
-
 const toolChoice = v.variant('type', [
   v.object({ type: v.picklist(['auto', 'any']), disable_parallel_tool_use: optionalFlag }),
   v.object({ type: v.literal('tool'), name: toolReference, disable_parallel_tool_use: optionalFlag }),
@@ -331,13 +309,22 @@ const thinking = v.variant('type', [
 /** Fields that would change the answer in ways that the edge does not support. They are refused, not ignored. */
 const UNSUPPORTED = {
   container: absent,
-  context_management: absent,
-  diagnostics: absent,
-  fallbacks: absent,
   inference_geo: absent,
   mcp_servers: absent,
   output_format: absent,
-  speed: v.nullish(v.literal('standard')),
+}
+
+/** Edits of what the model sees. The edge itself shortens a history that does not fit. */
+const contextManagement = v.object({
+  edits: v.nullish(v.array(v.object({ type: v.string(), keep: v.optional(v.unknown()) })), []),
+})
+
+/** Returns the edits that are ignored: all but the one to keep all thinking, which the edge does anyway. */
+function ignoredEdits(management: v.InferOutput<typeof contextManagement> | null | undefined): readonly string[] {
+  const edits = management?.edits ?? []
+  return edits.flatMap(({ type, keep }) =>
+    type.startsWith('clear_thinking_') && keep === 'all' ? [] : [`context_management.${type}`],
+  )
 }
 
 /** The body of `POST /v1/messages/count_tokens`. */
@@ -347,9 +334,10 @@ export const countBody = v.object({
   model: optionalText,
   messages: v.array(messageSchema),
   system: v.nullish(systemContent, ''),
-  tools: v.nullish(v.array(either(isServerTool, serverTool, clientTool)), []),
+  tools: v.nullish(v.array(messagesTool), []),
   tool_choice: v.nullish(toolChoice),
   thinking: v.nullish(thinking),
+  context_management: v.nullish(contextManagement),
   output_config: v.nullish(
     v.object({
       effort: optionalText,
@@ -367,8 +355,6 @@ export const messagesBody = v.object({
   temperature: number,
   top_p: number,
   top_k: number,
-  metadata: v.nullish(v.object({ user_id: optionalText })),
-  service_tier: v.nullish(v.picklist(['auto', 'standard_only'])),
 })
 
 type CountBody = v.InferOutput<typeof countBody>
@@ -380,13 +366,13 @@ type Decoded =
 /** Parses the body of a request for a message. */
 export function decodeMessages(json: unknown): Decoded {
   const parsed = parseBody(messagesBody, json)
-  return orFault(parsed.ok ? decode(parsed.request, parsed.request) : parsed)
+  return orFault(parsed.ok ? decode(json, parsed.request, parsed.request) : parsed)
 }
 
 /** Parses the body of a request that counts tokens. */
 export function decodeCount(json: unknown): Decoded {
   const parsed = parseBody(countBody, json)
-  return orFault(parsed.ok ? decode(parsed.request) : parsed)
+  return orFault(parsed.ok ? decode(json, parsed.request) : parsed)
 }
 
 function orFault(decoded: DecodeResult<MessagesRequest>): Decoded {
@@ -400,13 +386,17 @@ function codeAt(path: string): string {
   return code
 }
 
-function decode(body: CountBody, rest: Partial<MessagesBody> = {}): DecodeResult<MessagesRequest> {
+function decode(json: unknown, body: CountBody, rest: Partial<MessagesBody> = {}): DecodeResult<MessagesRequest> {
   const { model, tools, tool_choice: choice, output_config: output, edgecall } = body
   const history = toHistory(body)
   if (!history.ok) return history
   const fault = duplicateName(tools, 'tools', 'name')
   if (fault) return fault
-  const serverTools = tools.flatMap((tool) => ('inputSchema' in tool ? [] : [tool.name]))
+  const ignored = [
+    ...ignoredMembers(json, MESSAGES_MEMBERS),
+    ...ignoredEdits(body.context_management),
+    ...ignoredInTools(tools),
+  ]
   const format = output?.format
   return {
     ok: true,
@@ -414,11 +404,13 @@ function decode(body: CountBody, rest: Partial<MessagesBody> = {}): DecodeResult
       ...(model && { model }),
       messages: history.request,
       stream: rest.stream ?? false,
-      clientTools: tools.filter((tool) => 'inputSchema' in tool),
+      clientTools: tools.filter(isClientTool),
+      hostedTools: hostedTools(tools),
       toolChoice: choice?.type === 'tool' ? { tool: choice.name } : choice ? CHOICES[choice.type] : undefined,
       responseFormat: format ? { type: 'json_schema', name: 'answer', schema: format.schema, strict: true } : undefined,
       sampling: toSampling(body, rest),
-      edgecall: { ...edgecall, ...(serverTools.length > 0 && { tools: selectionWith(edgecall?.tools, serverTools) }) },
+      edgecall: edgecall ?? {},
+      ignored,
     },
   }
 }

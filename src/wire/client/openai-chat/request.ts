@@ -5,6 +5,8 @@ import type { Rounds } from '../../../contract/run-options.ts'
 import type { ClientTool, ToolSelection } from '../../../contract/run.ts'
 import { type BodyFault, type DecodeResult, duplicateName, parseBody } from '../body.ts'
 import { checkHistory, dataUrl, fileUrl } from '../history.ts'
+import { ignoredMembers } from '../members.ts'
+import { CHAT_MEMBERS } from './members.ts'
 import type { RunOptions } from '../request.ts'
 import { fromChatCall } from '../../provider/openai-chat/request.ts'
 import {
@@ -212,6 +214,8 @@ export interface ChatRequest {
   /** Fields that are passed to the model unchanged. */
   readonly sampling: Readonly<Record<string, unknown>>
   readonly edgecall: EdgecallOptions
+  /** The members of the body that the edge ignores. */
+  readonly ignored: readonly string[]
 }
 
 /** The member `edgecall` of the body, our extension of the format. */
@@ -224,7 +228,7 @@ type DecodedChat =
   | { readonly ok: true; readonly request: ChatRequest }
   | { readonly ok: false; readonly error: OpenAiFault }
 
-/** Fields that are passed to the model. Other fields of the format, present or future, are ignored. */
+/** Fields that are passed to the model. */
 export const SAMPLING = {
   temperature: number,
   top_p: number,
@@ -334,6 +338,7 @@ function decode(body: unknown): DecodeResult<ChatRequest> {
       responseFormat: response_format ?? undefined,
       sampling: Object.fromEntries(sampling),
       edgecall: { ...edgecall, ...allowedTools },
+      ignored: ignoredMembers(body, CHAT_MEMBERS),
     },
   }
 }

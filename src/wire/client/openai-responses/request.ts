@@ -2,10 +2,12 @@ import * as v from 'valibot'
 import { isObject } from '../../../contract/json.ts'
 import type { Message } from '../../../contract/message.ts'
 import type { ResponseFormat, ToolChoice } from '../../../contract/model.ts'
-import { type ClientTool, selectionWith } from '../../../contract/run.ts'
+import type { ClientTool } from '../../../contract/run.ts'
 import { bodyFault, type DecodeResult, parseBody, duplicateName } from '../body.ts'
 import { answersOf, type CallAnswers, newPart, type RunOptions } from '../request.ts'
 import { checkHistory } from '../history.ts'
+import { type HostedTool, ignoredMembers, otherMembers } from '../members.ts'
+import { RESPONSES_MEMBERS } from './members.ts'
 import type { Rounds } from '../../../contract/run-options.ts'
 import {
   byName,
@@ -58,6 +60,7 @@ export interface ResponsesRequest {
   /** Whether reasoning items have encrypted content. */
   readonly hasEncryptedContent: boolean
   readonly clientTools: readonly ClientTool[]
+  readonly hostedTools: readonly HostedTool[]
   readonly toolChoice?: ToolChoice | undefined
   readonly responseFormat?: ResponseFormat | undefined
   /** Fields that are passed to the model, under their names in Chat Completions. */
@@ -66,11 +69,12 @@ export interface ResponsesRequest {
   readonly rounds?: Rounds | undefined
   /** Fields of the request that the response repeats. */
   readonly echo: Readonly<Record<string, unknown>>
+  /** The members of the body that the edge ignores. */
+  readonly ignored: readonly string[]
 }
 
 /** Fields that change the answer in ways that the edge does not support. They are refused, not ignored. */
 const UNSUPPORTED = {
-  context_management: absent,
   prompt: absent,
   top_logprobs: v.nullish(v.literal(0)),
   // Earlier messages are always shortened where the model's window has no room for them.
@@ -99,7 +103,7 @@ const choiceOfTools = v.variant('type', [
 const functionTool = v.object({ type: v.literal('function'), ...functionMembers })
 
 /** A tool that OpenAI would run, as the tool of that name which the operator of the edge has set up. */
-const hostedTool = v.strictObject({ type: v.string() })
+const hostedTool = v.looseObject({ type: v.string() })
 
 const HOSTED = /^(?:(web_search)(?:_preview)?(?:_\d{4}_\d\d_\d\d)?|(file_search|code_interpreter))$/
 
@@ -180,8 +184,15 @@ function decode(json: unknown): DecodeResult<ResponsesRequest> {
   const messages = history.request
   const { input, results } = newPart(messages)
   const callConversation = items.findLast((item) => item.type === 'function_call')?.id ?? ''
-  const functions = tools.filter((tool) => 'name' in tool)
-  const hostedNames = tools.flatMap(({ type }) => hostedName(type) ?? [])
+  const functions = tools.filter(isFunction)
+  const hostedTools = tools.flatMap(({ type }, index) => {
+    const name = hostedName(type)
+    return name === undefined ? [] : [{ name, place: `tools[${index}]` }]
+  })
+  const ignored = [
+    ...ignoredMembers(json, RESPONSES_MEMBERS),
+    ...tools.flatMap((tool, index) => (isFunction(tool) ? [] : otherMembers(`tools[${index}]`, tool, ['type']))),
+  ]
   const clash = duplicateName(functions, 'tools', 'name')
   if (clash) return clash
   const { model, instructions, tool_choice: choice, edgecall, max_tool_calls: calls = Infinity } = rest
@@ -207,19 +218,27 @@ function decode(json: unknown): DecodeResult<ResponsesRequest> {
       background: rest.background ?? false,
       hasEncryptedContent: rest.include.includes('reasoning.encrypted_content'),
       clientTools,
+      // A choice that lists what may be called has none of these in its list.
+      hostedTools: allowedTools.tools ? [] : hostedTools,
       toolChoice,
       responseFormat: answerFormat ? toFormat(answerFormat) : undefined,
       sampling: samplingOf(decoded.request),
       options: {
         ...options,
-        ...(hostedNames.length > 0 && { tools: selectionWith(options.tools, hostedNames) }),
         ...allowedTools,
         limits: calls < (limits.calls ?? Infinity) ? { ...limits, calls } : limits,
       },
       rounds,
       echo: echoFields(decoded.request),
+      ignored,
     },
   }
+}
+
+type AnyTool = NonNullable<Body['tools']>[number]
+
+function isFunction(tool: AnyTool): tool is v.InferOutput<typeof functionTool> {
+  return tool.type === 'function'
 }
 
 function toChoice(choice: Body['tool_choice']): ToolChoice | ChoiceOfTools | undefined {
@@ -264,7 +283,7 @@ function echoFields(body: Partial<Body> & Pick<Body, 'tools'>): Readonly<Record<
   return {
     ...ECHO,
     ...Object.fromEntries(Object.entries(body).filter(([name, value]) => name in ECHO && value != null)),
-    tools: tools.map((tool) => ('name' in tool ? { ...tool, strict: tool.strict ?? null } : tool)),
+    tools: (tools ?? []).map((tool) => (isFunction(tool) ? { ...tool, strict: tool.strict ?? null } : tool)),
     text: { ...text, format: text?.format ?? { type: 'text' } },
     reasoning: { effort: reasoning?.effort ?? null, summary: null },
   }

@@ -1,0 +1,45 @@
+import type { Handling, Members } from '../../wire/client/members.ts'
+import { MESSAGES_MEMBERS } from '../../wire/client/anthropic-messages/members.ts'
+import { CHAT_MEMBERS } from '../../wire/client/openai-chat/members.ts'
+import { RESPONSES_MEMBERS } from '../../wire/client/openai-responses/members.ts'
+import { markdownTable } from './table.ts'
+
+const HANDLINGS: readonly Handling[] = ['honoured', 'forwarded', 'ignored', 'refused']
+
+const INTRODUCTION = `# Members of requests
+
+<!-- Written by \`npm run openapi\` from src/cli/document/members.ts and the tables in src/wire/client. -->
+
+Applications send members that only their vendor’s own server can honour. What the edge does with each member of a request is in the tables below:
+
+- **honoured**: the edge does what it says.
+- **forwarded**: it is passed to the model, if the model’s provider has such a member.
+- **ignored**: it only hints, and the request is answered without it. The header \`edgecall-ignored\` of the answer names it, and the log has an
+  entry [\`members.ignored\`](logs.md). A member that the edge does not know is ignored, too.
+- **refused**: without it, the answer would mean something else. The answer is 400, \`unsupported_parameter\`. A value that asks for what the edge
+  does anyway is accepted, such as \`n: 1\`.
+
+With \`CLIENT_MEMBERS=strict\`, what would be ignored is refused.
+
+A tool that the vendor would run, such as \`web_search\`, stands for the [tool of that name](provider-tools.md) at the edge. If the edge has none, it
+is not offered, and \`edgecall-ignored\` names its place in the request (\`tools[2]\`); if it has one, the operator sets how that works, so that members
+such as \`max_uses\` are ignored. A \`tool_choice\` of a tool that is not there is refused.
+`
+
+/** Returns the pages of docs/ on the members of requests, by file. */
+export function memberPages(): Readonly<Record<string, string>> {
+  const sections = [
+    section('`POST /v1/chat/completions`', CHAT_MEMBERS),
+    section('`POST /v1/responses`', RESPONSES_MEMBERS),
+    section('`POST /v1/messages`', MESSAGES_MEMBERS),
+  ]
+  return { 'members.md': [INTRODUCTION, ...sections].join('\n') }
+}
+
+function section(title: string, members: Members): string {
+  const rows = HANDLINGS.map((handling) => {
+    const names = Object.keys(members).filter((name) => members[name] === handling)
+    return [handling, names.map((name) => `\`${name}\``).join(', ')]
+  })
+  return `## ${title}\n\n${markdownTable([['', 'members'], ...rows])}`
+}

@@ -1,0 +1,63 @@
+import { selectionWith, type ToolSelection } from '../../contract/run.ts'
+import { edgeName } from '../../contract/tool-names.ts'
+import type { HostedTool } from '../../wire/client/members.ts'
+import { Problem } from '../problem.ts'
+import type { EdgeContext } from '../request-context.ts'
+
+/** The header that names the members of a request that were ignored. */
+const HEADER = 'edgecall-ignored'
+
+/** What this isolate has logged: an application sends the same members each time. */
+const logged = new Set<string>()
+const MOST_LOGGED = 1000
+
+/** The most members that the header and the log name: there may be one for each tool of a request. */
+const MOST_NAMED = 20
+
+/**
+ * Says which members of a request are ignored: in the log, once in an isolate, and by the headers that it returns. With
+ * `CLIENT_MEMBERS=strict` it throws a Problem 400 instead.
+ */
+export function reportIgnored(
+  { setup }: Pick<EdgeContext, 'setup'>,
+  route: string,
+  ignored: readonly string[],
+): Readonly<Record<string, string>> {
+  const [param] = ignored
+  if (param === undefined) return {}
+  if (setup.config.clientMembers === 'strict') {
+    const message = `${param}: would be ignored, which this edge does not do (\`CLIENT_MEMBERS\`).`
+    throw new Problem({ status: 400, code: 'unsupported_parameter', message, param })
+  }
+  // A member of any name may be sent; a header takes no other characters.
+  const names = ignored.slice(0, MOST_NAMED).map((name) => name.slice(0, 100).replace(/[^\w.[\]-]/g, '?'))
+  const value = names.join(', ')
+  const key = `${route} ${value}`
+  if (!logged.has(key) && logged.size < MOST_LOGGED) {
+    logged.add(key)
+    setup.report({ event: 'members.ignored', route, members: names })
+  }
+  return { [HEADER]: value }
+}
+
+/**
+ * Returns a selection that also has the tools of the edge that hosted tools stand for, if there are any, and the places of
+ * those that the edge has not.
+ */
+export async function withHosted(
+  { setup, caller }: Pick<EdgeContext, 'setup' | 'caller'>,
+  selection: ToolSelection | undefined,
+  hosted: readonly HostedTool[],
+): Promise<{ readonly tools?: ToolSelection; readonly ignored: readonly string[] }> {
+  if (hosted.length === 0) return { ignored: [] }
+  const tools = await setup.tools(caller).find([...new Set(hosted.map(({ name }) => edgeName(name)))])
+  const names = tools.map(({ definition }) => definition.name)
+  const ignored = hosted.filter(({ name }) => !names.includes(edgeName(name))).map(({ place }) => place)
+  return { ...(names.length > 0 && { tools: selectionWith(selection, names) }), ignored }
+}
+
+/** Adds headers to a response. */
+export function withHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
+  for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
+  return response
+}

@@ -1,0 +1,38 @@
+import type { Handling } from '../members.ts'
+
+/** What `POST /v1/messages` and `POST /v1/messages/count_tokens` do with each member of the vendor's requests. */
+export const MESSAGES_MEMBERS = {
+  model: 'honoured',
+  messages: 'honoured',
+  max_tokens: 'honoured',
+  system: 'honoured',
+  stream: 'honoured',
+  tools: 'honoured',
+  tool_choice: 'honoured',
+  output_config: 'honoured',
+  edgecall: 'honoured',
+  // Those of its edits that do something here are named one by one.
+  context_management: 'honoured',
+  stop_sequences: 'forwarded',
+  temperature: 'forwarded',
+  top_p: 'forwarded',
+  top_k: 'forwarded',
+  thinking: 'forwarded',
+  betas: 'ignored',
+  billing_policy: 'ignored',
+  cache_control: 'ignored',
+  compaction: 'ignored',
+  diagnostics: 'ignored',
+  fallback_credit_token: 'ignored',
+  fallbacks: 'ignored',
+  metadata: 'ignored',
+  service_tier: 'ignored',
+  speed: 'ignored',
+  user_profile_id: 'ignored',
+  workspace_id: 'ignored',
+  container: 'refused',
+  inference_geo: 'refused',
+  mcp_servers: 'refused',
+  output_format: 'refused',
+  thread: 'refused',
+} as const satisfies Readonly<Record<string, Handling>>

@@ -1,0 +1,67 @@
+import * as v from 'valibot'
+import { isObject } from '../../../contract/json.ts'
+import type { ClientTool } from '../../../contract/run.ts'
+import { either, isText, parametersSchema, toolName } from '../../schema.ts'
+import { TOOL_FIELDS } from '../../tool-fields.ts'
+import { type HostedTool, otherMembers } from '../members.ts'
+import { optionalFlag } from '../openai-chat/request.ts'
+
+/** A tool that Anthropic would run. */
+const serverTool = v.looseObject({ type: v.string(), name: v.string() })
+
+/** What stands for the tool of its name which the operator of the edge has set up. */
+const EDGE_TOOL = /^(?:web_search|web_fetch|code_execution)_\d{8}$/
+/** What needs no tool of the edge: it helps with the tools that the request has. */
+const HELPER = /^(?:tool_search_tool_(?:bm25|regex)|advisor)_\d{8}$/
+
+function isServerTool(value: unknown): boolean {
+  return isObject(value) && isText(value['type']) && (EDGE_TOOL.test(value['type']) || HELPER.test(value['type']))
+}
+
+const clientTool = v.pipe(
+  v.object({
+    type: v.nullish(v.literal('custom')),
+    name: toolName,
+    description: v.nullish(v.string(), ''),
+    input_schema: parametersSchema,
+    strict: optionalFlag,
+    defer_loading: optionalFlag,
+    input_examples: v.nullish(TOOL_FIELDS.inputExamples.caller.wrapped),
+    allowed_callers: v.nullish(
+      v.pipe(
+        v.array(v.string()),
+        v.check((callers) => callers.includes('direct'), 'must include "direct".'),
+      ),
+    ),
+  }),
+  v.transform(({ name, description, input_schema: inputSchema, strict, input_examples: inputExamples }): ClientTool => {
+    return { name, description, inputSchema, ...(inputExamples && { inputExamples }), ...(strict && { strict }) }
+  }),
+)
+
+/** A tool of a request: of the caller's, or one that Anthropic would run. */
+export const messagesTool = either(isServerTool, serverTool, clientTool)
+
+type MessagesTool = v.InferOutput<typeof messagesTool>
+
+export function isClientTool(tool: MessagesTool): tool is ClientTool {
+  return 'inputSchema' in tool
+}
+
+/** Returns what is ignored of a tool that Anthropic would run: the operator of the edge sets up how it works. */
+function ignoredOfTool(tool: MessagesTool, place: string): readonly string[] {
+  if (isClientTool(tool)) return []
+  return HELPER.test(tool.type) ? [place] : otherMembers(place, tool, ['type', 'name', 'cache_control'])
+}
+
+/** Returns what is ignored of these tools. */
+export function ignoredInTools(tools: readonly MessagesTool[]): readonly string[] {
+  return tools.flatMap((tool, index) => ignoredOfTool(tool, `tools[${index}]`))
+}
+
+/** Returns those of these tools that stand for tools of the edge. */
+export function hostedTools(tools: readonly MessagesTool[]): readonly HostedTool[] {
+  return tools.flatMap((tool, index) =>
+    !isClientTool(tool) && EDGE_TOOL.test(tool.type) ? [{ name: tool.name, place: `tools[${index}]` }] : [],
+  )
+}

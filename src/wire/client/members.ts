@@ -1,0 +1,32 @@
+import { isObject } from '../../contract/json.ts'
+
+/**
+ * What the edge does with a member of a vendor's request. `honoured`: does what it says. `forwarded`: passes it to the
+ * model, if the model's provider has such a member. `ignored`: answers without it, and names it in the header
+ * `edgecall-ignored`, since it only hints. `refused`: answers with 400, since the answer would mean something else.
+ */
+export type Handling = 'honoured' | 'forwarded' | 'ignored' | 'refused'
+
+/** The members of a vendor's request, by name. */
+export type Members = Readonly<Record<string, Handling>>
+
+/** A tool that the vendor would run, and that stands for the edge's tool of this name if there is one. */
+export interface HostedTool {
+  readonly name: string
+  /** Where the request has it, such as `tools[2]`. */
+  readonly place: string
+}
+
+/** Returns the members of a body that are ignored, those that are not known among them. A null says nothing. */
+export function ignoredMembers(body: unknown, members: Members): readonly string[] {
+  return Object.entries(isObject(body) ? body : {}).flatMap(([name, value]) =>
+    value != null && (members[name] ?? 'ignored') === 'ignored' ? [name] : [],
+  )
+}
+
+/** Returns the members of a tool, which has this place, but for those of these names. */
+export function otherMembers(place: string, tool: object, names: readonly string[]): readonly string[] {
+  return Object.entries(tool).flatMap(([name, value]) =>
+    value != null && !names.includes(name) ? [`${place}.${name}`] : [],
+  )
+}
