@@ -4,8 +4,8 @@ import { CALLBACK, signInEdge } from '../fixtures/sign-in.ts'
 
 /** The controls of a sign-in at the edge, one row each. `edge/sign-in.test.ts` tries them in full, on workerd. */
 
-const QUERY = { response_type: 'code', redirect_uri: CALLBACK, scope: 'chat', code_challenge_method: 'S256' }
-const CHALLENGE = { code_challenge: 'a'.repeat(43) }
+const QUERY = { response_type: 'code', redirect_uri: CALLBACK, scope: 'chat' }
+const CHALLENGE = { code_challenge: 'a'.repeat(43), code_challenge_method: 'S256' }
 
 /** What the page answers to a client that asks in this way. */
 async function open(query: Record<string, string>, metadata: object = {}): Promise<readonly [number, string]> {
