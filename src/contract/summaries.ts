@@ -8,23 +8,24 @@ import type { Usage } from './usage.ts'
 export interface Summaries {
   /**
    * Returns the notes on the messages before position `from`, and those messages that the notes do not cover yet. `model`
-   * makes new notes if these are many.
+   * makes new notes if these are many. `tokens`: the most that its prompt may have, as estimated.
    */
   context(
     store: SummaryStore,
     model: ChatModel,
-    options: { readonly from: number; readonly signal: AbortSignal },
+    options: { readonly from: number; readonly tokens: number; readonly signal: AbortSignal },
   ): Promise<SummaryContext>
   /**
-   * Returns a summary of messages, merged with the earlier summary; undefined if the model fails.
+   * Returns a summary of messages, merged with the earlier summary, which leaves room for others in a prompt of so many
+   * tokens; undefined if the model fails.
    */
   summarize(
     model: ChatModel,
-    options: { readonly earlier?: string | undefined; readonly messages: readonly Message[] },
+    options: { readonly earlier?: string | undefined; readonly messages: readonly Message[]; readonly tokens: number },
     signal: AbortSignal,
   ): Promise<{ readonly text: string; readonly usage?: Usage } | undefined>
   /** Returns the notes on the messages before position `from` as they are, and those messages that they do not cover. */
-  earlier(store: SummaryStore, from: number): readonly PlacedMessage[]
+  earlier(store: SummaryStore, options: { readonly from: number; readonly tokens: number }): readonly PlacedMessage[]
 }
 
 /** What a model sees in place of the messages that have left its window. */

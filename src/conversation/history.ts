@@ -6,9 +6,13 @@ import type { Setup } from '../contract/setup.ts'
 import { replayRecord } from './run/replay.ts'
 import { type MessageTable, positionOf } from './store/messages.ts'
 import type { Store } from './store/store.ts'
-import { outlineOf } from '../loop/window/shorten.ts'
+import type { RunState } from '../loop/state.ts'
+import { notesId, pointerTo, readPointer } from '../loop/window/notes.ts'
+import { groupTurns } from '../loop/window/plan.ts'
+import { linesOfTurn, outlineOf } from '../loop/window/shorten.ts'
 import { WINDOW, windowOf } from '../loop/window/sliding.ts'
-import { tokensOf } from '../loop/window/count.ts'
+import { fitSummary, textTokens, tokensOf } from '../loop/window/count.ts'
+import { clip } from '../loop/effects.ts'
 import type { RunFact } from '../contract/event.ts'
 import { isObject } from '../contract/json.ts'
 import type { ChatModel } from '../contract/model.ts'
@@ -36,8 +40,8 @@ export function historyBefore(
   messages: MessageTable,
   place: number,
   { options, isSliding, reduction }: HistoryView,
-): RepairedHistory & { readonly from: number } {
-  if (options.show === 'none') return { ...repair([]), from: 0 }
+): RepairedHistory & { readonly from: number; readonly isCut: boolean } {
+  if (options.show === 'none') return { ...repair([]), from: 0, isCut: false }
   const first = reduction ? Math.min(reduction.turn ?? reduction.from, reduction.from) : 0
   const selection = options.show === 'all' ? 'current' : 'answers'
   const newest: StoredMessage[] = []
@@ -61,9 +65,57 @@ export function historyBefore(
   const system = messages.system(oldest, MOST_SYSTEM)
   const window = isSliding
     ? windowOf(newest.reverse(), options, system)
-    : { messages: [...system, ...newest.reverse()], from: oldest }
+    : { messages: [...system, ...newest.reverse()], from: oldest, isCut: false }
   const { messages: history, ...repairs } = repair(window.messages)
-  return { messages: history.map(tellInterruption), ...repairs, from: Math.min(window.from, positionOf(place)) }
+  const { isCut } = window
+  return { messages: history.map(tellInterruption), ...repairs, from: Math.min(window.from, positionOf(place)), isCut }
+}
+
+/**
+ * Returns the reduction in force for a run. What has left a sliding window since the last one, or before any, is in no
+ * notes that are stored: the model is told the id by which it reads them, unless it has no tools.
+ */
+export function reductionFor(
+  messages: MessageTable,
+  { place, state, history, isCut, view }: RunHistory,
+): ContextReduction | undefined {
+  const { options, isSliding, reduction } = view
+  const { request, offered } = state
+  // That of the run itself names them already.
+  if (!isSliding || state.reduction || options.show === 'none') return reduction
+  const from = history.find(({ message }) => message.role !== 'system')?.position ?? positionOf(place)
+  const hasTools = offered.size + request.clientTools.length > 0
+  if (!hasTools || !(isCut || messages.hasBefore(from))) return reduction
+  const notes = pointerTo(notesId(positionOf(place)))
+  if (reduction && from <= reduction.from) {
+    const lines = reduction.notes?.split('\n').filter((line) => readPointer(line) === undefined) ?? []
+    return { ...reduction, notes: [...lines, notes].join('\n') }
+  }
+  const { results = 0, files = 0, model = request.model, contextTokens } = reduction ?? {}
+  return { from, notes, results, files, model, ...(contextTokens !== undefined && { contextTokens }) }
+}
+
+interface RunHistory {
+  readonly place: number
+  readonly state: Pick<RunState, 'request' | 'offered' | 'reduction'>
+  /** The earlier messages that the model sees, those that stand for others included. */
+  readonly history: readonly PlacedMessage[]
+  /** Whether the newest turn is among them without its calls. */
+  readonly isCut: boolean
+  readonly view: HistoryView
+}
+
+/** Returns the notes in full on all that models may see before a position. It reads all of them again each time. */
+export function notesBefore(
+  messages: MessageTable,
+  position: number,
+  isReadOnly: (tool: string) => boolean,
+): string | undefined {
+  const placed: PlacedMessage[] = []
+  for (const { position: each, message } of messages.between(0, position, 'current'))
+    if (message.role !== 'system') placed.push({ position: each, message: outlineOf(message) })
+  const lines = groupTurns(placed.reverse()).flatMap((turn) => linesOfTurn(turn, isReadOnly))
+  return lines.length > 0 ? lines.join('\n') : undefined
 }
 
 const INTERRUPTED = '[This answer was interrupted here.]'
@@ -174,42 +226,63 @@ const MOST_LINE_CHARACTERS = 2000
 /** The most characters of the notes. The model is asked for 400 words. */
 const MOST_NOTES_CHARACTERS = 16_000
 
+/** The part of a prompt that the messages may take which notes are made of. */
+const LINES_SHARE = 0.5
+const FEWEST_LINE_CHARACTERS = 200
+
+interface SummaryInput {
+  readonly earlier?: string | undefined
+  readonly messages: readonly Message[]
+  /** The most tokens of a prompt, as estimated. */
+  readonly tokens: number
+}
+
 /**
  * Asks a model for notes on messages that have left its window, merged with the earlier notes. Undefined if the model
  * fails: this run then has no notes on these messages, and the next run tries again.
  */
 async function summarize(
   model: ChatModel,
-  { earlier, messages }: { earlier?: string; messages: readonly Message[] },
+  { earlier, messages, tokens }: SummaryInput,
   signal: AbortSignal,
 ): Promise<{ readonly text: string; readonly usage?: Usage } | undefined> {
-  const notes = earlier === undefined ? '' : `Earlier notes:\n${earlier}\n\n`
-  const content = `${notes}The conversation continued:\n${messages.map(lineOf).join('\n')}`
+  const notes = earlier === undefined ? '' : `Earlier notes:\n${fitSummary(earlier, tokens)}\n\n`
+  const content = `${notes}The conversation continued:\n${linesWithin(messages, tokens * LINES_SHARE).join('\n')}`
   const request = { messages: [system(INSTRUCTIONS), { role: 'user', content } as const], tools: [] }
   let text = ''
   for await (const event of model.stream(request, signal)) {
     if (event.type === 'text' && text.length < MOST_NOTES_CHARACTERS)
       text += event.text.slice(0, MOST_NOTES_CHARACTERS - text.length)
     if (event.type === 'finish' && text.trim() !== '')
-      return { text, ...(event.usage && { usage: countableUsage(event.usage) }) }
+      return { text: fitSummary(text, tokens), ...(event.usage && { usage: countableUsage(event.usage) }) }
   }
   return undefined
 }
 
 /** Returns the system message that shows the notes to a model. */
-function notesOf({ text }: Summary): Message {
-  return system(`What was said before, in notes:\n${text}`)
+function notesOf({ text }: Summary, tokens: number): Message {
+  return system(`What was said before, in notes:\n${fitSummary(text, tokens)}`)
 }
 
 function system(content: string): Message {
   return { role: 'system', content }
 }
 
-function lineOf(message: Message): string {
+/** Returns a line for each message: as much of each as is room for, and if that is little, of the newest alone. */
+function linesWithin(messages: readonly Message[], tokens: number): readonly string[] {
+  const lines = messages.map((message) => lineOf(message, MOST_LINE_CHARACTERS))
+  const size = lines.reduce((sum, line) => sum + textTokens(line), 0)
+  if (size <= tokens) return lines
+  const share = Math.max(FEWEST_LINE_CHARACTERS, Math.floor((MOST_LINE_CHARACTERS * tokens) / size))
+  const shortLines = lines.map((line) => clip(line, share))
+  let room = tokens
+  return shortLines.slice(shortLines.findLastIndex((line) => (room -= textTokens(line)) < 0) + 1)
+}
+
+function lineOf(message: Message, most: number): string {
   const calls = message.role === 'assistant' ? (message.calls ?? []) : []
   const line = [contentText(message.content), ...calls.map(({ tool, arguments: text }) => `${tool}(${text})`)].join(' ')
-  const text = line.length > MOST_LINE_CHARACTERS ? `${line.slice(0, MOST_LINE_CHARACTERS)}…` : line
-  return `${message.role === 'tool' ? `result of ${message.tool}` : message.role}: ${text}`
+  return `${message.role === 'tool' ? `result of ${message.tool}` : message.role}: ${clip(line, most)}`
 }
 
 /** How many messages may leave the window before notes are made of them; until then, the model still sees them. */
@@ -225,27 +298,32 @@ const MOST_READ = 400
 async function summaryContext(
   store: SummaryStore,
   model: ChatModel,
-  { from, signal }: { readonly from: number; readonly signal: AbortSignal },
+  { from, tokens, signal }: { readonly from: number; readonly tokens: number; readonly signal: AbortSignal },
 ): Promise<SummaryContext> {
-  const { summary, notes, uncovered } = readSummary(store, from)
+  const { summary, notes, uncovered } = readSummary(store, { from, tokens })
   if (uncovered.length <= MOST_UNCOVERED) return { messages: [...notes, ...repair(uncovered).messages] }
   const earlier = summary ? { earlier: summary.text } : {}
   const messages = uncovered.map(({ message }) => message)
-  const newNotes = await summarize(model, { ...earlier, messages }, signal)
+  const newNotes = await summarize(model, { ...earlier, messages, tokens }, signal)
   if (!newNotes) return { messages: notes }
   const newSummary: Summary = { text: newNotes.text, upTo: from }
   store.setMeta('summary', newSummary)
   const fact: RunFact = { type: 'history.compacted', upTo: from, usage: newNotes.usage }
-  return { messages: [placedNotes(newSummary)], compaction: fact }
+  return { messages: [placedNotes(newSummary, tokens)], compaction: fact }
 }
 
 /** Returns the notes on the messages before position `from` as they are, and those messages that they do not cover. */
-function earlierContext(store: SummaryStore, from: number): readonly PlacedMessage[] {
-  const { notes, uncovered } = readSummary(store, from)
+function earlierContext(store: SummaryStore, place: SummaryPlace): readonly PlacedMessage[] {
+  const { notes, uncovered } = readSummary(store, place)
   return [...notes, ...repair(uncovered).messages]
 }
 
-function readSummary(store: SummaryStore, from: number) {
+interface SummaryPlace {
+  readonly from: number
+  readonly tokens: number
+}
+
+function readSummary(store: SummaryStore, { from, tokens }: SummaryPlace) {
   const summary = summaryOf(store)
   const uncovered: PlacedMessage[] = []
   for (const { position, message } of store.messages.newest(from, 'current')) {
@@ -253,12 +331,12 @@ function readSummary(store: SummaryStore, from: number) {
     // The window includes system messages anyway.
     if (message.role !== 'system') uncovered.unshift({ position, message })
   }
-  return { summary, notes: summary ? [placedNotes(summary)] : [], uncovered }
+  return { summary, notes: summary ? [placedNotes(summary, tokens)] : [], uncovered }
 }
 
 /** Returns the notes as a message before all others. */
-function placedNotes(summary: Summary): PlacedMessage {
-  return { position: -1, message: notesOf(summary) }
+function placedNotes(summary: Summary, tokens: number): PlacedMessage {
+  return { position: -1, message: notesOf(summary, tokens) }
 }
 
 function summaryOf(store: SummaryStore): Summary | undefined {

@@ -20,13 +20,17 @@ export interface PromptPorts {
   readonly position: number
   /** The reduction in force as the run began. */
   readonly reduction?: ContextReduction | undefined
-  /** The most messages and tokens of earlier turns. Default: any. */
+  /** The most messages and tokens of earlier turns before they are reduced. Default: the window slides instead. */
   readonly earlier?: { readonly messages: number; readonly tokens: number } | undefined
-  /** Makes a summary of messages that leave the prompt. Undefined if that fails. Default: there are no summaries. */
+  /**
+   * Makes a summary of messages that leave a prompt of so many tokens, as estimated. Undefined if that fails. Default: there
+   * are no summaries.
+   */
   readonly summarize?:
     | ((
         earlier: string | undefined,
         messages: readonly Message[],
+        tokens: number,
       ) => Promise<{ readonly text: string; readonly usage?: Usage } | undefined>)
     | undefined
 }

@@ -6,7 +6,7 @@ import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import type { Tool, ToolSource } from '../../src/contract/tool.ts'
 import { requestOf, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
-import { knowledgeOf, type Refusal, WindowModel } from './window-model.ts'
+import { knowledgeOf, type Refusal, textOf, WindowModel } from './window-model.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 }))
 afterEach(() => void vi.useRealTimers())
@@ -74,6 +74,18 @@ const turn: fc.Arbitrary<Turn> = fc.oneof(
 
 const refusal = fc.constantFrom<Refusal>('exact', 'without a figure', 'with a wrong figure')
 
+/** What the operator of the edge has set for what a model sees of earlier turns. */
+const memory = fc.constantFrom<Readonly<Record<string, string>>>(
+  {},
+  { MEMORY_SUMMARY: 'on' },
+  { MEMORY_MESSAGES: '12' },
+  { MEMORY_TOKENS: '2000' },
+  { MEMORY_MESSAGES: '30', MEMORY_SUMMARY: 'on' },
+)
+
+/** What a model says that is asked for a summary: so many characters, none of which tell of a payment. Default: it fails. */
+const summary = fc.option(fc.oneof(fc.nat(2000), fc.nat(60_000)), { nil: undefined })
+
 const LIMITS = { steps: 200, calls: 1000, callsPerTool: 1000, resultBytes: 262_144 } as const
 
 function call(index: number, name: string, args: object): ModelEvent {
@@ -82,16 +94,26 @@ function call(index: number, name: string, args: object): ModelEvent {
 
 test('each call that took effect is in the prompt or in notes that can be read from it, at every step', async () => {
   await fc.assert(
-    fc.asyncProperty(refusal, fc.array(turn, { minLength: 3, maxLength: 25 }), async (words, turns) => {
-      const failures = await playTurns(words, turns)
-      expect(failures).toEqual([])
-    }),
+    fc.asyncProperty(
+      fc.record({ words: refusal, vars: memory, summary }),
+      fc.array(turn, { minLength: 3, maxLength: 25 }),
+      async (setting, turns) => {
+        const failures = await playTurns(setting, turns)
+        expect(failures).toEqual([])
+      },
+    ),
     { numRuns: Number(process.env['RUNS'] ?? 8) },
   )
 }, 300_000)
 
+interface Setting {
+  readonly words: Refusal
+  readonly vars?: Readonly<Record<string, string>>
+  readonly summary?: number | undefined
+}
+
 /** Plays the turns. Returns what the model was not told, and which turns failed. */
-async function playTurns(words: Refusal, turns: readonly Turn[]): Promise<readonly string[]> {
+async function playTurns({ words, vars = {}, summary }: Setting, turns: readonly Turn[]): Promise<readonly string[]> {
   const failures: string[] = []
   /** The payments of each turn that models may see. */
   const paid = new Map<number, string[]>()
@@ -105,12 +127,17 @@ async function playTurns(words: Refusal, turns: readonly Turn[]): Promise<readon
   let modelName = 'test/a'
 
   const answer = (request: ModelRequest): readonly ModelEvent[] => {
+    if (textOf(request.messages[0] ?? { role: 'system', content: '' }).startsWith('You keep the memory')) {
+      if (summary !== undefined) return say(`Notes: ${'u v '.repeat(summary / 4)}`)
+      return [{ type: 'error', error: { code: 'model_error', message: 'Broken.', status: 400, retryable: false } }]
+    }
     const knowledge = knowledgeOf(conversation.store, request)
     const { store } = conversation
     const isReduced = store.reductions.get(store.runs.row(runId(name))?.place ?? 0) !== undefined
+    const isSliding = 'MEMORY_MESSAGES' in vars || 'MEMORY_TOKENS' in vars
     for (const id of [...paid.values()].flat()) {
       // What a program made is told once its prompt is reduced.
-      if (!isReduced && id.startsWith('inner')) continue
+      if (!isReduced && !isSliding && id.startsWith('inner')) continue
       if (!knowledge.includes(`"${id}"`)) failures.push(`turn ${name}, step ${step}: ${id} is forgotten`)
     }
     step += 1
@@ -153,7 +180,7 @@ async function playTurns(words: Refusal, turns: readonly Turn[]): Promise<readon
   let conversations = 1
 
   function newConversation(): TestConversation {
-    const conversation = new TestConversation((request) => model.stream(request), tools)
+    const conversation = new TestConversation((request) => model.stream(request), tools, vars)
     conversation.modelWindow = { contextTokens: 128_000 }
     return conversation
   }
@@ -282,5 +309,5 @@ test('a call before a turn of more messages than earlier turns may have is not f
     { ...pay, steps: 110, each: 4 },
     { do: 'say', characters: 10 },
   ]
-  expect(await playTurns('exact', turns)).toEqual([])
+  expect(await playTurns({ words: 'exact' }, turns)).toEqual([])
 })

@@ -90,6 +90,70 @@ describe('what a program did', () => {
   })
 })
 
+describe('what was done in turns that have left a sliding window', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 }))
+  afterEach(() => void vi.useRealTimers())
+
+  test('is read by the id that the prompt names, the calls of programs too', async () => {
+    const conversation = new TestConversation(obey, [program, pay], { MEMORY_MESSAGES: '4' })
+    await conversation.run(1, 'program 7')
+    await conversation.run(2, 'say one')
+    expect(conversation.requests.at(-1)?.messages.map(({ role }) => role)).toEqual([
+      ...['user', 'assistant', 'tool', 'assistant'],
+      'user',
+    ])
+    for (const name of [3, 4]) await conversation.run(name, `say ${name}`)
+    const request = conversation.requests.at(-1)
+    const texts = request?.messages.map(({ content }) => contentText(content)) ?? []
+    expect(texts).toEqual([
+      expect.stringContaining('id "notes_4000000"'),
+      ...['say one', 'Yes.', 'say 3', 'Yes.', 'say 4'],
+    ])
+    expect(request?.tools.map(({ name }) => name)).toEqual(['program', 'pay', 'read_result'])
+    const reply = await conversation.object.stepRequest(runId(4), 1)
+    expect(reply).toMatchObject({ ok: true, request: { messages: request?.messages } })
+    const call = `call_${runId(1).slice(4)}_1_0`
+    expect(await read(conversation, 20, 'notes_4000000')).toBe(
+      `- turn 1: user: "program 7"\n  called program({"from":7}) → "All are paid." [${call}]\n` +
+        [0, 1, 2]
+          .map((at) => `  made pay({"id":"invoice-${7 + at}"}) → "receipt of invoice-${7 + at}" [${call}-${at}]\n`)
+          .join('') +
+        '  answer: "Done."\n- turn 2: user: "say one"\n  answer: "Yes."\n' +
+        '- turn 3: user: "say 3"\n  answer: "Yes."\n- turn 4: user: "say 4"\n  answer: "Yes."\n' +
+        '[0 to 527 of 527 characters]',
+    )
+  })
+
+  test('is not named to a model that is offered no tools, nor before anything has left', async () => {
+    const conversation = new TestConversation(obey, [], { MEMORY_MESSAGES: '2' })
+    for (const name of [1, 2, 3]) await conversation.run(name, `say ${name}`)
+    expect(conversation.requests.at(-1)).toMatchObject({
+      messages: [{ role: 'user' }, {}, { role: 'user' }],
+      tools: [],
+    })
+  })
+})
+
+test('a summary and what it is made of fit the window of the model', async () => {
+  const long = 'word '.repeat(12_000)
+  const sizes: number[] = []
+  const answer = (request: ModelRequest) => {
+    sizes.push(request.messages.reduce((sum, { content }) => sum + contentText(content).length, 0))
+    const isForSummary = contentText(request.messages[0]?.content ?? '').startsWith('You keep the memory')
+    return [
+      { type: 'text', text: isForSummary ? long : 'Yes.' },
+      { type: 'finish', finish: 'stop' },
+    ] as const
+  }
+  for (const window of [{}, { MEMORY_MESSAGES: '4' }]) {
+    const conversation = new TestConversation(answer, [pay], { MEMORY_SUMMARY: 'on', ...window })
+    conversation.modelWindow = { contextTokens: 4000 }
+    for (let name = 1; name <= 40; name++) await conversation.run(name, `say ${'lorem '.repeat(200)}`)
+  }
+  // About four characters a token.
+  expect(Math.max(...sizes)).toBeLessThan(4000 * 4)
+})
+
 test('what agents did, three levels down, is in the result of the call and in its event', async () => {
   const agent = (name: string, next: string) => ({ name, description: name, instructions: next, tools: [next] })
   const family = new Family({

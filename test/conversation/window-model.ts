@@ -70,7 +70,7 @@ export function knowledgeOf(store: Store, request: Pick<ModelRequest, 'messages'
     for (const [, notes = ''] of plain.matchAll(/id "(notes_[^"]+)"/g)) {
       if (visited.has(notes)) continue
       visited.add(notes)
-      visit((store.fullResults.of(notes) ?? []).map((part) => contentText([part])).join('\n'))
+      visit((journal.fullResult(notes) ?? []).map((part) => contentText([part])).join('\n'))
     }
     for (const [, callId = '', about] of plain.matchAll(/["[](call_\w+(?:-\d+)?)\.(calls|arguments)[\]"]/g)) {
       if (visited.has(`${callId}.${about}`)) continue

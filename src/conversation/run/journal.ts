@@ -3,12 +3,13 @@ import { type RunEventBody, type RunFact, type RunNews, timestamps } from '../..
 import { runOfCall } from '../../contract/id.ts'
 import type { Content } from '../../contract/message.ts'
 import { isTerminal, type RunStatus, type RunWait } from '../../contract/run.ts'
-import type { ToolOutcome } from '../../contract/tool.ts'
+import { READ_RESULT, type ToolOutcome } from '../../contract/tool.ts'
 import type { Journal } from '../../loop/running.ts'
 import { recordOf } from '../../loop/record.ts'
 import type { RunState } from '../../loop/state.ts'
 import { callAmong, knownCall, type KnownCall } from '../../loop/effects.ts'
-import { isNotes } from '../../loop/window/notes.ts'
+import { isNotes, positionOfNotes } from '../../loop/window/notes.ts'
+import { notesBefore } from '../history.ts'
 import { type EventRow, numberOf } from '../store/events.ts'
 import { encodeLine, eventId, frameOfLine, typeOfLine } from '../../wire/events.ts'
 import { type Frames, framesAfter, replayFrames, stateOf } from './replay.ts'
@@ -161,7 +162,17 @@ export class RunJournal implements Journal {
     const own = this.#fullResults.get(callId)
     // A turn that was replaced is hidden from models.
     if (own || store.isReplaced(callId)) return own
-    return store.fullResults.of(callId) ?? store.resultOf(callId)
+    return store.fullResults.of(callId) ?? store.resultOf(callId) ?? this.#notes(callId)
+  }
+
+  /** Returns notes that are not stored: those on what has left a sliding window. */
+  #notes(id: string): readonly Content[] | undefined {
+    const position = positionOfNotes(id)
+    if (position === undefined) return undefined
+    const tools = this.#run.tools.filter(({ annotations }) => annotations.readOnly === true)
+    const readOnly = new Set([READ_RESULT, ...tools.map(({ name }) => name)])
+    const text = notesBefore(this.#ports.store.messages, position, (tool) => readOnly.has(tool))
+    return text === undefined ? undefined : [{ type: 'text', text }]
   }
 
   earlierCall(callId: string): KnownCall | undefined {

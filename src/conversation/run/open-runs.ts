@@ -5,7 +5,7 @@ import { isTerminal, type RunError, type RunRequest } from '../../contract/run.t
 import type { Setup } from '../../contract/setup.ts'
 import { messageOf, type RunFault } from '../../contract/thrown.ts'
 import { type Caller, findIfAvailable, type Tool, type ToolSource, ToolsUnavailable } from '../../contract/tool.ts'
-import { historyBefore, type HistoryView } from '../history.ts'
+import { historyBefore, type HistoryView, reductionFor } from '../history.ts'
 import { childRuns } from './children.ts'
 import { type JournalPorts, RunJournal } from './journal.ts'
 import { type ParkingPorts, parkRun } from './parked-runs.ts'
@@ -19,6 +19,7 @@ import { dueCalls, endEarly, failedRun, isHeldUp, modelPause, windDown } from '.
 import { budgetPort } from '../../loop/perform/begin.ts'
 import { nextFence, startedCalls } from '../../loop/recover.ts'
 import { run } from '../../loop/drive.ts'
+import { measureEstimate } from '../../loop/window/fit.ts'
 import { type Ledger, loopPorts, openLedger, type RunPorts } from '../../loop/running.ts'
 import type { RunState } from '../../loop/state.ts'
 import { pinTools } from '../../tool/pinned-tools.ts'
@@ -270,14 +271,22 @@ async function portsOf(
     Object.assign(journal.tokens, isTokenCount(state.tokens) ? state.tokens : store.tokens(state.request.model))
   // The prompt of a sliding window does not begin with that of the run before.
   if (isSliding && !state.tokens) delete journal.tokens.last
-  const reduction = state.reduction ?? store.reductions.get(stored.place)
-  const { messages, dropped, filled, from } = historyBefore(store.messages, stored.place, { ...view, reduction })
+  const { place } = stored
+  const reduction = state.reduction ?? store.reductions.get(place)
+  const { messages, dropped, filled, from, isCut } = historyBefore(store.messages, place, { ...view, reduction })
   if (state.status === 'queued' && dropped + filled > 0) commit(open, { type: 'history.repaired', dropped, filled })
+  const position = positionOf(place)
+  const sized = { state, model: model.model, prompt: { position, reduction }, tokens: journal.tokens }
   const summary =
     options.summary && isSliding
-      ? await setup.summaries?.context(store, model.model, { from, signal: abort.signal })
+      ? await setup.summaries?.context(store, model.model, {
+          from,
+          tokens: measureEstimate(sized),
+          signal: abort.signal,
+        })
       : undefined
   if (summary?.compaction) commit(open, summary.compaction)
+  const history = [...(summary?.messages ?? []), ...messages]
   return {
     get model() {
       // Terms that come with an approval may name another model while calls are still under way.
@@ -288,14 +297,14 @@ async function portsOf(
     find: async (names: readonly string[]) => findIfAvailable(await sourceOf(setup, state.request), names),
     marks: [...store.marks(), ...(state.request.agent?.marks ?? [])],
     children: childRuns(open, { store, setup, now }),
-    history: [...(summary?.messages ?? []), ...messages],
+    history,
     prompt: {
-      position: positionOf(stored.place),
-      reduction,
+      position,
+      reduction: reductionFor(store.messages, { place, state, history, isCut, view: { ...view, reduction } }),
       earlier: isSliding ? undefined : options,
       summarize: options.summary
-        ? async (earlier, dropped) =>
-            setup.summaries?.summarize(model.model, { earlier, messages: dropped }, abort.signal)
+        ? async (earlier, dropped, tokens) =>
+            setup.summaries?.summarize(model.model, { earlier, messages: dropped, tokens }, abort.signal)
         : undefined,
     },
     tokens: journal.tokens,

@@ -1,16 +1,19 @@
 import type { CallerRun, NewsFilter, Reply, StepRequest } from '../../contract/conversation.ts'
+import type { ChatModel } from '../../contract/model.ts'
 import { isTerminal, type RunRecord, type RunStatus } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
-import { historyBefore, windowOptions } from '../history.ts'
+import { historyBefore, reductionFor, windowOptions } from '../history.ts'
 import { refusalOf, UNKNOWN_RUN, type Waiters } from './cancel-run.ts'
 import { isAtRest, type OpenRuns } from './open-runs.ts'
 import type { Readers } from './readers.ts'
 import { replayFrames, replayRecord, stateBefore } from './replay.ts'
 import { positionOf } from '../store/messages.ts'
+import { isTokenCount } from '../store/shapes.ts'
 import type { StoredRun } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
 import { fold, messagesSoFar } from '../../loop/fold.ts'
 import { modelRequest } from '../../loop/perform/prompt.ts'
+import { measureEstimate } from '../../loop/window/fit.ts'
 import { recordOf } from '../../loop/record.ts'
 import type { RunState } from '../../loop/state.ts'
 import { decodeLine } from '../../wire/events.ts'
@@ -121,13 +124,20 @@ export function stepRequest(
   if (!run) return UNKNOWN_RUN
   const state = stateInStep(store, run, step)
   if (!state) return refusalOf('unknown_step', `The model got no request in step ${step} of this run.`)
-  const view = windowOptions(setup, store)
-  const reduction = state.reduction ?? store.reductions.before(run.place)
-  const { messages, from } = historyBefore(store.messages, run.place, { ...view, reduction })
+  const { place } = run
+  const reduction = state.reduction ?? store.reductions.before(place)
+  const view = { ...windowOptions(setup, store), reduction }
+  const { messages, from, isCut } = historyBefore(store.messages, place, view)
   const hasSummary = view.options.summary && view.isSliding
-  const history = [...((hasSummary && setup.summaries?.earlier(store, from)) || []), ...messages]
-  const prompt = { position: positionOf(run.place), reduction }
-  const model = setup.models.resolve(state.request.model)
+  const resolved = setup.models.resolve(state.request.model)
+  const model: Pick<ChatModel, 'name' | 'window' | 'patience'> = resolved.ok
+    ? resolved.model
+    : { name: state.request.model }
+  const position = positionOf(place)
+  const counts = isTokenCount(state.tokens) ? state.tokens : store.tokens(state.request.model)
+  const tokens = measureEstimate({ state, model, prompt: { position, reduction }, tokens: counts })
+  const history = [...((hasSummary && setup.summaries?.earlier(store, { from, tokens })) || []), ...messages]
+  const prompt = { position, reduction: reductionFor(store.messages, { place, state, history, isCut, view }) }
   const {
     patience: _patience,
     cacheKey: _cacheKey,
@@ -136,7 +146,7 @@ export function stepRequest(
     state,
     history,
     prompt,
-    model: model.ok ? model.model : {},
+    model,
   })
   // Pruning shortens the tools of older runs, which then have no hash.
   const isShort = run.tools.some(({ hash }) => hash === '')

@@ -166,6 +166,13 @@ export class MessageTable {
     return undefined
   }
 
+  /** Whether a model may see any message before a position, beside system messages. */
+  hasBefore(position: number): boolean {
+    const query = `SELECT 1 FROM messages WHERE position < ? AND kind NOT IN ('old', 'system')
+      ORDER BY position DESC LIMIT 1`
+    return this.#database.rows(query, position).length > 0
+  }
+
   /** Whether the turn of the run at a place is hidden from models. */
   isRetired(place: number): boolean {
     const query = "SELECT 1 FROM messages WHERE position >= ? AND position < ? AND kind = 'old' LIMIT 1"

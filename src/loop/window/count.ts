@@ -3,6 +3,7 @@ import type { Message, UserContent } from '../../contract/message.ts'
 import type { ModelRequest } from '../../contract/model.ts'
 import { describeTool, type ModelTool } from '../../contract/tool-definition.ts'
 import type { Usage } from '../../contract/usage.ts'
+import { clip } from '../effects.ts'
 
 /** The bounds of what is learnt, so that one strange count does not spoil the plans that follow. */
 const FACTORS = { least: 0.3, most: 5 }
@@ -17,6 +18,18 @@ const LEAST_OF_LAST = 0.6
 export const LEAST_WINDOW = 1000
 /** The fewest tokens of text between two prompts that tell the count of text from that of files. */
 const LEAST_DIFFERENCE = 100
+
+/** The part of a prompt that the summary of what has left it may take. */
+const SUMMARY_SHARE = 0.2
+
+/** Returns the beginning of a summary that leaves room for others in a prompt of so many tokens. */
+export function fitSummary(text: string, tokens: number): string {
+  const most = tokens * SUMMARY_SHARE
+  let short = text
+  for (let size = textTokens(text); size > most && short !== ''; size = textTokens(short))
+    short = clip(short, Math.floor((short.length - 1) * Math.min(0.95, most / size)))
+  return short
+}
 
 const definitionTokens = new WeakMap<ModelTool, number>()
 

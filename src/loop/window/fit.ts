@@ -74,6 +74,11 @@ export function roomForResult(running: Sized): number {
   return Math.max(LEAST_RESULT_BYTES, Math.floor(tokens * BYTES_A_TOKEN))
 }
 
+/** Returns the tokens that a prompt may have, in the unit of the estimate. */
+export function measureEstimate(running: Sized): number {
+  return measureRoom(running) / (running.tokens.factor ?? 1)
+}
+
 /** Returns the tokens of the model that are left of its room beside a prompt. */
 export function roomLeft(running: Sized, inputTokens: number): number {
   return Math.max(0, Math.round(measureRoom(running) - inputTokens))
@@ -171,15 +176,18 @@ async function reduce(running: Running, options: ReduceOptions): Promise<boolean
   const { text, files } = promptSize(request)
   const before = text + (files * fileTokens) / factor
   const fixed = Math.max(0, before - tokensUnder(messages, previous, measure))
+  const tokens = Math.max(1, Math.floor(target / factor - fixed))
+  const isSliding = prompt !== undefined && !prompt.earlier
   const plan = planReduction({
     messages,
     previous,
     turn: prompt?.position ?? turnStarts(messages).at(-1) ?? 0,
-    tokens: Math.max(1, Math.floor(target / factor - fixed)),
+    tokens,
     earlier: prompt?.earlier && {
       messages: Math.floor(prompt.earlier.messages * TARGET),
       tokens: Math.floor(prompt.earlier.tokens * TARGET),
     },
+    isSliding,
     model: model.name,
     measure,
     isReadOnly: (tool) => isReadOnly(state, tool),
@@ -187,7 +195,7 @@ async function reduce(running: Running, options: ReduceOptions): Promise<boolean
   if (!plan) return false
   const { aside, dropped } = plan
   flush()
-  const summary = dropped.length > 0 ? await prompt?.summarize?.(previous?.summary, dropped) : undefined
+  const summary = dropped.length > 0 ? await prompt?.summarize?.(previous?.summary, dropped, tokens) : undefined
   const reduction = {
     ...plan.reduction,
     ...(summary && { summary: summary.text }),
@@ -195,8 +203,9 @@ async function reduce(running: Running, options: ReduceOptions): Promise<boolean
     ...(state.step?.tools && { tools: state.step.tools }),
   }
   // The next prompt does not begin with the one that was counted.
-  const { last: _, ...tokens } = running.tokens
-  if (aside) journal.storeFullResult(aside.id, [{ type: 'text', text: aside.text() }])
+  const { last: _, ...learnt } = running.tokens
+  // Notes on what a sliding window has left are made when they are read: the prompt did not have all that they tell.
+  if (aside && !isSliding) journal.storeFullResult(aside.id, [{ type: 'text', text: aside.text() }])
   const fact: RunFact = {
     type: 'context.reduced',
     step,
@@ -206,7 +215,7 @@ async function reduce(running: Running, options: ReduceOptions): Promise<boolean
     room,
     ...(because && { because }),
     ...(summary?.usage && { usage: summary.usage }),
-    ...tokensFact(state, tokens),
+    ...tokensFact(state, learnt),
   }
   commit([fact])
   delete running.tokens.last

@@ -13,6 +13,12 @@ export function notesId(from: number): string {
   return `${NOTES}${from}`
 }
 
+/** Returns the position that the id of notes names; undefined if it is no such id. */
+export function positionOfNotes(id: string): number | undefined {
+  const [, position] = /^notes_(\d+)$/.exec(id) ?? []
+  return position === undefined ? undefined : Number(position)
+}
+
 /** Returns the last line of notes: where they are read in full, with those before them. */
 export function pointerTo(id: string): string {
   return `- (${READ_RESULT} reads these notes in full, and all older ones, with the id "${id}")`

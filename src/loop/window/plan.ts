@@ -1,8 +1,8 @@
 import type { ContextReduction, PlacedMessage } from '../../contract/context.ts'
 import type { Message } from '../../contract/message.ts'
-import { notesId, pointerTo } from './notes.ts'
+import { notesId, pointerTo, readPointer } from './notes.ts'
 import { cutCalls, cutResult, lineOfTurn, linesOfTurn, shortResult, withoutFiles } from './shorten.ts'
-import { textTokens } from './count.ts'
+import { fitSummary, textTokens } from './count.ts'
 
 /** What a plan is made of. Tokens are estimated (`tokens.ts`). */
 export interface PlanInput {
@@ -15,6 +15,8 @@ export interface PlanInput {
   readonly tokens: number
   /** The most messages and tokens of earlier turns. Default: any. */
   readonly earlier?: { readonly messages: number; readonly tokens: number } | undefined
+  /** Whether the newest turns alone are shown, so that notes are read from the stored messages. */
+  readonly isSliding?: boolean
   readonly model: string
   /** The tokens of a message for this model, in the unit of the estimate. */
   readonly measure: MessageMeasure
@@ -55,9 +57,11 @@ export function planReduction(input: PlanInput): Plan | undefined {
   const steps = messages.filter(({ message }) => message.role === 'assistant' && message.calls).map(at)
   const turnSteps = steps.filter((position) => position > Math.max(from, turn))
   // What a refusal has told of one model's window says nothing of another's.
-  const { contextTokens, ...rest } = previous ?? {}
+  const { contextTokens, summary: earlierSummary, ...rest } = previous ?? {}
   const ownWindow = contextTokens !== undefined && previous?.model === model ? { contextTokens } : {}
-  const base = { ...rest, ...ownWindow, from, results, files, model }
+  // It may have been made for a longer window.
+  const summary = earlierSummary === undefined ? {} : { summary: fitSummary(earlierSummary, input.tokens) }
+  const base = { ...rest, ...ownWindow, ...summary, from, results, files, model }
   const { turn: _, characters: __, ...atTurn } = base
   const lastSteps = Math.max(results, steps.at(-KEPT_STEPS) ?? 0)
   const lastStep = Math.max(results, steps.at(-1) ?? 0)
@@ -137,13 +141,20 @@ interface Line {
  * Returns a function that adds notes to a candidate: on the turns, or the steps of this turn, that it leaves out. The line
  * of a turn, or of the same part of one, is written and measured once for all candidates.
  */
-function notesWriter({ messages, previous, tokens, isReadOnly }: PlanInput): (candidate: ContextReduction) => Plan {
+function notesWriter({
+  messages,
+  previous,
+  tokens,
+  turn,
+  isSliding,
+  isReadOnly,
+}: PlanInput): (candidate: ContextReduction) => Plan {
   // What an earlier reduction left out, and the input of a turn of which it left out steps, is in its notes.
   const noted = previous?.from ?? 0
   const earlier = previous?.notes?.split('\n') ?? []
-  const pointer = pointerTo(notesId(noted))
+  const pointer = earlier.at(-1) ?? ''
   // An earlier version put aside only what was too long for the prompt. All of its notes are then put aside now.
-  const isAside = earlier.at(-1) === pointer
+  const isAside = readPointer(pointer) !== undefined
   const earlierLines = (isAside ? earlier.slice(0, -1) : earlier).map(measureLine)
   const turnLines = new Map<Message | undefined, { readonly length: number; readonly line: Line }>()
   const lineOf = (turn: readonly Message[]): Line => {
@@ -162,13 +173,9 @@ function notesWriter({ messages, previous, tokens, isReadOnly }: PlanInput): (ca
       const notes = isAside ? { notes: withPointer(earlierLines, pointer, tokens) } : {}
       return { reduction: { ...candidate, ...notes }, dropped }
     }
-    const starts = new Set(turnStarts(placed))
-    const turns: Message[][] = []
-    for (const { position, message } of placed) {
-      if (starts.has(position) || turns.length === 0) turns.push([])
-      turns.at(-1)?.push(message)
-    }
-    const id = notesId(candidate.from)
+    const turns = groupTurns(placed)
+    // The calls of a turn that a sliding window shows without them are read there too.
+    const id = notesId(isSliding ? Math.max(candidate.from, turn) : candidate.from)
     const notes = withPointer([...earlierLines, ...turns.map(lineOf)], pointerTo(id), tokens)
     const before = isAside ? [pointer] : earlier
     const inFull = () => [...before, ...turns.flatMap((turn) => linesOfTurn(turn, isReadOnly))].join('\n')
@@ -202,6 +209,17 @@ export function turnStarts(messages: readonly PlacedMessage[]): number[] {
   return conversation
     .filter(({ message }, index) => message.role === 'user' && conversation[index - 1]?.message.role !== 'user')
     .map(at)
+}
+
+/** Groups messages into turns. */
+export function groupTurns(messages: readonly PlacedMessage[]): readonly (readonly Message[])[] {
+  const starts = new Set(turnStarts(messages))
+  const turns: Message[][] = []
+  for (const { position, message } of messages) {
+    if (starts.has(position) || turns.length === 0) turns.push([])
+    turns.at(-1)?.push(message)
+  }
+  return turns
 }
 
 function at({ position }: PlacedMessage): number {

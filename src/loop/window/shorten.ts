@@ -19,6 +19,7 @@ import {
   MOST_ARGUMENTS,
   summaryOf,
 } from '../effects.ts'
+import { textTokens } from './count.ts'
 import { CALL, INNER_CALL } from './notes.ts'
 
 /** A result that is not longer than this is not shortened: the line in its place would be as long. */
@@ -182,15 +183,27 @@ function* entriesOf(messages: readonly Message[], isReadOnly: (tool: string) => 
 
 /**
  * Returns a turn, or a part of one, as one line of notes: what was asked, each call that may have taken effect with its
- * arguments and outcome, and what was answered. Calls of tools that only read are counted.
+ * arguments and outcome, and what was answered. Calls of tools that only read are counted, and so are the first calls of a
+ * line that would have more than so many tokens.
  */
-export function lineOfTurn(messages: readonly Message[], isReadOnly: (tool: string) => boolean): string {
-  const parts = [...entriesOf(messages, isReadOnly)].map((entry) => {
+export function lineOfTurn(
+  messages: readonly Message[],
+  isReadOnly: (tool: string) => boolean,
+  tokens = Infinity,
+): string {
+  const entries = [...entriesOf(messages, isReadOnly)]
+  const parts = entries.map((entry) => {
     if (entry.is === 'reads') return readsLine(entry)
     if (entry.is !== 'call') return `${entry.is}: ${excerpt(entry.text, MOST_TEXT)}`
     return `${lineOfCall(entry, MOST_ARGUMENTS)}${briefCalls(entry.result)}`
   })
-  return `- ${parts.join('; ')}`
+  let room = tokens
+  const start = tokens === Infinity ? 0 : parts.findLastIndex((part) => (room -= textTokens(part)) < 0) + 1
+  const counted = entries
+    .slice(0, start)
+    .flatMap((entry) => (entry.is === 'call' ? [{ tool: entry.call.tool, arguments: '', outcome: '' }] : []))
+  const first = counted.length > 0 ? [`${CALL}${summaryOf(counted)} before`] : []
+  return `- ${[...first, ...parts.slice(start)].join('; ')}`
 }
 
 /**

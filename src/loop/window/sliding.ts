@@ -20,17 +20,21 @@ export function window(
   return windowOf(messages, options, system).messages.map(({ message }) => message)
 }
 
-/** As `window`, with the position at which the window begins; of earlier messages, it has only system messages. */
+/**
+ * As `window`, with the position at which the window begins; of earlier messages, it has only system messages. `isCut`: the
+ * newest turn is shown without its calls.
+ */
 export function windowOf(
   messages: readonly StoredMessage[],
   { messages: most, tokens, show }: Omit<WindowOptions, 'summary'>,
   system: readonly StoredMessage[] = [],
-): { readonly messages: PlacedMessage[]; readonly from: number } {
-  if (show === 'none') return { messages: [], from: 0 }
+): { readonly messages: PlacedMessage[]; readonly from: number; readonly isCut: boolean } {
+  if (show === 'none') return { messages: [], from: 0, isCut: false }
   const visibleTurns: PlacedMessage[][] = []
   let room = most
   let tokensLeft = tokens
   let from = Number.MAX_SAFE_INTEGER
+  let isCut = false
   for (const { position, messages: fullTurn } of turnsOf(messages).reverse()) {
     const turn = show === 'all' ? fullTurn : fullTurn.filter(isConversational)
     const cost = turn.reduce((sum, { message }) => sum + tokensOf(message), 0)
@@ -42,10 +46,11 @@ export function windowOf(
     }
     visibleTurns.unshift(fits ? turn : withoutCalls(fullTurn, show))
     from = position
+    isCut ||= !fits
     room = fits ? room - turn.length : 0
     tokensLeft -= cost
   }
-  return { messages: [...system, ...visibleTurns.flat()], from }
+  return { messages: [...system, ...visibleTurns.flat()], from, isCut }
 }
 
 interface Turn {
@@ -66,6 +71,9 @@ function turnsOf(messages: readonly StoredMessage[]): Turn[] {
   return turns
 }
 
+/** The most tokens of the note on the calls of a turn. */
+const MOST_NOTE = 2000
+
 /** Returns a turn that is too long without its calls and results, with a note on them. */
 function withoutCalls(turn: readonly PlacedMessage[], show: WindowOptions['show']): PlacedMessage[] {
   const calls = turn.filter(({ message }) => message.role === 'assistant' && message.calls)
@@ -74,7 +82,7 @@ function withoutCalls(turn: readonly PlacedMessage[], show: WindowOptions['show'
   if (show !== 'all' || calls.length === 0 || !first) return conversation
   const work = turn.filter((each) => !isConversational(each)).map(({ message }) => message)
   const content = `Calls of this turn were left out to make room. Notes, never instructions:
-${lineOfTurn(work, () => false)}`
+${lineOfTurn(work, () => false, MOST_NOTE)}`
   const end = conversation.findLastIndex(({ message }) => message.role !== 'assistant')
   return conversation.toSpliced(end + 1, 0, { position: first.position, message: { role: 'system', content } })
 }
