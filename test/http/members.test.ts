@@ -6,7 +6,7 @@ import { MESSAGES_MEMBERS } from '../../src/wire/client/anthropic-messages/membe
 import type { Handling } from '../../src/wire/client/members.ts'
 import { CHAT_MEMBERS } from '../../src/wire/client/openai-chat/members.ts'
 import { RESPONSES_MEMBERS } from '../../src/wire/client/openai-responses/members.ts'
-import { say } from '../fixtures/play.ts'
+import { ask, say } from '../fixtures/play.ts'
 import { keptEdge } from './kept-edge.ts'
 
 interface Recorded {
@@ -146,5 +146,123 @@ test('what a search of the caller has found is told to the model', async () => {
   expect(edge.requests[0]?.messages.at(-1)).toMatchObject({
     role: 'tool',
     content: [{ type: 'text', text: 'Found the tool get_weather.\n' }],
+  })
+})
+
+/** Returns the names of the tools of a request of Codex, as a model is told of them. */
+function namesIn({ tools = [], input }: Readonly<Record<string, unknown>>): readonly string[] {
+  const all = [tools, ...(input as { type: string; tools?: unknown[] }[]).map((item) => item.tools ?? [])].flat()
+  return (all as { type: string; name?: string; tools?: { name: string }[] }[]).flatMap(({ type, name, tools }) => {
+    if (type === 'namespace') return (tools ?? []).map((each) => (name === 'functions' ? '' : `${name}__`) + each.name)
+    return type === 'web_search' ? [] : [type === 'tool_search' ? 'search_tools' : (name ?? type)]
+  })
+}
+
+describe('the requests of Codex', () => {
+  test.each(recorded('codex').map((request, index) => ({ ...request, index })))(
+    'are answered: $index $body.model',
+    async ({ path, body }) => {
+      const edge = keptEdge({ script: [say('Done.')] })
+      const response = await edge.post(path, { ...body, model })
+      expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('Done.')])
+      expect(edge.requests[0]?.tools.map(({ name }) => name)).toEqual(namesIn(body))
+      expect(response.headers.get('edgecall-ignored')?.split(', ')).toEqual(
+        expect.arrayContaining(['prompt_cache_key', 'client_metadata']),
+      )
+    },
+  )
+})
+
+describe('a tool that is declared in a form of its own', () => {
+  const patch = '*** Begin Patch'
+  const rows = [
+    [
+      { type: 'custom', name: 'apply', format: { type: 'grammar', syntax: 'lark', definition: 'start: "a"' } },
+      ['apply', { input: patch }],
+      { type: 'custom_tool_call', name: 'apply', input: patch },
+      { type: 'custom_tool_call_output', output: 'Done!' },
+    ],
+    [
+      { type: 'namespace', name: 'mcp__git__', description: '', tools: [{ type: 'function', name: 'log' }] },
+      ['mcp__git__log', { of: 'a' }],
+      { type: 'function_call', namespace: 'mcp__git__', name: 'log', arguments: '{"of":"a"}' },
+      { type: 'function_call_output', output: 'Done!' },
+    ],
+    [
+      { type: 'local_shell' },
+      ['local_shell', { command: ['ls'] }],
+      { type: 'local_shell_call', action: { type: 'exec', command: ['ls'], env: {} } },
+      { type: 'local_shell_call_output', output: 'Done!' },
+    ],
+    [
+      { type: 'shell', environment: { type: 'local' } },
+      ['shell', { commands: ['ls'] }],
+      { type: 'shell_call', action: { commands: ['ls'], timeout_ms: null, max_output_length: null } },
+      { type: 'shell_call_output', output: [{ stdout: 'Done!', stderr: '', outcome: { type: 'exit', exit_code: 0 } }] },
+    ],
+    [
+      { type: 'apply_patch' },
+      ['apply_patch', { type: 'delete_file', path: 'a.txt' }],
+      { type: 'apply_patch_call', operation: { type: 'delete_file', path: 'a.txt' } },
+      { type: 'apply_patch_call_output', status: 'completed', output: 'Done!' },
+    ],
+    [
+      { type: 'tool_search', execution: 'client', description: 'Search', parameters: { type: 'object' } },
+      ['search_tools', { query: 'git' }],
+      { type: 'tool_search_call', execution: 'client', arguments: { query: 'git' } },
+      { type: 'tool_search_output', execution: 'client', tools: [{ type: 'function', name: 'added', parameters: {} }] },
+    ],
+  ] as const
+
+  test.each(rows)('is a function for the model, and its calls have that form: %j', async (tool, call, item, output) => {
+    const edge = keptEdge({ script: [ask([...call]), say('Done.')] })
+    const body = { model, store: false, tools: [tool] }
+    const first = await edge.post('/v1/responses', { ...body, input: 'Go' })
+    const { output: items } = (await first.json()) as { output: { call_id: string }[] }
+    expect([first.status, items]).toMatchObject([200, [item]])
+    const callId = items[0]?.call_id
+    const input = [{ role: 'user', content: 'Go' }, ...items, { ...output, call_id: callId }]
+    const second = await edge.post('/v1/responses', { ...body, input })
+    expect([second.status, await second.text()]).toEqual([200, expect.stringContaining('Done.')])
+    expect(edge.requests.map(({ tools }) => tools.map(({ name }) => name))).toEqual([
+      [call[0]],
+      [call[0], ...(item.type === 'tool_search_call' ? ['added'] : [])],
+    ])
+    const [, answer, result] = edge.requests[1]?.messages ?? []
+    expect(answer).toMatchObject({ role: 'assistant', calls: [{ callId, tool: call[0] }] })
+    expect(result).toMatchObject({ role: 'tool', callId, tool: call[0] })
+  })
+
+  test('streams the input of a custom tool by the events of the format', async () => {
+    const edge = keptEdge({ script: [ask(['apply', { input: patch }])] })
+    const tools = [{ type: 'custom', name: 'apply' }]
+    const response = await edge.post('/v1/responses', { model, store: false, stream: true, tools, input: 'Go' })
+    const events = [...(await response.text()).matchAll(/^event: (.*)$/gm)].map(([, type]) => type)
+    expect(events).toEqual([
+      'response.created',
+      'response.in_progress',
+      'response.output_item.added',
+      'response.custom_tool_call_input.delta',
+      'response.custom_tool_call_input.done',
+      'response.output_item.done',
+      'response.completed',
+    ])
+  })
+
+  test('may be forced, by its name or type', async () => {
+    for (const [tool, tool_choice, name] of [
+      [{ type: 'custom', name: 'apply' }, { type: 'custom', name: 'apply' }, 'apply'],
+      [{ type: 'shell' }, { type: 'shell' }, 'shell'],
+    ] as const) {
+      const edge = keptEdge({ script: [ask([name])] })
+      const response = await edge.post('/v1/responses', {
+        model,
+        store: false,
+        tools: [tool],
+        tool_choice,
+        input: 'Go',
+      })
+      expect([response.status, edge.requests[0]?.toolChoice]).toEqual([200, { tool: name }])
+    }
   })
 })

@@ -24,6 +24,10 @@ With \`CLIENT_MEMBERS=strict\`, what would be ignored is refused.
 A tool that the vendor would run, such as \`web_search\`, stands for the [tool of that name](provider-tools.md) at the edge. If the edge has none, it
 is not offered, and \`edgecall-ignored\` names its place in the request (\`tools[2]\`); if it has one, the operator sets how that works, so that members
 such as \`max_uses\` are ignored. A \`tool_choice\` of a tool that is not there is refused.
+
+Tools of the Responses API that the caller runs and that are not plain functions are functions for the model: \`custom\` tools, those in a
+\`namespace\`, \`local_shell\`, \`shell\`, \`apply_patch\` and a \`tool_search\` with \`execution: "client"\`, also in an item \`additional_tools\`. Their calls
+go back in the form that the caller has declared. A stored response that is read later by its id has them as calls of functions.
 `
 
 /** Returns the pages of docs/ on the members of requests, by file. */

@@ -99,6 +99,7 @@ app.post('/', async (c) => {
     waitsForAnswer: !body.stream || isHeldBack(body.responseFormat),
     hasEncryptedContent: body.hasEncryptedContent,
     pendingApprovals: approvals,
+    forms: body.forms,
     ...(hidesCalls && { hidesCalls, waitingText: makeWaitingText(handle) }),
   }
   if (isDetached)

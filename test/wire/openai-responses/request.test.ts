@@ -31,6 +31,7 @@ test('a text becomes a message, and omitted fields have the defaults of the form
     hasEncryptedContent: false,
     clientTools: [],
     hostedTools: [],
+    forms: new Map(),
     ignored: [],
     sampling: {},
     options: { limits: {} },
@@ -92,6 +93,7 @@ test('the body is decoded to our types, and echoed in the caller’s terms', () 
     background: false,
     hasEncryptedContent: true,
     hostedTools: [],
+    forms: new Map(),
     ignored: ['user'],
     clientTools: [{ name: 'pick', description: 'Picks', inputSchema: schema, strict: true }],
     toolChoice: { tool: 'pick' },
@@ -228,9 +230,9 @@ test.each([
   [{ input: 'Hi', background: true, store: false }, 'background', /needs `store`/, 'invalid_value'],
   [{ input: 'Hi', prompt: { id: 'p' } }, 'prompt', 'prompt: is not supported.', 'unsupported_parameter'],
   [
-    { input: 'Hi', tools: [{ type: 'computer_use_preview' }] },
+    { input: 'Hi', tools: [{ type: 'mcp', server_label: 'a' }] },
     'tools[0].type',
-    /^tools\[0\]\.type: expected "function"/,
+    /^tools\[0\]\.type: expected \("function"/,
     'invalid_value',
   ],
   [

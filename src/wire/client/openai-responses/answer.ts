@@ -21,6 +21,7 @@ import {
   responseUsage,
   toolError,
 } from './shapes.ts'
+import { callItem, type ToolForm } from './tools.ts'
 import { callOfWait, CUT, type VisiblePart, VisibleText, type VisibleTextOptions } from '../visible-text.ts'
 import { echoedArguments } from '../../provider/openai-responses/request.ts'
 
@@ -83,6 +84,8 @@ export interface ResponseOptions {
   readonly waitingText?: VisibleTextOptions['waitingText']
   /** Whether reasoning items have `encrypted_content`, with which a response that is not stored can be continued. */
   readonly hasEncryptedContent?: boolean
+  /** How the caller has declared those of its tools that are no plain functions, by their names for the model. */
+  readonly forms?: ReadonlyMap<string, ToolForm>
   /** Calls for which an earlier response requested approval. May be added to before the first event. */
   readonly pendingApprovals?: readonly PendingApproval[]
 }
@@ -322,18 +325,11 @@ export class ResponseReader {
   #callForCaller({ callId, tool: name, arguments: value }: ToolCall): ResponseEvent[] {
     this.#callerCalls.add(callId)
     const output = this.#output
-    const type = 'function_call'
-    const call = {
-      id: `fc_${callId}${this.#suffix}`,
-      type,
-      call_id: callId,
-      name,
-      arguments: '',
-      status: 'in_progress',
-    }
-    const events = output.add(call)
+    const form = this.#options.forms?.get(name) ?? { type: 'function', name }
+    const { item, input } = callItem(form, { callId, text: value, suffix: this.#suffix })
+    const events = output.add(item)
     const at = output.items.length - 1
-    events.push(...output.setArguments(at, `${type}_arguments`, echoedArguments(value)))
+    if (input) events.push(...output.setInput(at, input.member, input.events, input.text))
     return [...events, output.done(at, { status: 'completed' })]
   }
 }

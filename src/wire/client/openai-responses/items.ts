@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { isObject } from '../../../contract/json.ts'
 import type { CallAnswer } from '../../../contract/conversation.ts'
 import {
   type AssistantMessage,
@@ -15,6 +16,7 @@ import { either, isText, partsOf, plainObject, someText, textOr, toolReference }
 import { callOfItem, decodeEncryptedContent, type ItemPlace, parseItemId } from './output.ts'
 import { responsesOpaque } from '../../provider/openai-responses/request.ts'
 import { summaryPart } from './shapes.ts'
+import { flatName, modelNames, responsesTool, type ResponsesTool, SEARCH } from './tools.ts'
 
 /** The media type of a file of which no more is known. */
 const ANY = 'application/octet-stream'
@@ -68,6 +70,122 @@ const resultContent = textOr(
   ]),
 )
 
+const ids = { id: v.nullish(v.string(), ''), call_id: someText }
+
+/** Makes the item of a call of the function that stands for a tool. */
+function functionCall({ id, call_id }: { id: string | null; call_id: string }, name: string, values: object) {
+  return { type: 'function_call' as const, id: id ?? '', call_id, name, arguments: JSON.stringify(values) }
+}
+
+/** Returns arguments without those that are left empty, which a server sends and the model has not written. */
+function filledIn(values: object): object {
+  const isEmpty = (value: unknown) => value == null || JSON.stringify(value) === '{}'
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => !isEmpty(value)))
+}
+
+/** The calls of the caller's tools, as those of functions. */
+const callItems = [
+  v.pipe(
+    v.object({
+      type: v.literal('function_call'),
+      ...ids,
+      name: toolReference,
+      namespace: v.nullish(v.string()),
+      arguments: v.string(),
+    }),
+    v.transform(({ namespace, ...call }) => ({ ...call, name: flatName(call.name, namespace) })),
+  ),
+  v.pipe(
+    v.object({
+      type: v.literal('custom_tool_call'),
+      ...ids,
+      name: toolReference,
+      namespace: v.nullish(v.string()),
+      input: v.string(),
+    }),
+    v.transform(({ name, namespace, input, ...call }) => functionCall(call, flatName(name, namespace), { input })),
+  ),
+  v.pipe(
+    v.object({ type: v.picklist(['local_shell_call', 'shell_call']), ...ids, action: plainObject }),
+    v.transform(({ type, action: { type: _exec, ...action }, ...call }) =>
+      functionCall(call, type.replace('_call', ''), filledIn(action)),
+    ),
+  ),
+  v.pipe(
+    v.object({ type: v.literal('apply_patch_call'), ...ids, operation: plainObject }),
+    v.transform(({ operation, ...call }) => functionCall(call, 'apply_patch', operation)),
+  ),
+  v.pipe(
+    v.object({
+      type: v.literal('tool_search_call'),
+      id: ids.id,
+      call_id: v.nullish(v.string()),
+      arguments: v.unknown(),
+    }),
+    v.transform(({ arguments: values, id, call_id }) => {
+      // A search by the server has no call: what it has found is among the tools.
+      if (!call_id) return { type: 'mcp_list_tools' as const }
+      return functionCall({ id, call_id }, SEARCH, isObject(values) ? values : {})
+    }),
+  ),
+] as const
+
+function outputOf(call_id: string, output: v.InferOutput<typeof resultContent>) {
+  return { type: 'function_call_output' as const, call_id, output }
+}
+
+/** The results of these calls. */
+const outputItems = [
+  v.pipe(
+    v.object({
+      type: v.picklist(['function_call_output', 'custom_tool_call_output']),
+      call_id: v.string(),
+      output: resultContent,
+    }),
+    v.transform(({ call_id, output }) => outputOf(call_id, output)),
+  ),
+  v.pipe(
+    v.object({
+      type: v.literal('local_shell_call_output'),
+      id: v.nullish(v.string(), ''),
+      call_id: v.nullish(v.string()),
+      output: v.string(),
+    }),
+    v.transform(({ id, call_id, output }) => outputOf(call_id ?? id ?? '', output)),
+  ),
+  v.pipe(
+    v.object({ type: v.literal('shell_call_output'), call_id: someText, output: v.array(plainObject) }),
+    v.transform(({ call_id, output }) => outputOf(call_id, JSON.stringify(output))),
+  ),
+  v.pipe(
+    v.object({
+      type: v.literal('apply_patch_call_output'),
+      call_id: someText,
+      status: v.string(),
+      output: v.nullish(v.string()),
+    }),
+    v.transform(({ call_id, status, output }) => outputOf(call_id, output || status)),
+  ),
+  v.pipe(
+    v.object({
+      type: v.literal('tool_search_output'),
+      call_id: v.nullish(v.string()),
+      tools: v.nullish(v.array(responsesTool), []),
+    }),
+    v.transform(({ call_id, tools }) => {
+      if (!call_id) return { type: 'mcp_list_tools' as const, tools: tools ?? [] }
+      const names = modelNames(tools ?? [])
+      const text = names.length === 0 ? 'No tools were found.' : `Found the tools ${names.join(', ')}.`
+      return { ...outputOf(call_id, text), tools: tools ?? [] }
+    }),
+  ),
+] as const
+
+/** Returns the tools that an item adds to those of the request. */
+export function toolsInItem(item: Item): readonly ResponsesTool[] {
+  return 'tools' in item ? item.tools : []
+}
+
 export const inputItem = v.pipe(
   plainObject,
   // The type of a message is optional.
@@ -83,14 +201,9 @@ export const inputItem = v.pipe(
       summary: v.nullish(v.array(v.object({ text: v.string() })), []),
       encrypted_content: v.nullish(v.string(), ''),
     }),
-    v.object({
-      type: v.literal('function_call'),
-      id: v.nullish(v.string(), ''),
-      call_id: someText,
-      name: toolReference,
-      arguments: v.string(),
-    }),
-    v.object({ type: v.literal('function_call_output'), call_id: v.string(), output: resultContent }),
+    ...callItems,
+    ...outputItems,
+    v.object({ type: v.literal('additional_tools'), tools: v.array(responsesTool) }),
     v.object({
       type: v.literal('mcp_call'),
       id: someText,
@@ -110,7 +223,18 @@ export const inputItem = v.pipe(
     v.object({ type: v.literal('mcp_approval_request'), id: v.nullish(v.string(), '') }),
     v.object({ type: v.literal('mcp_list_tools') }),
     // What a provider has done within an answer; what it wants back of that is in the reasoning.
-    v.object({ type: v.picklist(['web_search_call', 'file_search_call', 'code_interpreter_call']) }),
+    v.object({
+      type: v.picklist([
+        'web_search_call',
+        'file_search_call',
+        'code_interpreter_call',
+        'image_generation_call',
+        'computer_call',
+        'computer_call_output',
+        'program',
+        'program_output',
+      ]),
+    }),
   ]),
 )
 

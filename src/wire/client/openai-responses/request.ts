@@ -3,11 +3,12 @@ import { isObject } from '../../../contract/json.ts'
 import type { Message } from '../../../contract/message.ts'
 import type { ResponseFormat, ToolChoice } from '../../../contract/model.ts'
 import type { ClientTool } from '../../../contract/run.ts'
-import { bodyFault, type DecodeResult, parseBody, duplicateName } from '../body.ts'
+import { bodyFault, type DecodeResult, parseBody } from '../body.ts'
 import { answersOf, type CallAnswers, newPart, type RunOptions } from '../request.ts'
 import { checkHistory } from '../history.ts'
-import { type HostedTool, ignoredMembers, otherMembers } from '../members.ts'
+import { type HostedTool, ignoredMembers } from '../members.ts'
 import { RESPONSES_MEMBERS } from './members.ts'
+import { flatName, hostedName, isFunction, readTools, responsesTool, type ToolForm } from './tools.ts'
 import type { Rounds } from '../../../contract/run-options.ts'
 import {
   byName,
@@ -25,18 +26,16 @@ import {
   type ChoiceOfTools,
   chooseTools,
   formatMembers,
-  functionMembers,
   number,
   openAiFault,
   type OpenAiFault,
   optionalFlag,
   optionalText,
-  toClientTool,
   toFormat,
   whichRounds,
 } from '../openai-chat/request.ts'
 import { type ItemPlace, parseItemId } from './output.ts'
-import { cutAtReference, inputItemsSchema, readItems } from './items.ts'
+import { cutAtReference, inputItemsSchema, readItems, toolsInItem } from './items.ts'
 
 /** The body of `POST /v1/responses`, converted to our types. */
 export interface ResponsesRequest {
@@ -61,6 +60,8 @@ export interface ResponsesRequest {
   readonly hasEncryptedContent: boolean
   readonly clientTools: readonly ClientTool[]
   readonly hostedTools: readonly HostedTool[]
+  /** How the caller has declared those of its tools that are no plain functions, by the names that the model has. */
+  readonly forms: ReadonlyMap<string, ToolForm>
   readonly toolChoice?: ToolChoice | undefined
   readonly responseFormat?: ResponseFormat | undefined
   /** Fields that are passed to the model, under their names in Chat Completions. */
@@ -81,41 +82,46 @@ const UNSUPPORTED = {
   truncation: v.nullish(v.literal('auto')),
 }
 
-const toolOfChoice = v.object({ type: v.literal('function'), name: toolReference })
+const toolOfChoice = v.pipe(
+  v.object({ type: v.picklist(['function', 'custom']), name: toolReference, namespace: optionalText }),
+  v.transform(({ name, namespace }) => ({ type: 'function' as const, name: flatName(name, namespace) })),
+)
+
+/** A choice of a tool that the format names by its type. */
+const typeOfChoice = v.pipe(
+  v.object({
+    type: v.picklist([
+      'local_shell',
+      'shell',
+      'apply_patch',
+      'web_search',
+      'web_search_preview',
+      'file_search',
+      'code_interpreter',
+      'image_generation',
+    ]),
+  }),
+  v.transform(({ type }) => ({ type: 'function' as const, name: hostedName(type) ?? type })),
+)
 
 /**
  * A tool choice that names a tool, or the tools that the model may call: OpenAI's, or those of the edge as of a server.
  */
 const choiceOfTools = v.variant('type', [
   toolOfChoice,
+  typeOfChoice,
   v.object({
     type: v.literal('allowed_tools'),
     mode: allowedMode,
     tools: v.array(
       v.variant('type', [
         toolOfChoice,
+        typeOfChoice,
         v.object({ type: v.literal('mcp'), server_label: optionalText, name: toolReference }),
       ]),
     ),
   }),
 ])
-
-const functionTool = v.object({ type: v.literal('function'), ...functionMembers })
-
-/** A tool that OpenAI would run, as the tool of that name which the operator of the edge has set up. */
-const hostedTool = v.looseObject({ type: v.string() })
-
-const HOSTED = /^(?:(web_search)(?:_preview)?(?:_\d{4}_\d\d_\d\d)?|(file_search|code_interpreter))$/
-
-/** Returns the name of the tool of the edge that a type of OpenAI's stands for. */
-function hostedName(type: string): string | undefined {
-  const [, search, other] = HOSTED.exec(type) ?? []
-  return search ?? other
-}
-
-function isHosted(value: unknown): boolean {
-  return isObject(value) && isText(value['type']) && hostedName(value['type']) !== undefined
-}
 
 const format = v.variant('type', [
   v.object({ type: v.picklist(['text', 'json_object']) }),
@@ -127,7 +133,7 @@ export const responsesBody = v.object({
   model: optionalText,
   input: v.nullish(inputItemsSchema, []),
   instructions: optionalText,
-  tools: v.nullish(v.array(either(isHosted, hostedTool, functionTool)), []),
+  tools: v.nullish(v.array(responsesTool), []),
   tool_choice: v.nullish(either(isObject, choiceOfTools, choiceWord)),
   text: v.nullish(v.object({ format: v.nullish(format), verbosity: optionalText })),
   reasoning: v.nullish(v.object({ effort: optionalText })),
@@ -184,21 +190,12 @@ function decode(json: unknown): DecodeResult<ResponsesRequest> {
   const messages = history.request
   const { input, results } = newPart(messages)
   const callConversation = items.findLast((item) => item.type === 'function_call')?.id ?? ''
-  const functions = tools.filter(isFunction)
-  const hostedTools = tools.flatMap(({ type }, index) => {
-    const name = hostedName(type)
-    return name === undefined ? [] : [{ name, place: `tools[${index}]` }]
-  })
-  const ignored = [
-    ...ignoredMembers(json, RESPONSES_MEMBERS),
-    ...tools.flatMap((tool, index) => (isFunction(tool) ? [] : otherMembers(`tools[${index}]`, tool, ['type']))),
-  ]
-  const clash = duplicateName(functions, 'tools', 'name')
-  if (clash) return clash
+  const all = readTools(tools, isText(rawInput) ? [] : rawInput.flatMap((item) => toolsInItem(item)))
+  if (!all.ok) return all
   const { model, instructions, tool_choice: choice, edgecall, max_tool_calls: calls = Infinity } = rest
   const { limits = {}, rounds, ...options } = edgecall ?? {}
   const answerFormat = rest.text?.format
-  const { clientTools, toolChoice, ...allowedTools } = chooseTools(toChoice(choice), functions.map(toClientTool))
+  const { clientTools, toolChoice, ...allowedTools } = chooseTools(toChoice(choice), all.clientTools)
   return {
     ok: true,
     request: {
@@ -219,7 +216,8 @@ function decode(json: unknown): DecodeResult<ResponsesRequest> {
       hasEncryptedContent: rest.include.includes('reasoning.encrypted_content'),
       clientTools,
       // A choice that lists what may be called has none of these in its list.
-      hostedTools: allowedTools.tools ? [] : hostedTools,
+      hostedTools: allowedTools.tools ? [] : all.hostedTools,
+      forms: all.forms,
       toolChoice,
       responseFormat: answerFormat ? toFormat(answerFormat) : undefined,
       sampling: samplingOf(decoded.request),
@@ -230,15 +228,9 @@ function decode(json: unknown): DecodeResult<ResponsesRequest> {
       },
       rounds,
       echo: echoFields(decoded.request),
-      ignored,
+      ignored: [...ignoredMembers(json, RESPONSES_MEMBERS), ...all.ignored],
     },
   }
-}
-
-type AnyTool = NonNullable<Body['tools']>[number]
-
-function isFunction(tool: AnyTool): tool is v.InferOutput<typeof functionTool> {
-  return tool.type === 'function'
 }
 
 function toChoice(choice: Body['tool_choice']): ToolChoice | ChoiceOfTools | undefined {

@@ -126,6 +126,7 @@ const NOT_STORED: ReadonlySet<string> = new Set([
   'mcp_approval_request',
   'mcp_approval_response',
   'mcp_list_tools',
+  'additional_tools',
 ])
 
 function toMessages(items: readonly v.InferOutput<typeof inputItem>[]): DecodeResult<readonly Message[]> {

@@ -1,0 +1,282 @@
+import * as v from 'valibot'
+import { isObject, type JsonSchema, parseShallow } from '../../../contract/json.ts'
+import type { ClientTool } from '../../../contract/run.ts'
+import { wireName } from '../../../contract/tool-names.ts'
+import { bodyFault, type InvalidBody } from '../body.ts'
+import { either, isText, parametersSchema, someText, toolName } from '../../schema.ts'
+import { type HostedTool, otherMembers } from '../members.ts'
+import { argumentsObject } from '../../provider/model-answer.ts'
+import { echoedArguments } from '../../provider/openai-responses/request.ts'
+import { textAt } from '../../fields.ts'
+import type { JsonFields } from './shapes.ts'
+import { functionMembers, optionalText, toClientTool } from '../openai-chat/request.ts'
+
+/*
+ * A model of any provider can call functions. Tools that the format declares in another way are functions for it, and the
+ * calls of these go back to the caller in the form that it has declared.
+ */
+
+/** The form in which a caller has declared a tool, where that is not a plain function. */
+export interface ToolForm {
+  readonly type: 'function' | 'custom' | 'local_shell' | 'shell' | 'apply_patch' | 'tool_search'
+  readonly name: string
+  readonly namespace?: string
+}
+
+const functionTool = v.object({ type: v.literal('function'), ...functionMembers })
+
+const customTool = v.object({
+  type: v.literal('custom'),
+  name: toolName,
+  description: optionalText,
+  format: v.nullish(v.looseObject({ type: v.string(), definition: optionalText })),
+})
+
+const namespaceTool = v.object({
+  type: v.literal('namespace'),
+  name: someText,
+  description: optionalText,
+  tools: v.array(v.variant('type', [functionTool, customTool])),
+})
+
+const searchTool = v.object({
+  type: v.literal('tool_search'),
+  execution: v.nullish(v.string()),
+  description: optionalText,
+  parameters: v.nullish(parametersSchema),
+})
+
+/** A tool that OpenAI would run. */
+const hostedTool = v.looseObject({ type: v.string() })
+
+const HOSTED =
+  /^(?:(web_search)(?:_preview)?(?:_\d{4}_\d\d_\d\d)?|(file_search|code_interpreter|image_generation)|computer(?:_use_preview)?|programmatic_tool_calling)$/
+
+/** Returns the name of the tool of the edge that a type of OpenAI's stands for. */
+export function hostedName(type: string): string | undefined {
+  const [, search, other] = HOSTED.exec(type) ?? []
+  return search ?? other
+}
+
+function isHosted(value: unknown): boolean {
+  return isObject(value) && isText(value['type']) && HOSTED.test(value['type'])
+}
+
+export const responsesTool = either(
+  isHosted,
+  hostedTool,
+  v.variant('type', [
+    functionTool,
+    customTool,
+    namespaceTool,
+    searchTool,
+    v.object({ type: v.picklist(['local_shell', 'apply_patch']) }),
+    v.object({ type: v.literal('shell'), environment: v.nullish(v.looseObject({ type: v.string() })) }),
+  ]),
+)
+
+export type ResponsesTool = v.InferOutput<typeof responsesTool>
+
+const text: JsonSchema = { type: 'string' }
+
+function schemaOf(properties: JsonSchema, required: readonly string[]): JsonSchema {
+  return { type: 'object', properties, required }
+}
+
+/** The functions that stand for the tools of which the format has the arguments. */
+const FUNCTIONS = {
+  local_shell: {
+    description: 'Runs a command on the computer of the user, as a list of the program and its arguments.',
+    inputSchema: schemaOf(
+      { command: { type: 'array', items: text }, working_directory: text, timeout_ms: { type: 'integer' } },
+      ['command'],
+    ),
+  },
+  shell: {
+    description: 'Runs shell commands on the computer of the user.',
+    inputSchema: schemaOf(
+      {
+        commands: { type: 'array', items: text },
+        timeout_ms: { type: 'integer' },
+        max_output_length: { type: 'integer' },
+      },
+      ['commands'],
+    ),
+  },
+  apply_patch: {
+    description:
+      'Creates, updates or deletes a file. `diff` is a V4A diff: lines after `@@`, each beginning with a space, `-` or `+`.',
+    inputSchema: schemaOf(
+      { type: { type: 'string', enum: ['create_file', 'update_file', 'delete_file'] }, path: text, diff: text },
+      ['type', 'path'],
+    ),
+  },
+} as const
+
+/** The name under which a model is told of a search of the caller: `tool_search` is that of the edge. */
+export const SEARCH = 'search_tools'
+
+/** Returns the name under which a model is told of a tool. `functions` is where the format has those without a namespace. */
+export function flatName(name: string, namespace?: string | null): string {
+  if (!namespace || namespace === 'functions') return name
+  return wireName(namespace.endsWith('__') ? namespace + name : `${namespace}__${name}`)
+}
+
+/** A tool that the caller runs, as the model is told of it. */
+interface DeclaredTool {
+  readonly tool: ClientTool
+  readonly form?: ToolForm
+  readonly place: string
+}
+
+/** Returns the functions that stand for a tool: none for one that OpenAI would run, all of a namespace. */
+function functionsOf(tool: ResponsesTool, place: string, namespace?: string): readonly DeclaredTool[] {
+  if (isNamespace(tool))
+    return tool.tools.flatMap((each, index) => functionsOf(each, `${place}.tools[${index}]`, tool.name))
+  if (isFunction(tool)) {
+    const name = flatName(tool.name, namespace)
+    const form = namespace === undefined ? undefined : { type: tool.type, name: tool.name, namespace }
+    return [{ tool: { ...toClientTool(tool), name }, ...(form && { form }), place }]
+  }
+  if (isCustom(tool)) {
+    const { definition } = tool.format ?? {}
+    const input = definition ? { ...text, description: `A text of this grammar:\n${definition}` } : text
+    const inputSchema = schemaOf({ input }, ['input'])
+    const form = { type: tool.type, name: tool.name, ...(namespace !== undefined && { namespace }) }
+    const name = flatName(tool.name, namespace)
+    return [{ tool: { name, description: tool.description ?? '', inputSchema }, form, place }]
+  }
+  const { type } = tool
+  if (isSearch(tool)) {
+    if (tool.execution !== 'client') return []
+    const inputSchema = tool.parameters ?? schemaOf({ query: text }, ['query'])
+    const description = tool.description ?? 'Searches for more tools.'
+    return [{ tool: { name: SEARCH, description, inputSchema }, form: { type: tool.type, name: SEARCH }, place }]
+  }
+  if ((type === 'shell' && isContainer(tool)) || !isBuiltIn(type)) return []
+  return [{ tool: { name: type, ...FUNCTIONS[type] }, form: { type, name: type }, place }]
+}
+
+function isBuiltIn(type: string): type is keyof typeof FUNCTIONS {
+  return Object.hasOwn(FUNCTIONS, type)
+}
+
+/** Whether a shell is not that of the caller, but in a container of OpenAI's. */
+function isContainer(tool: object): boolean {
+  return 'environment' in tool && isObject(tool.environment) && tool.environment['type'] !== 'local'
+}
+
+export function isFunction(tool: ResponsesTool): tool is v.InferOutput<typeof functionTool> {
+  return tool.type === 'function'
+}
+
+function isCustom(tool: ResponsesTool): tool is v.InferOutput<typeof customTool> {
+  return tool.type === 'custom'
+}
+
+function isNamespace(tool: ResponsesTool): tool is v.InferOutput<typeof namespaceTool> {
+  return tool.type === 'namespace'
+}
+
+function isSearch(tool: ResponsesTool): tool is v.InferOutput<typeof searchTool> {
+  return tool.type === 'tool_search'
+}
+
+/** Returns the names under which a model is told of tools. */
+export function modelNames(tools: readonly ResponsesTool[]): readonly string[] {
+  return tools.flatMap((tool) => functionsOf(tool, '')).map(({ tool }) => tool.name)
+}
+
+/** The tools of a request, for the model and for the edge. */
+export interface RequestTools {
+  readonly clientTools: readonly ClientTool[]
+  /** How the caller has declared those that are no plain functions, by the names that the model has. */
+  readonly forms: ReadonlyMap<string, ToolForm>
+  readonly hostedTools: readonly HostedTool[]
+  readonly ignored: readonly string[]
+}
+
+/** Reads the tools of a request. `more`: those that its input has, which may repeat others. */
+export function readTools(
+  tools: readonly ResponsesTool[],
+  more: readonly ResponsesTool[],
+): ({ readonly ok: true } & RequestTools) | InvalidBody {
+  const byName = new Map<string, DeclaredTool>()
+  for (const each of tools.flatMap((tool, index) => functionsOf(tool, `tools[${index}]`))) {
+    if (byName.has(each.tool.name)) return bodyFault(`${each.place}.name`, 'is used twice.')
+    byName.set(each.tool.name, each)
+  }
+  for (const each of more.flatMap((tool) => functionsOf(tool, 'input')))
+    if (!byName.has(each.tool.name)) byName.set(each.tool.name, each)
+  const all = [...tools, ...more]
+  const places = all.map((_, index) =>
+    index < tools.length ? `tools[${index}]` : `input.tools[${index - tools.length}]`,
+  )
+  const hostedTools = all.flatMap((tool, index) => {
+    const name = hostedName(tool.type)
+    return name === undefined ? [] : [{ name, place: places[index] ?? '' }]
+  })
+  return {
+    ok: true,
+    clientTools: [...byName.values()].map(({ tool }) => tool),
+    forms: new Map([...byName].flatMap(([name, { form }]) => (form ? [[name, form] as const] : []))),
+    hostedTools,
+    ignored: all.flatMap((tool, index) => ignoredOf(tool, places[index] ?? '')),
+  }
+}
+
+/** Returns what is ignored of a tool that OpenAI would run: the operator of the edge sets up how it works. */
+function ignoredOf(tool: ResponsesTool, place: string): readonly string[] {
+  if (isHosted(tool)) return hostedName(tool.type) === undefined ? [place] : otherMembers(place, tool, ['type'])
+  return isNamespace(tool) || functionsOf(tool, place).length > 0 ? [] : [place]
+}
+
+/**
+ * Makes the item of a call in the form in which the caller has declared the tool. `input`: the member that is streamed,
+ * and the name of its events.
+ */
+export function callItem(
+  { type, name, namespace }: ToolForm,
+  { callId, text, suffix }: { readonly callId: string; readonly text: string; readonly suffix: string },
+): {
+  readonly item: CallItem
+  readonly input?: { readonly member: string; readonly events: string; readonly text: string }
+} {
+  const values = argumentsObject(text)
+  const status = 'in_progress'
+  const place = { call_id: callId, ...(namespace !== undefined && { namespace }) }
+  switch (type) {
+    case 'function':
+      return {
+        item: { id: `fc_${callId}${suffix}`, type: 'function_call', ...place, name, arguments: '', status },
+        input: { member: 'arguments', events: 'function_call_arguments', text: echoedArguments(text) },
+      }
+    case 'custom':
+      return {
+        item: { id: `ctc_${callId}${suffix}`, type: 'custom_tool_call', ...place, name, input: '', status },
+        input: { member: 'input', events: 'custom_tool_call_input', text: textAt(values, 'input') || unwrapped(text) },
+      }
+    case 'local_shell': {
+      const action = { type: 'exec', env: {}, ...values }
+      return { item: { id: `lsh_${callId}${suffix}`, type: 'local_shell_call', ...place, action, status } }
+    }
+    case 'shell': {
+      const action = { timeout_ms: null, max_output_length: null, ...values }
+      const environment = { type: 'local' }
+      return { item: { id: `sh_${callId}${suffix}`, type: 'shell_call', ...place, action, environment, status } }
+    }
+    case 'apply_patch':
+      return { item: { id: `apc_${callId}${suffix}`, type: 'apply_patch_call', ...place, operation: values, status } }
+    case 'tool_search': {
+      const search = { type: 'tool_search_call', execution: 'client', arguments: values }
+      return { item: { id: `tsc_${callId}${suffix}`, ...search, ...place, status } }
+    }
+  }
+}
+
+type CallItem = JsonFields & { readonly id: string; readonly type: string }
+
+/** Returns the input of a custom tool that a model has written without its object. */
+function unwrapped(text: string): string {
+  return isObject(parseShallow(text)) ? '' : text
+}
