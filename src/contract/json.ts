@@ -1,4 +1,5 @@
 import { toHex } from './bytes.ts'
+import { type isExact, readExactly } from './exact-numbers.ts'
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -27,7 +28,7 @@ export async function sha256(text: string): Promise<string> {
   return toHex(new Uint8Array(digest))
 }
 
-/** Parses JSON text. Returns undefined, which no JSON text stands for, if the text is invalid. */
+/** Parses JSON text that this code has written. Returns undefined, which no JSON text stands for, if the text is invalid. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -39,9 +40,9 @@ export function parseJson(text: string): unknown {
 /** The deepest nesting of brackets accepted in JSON from outside; recursive code would overflow on deeper values. */
 export const MOST_LEVELS = 100
 
-/** Parses JSON text as `parseJson` does, but also returns undefined for text that is nested too deeply. */
-export function parseShallow(text: string): unknown {
-  const value = parseJson(text)
+/** Parses JSON text from outside as `readExactly` does, but also returns undefined for text that is nested too deeply. */
+export function parseShallow(text: string, isKept?: typeof isExact): unknown {
+  const value = readExactly(text, isKept)
   return isDeeper(value, MOST_LEVELS) ? undefined : value
 }
 

@@ -1,6 +1,6 @@
 import type { DefinitionIssue, StoredDefinition } from '../contract/definition.ts'
 import { TOOL_NAME } from '../contract/id.ts'
-import { canonicalJson, isObject, type JsonSchema, parseJson, sha256 } from '../contract/json.ts'
+import { canonicalJson, isObject, type JsonObject, type JsonSchema, parseJson, sha256 } from '../contract/json.ts'
 import type { ToolDefinition } from '../contract/tool-definition.ts'
 import { READ_RESULT } from '../contract/tool.ts'
 import { CODE } from './code/definition.ts'
@@ -9,6 +9,7 @@ import { checkSchema } from '../schema/check.ts'
 import { plainFault } from '../schema/document.ts'
 import { toIssue } from '../schema/issue.ts'
 import { exampleIssues, issuesOf as misfitsOf } from '../schema/validate.ts'
+import { withoutLongLimits } from '../wire/schema.ts'
 import { toolFields } from '../wire/tool-fields.ts'
 import * as v from 'valibot'
 
@@ -82,7 +83,8 @@ const KINDS = [
  * (`checkHosts`) and whether its module loads (`checkModule`) is checked elsewhere. Issues name the path in the
  * definition. Never throws, whatever the value.
  */
-export function parseStored(value: unknown): ParsedStored {
+export function parseStored(definition: unknown): ParsedStored {
+  const value = isObject(definition) ? withSchemas(definition) : definition
   // The schemas are checked by themselves: what they may hold is not what the texts of a definition may hold.
   const fault = plainFault(isObject(value) ? { ...value, inputSchema: {}, outputSchema: {} } : value, LIMITS)
   if (fault) return { ok: false, issues: [fault] }
@@ -103,6 +105,14 @@ export function parseStored(value: unknown): ParsedStored {
   const parsed = v.safeParse(kind[1], value)
   const issues = parsed.success ? issuesOf(parsed.output) : parsed.issues.map((issue) => toIssue(issue))
   return issues.length === 0 && parsed.success ? { ok: true, stored: parsed.output } : { ok: false, issues }
+}
+
+function withSchemas({ inputSchema, outputSchema, ...rest }: JsonObject): JsonObject {
+  return {
+    ...rest,
+    ...(inputSchema !== undefined && { inputSchema: withoutLongLimits(inputSchema) }),
+    ...(outputSchema !== undefined && { outputSchema: withoutLongLimits(outputSchema) }),
+  }
 }
 
 function issuesOf(stored: StoredTool): DefinitionIssue[] {

@@ -3,7 +3,7 @@ import type { ToolDefinition } from '../contract/tool-definition.ts'
 import { failure, type ToolFailure, type ToolOutcome } from '../contract/tool.ts'
 import { RESULT_LIMITS } from '../schema/document.ts'
 import { invalidOutput } from '../schema/issue.ts'
-import { issuesOf } from '../schema/validate.ts'
+import { issuesOf, nearestNumbers } from '../schema/validate.ts'
 
 /** Returns an outcome if its structured result, else its text, fits the tool's `outputSchema`; else a failure. */
 export function checkOutcome(
@@ -13,7 +13,11 @@ export function checkOutcome(
   if (!outcome.ok || !outputSchema) return outcome
   const result = 'structured' in outcome ? outcome.structured : contentText(outcome.content)
   const issues = issuesOf(outputSchema, result, RESULT_LIMITS)
-  return issues.length === 0 ? outcome : invalidOutput(name, issues)
+  if (issues.length === 0) return outcome
+  // A long number is text in a structured result, and is still a number to its schema.
+  const { value, places } = nearestNumbers(outputSchema, result)
+  const isFit = places.length > 0 && issuesOf(outputSchema, value, RESULT_LIMITS).length === 0
+  return isFit ? outcome : invalidOutput(name, issues)
 }
 
 /** Makes the failure of a call that was sent, and whose answer did not come before its deadline. */

@@ -6,6 +6,7 @@ import { failure } from '../contract/tool.ts'
 import { callCode, checkModule, CODE_IS_OFF, type CodeHost, type CodeOptions } from './code/worker.ts'
 import { checkCodeHosts } from './code/definition.ts'
 import { callHttp, type HttpOptions } from './http/call.ts'
+import { fittingExactly } from './http/exact-json.ts'
 import { checkHosts } from './http/definition.ts'
 import { checkSchema } from '../schema/check.ts'
 import { uncheckedPatterns } from '../schema/issue.ts'
@@ -60,7 +61,8 @@ export function definitionService(
       const parsed = parseCached(value)
       if (!parsed.ok) return failure('tool_misconfigured', `The tool "${request.name}" is not set up.`)
       const { stored } = parsed
-      const fitting = fittingArguments(stored, request.arguments)
+      const fit = 'http' in stored ? fittingExactly : fittingArguments
+      const fitting = fit(stored, request.arguments)
       if (!fitting.ok) return fitting
       const coercedRequest = { ...request, arguments: fitting.value }
       const outcome = await callStored(

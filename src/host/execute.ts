@@ -11,7 +11,7 @@ import { LONGEST_TIMER_MS } from '../contract/time-limit.ts'
 import { truncateOutcome } from './truncate.ts'
 import { textOfThrown } from '../contract/thrown.ts'
 import { isDeeper, isObject, MOST_LEVELS, parseJson } from '../contract/json.ts'
-import { parseExactly } from '../schema/exact-numbers.ts'
+import { parseExactly } from '../contract/exact-numbers.ts'
 import { mendJson } from '../schema/mend-json.ts'
 
 /**

@@ -1,10 +1,11 @@
+import { parseExactly } from '../contract/exact-numbers.ts'
 import { isDeeper, isObject, MOST_LEVELS } from '../contract/json.ts'
 import { readBody } from '../contract/bytes.ts'
 import { messageOf } from '../contract/thrown.ts'
 import { Problem } from './problem.ts'
 
 /**
- * Reads the JSON body of a request. Throws a Problem: 415 for another content type or charset; 413 for more than
+ * Reads the JSON body of a request; a number that JavaScript cannot hold is its text (`parseExactly`). Throws a Problem: 415 for another content type or charset; 413 for more than
  * `limit` bytes, whether announced or received; 400 for no body, text that is not UTF-8 or not JSON, or JSON nested too
  * deeply.
  */
@@ -31,7 +32,7 @@ export async function readJson(request: Request, limit: number): Promise<unknown
 
 function parseText(text: string): unknown {
   try {
-    return JSON.parse(withoutHalfCharacters(text))
+    return parseExactly(withoutHalfCharacters(text))
   } catch (error) {
     throw malformedBody(`The body is not JSON: ${messageOf(error)}`)
   }

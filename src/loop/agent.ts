@@ -2,7 +2,8 @@ import type { AgentControl, AgentOptions } from '../contract/agent.ts'
 import type { Config } from '../contract/config.ts'
 import type { LoopSetup } from '../contract/hook.ts'
 import { deriveRunId, TOOL_NAME } from '../contract/id.ts'
-import { canonicalJson, parseJson, sha256 } from '../contract/json.ts'
+import { readExactly } from '../contract/exact-numbers.ts'
+import { canonicalJson, sha256 } from '../contract/json.ts'
 import { MOST_LATER_MS } from '../contract/later.ts'
 import { DEFAULT_LIMITS, type Limits, lowerLimits } from '../contract/limits.ts'
 import { removalsOf, type RunRequest, selectionByOffer } from '../contract/run.ts'
@@ -209,7 +210,7 @@ export function agentOutcome(state: RunState, agent: string): ToolOutcome {
     const { message = 'it was stopped' } = error ?? {}
     return { ...failure('agent_failed', `The agent "${agent}" failed: ${message}`), ...accounting }
   }
-  const structured = responseFormat && parseJson(answer)
+  const structured = responseFormat && readExactly(answer)
   const metadata = compensate && undoableCalls(state)
   return {
     ok: true,

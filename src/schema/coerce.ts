@@ -1,5 +1,5 @@
 import { canonicalJson, isObject, type JsonObject, type JsonSchema } from '../contract/json.ts'
-import { isExact, parseExactly } from './exact-numbers.ts'
+import { isExact, parseExactly } from '../contract/exact-numbers.ts'
 import {
   branchesOf,
   collectConjuncts,
@@ -22,7 +22,7 @@ import { spend, spendText } from './pattern.ts'
  *
  * | wanted              | sent                                             | becomes                               |
  * |---------------------|--------------------------------------------------|---------------------------------------|
- * | number              | `" 1.5 "`, `"-2e3"`                              | the number                            |
+ * | number              | `" 1.5 "`, `"-2e3"`; digits that it cannot hold  | the number; the latter stay as text   |
  * | integer             | `"5"`, `"5.0"`; digits that a number cannot hold | the integer; the latter stay as text  |
  * | boolean             | `"true"`, `" False "`                            | the boolean; 0, 1 and “yes” stay      |
  * | string              | a number or boolean                              | its text                              |
@@ -154,7 +154,7 @@ function withoutNulls(walk: Walk, { properties, required }: JsonObject, value: u
 const CONVERSIONS: readonly (readonly [type: string, convert: (value: unknown) => unknown])[] = [
   ['boolean', (value) => ({ true: true, false: false })[textOf(value)?.toLowerCase() ?? '']],
   // Digits that a JavaScript number would round stay text.
-  ['integer', (value) => toNumber(value, (number, text) => Number.isInteger(number) && isExact(number, text))],
+  ['integer', (value) => toNumber(value, Number.isInteger)],
   ['number', (value) => toNumber(value, Number.isFinite)],
   ['object', fromJson],
   ['array', toArray],
@@ -167,11 +167,11 @@ function textOf(value: unknown): string | undefined {
 
 const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
 
-function toNumber(value: unknown, isRight: (number: number, text: string) => boolean): number | undefined {
+function toNumber(value: unknown, isRight: (number: number) => boolean): number | undefined {
   const text = textOf(value)
   if (text === undefined || !DECIMAL.test(text)) return undefined
   const number = Number(text)
-  return isRight(number, text) ? number : undefined
+  return isRight(number) && isExact(number, text) ? number : undefined
 }
 
 function toArray(value: unknown): unknown {
@@ -285,8 +285,8 @@ const KINDS: Readonly<Record<string, As>> = {
   },
   bigint: {
     // An integer that a JavaScript number cannot hold arrives as text (`parseExactly`).
-    fits: (value) => Number.isInteger(value) || (typeof value === 'string' && DIGITS.test(value)),
-    make: (value) => BigInt(typeof value === 'number' ? value : String(value)),
+    fits: (value) => (typeof value === 'number' || typeof value === 'string') && DIGITS.test(String(value)),
+    make: (value) => BigInt(String(value)),
   },
   set: { fits: Array.isArray, make: (value) => new Set(list(value)) },
   map: { fits: isObject, make: (value) => new Map(isObject(value) ? Object.entries(value) : []) },

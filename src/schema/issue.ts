@@ -1,8 +1,8 @@
 import type { DefinitionIssue } from '../contract/definition.ts'
-import { isObject, type JsonObject, type JsonSchema } from '../contract/json.ts'
+import { isObject, type JsonObject, type JsonSchema, parseJson, partAt } from '../contract/json.ts'
 import { failure, type ToolFailure } from '../contract/tool.ts'
 import { documentOf, patternsOf, type SchemaDocument } from './document.ts'
-import { parseExactly } from './exact-numbers.ts'
+import { isLongNumber, parseExactly } from '../contract/exact-numbers.ts'
 import { refsOf } from './keywords.ts'
 import { longestMatched } from './pattern.ts'
 import type { StandardIssue } from './standard-schema.ts'
@@ -21,12 +21,19 @@ interface KnownIssue extends StandardIssue {
 
 /**
  * Converts a schema's issue to an `Issue`. A message that begins with “expected” is complete and is not changed. `json`:
- * the JSON Schema, which has the type of a value that is missing.
+ * the JSON Schema, which has the type of a value that is missing. `root`: what was validated.
  */
-export function toIssue({ message, path = [], expected, received }: KnownIssue, json?: JsonSchema): Issue {
+export function toIssue(
+  { message, path = [], expected, received }: KnownIssue,
+  json?: JsonSchema,
+  root?: unknown,
+): Issue {
   const keys = path.map((each) => (typeof each === 'object' ? each.key : each))
   // Items of a set have no key.
   const where = keys.filter((key) => typeof key === 'string' || typeof key === 'number').join('.')
+  const value = partAt(root, keys.map(String))
+  const type = expected ?? typeOf(json, keys)
+  if (isLongNumber(value) && type && isNumeric(type)) return { path: where, message: longNumber(wordsOf(type), value) }
   if (message.startsWith('expected') || received === undefined) return { path: where, message }
   if (received === 'undefined' && expected) return { path: where, message: absence(typeOf(json, keys) ?? expected) }
   // Some of Valibot's messages end in the received value, and others do not mention it.
@@ -34,6 +41,23 @@ export function toIssue({ message, path = [], expected, received }: KnownIssue, 
     return { path: where, message: message.replace(/: Received .*$/, `, received ${received}`) }
   const words = expected ? `expected ${wordsOf(expected)}, received ${received}` : `${message} (received ${received})`
   return { path: where, message: words }
+}
+
+function isNumeric(expected: string): boolean {
+  return /\b(?:number|integer|bigint)\b/.test(expected) && !/\bstring\b/.test(expected)
+}
+
+/** Says that a number would be rounded. A model would else round it itself, and ask for another row. */
+function longNumber(expected: string, digits: string): string {
+  return `expected ${expected}, received ${digits}, which has too many digits for this tool: it would become another number. Do not round it. Send it as text where a tool takes a string, or say that it cannot be sent.`
+}
+
+/** Says that a value does not fit. `receivedText`: the value, as `received` formats it. */
+export function describeMisfit(expected: string, receivedText: string): string {
+  const value = parseJson(receivedText)
+  return isLongNumber(value) && isNumeric(expected)
+    ? longNumber(expected, value)
+    : `expected ${expected}, received ${receivedText}`
 }
 
 /** Says that a value is missing, by its type or another description of what is expected. */

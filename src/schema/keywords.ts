@@ -1,5 +1,5 @@
 import { canonicalJson, isObject, type JsonObject } from '../contract/json.ts'
-import { isMultiple } from './exact-numbers.ts'
+import { isMultiple } from '../contract/exact-numbers.ts'
 import { spend, spendText, startWork, type Work } from './pattern.ts'
 
 /** The keywords of JSON Schema, 2020-12 and draft-07, as tables. Those that hold schemas are applied by `fit`. */

@@ -1,4 +1,4 @@
-import { isExact } from './exact-numbers.ts'
+import { isExact } from '../contract/exact-numbers.ts'
 
 /**
  * Parses a text that is almost JSON, as models write it: in a code fence, after some prose, with a comma after the last

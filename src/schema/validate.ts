@@ -1,10 +1,11 @@
-import { isObject, type JsonSchema } from '../contract/json.ts'
+import { isLongNumber } from '../contract/exact-numbers.ts'
+import { isObject, type JsonSchema, partAt } from '../contract/json.ts'
 import type { DefinitionIssue } from '../contract/definition.ts'
 import type { ToolDefinition } from '../contract/tool-definition.ts'
 import type { ToolFailure, ToolRequest } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 import { coerce } from './coerce.ts'
-import { absence, describeIssues, unknownKeys, withKnownKeys } from './issue.ts'
+import { absence, describeIssues, describeMisfit, unknownKeys, withKnownKeys } from './issue.ts'
 import { documentOf, plainFault, type PlainLimits } from './document.ts'
 import { misfits } from './fit.ts'
 import { TOO_MUCH_WORK } from './pattern.ts'
@@ -54,6 +55,42 @@ export function exampleIssues({
   )
 }
 
+/** A number with more digits than JavaScript holds, and its place in a value. */
+interface LongPlace {
+  readonly keys: readonly string[]
+  readonly digits: string
+}
+
+/**
+ * Returns a value with the nearest number in each place where its schema refuses the text of a number that JavaScript cannot
+ * hold (`parseExactly`), and these places. A number that is out of JavaScript's range stays text.
+ */
+export function nearestNumbers(
+  schema: JsonSchema,
+  value: unknown,
+): { readonly value: unknown; readonly places: readonly LongPlace[] } {
+  const places = longPlaces(schema, value)
+  if (places.length === 0) return { value, places }
+  const root = structuredClone({ value })
+  for (const { keys, digits } of places) {
+    const path = ['value', ...keys]
+    Object(partAt(root, path.slice(0, -1)))[String(path.at(-1))] = Number(digits)
+  }
+  return { value: root.value, places }
+}
+
+function longPlaces(schema: JsonSchema, value: unknown): readonly LongPlace[] {
+  try {
+    return misfits(schema, value).flatMap(({ keys }): LongPlace[] => {
+      const digits = partAt(value, keys)
+      return isLongNumber(digits) && Number.isFinite(Number(digits)) ? [{ keys, digits }] : []
+    })
+  } catch {
+    // What cannot be checked has been refused.
+    return []
+  }
+}
+
 const LIMITS = { depth: 32, values: 10_000 }
 
 /**
@@ -70,7 +107,7 @@ export function issuesOf(
   try {
     return misfits(schema, value).map(({ keys, expected, received }) => ({
       path: keys.join('.'),
-      message: received === 'undefined' ? absence(expected) : `expected ${expected}, received ${received}`,
+      message: received === 'undefined' ? absence(expected) : describeMisfit(expected, received),
     }))
   } catch (error) {
     return [{ path: '', message: `cannot be checked: ${error instanceof Error ? error.message : String(error)}` }]

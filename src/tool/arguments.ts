@@ -2,7 +2,7 @@ import { isObject, type JsonSchema } from '../contract/json.ts'
 import type { Compat } from '../contract/run-options.ts'
 import { coerce, decoder } from '../schema/coerce.ts'
 import { rebase } from '../schema/document.ts'
-import { isMultiple } from '../schema/exact-numbers.ts'
+import { isMultiple } from '../contract/exact-numbers.ts'
 import { type Issue, toIssue, unknownKeys, withKnownKeys } from '../schema/issue.ts'
 import type { InputSchema, OutputOf, StandardIssue, StandardResult } from '../schema/standard-schema.ts'
 import { convertInput, plain } from './input-schema.ts'
@@ -70,7 +70,7 @@ function parser<Output>(schema: InputSchema<Output>, json: JsonSchema): Argument
     const coerced = coerce(json, renamed)
     const result = coerced === renamed ? initial : withoutRemainders(await standard.validate(decode(coerced)))
     if (!result.issues) return { ok: true, value: result.value }
-    const issues = result.issues.map((issue) => toIssue(issue, json))
+    const issues = result.issues.map((issue) => toIssue(issue, json, coerced))
     return 'value' in result && isPlainObject(schema)
       ? { ok: false, issues, partial: result.value }
       : { ok: false, issues }

@@ -3,7 +3,8 @@ import { type Limit, limitRules } from '../contract/limits.ts'
 import { optionRules, type RunOptionValues } from '../contract/run-options.ts'
 import { ID, TOOL_NAME } from '../contract/id.ts'
 import { edgeName } from '../contract/tool-names.ts'
-import { isObject } from '../contract/json.ts'
+import { isLongNumber } from '../contract/exact-numbers.ts'
+import { isObject, MOST_LEVELS } from '../contract/json.ts'
 import type { Content } from '../contract/message.ts'
 
 /** Makes a schema that is `first` or `second`, as `isFirst` decides; a union could only report that neither fits. */
@@ -52,6 +53,45 @@ export const choiceWord = v.picklist(['auto', 'none', 'required'])
 /** Any object, such as a schema or a tool context. */
 export const plainObject = v.custom<Record<string, unknown>>(isObject, 'must be an object.')
 
+const LIMITS: ReadonlySet<string> = new Set([
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'multipleOf',
+])
+/** Keywords that hold values, and no schemas. */
+const VALUES: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'example', 'examples'])
+
+/**
+ * Returns a JSON Schema without the limits that JavaScript cannot hold, such as those of int64: a model would be told
+ * another limit. Such a limit is text (`parseExactly`). Returns the schema itself if it has none, and leaves what is
+ * nested over 100 levels deep.
+ */
+export function withoutLongLimits<Schema>(schema: Schema, levels?: number): Schema
+export function withoutLongLimits(schema: unknown, levels = MOST_LEVELS): unknown {
+  if (levels === 0) return schema
+  if (Array.isArray(schema)) {
+    const items = schema.map((each: unknown) => withoutLongLimits(each, levels - 1))
+    return items.every((each, index) => each === schema[index]) ? schema : items
+  }
+  if (!isObject(schema)) return schema
+  const all = Object.entries(schema)
+  const rest = all.flatMap(([key, value]) => {
+    if (LIMITS.has(key) && isLongLimit(value)) return []
+    return [[key, VALUES.has(key) ? value : withoutLongLimits(value, levels - 1)] as const]
+  })
+  const isSame = rest.length === all.length && rest.every(([key, value]) => value === schema[key])
+  return isSame ? schema : Object.fromEntries(rest)
+}
+
+/** Whether a limit has more digits than JavaScript holds, or has been rounded, as those of int64 are by `JSON.parse`. */
+function isLongLimit(limit: unknown): boolean {
+  return (
+    isLongNumber(limit) || (Number.isInteger(limit) && Math.abs(Number(limit)) > 2 ** 53 && Number(limit) <= 2 ** 64)
+  )
+}
+
 /** The most values in the schema of an answer: objects, lists and scalars. It is compiled, and checks each answer. */
 const MOST_FORMAT_VALUES = 5000
 
@@ -59,6 +99,7 @@ const MOST_FORMAT_VALUES = 5000
 export const formatSchema = v.pipe(
   plainObject,
   v.check((schema) => hasAtMost(MOST_FORMAT_VALUES, schema), `may have at most ${MOST_FORMAT_VALUES} values.`),
+  v.transform((schema) => withoutLongLimits(schema)),
 )
 
 /** Whether a value has at most so many values in it, itself included. */
@@ -75,7 +116,7 @@ function hasAtMost(most: number, value: unknown): boolean {
 export const parametersSchema = v.pipe(
   plainObject,
   v.check(({ type = 'object' }) => type === 'object', 'must have type "object".'),
-  v.transform((schema) => ({ properties: {}, ...schema, type: 'object' })),
+  v.transform((schema) => ({ properties: {}, ...withoutLongLimits(schema), type: 'object' })),
 )
 
 /** A part of a message's or a result's content, in our own format. */
@@ -99,6 +140,21 @@ export const userPart = either(
 export function integerFrom(minimum: number) {
   const message = `must be a whole number from ${minimum}.`
   return v.pipe(v.number(), v.integer(message), v.minValue(minimum, message))
+}
+
+const plainNumber = v.number()
+
+/**
+ * A setting, such as a temperature, with any number of digits: `readJson` makes a text of one that is longer than a
+ * JavaScript number, and here the nearest one does.
+ */
+export const setting: v.GenericSchema<number> = {
+  ...plainNumber,
+  '~run': ({ value }, config) =>
+    plainNumber['~run'](
+      { value: isLongNumber(value) && Number.isFinite(Number(value)) ? Number(value) : value },
+      config,
+    ),
 }
 
 /**

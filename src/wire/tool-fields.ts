@@ -3,7 +3,16 @@ import { TOOL_NAME } from '../contract/id.ts'
 import { isDeeper, MOST_SCHEMA_CHARACTERS } from '../contract/json.ts'
 import type { ToolDefinition } from '../contract/tool-definition.ts'
 import { ANNOTATIONS, APPROVAL, CALLER_ANNOTATIONS } from './policy.ts'
-import { optionalCount, either, isText, parametersSchema, plainObject, someText, toolName } from './schema.ts'
+import {
+  optionalCount,
+  either,
+  isText,
+  parametersSchema,
+  plainObject,
+  someText,
+  toolName,
+  withoutLongLimits,
+} from './schema.ts'
 
 /** Where a field of a tool's definition may be given, and the schema that checks it there. */
 interface FieldRule<Value> {
@@ -52,6 +61,7 @@ function isBounded(schema: Record<string, unknown>): boolean {
 const workerSchema = v.pipe(
   plainObject,
   v.check(isBounded, `expected at most ${MOST_LEVELS} levels and ${MOST_SCHEMA_CHARACTERS} characters of JSON`),
+  v.transform((schema) => withoutLongLimits(schema)),
 )
 
 /**

@@ -62,6 +62,15 @@ describe('numbers in arguments', () => {
     ['1e300', 1e300],
     ['1e400', '1e400'],
     ['0.1', 0.1],
+    ['10.50', 10.5],
+    ['0.1234567890123456789', '0.1234567890123456789'],
+    ['9007199254740991.4', '9007199254740991.4'],
+    ['1.00000000000000000001', '1.00000000000000000001'],
+    ['1.0000000000000000000', 1],
+    ['18446744073709551616', '18446744073709551616'],
+    ['1e-400', '1e-400'],
+    ['1.5E+3', 1500],
+    ['-0', -0],
   ])('such as %s are read as themselves, as a number or as its text', (written, value) => {
     expect(parseArguments('x', `{"a":[${written}]}`)).toEqual({ ok: true, value: { a: [value] } })
     expect(parseArguments('x', JSON.stringify(`{"a":[${written}]}`))).toEqual({ ok: true, value: { a: [value] } })
@@ -78,11 +87,16 @@ describe('numbers in arguments', () => {
     const digits = '12345678901234567891'
     expect(await tool(v.bigint()).call(parse(digits), CONTEXT)).toEqual(text(`bigint ${digits}`))
     expect(await tool(v.string()).call(parse(digits), CONTEXT)).toEqual(text(`string ${digits}`))
-    expect(await tool(v.number()).call(parse('1234567890123456789.5'), CONTEXT)).toEqual(
-      text('number 1234567890123456800'),
-    )
-    expect(await tool(v.pipe(v.number(), v.integer())).call(parse(digits), CONTEXT)).toMatchObject({
-      error: { message: expect.stringContaining(`- it: expected number, received "${digits}"`) },
+    const refusal = (number: string) => ({
+      error: {
+        code: 'invalid_arguments',
+        message: expect.stringContaining(
+          `- it: expected number, received ${number}, which has too many digits for this tool: it would become another number. Do not round it. Send it as text where a tool takes a string, or say that it cannot be sent.\n`,
+        ),
+      },
     })
+    const fraction = '1234567890123456789.5'
+    expect(await tool(v.number()).call(parse(fraction), CONTEXT)).toMatchObject(refusal(fraction))
+    expect(await tool(v.pipe(v.number(), v.integer())).call(parse(digits), CONTEXT)).toMatchObject(refusal(digits))
   })
 })

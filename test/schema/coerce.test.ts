@@ -20,7 +20,6 @@ describe('coercion mends', () => {
   test.each<[string, JsonSchema, unknown, unknown]>([
     ['a number of text', NUMBER, ' 1.5 ', 1.5],
     ['a number with an exponent', NUMBER, '-2e3', -2000],
-    ['a number near many digits', NUMBER, '0.1234567890123456789', 0.12345678901234568],
     ['an integer of text', INTEGER, '5', 5],
     ['an integer with a point', INTEGER, '5.0', 5],
     ['a large integer that a number holds', INTEGER, '9007199254740992', 9007199254740992],
@@ -114,6 +113,8 @@ describe('coercion leaves unchanged', () => {
     ['a number with a fraction, for an integer', INTEGER, 1.5],
     ['text with a fraction, for an integer', INTEGER, '1.5'],
     ['digits that a number would round', INTEGER, '9007199254740993'],
+    ['a fraction that a number would round', NUMBER, '0.1234567890123456789'],
+    ['an integer that a number would round', NUMBER, '9007199254740993'],
     ['a number with separators', NUMBER, '1,000'],
     ['a number in words', NUMBER, 'five'],
     ['a number in hex', NUMBER, '0x10'],

@@ -20,7 +20,7 @@ export function fieldSchemas(): Readonly<Record<string, JsonSchema>> {
   const entries = Object.entries(TOOL_FIELDS).map(([field, rule]): readonly [string, JsonSchema] => {
     const { $schema: _, ...schema } =
       'worker' in rule
-        ? toJsonSchema(describable(rule.worker), { target: 'draft-2020-12', ignoreActions: ['check'] })
+        ? toJsonSchema(describable(rule.worker), { target: 'draft-2020-12', ignoreActions: ['check', 'transform'] })
         : { type: 'string' as const }
     return [field, { ...schema, description: texts[field] ?? '' }]
   })

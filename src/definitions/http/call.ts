@@ -2,6 +2,7 @@ import { messageOf } from '../../contract/thrown.ts'
 import { controlSignal, OutOfTime, withTimeLimit } from '../../contract/time-limit.ts'
 import { failure, type Tool, type ToolRequest } from '../../contract/tool.ts'
 import { checkHosts, grantedSecrets, HEADER_VALUE, type HttpCall, type HttpToolHosts } from './definition.ts'
+import { LongNumber } from './exact-json.ts'
 import { readHttpResult, redactor, type Redactor } from './result.ts'
 import { timedOut } from '../outcome.ts'
 import { received } from '../../schema/issue.ts'
@@ -164,10 +165,14 @@ function fillSegment(segment: string, values: Values): string {
   const names = namesIn(segment)
   const text = fillText(segment, values, (value) => encodeURIComponent(value.toWellFormed()))
   if (names.length === 0) return segment
-  const isOne = !namesIn(segment, 'unjoined').some((name) => typeof values.get(name) === 'object')
+  const isOne = !namesIn(segment, 'unjoined').some((name) => isCompound(values.get(name)))
   if (isOne && text !== undefined && text !== '' && !isDots(text)) return text
   const listing = names.map((name) => `"${name}" = ${received(values.get(name))}`).join(', ')
   throw new UnfitArgument(`Expected one name or number for the path of the request, received ${listing}.`)
+}
+
+function isCompound(value: unknown): boolean {
+  return typeof value === 'object' && !(value instanceof LongNumber)
 }
 
 function fillHeaders({ headers = {} }: HttpCall, values: Values): Record<string, string> {

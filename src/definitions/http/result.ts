@@ -1,7 +1,9 @@
+import { readExactly } from '../../contract/exact-numbers.ts'
 import { partAt, pointerKeys } from '../../contract/json.ts'
 import { binaryOf, decodeText, readBody } from '../../contract/bytes.ts'
 import { secretFilter, type SecretFilter } from '../../contract/secrets.ts'
 import { failure, type ToolOutcome, type ToolSuccess } from '../../contract/tool.ts'
+import { compactPart, mayDiffer } from './exact-json.ts'
 import { plainFault, RESULT_LIMITS } from '../../schema/document.ts'
 
 const MOST_BYTES = 1024 * 1024
@@ -37,7 +39,7 @@ export async function readHttpResult(
   if (type === 'other') return fail('unsupported_content', 'with neither JSON nor text.')
   if (!isComplete) return fail('result_too_large', `with more than ${MOST_BYTES} bytes.`)
   if (pointer === 'text' || (type === 'text' && pointer === '')) return textOutcome(redact.text(text))
-  const value = parse(text)
+  const value = readExactly(text)
   if (value === undefined) {
     return fail('result_not_json', 'with JSON that does not parse.', redact.text(text).slice(0, MOST_EXCERPT))
   }
@@ -46,21 +48,14 @@ export async function readHttpResult(
   const part = partAt(value, pointerKeys(pointer))
   if (part === undefined) return fail('result_missing', `without "${pointer}".`)
   const redacted = redact.json(part)
-  return typeof redacted === 'string'
-    ? textOutcome(redacted)
-    : { ...textOutcome(JSON.stringify(redacted)), structured: redacted }
+  if (typeof redacted === 'string') return textOutcome(redacted)
+  const written = JSON.stringify(redacted)
+  const isWhole = mayDiffer(text) && written === JSON.stringify(part)
+  return { ...textOutcome(isWhole ? compactPart(text, pointerKeys(pointer)) : written), structured: redacted }
 }
 
 function textOutcome(text: string): ToolSuccess {
   return { ok: true, content: [{ type: 'text', text }] }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 function excerptOf(text: string): string {

@@ -1,4 +1,5 @@
 import { isObject } from '../../contract/json.ts'
+import { LongNumber } from './exact-json.ts'
 
 /** A body as it is sent, with its content type. */
 export interface EncodedBody {
@@ -15,7 +16,7 @@ type Field = readonly [name: string, value: string]
 export function encodeForm(body: unknown, kind: 'form' | 'multipart'): EncodedBody {
   const fields = Object.entries(isObject(body) ? body : {}).flatMap(([name, value]) =>
     Array.isArray(value)
-      ? value.flatMap((item, index) => fieldsOf(isObject(item) ? `${name}[${index}]` : name, item))
+      ? value.flatMap((item, index) => fieldsOf(isFields(item) ? `${name}[${index}]` : name, item))
       : fieldsOf(name, value),
   )
   if (kind === 'multipart') return encodeMultipart(fields)
@@ -23,12 +24,16 @@ export function encodeForm(body: unknown, kind: 'form' | 'multipart'): EncodedBo
   return { type: 'application/x-www-form-urlencoded', text: search.toString() }
 }
 
+function isFields(value: unknown): value is Record<string, unknown> {
+  return isObject(value) && !(value instanceof LongNumber)
+}
+
 function fieldsOf(name: string, value: unknown): Field[] {
   if (value === null || value === undefined) return []
   if (Array.isArray(value)) {
-    return value.flatMap((item, index) => fieldsOf(`${name}[${isObject(item) ? index : ''}]`, item))
+    return value.flatMap((item, index) => fieldsOf(`${name}[${isFields(item) ? index : ''}]`, item))
   }
-  if (!isObject(value)) return [[name, asText(value)]]
+  if (!isFields(value)) return [[name, asText(value)]]
   return Object.entries(value).flatMap(([key, inner]) => fieldsOf(`${name}[${key}]`, inner))
 }
 

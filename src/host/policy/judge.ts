@@ -7,7 +7,7 @@ import type {
   ResultToJudge,
   ToolsToRank,
 } from '../../contract/decision.ts'
-import { parseJson } from '../../contract/json.ts'
+import { readExactly } from '../../contract/exact-numbers.ts'
 import { OutOfTime, withDeadline, withTimeLimit } from '../../contract/time-limit.ts'
 import { addUsage, countableUsage, type Usage, withCost } from '../../contract/usage.ts'
 
@@ -160,7 +160,7 @@ function partsOf(text: string): readonly string[] {
 /** Returns the question about a call, or the code of why a model is not asked. */
 function questionAbout({ definition, arguments: text, userTexts }: CallToJudge): DecisionRequest | string {
   const { name, description, annotations } = definition
-  const args = parseJson(text.trim() || '{}')
+  const args = readExactly(text.trim() || '{}')
   if (args === undefined) return 'invalid_arguments'
   const length = userTexts.reduce((sum, each) => sum + each.length, 0)
   if (length === 0) return 'no_user_text'

@@ -9,7 +9,8 @@ import { type CallState, ownUsage, type RunState } from '../state.ts'
 import { countEarlier, isSameCall } from './call-counts.ts'
 import { answersLimit, compatLimit, countsFinalAnswer } from './compat.ts'
 import { needsDataFlowApproval } from './data-flow-guard.ts'
-import { parseJson, partAt, pointerKeys } from '../../contract/json.ts'
+import { readExactly } from '../../contract/exact-numbers.ts'
+import { partAt, pointerKeys } from '../../contract/json.ts'
 
 /**
  * What happens to a call that a model has proposed. `early`: it may start before the model's answer is complete. `answer`:
@@ -332,7 +333,7 @@ export function refuseDuplicateIds(calls: readonly ToolCall[]): void {
  */
 export function needsApproval(approval: Approval = 'never', text: string): boolean {
   if (typeof approval === 'string') return approval === 'always'
-  const value = parseJson(text)
+  const value = readExactly(text)
   const conditions = Object.entries(approval.unless)
   return (
     !conditions[0] ||

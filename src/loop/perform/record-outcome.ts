@@ -1,6 +1,6 @@
 import { LEAST_POLL_MS, MOST_LATER_MS } from '../../contract/later.ts'
 import type { RunFact } from '../../contract/event.ts'
-import { parseJson } from '../../contract/json.ts'
+import { readExactly } from '../../contract/exact-numbers.ts'
 import { contentText } from '../../contract/message.ts'
 import { failure, READ_RESULT, type ToolFailure, type ToolOutcome, type ToolSuccess } from '../../contract/tool.ts'
 import { visibleOutcome } from '../decide/truncated-result.ts'
@@ -76,7 +76,7 @@ export function readDeferral(
 export function wholeOutcome({ journal }: Pick<Running, 'journal'>, { callId, result }: CallState): ToolSuccess {
   const { content = [], structured, cut, metadata } = result ?? {}
   const fullResult = cut === undefined ? undefined : journal.fullResult(callId)
-  const value = fullResult ? parseJson(contentText(fullResult.slice(-1))) : structured
+  const value = fullResult ? readExactly(contentText(fullResult.slice(-1))) : structured
   return {
     ok: true,
     content: fullResult ?? content,

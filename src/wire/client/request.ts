@@ -19,6 +19,7 @@ import {
   partsOf,
   plainObject,
   runOptionSchemas,
+  setting,
   someText,
   textOr,
   toolReference,
@@ -109,7 +110,7 @@ export const responseFormat = v.variant('type', [
   }),
 ])
 
-const someNumber = v.exactOptional(v.number())
+const someNumber = v.exactOptional(setting)
 
 /** How the model answers. A provider gets what it has a field for; the rest is left out. */
 const sampling = v.strictObject({

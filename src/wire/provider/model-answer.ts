@@ -1,3 +1,4 @@
+import { isWrittenAlike, readExactly } from '../../contract/exact-numbers.ts'
 import { isObject, parseJson, parseShallow } from '../../contract/json.ts'
 import type { Opaque } from '../../contract/message.ts'
 import type { ModelError, ModelEvent, ModelFinish } from '../../contract/model.ts'
@@ -71,7 +72,7 @@ export function answerCodec(
         const events: ModelEvent[] = []
         if (isDone || data === '') return events
         if (data.startsWith('[DONE]')) return finishAnswer()
-        const json = parseJson(data)
+        const json = readExactly(data, isWrittenAlike)
         if (json === undefined)
           return end(events, errorEvent(badResponse('The model server sent something that is not JSON.')))
         // A server that streams JSON, but not as events, sends one array.
@@ -180,7 +181,7 @@ const ITEM_ID = /^(item|response|previousresponse|conversation|file|container)_?
 
 /** Returns the arguments of an earlier call as an object, since servers take nothing else: other values are wrapped. */
 export function argumentsObject(text: string): Readonly<Record<string, unknown>> {
-  const value = parseShallow(text.trim() || '{}')
+  const value = parseShallow(text.trim() || '{}', isWrittenAlike)
   return isObject(value) ? value : { unreadable: text }
 }
 

@@ -23,12 +23,13 @@ import {
   textOr,
   toolName,
   toolReference,
+  setting,
 } from '../../schema.ts'
 import * as v from 'valibot'
 
 /** Schemas that the request bodies of OpenAI's two formats share. */
 export const optionalText = v.nullish(v.string())
-export const number = v.nullish(v.number())
+export const number = v.nullish(setting)
 export const optionalFlag = v.nullish(v.boolean())
 export const absent = v.nullish(v.custom<undefined>(() => false, 'is not supported.'))
 

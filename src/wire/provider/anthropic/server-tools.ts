@@ -1,4 +1,4 @@
-import { parseJson } from '../../../contract/json.ts'
+import { readExactly } from '../../../contract/exact-numbers.ts'
 import type { ModelEvent } from '../../../contract/model.ts'
 import { fieldsOf, objectsOf, textAt } from '../../fields.ts'
 import type { Fields } from '../model-answer.ts'
@@ -23,7 +23,7 @@ export function toServerTool(form: Fields): Fields {
 
 /** Returns the use of a tool with its input, which comes in fragments, as one text. */
 export function wholeUse(use: Fields, text: string): Fields {
-  return text === '' ? use : { ...use, input: parseJson(text) ?? {} }
+  return text === '' ? use : { ...use, input: readExactly(text) ?? {} }
 }
 
 /** Makes the event of a use with this result. An earlier request may have had the use. */

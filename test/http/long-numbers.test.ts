@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest'
+import { testEdge } from '../fixtures/edge.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
+
+const ID = '9007199254740993'
+const ARGUMENTS = `{"id":${ID},"price":10.50,"rate":0.1234567890123456789,"huge":1e400,"in":[{"x":[1e-400]}]}`
+const EXACT = {
+  id: ID,
+  price: 10.5,
+  rate: '0.1234567890123456789',
+  huge: '1e400',
+  in: [{ x: ['1e-400'] }],
+}
+
+/** An edge whose tool notes its arguments, and answers them. */
+function noting(script?: Parameters<typeof testEdge>[0]) {
+  const got: object[] = []
+  const note = tool('note', (args) => {
+    got.push(args)
+    return 'noted'
+  })
+  return { got, edge: testEdge({ ...script, tools: [note] }) }
+}
+
+const json = { 'content-type': 'application/json' }
+
+test('POST /tools/{name}/call passes numbers exactly', async () => {
+  const { got, edge } = noting()
+  const body = `{"arguments":${ARGUMENTS}}`
+  expect((await edge.ask('/tools/note/call', { method: 'POST', headers: json, body })).status).toBe(200)
+  expect(got).toEqual([EXACT])
+})
+
+test('/mcp passes numbers exactly', async () => {
+  const { got, edge } = noting()
+  const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"note","arguments":${ARGUMENTS}}}`
+  const headers = { ...json, accept: 'application/json, text/event-stream' }
+  expect((await edge.ask('/mcp', { method: 'POST', headers, body })).status).toBe(200)
+  expect(got).toEqual([EXACT])
+})
+
+test('a call of a model passes numbers exactly', async () => {
+  const { got, edge } = noting({ script: [ask(['note', ARGUMENTS]), say('Done.')] })
+  expect((await edge.ask('/runs', { json: { input: 'Note it.' } })).status).toBe(200)
+  expect(got).toEqual([EXACT])
+})
+
+test('a setting of the model may have any number of digits', async () => {
+  const { edge } = noting({ script: [say('Hello.')] })
+  const body = '{"temperature":0.69999999999999996,"messages":[{"role":"user","content":"Hi"}]}'
+  expect((await edge.ask('/v1/chat/completions', { method: 'POST', headers: json, body })).status).toBe(200)
+  expect(edge.requests).toMatchObject([{ sampling: { temperature: 0.7 } }])
+})
