@@ -211,6 +211,8 @@ export interface CallRecord {
   readonly structured?: unknown
   readonly metadata?: JsonObject
   readonly error?: { readonly code: string; readonly message: string }
+  /** Set if the call was sent and has failed, and nobody knows whether it took effect. */
+  readonly inDoubt?: true
   /** What a decision model has said about the call, if one was asked. */
   readonly judgement?: Judgement
   /** The same about its result. If not `ok`, no model has read it, and `error` says so. */

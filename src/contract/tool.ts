@@ -143,6 +143,11 @@ export interface ToolFault {
   readonly fatal?: boolean
 }
 
+/** The codes of a call after which nobody knows whether it took effect, if it was sent. */
+export const IN_DOUBT_CODES: ReadonlySet<string> = new Set([
+  ...['cancelled', 'in_doubt', 'no_outcome', 'outcome_unknown', 'timeout', 'tool_lost'],
+])
+
 /**
  * What became of a call, by its idempotency key. `done`: it took effect, but its outcome was not stored; `absent`: it
  * did not take effect and never will unless it is sent again; `unknown`: cannot be known.

@@ -18,7 +18,7 @@ import { type MakeSetup, type Setup, setupOf } from '../contract/setup.ts'
 import type { CallReport } from '../contract/later.ts'
 import type { Usage } from '../contract/usage.ts'
 import { repeatedRequest, acceptRun } from './run/accept-run.ts'
-import { answerEvents, pendingApproval } from './run/answers.ts'
+import { answerEvents, pendingApproval, refuseAfterEnd } from './run/answers.ts'
 import { answerBelow, approvalBelow, type FamilyPorts, outcomeOf, parentOf, removeChildren } from './run/children.ts'
 import { exportStream, windowOptions } from './history.ts'
 import { isDamage } from '../contract/thrown.ts'
@@ -329,7 +329,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       if (isBelow && open) this.#runner.reviewWait(open)
       if (isBelow && !continuation?.input.length) return { ...(await this.record(runId, 0)), after: last }
       if (this.#store.runs.row(runId)?.status === 'parked') return PARKED
-      if (!open || open.state.status === 'cancelling') return refusalOf('call_already_answered', 'This run has ended.')
+      if (!open || open.state.status === 'cancelling') return refuseAfterEnd(own, await this.#view.record(runId, 0))
       const isOwn = continuation?.key === open.stored.request.caller.key
       if (!isOwn && continuation?.input.length)
         return refusalOf('run_waiting', 'Another API key started this run; send only the answers to its calls.')

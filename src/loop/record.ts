@@ -2,7 +2,7 @@ import type { CallSettled, RunFact } from '../contract/event.ts'
 import { withoutUndefined } from '../contract/json.ts'
 import { type Content, type DataMark, type MadeCall, readableArguments, type ToolMessage } from '../contract/message.ts'
 import type { CallRecord, RunRecord } from '../contract/run.ts'
-import type { ToolFailure, ToolFault, ToolOutcome } from '../contract/tool.ts'
+import { IN_DOUBT_CODES, type ToolFailure, type ToolFault, type ToolOutcome } from '../contract/tool.ts'
 import { countableUsage } from '../contract/usage.ts'
 import type { CallState, RunState } from './state.ts'
 
@@ -29,7 +29,7 @@ export function recordOf(state: RunState): RunRecord {
     steps,
     usage,
     ...(prompts.length > 0 && { prompts }),
-    calls: calls.map(callRecord),
+    calls: calls.map((call) => callRecord(call, state)),
     ...(state.providerCalls.length > 0 && { providerCalls: state.providerCalls }),
     citations,
     ...(!finished && pause && { modelWait: pause }),
@@ -44,7 +44,8 @@ function waitsForCaller(calls: readonly CallState[]): boolean {
   return waitsFor('awaiting_caller') && !waitsFor('awaiting_approval')
 }
 
-function callRecord(state: CallState): CallRecord {
+/** Returns a call as the caller of its run sees it. */
+export function callRecord(state: CallState, { offered }: Pick<RunState, 'offered'>): CallRecord {
   const { callId, parent, tool, arguments: text, status, place, version, result, wasUndone, child } = state
   const { judgement, resultJudgement } = state
   const source = place === undefined ? {} : { place, version }
@@ -59,6 +60,7 @@ function callRecord(state: CallState): CallRecord {
       ...(structured !== undefined && { structured }),
       metadata,
       ...(error && { error: { code: error.code, message: error.message } }),
+      ...(isInDoubt(state, offered) && { inDoubt: true }),
       ...(deployment && { deployment }),
       ...(wasUndone && { undone: wasUndone }),
       resultJudgement,
@@ -68,6 +70,12 @@ function callRecord(state: CallState): CallRecord {
     ...call,
     status: STATUSES[status] ?? 'open',
   }
+}
+
+/** Whether nobody knows if a call took effect. A program has no effect of its own, and the run of an agent tells itself. */
+function isInDoubt({ tool, attempt, program, isAgent, result }: CallState, offered: RunState['offered']): boolean {
+  const isReadOnly = offered.get(tool)?.annotations.readOnly === true
+  return attempt > 0 && !program && !isAgent && !isReadOnly && IN_DOUBT_CODES.has(result?.error?.code ?? '')
 }
 
 const STATUSES: Partial<Record<CallState['status'], CallRecord['status']>> = {

@@ -179,6 +179,59 @@ describe('a webhook', () => {
     ])
   })
 
+  test('names the calls of which nobody knows whether they took effect, as do the record and the answer to a late decision', async () => {
+    const hangs = () => new Promise<never>(() => {})
+    const terms = { approval: 'always' } as const
+    const tools = [
+      tool('pays', hangs, terms),
+      tool('looks', hangs, { ...terms, annotations: { readOnly: true } }),
+      tool('refuses', () => failure('no_money', 'No.'), terms),
+    ]
+    const conversation = new TestConversation(
+      ({ messages }) => (messages.length > 1 ? say('I see.') : ask(['pays'], ['looks'], ['refuses'])),
+      tools,
+      { AUTH: 'open' },
+    )
+    await notified(conversation)
+    await conversation.run(0)
+    const calls = [0, 1, 2].map((index) => `call_${runId(0).slice(4)}_1_${index}`)
+    const approve = Object.fromEntries(calls.map((id) => [id, { decision: 'approve' } as const]))
+    await conversation.object.answer(runId(0), approve)
+    await settle()
+    // The object is lost while the calls are under way, three times for the one that may be repeated.
+    for (let lives = 0; lives < 3; lives += 1) {
+      vi.setSystemTime(Date.now() + 1000)
+      conversation.live()
+      await settle()
+    }
+    while (conversation.store.runs.row(runId(0))?.status !== 'completed') {
+      await conversation.ring()
+      await settle()
+    }
+    const code = 'outcome_unknown'
+    const record = await conversation.object.record(runId(0), 0)
+    const ends = record.ok
+      ? record.record.calls.map(({ tool: name, error, inDoubt }) => [name, error?.code, inDoubt])
+      : []
+    expect(ends).toEqual([
+      ['pays', code, true],
+      ['looks', code, undefined],
+      ['refuses', 'no_money', undefined],
+    ])
+    await conversation.ring()
+    expect(JSON.parse(received.at(-1)?.body ?? '')).toMatchObject({
+      type: 'run.finished',
+      data: { inDoubt: [{ id: calls[0], tool: 'pays', code }] },
+    })
+    const decideLate = async (id = '') => conversation.object.answer(runId(0), { [id]: { decision: 'reject' } })
+    const doubt = `The call "${calls[0]}" was sent, and nobody knows whether it took effect (outcome_unknown).`
+    expect(await decideLate(calls[0])).toMatchObject({
+      code: 'call_already_answered',
+      message: `This run has ended. ${doubt}`,
+    })
+    expect(await decideLate(calls[2])).toMatchObject({ code: 'call_already_answered', message: 'This run has ended.' })
+  })
+
   test('that is not accepted is sent again with its id after growing delays, across restarts, and is then given up', async () => {
     const conversation = await notified(quiet())
     await conversation.run(0)

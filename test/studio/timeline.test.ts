@@ -327,3 +327,15 @@ test('similar steps of a long run fold; failed ones and the slowest do not, and 
   expect(slowestRow(rows)?.key).toBe('call_20')
   expect(rows.filter((row) => hasMark(row, 'failed')).map(({ key }) => key)).toEqual(['call_10'])
 })
+
+test('a call that was sent and whose outcome is lost is in doubt, and one that was not sent is not', () => {
+  const lost = (callId: string): RunEventBody => {
+    const error = { code: 'cancelled', message: 'Not finished.' }
+    return { type: 'call.settled', callId, tool: 'x', ok: false, error, durationMs: 0 }
+  }
+  const run = fold(STARTED, STEP_ANSWER, started('a', 10), lost('a'), lost('b'))
+  expect(callsOf(run).map(({ state, inDoubt }) => [state, inDoubt])).toEqual([
+    ['failed', true],
+    ['failed', undefined],
+  ])
+})

@@ -69,7 +69,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
       content: list(ref('Content')),
       structured: {},
       metadata: OBJECT,
-      error: FAULT,
+      ...{ error: FAULT, inDoubt: { const: true } },
       late: object({ ok: flag }),
       ...{ undone: flag, judgement: ref('Judgement'), resultJudgement: ref('Judgement') },
       child: ref('Child'),

@@ -4,9 +4,10 @@ import type { RunFact } from '../../contract/event.ts'
 import { canonicalJson, isObject } from '../../contract/json.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../contract/limits.ts'
 import { hashArguments, readableArguments } from '../../contract/message.ts'
+import type { CallRecord, RunRecord } from '../../contract/run.ts'
 import type { ToolDefinition } from '../../contract/tool-definition.ts'
 import { type Caller, failure, type ToolOutcome } from '../../contract/tool.ts'
-import { callRefused, callSettled } from '../../loop/record.ts'
+import { callRecord, callRefused, callSettled } from '../../loop/record.ts'
 import type { CallState, RunState } from '../../loop/state.ts'
 import { admit } from '../../loop/decide/admit.ts'
 import { marksOfCallerResult } from '../../loop/decide/data-flow-guard.ts'
@@ -31,7 +32,7 @@ export function answerEvents(
     const call = run.state.calls.find((candidate) => candidate.callId === callId)
     if (!call) return refusalOf('unknown_call', `This run has no call "${callId}".`)
     if (call.status !== ('decision' in answer ? 'awaiting_approval' : 'awaiting_caller'))
-      return refusalOf('call_already_answered', `The call "${callId}" is not waiting for this answer.`)
+      return refuseLate(`The call "${callId}" is not waiting for this answer.`, callRecord(call, run.state))
     if (fourEyes && 'decision' in answer && answer.by === nameOf(run.state.request.caller))
       return refusalOf('own_run', 'The key that started this run may not decide about its calls.')
     if (!changesArguments && isChange(call, answer))
@@ -39,6 +40,18 @@ export function answerEvents(
     pairs.push([call, answer])
   }
   return pairs.map(([call, answer]) => answerEvent(call, answer, { ...run, callerData }))
+}
+
+/** Refuses answers to calls of a run that has ended. */
+export function refuseAfterEnd(answers: Readonly<Record<string, CallAnswer>>, run: RunRecord | undefined): Refusal {
+  const inDoubt = run?.calls.find((call) => call.inDoubt && call.id in answers)
+  return refuseLate('This run has ended.', inDoubt)
+}
+
+/** Refuses an answer that came too late. It says so if nobody knows whether the call took effect. */
+function refuseLate(why: string, { id, inDoubt, error }: Partial<CallRecord> = {}): Refusal {
+  const doubt = `The call "${id}" was sent, and nobody knows whether it took effect (${error?.code}).`
+  return refusalOf('call_already_answered', inDoubt ? `${why} ${doubt}` : why)
 }
 
 /** Whether a decision puts other arguments in the place of the model's. */

@@ -62,13 +62,16 @@ function webhookBody(run: RunRecord, now: number): string | undefined {
     return { id: call, tool, conversation, run: child, agents }
   })
   const openCalls = [...own, ...ofAgents]
+  const inDoubt = calls
+    .filter((call) => call.inDoubt)
+    .map(({ id: call, tool, error }) => ({ id: call, tool, code: error?.code }))
   const needsApproval = status === 'waiting' && openCalls.length > 0
   if (!needsApproval && status !== 'parked' && !isTerminal(status)) return undefined
   const type = needsApproval ? 'run.waiting' : status === 'parked' ? 'run.parked' : 'run.finished'
   return JSON.stringify({
     type,
     timestamp: new Date(now).toISOString(),
-    data: { run: id, status, ...rest, calls: openCalls },
+    data: { run: id, status, ...rest, calls: openCalls, ...(inDoubt.length > 0 && { inDoubt }) },
   })
 }
 

@@ -13,6 +13,7 @@ import { visible } from '../../contract/hidden-characters.ts'
 import { argumentHint, duration, moment, quantity } from '../part/text.ts'
 import { go, hrefOf } from '../route.ts'
 import { ApprovalForm } from '../run/approval-form.tsx'
+import { DoubtNote } from '../run/call-chip.tsx'
 import { ResultForm } from '../run/result-form.tsx'
 import { type RunStore, watchRun } from '../run/run-store.ts'
 import { type CallView, hasEnded, type RunView, type StepView } from '../run/run-view.ts'
@@ -151,6 +152,9 @@ function ShownStep({ conversation, run, step, store, isRaw, isOver }: StepProps)
       {step.text !== '' && <ModelText text={step.text} isRaw={isRaw} isWriting={!step.isAnswered && !isOver} />}
       {step.citations && <Sources citations={step.citations} />}
       {step.calls.length > 0 && <Calls step={step} conversation={conversation} run={run} />}
+      {step.calls.map((call) => (
+        <DoubtNote key={call.id} call={call} />
+      ))}
       {store && waiting.map((call) => <CallDecision key={call.id} call={call} store={store} />)}
     </div>
   )

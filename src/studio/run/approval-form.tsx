@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren, JSX } from 'preact'
-import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { Question } from '../../contract/input.ts'
 import { canonicalJson, isObject, type JsonSchema } from '../../contract/json.ts'
 import type { ToolDefinition } from '../../contract/tool-definition.ts'
@@ -14,7 +14,9 @@ import { tools } from '../tool/catalogue.ts'
 import { Field } from '../tool/schema-field.tsx'
 import { AnswerFields, emptyAnswers } from './answer-fields.tsx'
 import { ownDecisions, isInert, type MadeDecision, sendDecisions } from './decide.ts'
+import { DoubtNote } from './call-chip.tsx'
 import { watchRun } from './run-store.ts'
+import { callsOf } from './run-view.ts'
 
 /** A call that waits for a decision. */
 export interface CallToApprove {
@@ -67,7 +69,7 @@ export function ApprovalForm({ call, definition, address, aside, children }: For
         {aside}
       </header>
       {decision ? (
-        <Decided call={call} tool={tool} decision={decision} />
+        <Decided call={call} tool={tool} decision={decision} address={address} />
       ) : (
         <OpenForm
           call={call}
@@ -105,9 +107,11 @@ interface DecidedProps {
   readonly call: CallToApprove
   readonly tool: KnownTool
   readonly decision: MadeDecision
+  readonly address: RunAddress
 }
 
-function Decided({ call, tool, decision: { decision, reason } }: DecidedProps): JSX.Element {
+function Decided({ call, tool, decision: { decision, reason }, address }: DecidedProps): JSX.Element {
+  const store = useMemo(() => watchRun(address), [address.conversation, address.run])
   return (
     <div class="pad stack2">
       <p class="note" role="status">
@@ -118,6 +122,7 @@ function Decided({ call, tool, decision: { decision, reason } }: DecidedProps): 
           {reason !== '' && ` “${visible(reason)}”`}
         </span>
       </p>
+      <DoubtNote call={callsOf(store.view.value).find(({ id }) => id === call.id)} />
     </div>
   )
 }

@@ -12,7 +12,7 @@ import { Value } from '../part/value.tsx'
 import { hrefOf } from '../route.ts'
 import { tools } from '../tool/catalogue.ts'
 import { ApprovalForm } from './approval-form.tsx'
-import { CallChip } from './call-chip.tsx'
+import { CallChip, DoubtNote } from './call-chip.tsx'
 import { codeOf } from './chart.tsx'
 import { DetailHead, type ItemProps } from './detail-head.tsx'
 import { FaultDetail } from './fault-detail.tsx'
@@ -39,6 +39,7 @@ export function CallDetail({ item: call, run, address, hrefTo }: ItemProps<CallV
         {isOpen && call.state === 'caller' && <ResultForm call={call} address={address} />}
         {approval?.decision && <Decision approval={approval} />}
         {progress && <Progress {...progress} />}
+        <DoubtNote call={call} />
         {call.error && <Failure call={call} run={run} hrefTo={hrefTo} />}
         {call.error && <FaultDetail address={address} isOpen isShown={(fault) => fault.callId === call.id} />}
         {call.attempts.length > 1 && <Attempts call={call} />}

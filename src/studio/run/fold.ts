@@ -1,6 +1,7 @@
 import type { CallSettled, RunEvent } from '../../contract/event.ts'
 import { questionsOf } from '../../contract/input.ts'
 import type { ToolCall } from '../../contract/message.ts'
+import { IN_DOUBT_CODES } from '../../contract/tool.ts'
 import { judgementText } from '../part/text.ts'
 import type { CallView, LostAttempt, RunView, StepView, Wait } from './run-view.ts'
 
@@ -237,6 +238,7 @@ function settled(call: CallView, event: CallSettled, at: number | undefined): Ca
   const { waits } = awake(call, at)
   const attempts = last ? [...call.attempts.slice(0, -1), { ...last, to: last.from + durationMs }] : call.attempts
   const state = ok ? 'ok' : call.state === 'rejected' ? 'rejected' : 'failed'
+  const inDoubt = last !== undefined && !call.isProgram && IN_DOUBT_CODES.has(error?.code ?? '')
   return {
     ...rest,
     state,
@@ -247,6 +249,7 @@ function settled(call: CallView, event: CallSettled, at: number | undefined): Ca
     ...(structured !== undefined && { structured }),
     ...(cut !== undefined && { cut }),
     ...(error && { error }),
+    ...(inDoubt && { inDoubt }),
     ...(usage && { usage }),
     ...(deployment !== undefined && { deployment }),
   }

@@ -56,6 +56,8 @@ export interface CallView {
   /** Bytes of the complete result, if `content` is only a part of it. */
   readonly cut?: number
   readonly error?: { readonly code: string; readonly message: string }
+  /** It was sent and has failed, and nobody knows whether it took effect, if its tool has effects. */
+  readonly inDoubt?: true
   readonly usage?: Usage
   /** The source of the tool and the version of its definition, when the call was last sent. Older runs lack them. */
   readonly place?: string | undefined
