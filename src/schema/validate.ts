@@ -11,7 +11,7 @@ import { misfits } from './fit.ts'
 import { TOO_MUCH_WORK } from './pattern.ts'
 
 /**
- * Checks arguments against a JSON Schema that `checkSchema` found sound. Returns undefined if they fit, else the
+ * Checks arguments against a JSON Schema that `checkSchema` newPlaces sound. Returns undefined if they fit, else the
  * failure `invalid_arguments`, whose message tells the model what to correct. Arguments with too many levels or values
  * do not fit.
  */
@@ -69,15 +69,24 @@ export function nearestNumbers(
   schema: JsonSchema,
   value: unknown,
 ): { readonly value: unknown; readonly places: readonly LongPlace[] } {
-  const places = longPlaces(schema, value)
-  if (places.length === 0) return { value, places }
+  let newPlaces = longPlaces(schema, value)
+  if (newPlaces.length === 0) return { value, places: [] }
   const root = structuredClone({ value })
-  for (const { keys, digits } of places) {
-    const path = ['value', ...keys]
-    Object(partAt(root, path.slice(0, -1)))[String(path.at(-1))] = Number(digits)
+  const places: LongPlace[] = []
+  // A check tells the first misfits alone.
+  for (let round = 0; newPlaces.length > 0 && round < MOST_ROUNDS; round++) {
+    for (const { keys, digits } of newPlaces) {
+      const path = ['value', ...keys]
+      Object(partAt(root, path.slice(0, -1)))[String(path.at(-1))] = Number(digits)
+    }
+    places.push(...newPlaces)
+    newPlaces = longPlaces(schema, root.value)
   }
   return { value: root.value, places }
 }
+
+/** The most times that a value is checked for long numbers. */
+const MOST_ROUNDS = 10
 
 function longPlaces(schema: JsonSchema, value: unknown): readonly LongPlace[] {
   try {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { definitionService } from '../../../src/definitions/service.ts'
+import { decimalValue, jsonNumbers } from '../../fixtures/json-numbers.ts'
 
 import { isObject, parseShallow } from '../../../src/contract/json.ts'
 import { CONTROL, toolRequest } from '../../host/source/calls.ts'
@@ -170,4 +171,29 @@ test('a stored definition may have the limits of int64 in its schema, and loses 
       read: { definition: { inputSchema: { properties: { id: { type: 'integer' } } } } },
     })
   }
+})
+
+test('of 10,000 numbers in an answer, the text keeps each as it came, and none is changed in the structured result', async () => {
+  const numbers = jsonNumbers(10_000)
+  const { outcome } = await call({ answer: `{ "list": [${numbers.join(', ')}] }` })
+  expect(outcome).toMatchObject({ content: [{ type: 'text', text: `{"list":[${numbers.join(',')}]}` }] })
+  const structured = outcome && 'structured' in outcome ? outcome.structured : undefined
+  const values = Object.values(Object(structured)).flat().map(String)
+  expect(numbers.filter((number, index) => decimalValue(values[index] ?? '') !== decimalValue(number))).toEqual([])
+})
+
+test('of 10,000 numbers in arguments, each is sent with its value, or the call is refused', async () => {
+  const numbers = jsonNumbers(10_000)
+  const http = { method: 'POST', body: { list: '{list}' } }
+  const properties = { list: { type: 'array', items: { type: 'number' } } }
+  const isSent: boolean[] = []
+  for (let start = 0; start < numbers.length; start += 100) {
+    const part = numbers.slice(start, start + 100).filter((number) => Number.isFinite(Number(number)))
+    const { requests } = await call({ http, properties, args: `{"list":[${part.join(',')}]}` })
+    const body = requests[0]?.body
+    const bodyNumbers = /\[(.*)\]/.exec(typeof body === 'string' ? body : '')?.[1]?.split(',') ?? []
+    isSent.push(...part.map((number, index) => decimalValue(bodyNumbers[index] ?? '') === decimalValue(number)))
+  }
+  expect(isSent.filter((each) => !each)).toEqual([])
+  expect(isSent.length).toBeGreaterThan(9000)
 })
