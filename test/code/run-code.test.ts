@@ -120,3 +120,28 @@ test.each([
   const text = JSON.stringify(['18 degrees', declared.replace('{})', 'Record<string, unknown>)')])
   expect(results.map(({ content }) => content)).toEqual([[{ type: 'text', text }], [{ type: 'text', text }]])
 })
+
+test('the run fails if the setup throws about a call of a program, whatever the program makes of it', async () => {
+  const payments: string[] = []
+  const pay = tool('pay', () => void payments.push('pay'))
+  const needsApproval = ({ tool: name }: { tool: string }) => {
+    if (name === 'pay') throw new Error('secret detail')
+    return false
+  }
+  const code = 'const paid = await tools.pay({}).catch(({ message }) => message); return [paid, await tools.count({})]'
+  const { events, faults, state } = await play({
+    tools: [count, pay],
+    loop: { hooks: [codeHook(vmLoader())], needsApproval },
+    request: { code: 'only' },
+    script: [ask(['run_code', { code }]), say('ok')],
+  })
+  const error = { code: 'hook_failed', message: 'A hook of the edge failed.' }
+  expect(events.at(-1)).toMatchObject({ type: 'run.finished', status: 'failed', error })
+  expect(state.calls.map(({ tool: name, result }) => [name, result?.error?.code])).toEqual([
+    ['run_code', undefined],
+    ['pay', 'hook_failed'],
+    ['count', undefined],
+  ])
+  expect([payments, JSON.stringify(events).includes('secret detail')]).toEqual([[], false])
+  expect(JSON.stringify(faults)).toContain('secret detail')
+})

@@ -1,5 +1,5 @@
 import { innerCallId } from '../../contract/id.ts'
-import { contentText } from '../../contract/message.ts'
+import { contentText, type ToolCall } from '../../contract/message.ts'
 import { type ProgramAsk, type ProgramCalls, type ProgramRelease, ProgramStopped } from '../../contract/program.ts'
 import { pause } from '../../contract/time-limit.ts'
 import { failure } from '../../contract/tool.ts'
@@ -7,7 +7,7 @@ import { decideCalls } from '../decide/decide.ts'
 import { callRefused } from '../record.ts'
 import type { CallState, ProgramState } from '../state.ts'
 import type { Running } from '../running.ts'
-import { screenEvent, isGuardedBySetup } from './hooks.ts'
+import { hookFailed, HookFailure, isGuardedBySetup, screenEvent } from './hooks.ts'
 import { wholeOutcome } from './record-outcome.ts'
 
 /** The most calls of a program, whatever its run may make. */
@@ -137,8 +137,24 @@ export class ProgramPass implements ProgramCalls {
     if (ask.do === 'wait') return this.#startTimer(number, ask.ms)
     const inner = { callId: innerCallId(callId, this.#ownCalls().length), tool: ask.tool, arguments: ask.arguments }
     this.#requireRoom(ask.arguments)
-    const guard = isGuardedBySetup(this.#running, inner) ? ({ isGuarded: true } as const) : {}
-    this.#running.commit([{ type: 'call.issued', ...inner, parent: callId, ask: number, ...guard }])
+    this.#issue(inner, number)
+  }
+
+  /** Issues a call. One about which the setup throws is refused at once, and the run fails with the step. */
+  #issue(inner: ToolCall, ask: number): void {
+    const { commit } = this.#running
+    const event = { type: 'call.issued', ...inner, parent: this.#call.callId, ask } as const
+    let fault: HookFailure | undefined
+    let isGuarded = false
+    try {
+      isGuarded = isGuardedBySetup(this.#running, inner)
+    } catch (error) {
+      if (!(error instanceof HookFailure)) throw error
+      fault = error
+    }
+    commit([{ ...event, ...(isGuarded && { isGuarded: true as const }) }])
+    const call = fault && this.#ownCalls().find(({ callId }) => callId === inner.callId)
+    if (call) commit([callRefused(call, hookFailed(this.#running, call, fault?.cause))])
   }
 
   /** Throws if the arguments of the programs' calls would be too long together. */
