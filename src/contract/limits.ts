@@ -51,7 +51,7 @@ export const LIMITS = {
   silenceMs: { variable: 'MODEL_SILENCE_MS', initial: 60_000 },
   /**
    * How long a run waits in all, in milliseconds, for an answer of a model that is overloaded or cannot be reached, beyond
-   * the first two retries. 1 turns waiting off. The wait ends with `runMs`, and with the request of a run that is not stored.
+   * the first two retries. 1 turns waiting off; a run whose request names neither a conversation nor this limit waits ten seconds at most. The wait ends with `runMs`, and with the request of a run that is not stored.
    */
   modelWaitMs: { variable: 'MODEL_WAIT_MS', initial: 120_000 },
   /**

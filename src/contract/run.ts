@@ -180,6 +180,8 @@ export interface RunError {
   readonly code: string
   readonly message: string
   readonly retryAfterMs?: number
+  /** The HTTP status with which the provider of the model says that it has too many requests: 503 or 529. */
+  readonly status?: number
   /** Set if the same request may succeed when it is sent again, and the edge has not sent its own again already. */
   readonly retryable?: true
   /** The number of requests to the model after which the edge gave up, if it made several. */

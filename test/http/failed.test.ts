@@ -1,6 +1,6 @@
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { ModelEvent } from '../../src/contract/model.ts'
-import { say } from '../fixtures/play.ts'
+import { say, tool } from '../fixtures/play.ts'
 import { keptEdge } from './kept-edge.ts'
 
 const failing: ModelEvent[] = [
@@ -57,5 +57,90 @@ describe('the response of a failed run has the headers of every run', () => {
       'c',
       `/conversations/c/runs/${runId}`,
     ])
+  })
+})
+
+describe('a request without a conversation, whose model is overloaded', () => {
+  afterEach(() => void vi.useRealTimers())
+
+  const vars = { MODEL_WAIT_MS: '120000' }
+  const chat = { messages: [{ role: 'user', content: 'Go' }] }
+  const toChat = ['/v1/chat/completions', chat] as const
+  const toMessages = ['/v1/messages', { ...chat, max_tokens: 10 }] as const
+  const toResponses = ['/v1/responses', { input: 'Go', store: false }] as const
+  const pick = { name: 'pick', input_schema: { type: 'object' } }
+
+  function overload(code: string, status?: number, retryAfterMs?: number): ModelEvent[] {
+    const rest = { ...(status && { status }), ...(retryAfterMs && { retryAfterMs }) }
+    return [{ type: 'error', error: { code, message: 'Busy.', retryable: true, ...rest } }]
+  }
+
+  /** Answers, while time passes without waiting for it. */
+  async function answerInTime(answer: Promise<Response>): Promise<Response> {
+    const pending = Symbol('pending')
+    const nextTurn = () => new Promise<typeof pending>((resolve) => setImmediate(resolve, pending))
+    while ((await Promise.race([answer, nextTurn()])) === pending) await vi.advanceTimersByTimeAsync(50)
+    return answer
+  }
+
+  test.each([
+    [429, 'model_rate_limited', 429, toChat],
+    [429, 'model_rate_limited', 429, toMessages],
+    [503, 'model_unavailable', 503, toChat],
+    [529, 'model_unavailable', 529, toMessages],
+    [529, 'model_unavailable', 529, toResponses],
+    [500, 'model_unavailable', 502, toResponses],
+    [undefined, 'model_unreachable', 502, toMessages],
+  ] as const)('waits ten seconds for a %s (%s), and then says %s', async (status, code, expected, [path, body]) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
+    for (const stream of [false, true]) {
+      const times: number[] = []
+      async function* fail(): AsyncGenerator<ModelEvent> {
+        times.push(Date.now())
+        yield* overload(code, status)
+      }
+      const edge = keptEdge({ script: Array.from({ length: 20 }, () => fail), vars })
+      const answer = await answerInTime(edge.post(path, { ...body, stream }))
+      const waited = (times.at(-1) ?? 0) - (times[0] ?? 0)
+      // The clock may move while an answer is read.
+      expect(waited >= 10_000 && waited < 12_000).toBe(true)
+      expect([answer.status, answer.headers.get('x-should-retry')]).toEqual([expected, 'true'])
+    }
+  })
+
+  test.each([toChat, toMessages, toResponses])('passes on a longer Retry-After at once: %s', async (path, body) => {
+    for (const stream of [false, true]) {
+      const edge = keptEdge({ script: [overload('model_rate_limited', 429, 30_000)], vars })
+      const { status, headers } = await edge.post(path, { ...body, stream })
+      expect([status, headers.get('retry-after'), headers.get('x-should-retry')]).toEqual([429, '30', 'true'])
+    }
+  })
+
+  test('is overloaded for clients of Anthropic, as with the tools of client and edge', async () => {
+    const edge = keptEdge({ script: [overload('model_unavailable', 529, 30_000)], vars, tools: [tool('a', () => 'b')] })
+    const [path, body] = toMessages
+    const answer = await edge.post(path, { ...body, tools: [pick], stream: true })
+    expect([answer.status, answer.headers.get('x-should-retry'), await answer.json()]).toMatchObject([
+      529,
+      'true',
+      { error: { type: 'overloaded_error', details: { error_code: 'model_unavailable' } } },
+    ])
+  })
+
+  test('waits longer if it says so', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
+    const edge = keptEdge({ script: [overload('model_unavailable', 503, 20_000), say('Late.')], vars })
+    const [path, body] = toChat
+    const limited = { ...body, edgecall: { limits: { modelWaitMs: 60_000 } } }
+    expect((await answerInTime(edge.post(path, limited))).status).toBe(200)
+  })
+
+  test('asks its SDK not to send it again with an Idempotency-Key that has its answer', async () => {
+    const error = { code: 'model_unavailable', message: 'Busy.', retryable: true, attempts: 3 }
+    const edge = keptEdge({ script: [[{ type: 'error', error }]] })
+    const [path, body] = toChat
+    const answers = []
+    for (const _ of [1, 2]) answers.push(await edge.post(path, body, { 'idempotency-key': 'once' }))
+    expect(answers[1]?.headers.get('x-should-retry')).toBe('false')
   })
 })

@@ -70,7 +70,7 @@ export async function streamRun(
       const flushSoon = burst(flush)
       const onEvent = (event: RunEvent) => {
         if (!hasBegun) {
-          if (isPrelude(event)) {
+          if (isPrelude(event, handle)) {
             pending += encoder.event(event)
             return undefined
           }
@@ -126,8 +126,10 @@ export async function streamRun(
   return new Response(stream, { headers: { ...SSE_HEADERS, ...runHeaders(handle), ...headers } })
 }
 
-function isPrelude({ type }: RunEvent): boolean {
-  return /^(?:history\.|(?:run|step)\.started|run\.resumed|model\.retried)/.test(type)
+/** Whether no answer begins with an event. A run without a conversation waits so briefly for its model that it may still fail. */
+function isPrelude({ type }: RunEvent, { conversation }: RunRef): boolean {
+  if (type === 'model.waiting') return conversation === undefined
+  return /^(?:history\.|(?:run|step)\.started|step\.restarted|run\.resumed|model\.retried)/.test(type)
 }
 
 /** When each stream that is under way has ended, by the body of its response. */

@@ -49,6 +49,12 @@ export interface RunParameters extends Partial<RunOptionValues> {
 }
 
 /**
+ * How long a run waits for an overloaded model if its request names no conversation and no limit, in milliseconds: its
+ * client shows nothing meanwhile, and tries again by itself.
+ */
+const UNSTORED_WAIT_MS = 10_000
+
+/**
  * Checks a request for a run against this edge (its model, tools, limits and budget) and completes it. Throws a Problem
  * for anything that the edge does not know or allow; nothing has been stored then.
  */
@@ -72,7 +78,11 @@ export async function prepareRun(
     isKnown({ setup, caller }, { ...identity, conversation }),
   )
   const place = { ...identity, ...(conversation !== undefined && { conversation }), ...(budget && { budget }) }
-  const run = await applyHooks(setup, runRequest(context, { ...parameters, input }, model.name, place))
+  const limits = {
+    ...(conversation === undefined && identity.fingerprint === undefined && { modelWaitMs: UNSTORED_WAIT_MS }),
+    ...parameters.limits,
+  }
+  const run = await applyHooks(setup, runRequest(context, { ...parameters, input, limits }, model.name, place))
   const tools = await selectTools(setup, run, { isOfCaller: parameters.tools !== undefined })
   await checkLimits(setup, run, { limits: parameters.limits, tools })
   checkChoice(run.toolChoice, [

@@ -135,12 +135,14 @@ export function failedProblem(
   { run, hasStarted, record }: { run: RunRef; hasStarted: boolean; record?: RunRecord },
 ): Problem {
   const { code = 'run_failed', message = 'The run failed.', retryAfterMs, retryable = false, attempts } = error ?? {}
+  // Such a run has waited for a short time only.
+  const isOutage = run.conversation === undefined && run.replayed !== true && OUTAGES.has(code)
   return new Problem({
-    status: statusOf(code, finish),
+    status: error?.status ?? statusOf(code, finish),
     code,
     message,
     retryAfterMs,
-    mayRetry: retryable && !hasStarted,
+    mayRetry: (retryable || isOutage) && !hasStarted,
     extra: { runId: run.runId, run: record },
     headers: { ...runHeaders(run), ...(attempts !== undefined && { 'x-model-attempts': String(attempts) }) },
   })
@@ -175,6 +177,9 @@ const STATUSES: Readonly<Record<string, number>> = {
   model_unauthorized: 424,
   model_rate_limited: 429,
 }
+
+/** The failures of a provider that is overloaded or cannot be reached. */
+const OUTAGES = new Set(['model_rate_limited', 'model_unavailable', 'model_unreachable'])
 
 export type RunRef = Pick<RunHandle, 'runId' | 'conversation' | 'replayed' | 'joined'>
 

@@ -82,11 +82,15 @@ const STILL_TOO_LONG =
   'No more of the prompt could be left out. Send a shorter message, offer fewer tools, or name a model with a larger context window.'
 
 /** Converts the error of a model for the caller of the run. `wasRepeated`: the edge has made the request again. */
-function runErrorOf({ code, message, retryAfterMs, retryable, attempts }: ModelError, wasRepeated: boolean): RunError {
+function runErrorOf(
+  { code, message, status, retryAfterMs, retryable, attempts }: ModelError,
+  wasRepeated: boolean,
+): RunError {
   return {
     code,
     message: code === CONTEXT_EXCEEDED ? `${message} ${STILL_TOO_LONG}` : message,
     retryAfterMs,
+    ...((status === 503 || status === 529) && { status }),
     ...(retryable && !attempts && !wasRepeated && { retryable }),
     ...(attempts && { attempts }),
   }

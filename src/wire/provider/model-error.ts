@@ -25,6 +25,9 @@ const CODES: Readonly<Record<number, string>> = {
 /** The error code of a model that cannot call tools. */
 export const WITHOUT_TOOLS = 'model_without_tools'
 
+/** Matches the code of an overload. In a stream it comes without a status: that is Anthropic's. */
+const OVERLOAD = /overloaded/i
+
 /** Matches how servers say that a model cannot call tools: Ollama and DeepSeek; OpenRouter; Groq; vLLM. */
 const NO_TOOLS =
   /(?:not|n't) support\S*(?: \S+)? (?:tools?|functions?)\b|support tool use|(?:tool|function)s?(?: call\w*)?\W+(?:is|are) not supported|enable-auto-tool-choice/i
@@ -39,7 +42,11 @@ const NO_QUOTA = /insufficient_(?:quota|balance)|billing_hard_limit/
 const REFUSED_CODES = /refused_request|not_found/
 
 /** Converts a provider's fault to an error: the status decides its code; without a status, the provider's own code. */
-export function modelError({ message, code = '', status }: ProviderFault): ModelError {
+export function modelError({
+  message,
+  code = '',
+  status = OVERLOAD.test(code) ? 529 : undefined,
+}: ProviderFault): ModelError {
   const overflow = readOverflow(message, code, status)
   const baseCode = knownCode(code) ?? codeOf(GARBLED.test(code) ? 500 : (status ?? statusOf(code)))
   const kind = overflow

@@ -81,7 +81,11 @@ export const MODEL_ERRORS: ErrorTexts = {
   model_stream_cut: http(502, 'The provider’s answer ended before the model was done.', 'Try again.'),
   model_timeout: http(502, 'The provider did not answer in time.', 'Try again, or use a faster model.'),
   model_unauthorized: http(424, 'The provider refused the key of the edge.', 'Set the key: `OPENAI_API_KEY`, ….'),
-  model_unavailable: http(502, 'The provider answered with a server error, also after retries.', 'Try again later.'),
+  model_unavailable: http(
+    502,
+    'The provider answered with a server error, also after retries; with status 503 or 529, ours is the same.',
+    'Try again later.',
+  ),
   model_unreachable: http(502, 'The provider could not be reached.', 'Check the base URL.'),
   model_without_tools: http(400, 'The model cannot call tools.', 'Use a model that can.'),
 }

@@ -418,7 +418,8 @@ export function anthropicErrorObject(
   { code, message, param, status = 500 }: ErrorDetails,
   request_id?: string,
 ): Fields {
-  const byCode = isOverload(code) ? 'overloaded_error' : code.endsWith('rate_limited') ? TYPES[429] : undefined
+  const isBusy = isOverload(code) || (code === 'model_unavailable' && (status === 503 || status === 529))
+  const byCode = isBusy ? 'overloaded_error' : code.endsWith('rate_limited') ? TYPES[429] : undefined
   const type = byCode ?? TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error')
   return { type: 'error', error: { type, message, details: { error_code: code, param } }, request_id }
 }
