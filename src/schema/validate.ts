@@ -11,7 +11,7 @@ import { misfits } from './fit.ts'
 import { TOO_MUCH_WORK } from './pattern.ts'
 
 /**
- * Checks arguments against a JSON Schema that `checkSchema` newPlaces sound. Returns undefined if they fit, else the
+ * Checks arguments against a JSON Schema that `checkSchema` found sound. Returns undefined if they fit, else the
  * failure `invalid_arguments`, whose message tells the model what to correct. Arguments with too many levels or values
  * do not fit.
  */
