@@ -43,7 +43,7 @@ export interface CopyPlace {
 export interface RestoreRequest {
   readonly do: 'restore'
   /** The part, as earlier versions call it. */
-  readonly copy: Uint8Array
+  readonly copy: Uint8Array<ArrayBuffer>
   /** The caller who brings it. */
   readonly caller: Caller
   /** The id of the conversation. */
@@ -67,7 +67,7 @@ export type BackupRequest =
 
 export interface BackupReply {
   /** The copy, or the part of it, that was asked for. */
-  readonly copy?: Uint8Array
+  readonly copy?: Uint8Array<ArrayBuffer>
   /** Where the next part begins; absent for the last. The edge adds the digest. */
   readonly next?: Omit<CopyPlace, 'digest'>
   /** The number of the last part that is restored, if the conversation needs others. */

@@ -61,7 +61,7 @@ export function holds(sql: SqlStorage, store: Pick<MarkedStore, 'meta'>, mark: C
 
 /** A part of a copy. `next`: where the part after it begins; undefined if it is the last. */
 interface CopiedPart {
-  readonly bytes: Uint8Array
+  readonly bytes: Uint8Array<ArrayBuffer>
   readonly next: Omit<CopyPlace, 'digest'> | undefined
 }
 

@@ -34,7 +34,11 @@ export const OWN_META: ReadonlySet<unknown> = new Set([
  * Copies a conversation in one part: a line that names it, one for each row, and one with the number of rows, which an
  * incomplete copy lacks. Returns undefined if the copy would have more than `most` bytes.
  */
-export function copyTables({ sql }: DurableObjectStorage, id: string, most: number): Uint8Array | undefined {
+export function copyTables(
+  { sql }: DurableObjectStorage,
+  id: string,
+  most: number,
+): Uint8Array<ArrayBuffer> | undefined {
   const lines = new Lines()
   lines.push({ type: 'conversation', format: WHOLE_FORMAT, id })
   let rows = 0
@@ -175,28 +179,27 @@ export function* linesOf(bytes: Uint8Array): Generator<string> {
   }
 }
 
-/** The lines of a copy, as bytes. */
+/** The lines of a copy, as bytes: in one buffer, so that a long copy leaves no more of them behind than it has. */
 export class Lines {
   readonly #encoder = new TextEncoder()
-  readonly #parts: Uint8Array[] = []
+  #buffer = new ArrayBuffer(FIRST_BYTES)
   bytes = 0
 
   push(line: object): void {
-    const part = this.#encoder.encode(`${JSON.stringify(line)}\n`)
-    this.#parts.push(part)
-    this.bytes += part.byteLength
+    const text = `${JSON.stringify(line)}\n`
+    // UTF-8 has at most three bytes for each UTF-16 unit.
+    const most = this.bytes + 3 * text.length
+    if (most > this.#buffer.byteLength) this.#buffer = this.#buffer.transfer(2 * most)
+    this.bytes += this.#encoder.encodeInto(text, new Uint8Array(this.#buffer, this.bytes)).written
   }
 
-  join(): Uint8Array {
-    const all = new Uint8Array(this.bytes)
-    let at = 0
-    for (const part of this.#parts) {
-      all.set(part, at)
-      at += part.byteLength
-    }
-    return all
+  /** Returns the bytes. No line can be added afterwards. */
+  join(): Uint8Array<ArrayBuffer> {
+    return new Uint8Array(this.#buffer.transfer(this.bytes))
   }
 }
+
+const FIRST_BYTES = 64 * 1024
 
 /** The texts of a copy's columns, of which long ones are in parts. No two columns may share parts. */
 export class CopiedTexts {

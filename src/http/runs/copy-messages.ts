@@ -50,7 +50,10 @@ export async function copyMessages(
   }
 }
 
-/** Returns the messages that models see, oldest first, up to the end of a run or to the newest message. */
+/**
+ * Returns the messages that models see, oldest first, up to the end of a run or to the newest message. All of them are in
+ * memory, so this is for what a request has sent or is about to send as a whole, not for copies.
+ */
 export async function currentMessages(service: ConversationService, end: MessageRange): Promise<Message[]> {
   const messages: Message[] = []
   for await (const page of messagePages(service, end))

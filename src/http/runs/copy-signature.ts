@@ -11,7 +11,8 @@ interface CopySubject {
 
 /** A part of a copy, or a whole one, as a caller gets it. */
 export interface SignedCopy {
-  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly body: Uint8Array<ArrayBuffer>
+  readonly lastLine: Uint8Array<ArrayBuffer>
   /** The place that its last line names; undefined for the last part. */
   readonly next: CopyPlace | undefined
 }
@@ -22,7 +23,7 @@ export interface SignedCopy {
  * a signer there is none.
  */
 export async function signCopy(
-  { copy, next }: { readonly copy: Uint8Array; readonly next?: Omit<CopyPlace, 'digest'> | undefined },
+  { copy, next }: { readonly copy: Uint8Array<ArrayBuffer>; readonly next?: Omit<CopyPlace, 'digest'> | undefined },
   subject: CopySubject,
   signer: Signer | undefined,
 ): Promise<SignedCopy> {
@@ -31,11 +32,9 @@ export async function signCopy(
   const place = next && { ...next, digest }
   const fields = { ...end, ...(place && { next: await encodePlace(place, subject, signer) }) }
   const signature = await signer?.sign(textOf({ head, end: fields, digest }, subject))
-  const line = encoder.encode(`${JSON.stringify({ ...fields, ...(signature && { signature }) })}\n`)
-  const bytes = new Uint8Array(body.byteLength + line.byteLength)
-  bytes.set(body)
-  bytes.set(line, body.byteLength)
-  return { bytes, next: place }
+  const line = JSON.stringify({ ...fields, ...(signature && { signature }) })
+  const lastLine = new Uint8Array(encoder.encode(`${line}\n`))
+  return { body, lastLine, next: place }
 }
 
 /** What the edge reads in a copy, or a part of one, that a caller brings. */
@@ -49,7 +48,7 @@ interface CheckedCopy {
 }
 
 export async function checkCopy(
-  copy: Uint8Array,
+  copy: Uint8Array<ArrayBuffer>,
   subject: CopySubject,
   signer: Signer | undefined,
 ): Promise<CheckedCopy> {
@@ -65,7 +64,7 @@ const encoder = new TextEncoder()
 const NEWLINE = 10
 
 /** Returns the first and the last line of a copy, and what comes before the last. */
-function partsOf(copy: Uint8Array) {
+function partsOf(copy: Uint8Array<ArrayBuffer>) {
   const start = copy.lastIndexOf(NEWLINE, copy.byteLength - 2) + 1
   const body = copy.subarray(0, start)
   return { body, head: fieldsOf(body.subarray(0, body.indexOf(NEWLINE) + 1)), end: fieldsOf(copy.subarray(start)) }
@@ -76,8 +75,8 @@ function fieldsOf(line: Uint8Array): Readonly<Record<string, unknown>> {
   return isObject(value) ? value : {}
 }
 
-async function digestOf(body: Uint8Array): Promise<string> {
-  return toHex(new Uint8Array(await crypto.subtle.digest('SHA-256', new Uint8Array(body))))
+async function digestOf(body: Uint8Array<ArrayBuffer>): Promise<string> {
+  return toHex(new Uint8Array(await crypto.subtle.digest('SHA-256', body)))
 }
 
 /**

@@ -5,6 +5,7 @@ import type { EdgeEnv } from '../context.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { bodyTooLarge, readJson } from '../request-body.ts'
 import { unwrapReply } from '../problem.ts'
+import { openUntil } from '../respond/stream.ts'
 import { checkCopy, readPlace, signCopy, type SignedCopy } from '../runs/copy-signature.ts'
 import { countCreated, requireRoom } from '../runs/storage-quota.ts'
 import type { Surface } from '../surface.ts'
@@ -31,7 +32,7 @@ app.get('/:id', async (c) => {
     return signCopy({ copy, next }, subject, setup.copySigner)
   }
   const first = await read(from)
-  const body = first.next ? streamOf(partsFrom(first, read)) : first.bytes
+  const body = first.next ? streamOf(partsFrom(first, read)) : new Blob([first.body, first.lastLine]).stream()
   return c.body(body, 200, { 'content-type': 'application/x-ndjson' })
 })
 
@@ -40,27 +41,44 @@ async function* partsFrom(
   first: SignedCopy,
   read: (place: CopyPlace) => Promise<SignedCopy>,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  yield first.bytes
-  for (let { next } = first; next;) {
-    const part = await read(next)
-    yield part.bytes
-    next = part.next
+  for (let part = first; ; part = await read(part.next)) {
+    yield part.body
+    yield part.lastLine
+    if (!part.next) return
   }
 }
 
-/** Makes a stream of parts, which asks for each once the one before it was read. */
-function streamOf(parts: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
-  return new ReadableStream(
-    {
-      pull: async (controller) => {
-        const { done, value } = await parts.next()
-        if (done) controller.close()
-        else controller.enqueue(value)
-      },
-      cancel: async () => void (await parts.return(undefined)),
-    },
-    { highWaterMark: 0 },
+/**
+ * Makes a stream of bytes, which asks for the next ones once those before were read. workerd has copied them by then, so
+ * they are released.
+ */
+function streamOf(pieces: AsyncIterable<Uint8Array<ArrayBuffer>>): ReadableStream<Uint8Array> {
+  const isCopied = typeof IdentityTransformStream !== 'undefined'
+  const { readable, writable } = isCopied ? new IdentityTransformStream() : new TransformStream()
+  const write = async () => {
+    const writer = writable.getWriter()
+    try {
+      for await (const piece of pieces) {
+        await writer.write(piece)
+        if (isCopied) release(piece)
+      }
+      await writer.close()
+    } catch (error) {
+      await writer.abort(error)
+    }
+  }
+  return openUntil(
+    readable,
+    write().catch(() => {}),
   )
+}
+
+/**
+ * Gives the memory of bytes back that nobody needs any more. Otherwise much of a long copy stays in memory, since garbage
+ * outside of the heap is collected late.
+ */
+function release({ buffer }: Uint8Array<ArrayBuffer>): void {
+  buffer.transfer(0)
 }
 
 app.put('/:id', async (c) => {
@@ -81,6 +99,7 @@ app.put('/:id', async (c) => {
     if (isFirst) await requireRoom(c.env, id, copy.byteLength)
     const request = { do: 'restore', caller, id, copy, ...checked } as const
     reply = { isSigned: checked.isSigned, ...unwrapReply(await conversationOfPath(c).backup(request)) }
+    release(copy)
   }
   const { part, isSigned: signed } = reply
   if (part !== undefined) return c.json({ id, signed, part }, 202)

@@ -129,8 +129,8 @@ conversationLife.post('/:id/fork', async (c) => {
   try {
     await copyMessages(source, target, { before: at + 1 })
   } catch (error) {
-    // A part of the messages is of no use, and the tenant has no room for it.
-    if (error instanceof Problem && error.details.code === 'quota_exceeded') await target.remove()
+    // With a part of the messages, it would be taken for the whole fork. What the caller is told is why there is none.
+    await removeFromTenant(c.env, target, id).catch(() => {})
     throw error
   }
   return c.json({ id }, 201)
@@ -163,11 +163,14 @@ conversationLife.delete('/:id', async (c) => {
 
 /** Deletes the conversation that the path names. */
 export async function removeConversation(c: RouteContext): Promise<void> {
-  const { setup, caller } = c.env
-  const reply = await conversationOfPath(c).remove()
+  await removeFromTenant(c.env, conversationOfPath(c), c.req.param('id'))
+}
+
+async function removeFromTenant({ setup, caller }: EdgeContext, service: ConversationService, id: string) {
+  const reply = await service.remove()
   // Also if the conversation was deleted before, but could not be removed from the directory.
   if (reply.ok || reply.code === 'conversation_deleted') {
-    await setup.directories.getByName(caller.tenant).remove(c.req.param('id'))
+    await setup.directories.getByName(caller.tenant).remove(id)
   }
   unwrapReply(reply)
 }
