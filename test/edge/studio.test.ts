@@ -742,7 +742,7 @@ describe.skipIf(missingChromium)('the studio in Chromium', () => {
       })
     }
     const { page, faults } = await open('', {}, answerForTool)
-    await page.getByRole('link', { name: 'Tools' }).click()
+    await page.getByRole('link', { name: 'Tools', exact: true }).click()
     await page.getByText('1 tool, 1 not available').waitFor()
     await page.getByRole('link', { name: 'Approvals' }).click()
     await page.getByRole('region', { name: 'Queue' }).getByRole('link', { name: 'look_up' }).click()

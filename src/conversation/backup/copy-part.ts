@@ -3,6 +3,7 @@ import { runOfCall } from '../../contract/id.ts'
 import { chunkName } from '../store/database.ts'
 import { MESSAGES_A_RUN, positionOf } from '../store/messages.ts'
 import { COPIED_TABLES, KEYS, Lines, OWN_META, type TableRow } from './copy.ts'
+import { positionOfNotes } from '../../loop/window/notes.ts'
 
 /**
  * The size of a part in bytes, which its last line may exceed. A part is held in memory a few times over: as lines, as
@@ -187,7 +188,11 @@ interface Snapshot {
 function isShown(sql: SqlStorage, table: Table, row: TableRow, { place, open }: Snapshot): boolean {
   if (table === 'runs') return Number(row['place']) <= place
   if (table === 'joined') return (placeOf(sql, row['run']) ?? Infinity) <= place
-  if (table === 'wholes') return (placeOf(sql, runOf(String(row['call']))) ?? 0) <= place
+  if (table === 'wholes') {
+    const call = String(row['call'])
+    const notes = positionOfNotes(call)
+    return (notes === undefined ? (placeOf(sql, runOf(call)) ?? 0) : Math.floor(notes / MESSAGES_A_RUN)) <= place
+  }
   if (table !== 'messages') return true
   const position = Number(row['position'])
   const ofRun = Math.floor(position / MESSAGES_A_RUN)
