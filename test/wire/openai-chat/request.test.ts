@@ -9,6 +9,7 @@ const PLAIN = {
   clientTools: [],
   sampling: {},
   edgecall: {},
+  ignored: [],
 }
 
 const messagesOf = (messages: unknown[]) => {
@@ -88,11 +89,12 @@ describe('the body of a chat completion', () => {
         responseFormat: { type: 'json_schema', name: 'answer', schema: parameters },
         sampling: {},
         edgecall,
+        ignored: ['user'],
       },
     })
   })
 
-  test('passes on model options, and ignores unknown fields', () => {
+  test('passes on model options, and names the fields that it ignores', () => {
     const sampling = {
       temperature: 0.3,
       top_p: 0.9,
@@ -108,10 +110,10 @@ describe('the body of a chat completion', () => {
       parallel_tool_calls: false,
       service_tier: 'flex',
     }
-    const ignored = { store: true, metadata: { a: 'b' }, top_k: 4, whatever: [1] }
-    expect(decodeRequest({ messages: [USER], ...sampling, ...ignored })).toEqual({
+    const others = { store: true, metadata: { a: 'b' }, top_k: 4, whatever: [1] }
+    expect(decodeRequest({ messages: [USER], ...sampling, ...others })).toEqual({
       ok: true,
-      request: { ...PLAIN, sampling },
+      request: { ...PLAIN, sampling, ignored: ['store', 'metadata', 'top_k', 'whatever'] },
     })
   })
 })
