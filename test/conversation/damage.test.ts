@@ -75,6 +75,15 @@ test('a table that is missing is told as damage, and what is left can be exporte
   }
 })
 
+test('a run whose events cannot be stored is refused, and is not accepted and then waited for', async () => {
+  vi.spyOn(console, 'error').mockImplementation(() => {})
+  const conversation = await usedConversation()
+  conversation.database.exec('PRAGMA foreign_keys = OFF; DROP TABLE events')
+  conversation.live()
+  const refusal = await conversation.start('c').catch((error: unknown) => error)
+  expect([isDamage(refusal), conversation.store.runs.row(runId('c'))]).toEqual([true, undefined])
+})
+
 test('a column of bytes is told as damage or set aside, and stops nothing for ever', async () => {
   vi.spyOn(console, 'error').mockImplementation(() => {})
   const first = await usedConversation()

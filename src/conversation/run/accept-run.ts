@@ -53,6 +53,8 @@ export function acceptRun(request: StartRequest, ports: AcceptPorts): AcceptRepl
   if (reached) return refuseQuota(reached)
   const stored = store.transaction(() => {
     const added = store.runs.add(run, tools, Date.now())
+    // Throws if the table of events is damaged: the run could not begin, and its caller would wait for it.
+    store.runs.lastNumber(run.runId)
     if (expires !== undefined) store.setMeta('expires', expires)
     if (replacedRow) store.retire(replacedRow.place, { onward, by: added.place })
     alarms.touch()
