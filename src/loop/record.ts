@@ -112,6 +112,7 @@ export function callSettled(
       tool,
       ok: false,
       error: errorForModel(outcome.error),
+      cut,
       ...accounting,
       durationMs,
     }

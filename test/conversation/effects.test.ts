@@ -180,3 +180,32 @@ test('what agents did, three levels down, is in the result of the call and in it
   expect(messages.find(({ role }) => role === 'tool')).toMatchObject({ tool: 'desk', calls: effects })
   family.close()
 })
+
+test('what an agent did before the calling run was cancelled is read in the next turn, by the id that its call names', async () => {
+  const family = new Family({
+    answer: (request) => {
+      if (instructions(request) === 'pay') return request.messages.length > 2 ? ask(['sign']) : ask(['pay', { id: 7 }])
+      const [verb, id] = lastText(request).split(' ')
+      if (verb === 'Pay') return ask(['desk', { question: 'invoice-7' }])
+      return verb === 'read' ? ask(['read_result', { id }]) : say('Done.')
+    },
+    agents: [{ name: 'desk', description: 'desk', instructions: 'pay', tools: ['pay', 'sign'] }],
+    tools: [pay, tool('sign', () => 'signed', { approval: 'always' })],
+  })
+  await family.start(1, 'Pay it.')
+  await family.pass(60_000)
+  expect(await family.at().cancel(runId(1))).toMatchObject({ ok: true, status: 'cancelled' })
+  await family.pass(60_000)
+  const call = `call_${runId(1).slice(4)}_1_0`
+  await family.start(2, `read ${call}`)
+  await family.pass(60_000)
+  const results = [...family.store().messages.all()].flatMap(({ message }) =>
+    message.role === 'tool' ? [contentText(message.content)] : [],
+  )
+  expect(results).toEqual([
+    `Not finished: the run was cancelled. read_result reads what the agent had done by then, with the id "${call}".`,
+    'The run of the agent "desk" was cancelled. Before, it made these calls:\npay({"id":7}) → "receipt of 7"\n' +
+      'sign({}) → failed: "Not finished: the run was cancelled."\n[0 to 160 of 160 characters]',
+  ])
+  family.close()
+})

@@ -15,6 +15,7 @@ import { pause, withDeadline } from '../../contract/time-limit.ts'
 import { failure, type RunPlace, type ToolOutcome } from '../../contract/tool.ts'
 import { callPart, traceOf, traceparentOf } from '../../contract/trace.ts'
 import { agentOutcome } from '../../loop/agent.ts'
+import { callLine, toldCalls } from '../../loop/effects.ts'
 import { waitCause } from '../../loop/decide/decide.ts'
 import { marksReadBy } from '../../loop/decide/data-flow-guard.ts'
 import type { ChildRuns } from '../../loop/running.ts'
@@ -284,9 +285,26 @@ export async function cancelChild(callId: string, ports: FamilyPorts): Promise<v
   const row = store.children.of(callId)
   if (!row) return
   const reply = await ask(ports, row.conversation, (object) => object.cancel(row.child), ONCE)
-  if (reply.ok || !NEVER_STARTED.has(reply.code)) return
+  if (reply.ok) return keepEffects(row, ports)
+  if (!NEVER_STARTED.has(reply.code)) return
   const isOnItsWay = row.status === 'asked' && now() < row.created + ON_ITS_WAY_MS
   if (isOnItsWay) throw new Error('The run of the agent may not have been accepted yet.')
+}
+
+/** Stores what the run of an agent had done before it was cancelled, so that later turns can read it. */
+async function keepEffects({ call, conversation, child, agent }: ChildRow, ports: FamilyPorts): Promise<void> {
+  const { store } = ports
+  const reply = await ask(ports, conversation, (object) => object.agentOutcome(child), ONCE)
+  if (!reply.ok || store.life() !== 'open') return
+  if (!reply.outcome) throw new Error('The run of the agent has not ended yet.')
+  const { calls = [], marks = [] } = reply.outcome
+  const lines = toldCalls(calls).map(callLine)
+  const text = lines.length > 0 ? `Before, it made these calls:\n${lines.join('\n')}` : 'It had taken no effect.'
+  const content = [{ type: 'text', text: `The run of the agent "${agent}" was cancelled. ${text}` }] as const
+  store.transaction(() => {
+    store.fullResults.keep(call, content)
+    store.mark([{ role: 'tool', callId: call, tool: agent, ok: false, content, marks }])
+  })
 }
 
 /**

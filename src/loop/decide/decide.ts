@@ -2,11 +2,11 @@ import type { RunEventBody, RunFact, RunFinished } from '../../contract/event.ts
 import type { LimitName } from '../../contract/limits.ts'
 import { contentText } from '../../contract/message.ts'
 import type { RunError, WaitCause } from '../../contract/run.ts'
-import { failure, type ToolFailure } from '../../contract/tool.ts'
+import { failure, READ_RESULT, type ToolFailure } from '../../contract/tool.ts'
 import { NO_USAGE } from '../../contract/usage.ts'
 import { type Admission, admit, limitReached, namedTools, namesOnOffer, NO_MORE_TOOLS, stepRules } from './admit.ts'
 import { answersLimit, compatLimit, directModes, returnsErrors, undoesForMisfits } from './compat.ts'
-import { callRefused, RESULT_WITHHELD, resultText } from '../record.ts'
+import { callRefused, callSettled, RESULT_WITHHELD, resultText } from '../record.ts'
 import { marksOfResult } from './data-flow-guard.ts'
 import type { CallState, RunState, StepState } from '../state.ts'
 
@@ -138,7 +138,13 @@ export function windDown(state: RunState, cause: 'cancelled' | 'runMs'): RunFact
 /** Returns the events that end a run within a step. Open calls get a result, so that the history stays valid. */
 export function endEarly({ step }: RunState, cause: string, end: RunFinished): RunFact[] {
   const openCalls = [...(step?.early ?? []), ...(step?.calls ?? [])].filter((call) => call.status !== 'settled')
-  const settlements = openCalls.map((call) => callRefused(call, failure('cancelled', `Not finished: ${cause}.`)))
+  const settlements = openCalls.map((call) => {
+    const message = `Not finished: ${cause}.`
+    if (!call.child) return callRefused(call, failure('cancelled', message))
+    // What its run has done is known once that has ended.
+    const rest = ` ${READ_RESULT} reads what the agent had done by then, with the id "${call.callId}".`
+    return callSettled(call, failure('cancelled', message + rest), 0, 0)
+  })
   return step?.answer ? [...settlements, stepFinished(step), end] : [...settlements, end]
 }
 

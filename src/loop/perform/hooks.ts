@@ -126,6 +126,6 @@ export function screenEvent(running: Running, event: RunFact): RunFact {
 function applyRefusalPolicy(running: FaultPolicyPorts, event: CallSettled): CallSettled {
   const call = running.state.step?.byId.get(event.callId)
   return event.error && call
-    ? callSettled(call, applyFaultPolicy(running, call, { ok: false, error: event.error }), event.durationMs)
+    ? callSettled(call, applyFaultPolicy(running, call, { ok: false, error: event.error }), event.durationMs, event.cut)
     : event
 }
