@@ -91,7 +91,9 @@ test('a surface with errors and keys of its own takes no more files of code, as 
     'src/edge/parts.ts',
     'src/http/surfaces/messages.ts',
     'src/wire/client/anthropic-messages/answer.ts',
+    'src/wire/client/anthropic-messages/members.ts',
     'src/wire/client/anthropic-messages/request.ts',
+    'src/wire/client/anthropic-messages/tools.ts',
   ])
 })
 

@@ -49,7 +49,7 @@ describe('a body of unusual JSON', () => {
   test.each([
     ['a key twice: the last counts', '{"arguments":{"a":1},"arguments":{"a":2}}', '{"a":2}'],
     ['half of a character', String.raw`{"arguments":{"a":"\ud800"}}`, '{"a":"\ufffd"}'],
-    ['a number beyond all', '{"arguments":{"a":1e999}}', '{"a":null}'],
+    ['a number beyond all', '{"arguments":{"a":1e999}}', '{"a":"1e999"}'],
     ['an array for an object', '{"arguments":[]}', 422],
     ['no object at all', '7', 422],
   ])('%s', async (_, body, expected) => {

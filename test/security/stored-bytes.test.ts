@@ -217,7 +217,8 @@ test('notes on messages that have left the window have at most 16,000 characters
   const notes = edge.requests.flatMap(({ messages }) =>
     messages.filter(({ role, content }) => role === 'system' && !isForNotes(JSON.stringify(content))),
   )
-  const sizes = new Set(notes.map(({ content }) => JSON.stringify(content).match(/x+/)?.[0].length))
+  // While there is no summary yet, a note names the id under which what has left can be read.
+  const sizes = new Set(notes.flatMap(({ content }) => JSON.stringify(content).match(/x{9,}/)?.[0].length ?? []))
   expect([...sizes]).toEqual([16_000])
 })
 

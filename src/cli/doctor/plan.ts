@@ -72,7 +72,8 @@ export async function measureCpu(
       const { text, isFree } = exampleQuestion(await listAllTools({ url: url.origin, key: undefined }, signal))
       const ask = async (path: string, body: object) => {
         const headers = { 'content-type': 'application/json' }
-        await (await fetch(new URL(path, url), { method: 'POST', headers, body: JSON.stringify(body), signal })).text()
+        const options = { method: 'POST', headers, body: JSON.stringify(body), redirect: 'manual', signal } as const
+        await (await fetch(new URL(path, url), options)).text()
       }
       await ask('/conversations', { id: 'doctor' })
       for (let run = 0; run <= RUNS; run++) {

@@ -73,7 +73,8 @@ export const unpinnedRuns: readonly Row[] = [
           expect(roles).toEqual([
             ['user'],
             ['user', 'assistant', 'tool', 'tool', 'tool'],
-            ['user', 'system', 'assistant', 'user'],
+            // The first names the id under which the calls of the turn can be read.
+            ['system', 'user', 'system', 'assistant', 'user'],
           ])
         }
         const own = memory({ messages: 2 })

@@ -72,7 +72,9 @@ export const values: readonly Row[] = [
       expect(await parseWith(v.object({ it: v.number() }), '{"it":0.1}')).toEqual({ it: 0.1 })
       // No integer becomes the next one that a number can hold.
       expect(await parseWith(v.object({ it: integer }), '{"it":9007199254740993}')).toBe(
-        misfit('it: expected number, received "9007199254740993"'),
+        misfit(
+          'it: expected number, received 9007199254740993, which has too many digits for this tool: it would become another number. Do not round it. Send it as text where a tool takes a string, or say that it cannot be sent.',
+        ),
       )
     }),
   },

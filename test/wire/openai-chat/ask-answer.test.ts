@@ -248,7 +248,10 @@ const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
   'done-in-a-call': [first(0, 'weather', '{"place":'), CUT],
   empty: [CUT],
   'name-never': [more(0, OSLO), call(0, '', OSLO), finish('tool_calls')],
-  'error-object': [text('Work'), error('model_unavailable', 'The engine is overloaded.', { retryable: true })],
+  'error-object': [
+    text('Work'),
+    error('model_unavailable', 'The engine is overloaded.', { retryable: true, status: 529 }),
+  ],
   'error-with-status': [error('model_rate_limited', 'Slow down.', { status: 429, retryable: true })],
   'error-text': [error('model_unavailable', 'out of memory', { retryable: true })],
   'error-event': [error('model_context_exceeded', 'context_length_exceeded', { retryable: false, overflow: {} })],

@@ -17,9 +17,9 @@ const finish = (
   ...(data !== undefined && { opaque: { codec: 'anthropic', data } }),
 })
 const FULL: ModelEvent = { type: 'finish', finish: 'length', usage: USAGE, isWindowFull: true }
-const error = (code: string, message: string, retryable = true): ModelEvent => ({
+const error = (code: string, message: string, retryable = true, status?: number): ModelEvent => ({
   type: 'error',
-  error: { code, message, retryable },
+  error: { code, message, retryable, ...(status !== undefined && { status }) },
 })
 
 const OSLO = '{"place":"Oslo"}'
@@ -257,7 +257,7 @@ const EXPECTED: Readonly<Record<string, readonly ModelEvent[]>> = {
     expect.objectContaining({ type: 'finish', finish: 'stop', usage: USAGE }),
   ],
   'call-without-a-name': [first(0, ''), more(0, '{}'), call(0, '', '{}'), finish('tool_calls')],
-  'error-overloaded': [text('Work'), error('model_unavailable', 'Overloaded')],
+  'error-overloaded': [text('Work'), error('model_unavailable', 'Overloaded', true, 529)],
   'error-rate-limit': [error('model_rate_limited', 'Slow down.')],
   'error-in-the-request': [error('model_refused_request', 'messages: bad', false)],
   'not-json': [text('Good '), error('model_bad_response', 'The model server sent something that is not JSON.')],
