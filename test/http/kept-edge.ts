@@ -12,6 +12,7 @@ import { metricsReporter } from '../../src/observe/run-report.ts'
 import { type Script, scripted } from '../fixtures/scripted.ts'
 import { memoryDirectories } from '../fixtures/directories.ts'
 import { testSetup, type TestSetup } from '../fixtures/setup.ts'
+import { settle } from '../fixtures/settle.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
 
 export interface KeptEdge {
@@ -87,7 +88,10 @@ export function keptEdge({
     directoryObjects,
     setup,
     settle: async () => {
-      for (const object of objects.values()) await object.alarm()
+      for (const object of objects.values()) {
+        // An alarm stays while a run is under way.
+        await Promise.race([object.alarm(), settle()])
+      }
       await Promise.all(afterwards)
     },
     fetch: send,
