@@ -217,12 +217,21 @@ describe('an error', () => {
     expect(stage.bodies()).toHaveLength(2)
   })
 
-  test('of the model is not retried by the SDK after the edge has retried it', async () => {
-    const down = { status: 503, headers: { 'retry-after': '0.01' }, body: { error: { message: 'Down.' } } }
-    stage.script(down, down, down, down)
-    const failure = await errorOf(client({ maxRetries: 2 }).chat.completions.create({ model, messages }))
-    expect(failure).toMatchObject({ status: 502, type: 'server_error', code: 'model_unavailable' })
-    expect(stage.bodies()).toHaveLength(3)
+  test('of the model that asks for a longer wait is passed on, for the SDK to retry', async () => {
+    const down = { status: 503, headers: { 'retry-after': '60' }, body: { error: { message: 'Down.' } } }
+    stage.script(down)
+    const answers: Response[] = []
+    const recording: typeof fetch = async (...request) => {
+      const response = await fetch(...request)
+      answers.push(response)
+      return response
+    }
+    const openai = client({ maxRetries: 0, fetch: recording })
+    const failure = await errorOf(openai.chat.completions.create({ model, messages }))
+    expect(failure).toMatchObject({ status: 503, type: 'server_error', code: 'model_unavailable' })
+    const headers = answers.map((each) => ['retry-after', 'x-should-retry'].map((name) => each.headers.get(name)))
+    expect(headers).toEqual([['60', 'true']])
+    expect(stage.bodies()).toHaveLength(1)
   })
 
   test.each([

@@ -112,7 +112,18 @@ function recordFaults({ script, conversation, run, record, replay }: Evidence): 
   const calls = callsOf(script, run).map(({ id, tool, what }) => {
     const { ok, durationMs, content, error } = settledOf(replay, id) ?? {}
     const outcome = content ? { content } : { error }
-    return { id, tool, arguments: { what }, ...sourceOf(replay, id), status: 'settled', ok, durationMs, ...outcome }
+    const isInDoubt = error?.code === 'outcome_unknown' && tool !== 'readOnly'
+    const call = {
+      id,
+      tool,
+      arguments: { what },
+      ...sourceOf(replay, id),
+      status: 'settled',
+      ok,
+      durationMs,
+      ...outcome,
+    }
+    return isInDoubt ? { ...call, inDoubt: true } : call
   })
   const usage = { inputTokens: steps * USAGE.inputTokens, outputTokens: steps * USAGE.outputTokens }
   const end = { status: 'completed', finish: 'stop', answer, usage }

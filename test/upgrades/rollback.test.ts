@@ -4,6 +4,7 @@ import { type Installation, makeInstallation } from './installation.ts'
 import { countLosses } from './databases.ts'
 import { releaseNames } from './releases.ts'
 import { PARKED, type State, STATES, STOPS } from './states.ts'
+import { eventually } from '../fixtures/eventually.ts'
 
 const SCOPES = ['chat', 'tools:read', 'tools:admin', 'approve', 'metrics', 'backup', 'keys', 'schedules']
 const KEY = apiKey('owner', { id: 'owner', scopes: SCOPES, budget: { tokens: 10_000_000, per: 'month' } })
@@ -131,8 +132,11 @@ describe.each(releaseNames())('after a rollback to %s,', (release) => {
     test('stored definitions are listed, called, written and rolled back', async () => {
       const versions: { hash: string }[] = await edge.ask('/tools/openingHours/versions')
       expect(versions).toHaveLength(who === 'released' ? 2 : 4)
-      const answerIs = async (text: string) =>
-        expect(await edge.ask('/tools/openingHours/call', { arguments: {} })).toMatchObject({ content: [{ text }] })
+      // The copy in KV follows a write within a second or two, also one of the other edge.
+      const answerIs = (text: string) =>
+        eventually(async () =>
+          expect(await edge.ask('/tools/openingHours/call', { arguments: {} })).toMatchObject({ content: [{ text }] }),
+        )
       await answerIs(who === 'released' ? 'From 9 to 6.' : 'From 9 to 5.')
       await put('/tools/openingHours', openingHours(`As ${who}.`))
       await answerIs(`As ${who}.`)
