@@ -40,12 +40,16 @@ export async function continueStateless(
     start = async (newParameters) => startStateless(context, await prepareRun(context, newParameters)),
   }: StatelessTurn,
 ): Promise<ContinuedRun> {
-  const turn = await readTurn(context, parameters)
-  const startWith: StartWith = async (input) => {
-    if (input.length === 0) throw nothingToAnswer()
-    return { handle: await start({ ...turn, input }) }
+  const request = withSystemPrompt(parameters)
+  const startNew = async (newParameters: RunParameters): Promise<ContinuedRun> => {
+    if (newParameters.input.length === 0) throw nothingToAnswer()
+    return { handle: await start(newParameters) }
   }
   const runId = runOfAnswers(answers)
+  // Only a run that hands out calls can be continued, and a long history takes time to hash.
+  if (runId === undefined && !request.clientTools?.length) return startNew(request)
+  const turn = await withHistory(context, request)
+  const startWith: StartWith = (input) => startNew({ ...turn, input })
   if (runId === undefined) return startWith(turn.input)
   const location = { runId, conversation }
   const service = conversationStubOfRun(context, location)
@@ -61,8 +65,8 @@ export async function continueStateless(
     }
     const { others: input } = newPart(turn.input)
     try {
-      const request = { answers, input, parameters: turn, stateless: reply.record }
-      return (await continueRun(context, location, request)) ?? (await startWith(turn.input))
+      const answerRequest = { answers, input, parameters: turn, stateless: reply.record }
+      return (await continueRun(context, location, answerRequest)) ?? (await startWith(turn.input))
     } catch (error) {
       // Another request has answered the calls meanwhile, perhaps with something else.
       const isAwaited = reply.record.calls.some(({ id, status }) => id in answers && AWAITED.has(status))
@@ -78,14 +82,22 @@ type StartWith = (input: readonly Message[]) => Promise<ContinuedRun>
 
 type Turn = RunParameters & { readonly callerHistory: CallerHistory }
 
-/** Reads a request. The system messages at its beginning become the system prompt, which each request sends again. */
-async function readTurn({ caller }: RequestContext, parameters: RunParameters): Promise<Turn> {
-  const start = parameters.input.findIndex(({ role }) => role !== 'system')
-  const input = parameters.input.slice(Math.max(0, start))
-  const system = systemOf(parameters.input.slice(0, Math.max(0, start)), parameters.system)
+/** Makes the system messages at the beginning of a request its system prompt, which each request sends again. */
+function withSystemPrompt(parameters: RunParameters): RunParameters {
+  const start = Math.max(
+    0,
+    parameters.input.findIndex(({ role }) => role !== 'system'),
+  )
+  const system = systemOf(parameters.input.slice(0, start), parameters.system)
+  return { ...parameters, system, input: parameters.input.slice(start) }
+}
+
+/** Adds to a request the hashes by which the next one is compared with it. */
+async function withHistory({ caller }: RequestContext, parameters: RunParameters): Promise<Turn> {
+  const { input } = parameters
   const messages = await hashOf(input)
-  const request = await sha256(JSON.stringify([messages, caller.key, { ...parameters, input: [], system }]))
-  return { ...parameters, system, input, callerHistory: { length: input.length, messages, request } }
+  const request = await sha256(JSON.stringify([messages, caller.key, { ...parameters, input: [] }]))
+  return { ...parameters, callerHistory: { length: input.length, messages, request } }
 }
 
 function hashOf(messages: readonly Message[]): Promise<string> {
