@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Judge } from '../../src/contract/decision.ts'
-import { failure, type Tool, type ToolOutcome } from '../../src/contract/tool.ts'
-import { tool } from '../fixtures/play.ts'
+import type { Hook } from '../../src/contract/hook.ts'
+import { failure, type Tool, type ToolOutcome, type ToolSource } from '../../src/contract/tool.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { keptEdge } from './kept-edge.ts'
 
@@ -48,8 +49,19 @@ function film(terms: Parameters<typeof tool>[2] = {}, outcome?: ToolOutcome) {
 }
 
 /** A client of each kind. */
-function client(tools: readonly Tool[], { vars = {}, judge }: { vars?: Record<string, unknown>; judge?: Judge } = {}) {
-  const edge = keptEdge({ script: [], tools, vars, setup: { loop: { ...(judge && { judge }) } } })
+function client(
+  tools: readonly Tool[],
+  { vars = {}, judge, forApps }: { vars?: Record<string, unknown>; judge?: Judge; forApps?: readonly Tool[] } = {},
+) {
+  const workerTools = (): ToolSource => ({
+    list: async () => ({ tools: forApps ?? [], unavailable: [] }),
+    offered: async () => [],
+    find: async (names) => (forApps ?? []).filter(({ definition }) => names.includes(definition.name)),
+  })
+  const setup = { loop: { ...(judge && { judge }) }, ...(forApps && { workerTools }) }
+  // A model that asks for tools that it is not offered, in two runs.
+  const script = [ask(['render']), say('Done.'), ask(['render']), say('Done.')]
+  const edge = keptEdge({ script, tools, vars, setup })
   const send = async (method: string, params: Record<string, any>, headers: Record<string, string>) =>
     (await edge.post('/mcp', { jsonrpc: '2.0', id: 1, method, params }, headers)).json<Record<string, any>>()
   const newest = (
@@ -354,6 +366,72 @@ describe('a call of a tool that answers later', () => {
       await reach(newest, taskId, end)
     }
   })
+})
+
+describe('a tool for apps alone that answers later', () => {
+  const ofApp = (audience: string[]): { traffic: unknown[]; render: Tool } => {
+    const { traffic, render } = film({ metadata: { ui: { visibility: audience } } })
+    return { traffic, render: { ...render, origin: 'mcp' } }
+  }
+
+  test('is called as a task', async () => {
+    const { traffic, render } = ofApp(['app'])
+    const { newest, older, reach } = client([], { forApps: [render] })
+    const { taskId } = (await newest('tools/call', { name: 'render', arguments: { scene: 'sea' } })).result
+    const { result } = await reach(newest, taskId, { status: 'completed' })
+    expect([result, traffic]).toEqual([
+      { content: text('{"film":7}'), _meta: { job: 'j1' } },
+      [
+        ['call', { scene: 'sea' }, {}],
+        ['poll', 'job'],
+        ['poll', 'job'],
+      ],
+    ])
+    const { task } = (await older('tools/call', { name: 'render', task: {} })).result
+    await reach(newest, task.taskId, { status: 'completed' })
+  })
+
+  test('is known to its own task alone: to no run of a model, also not with the options of a task', async () => {
+    const { traffic, render } = ofApp(['app'])
+    const other: Tool = { ...render, definition: { ...render.definition, name: 'other' } }
+    const internal: Tool = { ...ofApp([]).render, definition: { ...ofApp([]).render.definition, name: 'internal' } }
+    const { edge, newest, reach } = client([], { forApps: [render, other, internal] })
+    const findings: unknown[] = []
+    let options = {}
+    const hook: Hook = {
+      name: 'curious',
+      accept: (request) => ({ ...request, ...options }),
+      activate: async (names, { find }) => {
+        findings.push((await find(['render', 'other', 'internal'])).map(({ definition }) => definition.name))
+        return [...names, 'render', 'other', 'internal']
+      },
+    }
+    Object.assign(edge.setup, { loop: { hooks: [hook] } })
+    const { taskId } = (await newest('tools/call', { name: 'render' })).result
+    await reach(newest, taskId, { status: 'completed' })
+    expect([...new Set(findings.splice(0).map(String))]).toEqual(['render'])
+    traffic.splice(0)
+    await edge.post('/conversations', { id: 'c' })
+    for (options of [{}, { providerOptions: { 'mcp-task': { tool: 'render', arguments: '{}' } } }]) {
+      const run: any = await (await edge.post('/conversations/c/runs', { input: 'Go' })).json()
+      expect([run.status, run.calls[0].error.code]).toEqual(['completed', 'unknown_tool'])
+    }
+    expect([findings.every((names) => String(names) === ''), findings.length, traffic]).toEqual([true, 4, []])
+  })
+})
+
+test('tasks/get of 2025-11-25 reads no result, which it does not return', async () => {
+  const long = { ok: true, content: text(`${'word '.repeat(400)}end`) } as const
+  const { edge, older, reach, newest } = client([film({}, long).render], { vars: { MAX_RESULT_BYTES: 1000 } })
+  const { taskId } = (await older('tools/call', { name: 'render', task: {} })).result.task
+  await reach(newest, taskId, { status: 'completed' })
+  const [object] = [...edge.objects.values()]
+  const reads = vi.spyOn(object!, 'messages')
+  expect((await older('tasks/get', { taskId })).result.status).toBe('completed')
+  expect(reads).not.toHaveBeenCalled()
+  const { result } = await older('tasks/result', { taskId })
+  expect(result.content[0].text).toMatch(/\n\[cut: 1000 of 2003 bytes shown\]$/)
+  expect(reads).toHaveBeenCalledOnce()
 })
 
 test('the model of tasks makes no call that a request asks for by its name', async () => {

@@ -455,6 +455,20 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'http/mcp-tasks.test.ts',
   },
   {
+    control: 'no run of a model finds a tool that is for apps alone',
+    file: 'contract/mcp-task.ts',
+    text: 'model === TASK_MODEL ? taskCallOf({ providerOptions })?.tool : undefined',
+    replacement: 'taskCallOf({ providerOptions })?.tool',
+    test: 'http/mcp-tasks.test.ts',
+  },
+  {
+    control: 'a task finds no tool for apps alone but its own',
+    file: 'contract/mcp-task.ts',
+    text: 'name === own && ',
+    replacement: '',
+    test: 'http/mcp-tasks.test.ts',
+  },
+  {
     control: 'no decision model approves the call of a task',
     file: 'http/surfaces/mcp-tasks.ts',
     text: 'const { isFromUser: _, ...run } = preparedRun.run',

@@ -1,5 +1,6 @@
 import type { RunFact } from '../../contract/event.ts'
 import { MOST_LATER_MS, type ReportedCall } from '../../contract/later.ts'
+import { toolsOfRun } from '../../contract/mcp-task.ts'
 import { hiddenConversation } from '../../contract/placement.ts'
 import { isTerminal, type RunError, type RunRequest } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
@@ -325,8 +326,9 @@ function reportedCall(setup: Setup, { request }: RunState, call: string, now: nu
 }
 
 /** Returns where a run has its tools from: that of an agent from where the agent has them, if the caller may call it. */
-async function sourceOf(setup: Setup, { caller, agent }: RunRequest): Promise<Pick<ToolSource, 'find'>> {
-  const source = setup.tools(caller)
+async function sourceOf(setup: Setup, request: RunRequest): Promise<Pick<ToolSource, 'find'>> {
+  const { caller, agent } = request
+  const source = toolsOfRun(setup, request)
   const name = agent?.path.at(-1)?.agent
   const [tool] = name === undefined ? [] : await source.find([name])
   return tool?.ownTools?.(caller) ?? source
@@ -349,7 +351,8 @@ async function toolsOf(
   const tools = await (await sourceOf(setup, request)).find(names)
   const present = new Set(tools.map(({ definition }) => definition.name))
   const absent = caller === firstCaller ? [] : names.filter((name) => !present.has(name))
-  const withdrawn = absent.length === 0 ? [] : await setup.tools(firstCaller).find(absent)
+  const firstSource = toolsOfRun(setup, { ...request, caller: firstCaller })
+  const withdrawn = absent.length === 0 ? [] : await firstSource.find(absent)
   return pinTools(own, [...tools, ...withdrawn.map(withdrawTool)])
 }
 

@@ -3,9 +3,11 @@ import { deriveRunId, newId } from '../../contract/id.ts'
 import type { InputRequest } from '../../contract/input.ts'
 import { isObject, type JsonObject } from '../../contract/json.ts'
 import { ALL_CAPABILITIES, type ModelEvent, type ModelProvider } from '../../contract/model.ts'
+import { TASK_MODEL, TASK_PROVIDER, type TaskCall, taskCallOf } from '../../contract/mcp-task.ts'
 import { idIn } from '../../contract/placement.ts'
 import type { Content } from '../../contract/message.ts'
 import type { ToolDefinition } from '../../contract/tool-definition.ts'
+import type { Tool } from '../../contract/tool.ts'
 import { truncateOutcome } from '../../host/truncate.ts'
 import { pause } from '../../contract/time-limit.ts'
 import { type CallRecord, isTerminal } from '../../contract/run.ts'
@@ -34,21 +36,16 @@ import type { EdgeContext, RequestContext } from '../request-context.ts'
 import { signAnswer } from '../runs/continue-run.ts'
 import { conversationStub } from '../runs/conversation-stub.ts'
 import { prepareRun } from '../runs/prepare-run.ts'
-import type { QuestionedCall } from '../runs/signer.ts'
 import { startInConversation } from '../runs/start-run.ts'
 import { requireBytes } from '../runs/storage-quota.ts'
 import { approvalOf, mayApprove } from './mcp-questions.ts'
+import { mcpTools } from './mcp-relay.ts'
 
 /*
  * A task of MCP is a run that makes one call, in a conversation of its own that no list has: so it is stored, waits for an
  * outcome that comes later or for a person, and is cancelled as any run is. No model is asked; the function below
  * answers in the place of one.
  */
-
-/** The provider of the model that makes the call of a task, and its pattern among the models that are allowed. */
-export const TASK_PROVIDER = 'mcp-task'
-export const TASK_MODELS = `${TASK_PROVIDER}/*`
-const TASK_MODEL = `${TASK_PROVIDER}/call`
 
 /** How long a task can be asked for: a call waits for its outcome for seven days at most. */
 const TTL_MS = 8 * 24 * 60 * 60 * 1000
@@ -61,13 +58,13 @@ export const taskModels: ModelProvider = () => ({
   name: TASK_MODEL,
   capabilities: ALL_CAPABILITIES,
   stream: async function* ({ messages, providerOptions }): AsyncGenerator<ModelEvent, void> {
-    const { tool, arguments: args } = providerOptions?.[TASK_PROVIDER] ?? {}
-    if (typeof tool !== 'string' || typeof args !== 'string') {
+    const call = taskCallOf({ providerOptions })
+    if (!call) {
       const error = { code: 'model_refused_request', message: 'This model makes the calls of tasks.', retryable: false }
       return yield { type: 'error', error }
     }
     if (messages.at(-1)?.role === 'tool') return yield { type: 'finish', finish: 'stop' }
-    yield { type: 'call', index: 0, tool, arguments: args }
+    yield { type: 'call', index: 0, ...call }
     yield { type: 'finish', finish: 'tool_calls' }
   },
 })
@@ -76,21 +73,22 @@ export const taskModels: ModelProvider = () => ({
 export async function startTask(
   { modern }: McpMessage,
   context: RequestContext,
-  { tool, arguments: args }: Pick<QuestionedCall, 'tool' | 'arguments'>,
-  values: JsonObject,
+  tool: Tool,
+  { arguments: args, context: values }: { readonly arguments: JsonObject; readonly context?: JsonObject | undefined },
 ): Promise<object> {
   const { setup, caller, request } = context
   requireBytes(context)
-  const text = JSON.stringify(args)
+  const call: TaskCall = { tool: tool.definition.name, arguments: JSON.stringify(args) }
   const key = request.headers.get('idempotency-key')
   const runId = key === null ? newId('run') : await deriveRunId(caller.tenant, 'tasks', key)
   const id = idIn(termsOfCaller(setup, caller)?.jurisdiction, runId.replace(/^run/, 'task'))
   const preparedRun = await prepareRun(
     context,
     {
-      input: [{ role: 'user', content: `Call ${tool} with ${text}.` }],
+      input: [{ role: 'user', content: `Call ${call.tool} with ${call.arguments}.` }],
       model: TASK_MODEL,
-      tools: [tool],
+      // One that is for apps alone is not among those that a run may name.
+      tools: [],
       context: values,
       ...{ execution: 'edge', toolErrors: 'model', onLimit: 'fail', code: 'off' },
       ...{ compensate: false, eager: false, cancelOnDisconnect: false },
@@ -99,8 +97,7 @@ export async function startTask(
   )
   // No user has written the input, so that no decision model may approve the call in a person's place.
   const { isFromUser: _, ...run } = preparedRun.run
-  const tools = preparedRun.tools
-  const task = { run: { ...run, providerOptions: { [TASK_PROVIDER]: { tool, arguments: text } } }, tools }
+  const task = { run: { ...run, providerOptions: { [TASK_PROVIDER]: { ...call } } }, tools: [tool] }
   await startInConversation(context, task, { id, onBusy: 'queue', create: true, expires: Date.now() + TTL_MS })
   const created = await readTask(id, context)
   return isFault(created) ? created : toCreatedTask(created, modern)
@@ -112,7 +109,8 @@ export async function answerTask(message: McpMessage, context: RequestContext): 
   const perform = METHODS.get(method)
   if (!perform || method === (modern ? 'tasks/result' : 'tasks/update')) return undefined
   if (modern && !takesTasks(message)) return missingCapability({ extensions: { [TASKS]: {} } })
-  const task = await readTask(params['taskId'], context, message)
+  const needsResult = method === 'tasks/result' || (modern && method === 'tasks/get')
+  const task = await readTask(params['taskId'], context, { message, needsResult })
   return isFault(task) ? task : perform(task, context, message)
 }
 
@@ -125,11 +123,19 @@ const METHODS: ReadonlyMap<string, TaskMethod> = new Map<string, TaskMethod>([
   ['tasks/cancel', cancelTask],
 ])
 
-/**
- * Returns a task of the caller's tenant, which is a conversation of its own; a fault if there is none. `message`: that of
- * a client who could answer what the call asks for.
- */
-async function readTask(id: unknown, context: EdgeContext, message?: McpMessage): Promise<McpTask | McpFault> {
+interface TaskReading {
+  /** The message of a client who could answer what the call asks for. */
+  readonly message?: McpMessage
+  /** Whether the result of the call is needed as clients get it. Default: how the task stands is enough. */
+  readonly needsResult?: boolean
+}
+
+/** Returns a task of the caller's tenant, which is a conversation of its own; a fault if there is none. */
+async function readTask(
+  id: unknown,
+  context: EdgeContext,
+  { message, needsResult }: TaskReading = {},
+): Promise<McpTask | McpFault> {
   if (typeof id !== 'string' || !TASK_ID.test(id)) return UNKNOWN_TASK
   const stub = conversationStub(context, id)
   const page = await stub.runs({ limit: 1 })
@@ -138,10 +144,11 @@ async function readTask(id: unknown, context: EdgeContext, message?: McpMessage)
   if (!summary || !reply?.ok) return UNKNOWN_TASK
   const { record } = reply
   const [call] = record.calls
-  const [tool] = call ? await context.setup.tools(context.caller).find([call.tool]) : []
+  const [tool] = call ? await mcpTools(context).find([call.tool]) : []
   const requests =
     message && call?.status === 'approval' ? await requestsOf(call, { id, record }, context, message) : undefined
-  const content = record.status === 'completed' ? await cutResult(id, context, tool?.definition) : undefined
+  const content =
+    needsResult && record.status === 'completed' ? await cutResult(id, context, tool?.definition) : undefined
   const clientRecord = call && content ? { ...record, calls: [{ ...call, content }] } : record
   const { created, ended } = summary
   return { id, record: clientRecord, created, ended, ttlMs: TTL_MS, definition: tool?.definition, requests }
@@ -200,7 +207,7 @@ async function resultOfTask(task: McpTask, context: RequestContext, message: Mcp
     if (Date.now() > until) return mcpFault(INVALID_PARAMS, 'The task has no result yet: ask again.')
     await pause(LOOK_MS, context.request.signal)
     context.request.signal.throwIfAborted()
-    current = await readTask(task.id, context, message)
+    current = await readTask(task.id, context, { message, needsResult: true })
   }
   if (isFault(current)) return current
   return statusOf(current) === 'completed'
@@ -238,6 +245,6 @@ async function cancelTask(task: McpTask, context: RequestContext, message: McpMe
     return mcpFault(INVALID_PARAMS, `The task has ended: it is ${statusOf(task)}.`)
   unwrapReply(await conversationStub(context, id).cancel(record.id))
   if (message.modern) return {}
-  const current = await readTask(id, context, message)
+  const current = await readTask(id, context, { message })
   return isFault(current) ? current : toTask(current, false)
 }

@@ -202,8 +202,7 @@ async function call(message: McpMessage, context: RequestContext): Promise<Respo
   if (mismatch) return reply(message, mcpFault(HEADER_MISMATCH, mismatch, 400))
   const subject = { caller: context.caller, tool: tool.definition.name, arguments: decoded.request.arguments }
   if (takesTasks(message)) {
-    if (tool.definition.later)
-      return reply(message, await startTask(message, context, subject, decoded.request.context ?? {}))
+    if (tool.definition.later) return reply(message, await startTask(message, context, tool, decoded.request))
     if (!modern) return reply(message, mcpFault(METHOD_NOT_FOUND, `The tool "${name}" cannot be called as a task.`))
   }
   await shareOfBudget(context)
