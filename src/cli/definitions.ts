@@ -1,9 +1,10 @@
-import { globSync, readFileSync } from 'node:fs'
+import { globSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { isObject } from '../contract/json.ts'
 import { type EdgeAddress, refusal, send } from './edge.ts'
 import { Failure } from './failure.ts'
 import { readJsonFile } from './json-file.ts'
+import { readTextFile } from './text-file.ts'
 
 /** A definition to be stored, and the file that it comes from. */
 export interface DefinitionFile {
@@ -47,7 +48,7 @@ function withModule(
   const { file: beside, ...rest } = code
   const path = join(dirname(file), beside)
   try {
-    return { ...definition, code: { ...rest, module: readFileSync(join(root, path), 'utf8') } }
+    return { ...definition, code: { ...rest, module: readTextFile(join(root, path)) } }
   } catch (error) {
     throw new Failure(`${path}, the code of ${file}, cannot be read: ${String(error)}`)
   }

@@ -1,6 +1,6 @@
 import { printText } from './command/terminal.ts'
 import { CORE_SCHEMA, load } from 'js-yaml'
-import { mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { mkdirSync, realpathSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve, sep } from 'node:path'
 import { hostsOf, putDefinitions } from './definitions.ts'
 import type { EdgeAddress } from './edge.ts'
@@ -11,6 +11,7 @@ import { type ImportedTool, readOpenApi } from './openapi.ts'
 import { addressOf } from './remote/address.ts'
 import { readSecretHeader } from './secret-header.ts'
 import { decodedFragment, isObject, MOST_LEVELS } from '../contract/json.ts'
+import { readTextFile } from './text-file.ts'
 
 export interface ImportOptions {
   /** The repository's folder. */
@@ -134,7 +135,7 @@ const MOST_PARTS = 20_000_000
  */
 export function readDocumentFile(path: string): unknown {
   if (!/\.ya?ml$/i.test(path)) return readJsonFile(path)
-  const value: unknown = load(readFileSync(path, 'utf8'), { schema: CORE_SCHEMA })
+  const value: unknown = load(readTextFile(path), { schema: CORE_SCHEMA })
   checkParts(value)
   return value
 }

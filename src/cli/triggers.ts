@@ -1,10 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { isObject, parseJson } from '../contract/json.ts'
 import { AT_EDGE, type Command, command } from './command/command.ts'
 import { remote } from './command/remote.ts'
 import { type EdgeAddress, refusal, send } from './edge.ts'
 import { Failure } from './failure.ts'
+import { readTextFile } from './text-file.ts'
 
 /** A trigger as an open edge lists it. */
 interface ListedTrigger {
@@ -81,7 +82,7 @@ function isTrigger(value: unknown): value is ListedTrigger {
 
 function readPayload(root: string, payload: string): string {
   const path = join(root, payload)
-  return /^[\w./-]+$/.test(payload) && payload !== '' && existsSync(path) ? readFileSync(path, 'utf8') : payload
+  return /^[\w./-]+$/.test(payload) && payload !== '' && existsSync(path) ? readTextFile(path) : payload
 }
 
 type Outcome = Readonly<Record<string, unknown>> & { readonly text: string }

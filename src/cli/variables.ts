@@ -9,6 +9,7 @@ import { sha256 } from '../contract/json.ts'
 import { RENAMED_VARS } from '../contract/vars.ts'
 import { variableNames } from './document/configuration.ts'
 import { Failure } from './failure.ts'
+import { readTextFile } from './text-file.ts'
 
 type Vars = Readonly<Record<string, unknown>>
 
@@ -55,7 +56,7 @@ export function namesNoModel(env: NodeJS.ProcessEnv, vars: Vars): boolean {
 export function readDevVars(root: string): Readonly<Record<string, string>> {
   const path = join(root, '.dev.vars')
   if (!existsSync(path)) return {}
-  const texts = Object.entries(parseEnv(readFileSync(path, 'utf8')))
+  const texts = Object.entries(parseEnv(readTextFile(path)))
   return Object.fromEntries(texts.filter((entry): entry is [string, string] => entry[1] !== undefined))
 }
 

@@ -5,9 +5,9 @@ import { messageOf } from '../contract/thrown.ts'
 import { Problem } from './problem.ts'
 
 /**
- * Reads the JSON body of a request; a number that JavaScript cannot hold is its text (`parseExactly`). Throws a Problem: 415 for another content type or charset; 413 for more than
- * `limit` bytes, whether announced or received; 400 for no body, text that is not UTF-8 or not JSON, or JSON nested too
- * deeply.
+ * Reads the JSON body of a request; a number that JavaScript cannot hold is its text (`parseExactly`). Throws a
+ * Problem: 415 for another content type or charset, or a compressed body; 413 for more than `limit` bytes, whether announced
+ * or received; 400 for no body, text that is not UTF-8 or not JSON, or JSON nested too deeply.
  */
 export async function readJson(request: Request, limit: number): Promise<unknown> {
   const type = request.headers.get('content-type') ?? ''
@@ -22,6 +22,11 @@ export async function readJson(request: Request, limit: number): Promise<unknown
   if (!/^(?:utf-?8|us-ascii)$/i.test(charset)) {
     const message = `JSON is sent as UTF-8, not as "${charset}".`
     throw new Problem({ status: 415, code: 'unsupported_charset', message })
+  }
+  const encoding = request.headers.get('content-encoding') ?? 'identity'
+  if (encoding.toLowerCase() !== 'identity') {
+    const message = `Send the body without compression, not as "${encoding}".`
+    throw new Problem({ status: 415, code: 'unsupported_encoding', message })
   }
   const text = await readText(request, limit)
   if (text.trim() === '') throw malformedBody('There is no body; send a JSON object.')

@@ -1,5 +1,6 @@
 import { ToolsUnavailable } from '../../src/contract/tool.ts'
 import { createHash } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { ToolSource } from '../../src/contract/tool.ts'
 import { testEdge } from '../fixtures/edge.ts'
@@ -105,6 +106,19 @@ describe('an invalid configuration', () => {
   })
 })
 
+test('a base URL with a slash at its end is answered in the error format of the surface', async () => {
+  const edge = testEdge()
+  const message = 'There is no such route. Leave the slash at the end of the base URL out.'
+  const headers = { 'anthropic-version': '2023-06-01' }
+  expect(await (await edge.ask(`http://localhost/${CHAT}`, { json: hello })).json()).toMatchObject({
+    error: { message },
+  })
+  expect(await (await edge.ask('http://localhost//v1/messages', { json: hello, headers })).json()).toMatchObject({
+    type: 'error',
+    error: { type: 'not_found_error', message },
+  })
+})
+
 describe('bad input gets a clear error', () => {
   const json = { 'content-type': 'application/json' }
   const cases: [string, Parameters<ReturnType<typeof testEdge>['ask']>[1], object][] = [
@@ -120,6 +134,11 @@ describe('bad input gets a clear error', () => {
       'wrong content type',
       { headers: { 'content-type': 'text/plain' }, body: '{}' },
       { status: 415, code: 'unsupported_media_type' },
+    ],
+    [
+      'a compressed body',
+      { headers: { ...json, 'content-encoding': 'gzip' }, body: gzipSync('{"messages":[]}') },
+      { status: 415, code: 'unsupported_encoding' },
     ],
     ['2 MiB', { headers: json, body: `"${'x'.repeat(2 ** 21)}"` }, { status: 413, code: 'body_too_large' }],
     [

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import type { Command, CommandOptions, Invocation } from './command.ts'
 import { printError, printText, processTerminal } from './terminal.ts'
 import { Failure, Stopped } from '../failure.ts'
+import { useProxy } from '../proxy.ts'
 
 const OLDEST_NODE = 22
 
@@ -48,6 +49,7 @@ async function dispatch(commands: readonly Command[], words: readonly string[]):
   const terminal = processTerminal({ isJson: usage.isJson })
   const signal = stopSignal()
   const { env } = process
+  await useProxy(env)
   return (await command.run({ root: process.cwd(), env, terminal, signal, arguments: args, options })) ?? 0
 }
 

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isObject } from '../../contract/json.ts'
 import { Failure } from '../failure.ts'
+import { readTextFile } from '../text-file.ts'
 
 /** What package.json says of a project under `edgecall`. */
 export interface ProjectIdentity {
@@ -36,7 +37,7 @@ export function nameProject(root: string): string {
 
 function readPackage(root: string): Readonly<Record<string, unknown>> {
   try {
-    const content: unknown = JSON.parse(readFileSync(join(root, FILE), 'utf8'))
+    const content: unknown = JSON.parse(readTextFile(join(root, FILE)))
     if (isObject(content)) return content
   } catch (error) {
     throw new Failure(`${FILE} cannot be read: ${error instanceof Error ? error.message : String(error)}`)

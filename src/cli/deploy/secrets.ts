@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { isObject } from '../../contract/json.ts'
 import type { Target } from '../check/target.ts'
 import type { Terminal } from '../command/terminal.ts'
 import { Failure } from '../failure.ts'
+import { readTextFile } from '../text-file.ts'
 
 /** The secrets to set, by the Worker's name in its configuration and the secret's name. */
 export type Secrets = Readonly<Record<string, Readonly<Record<string, string>>>>
@@ -34,7 +34,7 @@ export function readSecrets(root: string, file: string, targets: readonly Target
 function readFile(root: string, file: string): Readonly<Record<string, unknown>> {
   let content: string
   try {
-    content = readFileSync(resolve(root, file), 'utf8')
+    content = readTextFile(resolve(root, file))
   } catch {
     throw new Failure(`${file} cannot be read.`, 'Give --secrets a file of lines NAME=value, or of JSON.')
   }

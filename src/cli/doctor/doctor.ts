@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { startBundles, startSources } from '../check/describe.ts'
@@ -29,6 +29,7 @@ import { findAddress } from '../remote/address.ts'
 import { findWorkers, looseBindings } from '../workers.ts'
 import type { WorkersPlan } from '../../contract/platform.ts'
 import { messageOf } from '../../contract/thrown.ts'
+import { readTextFile } from '../text-file.ts'
 
 export interface DoctorOptions {
   readonly root: string
@@ -273,7 +274,7 @@ export function neededSecrets({ role, settings }: Target, definitions: readonly 
 /** Returns the variables that a Worker on this machine has beside those of its configuration, of `.dev.vars` beside it. */
 function variablesHere(root: string, { config }: Pick<Target, 'config'>): NodeJS.Dict<string> {
   const file = join(root, dirname(config), '.dev.vars')
-  return existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {}
+  return existsSync(file) ? parseEnv(readTextFile(file)) : {}
 }
 
 /** Returns the secrets that a Worker on this machine would not have: those not in `.dev.vars` beside its configuration. */

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import * as v from 'valibot'
 import { Failure } from '../failure.ts'
+import { readTextFile } from '../text-file.ts'
 
 /** A call that should follow a question. */
 export interface ExpectedCall {
@@ -45,7 +45,7 @@ export function readCases(root: string, file: string): readonly EvalCase[] {
 /** Reads a file of a project as text. Throws a Failure that names it. */
 export function readContent(root: string, file: string): string {
   try {
-    return readFileSync(resolve(root, file), 'utf8')
+    return readTextFile(resolve(root, file))
   } catch (error) {
     throw new Failure(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
   }

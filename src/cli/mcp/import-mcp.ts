@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Terminal } from '../command/terminal.ts'
@@ -17,6 +17,7 @@ import { findConfig, parseConfig, readConfigFile } from '../project/config-file.
 import { type Files, writeFiles } from '../project/files.ts'
 import { privateWorker } from '../project/tool-files.ts'
 import { isObject, parseJson } from '../../contract/json.ts'
+import { readTextFile } from '../text-file.ts'
 
 const FOLDER = 'tools/mcp'
 
@@ -45,7 +46,7 @@ export async function importMcp({ root, terminal, from, ...options }: ImportMcpO
   const config = findConfig(root, FOLDER)
   const files = config === undefined ? mcpWorkerFiles(`${edge}-mcp`) : {}
   const path = config ?? join(FOLDER, 'wrangler.toml')
-  const text = config === undefined ? (files[path] ?? '') : readFileSync(join(root, path), 'utf8')
+  const text = config === undefined ? (files[path] ?? '') : readTextFile(join(root, path))
   const { entries, added } = merged(readEntries(path, text), servers, path)
   const next = writeEntries(path, text, entries)
   const boundService = bindOnce(root, edgeConfig, config === undefined ? `${edge}-mcp` : workerName(root, path))
@@ -85,7 +86,7 @@ function inFile(root: string, from: string, { name, key }: Pick<ImportMcpOptions
   const path = resolve(root, from)
   if (!existsSync(path))
     throw new Failure(`There is no ${from}.`, 'Name an https address, or the configuration of an MCP client.')
-  return readClientConfig(readFileSync(path, 'utf8'), from)
+  return readClientConfig(readTextFile(path), from)
 }
 
 /** Returns all servers with the new ones at the end. Throws a Failure for a name that is another server's. */

@@ -1,9 +1,10 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { Failure } from '../failure.ts'
 import { parseConfig } from './config-file.ts'
 import { appendToArray } from './jsonc.ts'
+import { readTextFile } from '../text-file.ts'
 
 export interface ServiceBinding {
   readonly binding: string
@@ -15,7 +16,7 @@ export interface ServiceBinding {
  * too. Throws a Failure if the binding is taken, or if the file is laid out in a way that cannot be added to.
  */
 export function bindService(root: string, path: string, added: ServiceBinding): void {
-  const text = readFileSync(join(root, path), 'utf8')
+  const text = readTextFile(join(root, path))
   const { services = [], ...rest } = parseConfig(path, text)
   const list: readonly unknown[] = Array.isArray(services) ? services : []
   const isTaken = list.some((service) => Object(service)['binding'] === added.binding)
@@ -39,7 +40,7 @@ export interface TriggerBinding {
  * other formats, and a list of crons, are left to the author.
  */
 export function bindTrigger(root: string, path: string, { array, item }: TriggerBinding): boolean {
-  const text = readFileSync(join(root, path), 'utf8')
+  const text = readTextFile(join(root, path))
   const config = parseConfig(path, text)
   const [table = '', member] = array.split('.')
   const list: unknown = member === undefined ? config[table] : Object(config[table])[member]

@@ -1,9 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse as parseToml } from 'smol-toml'
 import { isObject } from '../../contract/json.ts'
 import { Failure } from '../failure.ts'
 import { parseJsonc } from './jsonc.ts'
+import { readTextFile } from '../text-file.ts'
 
 /** The names of wrangler's configuration files, in the order in which wrangler looks for them. */
 const NAMES = ['wrangler.json', 'wrangler.jsonc', 'wrangler.toml']
@@ -16,7 +17,7 @@ export function findConfig(root: string, folder: string): string | undefined {
 /** Reads a configuration. Throws a Failure that names the file and, for TOML, the line. */
 export function readConfigFile(root: string, path: string): Readonly<Record<string, unknown>> {
   try {
-    return parseConfig(path, readFileSync(join(root, path), 'utf8'))
+    return parseConfig(path, readTextFile(join(root, path)))
   } catch (error) {
     throw new Failure(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
   }

@@ -1,6 +1,7 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { Failure } from '../failure.ts'
+import { readTextFile } from '../text-file.ts'
 
 /** `export { default as TOOL_DICE } from '../tools/dice/index.ts'` */
 const EXPORT = /^export\s*\{\s*default\s+as\s+(TOOL_[A-Z0-9_]+)\s*\}\s*from\s*['"]([^'"]+)['"];?[^\S\n]*$/gm
@@ -16,7 +17,7 @@ export interface ExportedTool {
 /** Returns the tool Workers that the main module of an edge exports. `main` is relative to the root. */
 export function exportedTools(root: string, main: string): readonly ExportedTool[] {
   if (main === '' || !existsSync(join(root, main))) return []
-  const text = readFileSync(join(root, main), 'utf8')
+  const text = readTextFile(join(root, main))
   return [...text.matchAll(EXPORT)].map(([, name = '', path = '']) => ({
     name,
     module: normalize(join(dirname(main), path)),
@@ -25,7 +26,7 @@ export function exportedTools(root: string, main: string): readonly ExportedTool
 
 /** Adds the export of a tool Worker after the last one. Throws a Failure if the module has none, or has this name. */
 export function exportTool(root: string, main: string, { name, module }: ExportedTool): void {
-  const text = readFileSync(join(root, main), 'utf8')
+  const text = readTextFile(join(root, main))
   const matches = [...text.matchAll(EXPORT)]
   if (matches.some(([, each]) => each === name)) throw new Failure(`${main} has an export ${name} already.`)
   const last = matches.at(-1)

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { failureOf } from '../check/problem.ts'
@@ -16,6 +16,7 @@ import { isStrings, readApiKeys, SCOPES } from '../../contract/api-key.ts'
 import { ID } from '../../contract/id.ts'
 import { isObject } from '../../contract/json.ts'
 import { ConfigError } from '../../contract/vars.ts'
+import { readTextFile } from '../text-file.ts'
 
 /** The file with the entries of `API_KEYS`: hashes of keys, never a key. */
 const FILE = 'api-keys.json'
@@ -197,7 +198,7 @@ function readEntries(root: string): readonly unknown[] {
   const path = join(root, FILE)
   if (!existsSync(path)) return []
   try {
-    const entries: unknown = JSON.parse(readFileSync(path, 'utf8'))
+    const entries: unknown = JSON.parse(readTextFile(path))
     if (Array.isArray(entries)) return entries
   } catch {
     // The Failure below says so.

@@ -103,9 +103,7 @@ export function routes(surfaces: readonly Surface[]): Hono<EdgeEnv> {
   })
   app.use(countOpenRequests)
   ;[NATIVE, ...ordered.filter(({ isPublic }) => !isPublic)].forEach(mount)
-  app.notFound((c) =>
-    answerProblem(c, new Problem({ status: 404, code: 'not_found', message: 'There is no such route.' })),
-  )
+  app.notFound((c) => answerProblem(c, unknownRoute(c.req.path)))
   app.onError((error, c) => {
     const refusal = error instanceof ToolsUnavailable ? toolsProblem(error) : error
     if (refusal instanceof Problem) {
@@ -143,10 +141,17 @@ function byPath(surfaces: readonly Surface[]): readonly Surface[] {
   return surfaces.toSorted((a, b) => (b.dialect?.under.length ?? 0) - (a.dialect?.under.length ?? 0))
 }
 
+/** A base URL with a slash at its end makes paths such as `//v1/models`, for which clients show no more than the message. */
+function unknownRoute(path: string): Problem {
+  const hint = path.includes('//') ? ' Leave the slash at the end of the base URL out.' : ''
+  return new Problem({ status: 404, code: 'not_found', message: `There is no such route.${hint}` })
+}
+
 /** Returns a function that finds the dialect of a request. */
 function dialectFinder(surfaces: readonly Surface[]): (path: string, headers: Headers) => Partial<Dialect> {
   const dialects = byPath(surfaces).flatMap(({ dialect }) => dialect ?? [])
-  return (path, headers) => {
+  return (fullPath, headers) => {
+    const path = fullPath.replace(/^\/+/, '/')
     const isSpoken = ({ under, header }: Dialect) => path.startsWith(under) && (!header || headers.has(header))
     return dialects.find(isSpoken) ?? {}
   }

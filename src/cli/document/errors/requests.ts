@@ -149,7 +149,7 @@ export const REQUEST_ERRORS: ErrorTexts = {
   ),
   invalid_copy: http(
     422,
-    'The copy is damaged, incomplete, of a newer version of the edge, or not signed and has values that no request may have. Nothing of it was stored, or nothing of its part.',
+    'The copy is damaged, incomplete, of a newer version of the edge, or not signed and has values that no request may have. Nothing of this part was stored.',
     'Make a new copy. The detail names the row.',
   ),
   no_recovery: http(
@@ -251,6 +251,7 @@ export const REQUEST_ERRORS: ErrorTexts = {
   ),
   unknown_version: http(404, 'The stored tool has no version with that hash.', 'See `GET /tools/{name}/versions`.'),
   unsupported_charset: http(415, 'The body is not in UTF-8.', 'Send UTF-8.'),
+  unsupported_encoding: http(415, 'The body is compressed.', 'Send it without `Content-Encoding`.'),
   unsupported_media_type: http(
     415,
     'The body has a media type that the route does not accept.',
