@@ -147,14 +147,19 @@ export {
   type Triggers,
   type TriggerStart,
   type WebhookEvent,
+  type WebhookRun,
   webhookTrigger,
   type WebhookTrigger,
 } from './triggers/triggers.ts'
+export type { SignedRequest, WebhookScheme } from './triggers/verify.ts'
 export {
+  discordWebhooks,
   githubWebhooks,
-  type SignedRequest,
+  graphWebhooks,
+  metaWebhooks,
+  shopifyWebhooks,
   slackWebhooks,
   standardWebhooks,
   stripeWebhooks,
-  type WebhookScheme,
-} from './triggers/verify.ts'
+  twilioWebhooks,
+} from './triggers/services.ts'

@@ -37,19 +37,35 @@ test('the edge Worker with all providers and surfaces stays under its bound and 
   for (const foreign of ['ZodError', 'ajv', '@ai-sdk', 'OAUTH_KV']) expect(code).not.toContain(foreign)
 })
 
+/** What a module of `src` is bundled to. */
+async function built(contents: string): Promise<string> {
+  const { outputFiles } = await build({
+    stdin: { contents, resolveDir: 'src' },
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    charset: 'utf8',
+    external: ['cloudflare:*', 'node:*'],
+    write: false,
+  })
+  return outputFiles[0]?.text ?? ''
+}
+
+test('the schemes of webhooks stay under their bound, and enter only an edge that names them', async () => {
+  const door = "export { createEdge, triggers, webhookTrigger } from './edge.ts'"
+  const names = Object.keys(await import('../src/triggers/services.ts'))
+  const [without, withAll] = await Promise.all(
+    [door, `${door}\nexport { ${names.join()} } from './edge.ts'`].map(built),
+  )
+  const headers = /(?:svix|stripe|hub|slack|hmac|twilio|x)-?(?:signature|sha256)[-\w]*/g
+  expect([...new Set(without?.match(headers))]).toEqual([])
+  expect(names.length).toBe(9)
+  expect(new Set(withAll?.match(headers)).size).toBeGreaterThan(5)
+  const weigh = (code = '') => gzipSync(code).byteLength
+  expect(weigh(withAll) - weigh(without)).toBeLessThan(BOUNDS.webhooks * KIB)
+})
+
 test('the table of words of tools stays under its bound, and enters only an edge that names it', async () => {
-  const built = async (contents: string) => {
-    const { outputFiles } = await build({
-      stdin: { contents, resolveDir: 'src' },
-      bundle: true,
-      minify: true,
-      format: 'esm',
-      charset: 'utf8',
-      external: ['cloudflare:*', 'node:*'],
-      write: false,
-    })
-    return outputFiles[0]?.text ?? ''
-  }
   const without = await built("import { toolSearch } from './edge.ts'\nexport default toolSearch()")
   const table = await built("export { toolWords } from './search/tool-words.ts'")
   expect([without.includes('天气'), table.includes('天气')]).toEqual([false, true])

@@ -44,26 +44,25 @@ export function fromHex(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from({ length: text.length / 2 }, (_, at) => Number.parseInt(text.slice(at * 2, at * 2 + 2), 16))
 }
 
-/** Returns the HMAC-SHA256 of a text. */
-export async function hmac(secret: BufferSource, text: string): Promise<Uint8Array> {
-  return new Uint8Array(await crypto.subtle.sign('HMAC', await hmacKey(secret), new TextEncoder().encode(text)))
+/** The hash of an HMAC. */
+export type HmacHash = 'SHA-256' | 'SHA-1'
+
+/** Returns the HMAC of bytes, or of a text in UTF-8. */
+export async function hmac(
+  secret: BufferSource,
+  message: string | Uint8Array<ArrayBuffer>,
+  hash: HmacHash = 'SHA-256',
+): Promise<Uint8Array> {
+  const key = await crypto.subtle.importKey('raw', secret, { name: 'HMAC', hash }, false, ['sign'])
+  const bytes = typeof message === 'string' ? new TextEncoder().encode(message) : message
+  return new Uint8Array(await crypto.subtle.sign('HMAC', key, bytes))
 }
 
-/**
- * Whether one of the signatures is the HMAC-SHA256 of a text. Compares each in constant time. However many there are, the
- * HMAC of the text, which may be large, is computed once.
- */
-export async function isHmac(secret: BufferSource, signatures: readonly Uint8Array[], text: string): Promise<boolean> {
-  const bytes = await hmac(secret, text)
-  return signatures.some((signature) => {
-    let difference = bytes.length ^ signature.length
-    for (const [at, byte] of bytes.entries()) difference |= byte ^ (signature[at] ?? 0)
-    return difference === 0
-  })
-}
-
-function hmacKey(secret: BufferSource): Promise<CryptoKey> {
-  return crypto.subtle.importKey('raw', secret, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign'])
+/** Whether two texts are equal, in a time that depends on their lengths alone. */
+export function isEqualText(a: string, b: string): boolean {
+  let difference = a.length ^ b.length
+  for (let at = 0; at < a.length; at++) difference |= a.charCodeAt(at) ^ b.charCodeAt(at)
+  return difference === 0
 }
 
 /**

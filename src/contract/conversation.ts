@@ -4,7 +4,7 @@ import type { StoredFault } from './thrown.ts'
 import type { InputNeeds } from './input.ts'
 import type { JsonObject } from './json.ts'
 import type { ReachedQuota } from './quotas.ts'
-import type { Content, Message } from './message.ts'
+import type { Content, DataMark, Message } from './message.ts'
 import type { ModelRequest } from './model.ts'
 import type { CallReport } from './later.ts'
 import type { Usage } from './usage.ts'
@@ -248,6 +248,8 @@ export interface CallerRun {
   readonly record: RunRecord
   readonly key: string | undefined
   readonly history: RunRequest['callerHistory']
+  /** The marks of all data that its model has read. Absent from a conversation of an older version. */
+  readonly marks?: readonly DataMark[]
   /** The messages of the run so far, its input first; absent once it has ended and the conversation has them. */
   readonly messages?: readonly Message[]
 }

@@ -42,7 +42,8 @@ import { scheduleRoutes } from '../triggers/routes.ts'
 import { schedulesObject } from '../triggers/schedules.ts'
 import { scheduleToolSource } from '../triggers/tools.ts'
 import { answerReporter } from '../triggers/answers.ts'
-import { reportSharedSecrets, triggerHandlers, type Triggers, webhookRoutes } from '../triggers/triggers.ts'
+import { triggerHandlers, type Triggers } from '../triggers/triggers.ts'
+import { reportSharedSecrets, webhookRoutes } from '../triggers/webhooks.ts'
 
 /*
  * All parts but those that serve pages: the package exports them by these names, and `everything` uses them in this
@@ -172,7 +173,7 @@ export const scheduleTools: Part = {
 
 /**
  * Triggers: events that start runs, by name: times of the platform's cron triggers, messages of queues, mail, and signed
- * requests of other services (`POST /triggers/{name}`). The edge then also has the handlers `scheduled`, `queue` and
+ * requests of other services (`/triggers/{name}`). The edge then also has the handlers `scheduled`, `queue` and
  * `email`.
  *
  * @example

@@ -1,23 +1,17 @@
-import { Hono } from 'hono/tiny'
 import type { AnswerTarget, ToolTarget, WebhookTarget } from '../contract/answer-target.ts'
 import { SCOPES } from '../contract/api-key.ts'
-import { parseJson, sha256 } from '../contract/json.ts'
+import { sha256 } from '../contract/json.ts'
 import type { DataMark, Message, UserContent } from '../contract/message.ts'
 import { readBody } from '../contract/bytes.ts'
-import { type MakeSetup, type Report, type Setup, setupOf } from '../contract/setup.ts'
+import { type MakeSetup, type Setup, setupOf } from '../contract/setup.ts'
 import { textOfThrown } from '../contract/thrown.ts'
+import type { RunStatus } from '../contract/run.ts'
 import type { Caller } from '../contract/tool.ts'
-import { listVar } from '../contract/vars.ts'
-import type { EdgeEnv } from '../http/context.ts'
-import { countAddress } from '../http/middleware/rate.ts'
-import { Problem } from '../http/problem.ts'
-import { bodyTooLarge } from '../http/request-body.ts'
 import type { WaitUntil } from '../http/request-context.ts'
-import type { Surface } from '../http/surface.ts'
 import { type StartFault, type StartOutcome, startTriggeredRun } from './start-run.ts'
 import type { WebhookScheme } from './verify.ts'
 
-type TriggerEnv = Readonly<Record<string, unknown>>
+export type TriggerEnv = Readonly<Record<string, unknown>>
 
 /** The run that an event starts. */
 export interface TriggerStart {
@@ -75,11 +69,31 @@ export interface QueueEvent {
 export interface WebhookEvent {
   /** The same for a delivery that is sent again. */
   readonly id: string
+  readonly method: string
+  /** The URL with its query. */
+  readonly url: string
   readonly headers: Headers
-  /** The body as JSON; undefined if it is not JSON. */
+  /**
+   * The body as JSON, or the fields of a form by their names; undefined for any other. A number that JavaScript cannot hold is
+   * a string of its digits. A field that came several times is a list; a file is `{ name, mediaType, data }`, in base64.
+   */
   readonly body: unknown
-  /** The body as it was sent. */
+  /** The body as text. */
   readonly text: string
+  /** The body as it was sent. */
+  readonly bytes: Uint8Array<ArrayBuffer>
+}
+
+/** The run of an event, as it stands when the service is answered. */
+export interface WebhookRun {
+  readonly id: string
+  readonly conversation: string
+  readonly status: RunStatus
+  /**
+   * The answer of a run that has completed; else empty. Empty too, with `answer.not_sent` in the log, if the run has read
+   * untrusted and private data, which its answer could carry to the outside.
+   */
+  readonly answer: string
 }
 
 /** A mail whose sender was checked. Addresses are in lower case. */
@@ -142,6 +156,16 @@ export interface QueueTrigger extends TriggerOptions<QueueEvent> {
 export interface WebhookTrigger extends TriggerOptions<WebhookEvent> {
   readonly on: 'webhook'
   readonly scheme: WebhookScheme
+  /**
+   * Answers the service, once the run is accepted or nothing is to be started (`run` is undefined then). Default: what the
+   * scheme says; else 202 with the run, or 204.
+   */
+  readonly answer?: (event: WebhookEvent, run: WebhookRun | undefined, env: TriggerEnv) => Response | Promise<Response>
+  /**
+   * For how long the answer waits for the run to end or to wait, in milliseconds from when the request came; the run continues
+   * afterwards. Services give up after some seconds. Default: 0, so the run has only been accepted.
+   */
+  readonly waitMs?: number
 }
 
 export type Trigger = CronTrigger | QueueTrigger | WebhookTrigger | EmailTrigger
@@ -170,8 +194,8 @@ export function queueTrigger(options: Omit<QueueTrigger, 'on'>): Trigger {
 }
 
 /**
- * Starts a run for each request to `POST /triggers/{name}` that another service has signed. The answer is 202 with the
- * run, or 204 if nothing is started.
+ * Starts a run for each request to `/triggers/{name}` that another service has signed. The answer is 202 with the run, or 204
+ * if nothing is started, unless the scheme or the trigger has another.
  *
  * @example webhookTrigger({ scheme: githubWebhooks('GITHUB_SECRET'), as: 'github', start: () => ({ run: { input: 'Look at the news.' } }) })
  */
@@ -281,7 +305,8 @@ const DEFAULT_MARKS: Readonly<Record<Trigger['on'], readonly DataMark[]>> = {
   email: ['untrusted'],
 }
 
-interface TriggerCall<Event> {
+/** An event of a trigger. */
+export interface TriggerCall<Event> {
   readonly name: string
   readonly trigger: TriggerOptions<Event, StartedRun> & Pick<Trigger, 'on'>
   readonly event: { readonly id: string; readonly value: Event }
@@ -289,7 +314,7 @@ interface TriggerCall<Event> {
 }
 
 /** Starts the run of an event; undefined if it starts none. Never rejects. */
-async function startRun<Event>(
+export async function startRun<Event>(
   setup: Setup,
   { name, trigger, event, env }: TriggerCall<Event>,
   ctx: { waitUntil: WaitUntil },
@@ -298,7 +323,7 @@ async function startRun<Event>(
   const ports = { waitUntil: (work: Promise<unknown>) => ctx.waitUntil(work) }
   const source = `triggers/${name}`
   try {
-    const caller = await callerOfKey(setup, trigger.as)
+    const caller = await callerByKeyId(setup, trigger.as)
     if (!caller) {
       const message = `There is no API key with the id "${trigger.as}".`
       return report(setup, source, { ok: false, because: 'forbidden', code: 'run_not_allowed', message, status: 403 })
@@ -324,106 +349,10 @@ function report(setup: Setup, source: string, outcome: StartOutcome): StartOutco
 }
 
 /** Returns the caller that a key is, of `API_KEYS` or stored; with `AUTH=open`, the one caller that there is. */
-async function callerOfKey({ config, storedKeys }: Setup, id: string): Promise<Caller | undefined> {
+export async function callerByKeyId({ config, storedKeys }: Setup, id: string): Promise<Caller | undefined> {
   if (config.auth === 'open') return { tenant: 'local', scopes: SCOPES }
   const key = config.apiKeys.findLast((each) => each.id === id) ?? (await storedKeys?.load(id))
   return key && { tenant: key.tenant, key: key.id, scopes: key.scopes }
-}
-
-/**
- * Makes `POST /triggers/{name}` for requests that other services have signed. The signature is the right to send them.
- * An edge that is open, which answers on one machine alone, also lists its triggers, and tries those of queues and webhooks
- * with what anyone sends, as `edgecall trigger` does.
- */
-export function webhookRoutes(triggers: Triggers): Surface {
-  const app = new Hono<EdgeEnv>()
-  const find = (name: string) => (Object.hasOwn(triggers, name) ? triggers[name] : undefined)
-  app.get('/', (c) => {
-    requireOpen(c.env.setup)
-    return c.json(Object.entries(triggers).map(([name, trigger]) => ({ name, ...sourceOf(trigger) })))
-  })
-  app.post('/:name/try', async (c) => {
-    const { setup, waitUntil } = c.env
-    requireOpen(setup)
-    const name = c.req.param('name')
-    const trigger = find(name)
-    const text = await readText(c.req.raw, setup.config.maxBodyBytes)
-    const id = crypto.randomUUID()
-    const body = parseJson(text)
-    const env = setup.triggerEnv ?? {}
-    if (trigger?.on === 'queue') {
-      const value = { id, body: body ?? text, attempts: 1 }
-      return answerOf(await startRun(setup, { name, trigger, event: { id, value }, env }, { waitUntil }))
-    }
-    if (trigger?.on !== 'webhook') throw noSuchTrigger()
-    const value = { id, headers: c.req.raw.headers, body, text }
-    return answerOf(await startRun(setup, { name, trigger, event: { id, value }, env }, { waitUntil }))
-  })
-  app.post('/:name', async (c) => {
-    const { setup, waitUntil } = c.env
-    const { triggerEnv: env = {}, config } = setup
-    const name = c.req.param('name')
-    const trigger = find(name)
-    if (trigger?.on !== 'webhook') throw noSuchTrigger()
-    const text = await readText(c.req.raw, config.maxBodyBytes)
-    const { headers } = c.req.raw
-    const { secret, verify, challenge } = trigger.scheme
-    const id = await verify({ headers, body: text, now: Date.now() }, listVar(env, secret) ?? [])
-    if (id === undefined) {
-      countAddress(setup, c.req.raw)
-      const message = 'The signature is missing, wrong or older than five minutes.'
-      throw new Problem({ status: 401, code: 'invalid_signature', message })
-    }
-    const body = parseJson(text)
-    const answer = challenge?.(body)
-    if (answer !== undefined) return c.text(answer)
-    const event = { id, value: { id, headers, body, text } }
-    return answerOf(await startRun(setup, { name, trigger, event, env }, { waitUntil }))
-  })
-  return { routes: { '/triggers': app }, isPublic: true, limitsRate: true }
-}
-
-/**
- * Reports triggers with the same secret. A signature says nothing of the address, so each of them accepts, once, what was
- * signed for another one.
- */
-export function reportSharedSecrets(triggers: Triggers, env: TriggerEnv, report: Report): void {
-  const entries = Object.entries(triggers).flatMap(([name, trigger]) =>
-    trigger.on === 'webhook' ? (listVar(env, trigger.scheme.secret) ?? []).map((secret) => ({ name, secret })) : [],
-  )
-  for (const sharing of Map.groupBy(entries, ({ secret }) => secret).values()) {
-    const names = [...new Set(sharing.map(({ name }) => name))]
-    if (names.length > 1) report({ event: 'trigger.shared_secret', triggers: names })
-  }
-}
-
-async function readText(request: Request, most: number): Promise<string> {
-  const { bytes, isComplete } = await readBody(request, most)
-  if (!isComplete) throw bodyTooLarge(most)
-  return new TextDecoder().decode(bytes)
-}
-
-/** Answers with the run of an event. Throws a Problem if it was not started. */
-function answerOf(outcome: StartOutcome | undefined): Response {
-  if (!outcome) return new Response(null, { status: 204 })
-  if (outcome.ok) return Response.json({ run: outcome.run, conversation: outcome.conversation }, { status: 202 })
-  const { status, code, message, retryAfterMs } = outcome
-  throw new Problem({ status, code, message, retryAfterMs })
-}
-
-function noSuchTrigger(): Problem {
-  return new Problem({ status: 404, code: 'not_found', message: 'There is no such trigger.' })
-}
-
-function requireOpen({ config }: Setup): void {
-  if (config.auth !== 'open') throw noSuchTrigger()
-}
-
-/** Returns what sends the events of a trigger, without functions. */
-function sourceOf(trigger: Trigger): Pick<Trigger, 'on' | 'as'> & { readonly cron?: string; readonly queue?: string } {
-  const { on, as } = trigger
-  if (trigger.on === 'cron') return { on, as, cron: trigger.cron }
-  return trigger.on === 'queue' ? { on, as, queue: trigger.queue } : { on, as }
 }
 
 /** Returns an id as the key of a run: others than printable ASCII, and long ones, by their hash. */

@@ -1,14 +1,19 @@
-import { fromBase64, fromHex, isHmac, webhookSecret } from '../contract/bytes.ts'
-import { isObject, parseJson, sha256 } from '../contract/json.ts'
+import { fromBase64, type HmacHash, hmac, isEqualText, toBase64 } from '../contract/bytes.ts'
+import { parseShallow } from '../contract/json.ts'
 
 /** How far the time of a signature may be from now, in milliseconds. */
 const MOST_AGE_MS = 5 * 60_000
 
 /** A request of another service, whose signature is to be checked. */
 export interface SignedRequest {
+  readonly method: string
+  /** The URL with its query, as the service knows it: of the edge's public address, if `EDGE_URL` names it. */
+  readonly url: string
   readonly headers: Headers
-  /** The body as it was sent. */
+  /** The body as text. */
   readonly body: string
+  /** The body as it was sent, which is what services sign. */
+  readonly bytes: Uint8Array<ArrayBuffer>
   /** Epoch milliseconds. */
   readonly now: number
 }
@@ -19,111 +24,127 @@ export interface WebhookScheme {
   readonly secret: string
   /**
    * Returns what identifies the delivery, the same for one that is sent again; undefined unless one of the secrets has
-   * signed it lately.
+   * signed it lately. A Response answers a request that only asks whether this is the right address, and starts nothing.
    */
-  readonly verify: (request: SignedRequest, secrets: readonly string[]) => Promise<string | undefined>
-  /** Answers a request that only asks whether this is the right address. Default: there are no such requests. */
+  readonly verify: (
+    request: SignedRequest,
+    secrets: readonly string[],
+    env: Readonly<Record<string, unknown>>,
+  ) => Promise<string | Response | undefined>
+  /**
+   * Answers a delivery that was accepted, or that starts nothing, where the trigger has no answer of its own. Default: 202
+   * with the run, or 204.
+   */
+  readonly acknowledge?: (request: SignedRequest) => Response
+  /** @deprecated Return a Response from `verify`. Answers a signed request with a text. */
   readonly challenge?: (body: unknown) => string | undefined
 }
 
-/**
- * Standard Webhooks (https://www.standardwebhooks.com), as Svix, Resend, Clerk and this edge sign.
- *
- * @example webhookTrigger({ scheme: standardWebhooks('RESEND_SECRET'), as: 'mail', start: ({ body }) => ({ run: { input: JSON.stringify(body) } }) })
- */
-export function standardWebhooks(secret: string): WebhookScheme {
-  return {
-    secret,
-    verify: async ({ headers, body, now }, secrets) => {
-      const [id, timestamp] = [headers.get('webhook-id'), headers.get('webhook-timestamp') ?? '']
-      const signatures = (headers.get('webhook-signature') ?? '').split(' ')
-      if (!id || !isRecent(timestamp, now)) return undefined
-      const signed = signatures.flatMap((each) => (each.startsWith('v1,') ? (fromBase64(each.slice(3)) ?? []) : []))
-      const keys = secrets.flatMap((each) => webhookSecret(each) ?? [])
-      return (await isSignedBy(keys, signed, `${id}.${timestamp}.${body}`)) ? id : undefined
-    },
-  }
-}
-
-/**
- * GitHub (`X-Hub-Signature-256`). It signs neither a time nor the id of a delivery, so a delivery is known by its body.
- *
- * @example webhookTrigger({ scheme: githubWebhooks('GITHUB_SECRET'), as: 'github', start: () => ({ run: { input: 'Look at the news.' } }) })
- */
-export function githubWebhooks(secret: string): WebhookScheme {
-  return {
-    secret,
-    verify: async ({ headers, body }, secrets) => {
-      const signature = /^sha256=([0-9a-f]{64})$/.exec(headers.get('x-hub-signature-256') ?? '')?.[1]
-      if (signature === undefined || !(await isSignedBy(textKeys(secrets), [fromHex(signature)], body)))
-        return undefined
-      return sha256(body)
-    },
-  }
-}
-
-/**
- * Stripe (`Stripe-Signature`). The id of an event is that of its body.
- *
- * @example webhookTrigger({ scheme: stripeWebhooks('STRIPE_SECRET'), as: 'billing', start: ({ body }) => ({ run: { input: JSON.stringify(body) } }) })
- */
-export function stripeWebhooks(secret: string): WebhookScheme {
-  return {
-    secret,
-    verify: async ({ headers, body, now }, secrets) => {
-      const parts = (headers.get('stripe-signature') ?? '').split(',').map((part) => part.trim().split('='))
-      const time = parts.find(([name]) => name === 't')?.[1] ?? ''
-      const signed = parts.flatMap(([name, value = '']) => (name === 'v1' && HEX.test(value) ? [fromHex(value)] : []))
-      if (!isRecent(time, now) || !(await isSignedBy(textKeys(secrets), signed, `${time}.${body}`))) return undefined
-      const event = parseJson(body)
-      return isObject(event) && typeof event['id'] === 'string' ? event['id'] : sha256(body)
-    },
-  }
-}
-
-/**
- * Slack (`X-Slack-Signature`): events, which are known by their `event_id`, and commands. It also answers the challenge
- * that Slack sends to a new address.
- *
- * @example webhookTrigger({ scheme: slackWebhooks('SLACK_SIGNING_SECRET'), as: 'slack', start: ({ text }) => ({ run: { input: text } }) })
- */
-export function slackWebhooks(secret: string): WebhookScheme {
-  return {
-    secret,
-    verify: async ({ headers, body, now }, secrets) => {
-      const time = headers.get('x-slack-request-timestamp') ?? ''
-      const signature = /^v0=([0-9a-f]{64})$/.exec(headers.get('x-slack-signature') ?? '')?.[1]
-      if (signature === undefined || !isRecent(time, now)) return undefined
-      if (!(await isSignedBy(textKeys(secrets), [fromHex(signature)], `v0:${time}:${body}`))) return undefined
-      const event = parseJson(body)
-      return isObject(event) && typeof event['event_id'] === 'string' ? event['event_id'] : sha256(body)
-    },
-    challenge: (body) => {
-      const { type, challenge } = isObject(body) ? body : {}
-      return type === 'url_verification' && typeof challenge === 'string' ? challenge : undefined
-    },
-  }
-}
-
-const HEX = /^[0-9a-f]{64}$/
 const encoder = new TextEncoder()
 
-function textKeys(secrets: readonly string[]): BufferSource[] {
-  return secrets.map((secret) => encoder.encode(secret))
+/** Returns the keys that are secrets as they stand. An empty one would be everybody's. */
+export function textKeys(secrets: readonly string[]): Uint8Array<ArrayBuffer>[] {
+  return secrets.filter((secret) => secret !== '').map((secret) => Uint8Array.from(encoder.encode(secret)))
+}
+
+/**
+ * Returns the keys that secrets of Standard Webhooks may stand for. Services give them in base64, with `whsec_` before it or
+ * without; a secret without may also be text, as `WEBHOOK_SECRET` of an edge may be.
+ */
+export function standardKeys(secrets: readonly string[]): Uint8Array<ArrayBuffer>[] {
+  const decoded = secrets.flatMap((secret) => fromBase64(secret.replace(/^whsec_/, '')) ?? [])
+  return [...decoded.filter((key) => key.length > 0), ...textKeys(secrets.filter((each) => !each.startsWith('whsec_')))]
+}
+
+/** Returns what is signed: a text, and the body as it was sent after it. */
+export function joinMessage(start: string, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const head = encoder.encode(start)
+  const message = new Uint8Array(head.length + bytes.length)
+  message.set(head)
+  message.set(bytes, head.length)
+  return message
 }
 
 /** Whether a time in epoch seconds is at most five minutes from now. */
-function isRecent(seconds: string, now: number): boolean {
+export function isRecent(seconds: string, now: number): boolean {
   return /^\d{1,12}$/.test(seconds) && Math.abs(now - Number(seconds) * 1000) <= MOST_AGE_MS
 }
 
-/** Whether one of the signatures is the HMAC-SHA256 of a text with one of the keys. */
-async function isSignedBy(
-  keys: readonly BufferSource[],
-  signatures: readonly Uint8Array<ArrayBuffer>[],
-  text: string,
+/**
+ * Whether one of the signatures is the HMAC of a message with one of the keys, written as `encode` does. Compares them as
+ * texts, in constant time: of one HMAC there is one text alone. However many signatures there are, each HMAC of the
+ * message, which may be large, is computed once.
+ */
+export async function isSigned(
+  keys: readonly Uint8Array<ArrayBuffer>[],
+  signatures: readonly string[],
+  message: string | Uint8Array<ArrayBuffer>,
+  { encode, hash = 'SHA-256' }: { readonly encode: (bytes: Uint8Array) => string; readonly hash?: HmacHash },
 ): Promise<boolean> {
   if (signatures.length === 0) return false
-  for (const key of keys) if (key.byteLength > 0 && (await isHmac(key, signatures, text))) return true
+  for (const key of keys) {
+    const expected = encode(await hmac(key, message, hash))
+    if (signatures.some((signature) => isEqualText(expected, signature))) return true
+  }
   return false
+}
+
+/** Whether the owner of one of the public keys has signed a message (Ed25519, RFC 8032). Keys of other lengths count for nothing. */
+export async function isSignedByOwner(
+  keys: readonly Uint8Array<ArrayBuffer>[],
+  signature: Uint8Array<ArrayBuffer>,
+  message: Uint8Array<ArrayBuffer>,
+): Promise<boolean> {
+  for (const bytes of keys.filter(({ length }) => length === 32)) {
+    const key = await crypto.subtle.importKey('raw', bytes, { name: 'Ed25519' }, false, ['verify'])
+    if (await crypto.subtle.verify({ name: 'Ed25519' }, key, signature, message)) return true
+  }
+  return false
+}
+
+/** Returns the bytes of base64 that is written as this edge writes it, so that a change of one character changes them. */
+export function strictBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
+  const bytes = fromBase64(text)
+  return bytes && toBase64(bytes) === text ? bytes : undefined
+}
+
+/**
+ * Returns the content of a body: JSON, in which numbers that JavaScript cannot hold are their digits (`parseExactly`), or the
+ * fields of a form by their names. A form whose one field `payload` is JSON stands for that, as Slack and GitHub send it.
+ * Undefined for any other body.
+ */
+export async function readBodyContent({
+  headers,
+  bytes,
+  body,
+}: Pick<SignedRequest, 'headers' | 'bytes' | 'body'>): Promise<unknown> {
+  const type = headers.get('content-type') ?? ''
+  if (isForm(headers)) return fieldsOf([...new URLSearchParams(body)])
+  if (!/^multipart\/form-data\s*;/i.test(type)) return parseShallow(body)
+  const form = await new Response(bytes, { headers: { 'content-type': type } }).formData().catch(() => undefined)
+  return form && fieldsOf(await Promise.all(Array.from(form, readField)))
+}
+
+/** Whether a body is said to be a form of plain fields. */
+export function isForm(headers: Headers): boolean {
+  return /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(headers.get('content-type') ?? '')
+}
+
+type Field = readonly [name: string, value: unknown]
+
+async function readField([name, value]: readonly [string, string | File]): Promise<Field> {
+  if (typeof value === 'string') return [name, value]
+  const data = toBase64(new Uint8Array(await value.arrayBuffer()))
+  return [name, { name: value.name, mediaType: value.type, data }]
+}
+
+/** Returns fields as an object: one that came several times is a list. */
+function fieldsOf(fields: readonly Field[]): unknown {
+  const [first] = fields
+  const payload = fields.length === 1 && first?.[0] === 'payload' ? parseShallow(String(first[1])) : undefined
+  if (payload !== undefined) return payload
+  const byName = Map.groupBy(fields, ([name]) => name)
+  return Object.fromEntries(
+    Array.from(byName, ([name, all]) => [name, all.length === 1 ? all[0]?.[1] : all.map(([, value]) => value)]),
+  )
 }

@@ -1185,9 +1185,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     control: 'a webhook whose signature is wrong starts no run',
-    file: 'triggers/triggers.ts',
-    text: 'if (id === undefined) {',
-    replacement: "if (id === '') {",
+    file: 'triggers/webhooks.ts',
+    text: 'if (verdict === undefined) {',
+    replacement: "if (verdict === ('' as typeof verdict)) {",
     test: 'triggers/triggers.test.ts',
   },
   {
@@ -1221,9 +1221,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     control: 'a body is signed once for each secret, however many signatures it has',
     file: 'triggers/verify.ts',
-    text: 'for (const key of keys) if (key.byteLength > 0 && (await isHmac(key, signatures, text))) return true',
-    replacement:
-      'for (const key of keys) for (const each of signatures) if (key.byteLength > 0 && (await isHmac(key, [each], text))) return true',
+    text: 'for (const key of keys) {',
+    replacement: 'for (const key of keys.flatMap((each) => signatures.map(() => each))) {',
     test: 'security/cpu.test.ts',
   },
   {
@@ -1276,8 +1275,43 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'triggers/tools.test.ts',
   },
   {
+    control: 'a service does not get the answer of a run that has read untrusted and private data',
+    file: 'triggers/webhooks.ts',
+    text: 'if (isSafe || !setup.config.taintRule)',
+    replacement: 'if (isSafe || !setup.config.taintRule || id)',
+    test: 'triggers/webhooks.test.ts',
+  },
+  {
+    control: 'a signature is of the body byte for byte',
+    file: 'triggers/verify.ts',
+    text: 'message.set(bytes, head.length)',
+    replacement: 'message.set(encoder.encode(new TextDecoder().decode(bytes)).slice(0, bytes.length), head.length)',
+    test: 'triggers/deliveries.test.ts',
+  },
+  {
+    control: 'each notification of Microsoft Graph names the secret',
+    file: 'triggers/services.ts',
+    text: 'value.every((each) =>',
+    replacement: 'value.some((each) =>',
+    test: 'triggers/deliveries.test.ts',
+  },
+  {
+    control: 'the fields of an unsigned form of Twilio are few',
+    file: 'triggers/services.ts',
+    text: 'const MOST_FIELDS = 1000',
+    replacement: 'const MOST_FIELDS = 1e9',
+    test: 'security/webhook-cpu.test.ts',
+  },
+  {
+    control: 'the address of an app of Meta is verified with its token',
+    file: 'triggers/services.ts',
+    text: "query.get('hub.mode') === 'subscribe' && isKnown ?",
+    replacement: "query.get('hub.mode') === 'subscribe' ?",
+    test: 'triggers/deliveries.test.ts',
+  },
+  {
     control: 'webhooks that share a secret are reported',
-    file: 'triggers/triggers.ts',
+    file: 'triggers/webhooks.ts',
     text: 'if (names.length > 1) report(',
     replacement: 'if (names.length > 9) report(',
     test: 'triggers/triggers.test.ts',

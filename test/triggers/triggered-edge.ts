@@ -1,5 +1,6 @@
 import { answerReporter } from '../../src/triggers/answers.ts'
-import { triggerHandlers, type Triggers, webhookRoutes } from '../../src/triggers/triggers.ts'
+import { triggerHandlers, type Triggers } from '../../src/triggers/triggers.ts'
+import { webhookRoutes } from '../../src/triggers/webhooks.ts'
 import { say } from '../fixtures/play.ts'
 import type { TestSetup } from '../fixtures/setup.ts'
 import { keptEdge } from '../http/kept-edge.ts'
@@ -49,5 +50,6 @@ export function triggeredEdge(
     const text = await response.text()
     return { status: response.status, body: text.startsWith('{') ? JSON.parse(text) : text }
   }
-  return { own, post, conversations, reports, handlers: triggerHandlers(table, () => own.setup) }
+  const send = (url: string, init?: RequestInit) => Promise.resolve(app.fetch(new Request(url, init), {}, ctx))
+  return { own, post, send, conversations, reports, handlers: triggerHandlers(table, () => own.setup) }
 }

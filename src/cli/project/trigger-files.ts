@@ -75,7 +75,7 @@ function moduleOf(kind: TriggerKind, { camel, kebab, words }: Names): string {
     case 'webhook':
       return `import { standardWebhooks, webhookTrigger } from 'edgecall'
 
-/** Starts a run for each signed request about ${words}. GitHub, Stripe and Slack have schemes of their own. */
+/** Starts a run for each signed request about ${words}. Other services have schemes of their own: see docs/webhooks.md. */
 export const ${camel} = webhookTrigger({
   scheme: standardWebhooks('${secretOf(kebab)}'),
 ${as}

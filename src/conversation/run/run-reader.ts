@@ -77,7 +77,9 @@ export class RunReader {
     if (!request) return UNKNOWN_RUN
     const open = part && this.#ports.runs.find(id)
     const messages = open && messagesSoFar(open.state)
-    return { ok: true, record, key: request.caller.key, history: request.callerHistory, ...(messages && { messages }) }
+    const marks = [...this.#ports.store.marks(), ...(request.agent?.marks ?? [])]
+    const { caller, callerHistory: history } = request
+    return { ok: true, record, key: caller.key, history, marks, ...(messages && { messages }) }
   }
 
   /**

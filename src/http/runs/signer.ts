@@ -1,4 +1,4 @@
-import { fromBase64Url, hmac, isHmac, toBase64Url } from '../../contract/bytes.ts'
+import { fromBase64Url, hmac, isEqualText, toBase64Url } from '../../contract/bytes.ts'
 import { canonicalJson, isObject, parseJson, sha256 } from '../../contract/json.ts'
 import type { Signer } from '../../contract/setup.ts'
 import type { Caller } from '../../contract/tool.ts'
@@ -8,17 +8,12 @@ import type { Caller } from '../../contract/tool.ts'
  * from counting as one of anything else that is signed with the same secrets.
  */
 export function makeSigner(secrets: readonly string[], purpose: string): Signer {
-  const purposeful = (text: string) => `edgecall ${purpose} ${text}`
+  const signWith = async (secret: string, text: string) =>
+    toBase64Url(await hmac(encoder.encode(secret), `edgecall ${purpose} ${text}`))
   return {
-    sign: async (text) => {
-      const [secret = ''] = secrets
-      return toBase64Url(await hmac(encoder.encode(secret), purposeful(text)))
-    },
+    sign: async (text) => signWith(secrets[0] ?? '', text),
     isSigned: async (text, signature) => {
-      if (!/^[\w-]{43}$/.test(signature)) return false
-      const bytes = fromBase64Url(signature)
-      if (!bytes) return false
-      for (const secret of secrets) if (await isHmac(encoder.encode(secret), [bytes], purposeful(text))) return true
+      for (const secret of secrets) if (isEqualText(await signWith(secret, text), signature)) return true
       return false
     },
   }
