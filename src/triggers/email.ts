@@ -3,7 +3,8 @@ import type { ReplyTarget, ToolTarget, WebhookTarget } from '../contract/answer-
 import { binaryOf } from '../contract/bytes.ts'
 import { sha256 } from '../contract/json.ts'
 import type { UserContent } from '../contract/message.ts'
-import { headersOf, type MailContent, MOST_PARTS, readMail } from './mail.ts'
+import { RateWindow } from '../contract/rate-window.ts'
+import { decodeMail, headersOf, type MailContent, MOST_PARTS, readMail } from './mail.ts'
 import type {
   EmailEvent,
   EmailRefusal,
@@ -21,6 +22,10 @@ const MOST_ATTACHMENTS = 20
 const MOST_HEADERS = 64 * 1024
 const MOST_MARKS = 3000
 const MARK = /[\n,;:<]/
+
+/** The most mails of one author that an isolate takes in an hour. */
+const MOST_MAILS = 30
+const HOUR_MS = 60 * 60 * 1000
 
 /** The run that a mail starts. */
 export interface EmailStart extends Omit<TriggerStart, 'answerTo'> {
@@ -44,7 +49,8 @@ export interface EmailOptions extends TriggerOptions<EmailEvent, EmailStart> {
 
 /**
  * Starts a run for each mail that Email Routing passes to this Worker. The author must be one of `from`, and the platform
- * must have authenticated it. Mail that programs send by themselves starts nothing. What a mail says is
+ * must have authenticated it. Mail that programs send by themselves starts nothing, unless they only have an address such as
+ * `noreply@`, and `from` lists that. An author has at most 30 runs an hour, counted in each isolate. What a mail says is
  * `untrusted`, unless `start` returns other `marks`.
  *
  * @example
@@ -57,6 +63,7 @@ export interface EmailOptions extends TriggerOptions<EmailEvent, EmailStart> {
  */
 export function emailTrigger({ to, from, authentication = 'dmarc', reply, start, ...options }: EmailOptions): Trigger {
   const addresses = to?.map((address) => address.toLowerCase())
+  const mails = new RateWindow({ most: MOST_MAILS, windowMs: HOUR_MS })
   return {
     on: 'email',
     ...options,
@@ -65,8 +72,14 @@ export function emailTrigger({ to, from, authentication = 'dmarc', reply, start,
       // The sender is checked by the headers alone: the rest is not parsed for just anyone.
       const headers = await parseHeaders(raw)
       if (!headers) return rejected('invalid_message', 'The headers of the message cannot be read.')
-      const fault = senderFault(message, headers, { from, authentication })
+      const own = [message.to, reply?.from ?? '', ...(addresses ?? [])].map((address) => address.toLowerCase())
+      const fault = senderFault(message, headers, { from, authentication, own })
       if (fault) return fault
+      // Two programs that answer each other without saying that they are programs come to an end here.
+      const author = authorOf(headers)?.address ?? ''
+      if (mails.waitMs(author) > 0)
+        return rejected('rate_limited', `This address takes at most ${MOST_MAILS} messages an hour from you.`)
+      mails.count(author)
       const content = await readMail(binaryOf(raw)).catch(() => undefined)
       if (!content) return rejected('invalid_message', 'The message cannot be read.')
       if (content === 'too_many_parts')
@@ -95,21 +108,39 @@ async function parseHeaders(raw: Uint8Array<ArrayBuffer>): Promise<Email | undef
     : new PostalMime({ maxHeadersSize: MOST_HEADERS }).parse(raw.subarray(0, headers.length)).catch(() => undefined)
 }
 
+/**
+ * Returns the subject and the author's name of a message whose headers are not in UTF-8. They alone are read in another
+ * charset: in one, bytes can hide a quotation mark or backslash, by which results of checks end.
+ */
+async function readableNames(raw: Uint8Array<ArrayBuffer>, { subject = '', from }: Email): Promise<[string, string]> {
+  const headers = headersOf(binaryOf(raw.subarray(0, MOST_HEADERS)))
+  const own = from && !from.group ? from.name : ''
+  if (/^[\s\x20-\x7e]*$/.test(headers)) return [subject, own]
+  const bytes = new TextEncoder().encode(decodeMail(raw.subarray(0, headers.length)))
+  const decoded = await new PostalMime({ maxHeadersSize: 4 * MOST_HEADERS }).parse(bytes)
+  return [decoded.subject ?? subject, decoded.from && !decoded.from.group ? decoded.from.name : own]
+}
+
 function rejected(code: string, message: string): EmailRefusal {
   return { refusal: 'rejected', code, message }
+}
+
+interface SenderRules extends Required<Pick<EmailOptions, 'from' | 'authentication'>> {
+  /** The addresses of the trigger itself, in lower case. */
+  readonly own: readonly string[]
 }
 
 /** Returns why the mail of a sender is not read; undefined if it is. */
 function senderFault(
   { from: sender }: IncomingEmail,
   email: Email,
-  { from, authentication }: Required<Pick<EmailOptions, 'from' | 'authentication'>>,
+  { from, authentication, own }: SenderRules,
 ): EmailRefusal | undefined {
+  const author = authorOf(email)
   // Answering programs is how two of them come to write to each other for ever.
-  if (sender === '' || isAutomatic(email)) {
+  if (sender === '' || isAutomatic(email) || (author && isProgram(author, { from, own }))) {
     return { refusal: 'ignored', code: 'automatic_message', message: 'A program has sent the message by itself.' }
   }
-  const author = authorOf(email)
   if (!author) return rejected('sender_not_allowed', 'The message must have one author, in one header From.')
   const domain = author.address.slice(author.address.lastIndexOf('@'))
   const isAllowed = from === 'anyone' || from.some((each) => [author.address, domain].includes(each.toLowerCase()))
@@ -127,12 +158,41 @@ function authorOf({ headers, from }: Email): Mailbox | undefined {
   return { name: from.name, address: from.address.toLowerCase() }
 }
 
-/** Whether a program has sent the message by itself (RFC 3834), or to a list. */
-function isAutomatic({ headers }: Email): boolean {
-  return headers.some(({ key, value }) => {
-    if (key === 'auto-submitted') return value.trim().toLowerCase() !== 'no'
-    return key === 'list-id' || (key === 'precedence' && /^\s*(?:bulk|list|junk|auto_reply)\s*$/i.test(value))
+/** Headers that programs alone write: what older auto-responders say, and what servers add to reports of a failure. */
+const HEADERS_OF_PROGRAMS = new Set(
+  'x-autoreply x-autorespond x-auto-respond x-auto-reply x-autoreply-from x-autogenerated x-mail-autoreply x-failed-recipients x-ms-exchange-generated-message-source'.split(
+    ' ',
+  ),
+)
+/** The headers of lists (RFC 2369, RFC 2919). */
+const LIST_HEADER = /^list-(?:id|help|unsubscribe|subscribe|post|owner|archive)$/
+/** How the subjects of automatic replies begin, where no header tells. */
+const AUTOMATIC_SUBJECT =
+  /^\s*(?:auto(?:matic)?[ -]?(?:reply|response)|out of (?:the )?office|automatische (?:antwort|reactie)|abwesenheitsnotiz|réponse automatique|respuesta automática|risposta automatica)\s*:/i
+
+/** Whether a program has sent the message by itself (RFC 3834), or to a list, or reports on one that was sent (RFC 6522). */
+function isAutomatic({ headers, subject = '' }: Email): boolean {
+  const isSaid = headers.some(({ key, value }) => {
+    const text = value.trim().toLowerCase()
+    if (key === 'auto-submitted') return !/^no(?![\w-])/.test(text)
+    if (key === 'precedence') return /^(?:bulk|list|junk|auto_reply)(?![\w-])/.test(text)
+    if (key === 'x-auto-response-suppress') return /(?:^|[\s,;])(?:all|oof|autoreply)(?![\w-])/.test(text)
+    if (key === 'return-path') return text === '<>'
+    if (key === 'content-type') return text.startsWith('multipart/report')
+    return LIST_HEADER.test(key) || HEADERS_OF_PROGRAMS.has(key)
   })
+  return isSaid || AUTOMATIC_SUBJECT.test(subject)
+}
+
+/** The addresses of programs: of mail servers and lists (RFC 2142, RFC 3834), and those that say that nobody reads them. */
+const ADDRESS_OF_PROGRAM =
+  /^(?:mailer-daemon|postmaster|majordomo|listserv|mdaemon|bounces?|(?:no|do-?not)[-_.]?reply|owner-.*|.*-(?:request|bounces|owner))(?:\+[^@]*)?@/
+
+/** Whether an author is a program by the address, unless the trigger names it, or the trigger itself. */
+function isProgram({ address }: Mailbox, { from, own }: Pick<SenderRules, 'from' | 'own'>): boolean {
+  if (own.includes(address)) return true
+  const isNamed = from !== 'anyone' && from.some((each) => each.toLowerCase() === address)
+  return ADDRESS_OF_PROGRAM.test(address) && !isNamed
 }
 
 /**
@@ -188,10 +248,11 @@ async function eventOf(
   { text, files }: MailContent,
   raw: Uint8Array<ArrayBuffer>,
 ): Promise<EmailEvent | EmailRefusal> {
-  const { headers, subject = '', messageId } = email
+  const { headers, messageId } = email
   if (files.length > MOST_ATTACHMENTS)
     return rejected('too_many_attachments', `The message has more than ${MOST_ATTACHMENTS} attachments.`)
-  const { address: from, name } = authorOf(email) ?? { address: '', name: '' }
+  const { address: from = '' } = authorOf(email) ?? {}
+  const [subject, name] = await readableNames(raw, email)
   return {
     ...{ id: messageId ?? (await sha256(new TextDecoder('latin1').decode(raw))), from, name, sender, subject },
     ...{ to: to.toLowerCase(), text },
@@ -201,7 +262,7 @@ async function eventOf(
       bytes: bytesOf(file.data),
     })),
     content: [
-      { type: 'text', text },
+      { type: 'text', text: text === '' ? 'The message has no text.' : text },
       ...files.flatMap(({ name: file, mediaType, data }): UserContent[] => [
         { type: 'text', text: `Attachment: ${file}` },
         { type: mediaType.startsWith('image/') ? 'image' : 'file', mediaType, data },

@@ -1,5 +1,6 @@
 import PostalMime from 'postal-mime'
 import { decodeText } from '../contract/bytes.ts'
+import { textOfHtml } from './mail-html.ts'
 
 /**
  * Reads the content of mail, in time that grows with its size alone: the library, which reads the headers of each part, takes
@@ -84,22 +85,29 @@ async function readPart(part: string, room: { parts: number }, levels: number): 
       text: '',
       files: [{ name: file.filename ?? '', mediaType: file.mimeType, data: base64Of(body, encoding) }],
     }
-  const decoded = decodeText(bytesOf(decodeBody(body, encoding)), type.parameters.get('charset'))
-  if (html !== undefined) return { text: textOfHtml(decoded), files: [], isHtml: true }
+  const bytes = bytesOf(decodeBody(body, encoding))
+  const decoded = decodeMail(
+    bytes,
+    type.parameters.get('charset') ?? (html === undefined ? undefined : charsetIn(bytes)),
+  )
+  if (html !== undefined) return { text: await textOfHtml(decoded), files: [], isHtml: true }
   const isFlowed = type.parameters.get('format')?.toLowerCase() === 'flowed'
   const text = isFlowed ? unfold(decoded, type.parameters.get('delsp')?.toLowerCase() === 'yes') : decoded
   return { text: text.replaceAll('\r\n', '\n'), files: [] }
 }
 
+/** A character that is shown: no space, and none of those without width, of which newsletters have hundreds. */
+const VISIBLE = /[^\s\p{Cf}\u034f]/u
+
 /** Returns the one of several forms of the same that models read best. */
 function bestOf(parts: readonly Part[]): Part {
-  const withText = parts.filter(({ text }) => text.trim() !== '')
+  const withText = parts.filter(({ text }) => VISIBLE.test(text))
   const { text = '', isHtml } = withText.find((each) => !each.isHtml) ?? withText.at(-1) ?? {}
   return { text, files: parts.flatMap(({ files }) => files), ...(isHtml && { isHtml }) }
 }
 
 function joined(parts: readonly Part[]): Part {
-  const withText = parts.filter(({ text }) => text.trim() !== '')
+  const withText = parts.filter(({ text }) => VISIBLE.test(text))
   const text = withText.map((each) => each.text).join('\n')
   const isHtml = withText.length > 0 && withText.every((each) => each.isHtml)
   return { text, files: parts.flatMap(({ files }) => files), isHtml }
@@ -208,6 +216,54 @@ function piecesOf(body: string): string[] {
   return pieces.map((piece) => (piece.length % 4 === 1 ? piece.slice(0, -1) : piece)).filter((piece) => piece !== '')
 }
 
+/** Hiragana and katakana. */
+const KANA = /[\u3041-\u30ff]/
+
+/** Charsets that a text without one is tried in, with what it must have then: a script that no other charset has there. */
+const OTHER_CHARSETS: readonly (readonly [string, RegExp])[] = [
+  ['iso-2022-jp', /[^\0-\x7f]/],
+  ['utf-8', /(?:)/],
+  ['euc-jp', KANA],
+  ['shift-jis', KANA],
+]
+
+/**
+ * Decodes a text in its charset. Mail without one, or in one that is not known or cannot be, may be in UTF-8, in one of
+ * Japan's charsets, or in that of Western Europe.
+ */
+export function decodeMail(bytes: Uint8Array, charset?: string): string {
+  const label = charset?.toLowerCase()
+  if (label !== undefined && !/^(?:us-ascii|utf-?8)$/.test(label) && isCharset(label)) return decodeText(bytes, label)
+  for (const [other, sign] of OTHER_CHARSETS) {
+    const text = decodeStrictly(bytes, other)
+    if (text !== undefined && sign.test(text)) return text
+  }
+  return decodeText(bytes, 'windows-1252')
+}
+
+function decodeStrictly(bytes: Uint8Array, charset: string): string | undefined {
+  try {
+    return new TextDecoder(charset, { fatal: true, ignoreBOM: false }).decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+function isCharset(label: string): boolean {
+  try {
+    return new TextDecoder(label).encoding !== ''
+  } catch {
+    return false
+  }
+}
+
+/** Returns the charset that a document of HTML names at its beginning. */
+function charsetIn(bytes: Uint8Array): string | undefined {
+  const [, charset] =
+    /<meta[^>]{1,200}charset ?= ?["']?([\w-]{1,40})/i.exec(decodeText(bytes.subarray(0, 1024), 'latin1')) ?? []
+  return charset
+}
+
 /** Joins the lines of a text that is `format=flowed` (RFC 3676). */
 function unfold(text: string, deletesSpace: boolean): string {
   const lines = text.split(/\r?\n/).map((line) => {
@@ -222,48 +278,4 @@ function bytesOf(text: string): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(text.length)
   for (let at = 0; at < text.length; at += 1) bytes[at] = text.charCodeAt(at)
   return bytes
-}
-
-const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ' }
-
-const LINE_TAG = /^<(?:br|\/(?:p|div|tr|li|h[1-6]|table|ul|ol|blockquote))(?![\w-])/i
-
-/**
- * Returns the text in a document, in lines. It is for a model to read: nothing shows it as HTML. One pass: an element or
- * comment that does not end takes the rest with it, so that nothing is searched twice.
- */
-function textOfHtml(html: string): string {
-  const source = html.replaceAll(/\s+/g, ' ')
-  const pieces: string[] = []
-  // Whether a space that follows is left out.
-  let skipsSpace = false
-  let at = 0
-  while (at < source.length) {
-    const tag = source.indexOf('<', at)
-    const end = tag === -1 ? -1 : source.indexOf('>', tag)
-    const text = source.slice(at, end === -1 ? source.length : tag)
-    if (text !== '') {
-      pieces.push(skipsSpace && text.startsWith(' ') ? text.slice(1) : text)
-      skipsSpace = text.endsWith(' ')
-    }
-    if (end === -1) break
-    const start = source.slice(tag, tag + 16)
-    const [, hidden] = /^<(script|style|head|title)(?![\w-])/i.exec(start) ?? []
-    if (hidden !== undefined || start.startsWith('<!--')) {
-      const close = hidden === undefined ? /-->/g : new RegExp(`</${hidden} ?>`, 'gi')
-      close.lastIndex = hidden === undefined ? tag + 4 : end + 1
-      at = close.test(source) ? close.lastIndex : source.length
-      continue
-    }
-    if (LINE_TAG.test(start)) {
-      pieces.push('\n')
-      skipsSpace = true
-    }
-    at = end + 1
-  }
-  return pieces.join('').replaceAll(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|(\w{1,32}));/gi, (entity, decimal, hex, name) => {
-    const code = decimal ? Number(decimal) : hex ? Number.parseInt(hex, 16) : undefined
-    if (code !== undefined) return code <= 0x10ffff ? String.fromCodePoint(code) : entity
-    return ENTITIES[name.toLowerCase()] ?? entity
-  })
 }
