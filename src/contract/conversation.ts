@@ -227,7 +227,10 @@ export type CallAnswer =
 
 /** The parts of a run's request that a later request may replace while the run waits. */
 export type RunTerms = Partial<
-  Pick<RunRequest, 'model' | 'system' | 'clientTools' | 'toolChoice' | 'responseFormat' | 'sampling' | 'callerHistory'>
+  Pick<
+    RunRequest,
+    'model' | 'system' | 'clientTools' | 'toolChoice' | 'responseFormat' | 'sampling' | 'hints' | 'callerHistory'
+  >
 >
 
 /**
@@ -252,6 +255,8 @@ export interface CallerRun {
   readonly marks?: readonly DataMark[]
   /** The messages of the run so far, its input first; absent once it has ended and the conversation has them. */
   readonly messages?: readonly Message[]
+  /** The messages with which the run began, or is to begin. */
+  readonly input?: readonly StoredMessage[]
 }
 
 /** The id, caller, budget and trace of a run that repeats the request of an earlier run. */
@@ -298,8 +303,8 @@ export interface ConversationService {
   start(request: StartRequest): Promise<Reply<StartReply>>
   /** Returns the record of a run once the run has ended or waits, or after `waitMs` as it stands then. */
   record(runId: string, waitMs: number): Promise<Reply<{ readonly record: RunRecord }>>
-  /** Returns a run as it stands, with the key of its caller and what that has sent last; with its messages, if asked. */
-  callerRun(runId: string, part?: 'messages'): Promise<Reply<CallerRun>>
+  /** Returns a run as it stands, with the key of its caller and what that has sent last; with a part of it, if asked. */
+  callerRun(runId: string, part?: 'messages' | 'input'): Promise<Reply<CallerRun>>
   /**
    * Streams a run's events after number `after` as native SSE: past ones, then new ones until it ends or waits. `news`:
    * which news are wanted; others are left out where that saves work. Default: all.

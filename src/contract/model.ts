@@ -19,6 +19,8 @@ export interface ModelRequest {
   readonly sampling?: Readonly<Record<string, unknown>>
   /** What the request adds to that to its provider. */
   readonly providerOptions?: ProviderOptions
+  /** What a caller has said to one vendor, such as `openai.prompt_cache_key`. A model takes those that its `hints` names. */
+  readonly hints?: JsonObject
   /** How long the model may be silent. Default: as the maker of the model says. */
   readonly patience?: Patience
   /** The conversation, for providers that send the requests of one to the same cache. */
@@ -192,6 +194,8 @@ export interface ChatModel {
   readonly patience?: Patience
   /** Default: unknown. */
   readonly capabilities?: ModelCapabilities
+  /** Which members of its vendor's requests it takes beside what all models have: `vendor.member`. Default: none. */
+  readonly hints?: readonly string[]
   /** As configured, learnt from a refusal, listed by the provider, or documented, in this order. Default: `UNKNOWN_WINDOW`. */
   readonly window?: ModelWindow
   /** Called with a context window, in tokens, that the provider has told. */

@@ -110,6 +110,8 @@ export interface RunRequest extends SomeOptions {
   readonly responseFormat?: ResponseFormat
   readonly sampling?: Readonly<Record<string, unknown>>
   readonly providerOptions?: ProviderOptions
+  /** What the caller has said to the vendor of the model, as in `ModelRequest`. */
+  readonly hints?: JsonObject
   /** Tool context; never shown to a model. */
   readonly context: Readonly<Record<string, unknown>>
   readonly limits: Limits

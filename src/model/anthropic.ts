@@ -1,6 +1,6 @@
 import { ALL_CAPABILITIES, type ModelEvent, type ModelProvider } from '../contract/model.ts'
 import { anthropicAnswers, encodeAnthropicRequest, joinAnthropic } from '../wire/provider/anthropic/codec.ts'
-import { postModels, type ServerOptions } from './http-models.ts'
+import { postModels, type ServerOptions, takeHints } from './http-models.ts'
 import { listWindows } from './windows.ts'
 import { isObject } from '../contract/json.ts'
 import type { AssistantMessage, Message, Opaque } from '../contract/message.ts'
@@ -39,11 +39,23 @@ export function anthropic(options: AnthropicOptions = {}): ModelProvider {
     ...rest,
     provider,
     capabilities: ALL_CAPABILITIES,
+    hints: [...HINTS, BETAS],
     url: () => url,
     headers,
+    headersFor: ({ hints }): Readonly<Record<string, string>> => {
+      const { 'anthropic-beta': betas } = takeHints(hints, [BETAS])
+      return Array.isArray(betas) ? { 'anthropic-beta': betas.join() } : {}
+    },
     codec: anthropicAnswers,
-    encode: (model, request, isPlain) =>
-      encodeAnthropicRequest(request, { model, maxTokens, cache, deferLoading, isPlain }),
+    encode: (model, request, { isOther: isPlain }) =>
+      encodeAnthropicRequest(request, {
+        model,
+        maxTokens,
+        cache,
+        deferLoading,
+        isPlain,
+        members: takeHints(request.hints, HINTS),
+      }),
     cure: REFUSED_FEATURES,
     lasts: /support/i,
   })
@@ -52,6 +64,10 @@ export function anthropic(options: AnthropicOptions = {}): ModelProvider {
     windows: (signal: AbortSignal) => listWindows({ url: `${base}/models?limit=1000`, headers, fetch: send }, signal),
   })
 }
+
+const HINTS = ['anthropic.metadata', 'anthropic.service_tier', 'anthropic.speed']
+/** The names that a caller has sent in the header `anthropic-beta`. */
+const BETAS = 'anthropic.anthropic-beta'
 
 /**
  * Matches refusals of deferred definitions, or of thinking, which some models refuse only while a call is forced. The

@@ -33,7 +33,7 @@ export function gemini(options: ServerOptions = {}): ModelProvider {
     url: (model) => `${base}/models/${encodeURIComponent(model)}:streamGenerateContent?alt=sse`,
     headers,
     codec: geminiAnswers,
-    encode: (_, request, isPlain) => encodeGeminiRequest(request, isPlain),
+    encode: (_, request, { isOther: isPlain }) => encodeGeminiRequest(request, isPlain),
     // Older models refuse thinking levels, files in results, and functions beside tools of their own.
     cure: /thinking|response.parts|function calling/i,
     lasts: /support/i,

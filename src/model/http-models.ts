@@ -19,6 +19,7 @@ interface HttpModels extends Omit<Listen, 'model' | 'openStream' | 'signal' | 'e
   /** The first half of the models' names. */
   readonly provider: string
   readonly capabilities: ModelCapabilities
+  readonly hints?: ChatModel['hints'] | undefined
   readonly codec: AnswerCodec
   /**
    * Asks the model with this name, the second half of its full name. Contract: rejects only if no response came; with
@@ -31,12 +32,20 @@ interface HttpModels extends Omit<Listen, 'model' | 'openStream' | 'signal' | 'e
 const MOST_WHOLE = 8 * 1024 * 1024
 
 /** Makes the models of a provider that gets one request for each answer. */
-export function httpModels({ provider, capabilities, codec, request: ask, ...options }: HttpModels): ModelProvider {
+export function httpModels({
+  provider,
+  capabilities,
+  hints,
+  codec,
+  request: ask,
+  ...options
+}: HttpModels): ModelProvider {
   return (model) => {
     const name = `${provider}/${model}`
     return {
       name,
       capabilities,
+      ...(hints && { hints }),
       stream: (request, signal) =>
         listen({
           ...options,
@@ -201,6 +210,15 @@ export function attempts(
   }
 }
 
+/** Returns the hints of these names, by the names of the members. */
+export function takeHints(hints: ModelRequest['hints'] = {}, names: readonly string[] = []): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(hints).flatMap(([name, value]) =>
+      names.includes(name) ? [[name.slice(name.indexOf('.') + 1), value]] : [],
+    ),
+  )
+}
+
 /** Makes a stream that has this error alone. */
 export async function* failing(error: ModelError): AsyncGenerator<ModelEvent, void> {
   yield { type: 'error', error }
@@ -219,16 +237,43 @@ export interface ServerOptions extends Timeouts {
 export interface PostModels extends Omit<ServerOptions, 'baseUrl'> {
   readonly provider: string
   readonly capabilities: ModelCapabilities
+  readonly hints?: ChatModel['hints'] | undefined
   readonly url: (model: string) => string
   readonly headers: Readonly<Record<string, string>>
   readonly codec: AnswerCodec
   /** Encodes the body, in one of two forms. Throws an UnsupportedSchema for a schema that this provider cannot take. */
-  readonly encode: (model: string, request: ModelRequest, isOther: boolean) => string
+  readonly encode: (model: string, request: ModelRequest, form: RequestForm) => string
+  /** Whether a request has files which it can do without, since a text names them. Default: none has. */
+  readonly hasFiles?: (request: ModelRequest) => boolean
+  /** Returns headers for a request. Default: none beside `headers`. */
+  readonly headersFor?: (request: ModelRequest) => Readonly<Record<string, string>>
   /** Matches a refusal that the other form may cure. */
   readonly cure: RegExp
   /** Matches a refusal that the model will always repeat. Default: `cure`. */
   readonly lasts?: RegExp
 }
+
+/** In which form a request is encoded. */
+export interface RequestForm {
+  readonly isOther: boolean
+  /** Files that it can do without are left out. */
+  readonly isTextOnly: boolean
+}
+
+/** What a request can do without, if a model refuses it: its files, and what its caller has said to the vendor. */
+const EXTRAS = {
+  files: {
+    statuses: [400, 404, 415, 422, 500, 501],
+    refusal: /image|vision|modal|media|\bfiles?\b|\bcontent\b.*\bstring/i,
+  },
+  hints: {
+    statuses: [400, 422],
+    refusal:
+      /prompt_cache|safety_identifier|prediction|reasoning.?(?:summar|context)|metadata|service_tier|speed|beta/i,
+  },
+} as const
+
+type Extra = keyof typeof EXTRAS
 
 /**
  * Makes the models of a server that gets one POST of JSON for each answer. Some servers accept only one form of a
@@ -236,9 +281,22 @@ export interface PostModels extends Omit<ServerOptions, 'baseUrl'> {
  * form.
  */
 export function postModels(options: PostModels): ModelProvider {
-  const { url, headers, encode, cure, lasts = cure, apiKey, fetch: send = fetch, ...rest } = options
+  const {
+    url,
+    headers,
+    encode,
+    hasFiles,
+    headersFor,
+    cure,
+    lasts = cure,
+    apiKey,
+    fetch: send = fetch,
+    ...rest
+  } = options
   /** The models known to need the other form. */
   const retriedModels = new Set<string>()
+  /** Those known to take no files, or no hints. */
+  const refusals: Readonly<Record<Extra, Set<string>>> = { files: new Set(), hints: new Set() }
 
   return httpModels({
     ...rest,
@@ -247,19 +305,33 @@ export function postModels(options: PostModels): ModelProvider {
       const { traceparent } = request
       const trace: Record<string, string> = traceparent === undefined ? {} : { traceparent }
       const options = request.providerOptions?.[rest.provider]
-      const post = (isOther: boolean, body = request) => {
-        const text = encode(model, body, isOther)
+      const post = (isOther: boolean, { hints, ...body } = request) => {
+        const full = hints && !refusals.hints.has(model) ? { ...body, hints } : body
+        const text = encode(model, full, { isOther, isTextOnly: refusals.files.has(model) })
+        const all = { ...headers, ...headersFor?.(full), ...trace }
         return send(url(model), {
           method: 'POST',
           // The key and the conversation go to the configured server alone.
           redirect: 'manual',
-          headers: { 'content-type': 'application/json', accept: 'text/event-stream', ...headers, ...trace },
+          headers: { 'content-type': 'application/json', accept: 'text/event-stream', ...all },
           body: options ? JSON.stringify(withAdditions(fieldsOf(parseJson(text)), options)) : text,
           signal,
         })
       }
       const isOther = retriedModels.has(model)
-      const response = await post(isOther)
+      let response = await post(isOther)
+      const extras = { files: hasFiles?.(request), hints: request.hints !== undefined }
+      for (const extra of ['files', 'hints'] as const) {
+        const { statuses, refusal } = EXTRAS[extra]
+        if (!extras[extra] || refusals[extra].has(model) || !statuses.some((each) => each === response.status)) continue
+        const text = await readText(response)
+        response = new Response(text, response)
+        if (!refusal.test(text)) continue
+        refusals[extra].add(model)
+        response = await post(isOther)
+        // The refusal was of something else.
+        if (!response.ok) refusals[extra].delete(model)
+      }
       if (![400, 422].includes(response.status)) return response
       const text = await readText(response)
       const { responseFormat: form, ...free } = request

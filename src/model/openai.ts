@@ -1,12 +1,13 @@
 import { ALL_CAPABILITIES, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
-import { postModels, type ServerOptions, withoutSlash } from './http-models.ts'
+import { postModels, type ServerOptions, takeHints, withoutSlash } from './http-models.ts'
 import { listWindows } from './windows.ts'
 import { chatCodec } from '../wire/provider/openai-chat/answer.ts'
 import { encodeChatRequest, forMistral } from '../wire/provider/openai-chat/request.ts'
+import { hasResultFiles, withResultFiles } from '../wire/provider/openai-chat/result-files.ts'
 import { responsesAnswers } from '../wire/provider/openai-responses/answer.ts'
 import { encodeResponsesRequest } from '../wire/provider/openai-responses/request.ts'
 
-const CAPABILITIES: ModelCapabilities = { ...ALL_CAPABILITIES, imagesInResults: false, fileUrls: false }
+const CAPABILITIES: ModelCapabilities = { ...ALL_CAPABILITIES, fileUrls: false }
 
 export interface OpenAiOptions extends ServerOptions {
   /**
@@ -28,14 +29,18 @@ export function openai(options: OpenAiOptions = {}): ModelProvider {
   const codec = `openai-chat/${provider}`
   const server = serverOptions(options, '/chat/completions')
   const isMistral = server.url().includes('mistral')
+  const hints = isOfVendor(server.url()) ? HINTS : undefined
   const hasCacheKey = takesCacheKey(server.url(), options)
   const models = postModels({
     ...options,
     ...server,
     provider,
     capabilities: CAPABILITIES,
+    hints,
     codec: chatCodec(codec),
-    encode: (model, request, replayReasoning) => {
+    encode: (model, { messages, ...rest }, { isOther: replayReasoning, isTextOnly }) => {
+      const sampling = { ...rest.sampling, ...takeHints(rest.hints, hints) }
+      const request = { ...rest, sampling, messages: isTextOnly ? messages : withResultFiles(messages) }
       // The format has no tools of the provider.
       request.providerTools?.()
       return encodeChatRequest(model, isMistral ? forMistral(request) : request, {
@@ -44,6 +49,7 @@ export function openai(options: OpenAiOptions = {}): ModelProvider {
         hasCacheKey,
       })
     },
+    hasFiles: ({ messages }) => hasResultFiles(messages),
     // Some servers require the reasoning of earlier steps, others refuse it.
     cure: /reasoning_content/,
   })
@@ -98,20 +104,24 @@ export function responses(options: ResponsesOptions = {}): ModelProvider {
   const server = serverOptions(options, '/responses')
   const hasCacheKey = takesCacheKey(server.url(), options)
   const isOpenAi = OPENAI.test(server.url())
+  const hints = isOfVendor(server.url()) ? RESPONSES_HINTS : undefined
   const defers = (model: string) => deferLoading ?? (isOpenAi && SEARCHING.test(model))
   const models = postModels({
     ...rest,
     ...server,
     provider,
     capabilities: ALL_CAPABILITIES,
+    hints,
     codec: responsesAnswers,
-    encode: (model, { cacheKey, ...request }, isPlain) =>
-      encodeResponsesRequest(
+    encode: (model, { cacheKey, ...request }, { isOther: isPlain }) => {
+      const sampling = { ...request.sampling, ...takeHints(request.hints, hints) }
+      return encodeResponsesRequest(
         model,
-        { ...request, ...(hasCacheKey && cacheKey !== undefined && { cacheKey }) },
+        { ...request, sampling, ...(hasCacheKey && cacheKey !== undefined && { cacheKey }) },
         isPlain,
         !isPlain && defers(model),
-      ),
+      )
+    },
     // Models without reasoning refuse a request for it; a server cannot decrypt the reasoning of another account.
     cure: (deferLoading ?? isOpenAi) ? REFUSED_FEATURES : /encrypted.content/i,
     lasts: /not supported|tool_search/i,
@@ -120,6 +130,16 @@ export function responses(options: ResponsesOptions = {}): ModelProvider {
 }
 
 const OPENAI = /\/\/(\w+\.)?api\.openai\.com\//
+
+/** Whether a server is OpenAI's, or Azure's with OpenAI's models: others may refuse a member that they do not know. */
+function isOfVendor(url: string): boolean {
+  return OPENAI.test(url) || /\/\/[\w-]+\.openai\.azure\.com\//.test(url)
+}
+
+const CACHE_HINTS = ['openai.prompt_cache_key', 'openai.prompt_cache_options', 'openai.prompt_cache_retention']
+const SENDER_HINTS = ['openai.safety_identifier', 'openai.user']
+const HINTS = [...CACHE_HINTS, ...SENDER_HINTS, 'openai.prediction']
+const RESPONSES_HINTS = [...CACHE_HINTS, ...SENDER_HINTS, 'openai.reasoning.summary', 'openai.reasoning.context']
 
 /** “Only gpt-5.4 and later models support tool_search”; gpt-5.4-nano refuses it all the same. */
 const SEARCHING = /^gpt-(5\.[4-9]|[6-9])(?!.*nano)/

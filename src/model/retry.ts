@@ -77,9 +77,12 @@ export interface FallbackOptions {
 export function fallingBack(models: readonly [ChatModel, ...ChatModel[]], options: FallbackOptions = {}): ChatModel {
   const { after = ({ code }) => code !== 'model_refused_request' } = options
   const capabilities = common(models)
+  const { hints: _hints, ...model } = models[0]
+  const hints = models[0].hints?.filter((hint) => models.every((each) => each.hints?.includes(hint)))
   return {
-    ...models[0],
+    ...model,
     ...(capabilities && { capabilities }),
+    ...(hints?.length && { hints }),
     stream: (request, signal, onRetry) => {
       const { cuts = 0, waits = 0 } = request
       const first = (cuts > 0 ? cuts + waits : 0) % models.length

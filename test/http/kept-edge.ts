@@ -40,9 +40,12 @@ export function keptEdge({
   script,
   setup: others = {},
   listsRuns = false,
+  hints,
   ...parts
 }: {
   script: readonly Script[]
+  /** The members of vendors that the model takes. */
+  hints?: readonly string[]
   listsRuns?: boolean
   setup?: Partial<Setup>
 } & Omit<TestSetup, 'others'>): KeptEdge {
@@ -50,7 +53,7 @@ export function keptEdge({
   const locations = new Map<string, string>()
   const afterwards: Promise<unknown>[] = []
   const model = scripted(script, 'test/scripted')
-  const base = testSetup(model, parts)
+  const base = testSetup(hints ? { ...model, hints } : model, parts)
   const { directoryShards } = base.config
   const directoryObjects = memoryDirectories()
   const directories = dividedDirectories(directoryObjects, directoryShards)

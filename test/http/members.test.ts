@@ -6,7 +6,7 @@ import { MESSAGES_MEMBERS } from '../../src/wire/client/anthropic-messages/membe
 import type { Handling } from '../../src/wire/client/members.ts'
 import { CHAT_MEMBERS } from '../../src/wire/client/openai-chat/members.ts'
 import { RESPONSES_MEMBERS } from '../../src/wire/client/openai-responses/members.ts'
-import { ask, say } from '../fixtures/play.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
 import { keptEdge } from './kept-edge.ts'
 
 interface Recorded {
@@ -58,12 +58,14 @@ const TABLES: readonly (readonly [Path, Readonly<Record<string, Handling>>])[] =
 describe('a member of the vendor’s schema', () => {
   const rows = TABLES.flatMap(([path, table]) =>
     Object.entries(table).flatMap(([name, handling]) =>
-      handling === 'ignored' || handling === 'refused' ? [[path, name, handling] as const] : [],
+      handling === 'honoured' || handling === 'forwarded' ? [] : [[path, name, handling] as const],
     ),
   )
   test.each(rows)('is handled as the table says: %s %s is %s', async (path, name, handling) => {
     const { response, ignored } = await send(path, { [name]: 7 })
-    expect([response.status, ignored]).toEqual(handling === 'ignored' ? [200, name] : [400, null])
+    expect([response.status, ignored]).toEqual(handling === 'refused' ? [400, null] : [200, name])
+    const strict = await send(path, { [name]: 7 }, { CLIENT_MEMBERS: 'strict' })
+    expect(strict.response.status).toBe(handling === 'telemetry' ? 200 : 400)
   })
 })
 
@@ -73,6 +75,7 @@ describe('a member that only hints', () => {
     ['/v1/messages', { metadata: { user_id: 'u' }, service_tier: null }, 'metadata'],
     ['/v1/messages/count_tokens', { speed: 'fast' }, 'speed'],
     ['/v1/chat/completions', { user: 'u', prompt_cache_key: 'k' }, 'user, prompt_cache_key'],
+    ['/v1/responses', { reasoning: { effort: 'low', summary: 'auto' } }, 'reasoning.summary'],
     ['/v1/chat/completions', { unheard: 1, 'of\nline': 1 }, 'unheard, of?line'],
     ['/v1/responses', { context_management: [{ type: 'compaction' }] }, 'context_management'],
     ['/v1/responses/input_tokens', { prompt_cache_key: 'k' }, 'prompt_cache_key'],
@@ -97,6 +100,47 @@ describe('a member that only hints', () => {
   )
 })
 
+describe('a member for models of one vendor', () => {
+  const hints = [
+    'openai.prompt_cache_key',
+    'openai.safety_identifier',
+    'openai.reasoning.summary',
+    'anthropic.metadata',
+    'anthropic.anthropic-beta',
+  ]
+
+  test.each([
+    [
+      '/v1/chat/completions',
+      { prompt_cache_key: 'k', safety_identifier: 's', user: 'u' },
+      { 'openai.prompt_cache_key': 'k', 'openai.safety_identifier': 's' },
+      'user',
+    ],
+    [
+      '/v1/responses',
+      { prompt_cache_key: 'k', reasoning: { effort: 'low', summary: 'auto', context: 'all_turns' } },
+      { 'openai.prompt_cache_key': 'k', 'openai.reasoning.summary': 'auto' },
+      'reasoning.context',
+    ],
+    [
+      '/v1/messages',
+      { metadata: { user_id: 'u' }, service_tier: 'auto' },
+      {
+        'anthropic.metadata': { user_id: 'u' },
+        'anthropic.anthropic-beta': ['interleaved-thinking-2025-05-14', 'context-1m-2025-08-07'],
+      },
+      'service_tier, anthropic-beta.skills-2025-10-02',
+    ],
+  ] as const)('is passed to a model that takes it: %s', async (path, members, passedOn, ignored) => {
+    const edge = keptEdge({ script: [say('Done.')], hints })
+    const betas =
+      'interleaved-thinking-2025-05-14, context-1m-2025-08-07,mcp-client-2025-04-04,skills-2025-10-02,context-management-2025-06-27'
+    const response = await edge.post(path, { ...bodies[path], ...members }, { 'anthropic-beta': betas })
+    expect([response.status, response.headers.get('edgecall-ignored')]).toEqual([200, ignored])
+    expect(edge.requests[0]?.hints).toEqual(passedOn)
+  })
+})
+
 describe('edits of the context', () => {
   const clearThinking = { type: 'clear_thinking_20251015', keep: 'all' }
   test.each(['/v1/messages', '/v1/messages/count_tokens'] as const)('are taken: %s', async (path) => {
@@ -111,6 +155,39 @@ describe('edits of the context', () => {
   })
 })
 
+describe('the tools of the edge', () => {
+  const own = { '/v1/messages': { type: 'none' }, '/v1/chat/completions': 'none', '/v1/responses': 'none' }
+  const paths = ['/v1/messages', '/v1/chat/completions', '/v1/responses'] as const
+  const parameters = { type: 'object' }
+  const pick = {
+    '/v1/messages': { name: 'pick', input_schema: parameters },
+    '/v1/chat/completions': { type: 'function', function: { name: 'pick', parameters } },
+    '/v1/responses': { type: 'function', name: 'pick', parameters },
+  }
+  test.each(paths)('are offered to a request without `tools`, and not to one that wants none: %s', async (path) => {
+    const offered = async (members: object) => {
+      const edge = keptEdge({ script: [say('Done.')], tools: [tool('clock')] })
+      const response = await edge.post(path, { ...bodies[path], ...members })
+      return [response.status, edge.requests[0]?.tools.map(({ name }) => name)]
+    }
+    const choice = { tool_choice: own[path] }
+    expect(await offered({})).toEqual([200, ['clock']])
+    expect(await offered({ tools: null })).toEqual([200, ['clock']])
+    expect(await offered({ tools: [pick[path]] })).toEqual([200, ['clock', 'pick']])
+    expect(await offered({ tools: [] })).toEqual([200, []])
+    expect(await offered({ ...choice })).toEqual([200, []])
+    expect(await offered({ tools: [pick[path]], ...choice })).toEqual([200, ['pick']])
+    expect(await offered({ tools: [], edgecall: { tools: ['clock'] } })).toEqual([200, ['clock']])
+  })
+
+  test('are offered beside tools that the input of a response has', async () => {
+    const edge = keptEdge({ script: [say('Done.')], tools: [tool('clock')] })
+    const input = [{ type: 'additional_tools', role: 'developer', tools: [pick['/v1/responses']] }, ...question]
+    await edge.post('/v1/responses', { ...bodies['/v1/responses'], tools: [], input })
+    expect(edge.requests[0]?.tools.map(({ name }) => name)).toEqual(['clock', 'pick'])
+  })
+})
+
 describe('the requests of Claude Code', () => {
   test.each(recorded('claude-code').map((request, index) => ({ ...request, index })))(
     'are answered: $index $path',
@@ -118,7 +195,12 @@ describe('the requests of Claude Code', () => {
       const edge = keptEdge({ script: [say('Done.')] })
       const response = await edge.post(path, { ...body, model }, headers)
       expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('Done.')])
-      expect(response.headers.get('edgecall-ignored')).toBe('metadata')
+      expect(response.headers.get('edgecall-ignored')?.split(', ')).toEqual(
+        expect.arrayContaining(['metadata', 'anthropic-beta']),
+      )
+      const strictEdge = keptEdge({ script: [say('Done.')], vars: { CLIENT_MEMBERS: 'strict' } })
+      const strict = await strictEdge.post(path, { ...body, model }, headers)
+      expect([strict.status, await strict.text()]).toEqual([200, expect.stringContaining('Done.')])
       const { tools = [] } = body
       expect(edge.requests[0]?.tools.map(({ name }) => name)).toEqual(
         Array.isArray(tools) ? tools.map(({ name }) => name) : [],

@@ -60,25 +60,64 @@ test('a streamed response adds up to the same response', async () => {
   expect(response.output.map(({ type }) => type)).toEqual(['mcp_call', 'message'])
 })
 
+test('a WebSocket is refused by the status that clients know, and embeddings in OpenAI’s form', async () => {
+  const edge = keptEdge({ script: [] })
+  const upgrade = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' }
+  const refusal = await edge.fetch('/v1/responses', { headers: upgrade })
+  const message = 'This edge has no WebSockets: send the request over HTTP.'
+  expect([refusal.status, await refusal.json()]).toEqual([
+    426,
+    { error: { message, type: 'invalid_request_error', param: null, code: 'websocket_unsupported' } },
+  ])
+  const plain = await edge.fetch('/v1/responses')
+  expect(plain.status).toBe(404)
+  const embedding = clientOf(edge).embeddings.create({ model: 'text-embedding-3-small', input: 'Hi' })
+  expect(await errorOf(embedding)).toEqual({ status: 404, code: 'not_found', param: null })
+})
+
 describe('a previous response', () => {
-  test('is continued, with the instructions of the new request', async () => {
-    const edge = keptEdge({ script: [say('One.'), say('Two.'), say('Three.')] })
+  test('is continued with its messages of each role, and with the instructions of the new request alone', async () => {
+    const edge = keptEdge({ script: [say('One.'), say('Two.'), say('Three.'), say('Four.')] })
     const { responses } = clientOf(edge)
-    const first = await responses.create({ input: 'First', instructions: 'Be kind.' })
+    const input = [
+      { role: 'developer', content: 'Be calm.' },
+      { role: 'user', content: 'First' },
+    ] as const
+    const first = await responses.create({ input: [...input], instructions: 'Be kind.' })
     const second = await responses.create({ input: 'Second', previous_response_id: first.id })
     expect(second.previous_response_id).toBe(first.id)
-    await responses.create({
+    const third = await responses.create({
       input: [
         { role: 'developer', content: 'Be brief.' },
         { role: 'user', content: 'Third' },
       ],
       previous_response_id: second.id,
     })
+    await responses.create({ input: 'Fourth', instructions: 'Be warm.', previous_response_id: third.id })
+    const history = ['system: Be calm.', 'user: First', 'assistant: One.', 'user: Second', 'assistant: Two.']
     expect(visibleTexts(edge)).toEqual([
-      ['system: Be kind.', 'user: First'],
-      ['user: First', 'assistant: One.', 'user: Second'],
-      ['system: Be brief.', 'user: First', 'assistant: One.', 'user: Second', 'assistant: Two.', 'user: Third'],
+      ['system: Be kind.', ...history.slice(0, 2)],
+      history.slice(0, 4),
+      [...history, 'system: Be brief.', 'user: Third'],
+      ['system: Be warm.', ...history, 'system: Be brief.', 'user: Third', 'assistant: Three.', 'user: Fourth'],
     ])
+  })
+
+  test('that waits for a result is continued by all items sent again, each of which the model sees once', async () => {
+    const edge = keptEdge({ script: [ask(['pick']), say('Left.'), say('Yes.')] })
+    const { responses } = clientOf(edge)
+    const input: OpenAI.Responses.ResponseInputItem[] = [
+      { role: 'developer', content: 'Be calm.' },
+      { role: 'user', content: 'Which?' },
+    ]
+    const first = await responses.create({ input, tools: [pick] })
+    const call = first.output.find((item) => item.type === 'function_call')
+    const output = { type: 'function_call_output', call_id: call?.call_id ?? '', output: 'left' } as const
+    const all = [...input, ...(first.output as OpenAI.Responses.ResponseInputItem[]), output]
+    const second = await responses.create({ input: all, tools: [pick] })
+    await responses.create({ input: 'Sure?', previous_response_id: second.id })
+    const history = ['system: Be calm.', 'user: Which?', 'assistant: ', 'tool: [{"type":"text","text":"left"}]']
+    expect(visibleTexts(edge)).toEqual([history.slice(0, 2), history, [...history, 'assistant: Left.', 'user: Sure?']])
   })
 
   test('must have been stored to be continued', async () => {

@@ -106,6 +106,7 @@ describe('deleting a response', () => {
 
 describe('the input of a response', () => {
   const plain = (items: readonly object[]) => items.map((item) => ({ ...item, id: '' }))
+  const outputText = (text: string) => ({ type: 'output_text', text })
   const messageItem = (role: string, text: string) => ({
     id: '',
     status: 'completed',
@@ -148,6 +149,45 @@ describe('the input of a response', () => {
       })
   })
 
+  test('is listed with all of its items, those of the assistant and their results too', async () => {
+    const edge = keptEdge({ script: [ask(['clock']), say('Noon.'), say('Again.')], tools: [tool('clock', () => '12')] })
+    const { responses } = clientOf(edge)
+    const input = [
+      { role: 'developer', content: 'Be brief.' },
+      { role: 'user', content: 'Left or right?' },
+      { type: 'function_call', call_id: 'c1', name: 'pick', arguments: '{"of":2}' },
+      { type: 'function_call_output', call_id: 'c1', output: 'left' },
+      { role: 'assistant', content: 'Left.' },
+      { role: 'user', content: 'What time is it?' },
+    ] as const
+    const { id } = await responses.create({ input: [...input], tools: [pick] })
+    const call = { id: '', status: 'completed', type: 'function_call', call_id: 'c1', name: 'pick' }
+    const items = [
+      messageItem('system', 'Be brief.'),
+      messageItem('user', 'Left or right?'),
+      { ...call, arguments: '{"of":2}' },
+      { id: '', status: 'completed', type: 'function_call_output', call_id: 'c1', output: 'left' },
+      { ...messageItem('assistant', 'Left.'), content: [{ ...outputText('Left.'), annotations: [], logprobs: [] }] },
+      messageItem('user', 'What time is it?'),
+    ]
+    expect(plain((await responses.inputItems.list(id, { order: 'asc' })).data)).toEqual(items)
+    const pages: object[] = []
+    for await (const item of responses.inputItems.list(id, { limit: 4 })) pages.push(item)
+    expect(plain(pages)).toEqual(items.toReversed())
+    // Of a response that continues it, only its own.
+    const next = await responses.create({
+      previous_response_id: id,
+      input: [
+        { role: 'system', content: 'Be kind.' },
+        { role: 'user', content: 'And now?' },
+      ],
+    })
+    expect(plain((await responses.inputItems.list(next.id, { order: 'asc' })).data)).toEqual([
+      messageItem('system', 'Be kind.'),
+      messageItem('user', 'And now?'),
+    ])
+  })
+
   test('that continued a run is the answers to its calls', async () => {
     const danger = tool('danger', () => 'boom', { approval: 'always' })
     const edge = keptEdge({ script: [ask(['danger'], ['pick']), say('Done.')], tools: [danger] })
@@ -163,7 +203,7 @@ describe('the input of a response', () => {
     expect(second.output_text).toBe('Done.')
     const items = (await responses.inputItems.list(second.id, { order: 'asc' })).data
     expect(items).toMatchObject([
-      { type: 'function_call_output', call_id: call?.call_id, output: [{ type: 'input_text', text: 'this one' }] },
+      { type: 'function_call_output', call_id: call?.call_id, output: 'this one' },
       { type: 'mcp_approval_response', approval_request_id: request?.id, approve: true },
     ])
     expect((await responses.inputItems.list(first.id)).data).toMatchObject([{ role: 'user' }])
@@ -188,7 +228,7 @@ describe('a conversation of OpenAI’s client', () => {
   const user = (content: string) => ({ role: 'user', content }) as const
   const textsOf = (items: readonly any[]) =>
     items.map(({ type, role, content, name, output }) =>
-      type === 'message' ? `${role}: ${content[0].text}` : `${type}: ${name ?? output[0].text}`,
+      type === 'message' ? `${role}: ${content[0].text}` : `${type}: ${name ?? output}`,
     )
 
   test('is made with items, continued by responses, read, and deleted', async () => {

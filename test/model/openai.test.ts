@@ -365,6 +365,78 @@ describe('a server', () => {
   })
 })
 
+describe('files in results', () => {
+  const picture = { type: 'image', mediaType: 'image/png', data: 'AAAA' } as const
+  const paper = { type: 'file', mediaType: 'application/pdf', data: 'BBBB' } as const
+  const sound = { type: 'file', mediaType: 'audio/wav', data: 'CCCC' } as const
+  const call = (callId: string) => ({ callId, tool: 'look', arguments: '{}' })
+  const result = (callId: string, ...content: Extract<Message, { role: 'tool' }>['content']): Message => {
+    return { role: 'tool', callId, tool: 'look', ok: true, content }
+  }
+  const request: ModelRequest = {
+    messages: [
+      { role: 'user', content: 'What is there?' },
+      { role: 'assistant', content: '', calls: [call('c1'), call('c2'), call('c3')] },
+      result('c1', { type: 'text', text: 'A cat.' }, picture),
+      result('c2', { type: 'text', text: 'Nothing.' }),
+      result('c3', paper, sound),
+      { role: 'assistant', content: '', calls: [call('c4')] },
+      result('c4', picture),
+    ],
+    tools: [],
+  }
+  const imagePart = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }
+  const label = (id: string) => ({ type: 'text', text: `The files in the result of the call ${id} of the tool look:` })
+  const toolCall = (id: string) => ({ id, type: 'function', function: { name: 'look', arguments: '{}' } })
+  const inWords = [
+    { role: 'user', content: 'What is there?' },
+    { role: 'assistant', content: null, tool_calls: ['c1', 'c2', 'c3'].map(toolCall) },
+    { role: 'tool', tool_call_id: 'c1', content: 'A cat.\n[image: image/png]' },
+    { role: 'tool', tool_call_id: 'c2', content: 'Nothing.' },
+    { role: 'tool', tool_call_id: 'c3', content: '[file: application/pdf]\n[file: audio/wav]' },
+    { role: 'assistant', content: null, tool_calls: [toolCall('c4')] },
+    { role: 'tool', tool_call_id: 'c4', content: '[image: image/png]' },
+  ]
+  const file = { type: 'file', file: { filename: 'file', file_data: 'data:application/pdf;base64,BBBB' } }
+  const withFiles = [
+    ...inWords.slice(0, 5),
+    { role: 'user', content: [label('c1'), imagePart, label('c3'), file] },
+    ...inWords.slice(5),
+    { role: 'user', content: [label('c4'), imagePart] },
+  ]
+  const hello = { chunks: chunksOf({ text: 'A cat.' }) }
+
+  test('are sent in a message of the user after the results, with the calls that they come from', async () => {
+    const { server } = await exchange([hello], { request })
+    expect(server.calls.map(({ body }) => body.messages)).toEqual([withFiles])
+  })
+
+  test.each([
+    [400, 'messages[4].content must be a string'],
+    [400, 'Invalid content type. image_url is only supported by certain models.'],
+    [404, 'No endpoints found that support image input'],
+    [500, 'image input is not supported - hint: you may need to provide the mmproj'],
+  ])('are only named to a model that refuses them: %s %s', async (status, message) => {
+    const server = await startModelServer((_, index) => (index === 0 ? { status, body: errorBody(message) } : hello))
+    servers.push(server)
+    const provider = openai({ baseUrl: server.baseUrl })
+    for (const model of [provider('probe'), provider('probe')])
+      for await (const event of model.stream(request, NEVER)) expect(event.type).not.toBe('error')
+    expect(server.calls.map(({ body }) => body.messages)).toEqual([withFiles, inWords, inWords])
+  })
+
+  test('are sent again after a refusal that was of something else', async () => {
+    const refusal = { status: 400, body: errorBody('The file is too large.') }
+    const server = await startModelServer(() => refusal)
+    servers.push(server)
+    const model = openai({ baseUrl: server.baseUrl })('probe')
+    for (const _ of [1, 2])
+      for await (const event of model.stream(request, NEVER))
+        expect(event).toMatchObject({ type: 'error', error: { code: 'model_refused_request' } })
+    expect(server.calls.map(({ body }) => body.messages)).toEqual([withFiles, inWords, withFiles, inWords])
+  })
+})
+
 describe('reasoning of earlier steps', () => {
   const request: ModelRequest = {
     messages: [

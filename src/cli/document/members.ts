@@ -4,7 +4,7 @@ import { CHAT_MEMBERS } from '../../wire/client/openai-chat/members.ts'
 import { RESPONSES_MEMBERS } from '../../wire/client/openai-responses/members.ts'
 import { markdownTable } from './table.ts'
 
-const HANDLINGS: readonly Handling[] = ['honoured', 'forwarded', 'ignored', 'refused']
+const HANDLINGS: readonly Handling[] = ['honoured', 'forwarded', 'vendor', 'telemetry', 'ignored', 'refused']
 
 const INTRODUCTION = `# Members of requests
 
@@ -14,12 +14,20 @@ Applications send members that only their vendor’s own server can honour. What
 
 - **honoured**: the edge does what it says.
 - **forwarded**: it is passed to the model, if the model’s provider has such a member.
+- **vendor**: it is passed to a model of this vendor (OpenAI’s and Azure’s servers; those that speak Anthropic Messages), and ignored for any other.
+- **telemetry**: the same for what only says who asks. Nothing refuses it.
 - **ignored**: it only hints, and the request is answered without it. The header \`edgecall-ignored\` of the answer names it, and the log has an
   entry [\`members.ignored\`](logs.md). A member that the edge does not know is ignored, too.
 - **refused**: without it, the answer would mean something else. The answer is 400, \`unsupported_parameter\`. A value that asks for what the edge
   does anyway is accepted, such as \`n: 1\`.
 
-With \`CLIENT_MEMBERS=strict\`, what would be ignored is refused.
+With \`CLIENT_MEMBERS=strict\`, what would be ignored is refused, but for telemetry.
+
+\`reasoning.summary\` and \`reasoning.context\` are for models of the vendor, too, and so are names in the header \`anthropic-beta\` that change how a
+model answers, such as \`interleaved-thinking-…\`. Other names there that the edge does not know are ignored.
+
+A request without \`tools\` gets the tools of the edge, also that of an application for a title or a summary. If applications ask another model for
+those, \`toolsOf\` of [the setup](parts.md) can offer none to it. \`tools: []\` and \`tool_choice: "none"\` get none, unless \`edgecall.tools\` names some.
 
 A tool that the vendor would run, such as \`web_search\`, stands for the [tool of that name](provider-tools.md) at the edge. If the edge has none, it
 is not offered, and \`edgecall-ignored\` names its place in the request (\`tools[2]\`); if it has one, the operator sets how that works, so that members

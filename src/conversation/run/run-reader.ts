@@ -71,15 +71,20 @@ export class RunReader {
   }
 
   /** Returns a run as it stands, with the key of its caller and what that has sent last. */
-  async callerRun(id: string, part?: 'messages'): Promise<Reply<CallerRun>> {
+  async callerRun(id: string, part?: 'messages' | 'input'): Promise<Reply<CallerRun>> {
+    const { store, runs } = this.#ports
     const record = await this.record(id, 0)
-    const request = record && this.#ports.store.runs.request(id)
+    const row = record && store.runs.row(id)
+    const request = row && store.runs.request(id)
     if (!request) return UNKNOWN_RUN
-    const open = part && this.#ports.runs.find(id)
-    const messages = open && messagesSoFar(open.state)
-    const marks = [...this.#ports.store.marks(), ...(request.agent?.marks ?? [])]
     const { caller, callerHistory: history } = request
-    return { ok: true, record, key: caller.key, history, marks, ...(messages && { messages }) }
+    const marks = [...store.marks(), ...(request.agent?.marks ?? [])]
+    const run = { record, key: caller.key, history, marks }
+    const from = positionOf(row.place)
+    const input = request.input.map((message, index) => ({ position: from + index, run: id, message }))
+    if (part === 'input') return { ok: true, ...run, input }
+    const open = part && runs.find(id)
+    return { ok: true, ...run, ...(open && { messages: messagesSoFar(open.state) }) }
   }
 
   /**

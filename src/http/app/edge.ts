@@ -79,6 +79,12 @@ const NATIVE: Surface = {
   },
 }
 
+const NO_WEBSOCKET = {
+  status: 426,
+  code: 'websocket_unsupported',
+  message: 'This edge has no WebSockets: send the request over HTTP.',
+} as const
+
 /** Makes the app of an edge with these surfaces. Each route is in the document that `npm run openapi` makes. */
 export function routes(surfaces: readonly Surface[]): Hono<EdgeEnv> {
   const app = new Hono<EdgeEnv>()
@@ -103,7 +109,11 @@ export function routes(surfaces: readonly Surface[]): Hono<EdgeEnv> {
   })
   app.use(countOpenRequests)
   ;[NATIVE, ...ordered.filter(({ isPublic }) => !isPublic)].forEach(mount)
-  app.notFound((c) => answerProblem(c, unknownRoute(c.req.path)))
+  app.notFound((c) => {
+    // By this status, clients such as Codex send the same over HTTP, and by any other they try a WebSocket again.
+    const isSocket = c.req.header('upgrade')?.toLowerCase() === 'websocket'
+    return answerProblem(c, isSocket ? new Problem(NO_WEBSOCKET) : unknownRoute(c.req.path))
+  })
   app.onError((error, c) => {
     const refusal = error instanceof ToolsUnavailable ? toolsProblem(error) : error
     if (refusal instanceof Problem) {

@@ -1,8 +1,10 @@
 import { selectionWith, type ToolSelection } from '../../contract/run.ts'
 import { edgeName } from '../../contract/tool-names.ts'
-import type { HostedTool } from '../../wire/client/members.ts'
+import { fieldsOf } from '../../wire/fields.ts'
+import type { Hint, HostedTool } from '../../wire/client/members.ts'
 import { Problem } from '../problem.ts'
 import type { EdgeContext } from '../request-context.ts'
+import type { RunParameters } from '../runs/prepare-run.ts'
 
 /** The header that names the members of a request that were ignored. */
 const HEADER = 'edgecall-ignored'
@@ -14,18 +16,47 @@ const MOST_LOGGED = 1000
 /** The most members that the header and the log name: there may be one for each tool of a request. */
 const MOST_NAMED = 20
 
+/** A decoded request, with what it says beside that to its vendor. */
+interface ReportedRequest {
+  readonly model?: string | undefined
+  readonly ignored: readonly string[]
+  readonly hints: readonly Hint[]
+}
+
+/** What is said of the members of a request by headers, and what of them is passed to its model. */
+interface MemberReport {
+  readonly headers: Readonly<Record<string, string>>
+  readonly hints?: RunParameters['hints']
+}
+
 /**
  * Says which members of a request are ignored: in the log, once in an isolate, and by the headers that it returns. With
- * `CLIENT_MEMBERS=strict` it throws a Problem 400 instead.
+ * `CLIENT_MEMBERS=strict` it throws a Problem 400 instead, unless all of them are telemetry.
  */
-export function reportIgnored(
+export function reportMembers(
+  { setup }: Pick<EdgeContext, 'setup'>,
+  route: string,
+  request: ReportedRequest,
+): MemberReport {
+  const resolution = setup.models.resolve(request.model)
+  const names = new Set(resolution.ok ? resolution.model.hints : [])
+  const isTaken = ({ vendor, name }: Hint) => names.has(`${vendor}.${name}`)
+  const entries = request.hints.filter(isTaken).map(({ vendor, name, value }) => [`${vendor}.${name}`, value])
+  const others = request.hints.filter((hint) => !isTaken(hint))
+  const [param] = [...request.ignored, ...others.flatMap(({ name, isTelemetry }) => (isTelemetry ? [] : [name]))]
+  const headers = reportIgnored({ setup }, route, [...request.ignored, ...others.map(({ name }) => name)], param)
+  return { headers, ...(entries.length > 0 && { hints: fieldsOf(Object.fromEntries(entries)) }) }
+}
+
+/** `param`: what may not be ignored. */
+function reportIgnored(
   { setup }: Pick<EdgeContext, 'setup'>,
   route: string,
   ignored: readonly string[],
+  param: string | undefined,
 ): Readonly<Record<string, string>> {
-  const [param] = ignored
-  if (param === undefined) return {}
-  if (setup.config.clientMembers === 'strict') {
+  if (ignored.length === 0) return {}
+  if (param !== undefined && setup.config.clientMembers === 'strict') {
     const message = `${param}: would be ignored, which this edge does not do (\`CLIENT_MEMBERS\`).`
     throw new Problem({ status: 400, code: 'unsupported_parameter', message, param })
   }

@@ -39,7 +39,16 @@ export function runOfAnswers(answers: CallAnswers): string | undefined {
   return Object.keys(answers).map(runOfCall).findLast(Boolean)
 }
 
-const TERMS = ['model', 'system', 'clientTools', 'toolChoice', 'responseFormat', 'sampling', 'callerHistory'] as const
+const TERMS = [
+  'model',
+  'system',
+  'clientTools',
+  'toolChoice',
+  'responseFormat',
+  'sampling',
+  'hints',
+  'callerHistory',
+] as const
 
 interface AnswerRequest {
   readonly answers: CallAnswers

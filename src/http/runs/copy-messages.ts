@@ -71,10 +71,7 @@ interface MessageRange {
 }
 
 /** Reads the messages of a conversation, newest page first, with the complete content of results that were cut. */
-export async function* messagePages(
-  source: ConversationService,
-  end: MessageRange,
-): AsyncGenerator<readonly StoredMessage[]> {
+async function* messagePages(source: ConversationService, end: MessageRange): AsyncGenerator<readonly StoredMessage[]> {
   for (let page = end; ;) {
     const { messages } = unwrapReply(await source.messages({ ...page, limit: PAGE, fullResults: true }))
     const [oldest] = messages

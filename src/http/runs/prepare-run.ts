@@ -44,6 +44,7 @@ export interface RunParameters extends Partial<RunOptionValues> {
   readonly responseFormat?: ResponseFormat | undefined
   readonly sampling?: Readonly<Record<string, unknown>> | undefined
   readonly providerOptions?: ProviderOptions | undefined
+  readonly hints?: RunRequest['hints'] | undefined
   readonly compat?: RunRequest['compat'] | undefined
   readonly onBusy?: OnBusy | undefined
 }
@@ -142,6 +143,7 @@ function runRequest(
     ...(parameters.responseFormat && { responseFormat: parameters.responseFormat }),
     ...(parameters.sampling && Object.keys(parameters.sampling).length > 0 && { sampling: parameters.sampling }),
     ...(parameters.providerOptions && { providerOptions: parameters.providerOptions }),
+    ...(parameters.hints && { hints: parameters.hints }),
     context: requestValues(request, config, parameters.context),
     limits: lowerLimits(config.limits, parameters.limits ?? {}),
     ...chooseOptions(config, parameters),
@@ -157,7 +159,7 @@ function runRequest(
 export function modelOf(
   { models }: Setup,
   name: string | undefined,
-): Pick<ChatModel, 'name' | 'capabilities' | 'window'> {
+): Pick<ChatModel, 'name' | 'capabilities' | 'hints' | 'window'> {
   const resolution = models.resolve(name)
   if (resolution.ok) return { ...resolution.model, name: resolution.name }
   const { code, message } = resolution

@@ -26,7 +26,7 @@ interface StatelessTurn {
   readonly answers: CallAnswers
   /** The conversation of the run that waits for the answers. Default: the run's hidden conversation. */
   readonly conversation?: string | undefined
-  /** Starts a new run. Default: as `startStateless` does. */
+  /** Starts a new run that keeps the messages of the system in its history. Default: as `startStateless` does. */
   readonly start?: ((parameters: RunParameters) => Promise<RunHandle>) | undefined
 }
 
@@ -34,13 +34,12 @@ interface StatelessTurn {
 export async function continueStateless(
   context: RequestContext,
   parameters: RunParameters,
-  {
-    answers,
-    conversation,
-    start = async (newParameters) => startStateless(context, await prepareRun(context, newParameters)),
-  }: StatelessTurn,
+  { answers, conversation, start: startStored }: StatelessTurn,
 ): Promise<ContinuedRun> {
-  const request = withSystemPrompt(parameters)
+  const request = startStored ? parameters : withSystemPrompt(parameters)
+  const start =
+    startStored ??
+    (async (newParameters: RunParameters) => startStateless(context, await prepareRun(context, newParameters)))
   const startNew = async (newParameters: RunParameters): Promise<ContinuedRun> => {
     if (newParameters.input.length === 0) throw nothingToAnswer()
     return { handle: await start(newParameters) }
@@ -96,7 +95,7 @@ function withSystemPrompt(parameters: RunParameters): RunParameters {
 async function withHistory({ caller }: RequestContext, parameters: RunParameters): Promise<Turn> {
   const { input } = parameters
   const messages = await hashOf(input)
-  const request = await sha256(JSON.stringify([messages, caller.key, { ...parameters, input: [] }]))
+  const request = await sha256(JSON.stringify([messages, caller.key, { ...parameters, input: [], hints: undefined }]))
   return { ...parameters, callerHistory: { length: input.length, messages, request } }
 }
 

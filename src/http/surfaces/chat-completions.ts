@@ -13,7 +13,7 @@ import type { RunParameters } from '../runs/prepare-run.ts'
 import type { RunHandle } from '../runs/run-handle.ts'
 import { unwrapRequest } from '../problem.ts'
 import { collectRun, conversationTarget } from '../runs/place-run.ts'
-import { reportIgnored, withHeaders } from '../respond/ignored.ts'
+import { reportMembers, withHeaders } from '../respond/ignored.ts'
 import { streamRun } from '../respond/stream.ts'
 import type { SurfacePart } from '../surface.ts'
 import { modelRoutes, OPENAI } from './models.ts'
@@ -38,8 +38,9 @@ app.post('/', async (c) => {
   // The response names the model as the request did; if the request named none, the default model.
   const chat = { model: setup.config.model ?? '', ...request }
   const target = conversationTarget(c.req.raw, chat.edgecall.conversation, 'edgecall.conversation')
-  const headers = reportIgnored(c.env, '/v1/chat/completions', request.ignored)
-  const { handle } = await takeMessages(requestContext(c, chat.stream ? 'text' : 'end'), parametersOf(request), target)
+  const { headers, hints } = reportMembers(c.env, '/v1/chat/completions', request)
+  const parameters = { ...parametersOf(request), hints }
+  const { handle } = await takeMessages(requestContext(c, chat.stream ? 'text' : 'end'), parameters, target)
   if (!chat.stream)
     return withHeaders(
       await collectRun(handle, completionCollector(answerOptions(handle, chat, setup.config))),

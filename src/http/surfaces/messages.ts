@@ -10,6 +10,7 @@ import {
   type MessageOptions,
 } from '../../wire/client/anthropic-messages/answer.ts'
 import { decodeCount, decodeMessages, type MessagesRequest } from '../../wire/client/anthropic-messages/request.ts'
+import { readBetas } from '../../wire/client/anthropic-messages/betas.ts'
 import { chooseRounds, isHeldBack, newPart } from '../../wire/client/request.ts'
 import { makeWaitingText } from '../../wire/client/visible-text.ts'
 import { type EdgeEnv, requestContext } from '../context.ts'
@@ -17,7 +18,7 @@ import type { RequestContext } from '../request-context.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { type Problem, problemHeaders, unwrapRequest } from '../problem.ts'
 import { readJson } from '../request-body.ts'
-import { reportIgnored, withHeaders, withHosted } from '../respond/ignored.ts'
+import { reportMembers, withHeaders, withHosted } from '../respond/ignored.ts'
 import { streamRun } from '../respond/stream.ts'
 import { takeMessages } from '../runs/stateless-turn.ts'
 import { collectRun, conversationTarget } from '../runs/place-run.ts'
@@ -87,8 +88,13 @@ async function readMembers(
   request: MessagesRequest,
 ): Promise<{ readonly parameters: RunParameters; readonly headers: Readonly<Record<string, string>> }> {
   const { tools, ignored } = await withHosted(context, request.edgecall.tools, request.hostedTools)
-  const headers = reportIgnored(context, '/v1/messages', [...request.ignored, ...ignored])
-  return { parameters: { ...toParameters(request), ...(tools && { tools }) }, headers }
+  const betas = readBetas(context.request.headers.get('anthropic-beta') ?? undefined)
+  const { headers, hints } = reportMembers(context, '/v1/messages', {
+    model: request.model,
+    ignored: [...request.ignored, ...ignored],
+    hints: [...request.hints, ...betas],
+  })
+  return { parameters: { ...toParameters(request), hints, ...(tools && { tools }) }, headers }
 }
 
 function toParameters({

@@ -29,7 +29,7 @@ import {
   startInListedConversation,
 } from '../runs/place-run.ts'
 import { cancelledResponse, deletedResponse, inputItems, storedResponse } from './stored-response.ts'
-import { reportIgnored, withHeaders, withHosted } from '../respond/ignored.ts'
+import { reportMembers, withHeaders, withHosted } from '../respond/ignored.ts'
 import { streamRun } from '../respond/stream.ts'
 import type { SurfacePart } from '../surface.ts'
 import { openAiConversations } from './conversations/openai.ts'
@@ -109,13 +109,16 @@ app.post('/', async (c) => {
 })
 
 /** Reads a request for the tools that the edge has, with the headers that say what it ignores. */
-async function readMembers(
-  c: Context<EdgeEnv>,
-): Promise<{ readonly body: ResponsesRequest; readonly headers: Readonly<Record<string, string>> }> {
+async function readMembers(c: Context<EdgeEnv>): Promise<ReportedBody> {
   const body = unwrapRequest(decodeResponses(await readJson(c.req.raw, c.env.setup.config.maxBodyBytes)))
   const { tools, ignored } = await withHosted(c.env, body.options.tools, body.hostedTools)
-  const headers = reportIgnored(c.env, '/v1/responses', [...body.ignored, ...ignored])
-  return { body: { ...body, options: { ...body.options, ...(tools && { tools }) } }, headers }
+  const { headers, hints } = reportMembers(c.env, '/v1/responses', { ...body, ignored: [...body.ignored, ...ignored] })
+  return { body: { ...body, options: { ...body.options, hints, ...(tools && { tools }) } }, headers }
+}
+
+interface ReportedBody {
+  readonly body: ResponsesRequest & { readonly options: Pick<RunParameters, 'hints'> }
+  readonly headers: Readonly<Record<string, string>>
 }
 
 /**
@@ -149,7 +152,7 @@ async function continueConversation(
   { id, previous, create = false }: { readonly id: string; readonly previous?: string; readonly create?: boolean },
 ): Promise<ContinuedRun> {
   const { answers, input } = body
-  const parameters = { ...parametersOf(body), system: systemOf(body.messages, body.instructions), input }
+  const parameters = { ...parametersOf(body), system: systemOf(body.earlier, body.instructions), input }
   const start: typeof startInListedConversation = (_, preparedRun, startOptions) =>
     startInListedConversation(context, preparedRun, startOptions).catch((error: unknown) => {
       if (previous === undefined || !(error instanceof Problem) || error.details.code !== 'run_not_last') throw error

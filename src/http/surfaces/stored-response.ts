@@ -1,5 +1,4 @@
 import type { Context } from 'hono'
-import type { StoredMessage } from '../../contract/conversation.ts'
 import type { CallRecord } from '../../contract/run.ts'
 import { within } from '../../contract/time-limit.ts'
 import { responseEncoder, ResponseReader } from '../../wire/client/openai-responses/answer.ts'
@@ -11,7 +10,6 @@ import { requireScope } from '../middleware/auth.ts'
 import type { EdgeEnv } from '../context.ts'
 import type { EdgeContext } from '../request-context.ts'
 import { conversationStub, conversationStubOfRun } from '../runs/conversation-stub.ts'
-import { messagePages } from '../runs/copy-messages.ts'
 import { type RunHandle, storedRunHandle } from '../runs/run-handle.ts'
 import { Problem, unwrapReply } from '../problem.ts'
 import { invalidRequest } from './runs.ts'
@@ -92,14 +90,7 @@ export async function listItems(
 
 /** Returns the items of the messages with which a run began. */
 async function firstInput(context: EdgeContext, { conversation, runId }: StoredPlace): Promise<ListedItem[]> {
-  const messages: StoredMessage[] = []
-  for await (const page of messagePages(conversationStub(context, conversation), {})) {
-    const own = page.filter(({ run }) => run === runId)
-    messages.unshift(...own)
-    if (messages.length > 0 && own.length < page.length) break
-  }
-  const answer = messages.findIndex(({ message }) => message.role === 'assistant')
-  const input = answer < 0 ? messages : messages.slice(0, answer)
+  const { input = [] } = unwrapReply(await conversationStub(context, conversation).callerRun(runId, 'input'))
   return input.flatMap(({ position, message }) => itemsOf(String(position), message))
 }
 

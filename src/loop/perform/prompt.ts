@@ -21,7 +21,16 @@ export function modelRequest(
     Partial<Pick<Running, 'tools'>> & { readonly model: Pick<ChatModel, 'patience'> },
 ): ModelRequest {
   const { state, model } = running
-  const { conversation, toolChoice, chosenAt = 0, responseFormat, sampling, providerOptions, limits } = state.request
+  const {
+    conversation,
+    toolChoice,
+    chosenAt = 0,
+    responseFormat,
+    sampling,
+    providerOptions,
+    hints,
+    limits,
+  } = state.request
   const { firstByteMs, silenceMs } = { ...limits, ...model.patience }
   const rejected = state.step?.rejections ?? []
   // After a limit, and to correct its answer, the model must answer in text. A forced tool choice applies only until
@@ -41,6 +50,7 @@ export function modelRequest(
     responseFormat,
     sampling,
     providerOptions,
+    hints,
     cacheKey: conversation,
     patience: { firstByteMs, silenceMs },
   })

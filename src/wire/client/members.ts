@@ -3,9 +3,11 @@ import { isObject } from '../../contract/json.ts'
 /**
  * What the edge does with a member of a vendor's request. `honoured`: does what it says. `forwarded`: passes it to the
  * model, if the model's provider has such a member. `ignored`: answers without it, and names it in the header
- * `edgecall-ignored`, since it only hints. `refused`: answers with 400, since the answer would mean something else.
+ * `edgecall-ignored`, since it only hints. `vendor`: passes it to a model of the vendor, and ignores it for any other.
+ * `telemetry`: the same for what only says who asks; no setting refuses it. `refused`: answers with 400, since the answer
+ * would mean something else.
  */
-export type Handling = 'honoured' | 'forwarded' | 'ignored' | 'refused'
+export type Handling = 'honoured' | 'forwarded' | 'vendor' | 'telemetry' | 'ignored' | 'refused'
 
 /** The members of a vendor's request, by name. */
 export type Members = Readonly<Record<string, Handling>>
@@ -15,6 +17,24 @@ export interface HostedTool {
   readonly name: string
   /** Where the request has it, such as `tools[2]`. */
   readonly place: string
+}
+
+/** A member for models of one vendor. */
+export interface Hint {
+  /** As in the request; that of an object such as `reasoning.summary`. */
+  readonly name: string
+  readonly vendor: 'openai' | 'anthropic'
+  readonly value: unknown
+  readonly isTelemetry?: true
+}
+
+/** Returns the members of a body for models of its vendor. */
+export function hintsIn(body: unknown, members: Members, vendor: Hint['vendor']): readonly Hint[] {
+  return Object.entries(isObject(body) ? body : {}).flatMap(([name, value]): Hint[] => {
+    const handling = members[name]
+    if (value == null || (handling !== 'vendor' && handling !== 'telemetry')) return []
+    return [{ name, vendor, value, ...(handling === 'telemetry' && { isTelemetry: true }) }]
+  })
 }
 
 /** Returns the members of a body that are ignored, those that are not known among them. A null says nothing. */

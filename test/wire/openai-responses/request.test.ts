@@ -23,6 +23,7 @@ test('a text becomes a message, and omitted fields have the defaults of the form
   expect(decoded({ model: 'test/a', input: 'Hi' })).toEqual({
     model: 'test/a',
     messages: [user('Hi')],
+    earlier: [],
     input: [user('Hi')],
     answers: {},
     store: true,
@@ -33,6 +34,7 @@ test('a text becomes a message, and omitted fields have the defaults of the form
     hostedTools: [],
     forms: new Map(),
     ignored: [],
+    hints: [],
     sampling: {},
     options: { limits: {} },
     echo: {
@@ -85,6 +87,7 @@ test('the body is decoded to our types, and echoed in the caller’s terms', () 
   expect(request).toEqual({
     instructions: 'Be kind.',
     messages: [user('Hi')],
+    earlier: [],
     input: [user('Hi')],
     answers: {},
     conversation: 'c1',
@@ -94,7 +97,11 @@ test('the body is decoded to our types, and echoed in the caller’s terms', () 
     hasEncryptedContent: true,
     hostedTools: [],
     forms: new Map(),
-    ignored: ['user'],
+    ignored: [],
+    hints: [
+      { name: 'user', vendor: 'openai', value: 'me', isTelemetry: true },
+      { name: 'reasoning.summary', vendor: 'openai', value: 'auto' },
+    ],
     clientTools: [{ name: 'pick', description: 'Picks', inputSchema: schema, strict: true }],
     toolChoice: { tool: 'pick' },
     responseFormat: format,
@@ -210,6 +217,7 @@ test('a reference points into the conversation: what follows it is new', () => {
   const text = reference(`msg_${RUN}_7_c-1`)
   expect(decoded({ input: [system, user('Hi'), text, user('And?')] })).toMatchObject({
     messages: [system, user('And?')],
+    earlier: [system],
     input: [user('And?')],
     answers: {},
     reference: { runId: `run_${RUN}`, conversation: 'c-1' },

@@ -157,11 +157,7 @@ export const REQUEST_ERRORS: ErrorTexts = {
     'The platform has no state of the conversation from that time. `edgecall dev` stores no earlier states.',
     'Name a time within the last 30 days.',
   ),
-  invalid_conversation_id: http(
-    400,
-    'The id does not match `[A-Za-z0-9_-]{1,64}`.',
-    'Use another id, or omit it: the edge generates one.',
-  ),
+  invalid_conversation_id: http(400, 'The id does not match `[A-Za-z0-9_-]{1,64}`.', 'Use another id, or omit it.'),
   invalid_definition: http(
     422,
     'A stored definition is not valid. Each of `issues` has a path and a reason.',
@@ -205,6 +201,7 @@ export const REQUEST_ERRORS: ErrorTexts = {
     '`previous_response_id` does not name a stored response.',
     'Name a response of this tenant that was not sent with `store: false`.',
   ),
+  websocket_unsupported: http(426, 'No WebSockets.', 'Use HTTP.'),
   refused: http(403, 'A hook of the edge refused the request; the message is from that hook.', 'Follow the message.'),
   item_not_found: http(404, 'The conversation has no item of this id.', 'List its items.'),
   response_in_use: http(
@@ -247,7 +244,7 @@ export const REQUEST_ERRORS: ErrorTexts = {
   option_not_allowed: http(
     400,
     'The request has an option of a provider that the operator has not allowed.',
-    'Leave it out, or add it to `PROVIDER_OPTIONS`. The message names those that are allowed.',
+    'Leave it out, or add it to `PROVIDER_OPTIONS`.',
   ),
   unknown_version: http(404, 'The stored tool has no version with that hash.', 'See `GET /tools/{name}/versions`.'),
   unsupported_charset: http(415, 'The body is not in UTF-8.', 'Send UTF-8.'),

@@ -17,7 +17,7 @@ import { anthropicOpaque, type BlockPlace } from '../../provider/anthropic/codec
 import { either, integerFrom, isText, formatSchema, someText, textOr, toolName, toolReference } from '../../schema.ts'
 import { type DecodeResult, duplicateName, parseBody } from '../body.ts'
 import { checkHistory, fileUrl } from '../history.ts'
-import { type HostedTool, ignoredMembers } from '../members.ts'
+import { type Hint, hintsIn, type HostedTool, ignoredMembers } from '../members.ts'
 import { MESSAGES_MEMBERS } from './members.ts'
 import { hostedTools, ignoredInTools, isClientTool, messagesTool } from './tools.ts'
 import {
@@ -29,6 +29,7 @@ import {
   openAiFault,
   optionalFlag,
   optionalText,
+  withoutTools,
 } from '../openai-chat/request.ts'
 import { decodeEncryptedContent } from '../openai-responses/output.ts'
 
@@ -47,6 +48,7 @@ export interface MessagesRequest {
   readonly edgecall: EdgecallOptions
   /** The members of the body that the edge ignores. */
   readonly ignored: readonly string[]
+  readonly hints: readonly Hint[]
 }
 
 /** The parts that a block of content stands for. */
@@ -334,7 +336,7 @@ export const countBody = v.object({
   model: optionalText,
   messages: v.array(messageSchema),
   system: v.nullish(systemContent, ''),
-  tools: v.nullish(v.array(messagesTool), []),
+  tools: v.nullish(v.array(messagesTool)),
   tool_choice: v.nullish(toolChoice),
   thinking: v.nullish(thinking),
   context_management: v.nullish(contextManagement),
@@ -387,7 +389,9 @@ function codeAt(path: string): string {
 }
 
 function decode(json: unknown, body: CountBody, rest: Partial<MessagesBody> = {}): DecodeResult<MessagesRequest> {
-  const { model, tools, tool_choice: choice, output_config: output, edgecall } = body
+  const { model, tool_choice: choice, output_config: output, edgecall } = body
+  const tools = body.tools ?? []
+  const toolChoice = choice?.type === 'tool' ? { tool: choice.name } : choice ? CHOICES[choice.type] : undefined
   const history = toHistory(body)
   if (!history.ok) return history
   const fault = duplicateName(tools, 'tools', 'name')
@@ -406,11 +410,12 @@ function decode(json: unknown, body: CountBody, rest: Partial<MessagesBody> = {}
       stream: rest.stream ?? false,
       clientTools: tools.filter(isClientTool),
       hostedTools: hostedTools(tools),
-      toolChoice: choice?.type === 'tool' ? { tool: choice.name } : choice ? CHOICES[choice.type] : undefined,
+      toolChoice,
       responseFormat: format ? { type: 'json_schema', name: 'answer', schema: format.schema, strict: true } : undefined,
       sampling: toSampling(body, rest),
-      edgecall: edgecall ?? {},
+      edgecall: { ...withoutTools(body.tools, toolChoice), ...edgecall },
       ignored,
+      hints: hintsIn(json, MESSAGES_MEMBERS, 'anthropic'),
     },
   }
 }

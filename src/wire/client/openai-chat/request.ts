@@ -5,7 +5,7 @@ import type { Rounds } from '../../../contract/run-options.ts'
 import type { ClientTool, ToolSelection } from '../../../contract/run.ts'
 import { type BodyFault, type DecodeResult, duplicateName, parseBody } from '../body.ts'
 import { checkHistory, dataUrl, fileUrl } from '../history.ts'
-import { ignoredMembers } from '../members.ts'
+import { type Hint, hintsIn, ignoredMembers } from '../members.ts'
 import { CHAT_MEMBERS } from './members.ts'
 import type { RunOptions } from '../request.ts'
 import { fromChatCall } from '../../provider/openai-chat/request.ts'
@@ -94,6 +94,14 @@ export function chooseTools(
     toolChoice: mode,
     tools: names.filter((name) => !ownNames.includes(name)),
   }
+}
+
+/** Returns the selection of a request whose list of tools is empty, or that forbids calls: none of the edge's either. */
+export function withoutTools(
+  tools: readonly unknown[] | null | undefined,
+  choice: ToolChoice | undefined,
+): Pick<ChosenTools, 'tools'> {
+  return tools?.length === 0 || choice === 'none' ? { tools: [] } : {}
 }
 
 /** Which text of the run is shown; a member of `edgecall`. */
@@ -217,6 +225,7 @@ export interface ChatRequest {
   readonly edgecall: EdgecallOptions
   /** The members of the body that the edge ignores. */
   readonly ignored: readonly string[]
+  readonly hints: readonly Hint[]
 }
 
 /** The member `edgecall` of the body, our extension of the format. */
@@ -305,7 +314,7 @@ export const chatBody = v.object({
   messages: v.array(messageSchema),
   stream: optionalFlag,
   stream_options: v.nullish(v.object({ include_usage: optionalFlag })),
-  tools: v.nullish(v.array(tool), []),
+  tools: v.nullish(v.array(tool)),
   tool_choice: v.nullish(either(isObject, choiceOfTools, choiceWord)),
   response_format: v.nullish(responseFormat),
   edgecall: v.nullish(edgecallMember, {}),
@@ -323,9 +332,9 @@ function decode(body: unknown): DecodeResult<ChatRequest> {
   const { model, tools, tool_choice, response_format, edgecall, ...rest } = result.request
   const history = checkHistory(rest.messages, 'messages', 'tool_call_id')
   if (!history.ok) return history
-  const fault = duplicateName(tools, 'tools', 'function.name')
+  const fault = duplicateName(tools ?? [], 'tools', 'function.name')
   if (fault) return fault
-  const { clientTools, toolChoice, ...allowedTools } = chooseTools(tool_choice, tools)
+  const { clientTools, toolChoice, ...allowedTools } = chooseTools(tool_choice, tools ?? [])
   const sampling = Object.entries(rest).filter(([name, value]) => name in SAMPLING && value !== null)
   return {
     ok: true,
@@ -338,8 +347,9 @@ function decode(body: unknown): DecodeResult<ChatRequest> {
       toolChoice,
       responseFormat: response_format ?? undefined,
       sampling: Object.fromEntries(sampling),
-      edgecall: { ...edgecall, ...allowedTools },
+      edgecall: { ...withoutTools(tools, toolChoice), ...edgecall, ...allowedTools },
       ignored: ignoredMembers(body, CHAT_MEMBERS),
+      hints: hintsIn(body, CHAT_MEMBERS, 'openai'),
     },
   }
 }

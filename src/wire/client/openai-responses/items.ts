@@ -252,6 +252,8 @@ export interface InputContents {
 /** The items that the conversation does not have yet, and the last stored item that they refer to. */
 export interface ReferringItems {
   readonly items: readonly Item[]
+  /** How many of them, the first ones, are instructions that came before the reference. */
+  readonly instructions: number
   readonly reference?: ItemPlace
 }
 
@@ -275,9 +277,10 @@ export function cutAtReference(items: readonly Item[]): DecodeResult<ReferringIt
     reference = place
     from = at + 1
   }
-  if (!reference) return { ok: true, request: { items } }
   const isInstruction = (item: Item) => item.type === 'message' && (item.role === 'system' || item.role === 'developer')
-  return { ok: true, request: { items: items.filter((item, at) => at >= from || isInstruction(item)), reference } }
+  const instructions = items.slice(0, from).filter(isInstruction)
+  const request = { items: [...instructions, ...items.slice(from)], instructions: instructions.length }
+  return { ok: true, request: { ...request, ...(reference && { reference }) } }
 }
 
 /** An assistant message under construction, with the results of its calls. */

@@ -6,7 +6,7 @@ import type { ClientTool } from '../../../contract/run.ts'
 import { bodyFault, type DecodeResult, parseBody } from '../body.ts'
 import { answersOf, type CallAnswers, newPart, type RunOptions } from '../request.ts'
 import { checkHistory } from '../history.ts'
-import { type HostedTool, ignoredMembers } from '../members.ts'
+import { type Hint, hintsIn, type HostedTool, ignoredMembers } from '../members.ts'
 import { RESPONSES_MEMBERS } from './members.ts'
 import { flatName, hostedName, isFunction, readTools, responsesTool, type ToolForm } from './tools.ts'
 import type { Rounds } from '../../../contract/run-options.ts'
@@ -33,6 +33,7 @@ import {
   optionalText,
   toFormat,
   whichRounds,
+  withoutTools,
 } from '../openai-chat/request.ts'
 import { type ItemPlace, parseItemId } from './output.ts'
 import { cutAtReference, inputItemsSchema, readItems, toolsInItem } from './items.ts'
@@ -43,7 +44,9 @@ export interface ResponsesRequest {
   readonly instructions?: string | undefined
   /** All messages that were sent. */
   readonly messages: readonly Message[]
-  /** The messages of the user that follow the last answer. */
+  /** Those of them that a conversation has been told already, up to the last answer or reference. */
+  readonly earlier: readonly Message[]
+  /** The others but for results: of the user and, which later responses have too, of the system. */
   readonly input: readonly Message[]
   readonly answers: CallAnswers
   readonly previous?: string | undefined
@@ -72,6 +75,7 @@ export interface ResponsesRequest {
   readonly echo: Readonly<Record<string, unknown>>
   /** The members of the body that the edge ignores. */
   readonly ignored: readonly string[]
+  readonly hints: readonly Hint[]
 }
 
 /** Fields that change the answer in ways that the edge does not support. They are refused, not ignored. */
@@ -133,10 +137,10 @@ export const responsesBody = v.object({
   model: optionalText,
   input: v.nullish(inputItemsSchema, []),
   instructions: optionalText,
-  tools: v.nullish(v.array(responsesTool), []),
+  tools: v.nullish(v.array(responsesTool)),
   tool_choice: v.nullish(either(isObject, choiceOfTools, choiceWord)),
   text: v.nullish(v.object({ format: v.nullish(format), verbosity: optionalText })),
-  reasoning: v.nullish(v.object({ effort: optionalText })),
+  reasoning: v.nullish(v.object({ effort: optionalText, summary: optionalText, context: optionalText })),
   previous_response_id: optionalText,
   conversation: v.nullish(either(isObject, v.object({ id: idSchema }), idSchema)),
   store: optionalFlag,
@@ -188,9 +192,14 @@ function decode(json: unknown): DecodeResult<ResponsesRequest> {
     : checkHistory(contents.messages, 'input', 'call_id')
   if (!history.ok) return history
   const messages = history.request
-  const { input, results } = newPart(messages)
+  const earlier = messages.slice(
+    0,
+    Math.max(cut.request.instructions, 1 + messages.findLastIndex(({ role }) => role === 'assistant')),
+  )
+  const { others: input, results } = newPart(messages.slice(earlier.length))
   const callConversation = items.findLast((item) => item.type === 'function_call')?.id ?? ''
-  const all = readTools(tools, isText(rawInput) ? [] : rawInput.flatMap((item) => toolsInItem(item)))
+  const inputTools = isText(rawInput) ? [] : rawInput.flatMap((item) => toolsInItem(item))
+  const all = readTools(tools ?? [], inputTools)
   if (!all.ok) return all
   const { model, instructions, tool_choice: choice, edgecall, max_tool_calls: calls = Infinity } = rest
   const { limits = {}, rounds, ...options } = edgecall ?? {}
@@ -202,6 +211,7 @@ function decode(json: unknown): DecodeResult<ResponsesRequest> {
       model: model || undefined,
       instructions: instructions || undefined,
       messages,
+      earlier,
       input,
       // Results of calls that the caller ran are answers, wherever they stand among the items. Those of the newest turn
       // come last: decisions stay among the items of clients that send all that was said.
@@ -222,6 +232,7 @@ function decode(json: unknown): DecodeResult<ResponsesRequest> {
       responseFormat: answerFormat ? toFormat(answerFormat) : undefined,
       sampling: samplingOf(decoded.request),
       options: {
+        ...withoutTools(inputTools.length === 0 ? tools : undefined, toolChoice),
         ...options,
         ...allowedTools,
         limits: calls < (limits.calls ?? Infinity) ? { ...limits, calls } : limits,
@@ -229,6 +240,7 @@ function decode(json: unknown): DecodeResult<ResponsesRequest> {
       rounds,
       echo: echoFields(decoded.request),
       ignored: [...ignoredMembers(json, RESPONSES_MEMBERS), ...all.ignored],
+      hints: [...hintsIn(json, RESPONSES_MEMBERS, 'openai'), ...reasoningHints(decoded.request)],
     },
   }
 }
@@ -251,6 +263,13 @@ function samplingOf(body: Body): Record<string, unknown> {
     verbosity: body.text?.verbosity,
   }
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value != null))
+}
+
+function reasoningHints({ reasoning }: Body): readonly Hint[] {
+  return (['summary', 'context'] as const).flatMap((name): Hint[] => {
+    const value = reasoning?.[name]
+    return value == null ? [] : [{ name: `reasoning.${name}`, vendor: 'openai', value }]
+  })
 }
 
 /** Fields that a response repeats, with their values if the caller left them out. */
@@ -277,7 +296,7 @@ function echoFields(body: Partial<Body> & Pick<Body, 'tools'>): Readonly<Record<
     ...Object.fromEntries(Object.entries(body).filter(([name, value]) => name in ECHO && value != null)),
     tools: (tools ?? []).map((tool) => (isFunction(tool) ? { ...tool, strict: tool.strict ?? null } : tool)),
     text: { ...text, format: text?.format ?? { type: 'text' } },
-    reasoning: { effort: reasoning?.effort ?? null, summary: null },
+    reasoning: { effort: reasoning?.effort ?? null, summary: reasoning?.summary ?? null },
   }
 }
 

@@ -1,5 +1,11 @@
 import * as v from 'valibot'
-import type { BinaryContent, LinkedContent, Message, UserContent } from '../../../contract/message.ts'
+import {
+  type BinaryContent,
+  contentText,
+  type LinkedContent,
+  type Message,
+  type UserContent,
+} from '../../../contract/message.ts'
 import { urlOf } from '../../provider/turns.ts'
 import { bodyFault, type DecodeResult, parseBody } from '../body.ts'
 import { checkHistory } from '../history.ts'
@@ -29,7 +35,9 @@ type BareItem = JsonFields & { readonly prefix: 'msg' | 'rs' | 'fc' | 'fco'; rea
 function bareItems(message: Message): BareItem[] {
   if (message.role === 'tool') {
     const { callId, content } = message
-    return [{ prefix: 'fco', type: 'function_call_output', call_id: callId, output: content.map(inputPart) }]
+    const isText = content.every(({ type }) => type === 'text')
+    const output = isText ? contentText(content) : content.map(inputPart)
+    return [{ prefix: 'fco', type: 'function_call_output', call_id: callId, output }]
   }
   if (message.role !== 'assistant') {
     const { role, content } = message

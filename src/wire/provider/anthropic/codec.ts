@@ -48,6 +48,8 @@ export interface AnthropicSettings {
   readonly cache: '5m' | '1h' | 'off'
   /** Whether the definition of a tool that a search found is loaded where the result names it. Default true. */
   readonly deferLoading?: boolean
+  /** Members of the request beside those that all providers have, such as `metadata`. */
+  readonly members?: Fields
   /** Whether to leave out what some models refuse: thinking, effort, and deferred loading of definitions. */
   readonly isPlain?: boolean
 }
@@ -57,7 +59,7 @@ export interface AnthropicSettings {
  * it added. Throws an UnsupportedSchema for a response format that cannot be enforced.
  */
 export function encodeAnthropicRequest(request: ModelRequest, options: AnthropicSettings): string {
-  const { model, maxTokens, cache, deferLoading = true, isPlain } = options
+  const { model, maxTokens, cache, deferLoading = true, isPlain, members } = options
   const { responseFormat: format, sampling = {} } = request
   const messages = isPlain || !deferLoading ? request.messages.map(withoutFound) : request.messages
   const { max_completion_tokens, max_tokens, stop, temperature, top_p, top_k } = sampling
@@ -69,6 +71,7 @@ export function encodeAnthropicRequest(request: ModelRequest, options: Anthropic
   const thinking = isPlain ? undefined : (sampling.thinking ?? (effort && ADAPTIVE))
   const schema = format?.type === 'json_schema' ? toOutputSchema(format.schema, format.name) : undefined
   const head = {
+    ...members,
     model,
     max_tokens: max_completion_tokens ?? max_tokens ?? maxTokens,
     stream: true,

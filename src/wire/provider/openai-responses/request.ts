@@ -29,8 +29,10 @@ export function encodeResponsesRequest(
   deferLoading = false,
 ): string {
   const { messages, tools, toolChoice, responseFormat, sampling } = request
-  const { parallel_tool_calls, max_tokens, max_completion_tokens, reasoning_effort, verbosity, ...passed } =
+  const { parallel_tool_calls, max_tokens, max_completion_tokens, reasoning_effort, verbosity, ...others } =
     withEffort(sampling)
+  const { 'reasoning.summary': summary, 'reasoning.context': context, ...passed } = others
+  const reasoning = { effort: reasoning_effort, summary, context }
   const { forms = [], choice } = request.providerTools?.('responses') ?? {}
   const included = [...(isPlain ? [] : ['reasoning.encrypted_content']), ...forms.flatMap(includedWith)]
   const head = {
@@ -45,7 +47,7 @@ export function encodeResponsesRequest(
     store: false,
     include: included.length > 0 ? included : undefined,
     max_output_tokens: max_completion_tokens ?? max_tokens,
-    reasoning: reasoning_effort ? { effort: reasoning_effort } : undefined,
+    reasoning: Object.values(reasoning).some(Boolean) ? reasoning : undefined,
     ...((responseFormat || verbosity !== undefined) && { text: { format: responseFormat, verbosity } }),
     ...(tools.length + forms.length > 0 && {
       tool_choice: choice ? toHostedChoice(choice) : toToolChoice(toolChoice),
