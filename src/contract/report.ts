@@ -60,6 +60,17 @@ export interface UnendedRun extends Omit<ReportedRun, 'facts' | 'definitions' | 
   readonly at: number
 }
 
+/** The error of a report that its receiver asks to be sent again later. */
+export class ReceiverBusy extends Error {
+  /** How long it asks to wait, in milliseconds. */
+  readonly retryAfterMs: number
+
+  constructor(message: string, retryAfterMs: number) {
+    super(message)
+    this.retryAfterMs = retryAfterMs
+  }
+}
+
 /** Reports of runs, which are sent together. */
 export interface ReportBatch {
   /** Adds the report of a run. Contract: refers to nothing of the run that is not sent, since a run may be large. */

@@ -139,6 +139,8 @@ export interface ToolFault {
   readonly message: string
   readonly detail?: string
   readonly retryable?: boolean
+  /** How long what was called asks to wait before the next call, in milliseconds. */
+  readonly retryAfterMs?: number
   /** Whether the run fails with this fault, instead of the model being told of it. */
   readonly fatal?: boolean
 }

@@ -5,7 +5,7 @@ import type { ToolControl, ToolOutcome, ToolRequest } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 import { callCode, checkModule, CODE_IS_OFF, type CodeHost, type CodeOptions } from './code/worker.ts'
 import { checkCodeHosts } from './code/definition.ts'
-import { callHttp, type HttpOptions } from './http/call.ts'
+import { callHttp, type HttpOptions, mayChange } from './http/call.ts'
 import { fittingExactly } from './http/exact-json.ts'
 import { checkHosts } from './http/definition.ts'
 import { checkSchema } from '../schema/check.ts'
@@ -71,7 +71,7 @@ export function definitionService(
         coercedRequest,
         control,
       )
-      return outcome && checkOutcome(stored, outcome)
+      return outcome && checkOutcome(stored, outcome, hasEffect(stored))
     },
     checkOutcome: async (definition, outcome) =>
       checkSchema(definition.outputSchema ?? {}, 'any').length > 0 ? outcome : checkOutcome(definition, outcome),
@@ -88,13 +88,20 @@ export function definitionService(
   }
 }
 
+/** Whether a call is a request that may change something at a service, whose status says whether it did. */
+function hasEffect(stored: StoredTool): boolean {
+  return 'http' in stored && mayChange(stored.http, stored.annotations)
+}
+
 function callStored(
   stored: StoredTool,
   options: HttpOptions & CodeOptions,
   request: ToolRequest,
   control: ToolControl,
 ): Promise<ToolOutcome> | ToolOutcome | undefined {
-  if ('http' in stored) return callHttp(stored.name, stored.http, options)(request, control)
+  if ('http' in stored) {
+    return callHttp(stored.name, stored.http, { ...options, hasEffect: hasEffect(stored) })(request, control)
+  }
   if ('code' in stored) return callCode(stored, options)(request, control)
   if ('binding' in stored || 'worker' in stored) return undefined
   const { static: answer } = stored

@@ -21,15 +21,20 @@ export interface Breaker {
   pausedUntil(key: string): number | undefined
   /** Returns whether a call may go ahead. The first one after a pause may, and extends the pause for the others. */
   admit(key: string): boolean
-  /** Records how a call ended. */
-  record(key: string, isFault: boolean): void
+  /** Records how a call ended. `waitMs`: for how long what was called asks not to be called; an hour at most counts. */
+  record(key: string, isFault: boolean, waitMs?: number): void
 }
 
 interface Entry {
   readonly failures: number
   /** In epoch milliseconds. */
   readonly pausedUntil: number
+  /** Until when what was called asks not to be called, in epoch milliseconds. */
+  readonly askedUntil: number
 }
+
+/** The longest pause that a service can ask for, in milliseconds: an hour, after which GitHub counts anew. */
+const MOST_WAIT_MS = 3_600_000
 
 /** The most tools, by tenant, whose failures an isolate remembers. */
 const MOST_ENTRIES = 10_000
@@ -42,23 +47,27 @@ export function createBreaker({ failures: most, pauseMs, now = Date.now }: Break
     const [oldest] = entries.keys()
     if (entries.size > MOST_ENTRIES && oldest !== undefined) entries.delete(oldest)
   }
+  const endOf = ({ pausedUntil, askedUntil }: Entry) => Math.max(pausedUntil, askedUntil)
   return {
     hasFailures: () => entries.size > 0,
     pausedUntil: (key) => {
-      const { pausedUntil = 0 } = entries.get(key) ?? {}
-      return pausedUntil > now() ? pausedUntil : undefined
+      const entry = entries.get(key)
+      return entry && endOf(entry) > now() ? endOf(entry) : undefined
     },
     admit: (key) => {
       const entry = entries.get(key)
-      if (!entry || entry.failures < most) return true
-      if (entry.pausedUntil > now()) return false
-      set(key, { ...entry, pausedUntil: now() + pauseMs })
+      if (!entry) return true
+      if (endOf(entry) > now()) return false
+      if (entry.failures >= most) set(key, { ...entry, pausedUntil: now() + pauseMs })
       return true
     },
-    record: (key, isFault) => {
-      if (!isFault) return void entries.delete(key)
-      const failures = (entries.get(key)?.failures ?? 0) + 1
-      set(key, { failures, pausedUntil: failures < most ? 0 : now() + pauseMs })
+    record: (key, isFault, waitMs = 0) => {
+      const { failures: before = 0, askedUntil: asked = 0 } = entries.get(key) ?? {}
+      const askedUntil = Math.max(asked, waitMs > 0 ? now() + Math.min(waitMs, MOST_WAIT_MS) : 0)
+      // Calls that were sent before the service has asked may still succeed.
+      if (!isFault && askedUntil <= now()) return void entries.delete(key)
+      const failures = isFault ? before + 1 : 0
+      set(key, { failures, askedUntil, pausedUntil: failures < most ? 0 : now() + pauseMs })
     },
   }
 }
@@ -83,10 +92,16 @@ export function isOutageOf(
   return origin === 'mcp' && (code === 'mcp_timeout' || code === 'mcp_unavailable')
 }
 
+/** Returns how long what a tool asks wants to be left alone, in milliseconds, where the edge itself has read it. */
+export function askedWaitMs({ error }: ToolFailure, { origin, isRequest }: Pick<Tool, 'origin' | 'isRequest'>): number {
+  return isRequest || origin === 'mcp' ? (error.retryAfterMs ?? 0) : 0
+}
+
 /** Returns the outcome of a call of a paused tool. */
 export function toolPaused(name: string, until: number): ToolFailure {
   const message = `The tool "${name}" was not called: its last calls all failed, and it is not called again before ${timeOf(until)}. Do without it, or say that it is not available at present.`
-  return failure('tool_paused', message)
+  const { error } = failure('tool_paused', message)
+  return { ok: false, error: { ...error, retryable: true, retryAfterMs: Math.max(0, until - Date.now()) } }
 }
 
 export function timeOf(at: number): string {

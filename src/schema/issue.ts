@@ -101,9 +101,16 @@ export function describeIssues(tool: string, issues: readonly Issue[]): string {
   return `The arguments of "${tool}" do not fit:\n${linesOf(issues, 'arguments')}\nCorrect them and call again.`
 }
 
-/** Returns the outcome of a call whose result does not fit its tool's output schema. The tool has run. */
-export function invalidOutput(tool: string, issues: readonly Issue[]): ToolFailure {
-  const message = `The tool "${tool}" was called, but its result does not fit its output schema:\n${linesOf(issues, 'result')}\nThe call may have taken effect: do not repeat it for a better result.`
+/**
+ * Returns the outcome of a call whose result does not fit its tool's output schema. The tool has run; `effect` says what is
+ * known of that.
+ */
+export function invalidOutput(
+  tool: string,
+  issues: readonly Issue[],
+  effect = 'The call may have taken effect',
+): ToolFailure {
+  const message = `The tool "${tool}" was called, but its result does not fit its output schema:\n${linesOf(issues, 'result')}\n${effect}: do not repeat it for a better result.`
   return failure('invalid_output', message, linesOf(issues.slice(0, 1), 'result').slice(2))
 }
 

@@ -2,7 +2,7 @@ import { toBase64 } from '../contract/bytes.ts'
 import { type JsonObject, parseJson, withoutUndefined } from '../contract/json.ts'
 import type { BinaryContent, Content } from '../contract/message.ts'
 import type { Compat } from '../contract/run-options.ts'
-import { failure, type ToolFailure, type ToolOutcome } from '../contract/tool.ts'
+import { failure, type ToolFailure, type ToolFault, type ToolOutcome } from '../contract/tool.ts'
 import { INPUT_REQUIRED, type InputNeeds, type InputRequest } from '../contract/input.ts'
 import { textOfThrown } from '../contract/thrown.ts'
 
@@ -159,17 +159,20 @@ function kindOf(value: unknown): string {
 export class ToolError extends Error {
   readonly code: string
   readonly retryable: boolean | undefined
+  /** How long what the tool asks wants to be left alone, in milliseconds. */
+  readonly retryAfterMs: number | undefined
   readonly fatal: boolean | undefined
   readonly input: InputNeeds | undefined
 
   constructor(
     message: string,
-    options: { code?: string; retryable?: boolean; fatal?: boolean; cause?: unknown; input?: InputNeeds } = {},
+    options: Partial<Omit<ToolFault, 'message' | 'detail'>> & { cause?: unknown; input?: InputNeeds } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'ToolError'
     this.code = options.code ?? 'tool_error'
     this.retryable = options.retryable
+    this.retryAfterMs = options.retryAfterMs
     this.fatal = options.fatal
     this.input = options.input
   }
@@ -227,9 +230,10 @@ export function isToolError(error: unknown): error is ToolError {
 /** Returns the outcome of a call that threw. The text of any error but a ToolError is for operators alone. */
 export function toFailure(name: string, error: unknown): ToolFailure {
   if (isToolError(error)) {
-    const { code, message, retryable, fatal, cause, input } = error
+    const { code, message, retryable, retryAfterMs, fatal, cause, input } = error
     const detail = cause === undefined ? undefined : textOfThrown(cause)
-    return withoutUndefined({ ok: false, error: withoutUndefined({ code, message, detail, retryable, fatal }), input })
+    const fault = withoutUndefined({ code, message, detail, retryable, retryAfterMs, fatal })
+    return withoutUndefined({ ok: false, error: fault, input })
   }
   const detail = textOfThrown(error)
   console.error(`tool "${name}" threw`, detail)

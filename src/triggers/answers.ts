@@ -2,7 +2,7 @@ import type { AnswerTarget, ReplyTarget, ToolTarget, WebhookTarget } from '../co
 import { deriveRunId } from '../contract/id.ts'
 import { isObject } from '../contract/json.ts'
 import { type DataMark, mayLeak } from '../contract/message.ts'
-import type { RunReporter } from '../contract/report.ts'
+import { ReceiverBusy, type RunReporter } from '../contract/report.ts'
 import type { RunRecord, RunRequest } from '../contract/run.ts'
 import type { Setup } from '../contract/setup.ts'
 import { conversationStubOfRun } from '../http/runs/conversation-stub.ts'
@@ -101,8 +101,8 @@ async function callWithAnswer(
   })
   await Promise.all(afterwards)
   if (outcome.ok) return undefined
-  const { code, message, retryable } = outcome.error
-  if (retryable) throw new Error(`${code}: ${message}`)
+  const { code, message, retryable, retryAfterMs = 0 } = outcome.error
+  if (retryable) throw new ReceiverBusy(`${code}: ${message}`, retryAfterMs)
   return `${code}: ${message}`
 }
 

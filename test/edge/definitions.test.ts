@@ -198,6 +198,17 @@ describe('a stored definition', () => {
     await put('rate', { ...withSchema({ type: 'object' }), http })
     expect((await call('rate', { from: 'EUR', to: 'DKK' })).body).toMatchObject(misfit)
 
+    const post = { ...http, method: 'POST', result: 'text' }
+    await put('rate', { ...withSchema({ type: 'object' }), annotations: {}, http: post })
+    expect((await call('rate', { from: 'EUR', to: 'DKK' })).body).toMatchObject({
+      ok: false,
+      error: {
+        message: expect.stringMatching(
+          /\nThe service answered with a 2xx status, so the call took effect: do not repeat it/,
+        ),
+      },
+    })
+
     const alias = (value: object) => ({
       description: 'The root of a number.',
       inputSchema: { type: 'object', properties: { number: { type: 'number' } }, required: ['number'] },

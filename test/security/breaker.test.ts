@@ -119,6 +119,57 @@ describe('a tool that fails again and again', () => {
     expect([await call(), (await times(5)).at(-1)]).toEqual([`http_${status}`, 'tool_paused'])
   })
 
+  test('is not called while its service asks to wait, in later runs too, but for an hour at most', async () => {
+    const answers: ResponseInit[] = [
+      { status: 403, headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': `${START / 1000 + 60}` } },
+      { status: 503, headers: { 'retry-after': '120' } },
+      { status: 429, headers: { 'retry-after': '999999' } },
+    ]
+    let calls = 0
+    const { as, call, requests } = stage({
+      workers: {},
+      script: [ask(['work', {}]), ask(['work', {}]), say('Later, then.')],
+      vars: { HTTP_TOOL_HOSTS: JSON.stringify({ 'https://api.example.com': [] }) },
+      fetch: async () => new Response('busy', answers[calls++]),
+    })
+    const http = { method: 'POST', url: 'https://api.example.com/' }
+    const json = { description: 'Works.', inputSchema: { type: 'object' }, http }
+    await as(ACME)('/tools/work', { method: 'PUT', json })
+    await as(ACME)('/runs', { json: { input: 'Go', tools: ['work'] } })
+    const read = requests.flatMap(({ messages }) => messages.filter(({ role }) => role === 'tool').slice(-1))
+    expect(read.map(({ content }) => JSON.parse(Object(content)[0].text).data)).toEqual([
+      'The service of "work" answered 403 and asks to wait 60 seconds before the next call: busy',
+      'The tool "work" was not called: its last calls all failed, and it is not called again before 2026-01-01T12:01:00Z. Do without it, or say that it is not available at present.',
+    ])
+    const { body } = await as(ACME)('/tools/work/call', { json: { arguments: {} } })
+    expect(body.error).toMatchObject({ code: 'tool_paused', retryAfterMs: 60_000 })
+    vi.setSystemTime(START + 60_000)
+    expect([await call(), await call()]).toEqual(['http_503', 'tool_paused'])
+    vi.setSystemTime(START + 180_000)
+    expect([await call(), await call()]).toEqual(['http_429', 'tool_paused'])
+    vi.setSystemTime(START + 180_000 + 3_599_999)
+    expect([await call(), calls]).toEqual(['tool_paused', 3])
+    vi.setSystemTime(START + 180_000 + 3_600_000)
+    expect([await call(), calls]).toEqual(['done', 4])
+  })
+
+  test('stays so when a call succeeds that was sent before', async () => {
+    const first = Promise.withResolvers<Response>()
+    const answers = [first.promise, new Response('', { status: 429, headers: { 'retry-after': '60' } })]
+    const { as, call } = stage({
+      workers: {},
+      vars: { HTTP_TOOL_HOSTS: JSON.stringify({ 'https://api.example.com': [] }) },
+      fetch: async () => answers.shift() ?? new Response('done'),
+    })
+    const http = { method: 'GET', url: 'https://api.example.com/' }
+    await as(ACME)('/tools/work', { method: 'PUT', json: { description: 'W.', inputSchema: { type: 'object' }, http } })
+    const early = call()
+    await vi.waitFor(() => expect(answers).toHaveLength(1))
+    expect(await call()).toBe('http_429')
+    first.resolve(new Response('done'))
+    expect([await early, await call()]).toEqual(['done', 'tool_paused'])
+  })
+
   test.each(['mcp_timeout', 'mcp_unavailable'])('is paused if it is of an MCP server: %s', async (code) => {
     const work = tool('work', () => failure(code, 'It failed.'))
     const worker = workerOf([work])

@@ -59,6 +59,21 @@ test('an answer goes to a tool, as the key of the trigger, again until it succee
   ])
 })
 
+test('an answer to a tool that asks for a pause waits for so long', async () => {
+  const times: number[] = []
+  const save = tool('save', () => {
+    times.push(Math.floor((Date.now() - NOW) / (60 * 60_000)))
+    if (times.length > 1) return 'saved'
+    return { ok: false, error: { code: 'busy', message: 'Later.', retryable: true, retryAfterMs: 2.5 * 60 * 60_000 } }
+  })
+  const { deliver, later } = answering({ tool: 'save', answer: 'text' }, { tools: [save] })
+  await deliver()
+  await eventually(() => expect(times).toHaveLength(1))
+  for (let time = 0; time < 4; time++) await later()
+  // In hours: it is tried once an hour.
+  expect(times).toEqual([0, 3])
+})
+
 test.each([
   [
     'that fails for good',

@@ -1,4 +1,4 @@
-import { type RunReporter, timedFacts, type UnendedRun } from '../../contract/report.ts'
+import { ReceiverBusy, type RunReporter, timedFacts, type UnendedRun } from '../../contract/report.ts'
 import { isNewsType, type RunEvent } from '../../contract/event.ts'
 import { isObject } from '../../contract/json.ts'
 import { isTerminal } from '../../contract/run.ts'
@@ -62,9 +62,16 @@ export async function reportRuns(ports: ReportPorts, by = Date.now()): Promise<v
       else reportFailure(setup, failure)
       if (store.life() !== 'open') return
       if (isLast) store.outbox.drop(notice)
-      else store.outbox.delay(notice, nextAttempt(store, attempts))
+      else store.outbox.delay(notice, Math.max(nextAttempt(store, attempts), busyUntil(error)))
     }
   }
+}
+
+/** The longest wait that a receiver can ask for, in milliseconds. */
+const MOST_ASKED_MS = 86_400_000
+
+function busyUntil(error: unknown): number {
+  return error instanceof ReceiverBusy ? Date.now() + Math.min(error.retryAfterMs, MOST_ASKED_MS) : 0
 }
 
 /** Logs an attempt that failed and is followed by others. */

@@ -1,3 +1,4 @@
+import type { ToolAnnotations } from '../../contract/tool-definition.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { controlSignal, OutOfTime, withTimeLimit } from '../../contract/time-limit.ts'
 import { failure, type Tool, type ToolRequest } from '../../contract/tool.ts'
@@ -25,9 +26,13 @@ export interface HttpOptions {
   readonly secret: (name: string) => string | undefined
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
   readonly now?: () => number
+  /** Whether calls may change something. Default: unless the method is GET or HEAD. */
+  readonly hasEffect?: boolean
 }
 
 const MOST_REDIRECTS = 3
+/** How long before its deadline, at the most, a call says what it knows, in milliseconds. */
+const LAST_WORD_MS = 1000
 
 /**
  * Returns the function that calls an HTTP tool. It sends a request to a host that the deployment allows, and follows at
@@ -35,7 +40,7 @@ const MOST_REDIRECTS = 3
  * Secrets are looked up here and nowhere else, and are in no outcome. Expects arguments that fit the schema.
  */
 export function callHttp(name: string, http: HttpCall, options: HttpOptions): Tool['call'] {
-  const { fetch = globalThis.fetch.bind(globalThis), now = Date.now } = options
+  const { fetch = globalThis.fetch.bind(globalThis), now = Date.now, hasEffect = mayChange(http) } = options
   return async (request, control) => {
     const secrets = new Map((http.secrets ?? []).map((secret) => [secret, options.secret(secret) ?? '']))
     const faults = [
@@ -48,7 +53,9 @@ export function callHttp(name: string, http: HttpCall, options: HttpOptions): To
     if (leftMs <= 0)
       return failure('timeout', `The tool "${name}" was not called: the deadline of the call had passed.`)
     const redact = redactor([...secrets.values()])
-    const perform = async (signal: AbortSignal) => {
+    const end = new AbortController()
+    const perform = async (limit: AbortSignal) => {
+      const signal = AbortSignal.any([limit, end.signal])
       const send = ({ url, ...init }: HttpRequest) => fetch(url, { ...init, redirect: 'manual', signal })
       let next = buildRequest(http, request, secrets)
       let response = await send(next)
@@ -59,7 +66,16 @@ export function callHttp(name: string, http: HttpCall, options: HttpOptions): To
         next = on
         response = await send(next)
       }
-      return readHttpResult(name, response, http.result ?? '', redact)
+      const left = request.context.deadline - now()
+      const bodyMs = left - Math.min(left / 10, LAST_WORD_MS)
+      return readHttpResult(response, {
+        tool: name,
+        url: next.url,
+        pointer: http.result ?? '',
+        redact,
+        hasEffect,
+        bodyMs,
+      })
     }
     try {
       return await withTimeLimit(leftMs, perform, controlSignal(control))
@@ -70,8 +86,12 @@ export function callHttp(name: string, http: HttpCall, options: HttpOptions): To
       if (error instanceof OutOfTime) return timedOut(name)
       const cause = error instanceof Error && error.cause !== undefined ? ` (${messageOf(error.cause)})` : ''
       const detail = redact.text(messageOf(error) + cause)
-      const message = `The service of "${name}" could not be reached.`
+      const doubt = hasEffect ? ', or broke off before it answered; whether the call took effect is unknown' : ''
+      const message = `The service of "${name}" could not be reached${doubt}.`
       return { ok: false, error: { code: 'http_unreachable', message, detail, retryable: true } }
+    } finally {
+      // A body that is not read to its end would keep its connection.
+      end.abort()
     }
   }
 }
@@ -96,14 +116,27 @@ function redirectedRequest(
 ): HttpRequest | undefined {
   const { status } = response
   const location = response.headers.get('location')
-  const isRead = method === 'GET' || method === 'HEAD'
-  if (location === null || !STATUSES.has(status) || !(isRead || status === 303)) return undefined
+  if (location === null || !STATUSES.has(status) || !(isRead(method) || status === 303)) return undefined
   const next = URL.parse(location, url)
   if (!next || next.username !== '' || next.password !== '' || !grantedSecrets(next, hosts)) return undefined
   if ([location, next.href].some((text) => redact.text(text) !== text)) return undefined
   const isHere = next.origin === new URL(url).origin
   const sameOriginHeaders = Object.fromEntries(Object.entries(headers).filter(([name]) => !OF_EFFECTS.has(name)))
-  return { url: next.href, method: isRead ? method : 'GET', headers: isHere ? sameOriginHeaders : PLAIN_HEADERS }
+  return {
+    url: next.href,
+    method: isRead(method) ? method : 'GET',
+    headers: isHere ? sameOriginHeaders : PLAIN_HEADERS,
+  }
+}
+
+/** Whether a call may change something: as its definition says, else by its method. */
+export function mayChange({ method }: Pick<HttpCall, 'method'>, { readOnly }: ToolAnnotations = {}): boolean {
+  return !(readOnly ?? isRead(method))
+}
+
+/** Whether a method asks for nothing to be changed (RFC 9110, section 9.2.1). */
+function isRead(method: HttpCall['method']): boolean {
+  return method === 'GET' || method === 'HEAD'
 }
 
 export interface HttpRequest {
@@ -132,7 +165,7 @@ function buildRequest(http: HttpCall, { arguments: args, context }: ToolRequest,
   const body = bodyValue === undefined ? undefined : encodeBody(bodyValue, http.bodyType)
   const headers = {
     ...PLAIN_HEADERS,
-    ...(method !== 'GET' && method !== 'HEAD' && { 'idempotency-key': context.idempotencyKey }),
+    ...(!isRead(method) && { 'idempotency-key': context.idempotencyKey }),
     ...(body && { 'content-type': body.type }),
     ...(context.traceparent !== undefined && { traceparent: context.traceparent }),
     ...fillHeaders(http, new Map([...presentArguments, ...secrets])),

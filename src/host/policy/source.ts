@@ -3,7 +3,7 @@ import type { ToolPolicies } from '../../contract/policy.ts'
 import type { ToolDefinition } from '../../contract/tool-definition.ts'
 import { type Caller, type Tool, type ToolControl, toolNamesOf, type ToolSource } from '../../contract/tool.ts'
 import { isOutage, messageOf } from '../../contract/thrown.ts'
-import { type Breaker, isOutageOf, toolPaused } from '../breaker.ts'
+import { askedWaitMs, type Breaker, isOutageOf, toolPaused } from '../breaker.ts'
 import { type OutputCheck, type PolicyRules, policyRules, type RateLimits } from './rules.ts'
 import { type ToolGuard, guardTool } from '../../contract/guard.ts'
 
@@ -123,8 +123,8 @@ function breakerGuard(tool: Tool, breaker: Breaker): ToolGuard | undefined {
     const key = breakerKey(tool, request.context.caller)
     if (!breaker.admit(key)) return toolPaused(name, breaker.pausedUntil(key) ?? 0)
     let isRecorded = false
-    const record = (isFault: boolean) => {
-      if (!isRecorded) breaker.record(key, isFault)
+    const record = (isFault: boolean, waitMs = 0) => {
+      if (!isRecorded) breaker.record(key, isFault, waitMs)
       isRecorded = true
     }
     // The host ends a call when its time is up, even if the tool does not answer.
@@ -134,7 +134,8 @@ function breakerGuard(tool: Tool, breaker: Breaker): ToolGuard | undefined {
     )
     try {
       const outcome = await next(operation)
-      record(typeof outcome !== 'string' && !outcome.ok && isOutageOf(outcome, tool))
+      const failed = typeof outcome !== 'string' && !outcome.ok ? outcome : undefined
+      record(failed !== undefined && isOutageOf(failed, tool), failed && askedWaitMs(failed, tool))
       return outcome
     } catch (error) {
       record(isOutage(error))

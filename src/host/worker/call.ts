@@ -191,6 +191,7 @@ export const Outcome = v.variant('ok', [
       message: v.string(),
       detail: v.exactOptional(v.string()),
       retryable: flag,
+      retryAfterMs: count,
       fatal: flag,
     }),
     input,

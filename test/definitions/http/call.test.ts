@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { text as consume } from 'node:stream/consumers'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Tool, ToolOutcome } from '../../../src/contract/tool.ts'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Tool, ToolFailure, ToolOutcome } from '../../../src/contract/tool.ts'
 import { callHttp, type HttpOptions } from '../../../src/definitions/http/call.ts'
 import type { HttpCall } from '../../../src/definitions/http/definition.ts'
 import { parseStored } from '../../../src/definitions/definition.ts'
@@ -339,10 +339,17 @@ describe('the response of a server', () => {
     [
       'an image',
       {},
-      answer(200, 'image/png', Buffer.from([1])),
+      answer(200, 'image/png', Buffer.from([0x89, 0x50])),
       failed('unsupported_content', 'answered with neither JSON nor text.'),
     ],
-    ['no type', {}, answer(200, '', 'x'), failed('unsupported_content', 'answered with neither JSON nor text.')],
+    ['no type', {}, answer(200, '', 'x'), text('x')],
+    [
+      'JSON of no type',
+      {},
+      answer(200, '', '[9007199254740993]'),
+      { ok: true, content: [{ type: 'text', text: '[9007199254740993]' }], structured: ['9007199254740993'] },
+    ],
+    ['broken JSON where nothing asks for a part', {}, answer(200, 'application/json', '{"a"'), text('{"a"')],
     [
       'no such part',
       { result: '/b' },
@@ -357,7 +364,7 @@ describe('the response of a server', () => {
     ],
     [
       'broken JSON',
-      {},
+      { result: '/a' },
       answer(200, 'application/json', '{"a"'),
       failed('result_not_json', 'answered with JSON that does not parse.', '{"a"'),
     ],
@@ -393,6 +400,14 @@ describe('the response of a server', () => {
       expect(outcome.error.detail).toContain(expected.error.detail)
       expect({ ...outcome.error, detail: '' }).toEqual({ ...expected.error, detail: '' })
     } else expect(outcome).toEqual(expected)
+  })
+
+  test('that breaks off is a failure, which may be tried again', async () => {
+    const outcome = await run({}, { id: 'a' }, (_, response) => {
+      response.writeHead(200, { 'content-type': 'text/plain', 'content-length': '100' })
+      response.write('x', () => response.destroy())
+    })
+    expect(outcome).toMatchObject({ ok: false, error: { code: 'http_unreachable', retryable: true } })
   })
 
   test('is read only up to the limit', async () => {
@@ -508,7 +523,7 @@ describe('a redirect of an HTTP tool', () => {
 
   test('of a request with an effect is followed only to the location of its answer', async () => {
     const post = { method: 'POST', body: { a: '{id}' } }
-    for (const status of [301, 302, 307, 308]) {
+    for (const status of [302, 307]) {
       expect(await sendRedirected(post, { status, to: once('/moved') })).toEqual([
         NOT_FOLLOWED(status),
         ['POST /items/a key key_1 {"a":"a"}'],
@@ -518,6 +533,173 @@ describe('a redirect of an HTTP tool', () => {
       text('here'),
       ['POST /items/a key key_1 {"a":"a"}', 'GET /done key'],
     ])
+  })
+})
+
+describe('a request with an effect that is answered', () => {
+  test.each([301, 308])(
+    'with a move for good (%i) names the address, without what only the request may say',
+    async (status) => {
+      const moved: Handler = (_, response) =>
+        void response
+          .writeHead(status, { location: 'https://me:pw@new.example/v2/s3cr%2Bt-value/items?key=x#y' })
+          .end('moved')
+      handler = moved
+      const tool = stored({ method: 'POST', headers: { a: '{SECRET_A}' }, secrets: ['SECRET_A'] })
+      const call = callHttp('t', tool, options({ secret: () => 's3cr+t-value' }))
+      expect(await call(toolRequest('t', { id: 'a' }), CONTROL)).toEqual(
+        failed(
+          `http_${status}`,
+          `answered ${status}: it has moved to https://new.example/v2/[redacted]/items for good. Nothing was sent there: the definition of the tool must name that address.`,
+        ),
+      )
+    },
+  )
+
+  const UNSHOWN = (status: number, problem: string) =>
+    text(`The service of "t" answered ${status} ${problem}; its content cannot be shown.`)
+  const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47])
+  const latin1 = Buffer.from('5 °C', 'latin1')
+  const broken =
+    (status: number, type: string): Handler =>
+    (_, response) => {
+      response.writeHead(status, { 'content-type': type, 'content-length': '100' })
+      response.write('{"id":', () => response.destroy())
+    }
+
+  test.each<[string, Record<string, unknown>, Handler, ToolOutcome]>([
+    ['a blank body that says JSON', {}, answer(201, 'application/json', ''), text('Success')],
+    ['a blank line that says JSON', {}, answer(200, 'application/json', ' \r\n'), text('Success')],
+    ['a blank body where a part is wanted', { result: '/id' }, answer(201, 'application/json', ''), text('Success')],
+    ['where what was made is', {}, located(201, '/payments/17'), text('Success: /payments/17')],
+    [
+      'JSON without a type',
+      {},
+      answer(200, '', '{"id": 1.50}'),
+      { ok: true, content: [{ type: 'text', text: '{"id":1.50}' }], structured: { id: 1.5 } },
+    ],
+    ['a number without a type', {}, answer(200, '', '007'), text('007')],
+    ['a sequence of JSON', {}, answer(200, 'application/json-seq', '\u001e{"a":1}\n'), text('\u001e{"a":1}\n')],
+    ['lines of JSON', {}, answer(200, 'application/x-ndjson', '{"a":1}\n{"a":2}\n'), text('{"a":1}\n{"a":2}\n')],
+    ['JavaScript', {}, answer(200, 'application/x-javascript', 'f({})'), text('f({})')],
+    ['raw text', {}, answer(200, 'application/vnd.github.v3.raw; charset=utf-8', '# Hé'), text('# Hé')],
+    ['raw text that says JSON', {}, answer(200, 'application/vnd.github.raw+json', '# Hé'), text('# Hé')],
+    ['a page', {}, answer(200, 'text/html', '<p>Done'), text('<p>Done')],
+    ['JSON that does not parse', {}, answer(201, 'application/json', '{"a"'), text('{"a"')],
+    ['JSON without the part', { result: '/b' }, answer(201, 'application/json', '{"a":1}'), text('{"a":1}')],
+    ['text where a part is wanted', { result: '/b' }, answer(201, 'text/plain', 'ok'), text('ok')],
+    [
+      'JSON too deep',
+      {},
+      answer(201, 'application/json', '['.repeat(99) + ']'.repeat(99)),
+      text('['.repeat(99) + ']'.repeat(99)),
+    ],
+    [
+      'UTF-16 with a byte order mark',
+      {},
+      answer(200, 'application/json', Buffer.from('\ufeff"é"', 'utf16le')),
+      text('é'),
+    ],
+    ['text that is no UTF-8', {}, answer(201, 'text/plain', latin1), text('5 \ufffdC')],
+    ['bytes that are no UTF-8', {}, answer(201, '', latin1), UNSHOWN(201, 'with neither JSON nor text')],
+    ['an image', {}, answer(201, 'image/png', PNG), UNSHOWN(201, 'with neither JSON nor text')],
+    ['zeros', {}, answer(201, '', Buffer.alloc(4)), UNSHOWN(201, 'with neither JSON nor text')],
+    [
+      'a body that breaks off',
+      {},
+      broken(201, 'application/json'),
+      UNSHOWN(201, 'with a body that did not come to its end'),
+    ],
+    [
+      'more than 1 MiB',
+      {},
+      answer(200, 'application/json', `{"id":7,"x":"${'é'.repeat(2 ** 20)}"}`),
+      text(
+        `The service of "t" answered 200 with more than 1048576 bytes, which begin:\n{"id":7,"x":"${'é'.repeat(16_384 - 13)}`,
+      ),
+    ],
+    [
+      'more than 1 MiB of an image',
+      {},
+      answer(200, 'image/png', Buffer.alloc(2 ** 20 + 1, PNG)),
+      UNSHOWN(200, 'with neither JSON nor text'),
+    ],
+  ])('with 2xx has succeeded: %s', async (_, http, use, expected) => {
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'])
+      expect(await run({ method, ...http }, { id: 'a' }, use)).toEqual(expected)
+  })
+
+  test('with 2xx has succeeded, even if its body has no end before the deadline', async () => {
+    handler = dripping
+    const request = toolRequest('t', { id: 1 }, { deadline: Date.now() + 500 })
+    const outcome = await callHttp('t', stored({ method: 'POST' }), options())(request, CONTROL)
+    expect(outcome).toEqual(UNSHOWN(200, 'with a body that did not come to its end'))
+  })
+
+  test('and the connection that breaks before an answer leaves open whether it took effect', async () => {
+    const outcome = await run({ method: 'POST' }, { id: 'a' }, (request) => request.socket.destroy())
+    expect(outcome).toMatchObject({
+      ok: false,
+      error: {
+        code: 'http_unreachable',
+        message:
+          'The service of "t" could not be reached, or broke off before it answered; whether the call took effect is unknown.',
+      },
+    })
+  })
+
+  test('is one whose definition says so, whatever its method', async () => {
+    handler = answer(200, 'image/png', PNG)
+    const request = toolRequest('t', { id: 'a' })
+    const read = await callHttp('t', stored({ method: 'POST' }), options({ hasEffect: false }))(request, CONTROL)
+    expect(read).toEqual(failed('unsupported_content', 'answered with neither JSON nor text.'))
+    const changed = await callHttp('t', stored({}), options({ hasEffect: true }))(request, CONTROL)
+    expect(changed).toEqual(UNSHOWN(200, 'with neither JSON nor text'))
+  })
+})
+
+describe('how long a service asks to wait', () => {
+  const at = Date.parse('2026-01-01T12:00:00Z')
+  beforeEach(() => void vi.useFakeTimers({ now: at, toFake: ['Date'] }))
+  afterEach(() => void vi.useRealTimers())
+
+  test.each<[string, number, Record<string, string>, number | undefined]>([
+    ['seconds', 429, { 'retry-after': '60' }, 60_000],
+    ['a date', 503, { 'retry-after': 'Thu, 01 Jan 2026 12:02:00 GMT' }, 120_000],
+    ['a date that has passed', 503, { 'retry-after': 'Thu, 01 Jan 2026 11:00:00 GMT' }, 0],
+    ['GitHub, of too many at once', 403, { 'retry-after': '30', 'x-ratelimit-remaining': '10' }, 30_000],
+    [
+      'GitHub, of too many in an hour',
+      403,
+      { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': `${at / 1000 + 90}` },
+      90_000,
+    ],
+    ['a draft of the IETF', 429, { 'ratelimit-remaining': '0', 'ratelimit-reset': '50' }, 50_000],
+    ['some are left', 403, { 'x-ratelimit-remaining': '10', 'x-ratelimit-reset': `${at / 1000 + 90}` }, undefined],
+    ['nothing', 403, {}, undefined],
+    ['no number', 429, { 'retry-after': 'soon' }, undefined],
+  ])('is in the outcome: %s', async (_, status, headers, retryAfterMs) => {
+    const outcome = await run(
+      { method: 'POST' },
+      { id: 'a' },
+      (__, response) => void response.writeHead(status, { 'content-type': 'text/plain', ...headers }).end('slow'),
+    )
+    const asked =
+      retryAfterMs === undefined ? '' : ` and asks to wait ${retryAfterMs / 1000} seconds before the next call`
+    const { error } = failed(`http_${status}`, `answered ${status}${asked}: slow`) as ToolFailure
+    const isRetryable = status !== 403 || retryAfterMs !== undefined
+    expect(outcome).toEqual({
+      ok: false,
+      error: { ...error, ...(isRetryable && { retryable: true }), ...(retryAfterMs !== undefined && { retryAfterMs }) },
+    })
+  })
+
+  test('and a status hold even if the body breaks off', async () => {
+    const outcome = await run({ method: 'POST' }, { id: 'a' }, (_, response) => {
+      response.writeHead(429, { 'content-type': 'text/plain', 'content-length': '100', 'retry-after': '2' })
+      response.write('slow', () => response.destroy())
+    })
+    expect(outcome).toMatchObject({ error: { code: 'http_429', retryAfterMs: 2000 } })
   })
 })
 
@@ -694,6 +876,10 @@ describe('secrets of an HTTP tool', () => {
     })
   })
 })
+
+function located(status: number, location: string): Handler {
+  return (_, response) => void response.writeHead(status, { location }).end()
+}
 
 function failed(code: string, what: string, detail?: string, retryable?: boolean): ToolOutcome {
   const rest = { ...(detail !== undefined && { detail }), ...(retryable !== undefined && { retryable }) }

@@ -83,14 +83,14 @@ toolRoutes.post('/:name/call', async (c) => {
   const outcome = await callOutsideRun(tool, { ...call, ...requestContext(c), callId, isApproved })
   const durationMs = Date.now() - startedAt
   if (outcome.ok) return c.json({ ...outcome, durationMs })
-  const { code, message } = outcome.error
+  const { code, message, retryAfterMs } = outcome.error
   if (code === 'invalid_arguments') throw new Problem({ status: 422, code, message, param: 'arguments' })
   if (code === 'approval_needs_conversation')
     throw new Problem({ status: 422, code, message: `${message} ${OR_DECIDE}` })
   return c.json({
     ok: false,
     content: [{ type: 'text', text: message }],
-    error: { code, message },
+    error: { code, message, ...(retryAfterMs !== undefined && { retryAfterMs }) },
     durationMs,
   })
 })
