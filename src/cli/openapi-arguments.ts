@@ -1,4 +1,6 @@
 import { isObject, type JsonSchema } from '../contract/json.ts'
+import type { ArgumentStyle, Styles } from '../definitions/http/style.ts'
+import { listNotation } from './openapi-lists.ts'
 import { resolveRef, type SchemaReader, UnsupportedError } from './openapi-schema.ts'
 
 /** An operation's parameters and body as the arguments of a tool, and the part of the request that each one fills. */
@@ -8,6 +10,8 @@ export interface RequestArguments {
   /** The path with a placeholder for each of its parameters. */
   readonly path: string
   readonly query: Readonly<Record<string, string>>
+  /** How arguments are written that are not written as usual. */
+  readonly styles: Styles
   readonly headers: Readonly<Record<string, string>>
   readonly body?: unknown
   readonly bodyType?: 'form' | 'multipart'
@@ -26,6 +30,7 @@ interface Source {
 class Arguments {
   readonly properties: Record<string, JsonSchema> = {}
   readonly required: string[] = []
+  readonly styles: Record<string, ArgumentStyle> = {}
 
   /** Adds an argument and returns its placeholder. */
   add(name: string, place: string, schema: JsonSchema, isRequired: boolean): string {
@@ -41,6 +46,13 @@ class Arguments {
     this.properties[free] = schema
     if (isRequired) this.required.push(free)
     return `{${free}}`
+  }
+
+  /** Says how the argument of a placeholder is written. */
+  style(placeholder: string, { name, ...style }: ArgumentStyle): string {
+    const argument = placeholder.slice(1, -1)
+    this.styles[argument] = { ...style, ...(name !== undefined && name !== argument && { name }) }
+    return placeholder
   }
 }
 
@@ -65,17 +77,16 @@ export function requestArguments(document: Fields, source: Source, schemas: Sche
     }
     if (!PLACES.has(place))
       throw new UnsupportedError(`its parameter ${name} goes into the ${String(place)}, where tools put no parameters`)
+    // Some documents name parameters that the path has no place for.
+    if (place === 'path' && !source.path.includes(`{${name}}`)) continue
     const schema = schemaOf(parameter, schemas)
-    if (place === 'query') addQuery({ all, query }, { ...parameter, name, isRequired }, schema)
-    else if (!isOf(schema, 'object')) {
-      const plain = all.add(name, String(place), schema, isRequired)
-      const placeholder = isOf(schema, 'array') ? joined(plain, ',') : plain
-      if (place === 'path') inPath.set(name, styled(parameter, placeholder))
+    if (place === 'query')
+      addQuery({ all, query, texts: textsOf(parameter, source.fields) }, { ...parameter, name, isRequired }, schema)
+    else {
+      const placeholder = placed(all, { ...parameter, name, isRequired }, schema)
+      if (place === 'path') inPath.set(name, placeholder)
       else headers[name] = placeholder
-    } else if (isRequired)
-      throw new UnsupportedError(
-        `its parameter ${name} is an object in the ${String(place)}, and tools send none there`,
-      )
+    }
   }
   const path = source.path.replace(
     /\{([^{}]+)\}/g,
@@ -85,9 +96,9 @@ export function requestArguments(document: Fields, source: Source, schemas: Sche
   const body = media && bodyOf(document, media, schemas, all)
   // Servers may refuse a patch or a JSON:API document that is sent as plain JSON.
   if (media && !media.form && !PLAIN_JSON.test(media.type)) headers['content-type'] = media.type
-  const { properties, required } = all
+  const { properties, required, styles } = all
   return {
-    ...{ properties, required, path, query, headers },
+    ...{ properties, required, path, query, styles, headers },
     ...(body !== undefined && { body }),
     ...(media?.form && body !== undefined && { bodyType: media.form }),
   }
@@ -123,54 +134,129 @@ function joined(placeholder: string, joiner: string): string {
   return placeholder.replace('}', `|${joiner}}`)
 }
 
-/** Returns what stands in the path for a parameter. */
-function styled({ name, style = 'simple' }: Fields, placeholder: string): string {
-  if (style === 'simple') return placeholder
-  throw new UnsupportedError(
-    `its parameter ${String(name)} is written into the path in the style ${String(style)}, which tools do not know`,
-  )
+/** Adds a parameter of the path or of a header, and returns what stands there for it. */
+function placed(
+  all: Arguments,
+  { name, in: place, style = 'simple', explode, content, isRequired }: Parameter,
+  schema: JsonSchema,
+): string {
+  const placeholder = all.add(name, String(place), schema, isRequired)
+  if (content !== undefined) return placeholder
+  if (style !== 'simple' && style !== 'label' && style !== 'matrix')
+    throw new UnsupportedError(
+      `its parameter ${name} has the style ${String(style)}, which is none of the ${String(place)}`,
+    )
+  if (style === 'simple' && !mayBeObject(schema)) return isOf(schema, 'array') ? joined(placeholder, ',') : placeholder
+  return all.style(placeholder, { style, ...(explode === true && { explode }), ...(style === 'matrix' && { name }) })
 }
 
-interface QueryParameter extends Fields {
+interface Parameter extends Fields {
   readonly name: string
   readonly isRequired: boolean
 }
 
+/** A part of a request to which parameters are added. */
+interface QueryPart {
+  readonly all: Arguments
+  readonly query: Record<string, string>
+  /** What the document says of the parameter, where its own examples may be. */
+  readonly texts: readonly string[]
+}
+
 /**
- * Adds a query parameter. For a list, a definition can only repeat the key, so other list styles become a string
- * argument. An object becomes one argument for each of its properties.
+ * Adds a query parameter. An object whose properties are all known becomes one argument for each of them, any other value
+ * one argument.
  */
 function addQuery(
-  { all, query }: { all: Arguments; query: Record<string, string> },
-  { name, isRequired, explode, style = 'form', content }: QueryParameter,
+  { all, query, texts }: QueryPart,
+  { name, isRequired, explode, style = 'form', content }: Parameter,
   schema: JsonSchema,
 ): void {
-  const { properties, required, description = '' } = schema
-  if (isOf(schema, 'object') && content === undefined) {
-    const parts = Object.entries(isObject(properties) ? properties : {})
-    if (parts.length === 0 || (style === 'form' && explode === false)) {
-      if (isRequired)
-        throw new UnsupportedError(`the query parameter ${name} is an object of a form that tools do not send`)
-      return
-    }
-    for (const [key, inner] of parts) {
+  const add = (key: string, placeholder: string) => {
+    query[key] = placeholder
+  }
+  if (content !== undefined) {
+    const { description = '' } = schema
+    const asJson = { type: 'string', description: `${String(description)} A list, as JSON.`.trim() }
+    return add(name, all.add(name, 'query', isOf(schema, 'array') ? asJson : schema, isRequired))
+  }
+  const isDeep = style === 'deepObject'
+  const addPart = (key: string, placeholder: string, part: JsonSchema) => {
+    if (!isDeep || isPlain(part)) return add(key, placeholder)
+    const lists = listNotation(key, texts)
+    if (lists === 'brackets' && isPlainList(part)) return add(`${key}[]`, placeholder)
+    return add(key, all.style(placeholder, { style, ...(lists !== 'brackets' && { lists }) }))
+  }
+  const parts = knownParts(schema)
+  if (parts && (isDeep || (style === 'form' && explode !== false))) {
+    const { required } = schema
+    for (const [key, part] of parts) {
       const isNeeded = isRequired && Array.isArray(required) && required.includes(key)
-      query[style === 'deepObject' ? `${name}[${key}]` : key] = all.add(
-        key,
-        name,
-        isObject(inner) ? inner : {},
-        isNeeded,
-      )
+      addPart(isDeep ? `${name}[${key}]` : key, all.add(key, name, part, isNeeded), part)
     }
     return
   }
-  const isList = isOf(schema, 'array')
-  const asJson = { type: 'string', description: `${String(description)} A list, as JSON.`.trim() }
-  const placeholder = all.add(name, 'query', isList && content !== undefined ? asJson : schema, isRequired)
+  const placeholder = all.add(name, 'query', schema, isRequired)
+  if (isDeep) return addPart(name, placeholder, schema)
+  if (mayBeObject(schema) && (style === 'form' || style === 'spaceDelimited' || style === 'pipeDelimited'))
+    return add(name, all.style(placeholder, { style, ...(style === 'form' && explode === false && { explode }) }))
   const joiner = style === 'spaceDelimited' ? ' ' : style === 'pipeDelimited' ? '|' : ','
-  const isJoined = isList && content === undefined && (explode === false || joiner !== ',')
-  query[name] = isJoined ? joined(placeholder, joiner) : placeholder
+  const isJoined = isOf(schema, 'array') && (explode === false || joiner !== ',')
+  add(name, isJoined ? joined(placeholder, joiner) : placeholder)
 }
+
+/** Returns the properties of an object that has no others; undefined for any other schema. */
+function knownParts(schema: JsonSchema): [string, JsonSchema][] | undefined {
+  const { properties, additionalProperties = false, ...others } = schema
+  const parts = Object.entries(isObject(properties) ? properties : {})
+  const isKnown = isOf(schema, 'object') && parts.length > 0 && !UNIONS.some((keyword) => keyword in others)
+  if (!isKnown || isObject(additionalProperties) || additionalProperties === true) return undefined
+  return parts.map(([key, part]) => [key, isObject(part) ? part : {}])
+}
+
+const UNIONS = ['allOf', 'anyOf', 'oneOf', '$ref']
+
+/** Whether a value of a schema may be an object. Of a schema that says nothing of it, none is taken for one. */
+function mayBeObject(schema: JsonSchema): boolean {
+  const { type, properties, additionalProperties } = schema
+  if (type !== undefined) return [type].flat().includes('object')
+  if (isObject(properties) || isObject(additionalProperties)) return true
+  return branchesOf(schema).some(mayBeObject)
+}
+
+/** Whether all values of a schema are plain: neither lists nor objects. */
+function isPlain(schema: JsonSchema): boolean {
+  const { type, enum: values, const: value } = schema
+  if (type !== undefined) return [type].flat().every((each) => each !== 'array' && each !== 'object')
+  if (Array.isArray(values) || value !== undefined)
+    return [values ?? value].flat().every((each) => typeof each !== 'object')
+  const branches = branchesOf(schema)
+  return branches.length > 0 && branches.every(isPlain)
+}
+
+function isPlainList(schema: JsonSchema): boolean {
+  return isOf(schema, 'array') && isObject(schema['items']) && isPlain(schema['items'])
+}
+
+function branchesOf(schema: JsonSchema): JsonSchema[] {
+  return ['anyOf', 'oneOf', 'allOf']
+    .flatMap((keyword) => (Array.isArray(schema[keyword]) ? schema[keyword] : []))
+    .filter(isObject)
+}
+
+/** Returns all texts in which a document may show how a parameter is written. */
+function textsOf(parameter: Fields, { description, summary }: Fields): string[] {
+  const texts: string[] = []
+  const visit = (value: unknown, levels: number): void => {
+    if (typeof value === 'string') texts.push(value)
+    else if (typeof value === 'object' && value !== null && levels > 0)
+      for (const inner of Object.values(value)) visit(inner, levels - 1)
+  }
+  visit([parameter, description, summary], MOST_TEXT_LEVELS)
+  return texts
+}
+
+const MOST_TEXT_LEVELS = 6
 
 const PLAIN_JSON = /^(?:application\/json(?:;.*)?|application\/\*|\*\/\*)$/i
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json(?:;.*)?$/i

@@ -204,7 +204,11 @@ function requestOf(
   { document, options }: Reading,
 ): { readonly inputSchema: JsonSchema; readonly http: Fields } {
   const { method, fields } = operation
-  const { properties, required, path, query, headers, body, bodyType } = requestArguments(document, operation, schemas)
+  const { properties, required, path, query, styles, headers, body, bodyType } = requestArguments(
+    document,
+    operation,
+    schemas,
+  )
   const own = options.headers ?? []
   const secret = securityOf(document, fields, own.length > 0 ? {} : options)
   const all = { ...headers, ...secret?.headers, ...Object.fromEntries(own.map(({ name, value }) => [name, value])) }
@@ -222,6 +226,7 @@ function requestOf(
       url: baseOf(document, operation, options.host) + path,
       ...(Object.keys(all).length > 0 && { headers: all }),
       ...(Object.keys(query).length > 0 && { query }),
+      ...(Object.keys(styles).length > 0 && { styles }),
       ...(body !== undefined && { body }),
       ...(bodyType !== undefined && { bodyType }),
       ...(secrets.length > 0 && { secrets }),

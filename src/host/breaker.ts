@@ -33,7 +33,7 @@ interface Entry {
   readonly askedUntil: number
 }
 
-/** The longest pause that a service can ask for, in milliseconds: an hour, after which GitHub counts anew. */
+/** The longest pause that a service can ask for, in milliseconds: an hour, by which GitHub counts requests. */
 const MOST_WAIT_MS = 3_600_000
 
 /** The most tools, by tenant, whose failures an isolate remembers. */
@@ -62,11 +62,11 @@ export function createBreaker({ failures: most, pauseMs, now = Date.now }: Break
       return true
     },
     record: (key, isFault, waitMs = 0) => {
-      const { failures: before = 0, askedUntil: asked = 0 } = entries.get(key) ?? {}
-      const askedUntil = Math.max(asked, waitMs > 0 ? now() + Math.min(waitMs, MOST_WAIT_MS) : 0)
+      const { failures: count = 0, askedUntil: before = 0 } = entries.get(key) ?? {}
+      const askedUntil = Math.max(before, waitMs > 0 ? now() + Math.min(waitMs, MOST_WAIT_MS) : 0)
       // Calls that were sent before the service has asked may still succeed.
       if (!isFault && askedUntil <= now()) return void entries.delete(key)
-      const failures = isFault ? before + 1 : 0
+      const failures = isFault ? count + 1 : 0
       set(key, { failures, askedUntil, pausedUntil: failures < most ? 0 : now() + pauseMs })
     },
   }

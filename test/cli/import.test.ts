@@ -186,7 +186,8 @@ describe('an operation', () => {
         { name: 'none', in: 'query', schema: { type: 'object' } },
       ],
     })
-    expect(http.query).toEqual({ 'deep[a]': '{a}', 'deep[b]': '{b}', ids: '{ids|,}' })
+    expect(http.query).toEqual({ 'deep[a]': '{a}', 'deep[b]': '{b}', ids: '{ids|,}', none: '{none}' })
+    expect(http.styles).toEqual({ none: { style: 'form' } })
     expect(inputSchema.required).toEqual(['a'])
     expect(inputSchema.properties.ids).toEqual({ ...list, description: 'Ids.' })
   })
@@ -212,14 +213,85 @@ describe('an operation', () => {
     expect(inputSchema.properties).toEqual({
       ids: list,
       'X-Tags': nullable,
+      'X-Range': { type: 'object', properties: { from: string } },
       kinds: nullable,
       a: string,
       sort: { type: 'string', description: 'A list, as JSON.' },
     })
     expect([http.url, http.headers, http.query]).toEqual([
       'https://pets.example.com/v1/x/{ids|,}',
-      { 'X-Tags': '{X-Tags|,}' },
+      { 'X-Tags': '{X-Tags|,}', 'X-Range': '{X-Range}' },
       { kinds: '{kinds|,}', 'deep[a]': '{a}', sort: '{sort}' },
+    ])
+  })
+
+  test('writes lists in objects as the examples of the document do, and else in brackets', () => {
+    const list = { type: 'array', items: string }
+    const deep = (name: string, schema: object, rest: object = {}) => ({
+      name,
+      in: 'query',
+      style: 'deepObject',
+      schema,
+      ...rest,
+    })
+    const { http } = one('get', '/x', {
+      description: 'Such as `?only=a&only=b`.',
+      parameters: [
+        deep('expand', list),
+        deep('only', list),
+        deep('created', { anyOf: [{ type: 'object', properties: { gte: { type: 'integer' } } }, { type: 'integer' }] }),
+        deep('items', { type: 'array', items: { type: 'object', properties: { price: string } } }),
+        deep('ids', list, { description: 'For example `ids[0]=a&ids[1]=b`.' }),
+        deep('fields', { type: 'object', properties: { pets: list } }, { example: 'fields[pets]=name,age' }),
+        deep('where', { type: 'object', properties: { tags: list, name: string, owner: { type: 'object' } } }),
+        deep('any', { type: 'object', additionalProperties: list }),
+      ],
+    })
+    expect(http.query).toEqual({
+      'expand[]': '{expand}',
+      only: '{only}',
+      created: '{created}',
+      items: '{items}',
+      ids: '{ids}',
+      'fields[pets]': '{pets}',
+      'where[tags][]': '{tags}',
+      'where[name]': '{name}',
+      'where[owner]': '{owner}',
+      any: '{any}',
+    })
+    const style = 'deepObject'
+    expect(http.styles).toEqual({
+      only: { style, lists: 'repeated' },
+      created: { style },
+      items: { style },
+      ids: { style, lists: 'indices' },
+      pets: { style, lists: 'commas' },
+      owner: { style },
+      any: { style },
+    })
+  })
+
+  test('writes parameters of the path in the styles of the document', () => {
+    const list = { type: 'array', items: string }
+    const path = (name: string, style: string, schema: object, explode?: boolean) => ({
+      name,
+      in: 'path',
+      required: true,
+      style,
+      schema,
+      explode,
+    })
+    const { http } = one('get', '/x{a}/y{b}/{c}/z', {
+      parameters: [
+        path('a', 'label', string),
+        path('b', 'matrix', list, true),
+        path('c', 'simple', { type: 'object' }),
+        path('gone', 'simple', string),
+      ],
+    })
+    expect([http.url, http.styles]).toEqual([
+      'https://pets.example.com/v1/x{a}/y{b}/{c}/z',
+      { a: { style: 'label' }, b: { style: 'matrix', explode: true }, c: { style: 'simple' } },
     ])
   })
 
@@ -417,16 +489,10 @@ describe('an operation', () => {
       'http.headers.Host: expected another header: this one is not for a tool to send',
     ],
     [
-      'an object in its path',
+      'a style that its place has not',
       'get',
-      { parameters: [{ name: 'x', in: 'path', required: true, schema: { type: 'object' } }] },
-      'its parameter x is an object in the path, and tools send none there',
-    ],
-    [
-      'a path of another style',
-      'get',
-      { parameters: [{ name: 'x', in: 'path', required: true, style: 'matrix', schema: string }] },
-      'its parameter x is written into the path in the style matrix, which tools do not know',
+      { parameters: [{ name: 'x', in: 'header', required: true, style: 'form', schema: string }] },
+      'its parameter x has the style form, which is none of the header',
     ],
     [
       'another file',

@@ -9,11 +9,7 @@ import { fieldSchemas } from './tool-fields.ts'
 const OBJECT = { type: 'object' }
 const USAGE = ref('Usage')
 const TEXT_OR_NULL = { type: ['string', 'null'] }
-const FAULT = object({ code: text, message: text })
-const CALL_FAULT = object(
-  { code: text, message: text },
-  { retryAfterMs: { ...count, description: 'How long what was called asks to wait, in milliseconds.' } },
-)
+const FAULT = object({ code: text, message: text }, { retryAfterMs: count })
 const FINISH = [
   'stop',
   'return_direct',
@@ -360,7 +356,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
   ),
   Outcome: object(
     { ok: flag, content: list(ref('Content')), durationMs: count },
-    { structured: {}, metadata: OBJECT, usage: USAGE, error: CALL_FAULT },
+    { structured: {}, metadata: OBJECT, usage: USAGE, error: FAULT },
   ),
   InputNeeds: object({ requests: { type: 'object', additionalProperties: ref('InputRequest') } }, { state: text }),
   InputRequest: object({ method: text, params: OBJECT }),

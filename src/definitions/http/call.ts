@@ -7,8 +7,9 @@ import { LongNumber } from './exact-json.ts'
 import { readHttpResult, redactor, type Redactor } from './result.ts'
 import { timedOut } from '../outcome.ts'
 import { received } from '../../schema/issue.ts'
+import { asText } from './fields.ts'
+import { encodeName, encodePart, styleOf, type Styles, writePairs, writeStyled } from './style.ts'
 import {
-  asText,
   type EncodedBody,
   encodeForm,
   fillJson,
@@ -16,7 +17,6 @@ import {
   isDots,
   namesIn,
   parseEndpoint,
-  valueOf,
   type Values,
 } from './template.ts'
 
@@ -66,8 +66,8 @@ export function callHttp(name: string, http: HttpCall, options: HttpOptions): To
         next = on
         response = await send(next)
       }
-      const left = request.context.deadline - now()
-      const bodyMs = left - Math.min(left / 10, LAST_WORD_MS)
+      const remainingMs = request.context.deadline - now()
+      const bodyMs = remainingMs - Math.min(remainingMs / 10, LAST_WORD_MS)
       return readHttpResult(response, {
         tool: name,
         url: next.url,
@@ -177,28 +177,44 @@ function encodeBody(body: unknown, kind: HttpCall['bodyType'] = 'json'): Encoded
   return kind === 'json' ? { type: 'application/json', text: JSON.stringify(body) } : encodeForm(body, kind)
 }
 
-function buildUrl({ url: template, query = {} }: HttpCall, values: Values): string {
+function buildUrl({ url: template, query = {}, styles = {} }: HttpCall, values: Values): string {
   const endpoint = parseEndpoint(template)
   if (typeof endpoint === 'string') throw new TypeError(`expected ${endpoint}`)
   const { base, segments, query: endpointQuery } = endpoint
   // Parsed as one text: a path that begins with two slashes, resolved by itself, would name another host.
-  const url = new URL(`${base.origin}/${segments.map((segment) => fillSegment(segment, values)).join('/')}`)
-  for (const [name, text] of [...endpointQuery, ...Object.entries(query)]) {
-    const value = valueOf(text, values)
-    // The key of a list is repeated for each item, which is how most servers read lists.
-    for (const each of Array.isArray(value) ? value : [value]) {
-      if (each !== undefined) url.searchParams.append(name, asText(each).toWellFormed())
-    }
-  }
+  const url = new URL(`${base.origin}/${segments.map((segment) => fillSegment(segment, values, styles)).join('/')}`)
+  const pairs = [...endpointQuery, ...Object.entries(query)].flatMap(([name, text]) =>
+    fillPair(name, text, values, styles),
+  )
+  // A space is %20, which all servers read; some take the plus sign of forms for one.
+  url.search = pairs.join('&')
   return url.href
 }
 
+/** Fills in a part of the query: the pairs of one key. The key of a list is repeated, unless a style says otherwise. */
+function fillPair(name: string, text: string, values: Values, styles: Styles): string[] {
+  const pair = (value: string) => `${encodeName(name)}=${value}`
+  const [argument = ''] = namesIn(text)
+  if (text !== `{${argument}}`) {
+    const filled = fillText(text, values, { value: encodePart, text: encodePart })
+    return filled === undefined ? [] : [pair(filled)]
+  }
+  if (!values.has(argument)) return []
+  const value = values.get(argument)
+  const style = styleOf(styles, argument)
+  if (style) return writePairs(name, value, style)
+  return (Array.isArray(value) ? value : [value]).map((each) => pair(encodePart(asText(each))))
+}
+
 /** Fills a path segment. Once its values are encoded, nothing but `.` and `..` can lead out of it. */
-function fillSegment(segment: string, values: Values): string {
+function fillSegment(segment: string, values: Values, styles: Styles): string {
   const names = namesIn(segment)
-  const text = fillText(segment, values, (value) => encodeURIComponent(value.toWellFormed()))
+  const text = fillText(segment, values, {
+    value: encodePart,
+    styled: (name) => writeStyled(styles, name, values),
+  })
   if (names.length === 0) return segment
-  const isOne = !namesIn(segment, 'unjoined').some((name) => isCompound(values.get(name)))
+  const isOne = !namesIn(segment, 'unjoined').some((name) => isCompound(values.get(name)) && !styleOf(styles, name))
   if (isOne && text !== undefined && text !== '' && !isDots(text)) return text
   const listing = names.map((name) => `"${name}" = ${received(values.get(name))}`).join(', ')
   throw new UnfitArgument(`Expected one name or number for the path of the request, received ${listing}.`)
@@ -208,10 +224,12 @@ function isCompound(value: unknown): boolean {
   return typeof value === 'object' && !(value instanceof LongNumber)
 }
 
-function fillHeaders({ headers = {} }: HttpCall, values: Values): Record<string, string> {
+function fillHeaders({ headers = {}, styles = {} }: HttpCall, values: Values): Record<string, string> {
   const result: Record<string, string> = {}
   for (const [name, text] of Object.entries(headers)) {
-    const value = fillText(text, values)
+    const value = fillText(text, values, {
+      styled: (name) => writeStyled(styles, name, values, (each) => each),
+    })
     if (value === undefined) continue
     if (!HEADER_VALUE.test(value))
       throw new UnfitArgument(`Expected one line of Latin-1 text for the header "${name}".`)

@@ -3,6 +3,7 @@ import { isObject, type JsonSchema, POINTER } from '../../contract/json.ts'
 import type { DefinitionIssue } from '../../contract/definition.ts'
 import { byName } from '../../wire/schema.ts'
 import { namesIn, parseEndpoint } from './template.ts'
+import { stylePlaces, STYLES } from './style.ts'
 import { isPrivate } from '../../contract/private-host.ts'
 
 const texts = byName(v.string(), v.string())
@@ -15,6 +16,7 @@ export const HTTP_CALL = v.strictObject({
   url: v.pipe(v.string(), v.maxLength(2048)),
   headers: v.exactOptional(texts),
   query: v.exactOptional(texts),
+  styles: v.exactOptional(STYLES),
   body: v.exactOptional(v.unknown()),
   bodyType: v.exactOptional(v.picklist(['json', 'form', 'multipart'])),
   result: v.exactOptional(
@@ -33,7 +35,8 @@ export const HTTP_CALL = v.strictObject({
  * The request of a stored HTTP tool. URL path, query and header values, and all texts of the body may hold
  * placeholders, `{argument}`, or `{argument|,}` for a list that is joined by commas (or by another character). The body
  * is sent as JSON, or with `bodyType` as a form: `form` is URL-encoded, `multipart` is `multipart/form-data` without
- * files. Header values and body also `{SECRET_…}`, once `secrets` lists it.
+ * files. Header values and body also `{SECRET_…}`, once `secrets` lists it. `styles` says how arguments are written that
+ * are lists or objects, or whose style is not the usual one.
  */
 export type HttpCall = Readonly<v.InferOutput<typeof HTTP_CALL>>
 
@@ -50,7 +53,12 @@ const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json(?:;.*)?$/i
  * names no argument, a path that needs an optional argument, a secret in the URL, which ends up in logs.
  */
 export function checkHttpCall(http: HttpCall, inputSchema: JsonSchema): DefinitionIssue[] {
-  const faults = [...urlFaults(http, inputSchema), ...headerFaults(http), ...placeholderFaults(http, inputSchema)]
+  const faults = [
+    ...urlFaults(http, inputSchema),
+    ...headerFaults(http),
+    ...placeholderFaults(http, inputSchema),
+    ...styleFaults(http),
+  ]
   return faults.map(([path, expected]) => ({ path, message: `expected ${expected}` }))
 }
 
@@ -68,6 +76,25 @@ function urlFaults({ url, method, body, bodyType = 'json' }: HttpCall, { require
   if (isBare && body !== undefined) faults.push(['http.body', `no body with ${method}`])
   if (bodyType !== 'json' && !isObject(body)) faults.push(['http.body', 'an object with the fields of the form'])
   return faults
+}
+
+/** A style belongs to the places where its argument stands by itself. */
+function styleFaults({ url, query = {}, headers = {}, styles = {} }: HttpCall): Fault[] {
+  const endpoint = parseEndpoint(url)
+  if (typeof endpoint === 'string') return []
+  const pairs = [...endpoint.query.map(([, text]) => text), ...Object.values(query)]
+  const inPlaces = { path: namesIn(endpoint.segments), query: pairs.flatMap(aloneIn), header: namesIn(headers) }
+  return Object.entries(styles).flatMap(([argument, style]): Fault[] => {
+    const places = stylePlaces(style)
+    return places.some((place) => inPlaces[place].includes(argument))
+      ? []
+      : [[`http.styles.${argument}`, `{${argument}} by itself in the ${places.join(' or a ')}`]]
+  })
+}
+
+/** Returns the name of the placeholder that a text consists of. */
+function aloneIn(text: string): string[] {
+  return namesIn(text).filter((name) => text === `{${name}}`)
 }
 
 function headerFaults({ headers = {}, bodyType = 'json' }: HttpCall): Fault[] {

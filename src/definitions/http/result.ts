@@ -37,7 +37,7 @@ export async function readHttpResult(response: Response, part: HttpCallPart): Pr
   const { ok, status, headers } = response
   if (!ok) return readFailure(response, part)
   const reading = readBody(response, MOST_BYTES)
-  // The answer to a request with an effect is told of before the deadline, even if its body has no end.
+  // The answer to a request with an effect is told of while there is time, even if its body has no end.
   const body = hasEffect
     ? await within<BodyStart | undefined>(
         bodyMs,
@@ -105,8 +105,8 @@ async function readFailure(response: Response, { tool, url, redact }: HttpCallPa
   const text = textOf(body, headers.get('content-type') ?? '') ?? ''
   const excerpt = excerptOf(body.isComplete ? redact.text(text) : redact.pieces().add(text))
   const waitMs = waitOf(response)
-  const asked = waitMs === undefined ? '' : ` and asks to wait ${Math.ceil(waitMs / 1000)} seconds before the next call`
-  const message = `The service of "${tool}" answered ${status}${asked}${excerpt === '' ? '.' : `: ${excerpt}`}`
+  const wish = waitMs === undefined ? '' : ` and asks to wait ${Math.ceil(waitMs / 1000)} seconds before the next call`
+  const message = `The service of "${tool}" answered ${status}${wish}${excerpt === '' ? '.' : `: ${excerpt}`}`
   const { error } = failure(`http_${status}`, message)
   return {
     ok: false,
@@ -133,11 +133,11 @@ function redirection({ status, headers }: Response, url: string, redact: Redacto
  * the IETF (`ratelimit-reset`, in seconds from now).
  */
 function waitOf({ headers }: Response): number | undefined {
-  const asked = retryAfterMs((name) => headers.get(name))
-  if (asked !== undefined) return asked
+  const retryMs = retryAfterMs((name) => headers.get(name))
+  if (retryMs !== undefined) return retryMs
   for (const prefix of ['x-ratelimit-', 'ratelimit-']) {
-    const [left, reset] = [headers.get(`${prefix}remaining`), headers.get(`${prefix}reset`) ?? '']
-    if (left !== '0' || !/^\d{1,10}$/.test(reset)) continue
+    const [remaining, reset] = [headers.get(`${prefix}remaining`), headers.get(`${prefix}reset`) ?? '']
+    if (remaining !== '0' || !/^\d{1,10}$/.test(reset)) continue
     const ms = Number(reset) > A_TIME ? Number(reset) * 1000 - Date.now() : Number(reset) * 1000
     return Math.min(Math.max(0, ms), LONGEST_TIMER_MS)
   }

@@ -1,13 +1,11 @@
 import { isObject } from '../../contract/json.ts'
-import { LongNumber } from './exact-json.ts'
+import { asText, type FormField, formFields, isFields } from './fields.ts'
 
 /** A body as it is sent, with its content type. */
 export interface EncodedBody {
   readonly type: string
   readonly text: string
 }
-
-type Field = readonly [name: string, value: string]
 
 /**
  * Encodes an object as the fields of a form. The key of a list is repeated for each item; an object within it becomes
@@ -16,29 +14,16 @@ type Field = readonly [name: string, value: string]
 export function encodeForm(body: unknown, kind: 'form' | 'multipart'): EncodedBody {
   const fields = Object.entries(isObject(body) ? body : {}).flatMap(([name, value]) =>
     Array.isArray(value)
-      ? value.flatMap((item, index) => fieldsOf(isFields(item) ? `${name}[${index}]` : name, item))
-      : fieldsOf(name, value),
+      ? value.flatMap((item, index) => formFields(isFields(item) ? `${name}[${index}]` : name, item))
+      : formFields(name, value),
   )
   if (kind === 'multipart') return encodeMultipart(fields)
   const search = new URLSearchParams(fields.map(([name, value]) => [name.toWellFormed(), value.toWellFormed()]))
   return { type: 'application/x-www-form-urlencoded', text: search.toString() }
 }
 
-function isFields(value: unknown): value is Record<string, unknown> {
-  return isObject(value) && !(value instanceof LongNumber)
-}
-
-function fieldsOf(name: string, value: unknown): Field[] {
-  if (value === null || value === undefined) return []
-  if (Array.isArray(value)) {
-    return value.flatMap((item, index) => fieldsOf(`${name}[${isFields(item) ? index : ''}]`, item))
-  }
-  if (!isFields(value)) return [[name, asText(value)]]
-  return Object.entries(value).flatMap(([key, inner]) => fieldsOf(`${name}[${key}]`, inner))
-}
-
 /** Encodes fields as HTML does; the boundary is one that is in no field. */
-function encodeMultipart(fields: readonly Field[]): EncodedBody {
+function encodeMultipart(fields: readonly FormField[]): EncodedBody {
   let boundary = 'edgecall-form'
   while (fields.some((field) => field.some((text) => text.includes(boundary)))) boundary += '-'
   const parts = fields.map(([name, value]) => {
@@ -71,17 +56,41 @@ export function withoutNames(text: string, instead: string): string {
   return text.replace(PLACEHOLDER, instead)
 }
 
-/**
- * Fills in the placeholders of a text: texts as they are, other values as JSON. Returns undefined if one of them was
- * left out. `encode` is applied to each value, never to the text around it.
- */
-export function fillText(text: string, values: Values, encode = (value: string) => value): string | undefined {
-  if (!namesIn(text).every((name) => values.has(name))) return undefined
-  return text.replace(PLACEHOLDER, (_, name: string, joiner?: string) => encode(joined(values.get(name), joiner)))
+/** How values and the text around them are encoded. Default: they are not. */
+interface Encoding {
+  readonly value?: (text: string) => string
+  readonly text?: (text: string) => string
+  /** Writes the value of a placeholder in full, if that has a style of its own. */
+  readonly styled?: (name: string) => string | undefined
 }
 
-function joined(value: unknown, joiner: string | undefined): string {
-  return joiner !== undefined && Array.isArray(value) ? value.map(asText).join(joiner) : asText(value)
+const same = (text: string) => text
+
+/**
+ * Fills in the placeholders of a text: texts as they are, other values as JSON. Returns undefined if one of them was
+ * left out.
+ */
+export function fillText(
+  text: string,
+  values: Values,
+  { value: encode = same, text: encodeText = same, styled = () => undefined }: Encoding = {},
+): string | undefined {
+  if (!namesIn(text).every((name) => values.has(name))) return undefined
+  let filled = ''
+  let end = 0
+  for (const { 0: placeholder, 1: name = '', 2: joiner, index } of text.matchAll(PLACEHOLDER)) {
+    filled += encodeText(text.slice(end, index)) + (styled(name) ?? joined(values.get(name), joiner, encode))
+    end = index + placeholder.length
+  }
+  return filled + encodeText(text.slice(end))
+}
+
+/** The characters that a URL has between the items of a list as they are; within an item they are encoded. */
+const JOINERS = /[,;.]/
+
+function joined(value: unknown, joiner: string | undefined, encode: (text: string) => string): string {
+  if (joiner === undefined || !Array.isArray(value)) return encode(asText(value))
+  return value.map((item) => encode(asText(item))).join(JOINERS.test(joiner) ? joiner : encode(joiner))
 }
 
 /** Returns the value of a placeholder, of whatever type, if the text is just one; else the filled text. */
@@ -97,10 +106,6 @@ export function fillJson(value: unknown, values: Values): unknown {
   if (!isObject(value)) return value
   const entries = Object.entries(value).map(([key, inner]) => [key, fillJson(inner, values)] as const)
   return Object.fromEntries(entries.filter(([, inner]) => inner !== undefined))
-}
-
-export function asText(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 /** The URL of an HTTP tool, in parts. Its origin is fixed; path and query may hold placeholders. */

@@ -41,6 +41,8 @@ beforeAll(async () => {
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 })
 
+afterEach(() => void vi.useRealTimers())
+
 afterAll(async () => {
   server.closeAllConnections()
   await new Promise((resolve) => server.close(resolve))
@@ -93,8 +95,13 @@ describe('arguments are encoded for their places:', () => {
     ['a number in a path', {}, { id: 5 }, '/items/5'],
     ['a segment after an empty one', { url: '@//{id}/x' }, { id: 'evil.example' }, '//evil.example/x'],
     ['part of a segment', { url: '@/v1:{id}.json' }, { id: '..' }, '/v1:...json'],
-    ['a query', { query: { q: '{q}', fixed: 'x y' } }, { id: 1, q: 'a&b=c #d' }, '/items/1?q=a%26b%3Dc+%23d&fixed=x+y'],
-    ['a query in the URL', { url: '@/x?q=in:{q}&units=m%2Fs' }, { id: 1, q: 'a b' }, '/x?q=in%3Aa+b&units=m%2Fs'],
+    [
+      'a query',
+      { query: { q: '{q}', fixed: 'x y' } },
+      { id: 1, q: 'a&b=c #d' },
+      '/items/1?q=a%26b%3Dc%20%23d&fixed=x%20y',
+    ],
+    ['a query in the URL', { url: '@/x?q=in:{q}&units=m%2Fs' }, { id: 1, q: 'a b' }, '/x?q=in%3Aa%20b&units=m%2Fs'],
     [
       'a key that every object has',
       { query: { constructor: '{q}', prototype: 'x' } },
@@ -630,10 +637,14 @@ describe('a request with an effect that is answered', () => {
   })
 
   test('with 2xx has succeeded, even if its body has no end before the deadline', async () => {
-    handler = dripping
-    const request = toolRequest('t', { id: 1 }, { deadline: Date.now() + 500 })
-    const outcome = await callHttp('t', stored({ method: 'POST' }), options())(request, CONTROL)
-    expect(outcome).toEqual(UNSHOWN(200, 'with a body that did not come to its end'))
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const body = new ReadableStream({ start: (stream) => stream.enqueue(new TextEncoder().encode('x')) })
+    const use = options({ fetch: async () => new Response(body) })
+    const outcome = callHttp('t', stored({ method: 'POST' }), use)(toolRequest('t', { id: 1 }), CONTROL)
+    // Beside the timer of the call, that of the body has begun.
+    while (vi.getTimerCount() < 2) await new Promise(setImmediate)
+    vi.advanceTimersByTime(19_500)
+    expect(await outcome).toEqual(UNSHOWN(200, 'with a body that did not come to its end'))
   })
 
   test('and the connection that breaks before an answer leaves open whether it took effect', async () => {
@@ -661,7 +672,6 @@ describe('a request with an effect that is answered', () => {
 describe('how long a service asks to wait', () => {
   const at = Date.parse('2026-01-01T12:00:00Z')
   beforeEach(() => void vi.useFakeTimers({ now: at, toFake: ['Date'] }))
-  afterEach(() => void vi.useRealTimers())
 
   test.each<[string, number, Record<string, string>, number | undefined]>([
     ['seconds', 429, { 'retry-after': '60' }, 60_000],
@@ -684,9 +694,9 @@ describe('how long a service asks to wait', () => {
       { id: 'a' },
       (__, response) => void response.writeHead(status, { 'content-type': 'text/plain', ...headers }).end('slow'),
     )
-    const asked =
+    const wish =
       retryAfterMs === undefined ? '' : ` and asks to wait ${retryAfterMs / 1000} seconds before the next call`
-    const { error } = failed(`http_${status}`, `answered ${status}${asked}: slow`) as ToolFailure
+    const { error } = failed(`http_${status}`, `answered ${status}${wish}: slow`) as ToolFailure
     const isRetryable = status !== 403 || retryAfterMs !== undefined
     expect(outcome).toEqual({
       ok: false,
@@ -728,9 +738,12 @@ describe('a call of an HTTP tool ends', () => {
     ['before the head', silent],
     ['before the end of the body', dripping],
   ])('at its time limit, and aborts its request, %s', async (_, use) => {
-    const { left } = leaving(use)
-    const outcome = await executeCall(tool(), toolRequest('t', { id: 1 }), { timeoutMs: 50 })
-    expect(outcome).toMatchObject({ ok: false, error: { code: 'timeout' } })
+    const { arrived, left } = leaving(use)
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const outcome = executeCall(tool(), toolRequest('t', { id: 1 }), { timeoutMs: 50 })
+    await arrived
+    vi.advanceTimersByTime(50)
+    expect(await outcome).toMatchObject({ ok: false, error: { code: 'timeout' } })
     await left
   })
 
@@ -751,12 +764,14 @@ describe('a call of an HTTP tool ends', () => {
     ['before the head', silent],
     ['before the end of the body', dripping],
   ])('at its deadline, even if its host is gone, %s', async (_, use) => {
-    const { left } = leaving(use)
-    const request = toolRequest('t', { id: 1 }, { deadline: Date.now() + 1000 })
+    const { arrived, left } = leaving(use)
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const control = { ...CONTROL, whenAborted: () => Promise.reject(new Error('gone')) }
-    const outcome = await callHttp('t', stored({}), options())(request, control)
+    const outcome = callHttp('t', stored({}), options())(toolRequest('t', { id: 1 }), control)
+    await arrived
+    vi.advanceTimersByTime(20_000)
     const message = 'The tool "t" did not answer in time; whether it took effect is unknown.'
-    expect(outcome).toEqual({ ok: false, error: { code: 'timeout', message } })
+    expect(await outcome).toEqual({ ok: false, error: { code: 'timeout', message } })
     await left
   })
 

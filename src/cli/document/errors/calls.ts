@@ -152,7 +152,7 @@ export const CALL_ERRORS: ErrorTexts = {
     'Offer it to a model (`tools`) in place of calling it.',
   ),
   tool_paused: errorText(
-    'The tool timed out, was lost or was overloaded too often in a row (`TOOL_BREAKER_FAILURES`).',
+    'The tool timed out, was lost or was overloaded too often in a row (`TOOL_BREAKER_FAILURES`), or what it calls asks to wait.',
     'Repair the tool; it is called again after the pause.',
   ),
   tool_unavailable: errorText(
@@ -203,14 +203,14 @@ export const SOURCE_ERRORS: ErrorTexts = {
   ),
   mcp_unavailable: errorText('An MCP server could not be reached, or refused the edge.', 'Check its URL and its key.'),
   result_missing: errorText('The result has no part at the pointer of `http.result`.', 'Correct the pointer.'),
-  result_not_json: errorText('The API declared its answer as JSON and sent something else.', 'Use `"result": "text"`.'),
+  result_not_json: errorText('The answer of the API is not JSON.', 'Use `"result": "text"`.'),
   result_too_large: errorText('The result is larger than that of a stored tool may be.', 'Request less from the API.'),
   result_unusable: errorText(
     'The result is JSON that the edge cannot read, for example nested too deeply.',
     'Correct the API or the code.',
   ),
   unsupported_content: errorText(
-    'The API answered with neither JSON nor text.',
+    'The answer of the API is neither JSON nor text.',
     'Write a tool Worker that calls the API.',
   ),
 }
