@@ -248,6 +248,8 @@ export type RunFact =
       readonly tool: string
       readonly ok: boolean
       readonly at: number
+      /** The calls that an agent had made until it was cancelled, and that may have taken effect. */
+      readonly calls?: readonly MadeCall[]
     }
   /** A finished call was undone because a later one failed. `error`: why it could not be undone. */
   | {

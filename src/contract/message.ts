@@ -102,6 +102,8 @@ export interface MadeCall {
   readonly by?: string
   /** How many calls of the tool were made, in the place of each; `arguments` and `outcome` are empty then. */
   readonly times?: number
+  /** Set if the call was sent and has failed, and nobody knows whether it took effect; of several calls, if one of them was. */
+  readonly inDoubt?: true
 }
 
 /** A mark on data: `untrusted` was written by third parties, `private` may not be shown to everybody. */

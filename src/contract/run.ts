@@ -3,7 +3,7 @@ import type { Judgement } from './decision.ts'
 import type { InputNeeds } from './input.ts'
 import type { JsonObject } from './json.ts'
 import type { RunBudget } from './budget.ts'
-import type { Content, DataMark, Message } from './message.ts'
+import type { Content, DataMark, MadeCall, Message } from './message.ts'
 import type { ProviderOptions, ResponseFormat, ToolChoice } from './model.ts'
 import type { LimitName, Limits } from './limits.ts'
 import type { Citation, ProviderCall } from './provider-tool.ts'
@@ -217,6 +217,8 @@ export interface CallRecord {
   readonly error?: { readonly code: string; readonly message: string }
   /** Set if the call was sent and has failed, and nobody knows whether it took effect. */
   readonly inDoubt?: true
+  /** The calls of which the same holds that an agent has made in this call, and those that its agents have made. */
+  readonly callsInDoubt?: readonly MadeCall[]
   /** What a decision model has said about the call, if one was asked. */
   readonly judgement?: Judgement
   /** The same about its result. If not `ok`, no model has read it, and `error` says so. */

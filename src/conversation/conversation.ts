@@ -19,13 +19,13 @@ import type { CallReport } from '../contract/later.ts'
 import type { Usage } from '../contract/usage.ts'
 import { repeatedRequest, acceptRun } from './run/accept-run.ts'
 import { answerEvents, pendingApproval, refuseAfterEnd } from './run/answers.ts'
-import { answerBelow, approvalBelow, type FamilyPorts, outcomeOf, parentOf, removeChildren } from './run/children.ts'
+import { answerBelow, approvalBelow, type FamilyPorts, parentOf, removeChildren } from './run/children.ts'
 import { exportStream, windowOptions } from './history.ts'
 import { isDamage } from '../contract/thrown.ts'
 import { cancelRun, DELETED, PARKED, refusalOf, refuseGone, UNKNOWN, UNKNOWN_RUN, Waiters } from './run/cancel-run.ts'
 import { positionOf } from './store/messages.ts'
 import { Readers } from './run/readers.ts'
-import { reportCall } from './run/report-call.ts'
+import { outcomeOfRun, reportCall } from './run/report-call.ts'
 import { RunReader, stepRequest } from './run/run-reader.ts'
 import { Runner } from './run/runner.ts'
 import { recoveryDelay } from './run/schedule.ts'
@@ -356,12 +356,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   }
 
   async agentOutcome(runId: string): ReturnType<ConversationService['agentOutcome']> {
-    return this.#whenOpen(async () => {
-      const agent = this.#store.runs.request(runId)?.agent?.path.at(-1)?.agent
-      const { status = 'queued' } = this.#store.runs.row(runId) ?? {}
-      if (agent === undefined) return UNKNOWN_RUN
-      return { ok: true, ...(isTerminal(status) && { outcome: outcomeOf(this.#store, runId, agent) }) }
-    })
+    return this.#whenOpen(async () => outcomeOfRun({ store: this.#store, alarms: this.#alarms }, runId))
   }
 
   async children(page: Parameters<ConversationService['children']>[0]): ReturnType<ConversationService['children']> {

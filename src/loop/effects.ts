@@ -3,7 +3,7 @@ import { isObject, parseShallow } from '../contract/json.ts'
 import type { Content, DataMark, MadeCall, Message, ToolMessage } from '../contract/message.ts'
 import { READ_RESULT } from '../contract/tool.ts'
 import { marksOfResult } from './decide/data-flow-guard.ts'
-import { resultText, toolMessage } from './record.ts'
+import { isInDoubt, madeBelow, resultText, toolMessage } from './record.ts'
 import type { CallState, RunState } from './state.ts'
 
 /** The most characters of the arguments of a call, and of its outcome, in one line. */
@@ -111,17 +111,20 @@ export function isReadOnly({ offered }: Pick<RunState, 'offered'>, tool: string)
 }
 
 function describe(state: Calls, call: CallState): readonly MadeCall[] {
-  const { tool, arguments: text, result, program, wasUndone } = call
-  const ofAgent = (result?.calls ?? []).map((entry) => ({ ...entry, by: pathOf(tool, entry.by) }))
+  const { tool, arguments: text, result, program, wasUndone, lateCalls } = call
+  const ofAgent = madeBelow(call).map((entry) => ({ ...entry, by: pathOf(tool, entry.by) }))
   // The calls of a program are in the list of the run's calls.
   if (program || isReadOnly(state, tool)) return ofAgent
   const isUntrusted = marksOfResult(state, call).includes('untrusted')
   const outcome = wasUndone
     ? 'undone'
-    : result
-      ? briefOutcome({ text: resultText(result), ok: result.ok, isUntrusted })
-      : 'outcome unknown'
-  return [{ tool, arguments: briefArguments(text), outcome }, ...ofAgent]
+    : lateCalls
+      ? 'cancelled'
+      : result
+        ? briefOutcome({ text: resultText(result), ok: result.ok, isUntrusted })
+        : 'outcome unknown'
+  const inDoubt = isInDoubt(call, state.offered) && ({ inDoubt: true } as const)
+  return [{ tool, arguments: briefArguments(text), outcome, ...inDoubt }, ...ofAgent]
 }
 
 function pathOf(tool: string, agents: string | undefined): string {
@@ -132,12 +135,12 @@ function pathOf(tool: string, agents: string | undefined): string {
 export function toldCalls(calls: readonly MadeCall[]): readonly MadeCall[] {
   const isName = (name: string) => TOOL_NAME.test(name)
   return boundList(
-    calls.flatMap(({ tool, arguments: text, outcome, by: agents, times }): MadeCall[] => {
+    calls.flatMap(({ tool, arguments: text, outcome, by: agents, times, inDoubt }): MadeCall[] => {
       if (!isName(tool) || !(agents?.split(' > ').every(isName) ?? true)) return []
-      const path = agents === undefined ? {} : { by: agents }
-      if (times !== undefined) return [{ tool, arguments: '', outcome: '', ...path, times }]
+      const own = { ...(agents !== undefined && { by: agents }), ...(inDoubt === true && { inDoubt }) }
+      if (times !== undefined) return [{ tool, arguments: '', outcome: '', ...own, times }]
       return [
-        { tool, arguments: briefArguments(text), outcome: clip(outcome.replaceAll(/\s+/g, ' '), MOST_LINE), ...path },
+        { tool, arguments: briefArguments(text), outcome: clip(outcome.replaceAll(/\s+/g, ' '), MOST_LINE), ...own },
       ]
     }),
   )
@@ -152,7 +155,10 @@ function boundList(calls: readonly MadeCall[]): readonly MadeCall[] {
 }
 
 function countByTool(calls: readonly MadeCall[]): readonly MadeCall[] {
-  return [...countTools(calls)].map(([tool, times]) => ({ tool, arguments: '', outcome: '', times }))
+  const inDoubt = new Set(calls.filter((each) => each.inDoubt).map(({ tool }) => tool))
+  return [...countTools(calls)].map(([tool, times]) => {
+    return { tool, arguments: '', outcome: '', times, ...(inDoubt.has(tool) && { inDoubt: true }) }
+  })
 }
 
 /** Returns a call that was made as one line. */

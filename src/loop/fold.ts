@@ -77,12 +77,15 @@ export function fold(state: RunState, event: RunEventBody): void {
     case 'history.compacted':
     case 'history.repaired':
     case 'model.retried':
-    case 'call.late':
     case 'reasoning.delta':
     case 'text.delta':
     case 'call.delta':
     case 'call.proposed':
     case 'call.progress':
+      return
+    case 'call.late':
+      // The call was settled, in this or an earlier step.
+      for (const call of state.calls) if (call.callId === event.callId) call.lateCalls = event.calls
       return
     default:
       return foldWaitingCall(state, event)

@@ -51,6 +51,7 @@ export function callRecord(state: CallState, { offered }: Pick<RunState, 'offere
   const source = place === undefined ? {} : { place, version }
   const call = { id: callId, parent, tool, arguments: readableArguments(text), ...source, child, judgement }
   if (result) {
+    const callsInDoubt = madeBelow(state).filter(({ inDoubt }) => inDoubt)
     const { ok, durationMs, content, structured, metadata, error, deployment } = result
     return {
       ...call,
@@ -61,6 +62,7 @@ export function callRecord(state: CallState, { offered }: Pick<RunState, 'offere
       metadata,
       ...(error && { error: { code: error.code, message: error.message } }),
       ...(isInDoubt(state, offered) && { inDoubt: true }),
+      ...(callsInDoubt.length > 0 && { callsInDoubt }),
       ...(deployment && { deployment }),
       ...(wasUndone && { undone: wasUndone }),
       resultJudgement,
@@ -72,8 +74,16 @@ export function callRecord(state: CallState, { offered }: Pick<RunState, 'offere
   }
 }
 
-/** Whether nobody knows if a call took effect. A program has no effect of its own, and the run of an agent tells itself. */
-function isInDoubt({ tool, attempt, program, isAgent, result }: CallState, offered: RunState['offered']): boolean {
+/** Returns what an agent has done in a call. */
+export function madeBelow({ result, lateCalls }: CallState): readonly MadeCall[] {
+  return lateCalls ?? result?.calls ?? []
+}
+
+/** Whether nobody knows if a call took effect. A program has no effect of its own, and an agent tells of its calls. */
+export function isInDoubt(
+  { tool, attempt, program, isAgent, result }: CallState,
+  offered: RunState['offered'],
+): boolean {
   const isReadOnly = offered.get(tool)?.annotations.readOnly === true
   return attempt > 0 && !program && !isAgent && !isReadOnly && IN_DOUBT_CODES.has(result?.error?.code ?? '')
 }

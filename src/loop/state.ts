@@ -75,6 +75,8 @@ export interface CallState extends ToolCall {
   wasUndone?: boolean
   /** The calls that were undone because it failed, or that could not be. */
   undone?: readonly MadeCall[]
+  /** What an agent had done that was cancelled after the call had been settled. */
+  lateCalls?: readonly MadeCall[]
   /** Lines that are added to its result for the model. */
   notes?: readonly string[]
   /** The marks of what these lines quote. */

@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { contentText, type Message } from '../../src/contract/message.ts'
 import type { ModelRequest } from '../../src/contract/model.ts'
-import type { Tool } from '../../src/contract/tool.ts'
+import { failure, type Tool } from '../../src/contract/tool.ts'
+import { webhookSender } from '../../src/conversation/run/webhook.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
+import { settle } from '../fixtures/settle.ts'
 import { Family, instructions, lastText } from './family.ts'
 import { runId, TestConversation } from './object.ts'
 
@@ -208,4 +210,109 @@ test('what an agent did before the calling run was cancelled is read in the next
       'sign({}) → failed: "Not finished: the run was cancelled."\n[0 to 160 of 160 characters]',
   ])
   family.close()
+})
+
+describe('a call of which nobody knows whether it took effect', () => {
+  const lost = tool('pay', () => failure('in_doubt', 'Its key is in doubt.'))
+  const receiver = 'https://hooks.example.com/'
+  const doubt = {
+    tool: 'pay',
+    arguments: '{"id":7}',
+    outcome: 'failed: "Its key is in doubt."',
+    by: 'clerk',
+    inDoubt: true,
+  }
+
+  /** A family whose clerk, whom the desk asks, pays and then, if it is to, wants a signature. */
+  const familyOf = (isSigned: boolean) =>
+    new Family({
+      answer: (request) => {
+        if (request.messages.some(({ role }) => role === 'tool')) {
+          const isPaid = instructions(request) === 'pay' && isSigned && lastText(request).includes('doubt')
+          return isPaid ? ask(['sign']) : say('Done.')
+        }
+        if (instructions(request) === 'pay') return ask(['pay', { id: 7 }])
+        return ask([instructions(request) === '' ? 'desk' : 'clerk', { question: 'x' }])
+      },
+      agents: [
+        { name: 'desk', description: 'desk', instructions: 'ask', tools: ['clerk'] },
+        { name: 'clerk', description: 'clerk', instructions: 'pay', tools: ['pay', 'sign'] },
+      ],
+      tools: [lost, tool('sign', () => 'signed', { approval: 'always' })],
+      setup: {
+        webhooks: webhookSender({
+          secret: 'whsec_c2VjcmV0',
+          hosts: ['hooks.example.com'],
+          isOpen: false,
+          report: () => {},
+        }),
+      },
+    })
+
+  test('is told in the run above, in its record and to its webhook, two levels down', async () => {
+    const bodies: { type: string; data: { inDoubt?: unknown } }[] = []
+    vi.stubGlobal('fetch', async (_url: string, { body }: { body: string }) => {
+      bodies.push(JSON.parse(body))
+      return new Response(null, { status: 204 })
+    })
+    const family = familyOf(false)
+    await family.at().create({ tenant: 'acme', id: 'conv_home', settings: { webhook: receiver } })
+    await family.start(1, 'Pay it.')
+    await family.pass(60_000)
+    const reply = await family.at().record(runId(1), 0)
+    const [call] = reply.ok ? reply.record.calls : []
+    expect(call?.callsInDoubt).toEqual([doubt])
+    const { conversation, run } = call?.child ?? {}
+    expect(bodies.map(({ type, data }) => [type, data.inDoubt])).toEqual([
+      ['run.finished', [{ id: call?.id, tool: 'pay', agents: ['desk', 'clerk'], conversation, run }]],
+    ])
+    family.close()
+    vi.unstubAllGlobals()
+  })
+
+  test('is told in a run that was cancelled meanwhile, and read in the next turn with all that agents had done', async () => {
+    const family = familyOf(true)
+    await family.start(1, 'Pay it.')
+    await family.pass(60_000)
+    expect(await family.at().cancel(runId(1))).toMatchObject({ ok: true, status: 'cancelled' })
+    await family.pass(60_000)
+    const reply = await family.at().record(runId(1), 0)
+    const [call] = reply.ok ? reply.record.calls : []
+    expect(call?.callsInDoubt).toEqual([doubt])
+    const content = family.store().fullResults.of(call?.id ?? '')
+    expect(contentText(content ?? [])).toBe(
+      'The run of the agent "desk" was cancelled. Before, it made these calls:\n' +
+        'clerk({"question":"x"}) → cancelled\n' +
+        'clerk: pay({"id":7}) → failed: "Its key is in doubt."\n' +
+        'clerk: sign({}) → failed: "Not finished: the run was cancelled."',
+    )
+    family.close()
+  })
+
+  test('is told in a run that was cancelled while an agent worked that is not stored', async () => {
+    const isSigning = Promise.withResolvers<void>()
+    const hold = Promise.withResolvers<void>()
+    const family = new Family({
+      answer: async function* (request) {
+        if (instructions(request) === '') return yield* ask(['clerk', { question: 'x' }])
+        if (request.messages.every(({ role }) => role !== 'tool')) return yield* ask(['pay', { id: 7 }])
+        isSigning.resolve()
+        await hold.promise
+        yield* say('Done.')
+      },
+      agents: [{ name: 'clerk', description: 'clerk', instructions: 'pay', tools: ['pay'], durable: false }],
+      tools: [lost],
+    })
+    await family.start(1, 'Pay it.')
+    await isSigning.promise
+    const cancelled = family.at().cancel(runId(1))
+    await settle()
+    hold.resolve()
+    expect(await cancelled).toMatchObject({ ok: true, status: 'cancelled' })
+    await family.pass(60_000)
+    const reply = await family.at().record(runId(1), 0)
+    const { by: _, ...own } = doubt
+    expect(reply.ok && reply.record.calls.map((call) => call.callsInDoubt)).toEqual([[own]])
+    family.close()
+  })
 })

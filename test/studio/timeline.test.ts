@@ -339,3 +339,12 @@ test('a call that was sent and whose outcome is lost is in doubt, and one that w
     ['failed', undefined],
   ])
 })
+
+test('a call of an agent shows the calls in doubt that it has made, also those that are known only later', () => {
+  const doubt = { tool: 'pay', arguments: '{"id":7}', outcome: 'failed: "Lost."', by: 'clerk', inDoubt: true } as const
+  const calls = [doubt, { tool: 'pay', arguments: '{"id":8}', outcome: '"paid"' }]
+  const now: RunEventBody = { type: 'call.settled', callId: 'a', tool: 'x', ok: true, durationMs: 0, calls }
+  const later: RunEventBody = { type: 'call.late', callId: 'b', tool: 'x', ok: false, at: START, calls }
+  const run = fold(STARTED, STEP_ANSWER, started('a', 10), started('b', 10), now, later)
+  expect(callsOf(run).map(({ callsInDoubt }) => callsInDoubt)).toEqual([[doubt], [doubt]])
+})

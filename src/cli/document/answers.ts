@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../../contract/json.ts'
 import { RUN_STATUSES } from '../../contract/run.ts'
-import { count, DEPLOYMENT, flag, list, object, PROVIDER_CALL, ref, SOURCE, text } from './json-schema.ts'
+import { count, DEPLOYMENT, flag, list, MADE_CALLS, object, PROVIDER_CALL, ref, SOURCE, text } from './json-schema.ts'
 import { LIST_ANSWERS } from './lists.ts'
 import { OPERATOR_ANSWERS } from './operator-answers.ts'
 import { SCHEDULE_ANSWERS } from './schedule-routes.ts'
@@ -69,7 +69,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
       content: list(ref('Content')),
       structured: {},
       metadata: OBJECT,
-      ...{ error: FAULT, inDoubt: { const: true } },
+      ...{ error: FAULT, inDoubt: { const: true }, callsInDoubt: MADE_CALLS },
       late: object({ ok: flag }),
       ...{ undone: flag, judgement: ref('Judgement'), resultJudgement: ref('Judgement') },
       child: ref('Child'),

@@ -1,6 +1,18 @@
 import type { RunEventBody } from '../../contract/event.ts'
 import type { JsonSchema } from '../../contract/json.ts'
-import { count, DEPLOYMENT, flag, list, JUDGEMENT, object, PROVIDER_CALL, ref, SOURCE, text } from './json-schema.ts'
+import {
+  count,
+  DEPLOYMENT,
+  flag,
+  list,
+  JUDGEMENT,
+  MADE_CALLS,
+  object,
+  PROVIDER_CALL,
+  ref,
+  SOURCE,
+  text,
+} from './json-schema.ts'
 
 type EventType = RunEventBody['type']
 type EventOf<Type extends EventType> = Omit<Extract<RunEventBody, { readonly type: Type }>, 'type'>
@@ -234,16 +246,7 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
       error: object({ code: text, message: text }, { fatal: { const: true } }),
       usage: { ...usage, description: 'The usage of models that ran inside the tool.' },
       marks: list({ enum: ['untrusted', 'private'] }),
-      calls: {
-        ...list(
-          object(
-            { tool: text, arguments: { type: 'string' }, outcome: { type: 'string' } },
-            { by: text, times: count },
-          ),
-        ),
-        description:
-          'What an agent called that may have taken effect, in brief. `by`: the agents below it; `times`: how many calls of the tool there were, in the place of each.',
-      },
+      calls: MADE_CALLS,
       deployment: DEPLOYMENT,
       parent,
     },
@@ -256,6 +259,7 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
   'call.late': {
     summary: 'The outcome of a call arrived after the call was settled without it. The model does not see it.',
     required: { callId, tool: text, ok: flag, at: time },
+    optional: { calls: MADE_CALLS },
   },
   'step.finished': {
     summary: 'All calls of the step are settled.',

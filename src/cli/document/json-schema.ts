@@ -65,3 +65,15 @@ export const PROVIDER_CALL = {
     output: { type: 'string', description: 'The beginning of the text that it gave, or why it failed.' },
   },
 } as const
+
+/** What an agent has called. */
+export const MADE_CALLS = {
+  ...list(
+    object(
+      { tool: text, arguments: { type: 'string' }, outcome: { type: 'string' } },
+      { by: text, times: count, inDoubt: { const: true } },
+    ),
+  ),
+  description:
+    'What an agent called that may have taken effect, in brief. `by`: the agents below it; `times`: how many calls of the tool there were, in the place of each; `inDoubt`: nobody knows whether it took effect.',
+}

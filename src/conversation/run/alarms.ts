@@ -151,7 +151,7 @@ export class Alarms {
   /** Reports the usage and the runs that are due. */
   async #reportDue(): Promise<void> {
     await reportDueSpend(this.#ports, () => this.reportSpend())
-    await this.#reportRuns()
+    await this.reportRuns()
   }
 
   #dueTimes(): DueTimes {
@@ -223,7 +223,12 @@ export class Alarms {
 
   #reportPorts(): ReportPorts {
     const { store, setup, runner } = this.#ports
-    return { store, setup, findRun: (id) => runner().runs.find(id), list: () => this.#addToDirectory() }
+    return {
+      ...{ store, setup },
+      findRun: (id) => runner().runs.find(id),
+      addFact: (...fact) => runner().addFact(...fact),
+      list: () => this.#addToDirectory(),
+    }
   }
 
   /**
@@ -233,11 +238,11 @@ export class Alarms {
   async reportAll(): Promise<void> {
     this.#ports.store.outbox.dropListing()
     await this.reportSpend()
-    await this.#reportRuns(Infinity)
+    await this.reportRuns(Infinity)
   }
 
-  /** Reports the runs that are due by a time, after those that are being reported. */
-  async #reportRuns(by?: number): Promise<void> {
+  /** Reports the runs that are due by a time, after those that are being reported, and cancels those of agents. */
+  async reportRuns(by?: number): Promise<void> {
     const work = (this.#reporting ?? Promise.resolve()).then(() => reportRuns(this.#reportPorts(), by))
     // A failure is that of this report alone, not of those after it.
     this.#reporting = work.catch(() => {})
@@ -268,7 +273,7 @@ export class Alarms {
       // An object that was lost by now throws at its first read.
       if (store.life() !== 'open') return
       if (by === undefined && !setup.reporters?.length && store.parent() === undefined) return
-      await this.#reportRuns(by)
+      await this.reportRuns(by)
       if (store.life() === 'open') this.wakeAt(store.outbox.nextDue())
     } catch (error) {
       this.reportFailure(error)

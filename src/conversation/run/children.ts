@@ -1,7 +1,7 @@
 import type { AgentStart } from '../../contract/agent.ts'
 import { limitedAmounts } from '../../contract/budget.ts'
 import type { CallAnswer, ConversationService, PendingApproval, Refusal } from '../../contract/conversation.ts'
-import type { RunWaiting } from '../../contract/event.ts'
+import type { RunFact, RunWaiting } from '../../contract/event.ts'
 import { deriveRunId, newId } from '../../contract/id.ts'
 import { isObject } from '../../contract/json.ts'
 import { MOST_LATER_MS } from '../../contract/later.ts'
@@ -279,8 +279,13 @@ async function outcomeOfChild(call: CallState, ports: FamilyPorts): ReturnType<C
 
 const NEVER_STARTED: ReadonlySet<Refusal['code']> = new Set<Refusal['code']>(['unknown_conversation', 'unknown_run'])
 
+interface CancelPorts extends FamilyPorts {
+  /** Adds a fact that changes nothing about a run, which may have ended. */
+  readonly addFact: (run: string, fact: RunFact) => void
+}
+
 /** Cancels the run of an agent whose call nobody waits for any more. Rejects if that must be tried again. */
-export async function cancelChild(callId: string, ports: FamilyPorts): Promise<void> {
+export async function cancelChild(callId: string, ports: CancelPorts): Promise<void> {
   const { store, now } = ports
   const row = store.children.of(callId)
   if (!row) return
@@ -291,19 +296,22 @@ export async function cancelChild(callId: string, ports: FamilyPorts): Promise<v
   if (isOnItsWay) throw new Error('The run of the agent may not have been accepted yet.')
 }
 
-/** Stores what the run of an agent had done before it was cancelled, so that later turns can read it. */
-async function keepEffects({ call, conversation, child, agent }: ChildRow, ports: FamilyPorts): Promise<void> {
-  const { store } = ports
+/** Stores what the run of an agent had done before it was cancelled, so that people and later turns can read it. */
+async function keepEffects({ call, run, conversation, child, agent }: ChildRow, ports: CancelPorts): Promise<void> {
+  const { store, now, addFact } = ports
   const reply = await ask(ports, conversation, (object) => object.agentOutcome(child), ONCE)
   if (!reply.ok || store.life() !== 'open') return
   if (!reply.outcome) throw new Error('The run of the agent has not ended yet.')
-  const { calls = [], marks = [] } = reply.outcome
-  const lines = toldCalls(calls).map(callLine)
+  const { calls: all = [], marks = [] } = reply.outcome
+  const calls = toldCalls(all)
+  const lines = calls.map(callLine)
   const text = lines.length > 0 ? `Before, it made these calls:\n${lines.join('\n')}` : 'It had taken no effect.'
   const content = [{ type: 'text', text: `The run of the agent "${agent}" was cancelled. ${text}` }] as const
   store.transaction(() => {
     store.fullResults.keep(call, content)
     store.mark([{ role: 'tool', callId: call, tool: agent, ok: false, content, marks }])
+    const fact = { type: 'call.late', callId: call, tool: agent, ok: false, at: now(), calls } as const
+    if (calls.length > 0 && store.runs.row(run)) addFact(run, fact)
   })
 }
 

@@ -143,7 +143,8 @@ export class RunJournal implements Journal {
     if (store.life() !== 'open' || !store.runs.row(id)) return
     store.transaction(() => {
       if (!store.fullResults.addLate(id, callId, outcome.ok)) return
-      addFact?.(id, { type: 'call.late', callId, tool, ok: outcome.ok, at: now() })
+      const { ok, calls } = outcome
+      addFact?.(id, { type: 'call.late', callId, tool, ok, at: now(), calls })
     })
   }
 

@@ -1,9 +1,11 @@
 import type { Refusal, Reply } from '../../contract/conversation.ts'
 import { canonicalJson } from '../../contract/json.ts'
 import type { CallReport } from '../../contract/later.ts'
-import type { AgentStanding } from '../../contract/run.ts'
+import { type AgentStanding, isTerminal } from '../../contract/run.ts'
+import type { ToolOutcome } from '../../contract/tool.ts'
 import type { AcceptPorts } from './accept-run.ts'
-import { PARKED, refusalOf, UNKNOWN_RUN } from './cancel-run.ts'
+import { DELETED, PARKED, refusalOf, UNKNOWN_RUN } from './cancel-run.ts'
+import { outcomeOf } from './children.ts'
 import type { OpenRun } from './open-runs.ts'
 
 export interface ReportedCallIds {
@@ -56,4 +58,21 @@ function takeStanding(
   runner.reviewWait(open)
   // One that has begun to wait for others has been reported.
   if (open.state.wait === before || open.state.wait?.for === 'agent') alarms.reportUnended(open.stored.id)
+}
+
+/** Returns the outcome of the call that a run is for, that of an agent; none while it is not known. */
+export async function outcomeOfRun(
+  { store, alarms }: Pick<AcceptPorts, 'store' | 'alarms'>,
+  runId: string,
+): Promise<Reply<{ outcome?: ToolOutcome }>> {
+  const agent = store.runs.request(runId)?.agent?.path.at(-1)?.agent
+  const { status = 'queued' } = store.runs.row(runId) ?? {}
+  if (agent === undefined) return UNKNOWN_RUN
+  // What its agents had done is known once their runs have ended.
+  const isPending = () =>
+    status === 'cancelled' && store.children.ofRun(runId).some(({ call }) => store.outbox.isCancelling(call))
+  if (isPending()) await alarms.reportRuns()
+  if (store.life() !== 'open') return DELETED
+  const isOver = isTerminal(status) && !isPending()
+  return { ok: true, ...(isOver && { outcome: outcomeOf(store, runId, agent) }) }
 }

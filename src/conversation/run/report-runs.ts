@@ -2,6 +2,7 @@ import { ReceiverBusy, type RunReporter, timedFacts, type UnendedRun } from '../
 import { isNewsType, type RunEvent } from '../../contract/event.ts'
 import { isObject } from '../../contract/json.ts'
 import { isTerminal } from '../../contract/run.ts'
+import type { RunFact } from '../../contract/event.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { shardOf } from '../../contract/placement.ts'
 import { messageOf } from '../../contract/thrown.ts'
@@ -29,6 +30,8 @@ export interface ReportPorts {
   readonly setup: Setup
   /** Returns an unfinished run, unless it cannot be read. */
   readonly findRun: (id: string) => OpenRun | undefined
+  /** Adds a fact that changes nothing about a run, which may have ended. */
+  readonly addFact: (run: string, fact: RunFact) => void
   /** Lists the conversation. */
   readonly list: () => Promise<unknown>
 }

@@ -59,7 +59,7 @@ export class Runner {
 
   constructor(ports: RunnerPorts) {
     this.#ports = ports
-    this.runs = new OpenRuns({ ...ports, addFact: (run, fact) => this.#addFact(run, fact) })
+    this.runs = new OpenRuns({ ...ports, addFact: (run, fact) => this.addFact(run, fact) })
   }
 
   /**
@@ -265,7 +265,7 @@ export class Runner {
   }
 
   /** Adds a fact that changes nothing about a run, which may have ended. */
-  #addFact(run: string, fact: RunFact): void {
+  addFact(run: string, fact: RunFact): void {
     const open = this.runs.inMemory(run)
     if (open && !open.state.finished) this.#change(open, () => commit(open, fact))
     else this.#ports.store.appendFact(run, fact)

@@ -62,9 +62,13 @@ function webhookBody(run: RunRecord, now: number): string | undefined {
     return { id: call, tool, conversation, run: child, agents }
   })
   const openCalls = [...own, ...ofAgents]
-  const inDoubt = calls
-    .filter((call) => call.inDoubt)
-    .map(({ id: call, tool, error }) => ({ id: call, tool, code: error?.code }))
+  const inDoubt = calls.flatMap(({ id: call, tool, error, inDoubt: isOwn, callsInDoubt = [], child }) => [
+    ...(isOwn ? [{ id: call, tool, code: error?.code }] : []),
+    ...callsInDoubt.map((each) => {
+      const agents = [tool, ...(each.by?.split(' > ') ?? [])]
+      return { id: call, tool: each.tool, agents, conversation: child?.conversation, run: child?.run }
+    }),
+  ])
   const needsApproval = status === 'waiting' && openCalls.length > 0
   if (!needsApproval && status !== 'parked' && !isTerminal(status)) return undefined
   const type = needsApproval ? 'run.waiting' : status === 'parked' ? 'run.parked' : 'run.finished'

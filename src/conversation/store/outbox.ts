@@ -72,6 +72,11 @@ export class Outbox {
     this.#database.rows('DELETE FROM notices WHERE id = ?', `${LISTING}/`)
   }
 
+  /** Whether the run of an agent that a call has started is still to be cancelled. */
+  isCancelling(call: string): boolean {
+    return this.#database.rows('SELECT 1 FROM notices WHERE id = ?', `${CHILD}/${call}`).length > 0
+  }
+
   /** Whether a run is still to be reported, or the conversation to be listed. */
   hasReports(): boolean {
     return this.#database.rows("SELECT 1 FROM notices WHERE body = '' LIMIT 1").length > 0

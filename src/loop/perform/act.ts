@@ -8,7 +8,7 @@ import { targetOf } from '../decide/call-counts.ts'
 import { marksOfProgram } from '../decide/data-flow-guard.ts'
 import { callTool, isTimeout, nextAttempt } from './call-tool.ts'
 import { isGuardedBySetup } from './hooks.ts'
-import { lookForOutcome, recordOutcome } from './record-outcome.ts'
+import { lookForOutcome, recordOutcome, withToldCalls } from './record-outcome.ts'
 import { ProgramPass } from './program.ts'
 import { AFTER_DEADLINE_MS, mayRepeat } from '../recover.ts'
 import { awaitFence } from './recover-calls.ts'
@@ -101,7 +101,8 @@ async function runCall(running: Running, call: CallState, early = false): Promis
     progress: (news) => journal.show({ type: 'call.progress', callId, ...news }),
     // The outcome of an attempt that was repeated is not waited for any more.
     onLate: (lateOutcome) => {
-      if (!findOpenCall(running, call)) journal.storeLateOutcome(callId, lateOutcome, tool)
+      if (!findOpenCall(running, call))
+        journal.storeLateOutcome(callId, withToldCalls(running, call, lateOutcome), tool)
     },
     reportTo: mayBeLater ? await running.reportTo?.(callId) : undefined,
     startRun: children && ((start) => children.start(call, start)),

@@ -43,7 +43,7 @@ export function recordOutcome(running: Running, call: CallState, ownOutcome: Too
 }
 
 /** Returns an outcome with what an agent says that it did; of any other tool, without what it says. */
-function withToldCalls({ state }: Running, { tool }: CallState, outcome: ToolOutcome): ToolOutcome {
+export function withToldCalls({ state }: Running, { tool }: CallState, outcome: ToolOutcome): ToolOutcome {
   if (!outcome.calls) return outcome
   const { calls, ...rest } = outcome
   return state.offered.get(tool)?.callsTools ? { ...rest, calls: toldCalls(calls) } : rest

@@ -20,15 +20,34 @@ export function CallChip({ call, href }: { readonly call: CallView; readonly hre
   )
 }
 
-/** Tells a person of a call of which nobody knows whether it took effect. Nothing for others. */
+/** Tells a person of a call of which nobody knows whether it took effect, and of those that an agent has made in it. Nothing for others. */
 export function DoubtNote({ call }: { readonly call: CallView | undefined }): JSX.Element | null {
-  if (!call?.inDoubt || tools.value.get(call.tool)?.annotations?.readOnly) return null
+  const isOwn = call?.inDoubt && !tools.value.get(call.tool)?.annotations?.readOnly
+  const { tool, approval, callsInDoubt = [] } = call ?? {}
+  if (!isOwn && callsInDoubt.length === 0) return null
+  return (
+    <>
+      {isOwn && (
+        <Doubt what={tool} how={approval?.decision === 'approve' ? 'It was approved and sent' : 'It was sent'} />
+      )}
+      {callsInDoubt.map((each) => (
+        <Doubt
+          key={JSON.stringify(each)}
+          what={each.times === undefined ? `${each.tool}(${each.arguments})` : each.tool}
+          how={`The agent ${[tool, each.by].filter(Boolean).join(' > ')} has sent it`}
+        />
+      ))}
+    </>
+  )
+}
+
+function Doubt({ what = '', how }: { readonly what: string | undefined; readonly how: string }): JSX.Element {
   return (
     <p class="note fail" role="alert">
       <Icon name="warning" />
       <span>
-        <b>Nobody knows whether {visible(call.tool)} took effect.</b>{' '}
-        {`${call.approval?.decision === 'approve' ? 'It was approved and sent' : 'It was sent'}, and its outcome is lost. Look at its service before it is called again.`}
+        <b>Nobody knows whether {visible(what)} took effect.</b>{' '}
+        {`${how}, and its outcome is lost. Look at its service before it is called again.`}
       </span>
     </p>
   )

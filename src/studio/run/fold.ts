@@ -1,6 +1,6 @@
 import type { CallSettled, RunEvent } from '../../contract/event.ts'
 import { questionsOf } from '../../contract/input.ts'
-import type { ToolCall } from '../../contract/message.ts'
+import type { MadeCall, ToolCall } from '../../contract/message.ts'
 import { IN_DOUBT_CODES } from '../../contract/tool.ts'
 import { judgementText } from '../part/text.ts'
 import type { CallView, LostAttempt, RunView, StepView, Wait } from './run-view.ts'
@@ -221,7 +221,7 @@ function foldCall(call: CallView, event: CallEvent): CallView {
     case 'call.reported':
       return awake(call, event.at)
     case 'call.late':
-      return withNote(call, `An outcome came too late (${event.ok ? 'done' : 'failed'}); no model has read it.`)
+      return { ...withNote(call, tooLate(event.ok)), ...doubtsAmong(event.calls) }
     case 'program.woken':
       return withNote(call, `The timer with the number ${event.ask} of the program rang.`)
     case 'program.diverged':
@@ -250,9 +250,20 @@ function settled(call: CallView, event: CallSettled, at: number | undefined): Ca
     ...(cut !== undefined && { cut }),
     ...(error && { error }),
     ...(inDoubt && { inDoubt }),
+    ...doubtsAmong(event.calls),
     ...(usage && { usage }),
     ...(deployment !== undefined && { deployment }),
   }
+}
+
+function tooLate(ok: boolean): string {
+  return `An outcome came too late (${ok ? 'done' : 'failed'}); no model has read it.`
+}
+
+/** Returns the calls of an agent of which nobody knows whether they took effect. */
+function doubtsAmong(calls: readonly MadeCall[] = []): Pick<CallView, 'callsInDoubt'> {
+  const callsInDoubt = calls.filter((each) => each.inDoubt)
+  return callsInDoubt.length > 0 ? { callsInDoubt } : {}
 }
 
 /** The run waits no longer for what it has waited for. */

@@ -1,6 +1,6 @@
 import type { Question } from '../../contract/input.ts'
 import type { LimitName } from '../../contract/limits.ts'
-import type { Content } from '../../contract/message.ts'
+import type { Content, MadeCall } from '../../contract/message.ts'
 import type { Citation, ProviderCall } from '../../contract/provider-tool.ts'
 import type { Finish, RunError, RunStatus, WaitCause } from '../../contract/run.ts'
 import type { Usage } from '../../contract/usage.ts'
@@ -58,6 +58,8 @@ export interface CallView {
   readonly error?: { readonly code: string; readonly message: string }
   /** It was sent and has failed, and nobody knows whether it took effect, if its tool has effects. */
   readonly inDoubt?: true
+  /** The calls of which the same holds that an agent has made in it. */
+  readonly callsInDoubt?: readonly MadeCall[]
   readonly usage?: Usage
   /** The source of the tool and the version of its definition, when the call was last sent. Older runs lack them. */
   readonly place?: string | undefined
