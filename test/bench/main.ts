@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { benchCatalogue } from './catalogue.ts'
 import { type Cell, measureCosts } from './cost.ts'
+import { benchFlood } from './flood.ts'
 import { type FirstTokens, measureFirstTokens } from './first-token.ts'
 import { startModelServer } from './model-server.ts'
 import { benchPrograms } from './programs.ts'
@@ -19,7 +20,7 @@ import { buildAll, startSubjects } from './subjects.ts'
  * rounds, and writes nothing.
  *
  * Parts are measured alone when named: `cost`, `first-token`, `start`; and, not part of the table, `search`, `catalogue`,
- * `programs`.
+ * `programs`, `flood`.
  * `npm run bench -- recall FOLDER` tells how well labelled sets of your own are found.
  */
 const FOLDER = new URL('.', import.meta.url).pathname
@@ -36,6 +37,7 @@ else {
   if (names.includes('search')) await benchSearch()
   if (names.includes('catalogue')) await benchCatalogue()
   if (names.includes('programs')) await benchPrograms()
+  if (names.includes('flood')) await benchFlood()
 }
 process.exit(0)
 
