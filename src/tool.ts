@@ -9,6 +9,7 @@ export {
 export type { OutcomeService, OutcomeReport, ReportReply } from './contract/later.ts'
 export { pause } from './contract/time-limit.ts'
 export { type BodyStart, decodeText, readBody } from './contract/bytes.ts'
+export { readExactly } from './contract/exact-numbers.ts'
 export { OutOfTime, withTimeLimit } from './contract/time-limit.ts'
 export { type FilterOptions, secretFilter, type SecretFilter, type TextPieces } from './contract/secrets.ts'
 export { countVar as wholeNumber, type Vars } from './contract/vars.ts'

@@ -54,12 +54,18 @@ export class McpServer {
   readonly sessions = new Set<string>()
   readonly #revision: string
   readonly #wantsSession: boolean
+  /** What it answers for a session that it does not know. */
+  readonly #lost: { readonly status: number; readonly code: number }
   readonly #server = createServer((request, response) => void this.#hear(request, response))
   #url = ''
   #given = 0
   #dropped = Promise.resolve('')
 
-  constructor(revision: '2026-07-28' | '2025-11-25' | '2025-06-18' = '2026-07-28', { wantsSession = false } = {}) {
+  constructor(
+    revision: '2026-07-28' | '2025-11-25' | '2025-06-18' = '2026-07-28',
+    { wantsSession = false, lost = { status: 404, code: -32001 } } = {},
+  ) {
+    this.#lost = lost
     this.#revision = revision
     this.#wantsSession = wantsSession
   }
@@ -118,7 +124,8 @@ export class McpServer {
     if (!isNewest && method !== 'initialize' && this.#wantsSession) {
       const session = String(request.headers['mcp-session-id'])
       if (session === 'undefined') return void respond(400, { error: { code: -32000, message: 'No session' } })
-      if (!this.sessions.has(session)) return void respond(404, { error: { code: -32001, message: 'Session lost' } })
+      if (!this.sessions.has(session))
+        return void respond(this.#lost.status, { error: { code: this.#lost.code, message: 'Session lost' } })
     }
     if (method === (isNewest ? 'initialize' : 'server/discover'))
       return void respond(isNewest ? 404 : 200, { error: { code: -32601, message: 'No such method' } })

@@ -204,8 +204,13 @@ describe('a server of an older revision', () => {
     ])
   })
 
-  test('that lost a session gets another, and the call runs once', async () => {
-    const server = await start('2025-11-25', { wantsSession: true })
+  test.each([
+    [404, -32001],
+    // The samples of the SDK for TypeScript, and of that for Python.
+    [400, -32000],
+    [400, -32600],
+  ])('that lost a session (%i, %i) gets another, and the call runs once', async (status, code) => {
+    const server = await start('2025-11-25', { wantsSession: true, lost: { status, code } })
     server.tools = [echo]
     let calls = 0
     server.call = () => ({ content: [{ type: 'text', text: `call ${++calls}` }] })
@@ -214,6 +219,36 @@ describe('a server of an older revision', () => {
     server.sessions.clear()
     expect(await mcp.call('echo')).toEqual({ ok: true, content: [{ type: 'text', text: 'call 2' }] })
     expect(server.methods.slice(-4)).toEqual(['tools/call', 'initialize', 'notifications/initialized', 'tools/call'])
+  })
+
+  test('whose schemas have numbers that JavaScript cannot hold keeps their digits, without such limits', async () => {
+    const id = { type: ['integer', 'string'], enum: [0], maximum: 1 }
+    const server = await start('2025-11-25')
+    server.intercept = (request, response) => {
+      if (request.method !== 'POST') return false
+      const end = response.end.bind(response)
+      response.end = ((body?: string) =>
+        end(
+          body?.replaceAll('"enum":[0],"maximum":1', '"enum":[9007199254740993],"maximum":9223372036854775807'),
+        )) as never
+      return false
+    }
+    server.tools = [
+      { ...echo, inputSchema: { ...OBJECT, properties: { id } }, outputSchema: { ...OBJECT, properties: { id } } },
+    ]
+    const tools = await worker(server).describe()
+    const exact = { ...OBJECT, properties: { id: { type: ['integer', 'string'], enum: ['9007199254740993'] } } }
+    expect(tools.map(({ inputSchema, outputSchema }) => [inputSchema, outputSchema])).toEqual([[exact, exact]])
+  })
+
+  test('that refuses the arguments with 400 is not asked again', async () => {
+    const server = await start('2025-11-25', { wantsSession: true })
+    server.tools = [echo]
+    server.call = () => {
+      throw new Refusal(-32602, 'No such city', { status: 400 })
+    }
+    expect(await worker(server).call('echo')).toMatchObject({ ok: false, error: { code: 'mcp_refused' } })
+    expect(server.of('tools/call')).toHaveLength(1)
   })
 
   test('may close a stream, which is then resumed', async () => {

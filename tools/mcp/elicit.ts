@@ -1,5 +1,5 @@
-import { InputRequired, type RunContext } from 'edgecall/tool'
-import { fieldsOf, isObject, parseJson } from './json.ts'
+import { InputRequired, readExactly, type RunContext } from 'edgecall/tool'
+import { fieldsOf, isObject } from './json.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 type Requests = ConstructorParameters<typeof InputRequired>[0]
@@ -49,7 +49,7 @@ export class Elicitations {
 
   constructor({ input, asks }: Dialog, cancel: () => void) {
     this.#cancel = cancel
-    const before = fieldsOf(parseJson(input?.state ?? '{}', false))
+    const before = fieldsOf(readExactly(input?.state ?? '{}'))
     const answers = Object.entries({ ...before, ...input?.responses }).filter(([, value]) => isObject(value))
     this.#answers = Object.fromEntries(answers.map(([key, value]) => [key, fieldsOf(value)]))
     this.arePossible = asks?.includes(ELICIT) ?? false

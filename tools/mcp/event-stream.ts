@@ -87,7 +87,6 @@ export async function askOverStream(
     await tell({ id: REQUEST, method: request.method, params: request.params ?? {} })
     return undefined
   }
-  const messageOf = { message: { method: request.method }, secrets: server.secrets }
   try {
     let size = 0
     for await (const frames of readSse(stream.body)) {
@@ -99,7 +98,7 @@ export async function askOverStream(
           await tell({ id: INITIALIZE, method: 'initialize', params: request.initialize })
           continue
         }
-        const result = await take(fieldsOf(readMessage(data, messageOf)))
+        const result = await take(fieldsOf(readMessage(data, server)))
         if (result) return { result, instructions }
       }
     }

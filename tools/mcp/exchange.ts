@@ -1,5 +1,5 @@
-import { decodeText, pause, readBody, readSse, type SecretFilter, type SseResume } from 'edgecall/tool'
-import { fieldsOf, isObject, parseJson, textOf } from './json.ts'
+import { decodeText, pause, readBody, readExactly, readSse, type SecretFilter, type SseResume } from 'edgecall/tool'
+import { fieldsOf, isObject, textOf } from './json.ts'
 
 /** A server's HTTP response that holds no result. */
 export class HttpFault extends Error {
@@ -177,11 +177,8 @@ async function readText(response: Response): Promise<string> {
   return decodeText(bytes)
 }
 
-/**
- * Parses a message. Answers to `tools/call` keep integers of any size, since they are data to pass on unchanged; in
- * other messages a large integer matters only as a bound in a schema.
- */
-export function readMessage(text: string, { message, secrets }: Pick<Posting, 'message' | 'secrets'>): unknown {
-  const value = parseJson(text, message['method'] === 'tools/call')
+/** Parses a message. A number that JavaScript cannot hold is a string of its digits, as in all JSON from outside. */
+export function readMessage(text: string, { secrets }: Pick<Posting, 'secrets'>): unknown {
+  const value = readExactly(text)
   return secrets ? secrets.json(value) : value
 }

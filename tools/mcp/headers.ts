@@ -12,6 +12,7 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 /** JSON Schema keywords whose value is a schema or a list of schemas, and those whose value holds schemas by name. */
 const HOLD =
   /^(?:items|prefixItems|contains|(?:additional|unevaluated)(?:Properties|Items)|propertyNames|oneOf|anyOf|allOf|not|if|then|else)$/
+const LIMIT = /^(?:exclusive)?(?:[mM]ini|[mM]axi)mum$|^multipleOf$/
 const HOLD_NAMED = /^(?:properties|patternProperties|dependentSchemas|\$defs|definitions)$/
 
 /**
@@ -43,10 +44,13 @@ export function paramHeaders(schema: unknown): readonly ParamHeader[] {
   return found
 }
 
-/** Returns the schema without its `x-mcp-header` marks, which concern only this Worker and the server. */
+/**
+ * Returns the schema without its `x-mcp-header` marks, which concern only this Worker and the server, and without limits
+ * that JavaScript cannot hold, such as those of int64, which came as texts.
+ */
 export function withoutMarks(schema: Record<string, unknown>): Record<string, unknown> {
   const text = JSON.stringify(schema, (key, value: unknown) =>
-    key === MARK && typeof value === 'string' ? undefined : value,
+    typeof value === 'string' && (key === MARK || LIMIT.test(key)) ? undefined : value,
   )
   const plain: unknown = JSON.parse(text)
   return isObject(plain) ? plain : {}

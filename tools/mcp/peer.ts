@@ -19,6 +19,9 @@ const LAST_WORD_MS = 2000
 /** The longest wait for the other stream of a server, which may send nothing at all before its first message. */
 const OPENING_MS = 1000
 
+/** The codes that servers give a lost session: those of a server's own errors, and of an invalid request. */
+const LOST_SESSION_CODES: ReadonlySet<number> = new Set([-32_000, -32_001, -32_600])
+
 /** The revision that a server speaks, the session id if it has given one, and its instructions for models. */
 interface Peer {
   readonly version: string
@@ -88,7 +91,10 @@ export function instructionsOf(server: McpServer): string {
 
 function isForgotten(error: unknown, { version, session }: Peer): boolean {
   if (error instanceof RpcFault && error.code === UNSUPPORTED_VERSION) return version === MODERN
-  return error instanceof HttpFault && error.status === 404 && session !== null
+  if (!(error instanceof HttpFault) || session === null) return false
+  // Some servers, such as the samples of the SDK, answer 400 for a session that they do not know, as for one that is missing.
+  if (error instanceof RpcFault && !LOST_SESSION_CODES.has(error.code)) return error.status === 404
+  return error.status === 404 || error.status === 400
 }
 
 /**

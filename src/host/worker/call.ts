@@ -14,6 +14,7 @@ import {
 import { either, isText, plainObject, someText } from '../../wire/schema.ts'
 import { toolChanged } from '../../tool/pinned-tools.ts'
 import { controlSignal, within } from '../../contract/time-limit.ts'
+import { parseExactly } from '../../contract/exact-numbers.ts'
 import { isOutage, messageOf } from '../../contract/thrown.ts'
 import { toolFields } from '../../wire/tool-fields.ts'
 
@@ -304,7 +305,7 @@ export async function askByFetch(binding: ToolBinding, operation: string, init?:
     await response?.body?.cancel()
     throw new Error(`${operation} was answered ${response?.status ?? 'by nobody'}`)
   }
-  return response.json()
+  return parseExactly(await response.text())
 }
 
 /** Returns whether an error is the platform's for a method that the Worker does not have. */

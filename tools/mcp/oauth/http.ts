@@ -1,6 +1,6 @@
-import { decodeText, readBody } from 'edgecall/tool'
+import { decodeText, readBody, readExactly } from 'edgecall/tool'
 import { checkAddress, isLoopback } from '../address.ts'
-import { fieldsOf, parseJson } from '../json.ts'
+import { fieldsOf } from '../json.ts'
 
 /** An answer of an authorization server, or of a server that names one. */
 export interface Answer {
@@ -32,5 +32,5 @@ export async function fetchJson(url: string, init: RequestInit = {}): Promise<An
     signal: AbortSignal.timeout(TIMEOUT_MS),
   })
   const { bytes, isComplete } = await readBody(response, MOST_BYTES)
-  return { status: response.status, fields: isComplete ? fieldsOf(parseJson(decodeText(bytes), false)) : {} }
+  return { status: response.status, fields: isComplete ? fieldsOf(readExactly(decodeText(bytes))) : {} }
 }
